@@ -1,0 +1,64 @@
+"""Geometry and dtypes: the shape of the rows a cache holds, and what a cache is opened with."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "f32": np.dtype(np.float32),
+    "f16": np.dtype(np.float16),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+}
+"""The dtypes rows may have, by their names in traces, on the wire and in reports."""
+
+CACHES = ("growing", "ring")
+"""The profiles that are caches of their own; the others (mask, snapshot) are operations on these."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a cache is opened with: rows are `[batch, kv_heads, T, k_dim]` and `[batch, kv_heads, T, v_dim]`.
+
+    `step` is the number of rows by which storage grows; `window` (ring only, else None) is the number of
+    rows a query sees, itself included. A Config may hold values that no cache accepts; see GROW-11, RING-14.
+    """
+
+    batch: int = 1
+    kv_heads: int = 2
+    k_dim: int = 8
+    v_dim: int = 6
+    dtype: str = "f16"
+    step: int = 256
+    window: int | None = None
+
+    def shape(self, kind: str, rows: int) -> tuple[int, int, int, int]:
+        """Shape of `rows` rows; `kind` is "k" or "v"."""
+        return self.batch, self.kv_heads, rows, self.k_dim if kind == "k" else self.v_dim
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one position: its key and value rows over all heads and the whole batch."""
+        return self.batch * self.kv_heads * (self.k_dim + self.v_dim) * DTYPES[self.dtype].itemsize
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields that are set."""
+        return {k: v for k, v in asdict(self).items() if v is not None}
+
+    def changed(self, **fields: Any) -> Config:
+        """A copy with some fields changed."""
+        return replace(self, **fields)
+
+
+SIZES = ("batch", "kv_heads", "k_dim", "v_dim", "step", "window")
+"""The fields of a Config that are whole numbers."""
+
+
+def same_geometry(a: Config, b: Config) -> bool:
+    """Whether rows saved from one cache fit the other: everything but the growth step is the same."""
+    return a.changed(step=0) == b.changed(step=0)

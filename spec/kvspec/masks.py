@@ -1,0 +1,119 @@
+"""Logical masks: what a caller asks for, in position order. A list of parts that are intersected.
+
+A part, in JSON: `"causal"`; `{"window": w}`; or `{"array": nested lists, "dtype": "bool" | "f32"}` whose last
+axis is the key columns. In the notation: `causal`, `window=3`, `1011/0111` (boolean, a string a query). No
+parts at all is the mask that hides nothing: `none`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kvspec.errors import BadInput
+from kvspec.geometry import Array
+
+MASK_DTYPES = {"bool": np.dtype(bool), "f32": np.dtype(np.float32)}
+"""The dtypes a mask may have."""
+
+LARGEST_MASK = 1 << 20
+"""Elements an explicit mask in a trace may have."""
+
+
+@dataclass(frozen=True)
+class Causal:
+    """Hides the future: query i of L sees columns up to `K - L + i`."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Hides what is too old: query at p sees no position below `p - size + 1`. Hides nothing else."""
+
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class Explicit:
+    """An array `[1 or B, 1 or heads, L, 1 or K]`: boolean, True means may attend; or f32, added to the scores."""
+
+    array: Array
+
+
+Part = Causal | Window | Explicit
+Logical = tuple[Part, ...]
+"""A logical mask: the intersection of its parts."""
+
+CAUSAL: Logical = (Causal(),)
+
+
+def from_json(parts: Any, where: str = "mask") -> Logical:
+    """Read a logical mask as it stands in a trace. Raises BadInput."""
+    if not isinstance(parts, list) or len(parts) > 8:
+        raise BadInput(f"{where}: a mask is a list of at most 8 parts, not {parts!r:.60}")
+    return tuple(_part(p, where) for p in parts)
+
+
+def _part(part: Any, where: str) -> Part:
+    if part == "causal":
+        return Causal()
+    if isinstance(part, dict) and set(part) == {"window"}:
+        size = part["window"]
+        if type(size) is int and 1 <= size <= 1 << 16:
+            return Window(size)
+    if isinstance(part, dict) and set(part) == {"array", "dtype"} and part["dtype"] in ("bool", "f32"):
+        return Explicit(_array(part["array"], part["dtype"], where))
+    raise BadInput(f'{where}: a part is "causal", {{"window": 1..65536}} or {{"array", "dtype"}}, not {part!r:.60}')
+
+
+def _array(nested: Any, dtype: str, where: str) -> Array:
+    allowed = {"bool": (bool,), "f32": (int, float, str)}[dtype]
+    try:
+        leaves = np.array(nested, dtype=object)
+        if leaves.ndim > 6 or leaves.size > LARGEST_MASK:
+            raise BadInput(f"{where}: an array of {leaves.ndim} axes and {leaves.size} elements is too large")
+        if not all(type(x) in allowed and (type(x) is not str or x == "-inf") for x in leaves.flat):
+            raise BadInput(
+                f"{where}: a {dtype} array holds {'true, false' if dtype == 'bool' else 'numbers, -inf'}"
+            )
+        return leaves.astype(MASK_DTYPES[dtype])
+    except (ValueError, TypeError) as e:
+        raise BadInput(f"{where}: the array is ragged or holds something else ({e})") from None
+
+
+def to_json(mask: Logical) -> list[Any]:
+    """The mask as it stands in a trace."""
+    return [_part_json(p) for p in mask]
+
+
+def _part_json(part: Part) -> Any:
+    if isinstance(part, Causal):
+        return "causal"
+    if isinstance(part, Window):
+        return {"window": part.size}
+    leaves = part.array.astype(object)
+    if part.array.dtype != bool:
+        leaves = np.where(np.isneginf(part.array), "-inf", leaves)
+    dtype = "bool" if part.array.dtype == bool else "f32"
+    return {"array": leaves.tolist(), "dtype": dtype}
+
+
+SCHEMA = {
+    "oneOf": [
+        {"const": "causal"},
+        {
+            "type": "object",
+            "properties": {"window": {"type": "integer", "minimum": 1, "maximum": 65536}},
+            "required": ["window"],
+            "additionalProperties": False,
+        },
+        {
+            "type": "object",
+            "properties": {"array": {"type": "array"}, "dtype": {"enum": list(MASK_DTYPES)}},
+            "required": ["array", "dtype"],
+            "additionalProperties": False,
+        },
+    ]
+}
+"""A mask part as JSON schema."""

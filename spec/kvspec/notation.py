@@ -1,0 +1,128 @@
+"""The compact notation: an operation as a few words, the same in worked examples, vectors, reports and messages.
+
+append 3            append 2 fill=bits       B: append 1          open B window=4
+mask causal & 1011  mask window=2            mask none            rewind 3
+snapshot s          snapshot s 2             restore s 5          split s 2 p c
+merge p c m         close s                  view   free   scribble
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvspec.errors import BadInput
+from kvspec.geometry import Config
+from kvspec.operations import OPERATIONS, Operation, argument, cache_of
+from kvspec.trace import Trace, check_operation, from_json
+
+
+def operation(text: str) -> Operation:
+    """Read one operation. Raises BadInput."""
+    words, op = text.split(), dict[str, Any]()
+    if words and words[0].endswith(":"):
+        op["cache"] = words.pop(0)[:-1]
+    if not words or words[0] not in OPERATIONS:
+        raise BadInput(f"{text!r}: unknown operation; known: {', '.join(OPERATIONS)}")
+    op["op"] = words.pop(0)
+    if op["op"] == "open" and words:
+        op["cache"] = words.pop(0)
+    if op["op"] == "mask":
+        op["parts"] = _mask_parts(" ".join(words))
+        words = []
+    _fill_arguments(op, words, text)
+    check_operation(op, repr(text))
+    return {"op": op.pop("op"), **op}
+
+
+def _fill_arguments(op: Operation, words: list[str], text: str) -> None:
+    arguments = {a.name: a for a in OPERATIONS[op["op"]]}
+    positional = list(arguments.values())
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            if not positional:
+                raise BadInput(f"{text!r}: {word!r} is one word too many")
+            name, value = positional.pop(0).name, word
+        if name not in arguments:
+            raise BadInput(f"{text!r}: unknown argument {name!r}")
+        op[name] = _number(value, text) if arguments[name].holds == "number" else value
+
+
+def _number(text: str, where: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise BadInput(f"{where!r}: {text!r} is not a whole number") from None
+
+
+def _mask_parts(text: str) -> list[Any]:
+    if text.strip() == "none":
+        return []
+    return [_mask_part(p.strip()) for p in text.split("&")]
+
+
+def _mask_part(text: str) -> Any:
+    if text == "causal":
+        return "causal"
+    if text.startswith("window="):
+        return {"window": _number(text[len("window=") :], text)}
+    if text.startswith("["):
+        queries = [[_score(x) for x in q.split()] for q in text.strip("[]").split("/")]
+        return {"array": [[queries]], "dtype": "f32"}
+    if set(text) <= set("01/") and text:
+        return {"array": [[[[c == "1" for c in q] for q in text.split("/")]]], "dtype": "bool"}
+    raise BadInput(f"mask {text!r}: expected none, causal, window=N, 0s and 1s, or [scores]")
+
+
+def _score(text: str) -> Any:
+    return "-inf" if text == "-inf" else float(text)
+
+
+def words(op: Operation) -> str:
+    """Write one operation; `operation` reads it back."""
+    prefix = f"{op['cache']}: " if cache_of(op) != "A" and op["op"] != "open" else ""
+    out = [op["op"]] + ([cache_of(op)] if op["op"] == "open" else [])
+    for a in OPERATIONS[op["op"]]:
+        value = argument(op, a.name)
+        if a.holds == "mask":
+            out.append(mask_words(value))
+        elif a.required:
+            out.append(str(value))
+        elif value != a.default:
+            out.append(str(value) if op["op"] == "snapshot" else f"{a.name}={value}")
+    return prefix + " ".join(out)
+
+
+def mask_words(parts: list[Any]) -> str:
+    """Write a logical mask as JSON parts; arrays of more than one batch row or head are named by their shape."""
+    return " & ".join(_mask_words(p) for p in parts) or "none"
+
+
+def _mask_words(part: Any) -> str:
+    if part == "causal":
+        return "causal"
+    if "window" in part:
+        return f"window={part['window']}"
+    array = np.array(part["array"], dtype=object)
+    if array.ndim != 4 or array.shape[:2] != (1, 1):
+        return f"{part['dtype']}{list(array.shape)}"
+    if part["dtype"] == "bool":
+        return "/".join("".join("1" if x else "0" for x in q) for q in array[0, 0])
+    return "[" + " / ".join(" ".join(x if x == "-inf" else f"{x:g}" for x in q) for q in array[0, 0]) + "]"
+
+
+def sentence(trace: Trace) -> str:
+    """The whole trace in a line: `ring window=3: append 3; append 1; rewind 2`."""
+    fields = {k: v for k, v in trace.config.to_json().items() if v != getattr(Config(), k)}
+    setting = "".join(f" {k}={v}" for k, v in fields.items())
+    return f"{trace.profile}{setting}: {'; '.join(map(words, trace.ops))}"
+
+
+def trace(profile: str, fields: str, ops: str) -> Trace:
+    """Read a trace from its parts: `trace("ring", "window=3", "append 3; append 1")`. Raises BadInput."""
+    config = dict(f.partition("=")[::2] for f in fields.split())
+    typed = {k: v if k == "dtype" else _number(v, fields) for k, v in config.items()}
+    read = [operation(o) for o in ops.split(";") if o.strip()]
+    return from_json({"kvtrace": 1, "profile": profile, "config": typed, "ops": read})

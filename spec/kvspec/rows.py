@@ -1,0 +1,185 @@
+"""Rows that can be read: every row carries its own identity, exactly, in f32, f16 and bf16.
+
+A row's elements are digits 1..128, which every dtype here holds exactly and which are never 0, NaN or
+infinite. They spell, over and over along the head dimension,
+
+    check, serial mod 128, who, serial / 128 mod 128, serial / 128^2
+
+where `who` tells keys from values and names head and sequence, and `check` ties all of it together. The
+serial is unique to each position ever appended in a trace, so that a row of a rejected draft is told from the
+row that took its place. Dimensions below 5 spell the first of these only; below 3 a shorter code is used.
+
+Legible rows are small whole numbers, which a lossy cache might store exactly by luck. `fill="bits"` makes
+rows of arbitrary bits instead (NaN, infinities, subnormals and minus zero among them), known by their bytes.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from kvspec.geometry import DTYPES, Array, Config
+from kvspec.operations import Operation, argument
+from kvspec.trace import overridden
+
+BASE = 128
+ILLEGIBLE, POISONED = -1, -2
+"""What `read` gives for a row that spells nothing, and for one that is NaN all over."""
+
+
+def who(kind: str, heads: Array, sequences: Array) -> Array:
+    """The digit that names keys or values, head and sequence (exact up to 8 heads and 8 sequences)."""
+    return np.asarray((kind == "v") + 2 * (heads % 8) + 16 * (sequences % 8))
+
+
+def largest(dim: int) -> int:
+    """How many serials rows of this dimension can tell apart."""
+    return BASE ** (1 if dim < 4 else 2 if dim < 5 else 3)
+
+
+def spell(who_: Array, serial: Array, dim: int) -> Array:
+    """Digits 0..127 of the rows, the head dimension last; arguments broadcast."""
+    serial = serial % largest(dim)
+    low, mid, high = serial % BASE, serial // BASE % BASE, serial // BASE**2
+    check = (3 * who_ + 5 * low + 7 * mid + 11 * high) % BASE
+    if dim == 1:
+        cells = [(low + 37 * who_) % BASE]
+    elif dim == 2:
+        cells = [low, (check + 37 * who_) % BASE]
+    else:
+        cells = [check, low, who_, mid, high][:dim]
+    code = np.stack(np.broadcast_arrays(*cells), -1)
+    return np.tile(code, -(-dim // len(cells)))[..., :dim]
+
+
+def _owners(batch: int, heads: int) -> tuple[Array, Array]:
+    return np.arange(heads)[None, :, None], np.arange(batch)[:, None, None]
+
+
+@lru_cache(maxsize=256)
+def _table(kind: str, batch: int, heads: int, dim: int, dtype: str, size: int) -> Array:
+    digits = spell(who(kind, *_owners(batch, heads)), np.arange(size)[None, None, :], dim)
+    table = (digits + 1).astype(np.float32).astype(DTYPES[dtype])
+    table.flags.writeable = False
+    return table
+
+
+def legible(config: Config, kind: str, first: int, n: int) -> Array:
+    """Rows `[batch, kv_heads, n, dim]` with serials first..first+n-1; `kind` is "k" or "v"."""
+    dim = config.k_dim if kind == "k" else config.v_dim
+    size = max(64, 1 << (first + n - 1).bit_length()) if n else 64
+    table = _table(kind, config.batch, config.kv_heads, dim, config.dtype, size)
+    return table[:, :, first : first + n].copy()
+
+
+def bits(config: Config, kind: str, first: int, n: int) -> Array:
+    """Rows of arbitrary bits, a function of serial, kind, sequence, head and element alone (splitmix64)."""
+    batch, heads, n, dim = config.shape(kind, n)
+    owner = who(kind, *_owners(batch, heads)).astype(np.uint64)
+    serial = np.arange(first, first + n, dtype=np.uint64)[None, None, :, None]
+    x = (serial << np.uint64(20)) + (owner[..., None] << np.uint64(12)) + np.arange(dim, dtype=np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+        x = (x + np.uint64(0x9E3779B97F4A7C15)) if shift == 30 else x
+        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
+    dtype = DTYPES[config.dtype]
+    return np.ascontiguousarray(x.astype(f"u{dtype.itemsize}")).view(dtype)
+
+
+def read(array: Array, kind: str) -> Array:
+    """The serials that legible rows `[B, H, n, dim]` spell, as whole numbers `[B, H, n]`."""
+    batch, heads, n, dim = array.shape
+    if not array.size:
+        return np.full((batch, heads, n), ILLEGIBLE)
+    with np.errstate(invalid="ignore"):
+        values = array.astype(np.float32)
+        digits = np.where((values >= 1) & (values <= BASE), values, 0).astype(np.int64) - 1
+    owner = who(kind, *_owners(batch, heads))
+    serial = _serial(digits, owner, dim)
+    right = ((spell(owner, serial, dim) + 1) == values).all(-1)
+    out = np.where(right, serial, ILLEGIBLE)
+    return np.where(np.isnan(values).all(-1), POISONED, out)
+
+
+def _serial(digits: Array, owner: Array, dim: int) -> Array:
+    if dim == 1:
+        return np.asarray((digits[..., 0] - 37 * owner) % BASE)
+    if dim == 2:
+        return np.maximum(digits[..., 0], 0)
+    parts = [digits[..., i] for i in (1, 3, 4) if i < dim]
+    return np.sum([np.maximum(p, 0) * BASE**i for i, p in enumerate(parts)], axis=0)
+
+
+class Book:
+    """Hands out the rows of one trace, a new serial to each position, and reads them back."""
+
+    def __init__(self) -> None:
+        self.next = 0
+        self._known: dict[bytes, int] = {}
+
+    def rows(self, op: Operation, config: Config) -> tuple[Array, Array]:
+        """Key and value rows for an append operation on a cache of this config."""
+        shape, n = overridden(config, op), op["n"]
+        n_values = argument(op, "values")
+        make = bits if argument(op, "fill") == "bits" else legible
+        keys = make(shape, "k", self.next, n)
+        values = make(shape, "v", self.next, n if n_values is None else n_values)
+        if make is bits:
+            self._remember(keys, values)
+        return keys, values
+
+    def took(self, n: int) -> None:
+        """The cache accepted n rows: their serials are used up."""
+        self.next += n
+
+    def _remember(self, *pair: Array) -> None:
+        for array in pair:
+            for place in np.ndindex(array.shape[:3]):
+                self._known[array[place].tobytes()] = self.next + place[2]
+
+    def read(self, array: Array, kind: str) -> Array:
+        """Serials `[B, H, n]` of rows made by this book; ILLEGIBLE or POISONED where they are not."""
+        out = read(array, kind)
+        if self._known:
+            for place in zip(*np.nonzero(out < 0), strict=True):
+                out[place] = self._known.get(array[place].tobytes(), out[place])
+        return out
+
+
+def describe(array: Array, kind: str, place: tuple[int, int, int], book: Book | None = None) -> str:
+    """What a person would say of the row at (sequence, head, slot): whose it is and which."""
+    serial = int((book.read if book else read)(array, kind)[place])
+    if serial >= 0:
+        return f"row {letters(serial)}"
+    if serial == POISONED:
+        return "an unwritten row (NaN)"
+    row = np.asarray(array[place])
+    for other in ("k", "v"):
+        for head in range(8):
+            for sequence in range(8):
+                found = _as_if(row, other, head, sequence)
+                if found >= 0:
+                    name = "key" if other == "k" else "value"
+                    return f"the {name} of row {letters(found)} of head {head}, sequence {sequence}"
+    return "a row that was never appended"
+
+
+def _as_if(row: Array, kind: str, head: int, sequence: int) -> int:
+    grid = np.zeros((sequence + 1, head + 1, 1, row.shape[0]), row.dtype)
+    grid[sequence, head, 0] = row
+    return int(read(grid, kind)[sequence, head, 0]) if row.shape[0] > 2 else ILLEGIBLE
+
+
+def letters(serial: int) -> str:
+    """Serials as people read them: a..z, then a1..z1, a2 and so on."""
+    if serial < 0:
+        return "?"
+    round_, letter = divmod(serial, 26)
+    return "abcdefghijklmnopqrstuvwxyz"[letter] + (str(round_) if round_ else "")
+
+
+def serial(name: str) -> int:
+    """The serial that letters name; raises ValueError."""
+    if not name[:1].isalpha() or not name[:1].islower() or not (name[1:] == "" or name[1:].isdigit()):
+        raise ValueError(f"{name!r} names no row; rows are a..z, a1..z1, ...")
+    return ord(name[0]) - ord("a") + 26 * int(name[1:] or 0)

@@ -1,0 +1,232 @@
+"""The trace: a profile, a configuration, a list of operations. The one document everything is made of.
+
+A trace holds no tensor: rows are made from serials (`kvspec.rows`) when it is replayed. Reading one checks
+everything that could make a replay allocate without bound, so that a trace file can come from anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from kvspec import masks
+from kvspec.errors import BadInput
+from kvspec.geometry import CACHES, DTYPES, SIZES, Config
+from kvspec.operations import (
+    CACHE_NAME,
+    FILLS,
+    MAKES,
+    NAME,
+    OPERATIONS,
+    USES,
+    Argument,
+    Operation,
+    argument,
+    cache_of,
+)
+
+VERSION = 1
+CHOICES = {"dtype": tuple(DTYPES), "profile": CACHES, "fill": FILLS}
+LARGEST_TRACE = 4096
+"""Operations a trace may have."""
+LARGEST_BYTES = 64 << 20
+"""Bytes of rows a trace may append, all operations together."""
+LARGEST_FILE = 8 << 20
+"""Bytes a trace file may have."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Operations on a cache of `profile` opened with `config`, which the operations call A."""
+
+    profile: str
+    config: Config
+    ops: tuple[Operation, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The document, as written to files and shown in reports."""
+        return {
+            "kvtrace": VERSION,
+            "profile": self.profile,
+            "config": self.config.to_json(),
+            "ops": [dict(op) for op in self.ops],
+        }
+
+    def cut(self, n: int) -> Trace:
+        """The first n operations."""
+        return Trace(self.profile, self.config, self.ops[:n])
+
+
+def loads(text: str | bytes) -> Trace:
+    """Read a trace from the text of a file. Raises BadInput."""
+    if len(text) > LARGEST_FILE:
+        raise BadInput(f"trace: {len(text)} bytes; a trace file has at most {LARGEST_FILE}")
+    try:
+        return from_json(json.loads(text))
+    except (json.JSONDecodeError, UnicodeDecodeError) as e:
+        raise BadInput(f"trace: not complete JSON ({e}); was the file cut off?") from None
+    except RecursionError:
+        raise BadInput("trace: nested too deeply") from None
+
+
+def dumps(trace: Trace) -> str:
+    """The text of a trace file: one operation a line."""
+    head = trace.to_json()
+    ops = ",\n  ".join(json.dumps(op) for op in head.pop("ops"))
+    return json.dumps(head)[:-1] + ', "ops": [\n  ' + ops + "\n]}\n"
+
+
+def from_json(document: Any) -> Trace:
+    """Check a trace document and read it. Raises BadInput that says which operation is wrong and how."""
+    if not isinstance(document, dict):
+        raise BadInput(f"trace: expected an object with kvtrace, profile, config, ops; found {document!r:.60}")
+    if document.get("kvtrace") != VERSION:
+        raise BadInput(f"trace: version {document.get('kvtrace')!r:.20}; this kvconform reads version {VERSION}")
+    extra = sorted(set(document) - {"kvtrace", "profile", "config", "ops", "note"})
+    if extra:
+        raise BadInput(f"trace: unknown field {extra[0]!r:.60}")
+    profile = document.get("profile")
+    if profile not in CACHES:
+        raise BadInput(f"trace: profile is {profile!r:.60}; it must be one of {', '.join(CACHES)}")
+    config = config_from_json(document.get("config"), profile)
+    ops = document.get("ops")
+    if not isinstance(ops, list) or len(ops) > LARGEST_TRACE:
+        raise BadInput(f"trace: ops must be a list of at most {LARGEST_TRACE} operations")
+    for i, op in enumerate(ops):
+        check_operation(op, f"trace, operation {i + 1}")
+    trace = Trace(profile, config, tuple(ops))
+    check_trace(trace)
+    return trace
+
+
+def config_from_json(fields: Any, profile: str) -> Config:
+    """Check the configuration a trace begins with. Raises BadInput."""
+    if not isinstance(fields, dict):
+        raise BadInput(f"trace, config: expected an object, found {fields!r:.60}")
+    unknown = sorted(set(map(str, fields)) - {*SIZES, "dtype"})
+    if unknown:
+        raise BadInput(f"trace, config: unknown field {unknown[0]!r:.60}; known: {', '.join((*SIZES, 'dtype'))}")
+    for name in SIZES:
+        if name in fields and (type(fields[name]) is not int or not 1 <= fields[name] <= 1 << 16):
+            raise BadInput(f"trace, config: {name} must be a whole number from 1 to 65536, is {fields[name]!r:.40}")
+    if fields.get("dtype", "f16") not in DTYPES:
+        raise BadInput(f"trace, config: dtype must be one of {', '.join(DTYPES)}, is {fields['dtype']!r:.40}")
+    if (profile == "ring") != ("window" in fields):
+        raise BadInput("trace, config: a ring needs a window, and only a ring has one")
+    return Config(**fields)
+
+
+def check_operation(op: Any, where: str) -> None:
+    """Check one operation by itself. Raises BadInput."""
+    if not isinstance(op, dict) or not isinstance(op.get("op"), str) or op["op"] not in OPERATIONS:
+        name = op.get("op") if isinstance(op, dict) else op
+        raise BadInput(f"{where}: unknown operation {name!r:.60}; known: {', '.join(OPERATIONS)}")
+    here = f"{where} ({op['op']})"
+    arguments = {a.name: a for a in OPERATIONS[op["op"]]}
+    for name in op:
+        if name not in arguments and name not in ("op", "cache"):
+            raise BadInput(f"{here}: unknown argument {name!r:.60}")
+    if not isinstance(cache_of(op), str) or not re.match(CACHE_NAME, cache_of(op)):
+        raise BadInput(f"{here}: a cache is named by one capital letter, not {op['cache']!r:.20}")
+    for a in arguments.values():
+        if a.name in op:
+            _check_argument(a, op[a.name], here)
+        elif a.required:
+            raise BadInput(f"{here}: {a.name} is missing")
+
+
+def _check_argument(a: Argument, value: Any, here: str) -> None:
+    if a.holds == "mask":
+        masks.from_json(value, here)
+        return
+    if not _right(a, value):
+        bounds = f" from {a.low} to {a.high}" if a.holds == "number" else ""
+        raise BadInput(f"{here}: {a.name} must be a {a.holds}{bounds}, is {value!r:.60}")
+
+
+def _right(a: Argument, value: Any) -> bool:
+    if a.holds == "number":
+        return type(value) is int and a.low <= value <= a.high
+    if a.holds == "name":
+        return isinstance(value, str) and re.match(NAME, value) is not None
+    return isinstance(value, str) and value in CHOICES[a.holds]
+
+
+def check_trace(trace: Trace) -> None:
+    """Check what only the whole can show: caches and snapshots exist, the bytes are bounded. Raises BadInput."""
+    caches, names, total = {"A": trace.config}, set[str](), 0
+    for i, op in enumerate(trace.ops):
+        where, cache = f"trace, operation {i + 1} ({op['op']})", cache_of(op)
+        if op["op"] == "open":
+            if cache == "A":
+                raise BadInput(f"{where}: A is open from the beginning; open B or another")
+            caches[cache] = overridden(trace.config, op, "window", "step")
+        elif cache not in caches:
+            raise BadInput(f"{where}: no cache {cache} was opened")
+        for a in USES.get(op["op"], ()):
+            if op[a] not in names:
+                raise BadInput(f"{where}: no snapshot named {op[a]!r} was made before")
+        names |= {op[a] for a in MAKES.get(op["op"], ())}
+        if op["op"] == "append":
+            total += append_bytes(op, caches[cache])
+            if total > LARGEST_BYTES:
+                raise BadInput(f"{where}: the trace appends more than {LARGEST_BYTES} bytes of rows")
+
+
+def overridden(config: Config, op: Operation, *more: str) -> Config:
+    """The config with what the operation says otherwise."""
+    names = ("batch", "kv_heads", "k_dim", "v_dim", "dtype", *more)
+    return config.changed(**{n: op[n] for n in names if op.get(n) is not None})
+
+
+def append_bytes(op: Operation, config: Config) -> int:
+    """Bytes of the rows an append hands in."""
+    return max(int(op["n"]), int(argument(op, "values") or 0)) * max(1, overridden(config, op).row_bytes)
+
+
+def schema() -> dict[str, Any]:
+    """The published JSON schema of a trace (`kvspec/schemas/trace.json` holds its text)."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "kvconform:trace",
+        "title": "kvconform trace",
+        "type": "object",
+        "required": ["kvtrace", "profile", "config", "ops"],
+        "additionalProperties": False,
+        "properties": {
+            "kvtrace": {"const": VERSION},
+            "profile": {"enum": list(CACHES)},
+            "config": {"$ref": "#/$defs/config"},
+            "ops": {"type": "array", "maxItems": LARGEST_TRACE, "items": {"$ref": "#/$defs/operation"}},
+            "note": {"type": "string"},
+        },
+        "$defs": {
+            "config": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {
+                    **{n: {"type": "integer", "minimum": 1, "maximum": 1 << 16} for n in SIZES},
+                    "dtype": {"enum": list(DTYPES)},
+                },
+            },
+            "mask_part": masks.SCHEMA,
+            "operation": {"oneOf": [_operation_schema(n, a) for n, a in OPERATIONS.items()]},
+        },
+    }
+
+
+def _operation_schema(name: str, arguments: Iterable[Argument]) -> dict[str, Any]:
+    arguments = tuple(arguments)
+    return {
+        "type": "object",
+        "required": ["op", *(a.name for a in arguments if a.required)],
+        "additionalProperties": False,
+        "properties": {
+            "op": {"const": name},
+            "cache": {"type": "string", "pattern": CACHE_NAME},
+            **{a.name: a.schema() for a in arguments},
+        },
+    }

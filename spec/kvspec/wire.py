@@ -1,0 +1,190 @@
+"""The wire: how an engine in any language is driven over its standard input and output, one operation a message.
+
+A message is one line of JSON, a header, followed by the raw bytes of its tensors in the order the header
+lists them: `"tensors": [[name, dtype, shape], ...]`, dtype one of f32, f16, bf16, bool (one byte each),
+little-endian, C order; a dtype of null stands for no array at all. Each question carries an `id`; its answer
+carries the same. `kvspec/schemas/question.json` and `answer.json` hold the schemas. The questions:
+
+    {"id": 0, "op": "describe", "protocol": 1}       answered by {"id": 0, "result": "ok", "describe": {...}}
+    {"id": 1, "op": "begin", "profile": "ring", "config": {...}, "observe": ["state", "history", "mask"]}
+    {"id": 2, "op": "append", "n": 3, "tensors": [["keys", ...], ["values", ...]]}
+    {"id": 3, "op": "mask", "parts": ["causal", {"tensor": "mask0"}], "tensors": [["mask0", ...]]}
+    {"id": 4, "op": "rewind", "to": 2}, and so on: every operation of a trace, under its own name
+
+`begin` drops all caches and snapshots of the trace before and opens cache A. Every answer holds `result`,
+`clause` and `message` (where it is not ok) and `values`; its tensors are the observations (see `Step`).
+
+This module does no input or output: `encode` gives bytes, a `Decoder` takes them as they come.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from kvspec import masks
+from kvspec.errors import BadInput
+from kvspec.geometry import DTYPES, Array
+from kvspec.operations import Operation
+from kvspec.session import Step
+
+PROTOCOL = 1
+LARGEST_HEADER = 1 << 20
+LARGEST_TENSORS = 256 << 20
+"""Bytes of tensors one message may carry, all together."""
+MOST_TENSORS = 64
+
+TYPES = DTYPES | {"bool": np.dtype(bool)}
+_NAMES = {t: name for name, t in TYPES.items()}
+
+Tensors = dict[str, Array | None]
+
+
+class ProtocolError(Exception):
+    """The peer sent what is not a message: says what, and where in the stream."""
+
+
+def encode(head: Mapping[str, Any], tensors: Mapping[str, Array | None] | None = None) -> bytes:
+    """One message as bytes."""
+    listed: list[list[Any]] = []
+    parts: list[bytes] = []
+    for name, array in (tensors or {}).items():
+        if array is None:
+            listed.append([name, None, []])
+            continue
+        if array.dtype not in _NAMES:
+            raise BadInput(f"{name}: dtype {array.dtype} cannot be sent; known: {', '.join(TYPES)}")
+        listed.append([name, _NAMES[array.dtype], list(array.shape)])
+        parts.append(array.tobytes())
+    line = json.dumps({**head, "tensors": listed} if listed else head)
+    return b"".join((line.encode(), b"\n", *parts))
+
+
+class Decoder:
+    """Takes bytes as they come and gives whole messages; never holds more than a message may be."""
+
+    def __init__(self, largest: int = LARGEST_TENSORS) -> None:
+        self._largest = largest
+        self._bytes = bytearray()
+        self._head: dict[str, Any] | None = None
+        self._listed: list[tuple[str, np.dtype[Any] | None, tuple[int, ...], int]] = []
+        self._needed = 0
+
+    def feed(self, data: bytes) -> Iterator[tuple[dict[str, Any], Tensors]]:
+        """Give the messages that these bytes complete. Raises ProtocolError."""
+        self._bytes += data
+        while self._head is not None or self._read_header():
+            if len(self._bytes) < self._needed:
+                return
+            yield self._message()
+
+    @property
+    def waiting(self) -> str:
+        """What the stream broke off in, for messages about an early end."""
+        if self._head is not None:
+            return f"{len(self._bytes)} of {self._needed} bytes of tensors"
+        return f"{len(self._bytes)} bytes of a header" if self._bytes else "no message"
+
+    def _read_header(self) -> bool:
+        end = self._bytes.find(b"\n", 0, LARGEST_HEADER)
+        if end < 0:
+            if len(self._bytes) >= LARGEST_HEADER:
+                start = bytes(self._bytes[:40])
+                raise ProtocolError(f"a header of more than {LARGEST_HEADER} bytes: {start!r}...")
+            return False
+        line = bytes(self._bytes[:end])
+        del self._bytes[: end + 1]
+        try:
+            head = json.loads(line)
+        except (ValueError, RecursionError):
+            raise ProtocolError(f"not a JSON header: {line[:80]!r}") from None
+        if not isinstance(head, dict):
+            raise ProtocolError(f"a header must be an object: {line[:80]!r}")
+        self._list(head.pop("tensors", []))
+        self._head = head
+        return True
+
+    def _list(self, listed: Any) -> None:
+        if not isinstance(listed, list) or len(listed) > MOST_TENSORS:
+            raise ProtocolError(f"tensors must be a list of at most {MOST_TENSORS}: {listed!r:.80}")
+        self._listed = [_sized(entry, self._largest) for entry in listed]
+        self._needed = sum(size for *_, size in self._listed)
+        if self._needed > self._largest:
+            raise ProtocolError(f"tensors of {self._needed} bytes; a message carries at most {self._largest}")
+
+    def _message(self) -> tuple[dict[str, Any], Tensors]:
+        assert self._head is not None
+        head, tensors, at = self._head, Tensors(), 0
+        for name, dtype, shape, size in self._listed:
+            raw = bytearray(self._bytes[at : at + size])
+            tensors[name] = None if dtype is None else np.frombuffer(raw, dtype).reshape(shape)
+            at += size
+        del self._bytes[:at]
+        self._head, self._needed = None, 0
+        return head, tensors
+
+
+def _sized(entry: Any, largest: int) -> tuple[str, np.dtype[Any] | None, tuple[int, ...], int]:
+    """Name, dtype, shape and bytes of one listed tensor, nothing taken on trust."""
+    if not isinstance(entry, list) or len(entry) != 3 or not isinstance(entry[0], str):
+        raise ProtocolError(f"a tensor is listed as [name, dtype, shape], not {entry!r:.80}")
+    name, dtype, shape = entry
+    if dtype is None:
+        return name, None, (), 0
+    if not isinstance(dtype, str) or dtype not in TYPES:
+        raise ProtocolError(f"{name}: unknown dtype {dtype!r:.40}; known: {', '.join(TYPES)}")
+    if not isinstance(shape, list) or len(shape) > 8 or not all(type(n) is int and n >= 0 for n in shape):
+        raise ProtocolError(f"{name}: a shape is a list of at most 8 sizes, not {shape!r:.80}")
+    size = TYPES[dtype].itemsize
+    for n in shape:
+        size *= n
+    if size > largest or any(n > largest for n in shape):
+        raise ProtocolError(f"{name}: {dtype}{shape} is more than the {largest} bytes a message carries")
+    return name, TYPES[dtype], tuple(shape), size
+
+
+def with_mask(op: Operation, logical: masks.Logical) -> tuple[Operation, Tensors]:
+    """A mask operation with its explicit arrays moved out into tensors."""
+    parts, tensors = masks.to_json(tuple(p for p in logical if not isinstance(p, masks.Explicit))), Tensors()
+    for p in logical:
+        if isinstance(p, masks.Explicit):
+            name = f"mask{len(tensors)}"
+            tensors[name] = p.array
+            parts.append({"tensor": name})
+    return {**op, "parts": parts}, tensors
+
+
+def without_tensors(parts: Any, tensors: Tensors) -> masks.Logical:
+    """The logical mask of a message: `with_mask` undone."""
+    named = [p for p in parts if isinstance(p, dict) and set(p) == {"tensor"}]
+    logical = masks.from_json([p for p in parts if p not in named])
+    arrays = [tensors.get(p["tensor"]) for p in named]
+    return logical + tuple(masks.Explicit(a) for a in arrays if a is not None)
+
+
+def answer(question: int, step: Step) -> bytes:
+    """A step as the answer to a question."""
+    head: dict[str, Any] = {"id": question, "result": step.result, "values": step.values}
+    if step.result != "ok":
+        head |= {"clause": step.clause, "message": step.message}
+    return encode(head, step.arrays)
+
+
+RESULTS = ("ok", "refused", "unsupported", "error", "absent")
+
+
+def step(head: Mapping[str, Any], tensors: Tensors) -> Step:
+    """An answer as a step. Raises ProtocolError."""
+    if head.get("result") not in RESULTS:
+        raise ProtocolError(f"result must be one of {', '.join(RESULTS)}, is {head.get('result')!r:.40}")
+    values = head.get("values", {})
+    if not isinstance(values, dict):
+        raise ProtocolError(f"values must be an object, is {values!r:.40}")
+    for name, limit in (("clause", 40), ("message", 4000)):
+        if not isinstance(head.get(name, ""), str):
+            raise ProtocolError(f"{name} must be a text of at most {limit} characters")
+    clause, message = head.get("clause", "")[:40], head.get("message", "")[:4000]
+    return Step(head["result"], clause, message, values, tensors)
