@@ -1,0 +1,150 @@
+"""The growing cache: every row is kept, at the slot that is its position."""
+
+from __future__ import annotations
+
+from kvref import masks, snapshot
+from kvref.cite import cite
+from kvref.rows import Rows, count
+from kvref.snapshot import Snapshot
+from kvspec import refusals
+from kvspec.contract import Lengths, Pair, Readable
+from kvspec.geometry import Array, Config
+from kvspec.masks import Logical
+
+
+class Growing:
+    """Position p lies in slot p; `rows` holds the offset's live rows and the spare capacity behind them."""
+
+    profile = "growing"
+
+    def __init__(self, config: Config) -> None:
+        if not refusals.valid(config):
+            raise refusals.config("GROW-11", self.profile, config)
+        self.config = config
+        self._clear()
+
+    def free(self) -> None:
+        """Return to never written."""
+        cite("GROW-9")
+        self._clear()
+
+    def _clear(self) -> None:
+        self.rows = Rows(self.config)
+        self.offset = 0
+        self.written = False
+        self.queries: int | None = None
+
+    def append(self, keys: Array, values: Array) -> None:
+        """Append n rows at positions offset..offset+n-1."""
+        new = Pair(keys, values)
+        if count(new) == 0:
+            cite("GROW-3")
+            self.queries = 0
+            return
+        if not refusals.fits(self.config, new):
+            raise refusals.rows("GROW-10", self.config, keys, values)
+        self._feed(new)
+        self.queries = count(new)
+
+    def _feed(self, new: Pair) -> None:
+        """Write rows behind the offset, growing where they do not fit."""
+        n, step = count(new), self.config.step
+        if self.offset + n > len(self.rows):
+            if self.offset % step != 0:
+                cite("GROW-17")
+                self.rows.keep(0, self.offset)
+            cite("GROW-16")
+            self.rows.grow(-(-n // step) * step)
+        else:
+            cite("GROW-18")
+        cite("GROW-1", "GROW-2", "GROW-14")
+        self.rows.write(self.offset, new)
+        self.offset += n
+        self.written = True
+
+    def read(self, what: Readable) -> Pair | None:
+        """The history is all rows, as are the view and the state."""
+        if what == "history" and self.queries is None:
+            return None
+        if what == "view":
+            cite("GROW-4")
+        if what != "history" and not self.written:
+            cite("GROW-15")
+            return None
+        return self.rows.copy(0, self.offset)
+
+    def lengths(self) -> Lengths:
+        """Offset, retained, buffered, capacity."""
+        return Lengths(self.offset, self.offset, self.offset, len(self.rows))
+
+    def mask(self, logical: Logical) -> Array | None:
+        """The mask for the last append's queries, column j at position j."""
+        if self.queries is None:
+            raise refusals.no_history("MASK-1")
+        return masks.in_position_order(logical, self.config.batch, self.queries, self.offset)
+
+    def can_rewind(self, to: int) -> bool:
+        """Whether a rewind to this target would be accepted."""
+        cite("GROW-8")
+        return 0 <= to <= self.offset
+
+    def rewind(self, to: int) -> None:
+        """Make `to` the offset; nothing moves, and what lies beyond is dead."""
+        if not 0 <= to <= self.offset:
+            raise refusals.rewind_range("GROW-7", to, self.offset)
+        cite("GROW-5", "GROW-6", "GROW-18")
+        if to == 0 and self.written:
+            cite("GROW-15")
+        self.offset = to
+        self.queries = None
+
+    def snapshot(self, start: int) -> Snapshot | None:
+        """The rows [start, offset), start clipped at 0; none when that is empty."""
+        cite("SNAP-5")
+        first = max(0, start)
+        if first >= self.offset:
+            cite("SNAP-2")
+            return None
+        cite("SNAP-1", "SNAP-28")
+        return Snapshot(self.profile, self.config, self.rows.copy(first, self.offset), first, self.offset)
+
+    def restore(self, saved: Snapshot | None, to: int) -> None:
+        """Feed the saved rows from where they begin, then cut at the target."""
+        if saved is None:
+            cite("SNAP-11")
+            self.rewind(to)
+            return
+        snapshot.check("restore", saved, self.profile, self.config)
+        if not 0 <= to <= saved.stop:
+            raise refusals.restore_range("SNAP-8", to, saved.stop)
+        if self.offset < saved.start:
+            raise refusals.restore_gap("SNAP-9", self.offset, saved.start)
+        cite("SNAP-7" if to < saved.start else "SNAP-6", "SNAP-3", "SNAP-4", "SNAP-16")
+        self.offset = saved.start
+        self._feed(saved.rows)
+        self.offset = to
+        self.queries = None
+
+    def merge(self, parent: Snapshot | None, child: Snapshot | None) -> Snapshot | None:
+        """[a, b) and [b, c) give [a, c)."""
+        pieces = snapshot.pieces("merge", (parent, child), self.profile, self.config)
+        if len(pieces) < 2:
+            return snapshot.only(pieces)
+        first, second = pieces
+        if first.stop != second.start:
+            raise refusals.not_meeting("SNAP-18", (first.start, first.stop), (second.start, second.stop))
+        cite("SNAP-17")
+        return snapshot.joined(first, second)
+
+    def split(self, saved: Snapshot | None, at: int) -> tuple[Snapshot | None, Snapshot | None]:
+        """[a, c) gives [a, at) and [at, c)."""
+        if saved is None:
+            cite("SNAP-25")
+            return None, None
+        snapshot.check("split", saved, self.profile, self.config)
+        if saved.start < at < saved.stop:
+            cite("SNAP-22", "SNAP-28")
+            return snapshot.cut(saved, at)
+        cite("SNAP-23")
+        whole = saved.handed_on()
+        return (None, whole) if at <= saved.start else (whole, None)

@@ -1,0 +1,82 @@
+"""Masks: from a logical mask in position order to the columns of a history.
+
+With L queries and K rows, column j is the row at position offset - K + j and query i the one at
+position offset - L + i, so that seen from the right the last query and the last key are the same token.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvref.cite import cite
+from kvspec import refusals
+from kvspec.geometry import Array
+from kvspec.masks import Causal, Explicit, Logical, Part, Window
+
+
+def in_position_order(logical: Logical, batch: int, queries: int, rows: int) -> Array | None:
+    """`[1 or B, 1 or heads, L, K or 1]` in position order; None where nothing needs to be hidden."""
+    cite("MASK-15")
+    for part in logical:
+        if isinstance(part, Explicit):
+            check(part.array, batch, queries, rows)
+    parts = [a for a in (_part(p, queries, rows) for p in logical) if a is not None]
+    if not parts:
+        cite(*(["MASK-3"] if not logical else []), *[c for n, c in ((0, "MASK-16"), (1, "MASK-9")) if n == queries])
+        return None
+    mask = parts[0]
+    for other in parts[1:]:
+        cite("MASK-7")
+        mask = intersected(mask, other)
+    return mask
+
+
+def check(array: Array, batch: int, queries: int, rows: int) -> None:
+    """Refuse an explicit array that does not fit the history."""
+    sizes = ((1, batch), None, (queries,))
+    fits = array.ndim == 4 and all(s is None or n in s for n, s in zip(array.shape, sizes, strict=False))
+    if not fits or array.dtype not in (np.bool_, np.float32):
+        raise refusals.mask_shape("MASK-13", array, batch, queries)
+    if array.shape[3] not in (1, rows):
+        raise refusals.mask_width("MASK-12", array.shape[3], rows)
+
+
+def _part(part: Part, queries: int, rows: int) -> Array | None:
+    column = np.arange(rows)[None, :]
+    query = np.arange(rows - queries, rows)[:, None]
+    if isinstance(part, Causal):
+        cite("MASK-2")
+        return (column <= query)[None, None] if queries > 1 else None
+    if isinstance(part, Window):
+        cite("MASK-4")
+        return (query - column < part.size)[None, None] if queries else None
+    _cite_explicit(part.array)
+    return part.array
+
+
+def _cite_explicit(array: Array) -> None:
+    cite("MASK-5" if array.dtype == bool else "MASK-6", "MASK-17")
+    if array.shape[3] == 1:
+        cite("MASK-11")
+    if array.shape[2] == 0:
+        cite("MASK-16")
+    if array.dtype == bool and array.size and not array.any(axis=3).all():
+        cite("MASK-14")
+
+
+def intersected(a: Array, b: Array) -> Array:
+    """Both booleans: and. One of scores: minus infinity where the other hides. Both of scores: their sum."""
+    if a.dtype == bool and b.dtype == bool:
+        return np.asarray(a & b)
+    if a.dtype != bool and b.dtype != bool:
+        return np.asarray(a + b)
+    seen, scores = (a, b) if a.dtype == bool else (b, a)
+    return np.where(seen, scores, np.float32(-np.inf))
+
+
+def gathered(mask: Array, index: int, rows: int) -> Array:
+    """Position order to slot order: slot s takes column (s - index) mod K. A single column stands for all."""
+    if mask.shape[3] == 1:
+        return mask
+    cite("MASK-10")
+    return mask[..., (np.arange(rows) - index) % rows]

@@ -1,0 +1,206 @@
+"""The rotating cache: a window of W rows, the query itself included, in storage that does not grow with the context.
+
+One row at a time goes to the slot of the oldest (`_decode`); several at once are appended behind the newest
+W-1, in position order, so that every new query finds its whole window (`_prefill`).
+"""
+
+from __future__ import annotations
+
+from kvref import masks, snapshot
+from kvref.cite import cite
+from kvref.rows import Rows, count
+from kvref.snapshot import Snapshot
+from kvspec import refusals
+from kvspec.contract import Lengths, Pair, Readable
+from kvspec.geometry import Array, Config
+from kvspec.masks import Logical, Window
+
+
+class Ring:
+    """`index` is the slot after the newest row. While offset <= W, slot s holds position s."""
+
+    profile = "ring"
+
+    def __init__(self, config: Config) -> None:
+        if not refusals.valid(config) or config.window is None:
+            raise refusals.config("RING-14", self.profile, config)
+        self.config = config
+        self.window = config.window
+        self._clear()
+
+    def free(self) -> None:
+        """Return to never written."""
+        cite("RING-12")
+        self._clear()
+
+    def _clear(self) -> None:
+        self.rows = Rows(self.config)
+        self.offset = 0
+        self.index = 0
+        self.written = False
+        self.queries: int | None = None
+
+    def append(self, keys: Array, values: Array) -> None:
+        """Append n rows at positions offset..offset+n-1."""
+        new = Pair(keys, values)
+        n = count(new)
+        if n == 0:
+            cite("RING-4")
+            self.queries = 0
+            return
+        if not refusals.fits(self.config, new):
+            raise refusals.rows("RING-13", self.config, keys, values)
+        cite("RING-1", "RING-2", "RING-17", "RING-26")
+        if n == 1:
+            self._decode(new)
+        else:
+            self._prefill(new)
+        self.offset += n
+        self.written = True
+        self.queries = n
+
+    def _decode(self, new: Pair) -> None:
+        """One row: grow if there is room to, cut down to the window, then overwrite the oldest slot."""
+        if self.offset >= len(self.rows) and len(self.rows) < self.window:
+            cite("RING-21")
+            self.rows.grow(min(self.config.step, self.window - self.offset))
+        if len(self.rows) > self.window:
+            cite("RING-20")
+            self.rows.keep(len(self.rows) - self.window, len(self.rows))
+            self.index = self.window
+        if self.index == self.window:
+            cite("RING-19")
+            self.index = 0
+        else:
+            cite("RING-22")
+        self.rows.write(self.index, new)
+        self.index += 1
+
+    def _prefill(self, new: Pair) -> None:
+        """Several rows: position order, then the newest W-1 old rows, then all the new ones."""
+        self._straighten()
+        old = len(self.rows)
+        cite("RING-3", "RING-25" if old else "RING-18")
+        self.rows.keep(max(0, old - (self.window - 1)), old)
+        self.rows.join(new)
+        self.index = len(self.rows)
+
+    def _straighten(self) -> None:
+        """Put the live rows in position order, and leave nothing else."""
+        if self.offset <= self.window:
+            if self.index < len(self.rows):
+                cite("RING-23")
+            self.rows.keep(0, self.index)
+        elif self.index < len(self.rows):
+            cite("RING-24")
+            self.rows.turn(self.index)
+
+    @property
+    def buffered(self) -> int:
+        """Slots that hold live rows: all but the spare capacity."""
+        return min(self.offset, len(self.rows))
+
+    def read(self, what: Readable) -> Pair | None:
+        """The history and the state are all buffered rows in slot order."""
+        if what == "view":
+            return self._view()
+        if what == "history" and self.queries is None:
+            return None
+        if what == "state" and not self.written:
+            return None
+        return self.rows.copy(0, self.buffered)
+
+    def _view(self) -> Pair | None:
+        """The newest W-1 rows at most, oldest first."""
+        cite("RING-5")
+        keep = min(self.window - 1, self.buffered)
+        if keep == 0:
+            return None
+        ordered = Rows(self.config)
+        ordered.join(self.rows.copy(0, self.buffered))
+        ordered.turn(self.index % self.buffered)
+        return ordered.copy(self.buffered - keep, self.buffered)
+
+    def lengths(self) -> Lengths:
+        """Offset, retained, buffered, capacity."""
+        return Lengths(self.offset, self.buffered, self.buffered, len(self.rows))
+
+    def mask(self, logical: Logical) -> Array | None:
+        """One query: storage enforces the window, columns go to slots. Several: the window is intersected in."""
+        if self.queries is None:
+            raise refusals.no_history("MASK-1")
+        if self.queries > 1:
+            cite("MASK-8")
+            logical = (*logical, Window(self.window))
+        mask = masks.in_position_order(logical, self.config.batch, self.queries, self.buffered)
+        if self.queries == 1 and mask is not None:
+            return masks.gathered(mask, self.index, self.buffered)
+        return mask
+
+    def can_rewind(self, to: int) -> bool:
+        """Whether a rewind to this target would be accepted."""
+        cite("RING-11")
+        return to == self.offset or (0 <= to < self.offset <= self.window)
+
+    def rewind(self, to: int) -> None:
+        """Make `to` the offset, while no row that its window needs has been overwritten."""
+        if not 0 <= to <= self.offset:
+            raise refusals.rewind_range("RING-9", to, self.offset)
+        if to < self.offset and self.offset > self.window:
+            raise refusals.rewind_window("RING-10", to, self.offset, self.window)
+        self.queries = None
+        if to == self.offset:
+            cite("RING-6")
+            return
+        cite("RING-7", "RING-8", "RING-26", "RING-27")
+        self.offset = self.index = to
+
+    def snapshot(self, start: int) -> Snapshot | None:
+        """All buffered rows in slot order, with the index; none when nothing lies at or after `start`."""
+        cite("SNAP-5")
+        if max(0, start) >= self.offset:
+            cite("SNAP-2")
+            return None
+        cite("SNAP-15", "SNAP-28")
+        rows, first = self.rows.copy(0, self.buffered), self.offset - self.buffered
+        return Snapshot(self.profile, self.config, rows, first, self.offset, self.index)
+
+    def restore(self, saved: Snapshot | None, to: int) -> None:
+        """Become the ring that was saved; to less than its end only if its window had not been passed."""
+        if saved is None:
+            cite("SNAP-11")
+            self.rewind(to)
+            return
+        snapshot.check("restore", saved, self.profile, self.config)
+        if not 0 <= to <= saved.stop:
+            raise refusals.restore_range("SNAP-8", to, saved.stop)
+        if to < saved.stop and saved.stop > self.window:
+            raise refusals.restore_window("SNAP-13", to, saved.stop, self.window)
+        cite("SNAP-3", "SNAP-4", "SNAP-15")
+        self.rows = Rows(self.config)
+        self.rows.join(saved.rows)
+        self.offset, self.index, self.written = saved.stop, saved.index, True
+        self.queries = None
+        if to == saved.stop:
+            cite("SNAP-12")
+        else:
+            cite("SNAP-14")
+            self.offset = self.index = to
+
+    def merge(self, parent: Snapshot | None, child: Snapshot | None) -> Snapshot | None:
+        """The child holds the whole window, so it takes the parent's place."""
+        pieces = snapshot.pieces("merge", (parent, child), self.profile, self.config)
+        if len(pieces) < 2:
+            return snapshot.only(pieces)
+        cite("SNAP-19")
+        pieces[0].consume()
+        return pieces[1].handed_on()
+
+    def split(self, saved: Snapshot | None, at: int) -> tuple[Snapshot | None, Snapshot | None]:
+        """A ring cannot be cut at a position: none, and the whole."""
+        if saved is None:
+            cite("SNAP-25")
+            return None, None
+        snapshot.check("split", saved, self.profile, self.config)
+        cite("SNAP-24")
+        return None, saved.handed_on()

@@ -1,0 +1,94 @@
+"""Snapshots: immutable values, of one owner at a time; merging and splitting consume what they are given."""
+
+from __future__ import annotations
+
+from kvref import rows as pairs
+from kvref.cite import cite
+from kvspec import refusals
+from kvspec.contract import Pair
+from kvspec.geometry import Config, same_geometry
+
+
+class Snapshot:
+    """Rows of the positions [start, stop); of a ring all buffered rows in slot order, and the ring index."""
+
+    def __init__(self, kind: str, config: Config, rows: Pair, start: int, stop: int, index: int = 0) -> None:
+        self.kind, self.config, self.start, self.stop, self.index = kind, config, start, stop, index
+        self._rows: Pair | None = rows
+        self.gone = ""
+
+    @property
+    def rows(self) -> Pair:
+        """The rows; only while it is neither closed nor consumed."""
+        assert self._rows is not None, "a used-up snapshot is refused before its rows are asked for"
+        return self._rows
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its rows; 0 once it is closed or consumed."""
+        return 0 if self._rows is None else sum(a.nbytes for a in self._rows)
+
+    def close(self) -> None:
+        """Return the memory."""
+        self.usable("close")
+        cite("SNAP-29")
+        self._rows, self.gone = None, "closed"
+
+    def consume(self) -> None:
+        """A merge or split has taken its place."""
+        cite("SNAP-26")
+        self._rows, self.gone = None, "consumed"
+
+    def handed_on(self) -> Snapshot:
+        """The same rows under a new owner; this one is consumed."""
+        new = Snapshot(self.kind, self.config, self.rows, self.start, self.stop, self.index)
+        self.consume()
+        return new
+
+    def usable(self, what: str) -> None:
+        """Refuse a snapshot that was closed or consumed."""
+        if self.gone:
+            raise refusals.used_up("SNAP-27" if self.gone == "closed" else "SNAP-26", what, self.gone)
+
+
+def check(what: str, saved: Snapshot, kind: str, config: Config, clause: str = "SNAP-10") -> None:
+    """Refuse a snapshot that is used up, or not of this kind and geometry."""
+    saved.usable(what)
+    if saved.kind != kind or not same_geometry(saved.config, config):
+        raise refusals.geometry(clause, what)
+
+
+def pieces(what: str, given: tuple[Snapshot | None, ...], kind: str, config: Config) -> list[Snapshot]:
+    """Those that are not none, checked all before any is consumed."""
+    found = [s for s in given if s is not None]
+    for s in found:
+        check(what, s, kind, config, "SNAP-21")
+    if len(found) == 2 and found[0] is found[1]:
+        raise refusals.same_snapshot("SNAP-21")
+    return found
+
+
+def only(found: list[Snapshot]) -> Snapshot | None:
+    """Merging with none gives the other."""
+    cite("SNAP-20")
+    return found[0].handed_on() if found else None
+
+
+def joined(first: Snapshot, second: Snapshot) -> Snapshot:
+    """The rows of both in one; both are consumed."""
+    cite("SNAP-28")
+    rows = pairs.joined(first.rows, second.rows)
+    made = Snapshot(first.kind, first.config, rows, first.start, second.stop)
+    first.consume()
+    second.consume()
+    return made
+
+
+def cut(saved: Snapshot, at: int) -> tuple[Snapshot, Snapshot]:
+    """The rows before position `at`, and those from it on; the snapshot is consumed."""
+    i = at - saved.start
+    before, after = (Pair(*(a[:, :, part].copy() for a in saved.rows)) for part in (slice(0, i), slice(i, None)))
+    first = Snapshot(saved.kind, saved.config, before, saved.start, at)
+    second = Snapshot(saved.kind, saved.config, after, at, saved.stop)
+    saved.consume()
+    return first, second
