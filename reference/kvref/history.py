@@ -28,6 +28,7 @@ class Saved:
     start: int
     stop: int
     tokens: list[int]
+    width: int = 0
     gone: str = ""
 
 
@@ -37,7 +38,10 @@ Seen = dict[int, float]
 
 @dataclass
 class History:
-    """One cache. `rewinds` is how far past the window an adapter declares to rewind: 0 as the spec demands."""
+    """One cache. The claim says how far past the window an adapter declares to rewind: 0 as the spec demands.
+
+    `width` is the number of rows a history has by the spec, which the columns of explicit masks count.
+    """
 
     profile: str
     config: Config
@@ -49,6 +53,7 @@ class History:
             raise refusals.config(self._id("GROW-11", "RING-14"), self.profile, self.config)
         self.tokens: list[int] = []
         self.queries: int | None = None
+        self.width = 0
 
     def _id(self, growing: str, ring: str) -> str:
         return ring if self.ring else growing
@@ -70,10 +75,17 @@ class History:
             cite(self._id("GROW-3", "RING-4"))
             return
         cite(*self._ids("GROW-1 GROW-2", "RING-1 RING-2 RING-3 RING-17"))
+        self.width = self._width(len(serials))
         self.tokens += serials
 
     def _ids(self, growing: str, ring: str) -> list[str]:
         return (ring if self.ring else growing).split()
+
+    def _width(self, n: int) -> int:
+        """Rows in the history of an append of n: all; of a ring the window, or what a chunk keeps and adds."""
+        if self.config.window is None:
+            return self.offset + n
+        return min(self.offset + 1, self.config.window) if n == 1 else min(self.offset, self.config.window - 1) + n
 
     def view(self) -> list[int]:
         """What a reader may look at without writing: the newest W-1 tokens of a ring, else all."""
@@ -125,6 +137,8 @@ class History:
             right = len(shape) == 4 and shape[0] in (1, self.config.batch) and shape[2] == self.queries
             if not right or dtype not in (np.bool_, np.float32):
                 raise refusals.mask_shape("MASK-13", part.array, self.config.batch, self.queries or 0)
+            if shape[3] not in (1, self.width):
+                raise refusals.mask_width("MASK-12", shape[3], self.width)
 
     def _mask_clauses(self, logical: Logical) -> Iterator[str]:
         if not logical:
@@ -162,13 +176,14 @@ class History:
         if not self._reaches(to, self.offset):
             raise refusals.rewind_window("RING-10", to, self.offset, self.config.window or 0)
         cite(*self._ids("GROW-5 GROW-6", "RING-6" if to == self.offset else "RING-7 RING-8"))
+        self.width = self.width if to == self.offset else to
         self.tokens = self.tokens[:to]
         self.queries = None
 
     def free(self) -> None:
         """Forget everything."""
         cite(self._id("GROW-9", "RING-12"))
-        self.tokens, self.queries = [], None
+        self.tokens, self.queries, self.width = [], None, 0
 
     def snapshot(self, start: int) -> Saved | None:
         """Keep the tokens from `start` on; of a ring all of them."""
@@ -179,7 +194,7 @@ class History:
             return None
         cite(*([] if self.ring else ["SNAP-1"]))
         first = 0 if self.ring else first
-        return Saved(self.profile, self.config, first, self.offset, self.tokens[first:])
+        return Saved(self.profile, self.config, first, self.offset, self.tokens[first:], self.width)
 
     def restore(self, saved: Saved | None, to: int) -> None:
         """Become what was saved, up to `to`."""
@@ -195,6 +210,7 @@ class History:
         if not self._reaches(to, saved.stop):
             raise refusals.restore_window("SNAP-13", to, saved.stop, self.config.window or 0)
         cite("SNAP-3", "SNAP-4", self._restore_clause(saved, to))
+        self.width = saved.width if self.ring and to == saved.stop else to
         self.tokens = (self.tokens[: saved.start] + saved.tokens)[:to]
         self.queries = None
 
@@ -266,7 +282,7 @@ def handed_on(saved: Saved) -> Saved:
     """The same tokens under a new owner; the old one is consumed."""
     cite("SNAP-26")
     saved.gone = "consumed"
-    return Saved(saved.kind, saved.config, saved.start, saved.stop, saved.tokens)
+    return Saved(saved.kind, saved.config, saved.start, saved.stop, saved.tokens, saved.width)
 
 
 __all__ = ["History", "Refused", "Saved", "Seen", "close"]

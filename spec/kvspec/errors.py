@@ -18,3 +18,7 @@ class Unsupported(Exception):
 
 class BadInput(ValueError):
     """A file, a description or a message that does not follow its format: says what, where, and what to do."""
+
+
+class CannotRun(Exception):
+    """This adapter cannot run on this machine; says why and what to do."""

@@ -20,7 +20,9 @@ This module does no input or output: `encode` gives bytes, a `Decoder` takes the
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -36,11 +38,19 @@ LARGEST_HEADER = 1 << 20
 LARGEST_TENSORS = 256 << 20
 """Bytes of tensors one message may carry, all together."""
 MOST_TENSORS = 64
+LARGEST_NUMBER = 1 << 62
 
 TYPES = DTYPES | {"bool": np.dtype(bool)}
 _NAMES = {t: name for name, t in TYPES.items()}
 
 Tensors = dict[str, Array | None]
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+_JSON = json.JSONDecoder(parse_constant=_no_constant)
 
 
 class ProtocolError(Exception):
@@ -59,8 +69,16 @@ def encode(head: Mapping[str, Any], tensors: Mapping[str, Array | None] | None =
             raise BadInput(f"{name}: dtype {array.dtype} cannot be sent; known: {', '.join(TYPES)}")
         listed.append([name, _NAMES[array.dtype], list(array.shape)])
         parts.append(array.tobytes())
-    line = json.dumps({**head, "tensors": listed} if listed else head)
+    line = _text({**head, "tensors": listed} if listed else head)
     return b"".join((line.encode(), b"\n", *parts))
+
+
+def _text(head: Mapping[str, Any]) -> str:
+    """The header; numpy's whole numbers are written as numbers, anything else that is not JSON is BadInput."""
+    try:
+        return json.dumps(head, default=index, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as e:
+        raise BadInput(f"not JSON: {e}") from None
 
 
 class Decoder:
@@ -72,6 +90,7 @@ class Decoder:
         self._head: dict[str, Any] | None = None
         self._listed: list[tuple[str, np.dtype[Any] | None, tuple[int, ...], int]] = []
         self._needed = 0
+        self._searched = 0
 
     def feed(self, data: bytes) -> Iterator[tuple[dict[str, Any], Tensors]]:
         """Give the messages that these bytes complete. Raises ProtocolError."""
@@ -89,7 +108,8 @@ class Decoder:
         return f"{len(self._bytes)} bytes of a header" if self._bytes else "no message"
 
     def _read_header(self) -> bool:
-        end = self._bytes.find(b"\n", 0, LARGEST_HEADER)
+        end = self._bytes.find(b"\n", self._searched, LARGEST_HEADER)
+        self._searched = len(self._bytes) if end < 0 else 0
         if end < 0:
             if len(self._bytes) >= LARGEST_HEADER:
                 start = bytes(self._bytes[:40])
@@ -98,7 +118,7 @@ class Decoder:
         line = bytes(self._bytes[:end])
         del self._bytes[: end + 1]
         try:
-            head = json.loads(line)
+            head = _JSON.decode(line.decode())
         except (ValueError, RecursionError):
             raise ProtocolError(f"not a JSON header: {line[:80]!r}") from None
         if not isinstance(head, dict):
@@ -111,6 +131,8 @@ class Decoder:
         if not isinstance(listed, list) or len(listed) > MOST_TENSORS:
             raise ProtocolError(f"tensors must be a list of at most {MOST_TENSORS}: {listed!r:.80}")
         self._listed = [_sized(entry, self._largest) for entry in listed]
+        if len({name for name, *_ in self._listed}) < len(listed):
+            raise ProtocolError(f"a tensor is listed twice: {listed!r:.80}")
         self._needed = sum(size for *_, size in self._listed)
         if self._needed > self._largest:
             raise ProtocolError(f"tensors of {self._needed} bytes; a message carries at most {self._largest}")
@@ -119,7 +141,7 @@ class Decoder:
         assert self._head is not None
         head, tensors, at = self._head, Tensors(), 0
         for name, dtype, shape, size in self._listed:
-            raw = bytearray(self._bytes[at : at + size])
+            raw = self._bytes[at : at + size]  # a copy, so that the array is the receiver's to write on
             tensors[name] = None if dtype is None else np.frombuffer(raw, dtype).reshape(shape)
             at += size
         del self._bytes[:at]
@@ -135,15 +157,15 @@ def _sized(entry: Any, largest: int) -> tuple[str, np.dtype[Any] | None, tuple[i
     if dtype is None:
         return name, None, (), 0
     if not isinstance(dtype, str) or dtype not in TYPES:
-        raise ProtocolError(f"{name}: unknown dtype {dtype!r:.40}; known: {', '.join(TYPES)}")
+        raise ProtocolError(f"{name!r:.40}: unknown dtype {dtype!r:.40}; known: {', '.join(TYPES)}")
     if not isinstance(shape, list) or len(shape) > 8 or not all(type(n) is int and n >= 0 for n in shape):
-        raise ProtocolError(f"{name}: a shape is a list of at most 8 sizes, not {shape!r:.80}")
-    size = TYPES[dtype].itemsize
-    for n in shape:
-        size *= n
-    if size > largest or any(n > largest for n in shape):
-        raise ProtocolError(f"{name}: {dtype}{shape} is more than the {largest} bytes a message carries")
-    return name, TYPES[dtype], tuple(shape), size
+        raise ProtocolError(f"{name!r:.40}: a shape is a list of at most 8 sizes, not {shape!r:.80}")
+    # A size of 0 does not excuse the others: numpy refuses shapes whose other sizes overflow.
+    if math.prod(max(n, 1) for n in shape) * TYPES[dtype].itemsize > largest:
+        raise ProtocolError(
+            f"{name!r:.40}: {dtype} {shape!r:.80} is more than the {largest} bytes a message carries"
+        )
+    return name, TYPES[dtype], tuple(shape), math.prod(shape) * TYPES[dtype].itemsize
 
 
 def with_mask(op: Operation, logical: masks.Logical) -> tuple[Operation, Tensors]:
@@ -158,33 +180,93 @@ def with_mask(op: Operation, logical: masks.Logical) -> tuple[Operation, Tensors
 
 
 def without_tensors(parts: Any, tensors: Tensors) -> masks.Logical:
-    """The logical mask of a message: `with_mask` undone."""
+    """The logical mask of a message: `with_mask` undone. Raises BadInput."""
+    if not isinstance(parts, list):
+        raise BadInput(f"mask: parts must be a list, not {parts!r:.60}")
     named = [p for p in parts if isinstance(p, dict) and set(p) == {"tensor"}]
     logical = masks.from_json([p for p in parts if p not in named])
-    arrays = [tensors.get(p["tensor"]) for p in named]
-    return logical + tuple(masks.Explicit(a) for a in arrays if a is not None)
+    return logical + tuple(masks.Explicit(_named(p["tensor"], tensors)) for p in named)
+
+
+def _named(name: Any, tensors: Tensors) -> Array:
+    array = tensors.get(name) if isinstance(name, str) else None
+    if array is None:
+        raise BadInput(f"mask: no tensor {name!r:.40} came with the message")
+    return array
 
 
 def answer(question: int, step: Step) -> bytes:
-    """A step as the answer to a question."""
+    """A step as the answer to a question. Raises BadInput for what may not be in one."""
+    wrong = _wrong_observation(step.values, step.arrays)
+    if wrong:
+        raise BadInput(wrong)
     head: dict[str, Any] = {"id": question, "result": step.result, "values": step.values}
     if step.result != "ok":
-        head |= {"clause": step.clause, "message": step.message}
+        head |= {"clause": step.clause[:LONGEST_CLAUSE], "message": step.message[:LONGEST_MESSAGE]}
     return encode(head, step.arrays)
 
 
 RESULTS = ("ok", "refused", "unsupported", "error", "absent")
+NUMBERS = ("offset", "retained", "buffered", "capacity", "bytes")
+SNAPSHOTS = ("snapshot", "parent", "child")
+ARRAYS = ("history.k", "history.v", "mask", "view.k", "view.v", "state.k", "state.v")
+"""What an answer may hold: results; values that are numbers or null, or [start, stop, bytes] or null; tensors."""
+
+LONGEST_CLAUSE, LONGEST_MESSAGE = 40, 4000
 
 
 def step(head: Mapping[str, Any], tensors: Tensors) -> Step:
-    """An answer as a step. Raises ProtocolError."""
+    """An answer as a step. Raises ProtocolError for anything that the protocol does not name."""
+    unknown = sorted(set(head) - {"id", "result", "clause", "message", "values"})
+    if unknown:
+        raise ProtocolError(f"unknown field {unknown[0]!r:.40} in an answer")
     if head.get("result") not in RESULTS:
         raise ProtocolError(f"result must be one of {', '.join(RESULTS)}, is {head.get('result')!r:.40}")
     values = head.get("values", {})
     if not isinstance(values, dict):
         raise ProtocolError(f"values must be an object, is {values!r:.40}")
-    for name, limit in (("clause", 40), ("message", 4000)):
-        if not isinstance(head.get(name, ""), str):
-            raise ProtocolError(f"{name} must be a text of at most {limit} characters")
-    clause, message = head.get("clause", "")[:40], head.get("message", "")[:4000]
+    wrong = _wrong_observation(values, tensors)
+    if wrong:
+        raise ProtocolError(wrong)
+    clause, message = text(head, "clause", LONGEST_CLAUSE), text(head, "message", LONGEST_MESSAGE)
     return Step(head["result"], clause, message, values, tensors)
+
+
+def text(head: Mapping[str, Any], name: str, limit: int) -> str:
+    """A text of a header, cut to the limit and made printable (lone surrogates are not). Raises ProtocolError."""
+    found = head.get(name, "")
+    if not isinstance(found, str):
+        raise ProtocolError(f"{name} must be a text of at most {limit} characters")
+    return found[:limit].encode(errors="replace").decode()
+
+
+def _wrong_observation(values: Mapping[str, Any], tensors: Tensors) -> str:
+    """What is wrong with the values or with the names of the tensors; empty if nothing is."""
+    for name, value in values.items():
+        if name not in (*NUMBERS, *SNAPSHOTS, "can"):
+            return f"unknown value {name!r:.40}"
+        if not _right(name, value):
+            return f"{name} must be {_wanted(name)}, is {value!r:.40}"
+    unknown = [name for name in tensors if name not in ARRAYS]
+    return f"unknown tensor {unknown[0]!r:.40}; known: {', '.join(ARRAYS)}" if unknown else ""
+
+
+def _right(name: str, value: Any) -> bool:
+    if name == "can":
+        return type(value) is bool
+    if value is None:
+        return True
+    if name in SNAPSHOTS:
+        return isinstance(value, list) and len(value) == 3 and all(map(_number, value))
+    return _number(value)
+
+
+def _number(value: Any) -> bool:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return whole and -LARGEST_NUMBER <= value <= LARGEST_NUMBER
+
+
+def _wanted(name: str) -> str:
+    if name == "can":
+        return "true or false"
+    return "[start, stop, bytes] or null" if name in SNAPSHOTS else "a whole number or null"

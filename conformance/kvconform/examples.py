@@ -1,0 +1,130 @@
+"""Worked examples as tests: what a table says of each step, held against what was observed.
+
+`python -m kvconform.examples` runs those of all chapters on the reference and says which tables are wrong.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from kvconform import visible
+from kvconform.judge import outcome
+from kvconform.trial import Outcome, run
+from kvspec import masks
+from kvspec.clauses import index
+from kvspec.contract import Description
+from kvspec.examples import Example
+from kvspec.geometry import Array
+from kvspec.rows import Book, letters
+from kvspec.session import Step
+
+AT_STORAGE = ("slots", "history", "capacity", "bytes", "mask")
+"""Columns that speak of storage; the others hold at level `visible` too."""
+
+
+def disagreements(example: Example, seen: Outcome, adapter: Description) -> list[str]:
+    """Where the table and what was found on the adapter disagree; reads up to the first difference found there."""
+    wrong = []
+    for i, (row, (_, got)) in enumerate(zip(example.rows, seen.steps, strict=False)):
+        do = f"{example.id}, step {i + 1}"
+        for column, said in row.said.items():
+            if not _judged(column, seen.level, adapter, example):
+                continue
+            found = _found(column, got, seen.book, said)
+            if found != said:
+                wrong.append(f"{do}: the example says {column} {_show(said)}, found {_show(found)}")
+    return wrong
+
+
+def _judged(column: str, level: str, adapter: Description, example: Example) -> bool:
+    if column == "capacity":
+        return level == "storage" and adapter.profiles[example.trace.profile].grows == "step"
+    if column == "each query sees":
+        return "mask" in adapter.profiles
+    return level == "storage" or column not in AT_STORAGE
+
+
+def _found(column: str, got: Step, book: Book, said: Any) -> Any:
+    if column == "offset":
+        return got.values.get("offset") if got.result == "ok" else _refusal(got, said)
+    if column in ("slots", "history", "view"):
+        return _names(got, {"slots": "state"}.get(column, column), book)
+    if column == "each query sees":
+        return _queries(got, book)
+    if column == "mask":
+        return _as_said(got.arrays.get("mask"), said)
+    if column == "snapshot":
+        return _ranges(got, said)
+    return got.values.get({"can rewind": "can"}.get(column, column))
+
+
+def _refusal(got: Step, said: Any) -> str:
+    """Who refuses without naming a clause is taken to mean the right one."""
+    return (
+        str(said)
+        if got.result == "refused" and not got.clause and str(said).startswith("refused")
+        else outcome(got)
+    )
+
+
+def _names(got: Step, what: str, book: Book) -> list[int] | str | None:
+    keys, values = got.arrays.get(f"{what}.k"), got.arrays.get(f"{what}.v")
+    if keys is None and values is None:
+        return None
+    named = visible.one_name_each(keys, values, book)
+    return named[0] if named is not None else "different rows as keys and values, or in different heads"
+
+
+def _queries(got: Step, book: Book) -> list[list[int]] | str:
+    named = _names(got, "history", book)
+    mask = got.arrays.get("mask")
+    if not isinstance(named, list):
+        return "no history"
+    count = 1 if mask is None else mask.shape[2]
+    seen = [visible.seen(named, mask, (0, 0), q) for q in range(count)]
+    return [sorted(s for s, _ in q) if q is not None else [] for q in seen]
+
+
+def _as_said(mask: Array | None, said: Any) -> Any:
+    """The mask as JSON parts, the way the table has it."""
+    return None if mask is None else masks.to_json((masks.Explicit(mask),))
+
+
+def _ranges(got: Step, said: list[Any]) -> list[tuple[int, int] | None]:
+    names = ("snapshot",) if len(said) == 1 else ("parent", "child")
+    values = [got.values.get(n) for n in names]
+    return [None if v is None else (v[0], v[1]) for v in values]
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, list) and all(isinstance(x, int) for x in value):
+        return " ".join(letters(x) for x in value) or "empty"
+    if isinstance(value, list) and value and isinstance(value[0], list):
+        return ", ".join(" ".join(letters(x) for x in q) or "-" for q in value)
+    return "none" if value is None else str(value)
+
+
+def check_all() -> Iterator[str]:
+    """Every disagreement between a chapter's tables and the reference."""
+    from kvadapters.reference import Reference
+    from kvconform.replay import Cited
+    from kvspec.contract import description
+
+    reference = description(Reference().describe())
+    for clause in index().values():
+        for example in clause.examples:
+            for level in ("storage", "visible"):
+                seen = run(example.trace, Cited(), reference, level)
+                yield from disagreements(example, seen, reference)
+                yield from (f"{example.id}: {level}: {d.message}" for d in seen.differences)
+                cited = set(seen.exercised())
+                if (level == "storage" or clause.level == "visible") and not clause.law and clause.id not in cited:
+                    yield f"{example.id}: {level}: the {seen.oracle} does not cite {clause.id} in it"
+
+
+if __name__ == "__main__":
+    found = list(check_all())
+    print("\n".join(found) or f"{sum(len(c.examples) for c in index().values())} worked examples hold")
+    sys.exit(bool(found))

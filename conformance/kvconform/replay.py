@@ -1,0 +1,121 @@
+"""What a trace needs when it is replayed: rows, masks and configs; and the oracle at level `storage`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kvadapters.reference import Reference
+from kvref.cite import cite, cited
+from kvspec import masks
+from kvspec.contract import Pair
+from kvspec.geometry import Config
+from kvspec.operations import Operation, argument, cache_of
+from kvspec.rows import Book
+from kvspec.session import Session, Step
+from kvspec.trace import Trace, overridden
+
+
+@dataclass(frozen=True)
+class Given:
+    """What goes with one operation: rows with append, a logical mask with mask, profile and config with open."""
+
+    rows: Pair | None = None
+    logical: masks.Logical | None = None
+    opening: tuple[str, Config] | None = None
+
+
+class Performs(Protocol):
+    """A session, here or in a worker."""
+
+    def begin(self, profile: str, config: Config) -> Step:
+        """Open cache A, and forget all that was."""
+
+    def do(
+        self,
+        op: Operation,
+        rows: Pair | None = None,
+        logical: masks.Logical | None = None,
+        opening: tuple[str, Config] | None = None,
+    ) -> Step:
+        """Perform one operation."""
+
+
+class Supplies:
+    """Makes what the operations of one trace need; rows get their serials here."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.book = Book()
+        self.opened = {"A": (trace.profile, trace.config)}
+        self._trace = trace
+
+    def give(self, op: Operation) -> Given:
+        """What goes with this operation."""
+        if op["op"] == "append":
+            _, config = self.opened[cache_of(op)]
+            return Given(rows=Pair(*self.book.rows(op, config)))
+        if op["op"] == "mask":
+            return Given(logical=masks.from_json(op["parts"]))
+        if op["op"] == "open":
+            opening = self.opening(op)
+            self.opened[cache_of(op)] = opening
+            return Given(opening=opening)
+        return Given()
+
+    def opening(self, op: Operation) -> tuple[str, Config]:
+        """Profile and config of the cache that an open operation names: the trace's, where it does not say."""
+        profile = argument(op, "profile") or self._trace.profile
+        config = overridden(self._trace.config, op, "step", "window")
+        return profile, config.changed(window=None) if profile == "growing" else config
+
+    def done(self, op: Operation, result: str) -> None:
+        """The oracle's verdict on it is known: rows that were taken use up their serials."""
+        if op["op"] == "append" and result == "ok":
+            self.book.took(op["n"])
+
+
+OWNERSHIP = {"growing": "GROW-13", "ring": "RING-16"}
+BITS = {"growing": "GROW-12", "ring": "RING-15"}
+
+
+def cite_operation(op: Operation, profile: str) -> None:
+    """Clauses that an operation exercises whatever the cache does: those about the caller's arrays and bits."""
+    if op["op"] == "scribble":
+        cite(OWNERSHIP[profile])
+    if argument(op, "fill") == "bits" if op["op"] == "append" else False:
+        cite(BITS[profile])
+
+
+class Cited:
+    """A session on the reference whose steps say which clauses they exercised."""
+
+    def __init__(self, adapter: Any = None, observe: tuple[str, ...] = ("state", "history", "mask")) -> None:
+        self._session = Session((adapter or Reference()).open, observe)
+        self._profiles: dict[str, str] = {}
+
+    @property
+    def session(self) -> Session:
+        """The session underneath, for those who look into the reference's state."""
+        return self._session
+
+    def begin(self, profile: str, config: Config) -> Step:
+        """Open cache A."""
+        return self.do({"op": "open"}, opening=(profile, config))
+
+    def do(
+        self,
+        op: Operation,
+        rows: Pair | None = None,
+        logical: masks.Logical | None = None,
+        opening: tuple[str, Config] | None = None,
+    ) -> Step:
+        """Perform one operation and note the clauses."""
+        cited()
+        if opening is not None:
+            self._profiles[cache_of(op)] = opening[0]
+        step = self._session.do(op, rows, logical, opening)
+        if step.result == "ok":
+            cite_operation(op, self._profiles[cache_of(op)])
+        # a refusal exercises its own clause and no other: what was cited on the way to it did not happen
+        step.cites = (step.clause,) if step.result == "refused" else cited()
+        return step

@@ -1,0 +1,212 @@
+"""A trial: one trace on the oracle here and on the adapter there, in lockstep, up to the first difference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kvconform import judge, visible
+from kvconform.judge import Difference
+from kvconform.replay import Cited, Given, Performs, Supplies
+from kvspec import masks
+from kvspec.clauses import index
+from kvspec.contract import LEVELS, Claim, Description
+from kvspec.geometry import Array
+from kvspec.operations import Operation, cache_of
+from kvspec.rows import Book
+from kvspec.session import Step
+from kvspec.trace import Trace
+
+VERDICT_OF = {"crash": "CRASH", "hang": "HANG", "oom": "OOM", "protocol": "PROTOCOL"}
+
+
+@dataclass
+class Outcome:
+    """What a trial showed. `steps` pairs what was expected with what was found, one pair an operation done."""
+
+    trace: Trace
+    level: str
+    steps: list[tuple[Step, Step]] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list)
+    book: Book = field(default_factory=Book)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the adapter differed."""
+        return bool(self.differences)
+
+    @property
+    def oracle(self) -> str:
+        """Who judged."""
+        return "reference" if self.level == "storage" else "list model"
+
+    @property
+    def verdict(self) -> str:
+        """PASS, FAIL, or how the worker ended."""
+        return VERDICT_OF.get(self.steps[-1][1].result, "FAIL") if self.failed else "PASS"
+
+    @property
+    def blamed(self) -> tuple[str, ...]:
+        """Clauses the differing step fails: those it exercised that govern what differed, else all it exercised."""
+        cites = self.steps[-1][0].cites if self.failed else ()
+        fields = {d.field for d in self.differences}
+        governing = tuple(c for c in cites if c in index() and fields & set(index()[c].seen_in))
+        return governing or cites
+
+    @property
+    def implicated(self) -> tuple[str, ...]:
+        """Clauses that earlier steps exercised."""
+        earlier = dict.fromkeys(c for want, _ in self.steps[:-1] for c in want.cites)
+        return tuple(c for c in earlier if c not in self.blamed)
+
+    def exercised(self) -> list[str]:
+        """Clauses, once for each step that exercised them."""
+        return [c for want, _ in self.steps for c in want.cites]
+
+
+def used_profiles(trace: Trace) -> set[str]:
+    """The profiles a trace needs an adapter to have, beside masks observed in passing."""
+    used = {trace.profile} | {op["profile"] for op in trace.ops if op["op"] == "open" and op.get("profile")}
+    if any(op["op"] == "mask" for op in trace.ops):
+        used.add("mask")
+    if any(op["op"] in ("snapshot", "restore", "split", "merge", "close") for op in trace.ops):
+        used.add("snapshot")
+    return used
+
+
+def level_of(trace: Trace, adapter: Description) -> str:
+    """The level a trace is judged at: the lowest that the adapter claims of what the trace uses."""
+    used = used_profiles(trace) | ({"mask"} & set(adapter.profiles))
+    levels = [adapter.profiles[p].level for p in used if p in adapter.profiles]
+    return min(levels, key=LEVELS.index)
+
+
+def run(trace: Trace, session: Performs, adapter: Description, level: str | None = None) -> Outcome:
+    """Judge an adapter's session on one trace, at the level claimed or at a lower one asked for."""
+    level = level or level_of(trace, adapter)
+    return (_Storage if level == "storage" else _Visible)(trace, session, adapter, level).run()
+
+
+class _Trial:
+    """What both levels share: the walk through the trace."""
+
+    def __init__(self, trace: Trace, session: Performs, adapter: Description, level: str) -> None:
+        self.trace, self.session, self.adapter = trace, session, adapter
+        self.supplies = Supplies(trace)
+        self.outcome = Outcome(trace, level, book=self.supplies.book)
+
+    def run(self) -> Outcome:
+        opening = self.trace.profile, self.trace.config
+        begun = self.session.begin(*opening)
+        if begun.result != "ok":
+            message = f"opening {opening[0]}: expected ok, found {judge.outcome(begun)} ({begun.message})"
+            self.outcome.steps.append((Step(), begun))
+            self.outcome.differences.append(Difference("result", message))
+            return self.outcome
+        self.begin(Given(opening=opening))
+        for op in self.trace.ops:
+            if not self._step(op):
+                break
+        return self.outcome
+
+    def _step(self, op: Operation) -> bool:
+        given = self.supplies.give(op)
+        want = self.expect(op, given)
+        given = self.fitted(op, given)
+        got = self.session.do(op, given.rows, given.logical, given.opening)
+        self.supplies.done(op, want.result)
+        self.outcome.steps.append((want, got))
+        self.outcome.differences += self.compare(op, want, got)
+        return not self.outcome.failed
+
+    def claim(self, op: Operation) -> Claim:
+        """The claim on the cache that an operation is for."""
+        return self.adapter.profiles[self.supplies.opened[cache_of(op)][0]]
+
+    def begin(self, given: Given) -> None:
+        """Open the oracle's cache A."""
+        raise NotImplementedError
+
+    def expect(self, op: Operation, given: Given) -> Step:
+        """What the oracle does."""
+        raise NotImplementedError
+
+    def fitted(self, op: Operation, given: Given) -> Given:
+        """What the adapter is given, where that differs."""
+        return given
+
+    def compare(self, op: Operation, want: Step, got: Step) -> list[Difference]:
+        """How the adapter differs."""
+        raise NotImplementedError
+
+
+class _Storage(_Trial):
+    """Judged by the reference, slot by slot."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]
+        self.reference = Cited(observe=observables(self.adapter, "storage"))
+
+    def begin(self, given: Given) -> None:
+        assert given.opening is not None
+        self.reference.begin(*given.opening)
+
+    def expect(self, op: Operation, given: Given) -> Step:
+        return self.reference.do(op, given.rows, given.logical, given.opening)
+
+    def compare(self, op: Operation, want: Step, got: Step) -> list[Difference]:
+        return judge.storage(want, got, self.outcome.book, self.claim(op))
+
+
+class _Visible(_Trial):
+    """Judged by the list model, by what each query sees."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]
+        self.lists = visible.Lists(self.adapter, self.supplies)
+        self.judge = visible.Judge(self.outcome.book, "mask" in self.adapter.profiles)
+        self.widths: dict[str, tuple[int, int]] = {}
+
+    def begin(self, given: Given) -> None:
+        self.lists.do({"op": "open"}, given)
+
+    def expect(self, op: Operation, given: Given) -> Step:
+        return self.lists.do(op, given)
+
+    def compare(self, op: Operation, want: Step, got: Step) -> list[Difference]:
+        assert isinstance(want, visible.Expected)
+        history = got.arrays.get("history.k")
+        if history is not None and history.ndim == 4:
+            cache = self.lists.caches[cache_of(op)]
+            self.widths[cache_of(op)] = (cache.width, int(history.shape[2]))
+        return self.judge.compare(op, want, got)
+
+    def fitted(self, op: Operation, given: Given) -> Given:
+        """Explicit masks are as wide as the reference's history; make them as wide as this adapter's."""
+        if given.logical is None or cache_of(op) not in self.widths:
+            return given
+        wanted, width = self.widths[cache_of(op)]
+        return Given(logical=tuple(_fitted(p, wanted, width) for p in given.logical))
+
+
+def _fitted(part: masks.Part, wanted: int, width: int) -> masks.Part:
+    if not isinstance(part, masks.Explicit) or part.array.ndim != 4 or part.array.shape[3] == 1:
+        return part
+    return masks.Explicit(_columns(part.array, width + part.array.shape[3] - wanted))
+
+
+def _columns(array: Array, width: int) -> Array:
+    """The newest `width` columns; columns that are missing belong to older rows and hide them."""
+    missing = width - array.shape[3]
+    if missing <= 0:
+        return np.ascontiguousarray(array[..., -missing:])
+    hidden = False if array.dtype == bool else -np.inf
+    return np.pad(array, [(0, 0)] * 3 + [(missing, 0)], constant_values=hidden)
+
+
+def observables(adapter: Description, level: str) -> tuple[str, ...]:
+    """What to observe of an adapter's cache at this level."""
+    state = ("state",) if level == "storage" else ()
+    mask = ("mask",) if "mask" in adapter.profiles else ()
+    return ("history", *state, *mask)
