@@ -9,6 +9,7 @@ import numpy as np
 from kvconform import judge, visible
 from kvconform.judge import Difference
 from kvconform.replay import Cited, Given, Performs, Supplies
+from kvconform.states import Key, key
 from kvspec import masks
 from kvspec.clauses import index
 from kvspec.contract import LEVELS, Claim, Description
@@ -30,6 +31,8 @@ class Outcome:
     steps: list[tuple[Step, Step]] = field(default_factory=list)
     differences: list[Difference] = field(default_factory=list)
     book: Book = field(default_factory=Book)
+    states: list[Key] = field(default_factory=list)
+    """States the oracle passed through, where they were asked for."""
 
     @property
     def failed(self) -> bool:
@@ -82,10 +85,17 @@ def level_of(trace: Trace, adapter: Description) -> str:
     return min(levels, key=LEVELS.index)
 
 
-def run(trace: Trace, session: Performs, adapter: Description, level: str | None = None) -> Outcome:
-    """Judge an adapter's session on one trace, at the level claimed or at a lower one asked for."""
+def run(
+    trace: Trace, session: Performs, adapter: Description, level: str | None = None, watch: bool = False
+) -> Outcome:
+    """Judge an adapter's session on one trace, at the level claimed or at a lower one asked for.
+
+    With `watch` the states that the oracle passes through are noted, to count what a source has exercised.
+    """
     level = level or level_of(trace, adapter)
-    return (_Storage if level == "storage" else _Visible)(trace, session, adapter, level).run()
+    judged = (_Storage if level == "storage" else _Visible)(trace, session, adapter, level)
+    judged.watch = watch
+    return judged.run()
 
 
 class _Trial:
@@ -95,6 +105,7 @@ class _Trial:
         self.trace, self.session, self.adapter = trace, session, adapter
         self.supplies = Supplies(trace)
         self.outcome = Outcome(trace, level, book=self.supplies.book)
+        self.watch = False
 
     def run(self) -> Outcome:
         opening = self.trace.profile, self.trace.config
@@ -116,6 +127,9 @@ class _Trial:
         given = self.fitted(op, given)
         got = self.session.do(op, given.rows, given.logical, given.opening)
         self.supplies.done(op, want.result)
+        if self.watch:
+            config = self.trace.config
+            self.outcome.states.append((self.trace.profile, config.window, config.step, *self.state()))
         self.outcome.steps.append((want, got))
         self.outcome.differences += self.compare(op, want, got)
         return not self.outcome.failed
@@ -130,6 +144,10 @@ class _Trial:
 
     def expect(self, op: Operation, given: Given) -> Step:
         """What the oracle does."""
+        raise NotImplementedError
+
+    def state(self) -> Key:
+        """The state of the oracle's cache A, up to renaming rows and shifting positions."""
         raise NotImplementedError
 
     def fitted(self, op: Operation, given: Given) -> Given:
@@ -155,6 +173,9 @@ class _Storage(_Trial):
     def expect(self, op: Operation, given: Given) -> Step:
         return self.reference.do(op, given.rows, given.logical, given.opening)
 
+    def state(self) -> Key:
+        return key(self.reference.session, self.outcome.book)
+
     def compare(self, op: Operation, want: Step, got: Step) -> list[Difference]:
         return judge.storage(want, got, self.outcome.book, self.claim(op))
 
@@ -173,6 +194,10 @@ class _Visible(_Trial):
 
     def expect(self, op: Operation, given: Given) -> Step:
         return self.lists.do(op, given)
+
+    def state(self) -> Key:
+        cache = self.lists.caches["A"]
+        return (min(cache.offset, (cache.config.window or cache.offset) + 1), cache.queries)
 
     def compare(self, op: Operation, want: Step, got: Step) -> list[Difference]:
         assert isinstance(want, visible.Expected)

@@ -181,4 +181,4 @@ def _offered(cache: Any, method: str) -> Callable[..., Any]:
 def _what(e: Exception) -> str:
     """One line: the exception and the place in the adapter where it was raised."""
     last = traceback.extract_tb(e.__traceback__)[-1]
-    return f"{type(e).__name__}: {e} ({last.filename.rpartition('/')[2]}:{last.lineno})"
+    return f"{type(e).__name__}: {' '.join(str(e).split())} ({last.filename.rpartition('/')[2]}:{last.lineno})"

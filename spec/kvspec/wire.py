@@ -58,7 +58,7 @@ class ProtocolError(Exception):
 
 
 def encode(head: Mapping[str, Any], tensors: Mapping[str, Array | None] | None = None) -> bytes:
-    """One message as bytes."""
+    """One message as bytes. Raises BadInput for what cannot be sent."""
     listed: list[list[Any]] = []
     parts: list[bytes] = []
     for name, array in (tensors or {}).items():
@@ -69,8 +69,10 @@ def encode(head: Mapping[str, Any], tensors: Mapping[str, Array | None] | None =
             raise BadInput(f"{name}: dtype {array.dtype} cannot be sent; known: {', '.join(TYPES)}")
         listed.append([name, _NAMES[array.dtype], list(array.shape)])
         parts.append(array.tobytes())
-    line = _text({**head, "tensors": listed} if listed else head)
-    return b"".join((line.encode(), b"\n", *parts))
+    line = _text({**head, "tensors": listed} if listed else head).encode()
+    if len(line) >= LARGEST_HEADER or sum(map(len, parts)) > LARGEST_TENSORS:
+        raise BadInput(f"a header of {len(line)} and tensors of {sum(map(len, parts))} bytes are too much to send")
+    return b"".join((line, b"\n", *parts))
 
 
 def _text(head: Mapping[str, Any]) -> str:
@@ -99,6 +101,11 @@ class Decoder:
             if len(self._bytes) < self._needed:
                 return
             yield self._message()
+
+    @property
+    def busy(self) -> bool:
+        """Whether the stream is in the middle of a message."""
+        return self._head is not None or bool(self._bytes)
 
     @property
     def waiting(self) -> str:

@@ -1,0 +1,96 @@
+"""Adapters by name: a built-in, an entry point of group `kvconform.adapters`, or `module:Class`."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from importlib import metadata
+from typing import Any
+
+from kvspec.contract import Adapter
+from kvspec.errors import BadInput, CannotRun
+
+BUILT_IN = {
+    "reference": "kvadapters.reference:Reference",
+    "opencl": "kvadapters.gpu.opencl:OpenCL",
+}
+"""Found without being installed, so that a bare checkout works."""
+
+GROUP = "kvconform.adapters"
+"""The entry points by which other distributions name their adapters."""
+
+
+def names() -> dict[str, str]:
+    """Every adapter known by name, and where it lives as `module:attribute`."""
+    others = {e.name: e.value for e in metadata.entry_points(group=GROUP)}
+    return others | BUILT_IN
+
+
+def load(name: str) -> Adapter:
+    """The adapter of that name, or at `module:Class`, `module:attribute.path`, `module:factory`.
+
+    Raises BadInput if there is none or it cannot be imported, CannotRun if it says so itself.
+    """
+    target = names().get(name, name)
+    if ":" not in target:
+        raise BadInput(_unknown(name))
+    found = _guarded(name, "cannot be imported", lambda: _attribute(target))
+    if isinstance(found, type) or not _is_adapter(found):
+        found = _guarded(name, "cannot be made", lambda: _made(name, found))
+    for method in ("describe", "open"):
+        if not callable(getattr(found, method, None)):
+            raise BadInput(f"{name}: no adapter, it has no {method}(); see kvspec.contract.Adapter")
+    adapter: Adapter = found
+    return adapter
+
+
+def _attribute(target: str) -> Any:
+    module, _, path = target.partition(":")
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.append(os.getcwd())
+    found: Any = importlib.import_module(module)
+    for attribute in path.split("."):
+        found = getattr(found, attribute)
+    return found
+
+
+def _made(name: str, found: Any) -> Any:
+    if not callable(found):
+        raise BadInput(f"{name}: neither an adapter nor a class or function that makes one, but {found!r:.60}")
+    return found()
+
+
+def _is_adapter(found: Any) -> bool:
+    return hasattr(found, "describe") and hasattr(found, "open")
+
+
+def _guarded(name: str, failing: str, work: Callable[[], Any]) -> Any:
+    """Do the work, which runs code of the adapter's: whatever that raises becomes one line."""
+    try:
+        return work()
+    except (BadInput, CannotRun):
+        raise
+    except (Exception, SystemExit) as e:
+        raise BadInput(f"{name}: {failing}: {type(e).__name__}: {_line(e)}{_place(e)}") from e
+
+
+def _line(e: BaseException) -> str:
+    return " ".join(str(e).split())
+
+
+def _place(e: BaseException) -> str:
+    """Where it was raised, unless that is this file or the import system."""
+    last = traceback.extract_tb(e.__traceback__)[-1]
+    known = last.filename == __file__ or last.filename.startswith("<frozen")
+    return "" if known else f" ({os.path.basename(last.filename)}:{last.lineno})"
+
+
+def _unknown(name: str) -> str:
+    known = sorted(names())
+    near = difflib.get_close_matches(name, known)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ";"
+    return f"unknown adapter {name!r:.60}{hint} known: {', '.join(known)}, or module:Class"

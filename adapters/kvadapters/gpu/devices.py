@@ -1,0 +1,163 @@
+"""Finding an OpenCL device that works: each is tried with a kernel, best first, until one runs it.
+
+The trial happens in this process. A driver that kills the process instead of raising is reported by the harness,
+whose adapters live in processes of their own, and KVCONFORM_OPENCL steers round it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kvspec.errors import CannotRun
+
+SELECT = "KVCONFORM_OPENCL"
+"""Environment variable: only devices whose label contains this text, in any case, are tried."""
+
+INSTALL = "pip install 'kvconform[opencl]' brings PyOpenCL and two CPU runtimes"
+TRIAL = "__kernel void trial(__global int *x) { x[get_global_id(0)] = 40 + (int)get_global_id(0); }"
+
+KINDS = ("a GPU", "an installed CPU runtime", "PoCL on the CPU", "Oclgrind, a simulator on the CPU")
+"""What a device may be, best first."""
+
+GPU = "a GPU with its vendor's OpenCL driver"
+FASTER = dict(
+    zip(KINDS, ("", GPU, GPU, f"{GPU}, or a CPU runtime such as the system package pocl-opencl-icd"), strict=True)
+)
+"""What would be faster than each kind."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A device that might be taken. `device` is PyOpenCL's; `gpu` is what the device says of itself."""
+
+    platform: str
+    version: str
+    name: str
+    gpu: bool
+    device: Any = None
+
+    @property
+    def kind(self) -> str:
+        """One of KINDS. Oclgrind says it is every kind of device, so its platform's name decides first."""
+        if "oclgrind" in self.platform.lower():
+            return KINDS[3]
+        pocl = "portable computing language" in self.platform.lower()
+        return KINDS[0] if self.gpu else KINDS[2] if pocl else KINDS[1]
+
+    @property
+    def label(self) -> str:
+        """Platform, version and device in words."""
+        version = re.sub(r"^OpenCL [\d.]+ ", "", self.version).split("  ")[0].strip(" ()")
+        return f"{self.platform.strip()} ({version}): {self.name.strip()}"
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """The lower, the better: kind, then the runtime's own version, newest first."""
+        own = re.search(r"(?:PoCL|pocl) (\d+\.\d+)", self.version)
+        return KINDS.index(self.kind), -float(own[1]) if own else 0.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The device taken, and what became of every device that was looked at, in the order of trial."""
+
+    taken: Candidate
+    context: Any
+    tried: tuple[tuple[str, str], ...]
+
+    def describe(self) -> dict[str, Any]:
+        """For the adapter's details."""
+        kind = self.taken.kind
+        return {
+            "taken": self.taken.label,
+            "why": f"{kind}; the first that compiled and ran a kernel",
+            "tried": [{"device": device, "result": result} for device, result in self.tried],
+            "faster": FASTER[kind],
+        }
+
+
+def choose(cl: Any, wanted: str | None = None) -> Choice:
+    """Try the devices in order of rank. Raises CannotRun, which says what was tried and what to install."""
+    text = os.environ.get(SELECT, "") if wanted is None else wanted
+    tried: list[tuple[str, str]] = []
+    ranked = sorted(candidates(cl), key=lambda c: c.rank)
+    for i, candidate in enumerate(ranked):
+        result, context = _trial(cl, candidate, text)
+        tried.append((candidate.label, result))
+        if context is not None:
+            tried += [(c.label, "ranked below, not tried") for c in ranked[i + 1 :]]
+            return Choice(candidate, context, tuple(tried))
+    found = "; ".join(f"{device}: {result}" for device, result in tried) or "there is none"
+    raise CannotRun(f"no OpenCL device works ({found}); {INSTALL}")
+
+
+def _trial(cl: Any, candidate: Candidate, text: str) -> tuple[str, Any]:
+    """What became of it, and a context if it works."""
+    if text.lower() not in candidate.label.lower():
+        return f"left out by {SELECT}={text}", None
+    try:
+        return "works", _proven(cl, candidate.device)
+    except Exception as e:
+        return f"failed: {_first_line(e)}", None
+
+
+def candidates(cl: Any) -> Iterator[Candidate]:
+    """All devices of all platforms; a platform that cannot be asked has none."""
+    try:
+        platforms = cl.get_platforms()
+    except cl.Error:
+        return
+    for platform in platforms:
+        try:
+            devices = platform.get_devices()
+        except cl.Error:
+            continue
+        for d in devices:
+            yield Candidate(platform.name, platform.version, d.name, bool(d.type & cl.device_type.GPU), d)
+
+
+def _proven(cl: Any, device: Any) -> Any:
+    """A context of a device that has just compiled and run a kernel rightly."""
+    with _silence():
+        context = cl.Context([device])
+        queue, found = cl.CommandQueue(context), np.zeros(4, np.int32)
+        buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, found.nbytes)
+        build(cl, context, TRIAL).trial(queue, (4,), (1,), buffer)
+        cl.enqueue_copy(queue, found, buffer)
+    if found.tolist() != [40, 41, 42, 43]:
+        raise RuntimeError(f"its kernel computed {found.tolist()}")
+    return context
+
+
+def build(cl: Any, context: Any, text: str) -> Any:
+    """Compile, with no word about warnings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return cl.Program(context, text).build(cache_dir=False)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Standard error to nowhere: a compiler that does not know this CPU prints before it fails."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def _first_line(e: Exception) -> str:
+    lines = [line.strip() for line in str(e).splitlines() if line.strip()]
+    telling = [line for line in lines if "error" in line.lower()]
+    return f"{type(e).__name__}: {(telling or lines or [''])[0]:.200}"

@@ -1,0 +1,140 @@
+"""The growing cache on a device: position p lies in slot p of a buffer that is replaced by a longer one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvadapters.gpu import mask, snapshot
+from kvadapters.gpu.buffers import Rows, Workspace
+from kvadapters.gpu.places import Place
+from kvadapters.gpu.runtime import Block
+from kvadapters.gpu.snapshot import Snapshot
+from kvadapters.gpu.store import Store, acceptable, rows_in
+from kvspec import refusals
+from kvspec.contract import Lengths, Pair, Readable
+from kvspec.geometry import Array, Config
+from kvspec.masks import Logical
+
+
+class Growing:
+    """Slots 0..offset-1 are live. The capacity, the slots of the buffer, follows the spec's rule of growth."""
+
+    profile = "growing"
+
+    def __init__(self, config: Config, space: Workspace) -> None:
+        if not acceptable(config):
+            raise refusals.config("GROW-11", self.profile, config)
+        self.config, self.space = config, space
+        self.store = Store(space, config)
+        self._forget()
+
+    def _forget(self) -> None:
+        self.offset = 0
+        self.written = False
+        self.queries: int | None = None
+
+    def free(self) -> None:
+        """Return to never written, and give the memory back."""
+        self.store.adopt(None)
+        self._forget()
+
+    def append(self, keys: Array, values: Array) -> None:
+        """Upload n rows, `[B, H, n, k_dim]` and `[B, H, n, v_dim]`, and write them behind the offset."""
+        n = rows_in(keys)
+        if n != 0:
+            self._write(self.store.staged("GROW-10", keys, values), self.offset)
+        self.queries = n
+
+    def append_device(self, keys: Block, values: Block, n: int) -> None:
+        """Append n rows that are on the device, packed as `[B, H, n, D]`; within the capacity, one launch."""
+        if n != 0:
+            self._write(self.store.resident("GROW-10", keys, values, n), self.offset)
+        self.queries = n
+
+    def _write(self, source: Place, at: int) -> None:
+        """Write all rows of the source into the slots from `at` on; whatever lay there or beyond is dead."""
+        n = source.slots
+        rows = self._room(at, n)
+        self.store.move(n, source.span(), rows.place.span(at))
+        self.store.adopt(rows)
+        self.offset, self.written = at + n, True
+
+    def _room(self, live: int, n: int) -> Rows:
+        """The buffer, if n rows fit behind the live ones, or else a longer one with the live rows copied over."""
+        old = self.store.rows
+        if old is not None and live + n <= old.slots:
+            return old
+        step = self.config.step
+        kept = live if live % step else self.store.slots
+        new = self.store.allocated(kept + (n + step - 1) // step * step)
+        if old is not None:
+            self.store.move(live, old.place.span(), new.place.span())
+        return new
+
+    def read(self, what: Readable) -> Pair | None:
+        """All live rows, whichever of the three is asked for."""
+        there = self.queries is not None if what == "history" else self.written
+        return self.store.read(self.offset) if there else None
+
+    def lengths(self) -> Lengths:
+        """Offset, retained, buffered, capacity."""
+        return Lengths(self.offset, self.offset, self.offset, self.store.slots)
+
+    def mask(self, logical: Logical) -> Array | None:
+        """The mask for the last append's queries; slots are in position order."""
+        if self.queries is None:
+            raise refusals.no_history("MASK-1")
+        return mask.built(self.space, logical, mask.History(self.config.batch, self.queries, self.offset))
+
+    def can_rewind(self, to: int) -> bool:
+        """Whether `to` is among the positions there were."""
+        return 0 <= to <= self.offset
+
+    def rewind(self, to: int) -> None:
+        """Make `to` the offset; nothing on the device changes."""
+        if not self.can_rewind(to):
+            raise refusals.rewind_range("GROW-7", to, self.offset)
+        self.offset, self.queries = to, None
+
+    def snapshot(self, start: int) -> Snapshot | None:
+        """A copy, on the device, of the rows from position `start` on."""
+        start = max(start, 0)
+        if self.store.rows is None or start >= self.offset:
+            return None
+        run = (self.offset - start, self.store.rows.place.span(start))
+        rows = snapshot.copied(self.space.runtime, self.store.geometry, run)
+        return Snapshot(self.profile, self.config, rows, start, self.offset)
+
+    def restore(self, saved: Any, to: int) -> None:
+        """Write the saved rows where they were taken from, then make `to` the offset."""
+        if saved is None:
+            self.rewind(to)
+            return
+        found = snapshot.demand("restore", saved, self.profile, self.config, self.space.runtime)
+        if not 0 <= to <= found.stop:
+            raise refusals.restore_range("SNAP-8", to, found.stop)
+        if found.start > self.offset:
+            raise refusals.restore_gap("SNAP-9", self.offset, found.start)
+        self._write(found.rows.place, found.start)
+        self.offset, self.queries = to, None
+
+    def merge(self, parent: Any, child: Any) -> Snapshot | None:
+        """[a, b) and [b, c) give [a, c)."""
+        first, second = snapshot.demand_pieces((parent, child), self.profile, self.config, self.space.runtime)
+        if first is None or second is None:
+            only = first or second
+            return only and only.passed_on()
+        if second.start != first.stop:
+            raise refusals.not_meeting("SNAP-18", (first.start, first.stop), (second.start, second.stop))
+        return snapshot.joined(first, second)
+
+    def split(self, saved: Any, at: int) -> tuple[Snapshot | None, Snapshot | None]:
+        """[a, c) gives [a, at) and [at, c); beyond its ends, the whole and none."""
+        if saved is None:
+            return None, None
+        found = snapshot.demand("split", saved, self.profile, self.config, self.space.runtime)
+        if at <= found.start:
+            return None, found.passed_on()
+        if at >= found.stop:
+            return found.passed_on(), None
+        return snapshot.cut(found, at)

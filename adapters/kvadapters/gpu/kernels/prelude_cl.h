@@ -1,0 +1,12 @@
+/* The words of the common kernel text, in OpenCL C 1.2. */
+typedef uchar u8;
+typedef ushort u16;
+typedef uint u32;
+typedef uint4 u128;
+typedef long i64;
+#define KERNEL __kernel void
+#define GLOBAL __global
+#define GROUP(axis) ((i64)get_group_id(axis))
+#define GROUPS(axis) ((i64)get_num_groups(axis))
+#define ITEM(axis) ((i64)get_local_id(axis))
+#define ITEMS(axis) ((i64)get_local_size(axis))

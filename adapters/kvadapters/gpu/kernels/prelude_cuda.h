@@ -1,0 +1,13 @@
+/* The words of the common kernel text, in CUDA C++ (nvcc, NVRTC). */
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef uint4 u128;
+typedef long long i64;
+#define KERNEL extern "C" __global__ void
+#define GLOBAL
+#define AXIS(of, axis) ((i64)((axis) == 0 ? of.x : (axis) == 1 ? of.y : of.z))
+#define GROUP(axis) AXIS(blockIdx, axis)
+#define GROUPS(axis) AXIS(gridDim, axis)
+#define ITEM(axis) AXIS(threadIdx, axis)
+#define ITEMS(axis) AXIS(blockDim, axis)

@@ -1,0 +1,136 @@
+"""OpenCL: the runtime by PyOpenCL, and the adapter `opencl`."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+import warnings
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kvadapters.gpu import devices, grids, kernels
+from kvadapters.gpu.adapter import Caches
+from kvadapters.gpu.runtime import Block, Meter, Work
+from kvspec.errors import CannotRun
+from kvspec.geometry import Array
+
+
+class OpenCLRuntime:
+    """One device with one queue, which does everything in order. `wide` launches an item a word even on a CPU."""
+
+    def __init__(self, wanted: str | None = None, wide: bool = False) -> None:
+        self._cl = cl = imported()
+        self._choice = devices.choose(cl, wanted)
+        self.meter = Meter()
+        self._context = self._choice.context
+        self._queue = cl.CommandQueue(self._context)
+        self._kernels = self._compiled()
+        kind = self._choice.taken.kind
+        self._wide = wide or kind == "a GPU"
+        self._workers = 1 if kind.startswith("Oclgrind") else 4 * self._choice.taken.device.max_compute_units
+
+    def _compiled(self) -> dict[str, Any]:
+        program = devices.build(self._cl, self._context, kernels.source("cl"))
+        found = {name: self._cl.Kernel(program, name) for name in kernels.KERNELS}
+        for kernel in found.values():
+            pointers = 1 if kernel.function_name == "prepare" else 4
+            kernel.set_scalar_arg_dtypes([None] * pointers + [np.int64] * (kernel.num_args - pointers))
+        return found
+
+    def allocate(self, nbytes: int) -> Block:
+        """New memory. Raises MemoryError."""
+        try:
+            handle = self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, nbytes)
+        except self._cl.Error as e:
+            raise MemoryError(f"the device has no room for {nbytes} bytes: {e}") from e
+        return Block(handle, nbytes, self.meter)
+
+    def upload(self, source: Array, to: Block) -> None:
+        """Copy host bytes to the beginning of a block, and wait."""
+        self._cl.enqueue_copy(self._queue, to.handle, source)
+        self.meter.host_to_device += source.nbytes
+        self.meter.synchronisations += 1
+
+    def download(self, source: Block, at: int, width: int, height: int = 1, pitch: int = 0) -> Array:
+        """Copy lines of bytes to the host, and wait."""
+        found = np.empty((height, width), np.uint8)
+        if height == 1 or pitch == width:
+            self._cl.enqueue_copy(self._queue, found, source.handle, src_offset=at)
+        else:
+            self._lines(found, source, at, pitch)
+        self.meter.device_to_host += found.nbytes
+        self.meter.synchronisations += 1
+        return found
+
+    def _lines(self, found: Array, source: Block, at: int, pitch: int) -> None:
+        height, width = found.shape
+        origins = {"buffer_origin": (at, 0, 0), "host_origin": (0, 0, 0)}
+        pitches = {"buffer_pitches": (pitch,), "host_pitches": (width,)}
+        self._cl.enqueue_copy(self._queue, found, source.handle, region=(width, height, 1), **origins, **pitches)
+
+    def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
+        """Start a kernel in the shape that suits the device."""
+        group, groups = grids.gpu(work) if self._wide else grids.cpu(work, self._workers)
+        handles = (a.handle if isinstance(a, Block) else a for a in args)
+        try:
+            self._kernels[kernel](self._queue, groups, group, *handles, g_times_l=True)
+        except self._cl.MemoryError as e:
+            raise MemoryError(f"the device has no room for what {kernel} works on: {e}") from e
+        self.meter.launches += 1
+
+    def synchronise(self) -> None:
+        """Wait until everything is done."""
+        self._queue.finish()
+        self.meter.synchronisations += 1
+
+    def describe(self) -> dict[str, Any]:
+        """The device, how it was chosen, and the versions."""
+        device = self._choice.taken.device
+        details = {**self._choice.describe(), "driver": device.driver_version, "pyopencl": self._cl.VERSION_TEXT}
+        return {"device": self._choice.taken.label, "details": details}
+
+
+class OpenCL(Caches):
+    """The adapter. With `checks`, or KVCONFORM_GPU_CHECKS=1, guard bands are checked whenever rows are read."""
+
+    def __init__(self, checks: bool | None = None) -> None:
+        super().__init__("opencl", shared(os.environ.get(devices.SELECT, "")), checks)
+
+
+@cache
+def shared(wanted: str) -> OpenCLRuntime:
+    """One runtime a process for each choice of device: finding and compiling take a second."""
+    return OpenCLRuntime(wanted)
+
+
+def imported() -> Any:
+    """PyOpenCL, kept from writing to the home folder and from warning. Raises CannotRun where it is missing."""
+    os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
+    if "POCL_CACHE_DIR" not in os.environ:
+        os.environ["POCL_CACHE_DIR"] = _cache_folder()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import pyopencl
+    except ImportError as e:
+        raise CannotRun(f"PyOpenCL cannot be imported ({e}); {devices.INSTALL}") from e
+    return pyopencl
+
+
+def _cache_folder() -> str:
+    """A temporary folder of ours alone, kept from run to run: what PoCL compiled before need not be compiled again.
+
+    A folder that somebody else can write to is not used: what lies in it is code that would be run.
+    """
+    folder = Path(tempfile.gettempdir()) / f"kvconform-pocl-{os.getuid()}"
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        state = folder.lstat()
+        if stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid() and not state.st_mode & 0o022:
+            return str(folder)
+    return tempfile.mkdtemp(prefix="kvconform-pocl-")

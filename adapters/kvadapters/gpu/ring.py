@@ -1,0 +1,203 @@
+"""The rotating cache on a device: one buffer, sized once, in which a window of slots is written round and round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvadapters.gpu import mask, snapshot
+from kvadapters.gpu.buffers import Rows, Workspace
+from kvadapters.gpu.places import Place, Span
+from kvadapters.gpu.runtime import Block
+from kvadapters.gpu.snapshot import Snapshot
+from kvadapters.gpu.store import Store, acceptable, rows_in
+from kvspec import refusals
+from kvspec.contract import Lengths, Pair, Readable
+from kvspec.geometry import Array, Config
+from kvspec.masks import Logical, Window
+
+
+class Ring:
+    """The state is `held` slots of the buffer, from slot `base` on; `index` counts from there to behind the newest.
+
+    `base` is 0 until a decode drops the oldest rows of a long prefill: they stay where they are, before the base.
+
+    The buffer has room for the window and the longest prefill so far, and is replaced only by a longer one. So it
+    holds more slots than the spec's rule of growth would have allocated; `capacity` is what is really there, and
+    the adapter claims `grows: free` for this profile.
+    """
+
+    profile = "ring"
+
+    def __init__(self, config: Config, space: Workspace) -> None:
+        if config.window is None or not acceptable(config):
+            raise refusals.config("RING-14", self.profile, config)
+        self.config, self.space, self.window = config, space, config.window
+        self.store = Store(space, config)
+        self._forget()
+
+    def _forget(self) -> None:
+        self.offset = self.base = self.held = self.index = 0
+        self.written = False
+        self.queries: int | None = None
+
+    def free(self) -> None:
+        """Return to never written, and give the memory back."""
+        self.store.adopt(None)
+        self._forget()
+
+    def append(self, keys: Array, values: Array) -> None:
+        """Upload n rows, `[B, H, n, k_dim]` and `[B, H, n, v_dim]`: positions offset..offset+n-1."""
+        n = rows_in(keys)
+        if n != 0:
+            self._write(self.store.staged("RING-13", keys, values))
+        self.queries = n
+
+    def append_device(self, keys: Block, values: Block, n: int) -> None:
+        """Append n rows that are on the device, packed as `[B, H, n, D]`; decode is one launch and nothing else."""
+        if n != 0:
+            self._write(self.store.resident("RING-13", keys, values, n))
+        self.queries = n
+
+    def _write(self, source: Place) -> None:
+        if source.slots == 1:
+            self._decode(source)
+        else:
+            self._prefill(source)
+        self.offset += source.slots
+        self.written = True
+
+    def _decode(self, source: Place) -> None:
+        """One row: into the slot of the oldest once the window is full. Rows beyond a window are let go first."""
+        rows = self.store.rows or self.store.allocated(self.window)
+        surplus = max(0, self.held - self.window)
+        base, held = self.base + surplus, self.held - surplus
+        slot = (self.window if surplus else self.index) % self.window
+        self.store.move(1, source.span(), rows.place.span(base + slot))
+        self.store.adopt(rows)
+        self.base, self.held, self.index = base, max(held, slot + 1), slot + 1
+
+    def _prefill(self, source: Place) -> None:
+        """Several rows: behind the newest W-1, which come first, the oldest of them in the first slot."""
+        n, kept = source.slots, min(self.held, self.window - 1)
+        base, rows = self._in_order(kept, n)
+        self.store.move(n, source.span(), rows.place.span(base + kept))
+        self.store.adopt(rows)
+        self.base = base
+        self.held = self.index = kept + n
+
+    def _in_order(self, kept: int, n: int) -> tuple[int, Rows]:
+        """From which slot of which buffer the newest `kept` rows lie in position order, with room for n behind."""
+        rows = self.store.rows
+        if rows is None or kept + n > rows.slots:
+            return 0, self._longer(kept, n)
+        if kept == 0:
+            return 0, rows
+        newest = self._newest(kept)
+        begin = newest.first + newest.turn
+        if newest.straight(kept) and begin + kept + n <= rows.slots:
+            return begin, rows
+        self._pull_down(kept)
+        return 0, rows
+
+    def _longer(self, kept: int, n: int) -> Rows:
+        """A new buffer with room for a full window before n more rows, the newest `kept` rows first in it."""
+        rows = self.store.allocated(self.window - 1 + n)
+        if kept:
+            self.store.move(kept, self._newest(kept), rows.place.span())
+        return rows
+
+    def _newest(self, kept: int) -> Span:
+        """Where the newest rows lie, the oldest of them first; there must be some."""
+        assert self.store.rows is not None and 0 < kept <= self.held
+        return self.store.rows.place.span(self.base, (self.index - kept) % self.held, self.held)
+
+    def _pull_down(self, kept: int) -> None:
+        """Move the newest rows to the first slots in order; by way of scratch space, as places overlap."""
+        newest = self._newest(kept)
+        aside = self.space.other(self.store.geometry, kept).span()
+        self.store.move(kept, newest, aside)
+        self.store.move(kept, aside, newest.place.span())
+
+    def read(self, what: Readable) -> Pair | None:
+        """History and state are all held rows as they lie; the view is the newest W-1, oldest first."""
+        if what == "view":
+            kept = min(self.window - 1, self.held)
+            return self.store.read(kept, self.base, (self.index - kept) % self.held, self.held) if kept else None
+        there = self.queries is not None if what == "history" else self.written
+        return self.store.read(self.held, self.base) if there else None
+
+    def lengths(self) -> Lengths:
+        """Offset, retained, buffered, capacity."""
+        return Lengths(self.offset, self.held, self.held, self.store.slots)
+
+    def mask(self, logical: Logical) -> Array | None:
+        """The mask for the last append's queries. Storage enforces the window for one; for several it is a part."""
+        if self.queries is None:
+            raise refusals.no_history("MASK-1")
+        parts = (*logical, Window(self.window)) if self.queries > 1 else logical
+        oldest = self.index % self.held if self.held else 0
+        return mask.built(self.space, parts, mask.History(self.config.batch, self.queries, self.held, oldest))
+
+    def can_rewind(self, to: int) -> bool:
+        """Anywhere while the window was never passed; then only to where it stands."""
+        return to == self.offset or (self.offset <= self.window and 0 <= to < self.offset)
+
+    def rewind(self, to: int) -> None:
+        """Make `to` the offset; nothing on the device changes."""
+        if to < 0 or to > self.offset:
+            raise refusals.rewind_range("RING-9", to, self.offset)
+        if not self.can_rewind(to):
+            raise refusals.rewind_window("RING-10", to, self.offset, self.window)
+        self._cut(to)
+
+    def _cut(self, to: int) -> None:
+        """Drop the rows from position `to` on; in a ring that never passed its window, slots are positions."""
+        if to < self.offset:
+            self.offset = self.held = self.index = to
+        self.queries = None
+
+    def snapshot(self, start: int) -> Snapshot | None:
+        """A copy, on the device, of all held rows as they lie; none if no position from `start` on was written."""
+        if self.store.rows is None or max(start, 0) >= self.offset:
+            return None
+        run = (self.held, self.store.rows.place.span(self.base))
+        rows = snapshot.copied(self.space.runtime, self.store.geometry, run)
+        return Snapshot(self.profile, self.config, rows, self.offset - self.held, self.offset, self.index)
+
+    def restore(self, saved: Any, to: int) -> None:
+        """Become the ring that was saved; to less than its end only if it had not passed its window."""
+        if saved is None:
+            self.rewind(to)
+            return
+        found = snapshot.demand("restore", saved, self.profile, self.config, self.space.runtime)
+        if not 0 <= to <= found.stop:
+            raise refusals.restore_range("SNAP-8", to, found.stop)
+        if to != found.stop and found.stop > self.window:
+            raise refusals.restore_window("SNAP-13", to, found.stop, self.window)
+        self._become(found)
+        self._cut(to)
+
+    def _become(self, saved: Snapshot) -> None:
+        held, rows = saved.rows.slots, self.store.rows
+        if rows is None or rows.slots < held:
+            rows = self.store.allocated(max(self.window, held))
+        self.store.move(held, saved.rows.place.span(), rows.place.span())
+        self.store.adopt(rows)
+        self.offset, self.base, self.held, self.index = saved.stop, 0, held, saved.index
+        self.written = True
+
+    def merge(self, parent: Any, child: Any) -> Snapshot | None:
+        """The child holds the whole window, so it takes the parent's place."""
+        first, second = snapshot.demand_pieces((parent, child), self.profile, self.config, self.space.runtime)
+        if first is not None and second is not None:
+            first.rows.release()
+            first.consume()
+        only = second or first
+        return only and only.passed_on()
+
+    def split(self, saved: Any, at: int) -> tuple[Snapshot | None, Snapshot | None]:
+        """A ring cannot be cut at a position: none, and the whole."""
+        if saved is None:
+            return None, None
+        found = snapshot.demand("split", saved, self.profile, self.config, self.space.runtime)
+        return None, found.passed_on()

@@ -1,0 +1,86 @@
+"""What a device must offer so that the caches of this package run on it: six methods, buffers of bytes, a meter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Protocol
+
+from kvspec.geometry import Array
+
+
+@dataclass
+class Meter:
+    """What was done so far. Bytes are bytes; the rest are counts. `live_bytes` is what is allocated now.
+
+    A synchronisation is any call that waits for the device; blocking uploads and downloads are among them.
+    """
+
+    host_to_device: int = 0
+    device_to_host: int = 0
+    device_to_device: int = 0
+    launches: int = 0
+    allocations: int = 0
+    frees: int = 0
+    live_bytes: int = 0
+    synchronisations: int = 0
+
+    def reading(self) -> dict[str, int]:
+        """All counts as they stand."""
+        return asdict(self)
+
+    def since(self, before: Mapping[str, int]) -> dict[str, int]:
+        """What changed since an earlier reading: the counts that differ, by how much."""
+        return {k: v - before[k] for k, v in asdict(self).items() if v != before[k]}
+
+
+class Block:
+    """A piece of device memory. `handle` is the runtime's own; it is let go when released or forgotten."""
+
+    def __init__(self, handle: Any, nbytes: int, meter: Meter) -> None:
+        self.handle, self.nbytes, self._meter = handle, nbytes, meter
+        meter.allocations += 1
+        meter.live_bytes += nbytes
+
+    def release(self) -> None:
+        """Give the memory back; once is enough, more does nothing. Work already launched still finds it."""
+        if self.handle is not None:
+            self.handle = None
+            self._meter.frees += 1
+            self._meter.live_bytes -= self.nbytes
+
+    def __del__(self) -> None:
+        self.release()
+
+
+class Work(NamedTuple):
+    """The size of a launch: `words` of a row, rows of a head, heads of a part, parts (keys and values)."""
+
+    words: int
+    rows: int
+    heads: int = 1
+    parts: int = 1
+
+
+class Runtime(Protocol):
+    """A device. Calls take effect in order; launches may be asynchronous, uploads and downloads wait."""
+
+    meter: Meter
+
+    def allocate(self, nbytes: int) -> Block:
+        """New memory, aligned to 16 bytes at least. Raises MemoryError, and has then changed nothing."""
+
+    def upload(self, source: Array, to: Block) -> None:
+        """Copy contiguous host bytes to the beginning of a block; `source` may be changed afterwards."""
+
+    def download(self, source: Block, at: int, width: int, height: int = 1, pitch: int = 0) -> Array:
+        """A new array `[height, width]` of bytes: line i is the `width` bytes from `at + i * pitch` on."""
+
+    def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
+        """Start a kernel of `kernels.source`. Integers are 64 bits wide. Any launch shape does all the work."""
+
+    def synchronise(self) -> None:
+        """Wait until everything is done."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """The device in words under "device"; whatever else is worth knowing, as JSON, under "details"."""

@@ -1,0 +1,174 @@
+"""The worker: puts a Python adapter on the wire. `python -m kvadapters.serve NAME`; see `kvspec.wire`.
+
+Standard input and output belong to the protocol alone: they are moved out of the adapter's reach before it
+is imported. What it prints goes to standard error, and reading standard input gives it an end of file.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import io
+import os
+import sys
+from typing import Any
+
+from kvadapters.find import load
+from kvspec import wire
+from kvspec.contract import Adapter, Pair, description
+from kvspec.errors import BadInput, CannotRun
+from kvspec.geometry import SIZES, Config
+from kvspec.operations import LARGEST
+from kvspec.session import OBSERVABLES, Session, Step
+from kvspec.trace import check_operation
+
+BUFFER = 1 << 18
+"""Bytes read at a time: a message with 64 KiB of keys and of values in one go."""
+
+USAGE = "usage: python -m kvadapters.serve NAME; NAME is a built-in, an entry point or module:Class"
+
+
+class Server:
+    """Answers questions about one adapter; a question that goes wrong is answered too."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.failed: dict[str, str] = {}
+        self.adapter: Adapter | None = None
+        try:
+            self.adapter = load(name)
+        except (BadInput, CannotRun) as e:
+            self.failed = _failure(e)
+        self.session = Session(self._open)
+
+    def answer(self, head: dict[str, Any], tensors: wire.Tensors) -> bytes:
+        """The answer to one question, as bytes."""
+        asked = head.pop("id", None)
+        question = asked if type(asked) is int else None
+        try:
+            if question is None:
+                raise BadInput(f"a question needs an id, a whole number, not {asked!r:.40}")
+            if head.get("op") == "describe":
+                return wire.encode({"id": question, **self._describe(head)})
+            return wire.answer(question, self._perform(head, tensors))
+        except Exception as e:
+            return wire.encode({"id": question, **_failure(e)})
+
+    def _describe(self, head: dict[str, Any]) -> dict[str, Any]:
+        if head.get("protocol") != wire.PROTOCOL:
+            raise BadInput(f"protocol {head.get('protocol')!r:.40} was asked for; this is {wire.PROTOCOL}")
+        if self.adapter is None:
+            return self.failed
+        try:
+            return {"result": "ok", "describe": description(self.adapter.describe()).to_json()}
+        except BadInput as e:
+            raise BadInput(f"{self.name}: {e}") from e
+
+    def _perform(self, head: dict[str, Any], tensors: wire.Tensors) -> Step:
+        if self.adapter is None:
+            return Step("error", message=self.failed["message"])
+        if head.get("op") == "begin":
+            observe, opening = _observe(head.pop("observe", None)), _opening(head)
+            self.session = Session(self._open, observe)
+            return self.session.begin(*opening)
+        if head.get("op") == "open":
+            name = head.pop("cache", "")
+            check_operation({"op": "open", "cache": name}, "question")
+            return self.session.do({"op": "open", "cache": name}, opening=_opening(head))
+        if head.get("op") == "mask":
+            logical = wire.without_tensors(head.get("parts"), tensors)
+            check_operation({**head, "parts": []}, "question")
+            return self.session.do(head, logical=logical)
+        check_operation(head, "question")
+        return self.session.do(head, _rows(tensors) if head["op"] == "append" else None)
+
+    def _open(self, profile: str, config: Config) -> Any:
+        assert self.adapter is not None
+        return self.adapter.open(profile, config)
+
+
+def _failure(e: Exception) -> dict[str, str]:
+    """An exception as an answer's result and message."""
+    own = isinstance(e, BadInput | CannotRun)
+    message = str(e) if own else f"{type(e).__name__}: {e}"
+    return {
+        "result": "cannot_run" if isinstance(e, CannotRun) else "error",
+        "message": message[: wire.LONGEST_MESSAGE],
+    }
+
+
+def _observe(wanted: Any) -> tuple[str, ...]:
+    if wanted is None:
+        return OBSERVABLES
+    if not isinstance(wanted, list) or not all(w in OBSERVABLES for w in wanted):
+        raise BadInput(f"observe must list some of {', '.join(OBSERVABLES)}, is {wanted!r:.60}")
+    return tuple(wanted)
+
+
+def _opening(head: dict[str, Any]) -> tuple[str, Config]:
+    """Profile and config of begin and open. Sizes that no cache may have are for the adapter to refuse."""
+    profile, fields = head.get("profile"), head.get("config")
+    if set(head) != {"op", "profile", "config"} or not isinstance(profile, str) or not isinstance(fields, dict):
+        raise BadInput(f"{head['op']} needs a profile and a config, and takes nothing else: {head!r:.80}")
+    for name, value in fields.items():
+        if name not in (*SIZES, "dtype"):
+            raise BadInput(f"config: unknown field {name!r:.40}; known: {', '.join((*SIZES, 'dtype'))}")
+        if name == "dtype" and not isinstance(value, str):
+            raise BadInput(f"config: dtype must be a text, is {value!r:.40}")
+        if name in SIZES and not (type(value) is int and abs(value) <= LARGEST):
+            raise BadInput(f"config: {name} must be a whole number, is {value!r:.40}")
+    return profile, Config(**fields)
+
+
+def _rows(tensors: wire.Tensors) -> Pair:
+    keys, values = tensors.get("keys"), tensors.get("values")
+    if keys is None or values is None:
+        raise BadInput("append needs two tensors, keys and values")
+    return Pair(keys, values)
+
+
+def _private_pipes() -> tuple[int, int]:
+    """Standard input and output under other numbers; the adapter's are /dev/null and standard error."""
+    questions, answers = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
+    return questions, answers
+
+
+def _serve(server: Server, questions: int, answers: int) -> int:
+    decoder = wire.Decoder()
+    while data := os.read(questions, BUFFER):
+        try:
+            for head, tensors in decoder.feed(data):
+                _write(answers, server.answer(head, tensors))
+        except wire.ProtocolError as e:
+            _write(answers, wire.encode({"id": None, "result": "error", "message": f"not a question: {e}"}))
+            return 2
+    return 0
+
+
+def _write(pipe: int, data: bytes) -> None:
+    written = os.write(pipe, data)
+    while written < len(data):
+        written += os.write(pipe, memoryview(data)[written:])
+
+
+def main() -> int:
+    """Serve the adapter named on the command line until the questions end."""
+    names = [a for a in sys.argv[1:] if a != "--"]
+    if len(names) != 1:
+        print(USAGE, file=sys.stderr)
+        return 2
+    try:
+        questions, answers = _private_pipes()
+        faulthandler.enable()  # a crash in native code leaves its place on standard error
+        return _serve(Server(names[0]), questions, answers)
+    except (KeyboardInterrupt, BrokenPipeError):
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

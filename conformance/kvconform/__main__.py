@@ -1,0 +1,7 @@
+"""`python -m kvconform`."""
+
+import sys
+
+from kvconform.cli import main
+
+sys.exit(main())

@@ -1,0 +1,106 @@
+"""What was seen in a trial, compactly: the steps of a trace as they are drawn in reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvconform import visible
+from kvconform.trial import Outcome
+from kvspec.geometry import Array
+from kvspec.notation import words
+from kvspec.record import DrawnStep, Seen
+from kvspec.rows import POISONED, Book, letters
+from kvspec.session import Step
+
+MOST = 256
+"""Slots or queries of a step that are drawn; what is beyond is elided."""
+
+
+def steps(seen: Outcome) -> list[DrawnStep]:
+    """Every operation of the trial with what was expected and what was found."""
+    return [
+        {
+            "do": words(op),
+            "clauses": list(want.cites),
+            "expected": _expected(want, seen.book),
+            "found": _seen(got, seen.book),
+            "differs": [],
+        }
+        for op, (want, got) in zip(seen.trace.ops, seen.steps, strict=False)
+    ]
+
+
+def failing_steps(seen: Outcome) -> list[DrawnStep]:
+    """The same, with what differs marked in the last."""
+    drawn = steps(seen)
+    if drawn:
+        last = drawn[-1]
+        keys = dict.fromkeys([*last["expected"], *last["found"]])
+        last["differs"] = [k for k in keys if last["expected"].get(k) != last["found"].get(k)]
+    return drawn
+
+
+def _expected(want: Step, book: Book) -> Seen:
+    if not isinstance(want, visible.Expected):
+        return _seen(want, book)
+    seen: Seen = {"result": f"{want.result} {want.clause}".strip()}
+    if want.cache is not None:
+        seen["offset"] = want.cache.offset
+    if want.sees is not None:
+        seen["queries"] = [[letters(s) for s in sorted(q)] for q in want.sees[0][0][:MOST]]
+    if want.view is not None:
+        seen["view"] = [letters(s) for s in want.view[:MOST]]
+    return seen
+
+
+def _seen(step: Step, book: Book) -> Seen:
+    seen: Seen = {"result": f"{step.result} {step.clause}".strip()}
+    for name in ("offset", "buffered", "capacity"):
+        if name in step.values:
+            seen[name] = step.values[name]
+    for name, what in (("slots", "state"), ("history", "history"), ("view", "view")):
+        if f"{what}.k" in step.arrays:
+            pair = step.arrays.get(f"{what}.k"), step.arrays.get(f"{what}.v")
+            seen[name] = _names(*pair, book)  # type: ignore[literal-required]
+    queries = _queries(step, book)
+    if queries is not None:
+        seen["queries"] = queries
+    other = {k: v for k, v in step.values.items() if k in ("can", "snapshot", "parent", "child", "bytes")}
+    if other:
+        seen["other"] = other
+    return seen
+
+
+def _names(keys: Array | None, values: Array | None, book: Book) -> list[str] | None:
+    """A name for each slot: that of the row, where keys and values of all heads and sequences hold it."""
+    if keys is None or values is None or keys.ndim != 4 or values.ndim != 4:
+        return None
+    k, v = (
+        book.read(a[:, :, :MOST], kind).reshape(-1, min(a.shape[2], MOST))
+        for a, kind in ((keys, "k"), (values, "v"))
+    )
+    if k.shape[1] != v.shape[1]:
+        return ["?"] * max(k.shape[1], v.shape[1])
+    both = np.concatenate([k, v])
+    return [_name(both[:, slot]) for slot in range(both.shape[1])]
+
+
+def _name(serials: Array) -> str:
+    if (serials == POISONED).all():
+        return "NaN"
+    return letters(int(serials[0])) if (serials == serials[0]).all() else "?"
+
+
+def _queries(step: Step, book: Book) -> list[list[str]] | None:
+    if "mask" not in step.arrays or "history.k" not in step.arrays:
+        return None
+    names = _names(step.arrays["history.k"], step.arrays.get("history.v"), book)
+    mask: Any = step.arrays["mask"]
+    if names is None or (mask is not None and (mask.ndim != 4 or mask.shape[3] not in (1, len(names)))):
+        return None
+    if mask is None:
+        return [names]
+    hidden = ~mask[0, 0, :MOST] if mask.dtype == bool else np.isneginf(mask[0, 0, :MOST])
+    return [[n for n, h in zip(names, np.broadcast_to(row, len(names)), strict=True) if not h] for row in hidden]

@@ -1,0 +1,192 @@
+"""Laws that relate two traces: what is visible in the end must be the same on both sides.
+
+Each law draws a left and a right trace that end alike. They are proved on the list model and the reference in
+the project's own tests; an adapter is driven with both sides as ordinary traces, and its ends are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from kvconform import visible
+from kvconform.replay import Supplies
+from kvconform.strategies.draws import configs
+from kvconform.trial import Outcome
+from kvspec.contract import Claim, Description
+from kvspec.geometry import Array, Config
+from kvspec.notation import operation
+from kvspec.session import Step
+from kvspec.trace import Trace
+
+END = ("append 1", "append 2", "view", "append 1")
+"""What both sides end with: enough to see the whole state of a cache."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The two traces a law relates."""
+
+    left: Trace
+    right: Trace
+
+
+@dataclass(frozen=True)
+class Law:
+    """The clause that states a law, the cache it is drawn on, the profiles it needs, and how sides are drawn."""
+
+    clause: str
+    profile: str
+    needs: tuple[str, ...]
+    sides: Callable[[st.DrawFn, Config], Sides]
+
+    def strategy(self) -> st.SearchStrategy[Sides]:
+        """Sides on any configuration."""
+
+        @st.composite
+        def drawn(draw: st.DrawFn) -> Sides:
+            return self.sides(draw, draw(configs(self.profile)))
+
+        return drawn()
+
+
+def _trace(config: Config, *ops: str) -> Trace:
+    return Trace("ring" if config.window else "growing", config, tuple(operation(o) for o in (*ops, *END)))
+
+
+def _start(draw: st.DrawFn, config: Config, most: int = 3) -> tuple[list[str], int]:
+    """Appends to begin with, and the offset they lead to. Below the window, where rewinds are all allowed."""
+    sizes = draw(st.lists(st.integers(1, 5), max_size=most))
+    total = sum(sizes)
+    return [f"append {n}" for n in sizes], total
+
+
+def split(draw: st.DrawFn, config: Config) -> Sides:
+    """n rows in one append, or in several."""
+    before, _ = _start(draw, config)
+    parts = draw(st.lists(st.integers(0, 4), min_size=2, max_size=5))
+    return Sides(
+        _trace(config, *before, f"append {sum(parts)}"),
+        _trace(config, *before, *(f"append {n}" for n in parts)),
+    )
+
+
+def append_rewind(draw: st.DrawFn, config: Config) -> Sides:
+    """Rows appended and rewound again, or never appended."""
+    before, offset = _start(draw, config, 2)
+    room = 6 if config.window is None else config.window - offset
+    n = draw(st.integers(0, 6)) if room >= 6 else draw(st.integers(0, max(0, room)))
+    return Sides(_trace(config, *before, f"append {n}", f"rewind {offset}"), _trace(config, *before))
+
+
+def rewinds(draw: st.DrawFn, config: Config) -> Sides:
+    """Two rewinds, or the lower alone."""
+    most = 12 if config.window is None else min(12, config.window)
+    offset = draw(st.integers(0, most))
+    a = draw(st.integers(0, offset))
+    b = draw(st.integers(0, a))
+    begin = f"append {offset}"
+    return Sides(_trace(config, begin, f"rewind {a}", f"rewind {b}"), _trace(config, begin, f"rewind {b}"))
+
+
+def steps(draw: st.DrawFn, config: Config) -> Sides:
+    """Two growth steps."""
+    before, _ = _start(draw, config, 5)
+    other = draw(st.sampled_from((1, 2, 3, 5, 64)))
+    return Sides(_trace(config, *before), _trace(config.changed(step=other), *before))
+
+
+def batch(draw: st.DrawFn, config: Config) -> Sides:
+    """A batch, or one sequence alone."""
+    before, _ = _start(draw, config, 5)
+    return Sides(
+        _trace(config.changed(batch=draw(st.integers(2, 3))), *before), _trace(config.changed(batch=1), *before)
+    )
+
+
+def independence(draw: st.DrawFn, config: Config) -> Sides:
+    """Another cache used in between, or not."""
+    before, _ = _start(draw, config)
+    others = ["append 1", "append 3", "rewind 1", "free", "append 2", "view"]
+    between = [f"B: {draw(st.sampled_from(others))}" for _ in before]
+    mixed = [op for pair in zip(before, between, strict=True) for op in pair]
+    return Sides(_trace(config, "open B", "B: append 2", *mixed, "B: append 1"), _trace(config, *before))
+
+
+def snapshot_restore(draw: st.DrawFn, config: Config) -> Sides:
+    """Saved, changed and restored, or left alone."""
+    before, offset = _start(draw, config)
+    changes = draw(st.lists(st.sampled_from(("append 1", "append 3", "view", "free")), max_size=3))
+    saved = ["snapshot s", *changes, f"restore s {offset}"] if offset else []
+    return Sides(_trace(config, *before, *saved), _trace(config, *before))
+
+
+def split_merge(draw: st.DrawFn, config: Config) -> Sides:
+    """A snapshot split and merged again, then restored; or restored as it was."""
+    before, offset = _start(draw, config)
+    before, offset = ["append 2", *before], offset + 2
+    at = draw(st.integers(-1, offset + 1))
+    again = [f"split s {at} p q", "merge p q s"]
+    after = ["append 2", f"restore s {offset}"]
+    return Sides(
+        _trace(config, *before, "snapshot s", *again, *after), _trace(config, *before, "snapshot s", *after)
+    )
+
+
+_CACHE_LAWS = (split, append_rewind, rewinds, steps, batch, independence)
+
+LAWS = (
+    *(Law(f"GROW-{19 + i}", "growing", ("growing",), law) for i, law in enumerate(_CACHE_LAWS)),
+    *(Law(f"RING-{28 + i}", "ring", ("ring",), law) for i, law in enumerate(_CACHE_LAWS)),
+    *(Law("SNAP-30", p, (p, "snapshot"), split_merge) for p in ("growing", "ring")),
+    *(Law("SNAP-31", p, (p, "snapshot"), snapshot_restore) for p in ("growing", "ring")),
+)
+
+
+def broken(sides: Sides, left: Outcome, right: Outcome) -> str:
+    """How the ends of the two sides differ on the adapter; empty if they do not. Rows are known by position."""
+    ends = [_end(side, seen) for side, seen in ((sides.left, left), (sides.right, right))]
+    for i, op in enumerate(END):
+        for a, b in ((x, y) for x in ends[0][i] for y in ends[1][i]):
+            if a != b:
+                return f"after the left side `{op}` shows {a}, after the right side {b}"
+    return ""
+
+
+def _end(side: Trace, seen: Outcome) -> list[list[str]]:
+    """For each of the last steps what each sequence sees, rows named by their position among all that live."""
+    if len(seen.steps) < len(side.ops):
+        return [[f"nothing: it failed at step {len(seen.steps)}"]] * len(END)
+    positions = _positions(side, seen)
+    return [_shown(step, seen, positions) for _, step in seen.steps[-len(END) :]]
+
+
+def _positions(side: Trace, seen: Outcome) -> dict[int, int]:
+    """Position of each row that is live in cache A at the end, by the list model."""
+    supplies = Supplies(side)
+    lists = visible.Lists(Description("", {"growing": Claim("visible"), "ring": Claim("visible")}), supplies)
+    lists.do({"op": "open"}, supplies.give({"op": "open"}))
+    for op in side.ops:
+        supplies.done(op, lists.do(op, supplies.give(op)).result)
+    return {s: i for i, s in enumerate(lists.caches["A"].tokens)}
+
+
+def _shown(step: Step, seen: Outcome, positions: dict[int, int]) -> list[str]:
+    """A line a sequence. Who leaves masking to the caller shows nothing but its view."""
+    arrays = step.arrays
+    what = "view" if "view.k" in arrays else "history"
+    if what == "history" and "mask" not in arrays:
+        return []
+    named = visible.one_name_each(arrays.get(f"{what}.k"), arrays.get(f"{what}.v"), seen.book)
+    if named is None:
+        return ["keys and values that do not agree"]
+    mask = arrays.get("mask") if what == "history" else None
+    return [_sequence(rows, mask, b, positions) for b, rows in enumerate(named)]
+
+
+def _sequence(rows: list[int], mask: Array | None, sequence: int, positions: dict[int, int]) -> str:
+    count = 1 if mask is None else mask.shape[2]
+    queries = [visible.seen(rows, mask, (sequence, 0), q) or [] for q in range(count)]
+    return ", ".join(" ".join(str(p) for p in sorted(positions.get(s, -1) for s, _ in q)) or "-" for q in queries)

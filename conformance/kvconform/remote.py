@@ -1,0 +1,61 @@
+"""A session in a worker: what `kvspec.session.Session` is to the reference here, for an adapter over there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kvconform.worker import Worker, WorkerFailure
+from kvspec import masks, wire
+from kvspec.contract import Pair
+from kvspec.geometry import Config
+from kvspec.operations import Operation
+from kvspec.session import OBSERVABLES, Step
+
+
+class RemoteSession:
+    """Performs the operations of one trace in the worker. Once that failed, the rest of the trace is absent."""
+
+    def __init__(self, worker: Worker, observe: Sequence[str] = OBSERVABLES) -> None:
+        self.worker = worker
+        self._observe = list(observe)
+        self._lost = True
+
+    def begin(self, profile: str, config: Config) -> Step:
+        """Drop everything and open cache A."""
+        self._lost = False
+        opening = {"profile": profile, "config": config.to_json()}
+        return self._ask({"op": "begin", **opening, "observe": self._observe})
+
+    def do(
+        self,
+        op: Operation,
+        rows: Pair | None = None,
+        logical: masks.Logical | None = None,
+        opening: tuple[str, Config] | None = None,
+    ) -> Step:
+        """Perform one operation. `rows` go with append, `logical` with mask, `opening` with open."""
+        if self._lost:
+            return Step("absent")
+        if op["op"] == "open":
+            assert opening is not None
+            profile, config = opening
+            return self._ask({"op": "open", "cache": op["cache"], "profile": profile, "config": config.to_json()})
+        if op["op"] == "mask":
+            parts = masks.from_json(op["parts"]) if logical is None else logical
+            return self._ask(*wire.with_mask(op, parts))
+        return self._ask(op, None if rows is None else {"keys": rows[0], "values": rows[1]})
+
+    def _ask(self, head: dict[str, Any], tensors: wire.Tensors | None = None) -> Step:
+        try:
+            answer, arrays = self.worker.ask(head, tensors)
+            return self._step(answer, arrays)
+        except WorkerFailure as e:
+            self._lost = True
+            return Step(e.verdict.lower(), message=str(e))
+
+    def _step(self, answer: dict[str, Any], arrays: wire.Tensors) -> Step:
+        try:
+            return wire.step(answer, arrays)
+        except wire.ProtocolError as e:
+            raise self.worker.broken(str(e)) from None

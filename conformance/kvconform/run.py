@@ -1,0 +1,205 @@
+"""A run: the pytest plugin object that selects the tests, keeps the bench, counts, and makes the record."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvconform import memory, plugin
+from kvconform.bench import Bench
+from kvconform.journal import Journal
+from kvconform.runrecord import record
+from kvconform.tally import Tally
+from kvconform.worker import Worker, python_worker
+from kvspec import clauses
+from kvspec.clauses import Clause
+from kvspec.contract import PROFILES
+from kvspec.errors import BadInput
+from kvspec.record import Record
+
+EVERY = 5.0
+"""Seconds between lines of progress where the output is no terminal."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to run. `command` starts a process adapter; without it `adapter` names a Python one."""
+
+    adapter: str
+    command: tuple[str, ...] = ()
+    examples: int = 100
+    seed: int = 0
+    profiles: tuple[str, ...] = ()
+    clauses: tuple[str, ...] = ()
+    level: str | None = None
+    report: Path | None = None
+    deadline: float = 20.0
+    memory_limit: int = 4 << 30
+
+    @property
+    def argv(self) -> list[str]:
+        """How the worker is started."""
+        return list(self.command) or python_worker(self.adapter)
+
+    def selected(self) -> dict[str, Clause]:
+        """The clauses selected. Raises BadInput for a profile or clause that does not exist."""
+        known = clauses.index()
+        for name in self.profiles:
+            _known("profile", name, PROFILES)
+        for name in self.clauses:
+            _known("clause", name, tuple(known))
+        profiles = self.profiles or PROFILES
+        return {i: c for i, c in known.items() if c.profile in profiles and (not self.clauses or i in self.clauses)}
+
+
+def _known(what: str, name: str, known: tuple[str, ...]) -> None:
+    if name not in known:
+        shown = ", ".join(known) if len(known) < 10 else f"{known[0]} to {known[-1]}; see `kvconform list`"
+        raise BadInput(f"unknown {what} {name!r}; known: {shown}")
+
+
+class Run:
+    """Registered with pytest. `record` is there once the session has ended."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.selected = settings.selected()
+        self.journal = Journal(settings.report)
+        self.total = Tally()
+        self.record: Record | None = None
+        self.interrupted = False
+        self._started, self._clock = datetime.now(UTC), time.monotonic()
+        self._progress = Progress()
+        self.worker = Worker(settings.argv, deadline=settings.deadline, memory_limit=settings.memory_limit)
+        try:
+            self.adapter = self.worker.describe()
+        except BaseException:
+            self.close()
+            raise
+        self.bench = Bench(self.worker, self.adapter, settings.examples, settings.seed, settings.level)
+        about = self.about(partial=True, reason="the run was cut short: this was made from its journal")
+        self.journal.write("start", adapter=self.adapter.to_json(), about=about, selected=list(self.selected))
+
+    def close(self) -> None:
+        """End the worker and the journal."""
+        self.worker.close()
+        self.journal.close()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Let the fixture find this run."""
+        config.stash[plugin.RUN] = self
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Keep what the adapter declares and the selection asks for."""
+        kept = [i for i in items if self._wanted(i)]
+        dropped = [i for i in items if i not in kept]
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = kept
+        self._progress.total = len(kept)
+
+    def _wanted(self, item: pytest.Item) -> bool:
+        marks = list(item.iter_markers("kv_needs"))
+        if not marks:
+            return "bench" not in getattr(item, "fixturenames", ())
+        needs = {p for m in marks for p in m.args}
+        clause = next((m.kwargs["clause"] for m in marks if "clause" in m.kwargs), None)
+        chapters = {c.profile for c in self.selected.values()}
+        asked = clause in self.selected if clause else not needs or bool(needs & chapters)
+        return asked and needs <= set(self.adapter.profiles)
+
+    def judging(self, test: str) -> Iterator[Bench]:
+        """The bench for one test; what it showed is counted and written down however the test ends."""
+        try:
+            with self.bench.judging(test) as tally:
+                yield self.bench
+        finally:
+            self.journal.write("judged", test=test, tally=tally.to_json())
+            self.total.merge(tally)
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Show progress."""
+        self._progress.at(_short(nodeid), self.bench.operations)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """A test that broke for another reason than a difference is the harness's failure."""
+        if report.failed and "Differs" not in str(report.longrepr):
+            self.total.problems.append(f"harness: {_short(report.nodeid)}: {_last_line(str(report.longrepr))}")
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A module of the suite that does not load is the harness's failure."""
+        if report.failed:
+            self.total.problems.append(f"harness: {report.nodeid}: {_last_line(str(report.longrepr))}")
+
+    def pytest_keyboard_interrupt(self) -> None:
+        """Keep what was judged so far."""
+        self.interrupted = True
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        """Make the record."""
+        self._progress.end()
+        about = self.about(self.interrupted, "interrupted" if self.interrupted else "")
+        self.record = record(self.total, self.adapter, self.selected, about)
+        self.journal.write("end", exit_status=self.record["exit_status"])
+        self.close()
+
+    def about(self, partial: bool, reason: str) -> dict[str, Any]:
+        """What the record tells of the run itself."""
+        s = self.settings
+        return {
+            "started": self._started.isoformat(timespec="seconds"),
+            "seconds": round(time.monotonic() - self._clock, 3),
+            "partial": partial,
+            "partial_reason": reason,
+            "command": [s.adapter] if not s.command else list(s.command),
+            "selection": {
+                "profiles": list(s.profiles or PROFILES),
+                "clauses": list(s.clauses),
+                "examples": s.examples,
+                "seed": s.seed,
+                "level": s.level,
+            },
+            "memory": {"parent": memory.peak(os.getpid()) or 0, "child": self.worker.peak_rss},
+        }
+
+
+class Progress:
+    """One line on standard error that moves on a terminal, and stands every few seconds elsewhere."""
+
+    def __init__(self) -> None:
+        self.total, self.done = 0, 0
+        self._live, self._last = sys.stderr.isatty(), time.monotonic()
+
+    def at(self, test: str, operations: int) -> None:
+        """A test begins."""
+        self.done += 1
+        line = f"[{self.done:3d}/{self.total}] {test}, {operations} operations"
+        if self._live:
+            print(f"\r\x1b[K{line[:100]}", end="", file=sys.stderr, flush=True)
+        elif time.monotonic() - self._last > EVERY:
+            self._last = time.monotonic()
+            print(line, file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._live:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _short(nodeid: str) -> str:
+    return nodeid.rpartition("/")[2].removeprefix("test_").replace(".py::test_", " ")
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    errors = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
+    return (errors or lines or [""])[0][:300]

@@ -1,0 +1,215 @@
+"""Exploration: Hypothesis strategies for traces on larger configurations than covers can close.
+
+A draw follows the list model as it goes, so that it knows offsets and snapshots, and steers to where bugs live:
+the fill of a window, one row beyond it, a growth boundary, a rewind just inside and just outside what is
+allowed. The length is drawn first: lists of a drawn length hardly ever wrap a ring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from kvconform.replay import Given, Supplies
+from kvconform.visible import Lists
+from kvspec import masks
+from kvspec.contract import Claim, Description
+from kvspec.geometry import Config
+from kvspec.masks import Explicit
+from kvspec.operations import Operation
+from kvspec.trace import Trace
+
+BASE = ("append",) * 8 + ("rewind",) * 3 + ("view", "free", "scribble", "misfit")
+MASKS = BASE + ("mask",) * 8
+SNAPSHOTS = BASE + ("snapshot",) * 4 + ("restore",) * 4 + ("split", "merge", "merge", "close", "open")
+EVERYTHING = MASKS + SNAPSHOTS
+
+LONGEST = 30
+LARGEST_WINDOW = 24
+
+
+@st.composite
+def configs(draw: st.DrawFn, profile: str) -> Config:
+    """Any geometry; windows and steps mostly small, so that boundaries are met often."""
+    small = st.integers(1, 6)
+    window = draw(st.one_of(small, small, st.integers(7, LARGEST_WINDOW))) if profile == "ring" else None
+    return Config(
+        batch=draw(st.sampled_from((1, 1, 2, 3))),
+        kv_heads=draw(st.integers(1, 3)),
+        k_dim=draw(st.integers(5, 16)),
+        v_dim=draw(st.integers(5, 16)),
+        dtype=draw(st.sampled_from(("f32", "f16", "bf16"))),
+        step=draw(st.one_of(small, st.sampled_from((8, 256)))),
+        window=window,
+    )
+
+
+@st.composite
+def traces(draw: st.DrawFn, profile: str, kinds: Sequence[str]) -> Trace:
+    """A trace on a cache of this profile, of the kinds of operation given."""
+    config = draw(configs(profile))
+    length = draw(st.integers(3, LONGEST))
+    drawing = _Drawing(draw, Trace(profile, config))
+    while len(drawing.ops) < length:
+        drawing.add(draw(st.sampled_from(kinds)))
+    return Trace(profile, config, tuple(drawing.ops))
+
+
+class _Drawing:
+    """A trace in the making, and the list model's view of it."""
+
+    def __init__(self, draw: st.DrawFn, start: Trace) -> None:
+        self.draw = draw
+        self.ops: list[Operation] = []
+        self.fill = draw(st.sampled_from(("legible",) * 4 + ("bits",)))
+        self.supplies = Supplies(start)
+        claims = {"growing": Claim("visible"), "ring": Claim("visible")}
+        self.lists = Lists(Description("list model", claims), self.supplies)
+        self.lists.do({"op": "open"}, self.supplies.give({"op": "open"}))
+        self.cache = "A"
+
+    def add(self, kind: str) -> None:
+        """Add one operation of this kind, where there is one; and follow it."""
+        self.cache = self.draw(st.sampled_from(sorted(self.lists.caches)))
+        op = getattr(self, f"_{kind}")()
+        if op is None:
+            return
+        if self.cache != "A":
+            op["cache"] = op.get("cache", self.cache)
+        self.ops.append(op)
+        given = self.supplies.give(op) if op["op"] == "open" else _given(op)
+        step = self.lists.do(op, given)
+        self.supplies.done(op, step.result)
+
+    @property
+    def history(self) -> Any:
+        return self.lists.caches[self.cache]
+
+    def one_of(self, *choices: int) -> int:
+        """One of these, the earlier the simpler."""
+        return self.draw(st.sampled_from(choices))
+
+    def _append(self) -> Operation:
+        window, step, offset = self.history.config.window, self.history.config.step, self.history.offset
+        edge = window if window and offset < window else -(-max(1, offset) // step) * step
+        room = max(0, min(edge - offset, LARGEST_WINDOW))
+        chunk = window or 4
+        n = self.one_of(1, 1, 1, 2, 0, room, room + 1, max(0, room - 1), chunk, chunk + 1, max(0, chunk - 1))
+        return {"op": "append", "n": n} | ({"fill": "bits"} if self.fill == "bits" else {})
+
+    def _misfit(self) -> Operation:
+        field, value = self.draw(
+            st.sampled_from((("kv_heads", 4), ("k_dim", 17), ("v_dim", 3), ("batch", 4), ("values", 5)))
+        )
+        return {"op": "append", "n": self.one_of(1, 2, 0), field: value}
+
+    def _rewind(self) -> Operation:
+        offset = self.history.offset
+        inside = self.draw(st.integers(0, max(0, offset)))
+        return {"op": "rewind", "to": self.one_of(max(0, offset - 1), inside, inside, offset, 0, offset + 1, -1)}
+
+    def _view(self) -> Operation:
+        return {"op": "view"}
+
+    def _free(self) -> Operation | None:
+        return {"op": "free"} if self.draw(st.booleans()) else None
+
+    def _scribble(self) -> Operation:
+        return {"op": "scribble"}
+
+    def _mask(self) -> Operation | None:
+        queries, columns = self.history.queries, self.history.width
+        if queries is None and self.draw(st.integers(0, 3)):
+            return self._append()
+        parts = self.draw(st.lists(self._part(queries or 0, columns), max_size=3))
+        return {"op": "mask", "parts": masks.to_json(tuple(parts))}
+
+    def _part(self, queries: int, columns: int) -> st.SearchStrategy[masks.Part]:
+        symbolic = st.one_of(st.just(masks.Causal()), st.integers(1, LARGEST_WINDOW).map(masks.Window))
+        return st.one_of(symbolic, self._explicit(queries, columns))
+
+    def _explicit(self, queries: int, columns: int) -> st.SearchStrategy[masks.Part]:
+        config = self.history.config
+        batch, heads = st.sampled_from((1, config.batch)), st.sampled_from((1, config.kv_heads))
+        width = st.sampled_from((columns,) * 6 + (1, columns + 1))
+
+        def build(seed: int, b: int, h: int, k: int, scores: bool) -> masks.Part:
+            random = np.random.default_rng(seed)
+            shape = (b, h, queries, k)
+            if scores:
+                values = random.integers(-9, 10, shape).astype(np.float32)
+                return Explicit(np.where(random.random(shape) < 0.2, np.float32(-np.inf), values))
+            return Explicit(random.random(shape) < 0.7)
+
+        return st.builds(build, st.integers(0, 1 << 16), batch, heads, width, st.booleans())
+
+    def _names(self) -> list[str]:
+        return sorted(self.lists.saved)
+
+    def _snapshot(self) -> Operation:
+        name = self.draw(st.sampled_from(("s", "t", "u")))
+        offset = self.history.offset
+        start = self.one_of(0, 0, max(0, offset // 2), max(0, offset - 1), -1, offset)
+        return {"op": "snapshot", "name": name} | ({"start": start} if start else {})
+
+    def _restore(self) -> Operation | None:
+        if not self._names():
+            return self._snapshot()
+        name = self.draw(st.sampled_from(self._names()))
+        saved = self.lists.saved[name]
+        start, stop = (saved.start, saved.stop) if saved else (0, self.history.offset)
+        inside = self.draw(st.integers(0, stop))
+        return {"op": "restore", "name": name, "to": self.one_of(stop, stop, inside, stop - 1, start, stop + 1, -1)}
+
+    def _split(self) -> Operation | None:
+        if not self._names():
+            return self._snapshot()
+        name = self.draw(st.sampled_from(self._names()))
+        saved = self.lists.saved[name]
+        start, stop = (saved.start, saved.stop) if saved else (0, 1)
+        at = self.draw(st.integers(start - 1, stop + 1))
+        return {"op": "split", "name": name, "at": at, "parent": "p", "child": "q"}
+
+    def _merge(self) -> Operation | None:
+        names = self._names()
+        if not names:
+            return self._snapshot()
+        meeting = [
+            (a, b)
+            for a in names
+            for b in names
+            if (x := self.lists.saved[a])
+            and (y := self.lists.saved[b])
+            and x.stop == y.start
+            and not (x.gone or y.gone)
+        ]
+        anyone = (self.draw(st.sampled_from(names)), self.draw(st.sampled_from(names)))
+        parent, child = self.draw(st.sampled_from([*meeting, anyone]))
+        return {"op": "merge", "parent": parent, "child": child, "name": self.draw(st.sampled_from(("s", "m")))}
+
+    def _close(self) -> Operation | None:
+        names = [n for n in self._names() if self.lists.saved[n] is not None]
+        return {"op": "close", "name": self.draw(st.sampled_from(names))} if names else None
+
+    def _open(self) -> Operation:
+        fields: tuple[dict[str, Any], ...] = (
+            {},
+            {},
+            {},
+            {"kv_heads": 4},
+            {"step": 1},
+            {"window": 7},
+            {"dtype": "f32"},
+            {"step": 0},
+        )
+        changed = dict(self.draw(st.sampled_from(fields)))
+        if "window" in changed and self.supplies.opened["A"][0] == "growing":
+            changed = {}
+        return {"op": "open", "cache": self.draw(st.sampled_from(("B", "C"))), **changed}
+
+
+def _given(op: Operation) -> Any:
+    return Given(logical=masks.from_json(op["parts"])) if op["op"] == "mask" else Given()

@@ -1,0 +1,14 @@
+"""Capability honesty: what an adapter does not declare, it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvconform import honesty
+from kvconform.bench import Bench
+
+
+@pytest.mark.kv_needs
+def test_undeclared(bench: Bench) -> None:
+    bench.tally.problems += [f"adapter: {said}" for said in honesty.undeclared(bench.adapter, bench.worker)]
+    bench.verdict()

@@ -1,0 +1,135 @@
+"""Frozen covers: computed once, kept as text, replayed ever after. Regenerating one is a reviewed diff.
+
+`python -m kvconform.vectors` computes them anew and says what changed; with `--write` it writes them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from kvconform import cover
+from kvspec import notation
+from kvspec.contract import PROFILES
+from kvspec.trace import Trace, config_from_json
+
+VERSION = 1
+FOLDER = resources.files("kvspec").joinpath("vectors")
+
+
+@dataclass(frozen=True)
+class Cover:
+    """The frozen cover of one configuration."""
+
+    name: str
+    start: Trace
+    states: int
+    transitions: int
+    told_apart: bool
+    lines: tuple[str, ...]
+    digests: tuple[str, ...]
+
+    def traces(self) -> Iterator[Trace]:
+        """Its traces, shortest first."""
+        for line in self.lines:
+            ops = tuple(_operation(text) for text in line.split("; "))
+            yield Trace(self.start.profile, self.start.config, ops)
+
+
+@cache
+def _operation(text: str) -> dict[str, Any]:
+    return notation.operation(text)
+
+
+def path(profile: str) -> Any:
+    """Where the covers of a profile are frozen."""
+    return FOLDER.joinpath(f"cover-{profile}.json")
+
+
+@cache
+def load(profile: str) -> tuple[Cover, ...]:
+    """The frozen covers of a profile."""
+    document = json.loads(path(profile).read_text(encoding="utf-8"))
+    return tuple(_cover(c) for c in document["covers"])
+
+
+def _cover(c: dict[str, Any]) -> Cover:
+    start = Trace(c["profile"], config_from_json(c["config"], c["profile"]))
+    lines, digests = (tuple(t[i] for t in c["traces"]) for i in (0, 1))
+    return Cover(c["name"], start, c["states"], c["transitions"], c["told_apart"], lines, digests)
+
+
+def digest() -> dict[str, Any]:
+    """A hash of all frozen files, and how many traces they hold."""
+    files = [path(p).read_bytes() for p in PROFILES]
+    count = sum(len(c.lines) for p in PROFILES for c in load(p))
+    return {"hash": hashlib.sha256(b"".join(files)).hexdigest()[:16], "count": count}
+
+
+def compute(profile: str) -> dict[str, Any]:
+    """The covers of a profile, from its plans, as the document that is frozen."""
+    plans = importlib.import_module(f"kvconform.strategies.{profile}").plans()
+    covers = [_computed(plan) for plan in plans]
+    return {
+        "kvvectors": VERSION,
+        "licence": "CC0-1.0",
+        "profile": profile,
+        "notes": "Each trace with the first 8 digits of the sha256 of all the reference does on it.",
+        "traces": sum(len(c["traces"]) for c in covers),
+        "covers": covers,
+    }
+
+
+def _computed(plan: cover.Plan) -> dict[str, Any]:
+    closed = cover.closure(plan)
+    traces = [
+        ["; ".join(map(notation.words, ops)), cover.digest(plan.start, ops)] for ops in cover.traces(plan, closed)
+    ]
+    return {
+        "name": plan.name,
+        "profile": plan.start.profile,
+        "config": plan.start.config.to_json(),
+        "states": len(closed.states),
+        "transitions": closed.transitions,
+        "told_apart": cover.told_apart(plan, closed),
+        "traces": traces,
+    }
+
+
+def text(document: dict[str, Any]) -> str:
+    """The document as it is frozen: one trace a line, so that a change is a readable diff."""
+    covers = document.pop("covers")
+    head = json.dumps(document, indent=1)[:-2]
+    return head + ',\n "covers": [\n' + ",\n".join(map(_cover_text, covers)) + "\n]}\n"
+
+
+def _cover_text(c: dict[str, Any]) -> str:
+    traces = c.pop("traces")
+    lines = ",\n".join("   " + json.dumps(t) for t in traces)
+    return "  " + json.dumps(c)[:-1] + ', "traces": [\n' + lines + "\n  ]}"
+
+
+def main(write: bool) -> int:
+    """Compare what is computed with what is frozen; 1 if they differ and nothing was written."""
+    changed = 0
+    for profile in PROFILES:
+        new = text(compute(profile))
+        file = Path(str(path(profile)))
+        same = file.is_file() and file.read_text(encoding="utf-8") == new
+        changed += not same
+        if write and not same:
+            file.write_text(new, encoding="utf-8")
+        print(f"{file.name}: {'as frozen' if same else 'written anew' if write else 'DIFFERS from what is frozen'}")
+    return int(changed > 0 and not write)
+
+
+if __name__ == "__main__":
+    sys.exit(main("--write" in sys.argv[1:]))

@@ -1,0 +1,108 @@
+"""Records as one HTML page that asks nothing of any network: style, script and drawings are in it."""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from kvreports import coverage, facts, failures, inline, standing
+from kvreports.clause import Clauses
+from kvreports.overview import Column, Overview, overview
+from kvreports.safe import Html, cleaned_record, shortened
+from kvreports.svg import TEMPLATES, legend
+from kvspec.record import VERDICTS, ClauseRecord, Record
+
+SUSPECTS = 12
+"""Clauses that a ranking shows."""
+
+
+def render(records: Sequence[Record], clauses: Clauses) -> str:
+    """The page for one record or many side by side."""
+    laid = overview([cleaned_record(r) for r in records], clauses)
+    links = {c.number: failures.anchors(c) for c in laid.columns}
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            laid=laid,
+            columns=laid.columns,
+            chapters=laid.chapters,
+            links=links,
+            md=lambda text: inline.html(shortened(text, 4000), laid.anchors),
+            clause_link=lambda id_: Html(inline.clause_link(id_, laid.anchors)),
+            different=facts.differing([c.record for c in laid.columns]),
+            suspects=suspects,
+            verdicts=_verdicts(laid),
+            texts={row.id: row.clause for chapter in laid.chapters for row in chapter.rows},
+        )
+    )
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals.update(
+        style=_source("page.css", "drawing.css"),
+        script=_source("page.js"),
+        policy=_policy(),
+        legend=legend(),
+        facts=facts,
+        failures=failures,
+        coverage=coverage,
+        groups=standing.groups,
+        kinds=standing.KINDS,
+        words=standing.WORDS,
+        shares=shares,
+        all_verdicts=VERDICTS,
+        cut=shortened,
+    )
+    return made
+
+
+def _source(*names: str) -> Html:
+    """Style or script as it stands in the page; its own text, so it is not escaped."""
+    return Html("".join((TEMPLATES / n).read_text(encoding="utf-8") for n in names))
+
+
+def _policy() -> str:
+    """Only this style and this script are obeyed, and nothing is fetched: a second lock beside escaping."""
+    style, script = (_digest(s) for s in (_source("page.css", "drawing.css"), _source("page.js")))
+    return f"default-src 'none'; style-src '{style}'; script-src '{script}'; img-src data:; base-uri 'none'"
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _verdicts(laid: Overview) -> list[str]:
+    """The verdicts that occur."""
+    return [v for v in VERDICTS if any(v in c.counts for c in laid.columns)]
+
+
+def shares(column: Column) -> list[tuple[str, str, float, float]]:
+    """Verdict, kind, start and width of each part of a bar 100 wide; none too thin to be seen."""
+    total, x, out = sum(column.counts.values()), 0.0, []
+    floor = 1.5
+    spread = 100 - floor * len(column.counts)
+    for verdict, n in column.counts.items():
+        width = floor + spread * n / total
+        out.append((verdict, standing.KINDS.get(verdict, "none"), round(x, 2), round(width, 2)))
+        x += width
+    return out
+
+
+def suspects(column: Column) -> list[ClauseRecord]:
+    """The clauses that differing and agreeing traces single out, the likeliest first."""
+    found: list[Any] = [c for c in column.record["clauses"] if c["suspicion"] > 0 and c["differed"]]
+    return sorted(found, key=lambda c: -c["suspicion"])[:SUSPECTS]

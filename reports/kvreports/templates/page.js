@@ -1,0 +1,88 @@
+(function () {
+  "use strict";
+  var root = document.documentElement;
+  var byId = function (id) { return document.getElementById(id); };
+  var all = function (selector, under) { return Array.from((under || document).querySelectorAll(selector)); };
+  root.classList.add("scripted");
+
+  /* Theme: auto, light, dark. Storage may be forbidden; the choice then lasts as long as the page. */
+  var themes = ["auto", "light", "dark"];
+  var button = byId("theme");
+  function remembered() { try { return localStorage.getItem("kvconform-theme"); } catch (e) { return null; } }
+  function setTheme(theme) {
+    if (theme === "auto") { delete root.dataset.theme; } else { root.dataset.theme = theme; }
+    button.textContent = "Theme: " + theme;
+    button.dataset.theme = theme;
+    try { localStorage.setItem("kvconform-theme", theme); } catch (e) { /* forbidden */ }
+  }
+  setTheme(themes.indexOf(remembered()) >= 0 ? remembered() : "auto");
+  button.hidden = false;
+  button.addEventListener("click", function () {
+    setTheme(themes[(themes.indexOf(button.dataset.theme) + 1) % themes.length]);
+  });
+
+  /* Filters: a row is shown when everything asked for holds of it. */
+  var form = byId("filters");
+  var rows = all(".matrix tr[id]").map(function (row) {
+    return {
+      row: row,
+      chapter: row.parentNode.dataset.chapter,
+      level: row.dataset.level,
+      verdicts: row.dataset.verdicts.trim().split(" "),
+      text: (row.id + " " + row.querySelector(".rule").textContent).toLowerCase()
+    };
+  });
+  function wanted() {
+    var value = function (name) { return form.elements[name].value; };
+    return { text: value("text").trim().toLowerCase(), verdict: value("verdict"), chapter: value("chapter"), level: value("level") };
+  }
+  function holds(r, w) {
+    var verdict = !w.verdict || (w.verdict === "!PASS"
+      ? r.verdicts.some(function (v) { return v !== "PASS"; })
+      : r.verdicts.indexOf(w.verdict) >= 0);
+    return verdict && (!w.chapter || r.chapter === w.chapter) && (!w.level || r.level === w.level) &&
+      w.text.split(/\s+/).every(function (word) { return r.text.indexOf(word) >= 0; });
+  }
+  function filter() {
+    var w = wanted(), shown = 0;
+    rows.forEach(function (r) {
+      r.row.hidden = !holds(r, w);
+      shown += r.row.hidden ? 0 : 1;
+    });
+    all(".matrix tbody").forEach(function (body) {
+      body.hidden = !all("tr[id]", body).some(function (row) { return !row.hidden; });
+    });
+    byId("count").textContent = shown + " of " + rows.length + " clauses";
+    byId("nothing").hidden = shown > 0 || !rows.length;
+  }
+  form.hidden = !rows.length;
+  form.addEventListener("input", filter);
+  form.addEventListener("submit", function (event) { event.preventDefault(); });
+  form.addEventListener("reset", function () { setTimeout(filter); });
+  byId("all").addEventListener("click", function () { form.reset(); });
+
+  /* A link to a clause opens it, whatever the filters hide. */
+  function reveal() {
+    var target = byId(decodeURIComponent(location.hash.slice(1)));
+    if (!target) { return; }
+    if (target.hidden) { form.reset(); rows.forEach(function (r) { r.row.hidden = false; }); filter(); }
+    all("details", target).slice(0, target.tagName === "TR" ? 1 : 0).forEach(function (d) { d.open = true; });
+    target.scrollIntoView();
+  }
+  filter();
+  window.addEventListener("hashchange", reveal);
+  if (location.hash) { reveal(); }
+
+  /* Copying: by the clipboard where the page may, else by selecting the text. */
+  all(".copy").forEach(function (copy) {
+    var source = copy.parentNode.querySelector("pre, code");
+    var label = copy.textContent;
+    copy.hidden = false;
+    function say(text) { copy.textContent = text; setTimeout(function () { copy.textContent = label; }, 1600); }
+    function select() { getSelection().selectAllChildren(source); say("Selected"); }
+    copy.addEventListener("click", function () {
+      if (!navigator.clipboard) { select(); return; }
+      navigator.clipboard.writeText(source.textContent).then(function () { say("Copied"); }, select);
+    });
+  });
+})();

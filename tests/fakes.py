@@ -1,0 +1,444 @@
+"""Fakes: adapters and processes that each tell one lie, named in the docstring; and a small honest cache.
+
+An adapter is used as `fakes:Hangs`; a process, which speaks the wire by itself, as `python fakes.py never_reads`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from kvspec.contract import Lengths, Pair, Readable
+from kvspec.errors import CannotRun, Refused, Unsupported
+from kvspec.geometry import DTYPES, Array, Config
+from kvspec.refusals import fits, valid
+
+FOREVER = 60.0
+
+
+class Growing:
+    """An honest growing cache in as few lines as will do."""
+
+    def __init__(self, config: Config) -> None:
+        if not valid(config):
+            raise Refused("", "sizes must be 1 or more")
+        self.config = config
+        self.free()
+
+    def free(self) -> None:
+        dtype = DTYPES[self.config.dtype]
+        self.rows = Pair(*(np.zeros(self.config.shape(kind, 0), dtype) for kind in "kv"))
+        self.written = self.asked = False
+
+    def append(self, keys: Array, values: Array) -> None:
+        new = Pair(keys, values)
+        if any(a.shape[2] for a in new):
+            if not fits(self.config, new):
+                raise Refused("", "the rows do not fit")
+            self.rows = Pair(*(np.concatenate(both, 2) for both in zip(self.rows, new, strict=True)))
+            self.written = True
+        self.asked = True
+
+    def read(self, what: Readable) -> Pair | None:
+        there = self.asked if what == "history" else self.written
+        return Pair(*(a.copy() for a in self.rows)) if there else None
+
+    def lengths(self) -> Lengths:
+        return Lengths(self.rows.keys.shape[2])
+
+    def can_rewind(self, to: int) -> bool:
+        return 0 <= to <= len(self.rows.keys[0, 0])
+
+    def rewind(self, to: int) -> None:
+        if not self.can_rewind(to):
+            raise Refused("", f"rewind to {to}: the target must lie in 0..{self.rows.keys.shape[2]}")
+        self.rows = Pair(*(a[:, :, :to] for a in self.rows))
+        self.written, self.asked = self.written and to > 0, False
+
+
+class Honest:
+    """Tells no lie."""
+
+    cache: ClassVar[type[Growing]] = Growing
+
+    def describe(self) -> Mapping[str, Any]:
+        return {"name": type(self).__name__, "profiles": {"growing": "visible"}}
+
+    def open(self, profile: str, config: Config) -> Growing:
+        if profile != "growing":
+            raise Unsupported(f"no profile {profile!r}")
+        return self.cache(config)
+
+
+class DescribesNothing(Honest):
+    """Says nothing of itself."""
+
+    def describe(self) -> Mapping[str, Any]:
+        return {}
+
+
+class DescribesUnknownProfile(Honest):
+    """Claims a profile that there is not."""
+
+    def describe(self) -> Mapping[str, Any]:
+        return {"name": "spiral", "profiles": {"growing": "visible", "spiral": "storage"}}
+
+
+class DescribesWithArrays(Honest):
+    """Puts what is not JSON into its details."""
+
+    def describe(self) -> Mapping[str, Any]:
+        return {**super().describe(), "details": {"cores": np.zeros(3)}}
+
+
+class HangsInDescribe(Honest):
+    """Never says what it is."""
+
+    def describe(self) -> Mapping[str, Any]:
+        time.sleep(FOREVER)
+        return super().describe()
+
+
+class SlowToOpen(Honest):
+    """No lie: it takes half a second to open a cache."""
+
+    def open(self, profile: str, config: Config) -> Growing:
+        time.sleep(0.5)
+        return super().open(profile, config)
+
+
+class NeedsADevice(Honest):
+    """No lie: it cannot run on this machine, and says so."""
+
+    def __init__(self) -> None:
+        raise CannotRun("there is no such device here; install one")
+
+
+class PrintsToStandardOutput(Honest):
+    """Writes into the protocol, in every way there is."""
+
+    class cache(Growing):
+        def append(self, keys: Array, values: Array) -> None:
+            print("printed")
+            os.write(1, b"written\n")
+            assert sys.__stdout__ is not None
+            sys.__stdout__.write("underlined\n")
+            subprocess.run(["echo", "echoed"], check=True)
+            super().append(keys, values)
+
+
+class WrongShape(Honest):
+    """Returns rows with the heads and the rows exchanged."""
+
+    class cache(Growing):
+        def read(self, what: Readable) -> Pair | None:
+            pair = super().read(what)
+            return pair and Pair(*(a.swapaxes(1, 2) for a in pair))
+
+
+class WrongDtype(Honest):
+    """Returns rows in double precision."""
+
+    class cache(Growing):
+        def read(self, what: Readable) -> Pair | None:
+            pair = super().read(what)
+            return pair and Pair(*(a.astype(np.float64) for a in pair))
+
+
+class SendsNaN(Honest):
+    """Returns NaN for every row."""
+
+    class cache(Growing):
+        def read(self, what: Readable) -> Pair | None:
+            pair = super().read(what)
+            return pair and Pair(*(np.full_like(a, np.nan) for a in pair))
+
+
+class CountsInFloats(Honest):
+    """Its offset is no whole number."""
+
+    class cache(Growing):
+        def lengths(self) -> Lengths:
+            return Lengths(super().lengths().offset + 0.5)  # type: ignore[arg-type]
+
+
+class CountsInNumpy(Honest):
+    """No lie: its offset is a whole number of numpy's."""
+
+    class cache(Growing):
+        def lengths(self) -> Lengths:
+            return Lengths(np.int64(super().lengths().offset))  # type: ignore[arg-type]
+
+
+class DiesBySignal(Honest):
+    """Crashes in native code."""
+
+    class cache(Growing):
+        def append(self, keys: Array, values: Array) -> None:
+            print("about to crash")
+            os.kill(os.getpid(), signal.SIGSEGV)
+
+
+class ExitsQuietly(Honest):
+    """Leaves with status 0 and no answer."""
+
+    class cache(Growing):
+        def append(self, keys: Array, values: Array) -> None:
+            sys.exit(0)
+
+
+class Hangs(Honest):
+    """Never comes back from an append."""
+
+    class cache(Growing):
+        def append(self, keys: Array, values: Array) -> None:
+            time.sleep(FOREVER)
+
+
+class EatsMemory(Honest):
+    """Takes 64 MiB more every hundredth of a second."""
+
+    class cache(Growing):
+        def append(self, keys: Array, values: Array) -> None:
+            eaten = []
+            while True:
+                eaten.append(np.ones(8 << 20))
+                time.sleep(0.01)
+
+
+class EatsMemoryAndAnswers(Honest):
+    """Keeps 64 MiB at every append, and answers at once."""
+
+    class cache(Growing):
+        eaten: ClassVar[list[Array]] = []
+
+        def append(self, keys: Array, values: Array) -> None:
+            self.eaten.append(np.ones(8 << 20))
+
+
+class RaisesKeyError(Honest):
+    """Raises what is neither Refused nor Unsupported."""
+
+    class cache(Growing):
+        def append(self, keys: Array, values: Array) -> None:
+            raise KeyError("slot 7")
+
+
+class ReadsItsStandardInput(Honest):
+    """Would eat the next question."""
+
+    class cache(Growing):
+        def append(self, keys: Array, values: Array) -> None:
+            super().append(keys, values)
+            assert sys.stdin.read() == ""
+            assert os.read(0, 100) == b""
+
+
+class StartsAChild(Honest):
+    """Leaves a process behind, in its own group or in a session of its own (`apart`)."""
+
+    apart = False
+
+    def describe(self) -> Mapping[str, Any]:
+        self.child = subprocess.Popen(["sleep", "60"], start_new_session=self.apart)
+        return {**super().describe(), "details": {"child": self.child.pid}}
+
+
+class StartsAChildApart(StartsAChild):
+    """Leaves a process behind in a session of its own."""
+
+    apart = True
+
+
+def ask() -> dict[str, Any]:
+    """One question without its tensors' bytes; those asked of these processes have none."""
+    question: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
+    return question
+
+
+def say(data: bytes | dict[str, Any]) -> None:
+    left = data if isinstance(data, bytes) else json.dumps(data).encode() + b"\n"
+    while left:
+        left = left[os.write(1, left) :]
+
+
+def sleep() -> NoReturn:
+    while True:
+        time.sleep(FOREVER)
+
+
+def never_reads() -> None:
+    """Takes no question out of its pipe."""
+    sleep()
+
+
+def answers_before_it_reads() -> None:
+    """Guesses the question, and leaves it in the pipe."""
+    say({"id": 1, "result": "ok"})
+    sleep()
+
+
+def stalls_in_mid_tensor() -> None:
+    """Sends 12 bytes of 16."""
+    say({"id": ask()["id"], "result": "ok", "tensors": [["state.k", "f32", [4]]]})
+    say(bytes(12))
+    sleep()
+
+
+def dies_in_mid_tensor() -> None:
+    """Sends 12 bytes of 16, and ends."""
+    say({"id": ask()["id"], "result": "ok", "tensors": [["state.k", "f32", [4]]]})
+    say(bytes(12))
+    sys.exit(3)
+
+
+def answers_out_of_order() -> None:
+    """Answers a question that was not asked yet."""
+    say({"id": ask()["id"] + 1, "result": "ok"})
+    sleep()
+
+
+def answers_without_id() -> None:
+    """Leaves open what it answers."""
+    ask()
+    say({"result": "ok"})
+    sleep()
+
+
+def answers_twice() -> None:
+    """Says everything twice."""
+    answer = json.dumps({"id": ask()["id"], "result": "ok"}).encode() + b"\n"
+    say(answer + answer)
+    sleep()
+
+
+def answers_twice_slowly() -> None:
+    """Says everything twice, the second time when nobody listens."""
+    while True:
+        answer = {"id": ask()["id"], "result": "ok"}
+        say(answer)
+        time.sleep(0.1)
+        say(answer)
+
+
+def wrong_byte_count() -> None:
+    """Sends 17 bytes where it said 16."""
+    head = {"id": ask()["id"], "result": "ok", "tensors": [["state.k", "f32", [4]]]}
+    say(json.dumps(head).encode() + b"\n" + bytes(17))
+    sleep()
+
+
+def huge_header() -> None:
+    """Sends a header of 2 MiB."""
+    say({"id": ask()["id"], "result": "ok", "message": "x" * (2 << 20)})
+    sleep()
+
+
+def huge_tensor() -> None:
+    """Announces a petabyte."""
+    say({"id": ask()["id"], "result": "ok", "tensors": [["state.k", "f32", [1 << 24, 1 << 24]]]})
+    sleep()
+
+
+def not_json() -> None:
+    """Greets."""
+    ask()
+    say(b"Hello! I am a language model.\n")
+    sleep()
+
+
+def deep_json() -> None:
+    """Nests a hundred thousand lists."""
+    ask()
+    say(b"[" * 100_000 + b"\n")
+    sleep()
+
+
+def endless_output() -> None:
+    """Writes without end and without a newline."""
+    ask()
+    while True:
+        say(b"x" * 65536)
+
+
+def endless_answers() -> None:
+    """Answers without end."""
+    answer = {"id": ask()["id"], "result": "ok"}
+    while True:
+        say(answer)
+
+
+def no_newline() -> None:
+    """Sends a header that does not end."""
+    ask()
+    say(b'{"id": 1, "result": "ok"}')
+    sleep()
+
+
+def drips() -> None:
+    """Sends a byte now and then: never silent, never done."""
+    ask()
+    while True:
+        say(b" ")
+        time.sleep(0.02)
+
+
+def floods_standard_error() -> None:
+    """Writes to standard error without end, and never answers."""
+    ask()
+    while True:
+        os.write(2, b"noise " * 4096)
+
+
+def closes_its_output() -> None:
+    """Closes its output, and goes on running."""
+    ask()
+    os.close(1)
+    sleep()
+
+
+def closes_its_input() -> None:
+    """Closes its input, and goes on running."""
+    os.close(0)
+    sleep()
+
+
+def dies_and_leaves_its_output_open() -> None:
+    """Ends, while a child of its own holds its output open."""
+    ask()
+    subprocess.Popen(["sleep", "60"])
+    os._exit(5)
+
+
+def dies_before_it_reads() -> None:
+    """Ends at once."""
+    print("no licence found", file=sys.stderr)
+    sys.exit(7)
+
+
+def environment(*folders: str) -> dict[str, str]:
+    """The environment of a worker that finds these fakes, and whatever this process finds."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    return os.environ | {"PYTHONPATH": os.pathsep.join([here, *folders, *filter(None, sys.path)])}
+
+
+def adapter(name: str) -> list[str]:
+    """The command line that serves the fake adapter of this name."""
+    return [sys.executable, "-m", "kvadapters.serve", f"fakes:{name}"]
+
+
+def process(name: str) -> list[str]:
+    """The command line of the process of this name."""
+    return [sys.executable, os.path.abspath(__file__), name]
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()

@@ -1,0 +1,140 @@
+"""What makes the cache a device's: what crosses to the host, what is allocated, when it is given back."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+from test_gpu_equivalence import adapter
+
+from kvadapters.gpu.adapter import Caches
+from kvadapters.gpu.runtime import Block
+from kvspec.contract import Pair
+from kvspec.geometry import DTYPES, Config
+
+CONFIG = Config(batch=2, window=4, step=4)
+PROFILES = ("growing", "ring")
+
+
+def _rows(n: int, config: Config = CONFIG) -> Pair:
+    return Pair(*(np.full(config.shape(kind, n), n, DTYPES[config.dtype]) for kind in ("k", "v")))
+
+
+def _on_device(rows: Pair) -> tuple[Block, Block]:
+    blocks = tuple(adapter().runtime.allocate(a.nbytes) for a in rows)
+    for array, block in zip(rows, blocks, strict=True):
+        adapter().runtime.upload(array, block)
+    return blocks[0], blocks[1]
+
+
+class Metered:
+    """What the meter says of the lines inside."""
+
+    def __enter__(self) -> Metered:
+        gc.collect()
+        self.before = adapter().runtime.meter.reading()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.found = adapter().runtime.meter.since(self.before)
+
+
+@pytest.mark.parametrize(("profile", "filled"), [("ring", 9), ("growing", 9)])
+def test_a_decode_of_device_rows_is_one_launch_and_nothing_else(profile: str, filled: int) -> None:
+    cache: Any = Caches("bare", adapter().runtime, checks=False).open(profile, CONFIG)
+    cache.append(*_rows(filled))
+    cache.append(*_rows(1))
+    blocks = _on_device(_rows(1))
+    for _ in range(2 if profile == "growing" else 20):
+        with Metered() as meter:
+            cache.append_device(*blocks, 1)
+        assert meter.found == {"launches": 1, "device_to_device": CONFIG.row_bytes}
+    assert cache.read("state").keys[:, :, -1].tobytes() == _rows(1).keys.tobytes()
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_rows_appended_on_the_device_are_read_as_those_from_the_host(profile: str) -> None:
+    ours, theirs = (adapter().open(profile, CONFIG) for _ in range(2))
+    for n in (3, 1, 1, 0, 1, 2, 7, 1, 1):
+        rows = _rows(n)
+        ours.append(*rows)
+        theirs.append_device(*(_on_device(rows) if n else (None, None)), n)  # type: ignore[attr-defined]
+        assert ours.lengths() == theirs.lengths()
+        for what in ("state", "history", "view"):
+            a, b = ours.read(what), theirs.read(what)
+            assert a is not None and b is not None
+            assert [x.tobytes() for x in a] == [x.tobytes() for x in b]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("n", [-1, 2])
+def test_device_rows_that_are_too_few_are_refused(profile: str, n: int) -> None:
+    cache: Any = adapter().open(profile, CONFIG)
+    with Metered() as meter, pytest.raises(Exception, match=f"append of {n} device rows") as e:
+        cache.append_device(*_on_device(_rows(1)), n)
+    assert e.value.clause == ("RING-13" if profile == "ring" else "GROW-10")  # type: ignore[attr-defined]
+    assert "launches" not in meter.found and cache.lengths().offset == 0
+
+
+def test_a_read_downloads_only_the_rows_asked_for() -> None:
+    cache: Any = Caches("bare", adapter().runtime, checks=False).open("ring", CONFIG)
+    for n in (9, 1, 1):
+        cache.append(*_rows(n))
+    cache.read("view")
+    for what, rows, launches in (("state", 4, 0), ("history", 4, 0), ("view", 3, 1)):
+        with Metered() as meter:
+            cache.read(what)
+        assert meter.found.get("device_to_host") == rows * CONFIG.row_bytes
+        assert meter.found.get("launches", 0) == launches and "allocations" not in meter.found
+
+
+def test_the_buffer_of_a_ring_stays_where_it_is_until_a_longer_prefill() -> None:
+    cache: Any = adapter().open("ring", CONFIG)
+    cache.append(*_rows(5))
+    block = cache.store.rows.block
+    for n in (1, 1, 5, 1, 3, 2, 1, 1, 1, 1, 5, 0, 4):
+        cache.append(*_rows(n))
+        assert cache.store.rows.block is block
+    cache.append(*_rows(6))
+    assert cache.store.rows.block is not block and block.handle is None
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_rewind_costs_nothing(profile: str) -> None:
+    cache: Any = adapter().open(profile, CONFIG)
+    cache.append(*_rows(4))
+    with Metered() as meter:
+        cache.rewind(1)
+    assert meter.found == {}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_all_memory_comes_back(profile: str) -> None:
+    cache: Any = adapter().open(profile, CONFIG)
+    cache.append(*_rows(3))
+    with Metered() as whole:
+        snapshot = cache.snapshot(0)
+        assert snapshot.nbytes == 3 * CONFIG.row_bytes
+        assert whole.before["live_bytes"] + snapshot.nbytes < adapter().runtime.meter.live_bytes
+        parent, child = cache.split(snapshot, 2)
+        merged = cache.merge(parent, child)
+        assert merged.nbytes == 3 * CONFIG.row_bytes and snapshot.nbytes == 0
+        merged.close()
+        assert merged.nbytes == 0
+    assert "live_bytes" not in whole.found and whole.found["allocations"] == whole.found["frees"]
+    with Metered() as meter:
+        cache.free()
+    assert meter.found["live_bytes"] < 0 and meter.found["frees"] == 1
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_cache_that_is_forgotten_gives_its_memory_back(profile: str) -> None:
+    with Metered() as meter:
+        cache: Any = adapter().open(profile, CONFIG)
+        cache.append(*_rows(3))
+        kept = cache.snapshot(0)
+        del cache, kept
+        gc.collect()
+    assert "live_bytes" not in meter.found and meter.found["allocations"] == meter.found["frees"]
