@@ -49,7 +49,8 @@ def _random_span(runtime: Runtime, geometry: Geometry, random: np.random.Generat
 
 
 def _bytes(runtime: Runtime, span: Span) -> Array:
-    return runtime.download(span.place.keys, 0, span.place.keys.nbytes)[0]
+    found: Array = runtime.download(span.place.keys, 0, span.place.keys.nbytes)[0]
+    return found
 
 
 def _expected(g: Geometry, rows: int, source: Span, target: Span, given: Array, before: Array) -> Array:

@@ -12,7 +12,9 @@ from test_gpu_equivalence import adapter
 from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.runtime import Block
 from kvspec.contract import Pair
+from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Config
+from kvspec.masks import Explicit
 
 CONFIG = Config(batch=2, window=4, step=4)
 PROFILES = ("growing", "ring")
@@ -138,3 +140,42 @@ def test_a_cache_that_is_forgotten_gives_its_memory_back(profile: str) -> None:
         del cache, kept
         gc.collect()
     assert "live_bytes" not in meter.found and meter.found["allocations"] == meter.found["frees"]
+
+
+def test_a_merge_of_rings_gives_the_parents_memory_back() -> None:
+    cache: Any = adapter().open("ring", CONFIG)
+    cache.append(*_rows(3))
+    parent, child = cache.snapshot(0), cache.snapshot(0)
+    with Metered() as meter:
+        merged = cache.merge(parent, child)
+    assert set(meter.found) == {"frees", "live_bytes"} and meter.found["live_bytes"] < -merged.nbytes
+
+
+def test_an_append_uploads_its_rows_and_a_turned_mask_itself() -> None:
+    cache: Any = adapter().open("ring", CONFIG)
+    for n in (9, 1):
+        with Metered() as meter:
+            cache.append(*_rows(n))
+        assert meter.found["host_to_device"] == n * CONFIG.row_bytes
+    given = np.arange(4, dtype=np.float32).reshape(1, 1, 1, 4)
+    with Metered() as meter:
+        mask = cache.mask((Explicit(given),))
+    assert mask.tolist() == [[[[3, 0, 1, 2]]]]
+    assert (meter.found["host_to_device"], meter.found["device_to_host"]) == (16, 16)
+
+
+def test_a_mask_is_the_callers_own() -> None:
+    cache: Any = adapter().open("growing", CONFIG)
+    cache.append(*_rows(2))
+    given = np.ones((1, 1, 2, 2), bool)
+    assert not np.shares_memory(cache.mask((Explicit(given),)), given)
+
+
+def test_a_snapshot_from_another_device_is_refused() -> None:
+    there: Any = adapter(wide=True).open("growing", CONFIG)
+    there.append(*_rows(2))
+    here: Any = adapter().open("growing", CONFIG)
+    for foreign in (there.snapshot(0), object()):
+        with pytest.raises(Refused) as e:
+            here.restore(foreign, 1)
+        assert e.value.clause == "SNAP-10"

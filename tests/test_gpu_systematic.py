@@ -84,3 +84,25 @@ def test_a_ring_without_a_window_is_refused_and_a_growing_cache_may_have_one() -
     twins = Twins(adapter())
     assert twins.open("ring", Config()).clause == "RING-14"
     assert twins.open("growing", Config(window=2)).result == "ok"
+
+
+@pytest.mark.parametrize("profile", ["growing", "ring"])
+@pytest.mark.parametrize("start", [0, 2, 4])
+def test_pieces_of_a_snapshot_hold_what_the_whole_held(profile: str, start: int) -> None:
+    config = Config(window=5 if profile == "ring" else None, step=2, batch=2)
+    for at, piece in itertools.product(range(-1, 7), ("p", "c", "m")):
+        twins = Twins(adapter())
+        twins.open(profile, config)
+        twins.append(5)
+        twins.do({"op": "snapshot", "name": "s", "start": start})
+        twins.do({"op": "split", "name": "s", "at": at, "parent": "p", "child": "c"})
+        if piece == "m":
+            twins.do({"op": "merge", "parent": "p", "child": "c", "name": "m"})
+        twins.open(profile, config.changed(step=3), "B")
+        twins.append(4, "B")
+        for to in (5, 4, 3):
+            twins.do({"op": "restore", "name": piece, "to": to, "cache": "B"})
+        twins.append(1, "B")
+        for name in "spcm":
+            twins.do({"op": "close", "name": name})
+            twins.do({"op": "close", "name": name})

@@ -93,6 +93,8 @@ def test_what_cannot_be_known_is_not_claimed() -> None:
     steps = [step("restore nothing 3", "", at(3, "x y z")), step("rewind 2", "", at(2, "x y"))]
     assert fates(steps) == [None, None]
     assert {c.kind for c in frames(steps)[-1].strips[0].cells} == {"row"}
+    short = step("append 3", "", at(3, "b c", sees="a/a b/b c", history=["b", "c"], queries=[["c"]]))
+    assert fates([short]) == [None]
 
 
 def test_differing_slots_are_marked_and_only_they() -> None:
@@ -144,8 +146,17 @@ def test_svg_is_well_formed_and_says_with_shapes_what_differs() -> None:
     off = [g for g in root.iter(f"{SVG}g") if g.get("class") == "cell off"]
     marks = [g for g in off if g.find(f"{SVG}path[@class='mark']") is not None]
     assert len(off) == len(marks) == 3 + 3 + 1 + 1 + 2 + 2
+    assert not [p for p in root.iter(f"{SVG}path") if p.get("class") == "seam"]
     right = max(float(r.get("x", 0)) + float(r.get("width", 0)) for r in root.iter(f"{SVG}rect") if r.get("x"))
     assert right <= float(root.get("width", 0))
+
+
+def test_svg_shows_the_seam_of_a_ring_and_is_as_wide_as_its_slots() -> None:
+    root = ElementTree.fromstring(draw_svg(ring_steps()))
+    assert len([p for p in root.iter(f"{SVG}path") if p.get("class") == "seam"]) == 5
+    long = draw_svg([step("view", "", {"result": "ok", "slots": ["a"] * CELLS})])
+    wide = ElementTree.fromstring(long)
+    assert max(float(r.get("x", 0)) for r in wide.iter(f"{SVG}rect")) < float(wide.get("width", 0))
 
 
 def test_a_file_of_svg_needs_no_variables_and_a_page_no_style() -> None:

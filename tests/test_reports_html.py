@@ -148,6 +148,12 @@ def test_chapters_stand_in_the_order_of_the_spec() -> None:
     ]
 
 
+def test_clauses_stand_in_the_order_of_their_numbers() -> None:
+    one = record("a", [clause(i) for i in reversed(TEXTS)])
+    rows = [a["id"] for a in Page(html.render([one], TEXTS)).named("tr") if "id" in a]
+    assert [r for r in rows if r.startswith("RING")] == ["RING-1", "RING-4", "RING-9", "RING-11"]
+
+
 def test_verdicts_are_told_by_shape_and_text() -> None:
     cells = re.findall(r'<span class="v \w+">(.*?)</span>', MANY)
     assert len(cells) > 36

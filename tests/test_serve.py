@@ -215,9 +215,12 @@ def test_a_parent_that_goes_away_ends_the_worker_quietly() -> None:
 
 def test_ctrl_c_ends_the_worker_quietly() -> None:
     pipe = subprocess.PIPE
-    with subprocess.Popen(
-        fakes.adapter("Honest"), stdin=pipe, stdout=pipe, stderr=pipe, env=fakes.environment()
-    ) as child:
+    # Whoever runs these tests in the background may have Ctrl-C ignored, and children inherit that.
+    source = (
+        "import signal as s; s.signal(s.SIGINT, s.default_int_handler); from kvadapters.serve import main; main()"
+    )
+    command = [sys.executable, "-c", source, "fakes:Honest"]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=fakes.environment()) as child:
         assert child.stdin and child.stdout and child.stderr
         child.stdin.write(wire.encode({"id": 1, **BEGIN}))
         child.stdin.flush()
@@ -292,6 +295,17 @@ def test_an_adapter_that_fails_to_load_says_so_in_a_line(here: Path, name: str, 
     with pytest.raises(BadInput) as e:
         load(f"failing_{name}:A")
     assert says in str(e.value) and "\n" not in str(e.value)
+
+
+def test_a_description_that_fails_says_so_in_a_line(here: Path) -> None:
+    source = "class A:\n    def open(self): ...\n    def describe(self): raise KeyError('a\\nb')\n"
+    (here / "failing_describe.py").write_text(source)
+    with Worker(python_worker("failing_describe:A"), env=fakes.environment()) as worker:
+        with pytest.raises(BadInput) as e:
+            worker.describe()
+        assert str(e.value).startswith(
+            "failing_describe:A: describe fails: KeyError: 'a\\nb' (failing_describe.py:3)"
+        )
 
 
 def test_an_unknown_name_is_answered_with_near_ones() -> None:

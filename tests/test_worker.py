@@ -171,6 +171,12 @@ def test_a_question_that_is_never_read_holds_nobody_longer_than_the_deadline(pid
     assert time.monotonic() - start < 1.8
 
 
+def test_a_question_that_nobody_can_read_any_more_is_a_hang_not_an_error_here(pids: list[int]) -> None:
+    large = {"keys": np.zeros(4 << 20, np.float32)}
+    e = failure(worker(fakes.process("closes_its_input"), start_deadline=0.8), NOTHING, large)
+    assert isinstance(e, Hung)
+
+
 def test_an_adapter_that_hangs_is_killed_at_the_deadline_of_a_message(pids: list[int]) -> None:
     start = time.monotonic()
     step = first_append("Hangs", deadline=0.5)
@@ -276,11 +282,13 @@ def test_an_answer_that_the_protocol_does_not_name_ends_the_trace(pids: list[int
 
 
 def test_ctrl_c_leaves_no_worker(pids: list[int]) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with worker(fakes.process("never_reads")) as w:
         threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,)).start()
         with pytest.raises(KeyboardInterrupt):
             w.ask(NOTHING)
         assert not alive(pids[0])
+    signal.signal(signal.SIGINT, before)
 
 
 def test_a_worker_that_is_forgotten_is_killed(pids: list[int]) -> None:

@@ -38,9 +38,9 @@ def load(name: str) -> Adapter:
     target = names().get(name, name)
     if ":" not in target:
         raise BadInput(_unknown(name))
-    found = _guarded(name, "cannot be imported", lambda: _attribute(target))
+    found = guarded(name, "cannot be imported", lambda: _attribute(target))
     if isinstance(found, type) or not _is_adapter(found):
-        found = _guarded(name, "cannot be made", lambda: _made(name, found))
+        found = guarded(name, "cannot be made", lambda: _made(name, found))
     for method in ("describe", "open"):
         if not callable(getattr(found, method, None)):
             raise BadInput(f"{name}: no adapter, it has no {method}(); see kvspec.contract.Adapter")
@@ -68,8 +68,8 @@ def _is_adapter(found: Any) -> bool:
     return hasattr(found, "describe") and hasattr(found, "open")
 
 
-def _guarded(name: str, failing: str, work: Callable[[], Any]) -> Any:
-    """Do the work, which runs code of the adapter's: whatever that raises becomes one line."""
+def guarded(name: str, failing: str, work: Callable[[], Any]) -> Any:
+    """Do work that runs the adapter's own code: whatever that raises becomes BadInput of one line."""
     try:
         return work()
     except (BadInput, CannotRun):

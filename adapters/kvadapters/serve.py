@@ -12,7 +12,7 @@ import os
 import sys
 from typing import Any
 
-from kvadapters.find import load
+from kvadapters.find import guarded, load
 from kvspec import wire
 from kvspec.contract import Adapter, Pair, description
 from kvspec.errors import BadInput, CannotRun
@@ -58,28 +58,39 @@ class Server:
             raise BadInput(f"protocol {head.get('protocol')!r:.40} was asked for; this is {wire.PROTOCOL}")
         if self.adapter is None:
             return self.failed
+        said = guarded(self.name, "describe fails", self.adapter.describe)
         try:
-            return {"result": "ok", "describe": description(self.adapter.describe()).to_json()}
+            return {"result": "ok", "describe": description(said).to_json()}
         except BadInput as e:
             raise BadInput(f"{self.name}: {e}") from e
 
     def _perform(self, head: dict[str, Any], tensors: wire.Tensors) -> Step:
         if self.adapter is None:
             return Step("error", message=self.failed["message"])
-        if head.get("op") == "begin":
-            observe, opening = _observe(head.pop("observe", None)), _opening(head)
-            self.session = Session(self._open, observe)
-            return self.session.begin(*opening)
-        if head.get("op") == "open":
-            name = head.pop("cache", "")
-            check_operation({"op": "open", "cache": name}, "question")
-            return self.session.do({"op": "open", "cache": name}, opening=_opening(head))
-        if head.get("op") == "mask":
-            logical = wire.without_tensors(head.get("parts"), tensors)
-            check_operation({**head, "parts": []}, "question")
-            return self.session.do(head, logical=logical)
+        match head.get("op"):
+            case "begin":
+                return self._begin(head)
+            case "open":
+                return self._open_another(head)
+            case "mask":
+                return self._mask(head, tensors)
         check_operation(head, "question")
         return self.session.do(head, _rows(tensors) if head["op"] == "append" else None)
+
+    def _begin(self, head: dict[str, Any]) -> Step:
+        observe, opening = _observe(head.pop("observe", None)), _opening(head)
+        self.session = Session(self._open, observe)
+        return self.session.begin(*opening)
+
+    def _open_another(self, head: dict[str, Any]) -> Step:
+        op = {"op": "open", "cache": head.pop("cache", "")}
+        check_operation(op, "question")
+        return self.session.do(op, opening=_opening(head))
+
+    def _mask(self, head: dict[str, Any], tensors: wire.Tensors) -> Step:
+        logical = wire.without_tensors(head.get("parts"), tensors)
+        check_operation({**head, "parts": []}, "question")
+        return self.session.do(head, logical=logical)
 
     def _open(self, profile: str, config: Config) -> Any:
         assert self.adapter is not None
@@ -92,7 +103,7 @@ def _failure(e: Exception) -> dict[str, str]:
     message = str(e) if own else f"{type(e).__name__}: {e}"
     return {
         "result": "cannot_run" if isinstance(e, CannotRun) else "error",
-        "message": message[: wire.LONGEST_MESSAGE],
+        "message": " ".join(message.split())[: wire.LONGEST_MESSAGE],
     }
 
 

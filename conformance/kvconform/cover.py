@@ -35,6 +35,9 @@ class Plan:
     moves: Callable[[Session], Sequence[Ops]]
     continuations: Callable[[Session], Sequence[Ops]]
     snapshots: tuple[str, ...] = ()
+    """Names of snapshots that belong to the state."""
+    histories: bool = False
+    """Whether the last append's number of queries belongs to the state, as it does for masks."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,8 @@ def closure(plan: Plan, largest: int = 100_000) -> Closure:
 
 
 def _key(plan: Plan, w: Walk) -> Key:
-    return key(w.session, w.supplies.book, plan.snapshots)
+    queries = w.session.caches["A"].queries if plan.histories else None
+    return *key(w.session, w.supplies.book, plan.snapshots), queries
 
 
 def traces(plan: Plan, closed: Closure) -> Iterator[Ops]:

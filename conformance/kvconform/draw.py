@@ -78,7 +78,7 @@ def _names(keys: Array | None, values: Array | None, book: Book) -> list[str] | 
     if keys is None or values is None or keys.ndim != 4 or values.ndim != 4:
         return None
     k, v = (
-        book.read(a[:, :, :MOST], kind).reshape(-1, min(a.shape[2], MOST))
+        book.read(a[:, :, :MOST], kind).reshape(a.shape[0] * a.shape[1], -1 if a.size else min(a.shape[2], MOST))
         for a, kind in ((keys, "k"), (values, "v"))
     )
     if k.shape[1] != v.shape[1]:

@@ -64,8 +64,6 @@ class Growing:
 
     def read(self, what: Readable) -> Pair | None:
         """The history is all rows, as are the view and the state."""
-        if what == "history" and self.queries is None:
-            return None
         if what == "view":
             cite("GROW-4")
         if what != "history" and not self.written:

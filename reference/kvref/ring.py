@@ -104,8 +104,6 @@ class Ring:
         """The history and the state are all buffered rows in slot order."""
         if what == "view":
             return self._view()
-        if what == "history" and self.queries is None:
-            return None
         if what == "state" and not self.written:
             return None
         return self.rows.copy(0, self.buffered)

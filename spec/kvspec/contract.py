@@ -73,7 +73,8 @@ class Cache(Protocol):
         """Append n rows, `[B, H, n, k_dim]` and `[B, H, n, v_dim]`, at positions offset..offset+n-1."""
 
     def read(self, what: Readable) -> Pair | None:
-        """Rows: what the last append's queries attend to, the view, or the state. The caller owns them."""
+        """Rows, owned by the caller: the history (what the queries of the append just done attend to; asked for
+        right after it only), the view, or the state."""
 
     def lengths(self) -> Lengths:
         """Offset, retained, buffered, capacity."""

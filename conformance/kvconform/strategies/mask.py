@@ -47,4 +47,4 @@ def plans() -> list[Plan]:
     """Small growing caches and rings."""
     starts = [Trace("growing", Config(step=2))]
     starts += [Trace("ring", Config(window=w, step=s)) for w, s in ((1, 256), (2, 256), (3, 2), (4, 256))]
-    return [Plan(f"mask {name(t, BOUND)}", t, moves, battery) for t in starts]
+    return [Plan(f"mask {name(t, BOUND)}", t, moves, battery, histories=True) for t in starts]

@@ -1,0 +1,50 @@
+"""`kvconform explain RING-4`: the clause, its reason, and its worked examples as they run on the reference."""
+
+from __future__ import annotations
+
+import difflib
+import textwrap
+from argparse import Namespace
+
+from kvadapters.reference import Reference
+from kvconform import draw, trial
+from kvconform.replay import Cited
+from kvreports.text import draw as drawn
+from kvspec.clauses import CHAPTERS, Clause, index
+from kvspec.contract import description
+from kvspec.errors import BadInput
+from kvspec.notation import sentence
+
+
+def main(options: Namespace) -> int:
+    """Print a clause, or the clauses of a chapter."""
+    name = options.clause.upper()
+    if name in CHAPTERS:
+        for clause in (c for c in index().values() if c.profile == CHAPTERS[name]):
+            print(_wrapped(f"{clause.id} ({clause.level}) {clause.text}", "    "))
+        return 0
+    if name not in index():
+        near = difflib.get_close_matches(name, index(), 3)
+        raise BadInput(
+            f"unknown clause {options.clause!r}; {'near: ' + ', '.join(near) if near else 'see `list clauses`'}"
+        )
+    _explain(index()[name])
+    return 0
+
+
+def _explain(clause: Clause) -> None:
+    print(
+        f"{clause.id}, level {clause.level}, {' and '.join(clause.applies)}; seen in {', '.join(clause.seen_in)}\n"
+    )
+    print(_wrapped(clause.text))
+    if clause.reason:
+        print("\n" + _wrapped(f"Why: {clause.reason}"))
+    reference = description(Reference().describe())
+    for example in clause.examples:
+        seen = trial.run(example.trace, Cited(), reference)
+        print(f"\nExample {example.id}: {sentence(example.trace)}\n")
+        print(drawn(draw.steps(seen)))
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, 100, subsequent_indent=indent, break_long_words=False)

@@ -1,0 +1,48 @@
+"""`kvconform list`: what there is."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+
+from tabulate import tabulate
+
+from kvadapters import find
+from kvspec.clauses import index
+from kvspec.contract import PROFILES
+
+Rows = list[dict[str, str]]
+
+
+def adapters() -> Rows:
+    """Built-in adapters and those of other distributions."""
+    return [{"adapter": name, "where": where} for name, where in sorted(find.names().items())]
+
+
+def profiles() -> Rows:
+    """The profiles, each with the number of its clauses."""
+    counts = {p: sum(c.profile == p for c in index().values()) for p in PROFILES}
+    return [{"profile": p, "clauses": str(n)} for p, n in counts.items()]
+
+
+def clauses() -> Rows:
+    """Every clause with its level and its sentence."""
+    return [
+        {"clause": c.id, "level": c.level, "caches": " ".join(c.applies), "text": c.text} for c in index().values()
+    ]
+
+
+def main(options: Namespace) -> int:
+    """Print one list, or adapters and profiles."""
+    lists = {"adapters": adapters, "profiles": profiles, "clauses": clauses}
+    wanted = [options.what] if options.what else ["adapters", "profiles"]
+    found = {name: lists[name]() for name in wanted}
+    if options.format == "json":
+        json.dump(found[options.what] if options.what else found, sys.stdout, indent=1)
+        print()
+        return 0
+    style = "github" if options.format == "markdown" else "simple"
+    widths = {"maxcolwidths": [None, None, None, 80]} if options.what == "clauses" and style == "simple" else {}
+    print("\n\n".join(tabulate(rows, headers="keys", tablefmt=style, **widths) for rows in found.values()))
+    return 0

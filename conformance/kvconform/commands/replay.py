@@ -1,0 +1,78 @@
+"""`kvconform replay TRACE.json`: the trace step by step, on the reference or on an adapter judged by it."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from kvadapters.reference import Reference
+from kvconform import draw, output, trial
+from kvconform.remote import RemoteSession
+from kvconform.replay import Cited
+from kvconform.trial import Outcome
+from kvconform.worker import Worker, python_worker
+from kvreports.svg import draw_svg
+from kvreports.text import draw as drawn
+from kvspec import trace as traces
+from kvspec.contract import description
+from kvspec.errors import BadInput
+from kvspec.notation import sentence, words
+from kvspec.trace import Trace
+
+
+def main(options: Namespace) -> int:
+    """Print each step; 1 if the adapter differs."""
+    trace = read(options.trace)
+    seen = _on_adapter(trace, options) if options.adapter else _on_reference(trace, options.level)
+    print(sentence(trace) + "\n")
+    print(drawn(draw.failing_steps(seen)) if options.draw else _plain(seen))
+    for difference in seen.differences:
+        print(f"\n{seen.verdict}: {', '.join(seen.blamed) or 'no clause'}: {difference.message}")
+    if options.svg:
+        output.leave(Path(options.svg), str(draw_svg(draw.failing_steps(seen), sentence(trace))))
+        sys.stderr.write(f"kvconform: drawing at {options.svg}\n")
+    return int(seen.failed)
+
+
+def read(path: str) -> Trace:
+    """A trace from a file or standard input. Raises BadInput."""
+    try:
+        data = sys.stdin.buffer.read(traces.LARGEST_FILE + 1) if path == "-" else _bytes(Path(path))
+    except OSError as e:
+        raise BadInput(f"{path}: cannot be read ({e.strerror})") from None
+    return traces.loads(data)
+
+
+def _bytes(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(traces.LARGEST_FILE + 1)
+
+
+def _on_reference(trace: Trace, level: str | None) -> Outcome:
+    return trial.run(trace, Cited(), description(Reference().describe()), level)
+
+
+def _on_adapter(trace: Trace, options: Namespace) -> Outcome:
+    with Worker(python_worker(options.adapter), deadline=options.deadline) as worker:
+        adapter = worker.describe()
+        missing = trial.used_profiles(trace) - set(adapter.profiles)
+        if missing:
+            raise BadInput(f"{options.adapter} does not declare {', '.join(sorted(missing))}, which the trace uses")
+        level = options.level or trial.level_of(trace, adapter)
+        session = RemoteSession(worker, trial.observables(adapter, level))
+        return trial.run(trace, session, adapter, level)
+
+
+def _plain(seen: Outcome) -> str:
+    lines = []
+    for op, step in zip(seen.trace.ops, draw.failing_steps(seen), strict=False):
+        found, expected = step["found"], step["expected"]
+        shown = [f"{k} {_value(found[k])}" for k in ("result", "offset", "slots") if k in found]  # type: ignore[literal-required]
+        wrong = [f"expected {k} {_value(expected.get(k))}" for k in step["differs"]]
+        lines.append(f"  {words(op):24} {', '.join([*shown, *wrong])}")
+    return "\n".join(lines)
+
+
+def _value(value: object) -> str:
+    return " ".join(map(str, value)) or "empty" if isinstance(value, list) else str(value)

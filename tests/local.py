@@ -1,0 +1,61 @@
+"""A bench whose adapter lives in this process: quick, for adapters that can be trusted not to hang or die."""
+
+from typing import Any
+
+from kvconform import trial
+from kvconform.bench import Bench
+from kvconform.suite import common
+from kvconform.trial import Outcome
+from kvspec.clauses import index
+from kvspec.contract import PROFILES, description
+from kvspec.session import Session
+from kvspec.trace import Trace
+
+
+class Local:
+    """What a worker is to the bench: nothing is started."""
+
+    def __init__(self, adapter: Any) -> None:
+        self.adapter = adapter
+
+
+class LocalBench(Bench):
+    """Judges an adapter object."""
+
+    def __init__(self, adapter: Any, **settings: Any) -> None:
+        super().__init__(Local(adapter), description(adapter.describe()), **settings)  # type: ignore[arg-type]
+
+    def run(self, trace: Trace, watch: bool = False) -> Outcome:
+        level = self.level_of(trace)
+        session = _Fresh(self.worker.adapter, trial.observables(self.adapter, level))  # type: ignore[attr-defined]
+        return trial.run(trace, session, self.adapter, level, watch)
+
+
+class _Fresh:
+    """A session that begins anew with each trace."""
+
+    def __init__(self, adapter: Any, observe: tuple[str, ...]) -> None:
+        self._adapter, self._observe = adapter, observe
+
+    def begin(self, profile: str, config: Any) -> Any:
+        self._session = Session(self._adapter.open, self._observe)
+        return self._session.begin(profile, config)
+
+    def do(self, *args: Any) -> Any:
+        return self._session.do(*args)
+
+
+def examples(bench: LocalBench, only: str = "") -> None:
+    """All worked examples of the chapters, or of one."""
+    for clause in index().values():
+        for worked in clause.examples if clause.profile.startswith(only) else ():
+            common.example(bench, worked)
+
+
+def sources(bench: LocalBench) -> Any:
+    """Everything the suite has, one test after another: name and work."""
+    for profile in PROFILES:
+        yield f"examples {profile}", lambda p=profile: examples(bench, p)
+    for profile in PROFILES:
+        for frozen in (p.values[0] for p in common.covers(profile)):
+            yield f"cover {frozen.name}", lambda f=frozen: common.cover(bench, f)
