@@ -135,6 +135,15 @@ class PrintsToStandardOutput(Honest):
             super().append(keys, values)
 
 
+class PrintsALot(Honest):
+    """No lie: it prints more than any pipe holds before it answers."""
+
+    class cache(Growing):
+        def append(self, keys: Array, values: Array) -> None:
+            os.write(2, b"noise\n" * (1 << 20))
+            super().append(keys, values)
+
+
 class WrongShape(Honest):
     """Returns rows with the heads and the rows exchanged."""
 

@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 SWAPPED = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
-SWAPPED_ARITHMETIC = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.FloorDiv: ast.Mult, ast.Mod: ast.Add}
+SWAPPED_ARITHMETIC = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Add,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Add,
+}
 STATEMENTS = (ast.Assign, ast.AugAssign, ast.Raise, ast.Return)
 
 
@@ -53,7 +59,10 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Callable[[ast.AST], None]]]:
     elif isinstance(node, ast.BinOp) and type(node.op) in SWAPPED_ARITHMETIC:
         yield f"{ast.unparse(node)}: operator swapped", _set("op", SWAPPED_ARITHMETIC[type(node.op)]())
     elif isinstance(node, ast.BoolOp):
-        yield f"{ast.unparse(node)}: and/or swapped", _set("op", ast.Or() if isinstance(node.op, ast.And) else ast.And())
+        yield (
+            f"{ast.unparse(node)}: and/or swapped",
+            _set("op", ast.Or() if isinstance(node.op, ast.And) else ast.And()),
+        )
     elif isinstance(node, ast.Constant) and type(node.value) is int:
         yield f"{node.value} became {node.value + 1}", _set("value", node.value + 1)
     elif isinstance(node, ast.Constant) and type(node.value) is bool:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_reports_samples import SAMPLES, TEXTS, failing, passing, put
+from test_reports_samples import SAMPLES, TEXTS, failing, passing
+from test_reports_schema import put
 
 from kvreports import browse, html, jsonfile
 from kvspec.errors import BadInput

@@ -13,7 +13,6 @@ from test_reports_samples import SAMPLES, TEXTS, Text, clause, failing, failure,
 
 from kvreports import html, standing
 from kvreports.failures import DRAWN, LARGEST_TRACE
-from kvreports.svg import TEMPLATES
 from kvspec.record import VERDICTS
 
 VOID = {"meta", "link", "input", "br", "path", "rect", "circle", "use"}
@@ -125,7 +124,10 @@ def test_the_policy_allows_this_style_and_script_and_nothing_else() -> None:
 def test_every_clause_has_a_row_with_its_text_level_and_every_verdict_in_words() -> None:
     for id_, text in TEXTS.items():
         row = PAGE.rows[id_]
-        assert text.level in row
+        assert (
+            f'<td role="cell" class="level">{text.level}</td>'
+            in MANY[MANY.index(f'<tr role="row" id="{id_}"') :].partition("</tr>")[0]
+        )
         assert " ".join(bare(text.text).split()) in " ".join(row.split())
         for sample in SAMPLES:
             (said,) = [c for c in sample["clauses"] if c["id"] == id_]
@@ -321,38 +323,6 @@ def test_the_records_are_not_changed() -> None:
     before = copy.deepcopy(sample)
     html.render([sample], TEXTS)
     assert sample == before
-
-
-def colours(scheme: int) -> dict[str, str]:
-    css = (TEMPLATES / "page.css").read_text() + (TEMPLATES / "drawing.css").read_text()
-    found = re.findall(r"--([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)", css)
-    return {name: pair[scheme] for name, *pair in found}
-
-
-def luminance(colour: str) -> float:
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-PAIRS = [(i, "bg") for i in ("ink", "soft", "link", "good", "bad", "known", "none", "d-ink", "d-soft", "d-bad")]
-PAIRS += [(i, f"{i}-fill") for i in ("good", "bad", "known", "none", "d-bad")]
-PAIRS += [
-    ("ink", "raised"),
-    ("d-ink", "d-fill"),
-    ("link", "known-fill"),
-    ("soft", "known-fill"),
-    ("ink", "known-fill"),
-]
-
-
-@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
-@pytest.mark.parametrize(("ink", "paper"), PAIRS)
-def test_text_can_be_read_in_both_schemes(ink: str, paper: str, scheme: int) -> None:
-    """WCAG 2.2 AA, https://www.w3.org/TR/WCAG22/#contrast-minimum: at least 4.5."""
-    found = colours(scheme)
-    low, high = sorted(luminance(found[name]) for name in (ink, paper))
-    assert (high + 0.05) / (low + 0.05) >= 4.5
 
 
 def test_drawings_in_a_page_share_its_style() -> None:

@@ -111,6 +111,24 @@ def test_what_an_adapter_prints_never_meets_the_wire() -> None:
     assert sorted(stderr.split()) == ["echoed", "printed", "underlined", "written"]
 
 
+def test_a_noisy_adapter_is_not_blocked_and_its_last_words_are_kept() -> None:
+    step, stderr = first_append("PrintsALot")
+    assert step.result == "ok"
+    assert (stderr[-6:], len(stderr)) == ("noise\n", 64 << 10)
+
+
+def test_questions_larger_than_a_pipe_are_answered_one_after_the_other(honest: Worker) -> None:
+    config = CONFIG.changed(k_dim=1 << 10, v_dim=1 << 10)
+    session = RemoteSession(honest, ["history"])
+    session.begin("growing", config)
+    pair = Pair(legible(config, "k", 0, 1 << 9), legible(config, "v", 0, 1 << 9))
+    for n in (1, 2, 3):
+        step = session.do({"op": "append", "n": 1 << 9}, pair)
+        assert step.arrays["history.k"] is not None and step.arrays["history.v"] is not None
+        assert same(step.arrays["history.k"], np.concatenate([pair.keys] * n, 2))
+        assert same(step.arrays["history.v"], np.concatenate([pair.values] * n, 2))
+
+
 def test_an_adapter_that_reads_finds_an_empty_standard_input() -> None:
     step, _ = first_append("ReadsItsStandardInput")
     assert (step.result, step.values["offset"]) == ("ok", 3)

@@ -47,6 +47,8 @@ def outcome(step: Step) -> str:
 def _values(want: Step, got: Step, claim: Claim) -> Iterator[Difference]:
     for name, expected in want.values.items():
         found = got.values.get(name)
+        if name == "intact" and found is None:
+            continue  # an engine behind the wire shares no array with the harness
         if name == "capacity" and claim.grows != "step":
             if found is None or found < want.values["buffered"]:
                 least = want.values["buffered"]

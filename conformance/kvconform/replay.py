@@ -74,6 +74,12 @@ class Supplies:
             self.book.took(op["n"])
 
 
+def _copied(logical: masks.Logical | None) -> masks.Logical | None:
+    if logical is None:
+        return None
+    return tuple(masks.Explicit(p.array.copy()) if isinstance(p, masks.Explicit) else p for p in logical)
+
+
 OWNERSHIP = {"growing": "GROW-13", "ring": "RING-16"}
 BITS = {"growing": "GROW-12", "ring": "RING-15"}
 
@@ -113,7 +119,9 @@ class Cited:
         cited()
         if opening is not None:
             self._profiles[cache_of(op)] = opening[0]
-        step = self._session.do(op, rows, logical, opening)
+        # its own copies: the reference's session scribbles on what it was handed, as any caller may
+        own = None if rows is None else Pair(rows.keys.copy(), rows.values.copy())
+        step = self._session.do(op, own, _copied(logical), opening)
         if step.result == "ok":
             cite_operation(op, self._profiles[cache_of(op)])
         # a refusal exercises its own clause and no other: what was cited on the way to it did not happen

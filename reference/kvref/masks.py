@@ -20,6 +20,10 @@ def in_position_order(logical: Logical, batch: int, queries: int, rows: int) -> 
     for part in logical:
         if isinstance(part, Explicit):
             check(part.array, batch, queries, rows)
+    heads = {p.array.shape[1] for p in logical if isinstance(p, Explicit)} - {1}
+    for part in logical:
+        if isinstance(part, Explicit) and (len(heads) > 1 or 0 in heads):
+            raise refusals.mask_shape("MASK-13", part.array, batch, queries)
     parts = [a for a in (_part(p, queries, rows) for p in logical) if a is not None]
     if not parts:
         cite(*(["MASK-3"] if not logical else []), *[c for n, c in ((0, "MASK-16"), (1, "MASK-9")) if n == queries])

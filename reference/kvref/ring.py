@@ -128,7 +128,7 @@ class Ring:
         if self.queries is None:
             raise refusals.no_history("MASK-1")
         if self.queries > 1:
-            cite("MASK-8")
+            cite("MASK-8", *([] if logical else ["MASK-3"]))
             logical = (*logical, Window(self.window))
         mask = masks.in_position_order(logical, self.config.batch, self.queries, self.buffered)
         if self.queries == 1 and mask is not None:

@@ -66,7 +66,7 @@ def _text(value: Any) -> str:
 
 
 def _inner(value: Any) -> str:
-    return f"({_text(value)})" if isinstance(value, Mapping | list) else _text(value)
+    return f"({_text(value)})" if isinstance(value, Mapping | list) else _text(value) or "none"
 
 
 def version(fields: Mapping[str, Any]) -> str:

@@ -38,8 +38,8 @@ def literal(text: str, limit: int = 600) -> str:
 
 
 def code(text: str, limit: int = 600) -> str:
-    """Text as code, whatever backticks it holds; bars are kept from ending a table's cell."""
-    text = shortened(line(text), limit).replace("|", "\\|")
+    """Text as code, whatever backticks it holds; not for cells of a table."""
+    text = shortened(line(text), limit)
     ticks = "`" * (_longest(text) + 1)
     pad = " " if "`" in text else ""
     return f"{ticks}{pad}{text}{pad}{ticks}"

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 
 from kvreports.frames import Cell, Fact, Frame, Strip, frames
-from kvreports.safe import Html
+from kvreports.safe import Html, plain
 from kvspec.record import DrawnStep
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -42,7 +42,7 @@ def legend() -> list[tuple[Html, str]]:
 
 
 def _svg(body: str, wide: float, high: float, title: str, standalone: bool) -> Html:
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" class="drawing" role="img" aria-label="{escape(title)}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" class="drawing" role="img" aria-label="{escape(plain(title))}"'
     size = f' width="{wide:.0f}" height="{high:.0f}" viewBox="0 0 {wide:.0f} {high:.0f}">'
     style = f'<style>{_light()}</style><rect width="100%" height="100%" fill="#fff"/>' if standalone else ""
     return Html(f"{head}{size}{style}{body}</svg>")

@@ -38,6 +38,7 @@ SEEN_IN = (
     "can",
     "snapshot",
     "bytes",
+    "intact",
 )
 """The observables: where a difference can show. `history` includes what each query sees."""
 

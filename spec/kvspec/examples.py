@@ -89,6 +89,7 @@ COLUMNS: dict[str, Callable[[str], Any]] = {
     "view": _letters,
     "each query sees": _queries,
     "mask": _mask,
+    "retained": int,
     "capacity": int,
     "bytes": int,
     "can rewind": _yes,

@@ -1,7 +1,7 @@
 """Logical masks: what a caller asks for, in position order. A list of parts that are intersected.
 
 A part, in JSON: `"causal"`; `{"window": w}`; or `{"array": nested lists, "dtype": "bool" | "f32"}` whose last
-axis is the key columns. In the notation: `causal`, `window=3`, `1011/0111` (boolean, a string a query). No
+axis is the key columns, with a `"shape"` where it has no elements. In the notation: `causal`, `window=3`, `1011/0111` (boolean, a string a query), `[0 -1 / -inf 0]` (f32 scores), `bool[1,1,0,4]` (no elements). No
 parts at all is the mask that hides nothing: `none`.
 """
 
@@ -62,8 +62,10 @@ def _part(part: Any, where: str) -> Part:
         size = part["window"]
         if type(size) is int and 1 <= size <= 1 << 16:
             return Window(size)
-    if isinstance(part, dict) and set(part) == {"array", "dtype"} and part["dtype"] in ("bool", "f32"):
-        return Explicit(_array(part["array"], part["dtype"], where))
+    fields = set(part) - {"shape"} if isinstance(part, dict) else set()
+    if fields == {"array", "dtype"} and part["dtype"] in ("bool", "f32"):
+        array = _array(part["array"], part["dtype"], where)
+        return Explicit(_empty(array, part["shape"], where) if "shape" in part else array)
     raise BadInput(f'{where}: a part is "causal", {{"window": 1..65536}} or {{"array", "dtype"}}, not {part!r:.60}')
 
 
@@ -82,6 +84,16 @@ def _array(nested: Any, dtype: str, where: str) -> Array:
         raise BadInput(f"{where}: the array is ragged or holds something else ({e})") from None
 
 
+def _empty(array: Array, shape: Any, where: str) -> Array:
+    """An array without elements, whose shape nested lists cannot say."""
+    sizes = isinstance(shape, list) and len(shape) <= 6 and all(type(n) is int and 0 <= n <= 1 << 16 for n in shape)
+    if not sizes or 0 not in shape or array.size:
+        raise BadInput(
+            f"{where}: a shape is given for an array without elements, and holds a 0; found {shape!r:.60}"
+        )
+    return array.reshape(shape)
+
+
 def to_json(mask: Logical) -> list[Any]:
     """The mask as it stands in a trace."""
     return [_part_json(p) for p in mask]
@@ -96,7 +108,8 @@ def _part_json(part: Part) -> Any:
     if part.array.dtype != bool:
         leaves = np.where(np.isneginf(part.array), "-inf", leaves)
     dtype = "bool" if part.array.dtype == bool else "f32"
-    return {"array": leaves.tolist(), "dtype": dtype}
+    shape = {} if part.array.size else {"shape": list(part.array.shape)}
+    return {"array": leaves.tolist() if part.array.size else [], "dtype": dtype, **shape}
 
 
 SCHEMA = {
@@ -110,7 +123,11 @@ SCHEMA = {
         },
         {
             "type": "object",
-            "properties": {"array": {"type": "array"}, "dtype": {"enum": list(MASK_DTYPES)}},
+            "properties": {
+                "array": {"type": "array"},
+                "dtype": {"enum": list(MASK_DTYPES)},
+                "shape": {"type": "array", "maxItems": 6, "contains": {"const": 0}, "items": {"type": "integer"}},
+            },
             "required": ["array", "dtype"],
             "additionalProperties": False,
         },

@@ -3,11 +3,12 @@
 append 3            append 2 fill=bits       B: append 1          open B window=4
 mask causal & 1011  mask window=2            mask none            rewind 3
 snapshot s          snapshot s 2             restore s 5          split s 2 p c
-merge p c m         close s                  view   free   scribble
+merge p c m         close s                  view   free   scribble   ask 3
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,9 @@ def _mask_part(text: str) -> Any:
     if text.startswith("["):
         queries = [[_score(x) for x in q.split()] for q in text.strip("[]").split("/")]
         return {"array": [[queries]], "dtype": "f32"}
+    sized = re.fullmatch(r"(bool|f32)\[([\d, ]+)\]", text)
+    if sized:
+        return {"array": [], "dtype": sized[1], "shape": [_number(n, text) for n in sized[2].split(",")]}
     if set(text) <= set("01/") and text:
         return {"array": [[[[c == "1" for c in q] for q in text.split("/")]]], "dtype": "bool"}
     raise BadInput(f"mask {text!r}: expected none, causal, window=N, 0s and 1s, or [scores]")
@@ -106,6 +110,8 @@ def _mask_words(part: Any) -> str:
     if "window" in part:
         return f"window={part['window']}"
     array = np.array(part["array"], dtype=object)
+    if "shape" in part:
+        return f"{part['dtype']}[{','.join(map(str, part['shape']))}]"
     if array.ndim != 4 or array.shape[:2] != (1, 1):
         return f"{part['dtype']}{list(array.shape)}"
     if part["dtype"] == "bool":

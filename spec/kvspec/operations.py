@@ -66,6 +66,7 @@ OPERATIONS: dict[str, tuple[Argument, ...]] = {
     "append": (Argument("n", low=0, high=1 << 20), *_ROWS),
     "mask": (Argument("parts", "mask"),),
     "view": (),
+    "ask": (Argument("to"),),
     "rewind": (Argument("to"),),
     "free": (),
     "scribble": (),

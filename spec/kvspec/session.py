@@ -32,7 +32,7 @@ class Step:
     `result`: ok, refused, unsupported, error (the adapter raised something else), absent (the cache or
     snapshot named was never made); and, from a worker, crash, hang, oom, protocol.
     `values`: offset, retained, buffered, capacity; can (rewind); snapshot, parent, child as
-    [start, stop, bytes] or None; bytes (close).
+    [start, stop, bytes] or None; bytes (close); intact (scribble).
     `arrays`: history.k, history.v, mask, view.k, view.v, state.k, state.v; None where there is none.
     `cites`: the clauses this step exercised, where the reference performed it.
     """
@@ -53,7 +53,7 @@ class Session:
         self._observe = frozenset(observe)
         self.caches: dict[str, Any] = {}
         self.snapshots: dict[str, Any] = {}
-        self._lent: dict[str, deque[Array]] = {}
+        self._lent: dict[str, deque[tuple[Array, Array]]] = {}
 
     def begin(self, profile: str, config: Config) -> Step:
         """Open cache A."""
@@ -100,20 +100,22 @@ class Session:
             step.result, step.message = "error", f"observing the cache: {_what(e)}"
 
     def _take(self, name: str, step: Step, what: str, pair: Any) -> None:
-        """Keep copies of arrays that were read; the originals are the caller's, to scribble on."""
+        """Note copies of arrays that were read; the originals are the caller's, to scribble on."""
         for part, array in zip("kv", (None, None) if pair is None else pair, strict=True):
             step.arrays[f"{what}.{part}"] = self._copy(name, array)
 
     def _copy(self, name: str, array: Any) -> Array | None:
         if array is None:
             return None
-        self._lent[name].append(array)
-        return np.array(array)
+        copy = np.array(array)
+        self._lent[name].append((array, copy))
+        return copy
 
     def _append(self, cache: Any, op: Operation, step: Step, rows: Pair | None, _: Any) -> None:
         assert rows is not None
         name = cache_of(op)
-        self._lent[name].extend(rows)
+        for array in rows:
+            self._copy(name, array)
         cache.append(*rows)
         if "history" in self._observe:
             self._take(name, step, "history", cache.read("history"))
@@ -124,11 +126,14 @@ class Session:
         parts = masks.from_json(op["parts"]) if logical is None else logical
         for p in parts:
             if isinstance(p, masks.Explicit):
-                self._lent[cache_of(op)].append(p.array)
+                self._copy(cache_of(op), p.array)
         step.arrays["mask"] = self._copy(cache_of(op), _offered(cache, "mask")(parts))
 
     def _view(self, cache: Any, op: Operation, step: Step, *_: Any) -> None:
         self._take(cache_of(op), step, "view", cache.read("view"))
+
+    def _ask(self, cache: Any, op: Operation, step: Step, *_: Any) -> None:
+        step.values["can"] = bool(cache.can_rewind(op["to"]))
 
     def _rewind(self, cache: Any, op: Operation, step: Step, *_: Any) -> None:
         step.values["can"] = bool(cache.can_rewind(op["to"]))
@@ -137,11 +142,14 @@ class Session:
     def _free(self, cache: Any, *_: Any) -> None:
         cache.free()
 
-    def _scribble(self, cache: Any, op: Operation, *_: Any) -> None:
-        """The caller overwrites every array it handed in or got out."""
-        for array in self._lent[cache_of(op)]:
+    def _scribble(self, cache: Any, op: Operation, step: Step, *_: Any) -> None:
+        """Look whether the newest arrays handed in or out still hold what they held; then overwrite them all."""
+        lent = self._lent[cache_of(op)]
+        step.values["intact"] = all(array.tobytes() == copy.tobytes() for array, copy in lent)
+        for array, _ in lent:
             if isinstance(array, np.ndarray) and array.flags.writeable:
                 array[...] = False if array.dtype == bool else np.nan
+        lent.clear()
 
     def _snapshot(self, cache: Any, op: Operation, step: Step, *_: Any) -> None:
         taken = _offered(cache, "snapshot")(argument(op, "start"))

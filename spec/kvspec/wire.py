@@ -216,6 +216,7 @@ def answer(question: int, step: Step) -> bytes:
 RESULTS = ("ok", "refused", "unsupported", "error", "absent")
 NUMBERS = ("offset", "retained", "buffered", "capacity", "bytes")
 SNAPSHOTS = ("snapshot", "parent", "child")
+TRUTHS = ("can", "intact")
 ARRAYS = ("history.k", "history.v", "mask", "view.k", "view.v", "state.k", "state.v")
 """What an answer may hold: results; values that are numbers or null, or [start, stop, bytes] or null; tensors."""
 
@@ -250,7 +251,7 @@ def text(head: Mapping[str, Any], name: str, limit: int) -> str:
 def _wrong_observation(values: Mapping[str, Any], tensors: Tensors) -> str:
     """What is wrong with the values or with the names of the tensors; empty if nothing is."""
     for name, value in values.items():
-        if name not in (*NUMBERS, *SNAPSHOTS, "can"):
+        if name not in (*NUMBERS, *SNAPSHOTS, *TRUTHS):
             return f"unknown value {name!r:.40}"
         if not _right(name, value):
             return f"{name} must be {_wanted(name)}, is {value!r:.40}"
@@ -259,7 +260,7 @@ def _wrong_observation(values: Mapping[str, Any], tensors: Tensors) -> str:
 
 
 def _right(name: str, value: Any) -> bool:
-    if name == "can":
+    if name in TRUTHS:
         return type(value) is bool
     if value is None:
         return True
@@ -274,6 +275,6 @@ def _number(value: Any) -> bool:
 
 
 def _wanted(name: str) -> str:
-    if name == "can":
+    if name in TRUTHS:
         return "true or false"
     return "[start, stop, bytes] or null" if name in SNAPSHOTS else "a whole number or null"

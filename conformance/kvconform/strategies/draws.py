@@ -22,7 +22,7 @@ from kvspec.masks import Explicit
 from kvspec.operations import Operation
 from kvspec.trace import Trace
 
-BASE = ("append",) * 8 + ("rewind",) * 3 + ("view", "free", "scribble", "misfit")
+BASE = ("append",) * 8 + ("rewind",) * 3 + ("ask", "view", "free", "scribble", "misfit")
 MASKS = BASE + ("mask",) * 8
 SNAPSHOTS = BASE + ("snapshot",) * 4 + ("restore",) * 4 + ("split", "merge", "merge", "close", "open")
 EVERYTHING = MASKS + SNAPSHOTS
@@ -110,6 +110,9 @@ class _Drawing:
         offset = self.history.offset
         inside = self.draw(st.integers(0, max(0, offset)))
         return {"op": "rewind", "to": self.one_of(max(0, offset - 1), inside, inside, offset, 0, offset + 1, -1)}
+
+    def _ask(self) -> Operation:
+        return self._rewind() | {"op": "ask"}
 
     def _view(self) -> Operation:
         return {"op": "view"}

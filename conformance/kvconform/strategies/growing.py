@@ -18,7 +18,7 @@ def moves(session: Session, bound: int = BOUND, chunk: int = 4) -> list[Ops]:
     """Every operation on a growing cache, appends while the offset stays within the bound."""
     offset = session.caches["A"].offset
     appends = [f"append {n}" for n in range(chunk + 1) if offset + n <= bound]
-    return single([*appends, *rewinds(offset, near=False), "view", "free", "scribble"])
+    return single([*appends, *rewinds(offset, near=False), f"ask {offset - 1}", "view", "free", "scribble"])
 
 
 def plans() -> list[Plan]:

@@ -28,7 +28,7 @@ def battery(session: Session) -> Sequence[Ops]:
         return [ops("mask none; append 1")]
     queries, rows = cache.queries, len(cache.read("history").keys[0, 0])
     texts = ["mask none", "mask window=1", "mask window=2"]
-    texts += [f"mask {m}" for m in _arrays(queries, rows)] if queries and rows else []
+    texts += [f"mask {m}" for m in (_arrays if queries else _no_queries)(queries, rows)] if rows else []
     return [ops("; ".join([*texts, "mask causal", "append 1"]))]
 
 
@@ -41,6 +41,11 @@ def _arrays(queries: int, rows: int) -> list[str]:
     wide = "/".join("1" * (rows + 1) for _ in range(queries))
     more = "/".join("1" * rows for _ in range(queries + 1))
     return [scores, some, one, hidden, f"causal & {some}", f"window=2 & {scores}", f"{some} & {scores}", wide, more]
+
+
+def _no_queries(queries: int, rows: int) -> list[str]:
+    """Arrays for a history that has no queries."""
+    return [f"bool[1,1,{queries},{rows}]", f"f32[1,1,{queries},1]", f"bool[1,1,{queries},{rows + 1}]"]
 
 
 def plans() -> list[Plan]:

@@ -17,7 +17,7 @@ def moves(session: Session) -> list[Ops]:
     ring = session.caches["A"]
     appends = [f"append {n}" for n in range(ring.window + 2)]
     targets = rewinds(ring.offset, near=ring.offset > ring.window)
-    return single([*appends, *targets, "view", "free", "scribble"])
+    return single([*appends, *targets, f"ask {ring.offset - 1}", "view", "free", "scribble"])
 
 
 def plans() -> list[Plan]:
