@@ -224,13 +224,13 @@ class EatsMemory(Honest):
 
 
 class EatsMemoryAndAnswers(Honest):
-    """Keeps 64 MiB at every append, and answers at once."""
+    """Keeps 8 MiB at every append, and answers at once."""
 
     class cache(Growing):
         eaten: ClassVar[list[Array]] = []
 
         def append(self, keys: Array, values: Array) -> None:
-            self.eaten.append(np.ones(8 << 20))
+            self.eaten.append(np.ones(1 << 20))
 
 
 class RaisesKeyError(Honest):
@@ -405,6 +405,12 @@ def floods_standard_error() -> None:
     ask()
     while True:
         os.write(2, b"noise " * 4096)
+
+
+def closes_its_standard_error() -> None:
+    """Closes its standard error, and never answers."""
+    os.close(2)
+    sleep()
 
 
 def closes_its_output() -> None:

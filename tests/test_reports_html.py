@@ -304,9 +304,9 @@ def test_a_page_stays_bounded() -> None:
     many = [long] * (DRAWN + 500)
     made = html.render([record("a", [clause("RING-1", "FAIL", "r" * 100_000)], many)], TEXTS)
     page = Page(made)
-    assert "500 more failures, not drawn" in page.text and "400 more are in the record." in page.text
-    assert "too many for this page" in page.text and "260 steps not drawn" in page.text
-    assert "more characters)" in page.text
+    notes = ("500 more failures, not drawn", "400 more are in the record.", "too many for this page")
+    notes += ("260 steps not drawn", "more characters)")
+    assert [n for n in notes if n not in page.text] == []
     assert len(made) < DRAWN * 250_000
     assert len(str(long["trace"])) > LARGEST_TRACE
 

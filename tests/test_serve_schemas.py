@@ -29,7 +29,7 @@ from kvspec.session import OBSERVABLES
 NAMES = ("question", "answer", "describe")
 
 TRACE = """append 3; append 2 fill=bits; mask none; mask causal & 11111/01111; mask [0 / 1.5] & window=2
-append 1 batch=2; append 2 values=1; append 1 dtype=f32; append 0; view; scribble
+append 1 batch=2; append 2 values=1; append 1 dtype=f32; append 0; ask 1; ask -1; view; scribble
 snapshot s; append 2; restore s 4; rewind 3; ask 2; rewind 99; snapshot t 1; split t 2 p q; merge p q u; close u; close u
 open B window=2; B: append 1; B: append 3; B: view; B: mask causal; B: rewind 0; B: free; restore u 1; free; view"""
 
@@ -118,7 +118,7 @@ def test_every_answer_follows_its_schema() -> None:
 def test_the_answers_held_all_that_an_answer_can_hold() -> None:
     given = headers(answers())
     assert {a["result"] for a in given} == {"ok", "refused", "absent"}
-    assert {n for a in given for n in a.get("values", {})} == {*wire.NUMBERS, *wire.SNAPSHOTS, "can"}
+    assert {n for a in given for n in a.get("values", {})} == {*wire.NUMBERS, *wire.SNAPSHOTS, *wire.TRUTHS}
     tensors = [t for a in given for t in a.get("tensors", [])]
     assert {name for name, *_ in tensors} == set(wire.ARRAYS)
     assert {dtype for _, dtype, _ in tensors} == {"f16", "bf16", "bool", "f32", None}
@@ -181,7 +181,7 @@ def test_the_schemas_know_every_profile_and_level_and_result() -> None:
     assert schema("describe")["$defs"]["claim"]["properties"]["level"]["enum"] == list(LEVELS)
     answer = schema("answer")["oneOf"][0]["properties"]
     assert answer["result"]["enum"] == list(wire.RESULTS)
-    assert set(answer["values"]["properties"]) == {*wire.NUMBERS, *wire.SNAPSHOTS, "can"}
+    assert set(answer["values"]["properties"]) == {*wire.NUMBERS, *wire.SNAPSHOTS, *wire.TRUTHS}
     named, typed, _ = answer["tensors"]["items"]["prefixItems"]
     assert (named["enum"], typed["enum"]) == (list(wire.ARRAYS), [*wire.TYPES, None])
 

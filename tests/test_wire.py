@@ -207,6 +207,7 @@ GOOD_VALUES: dict[str, list[Any]] = {
     "offset": [0, 5, -1, None],
     "bytes": [0, None],
     "can": [True, False],
+    "intact": [True, False],
     "snapshot": [None, [0, 4, 224]],
     "parent": [None, [-1, 4, 224]],
 }
@@ -214,6 +215,7 @@ BAD_VALUES: dict[str, list[Any]] = {
     "offset": [True, 1.0, "1", [1], {}, 1 << 70],
     "capacity": [False],
     "can": [None, 1, "yes"],
+    "intact": [None, 1],
     "snapshot": [3, [], [0, 4], [0, 4, 5, 6], [0, 4, None], [0, 4, True], [0, 4, 1.5], "abc"],
     "child": [{}],
     "serial": [3],

@@ -164,6 +164,12 @@ def test_no_whole_answer_in_time_is_a_hang(name: str, says: str, pids: list[int]
     assert len(e.stderr) < 100_000
 
 
+def test_waiting_costs_nothing_even_if_standard_error_is_closed(pids: list[int]) -> None:
+    start = time.process_time()
+    assert isinstance(failure(worker(fakes.process("closes_its_standard_error"), start_deadline=1.0)), Hung)
+    assert time.process_time() - start < 0.4
+
+
 def test_a_question_that_is_never_read_holds_nobody_longer_than_the_deadline(pids: list[int]) -> None:
     start, large = time.monotonic(), {"keys": np.zeros(16 << 20, np.float32)}
     e = failure(worker(fakes.process("never_reads"), start_deadline=0.8), NOTHING, large)
@@ -238,14 +244,24 @@ def test_memory_over_the_limit_is_seen_while_waiting_and_between_answers(name: s
     with worker(fakes.adapter(name), memory_limit=300 << 20) as w:
         session = RemoteSession(w, ["state", "history"])
         session.begin("growing", CONFIG)
-        results = [append(session).result for _ in range(20)]
+        results = [append(session).result for _ in range(100)]
         assert "oom" in results and set(results) <= {"ok", "oom", "absent"}
         assert 300 << 20 < w.peak_rss < 3000 << 20
 
 
-def test_the_peak_is_known_of_a_short_run_too(pids: list[int]) -> None:
+def test_the_peak_is_known_even_if_nobody_looked_in_time(pids: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kvconform.worker.TICK", 10.0)
     with worker(fakes.adapter("Honest")) as w:
         w.describe()
+    assert 10 << 20 < w.peak_rss < 300 << 20
+
+
+def test_the_peak_is_known_of_a_process_that_died(pids: list[int]) -> None:
+    with worker(fakes.adapter("Hangs")) as w:
+        session = RemoteSession(w)
+        session.begin("growing", CONFIG)
+        os.kill(pids[0], signal.SIGKILL)
+        assert append(session).result == "crash"
     assert 10 << 20 < w.peak_rss < 300 << 20
 
 

@@ -1,0 +1,47 @@
+"""`kvconform new-adapter NAME`: an external package that installs, and passes from the first minute."""
+
+from __future__ import annotations
+
+import re
+import sys
+from argparse import Namespace
+from importlib import resources
+from pathlib import Path
+
+from kvadapters import find
+from kvconform import output
+from kvspec.errors import BadInput
+
+FILES = {
+    "pyproject.toml": "pyproject.toml.txt",
+    "README.md": "README.md.txt",
+    "@module@/__init__.py": "adapter.py.txt",
+    "tests/test_conformance.py": "tests/test_conformance.py.txt",
+}
+
+
+def main(options: Namespace) -> int:
+    """Write the package; refuses to write over anything."""
+    name = options.name
+    if not re.fullmatch(r"[a-z][a-z0-9-]{0,40}", name):
+        raise BadInput(f"{name!r} is no name for an adapter: small letters, digits and hyphens, a letter first")
+    if name in find.names():
+        raise BadInput(f"an adapter {name!r} exists already, at {find.names()[name]}; choose another name")
+    folder = Path(options.into) / f"kvadapter-{name}"
+    if folder.exists():
+        raise BadInput(f"{folder} exists already; remove it, or write elsewhere with --into")
+    for target, template in FILES.items():
+        output.leave(folder / filled(target, name), filled(_template(template), name))
+    sys.stderr.write(f"kvconform: wrote {folder}; next: pip install -e {folder} && kvconform smoke {name}\n")
+    return 0
+
+
+def filled(text: str, name: str) -> str:
+    """The text with the adapter's name and module in it."""
+    return text.replace("@module@", "kvadapter_" + name.replace("-", "_")).replace("@name@", name)
+
+
+def _template(name: str) -> str:
+    return (
+        resources.files("kvconform").joinpath("templates", "adapter", *name.split("/")).read_text(encoding="utf-8")
+    )
