@@ -442,7 +442,8 @@ def dies_before_it_reads() -> None:
 def environment(*folders: str) -> dict[str, str]:
     """The environment of a worker that finds these fakes, and whatever this process finds."""
     here = os.path.dirname(os.path.abspath(__file__))
-    return os.environ | {"PYTHONPATH": os.pathsep.join([here, *folders, *filter(None, sys.path)])}
+    ours = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return ours | {"PYTHONPATH": os.pathsep.join([here, *folders, *filter(None, sys.path)])}
 
 
 def adapter(name: str) -> list[str]:

@@ -178,6 +178,14 @@ def test_the_summary_says_who_conforms() -> None:
         assert fact in PAGE.text
 
 
+def test_facts_that_all_runs_share_are_told_once() -> None:
+    other = passing("other") | {"selection": {"seed": 77}}
+    text = Page(html.render([passing(), other], TEXTS)).text
+    brief = text[: text.index("Clauses\n", text.index("The same for all runs:"))]
+    assert brief.count("pocl, Example CPU") == 1
+    assert "77" in brief and "20250314" in brief
+
+
 def test_partial_runs_are_marked_loudly() -> None:
     assert "Partial run: cuda-ring" in PAGE.text
     assert partial()["partial_reason"] in PAGE.text

@@ -15,7 +15,7 @@ from kvspec.geometry import Config
 
 
 class Reference:
-    """Every profile at level storage, growing as the spec says. Subclass it and change `caches` to try a variant."""
+    """Every profile at level storage, growing as the spec says. Subclass it and change `caches` for a variant."""
 
     caches: ClassVar[dict[str, Any]] = {"growing": Growing, "ring": Ring}
 

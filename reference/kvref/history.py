@@ -137,11 +137,12 @@ class History:
             right = len(shape) == 4 and shape[0] in (1, self.config.batch) and shape[2] == self.queries
             if not right or dtype not in (np.bool_, np.float32):
                 raise refusals.mask_shape("MASK-13", part.array, self.config.batch, self.queries or 0)
-            heads = {p.array.shape[1] for p in logical if isinstance(p, Explicit) and p.array.ndim == 4} - {1}
-            if len(heads) > 1 or 0 in heads:
-                raise refusals.mask_shape("MASK-13", part.array, self.config.batch, self.queries or 0)
             if shape[3] not in (1, self.width):
                 raise refusals.mask_width("MASK-12", shape[3], self.width)
+        arrays = [p.array for p in logical if isinstance(p, Explicit)]
+        heads = {a.shape[1] for a in arrays} - {1}
+        if len(heads) > 1 or 0 in heads:
+            raise refusals.mask_shape("MASK-13", arrays[0], self.config.batch, self.queries or 0)
 
     def _mask_clauses(self, logical: Logical) -> Iterator[str]:
         if not logical:

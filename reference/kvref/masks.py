@@ -73,7 +73,8 @@ def intersected(a: Array, b: Array) -> Array:
     if a.dtype == bool and b.dtype == bool:
         return np.asarray(a & b)
     if a.dtype != bool and b.dtype != bool:
-        return np.asarray(a + b)
+        with np.errstate(over="ignore"):
+            return np.asarray(a + b)
     seen, scores = (a, b) if a.dtype == bool else (b, a)
     return np.where(seen, scores, np.float32(-np.inf))
 

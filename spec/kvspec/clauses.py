@@ -5,8 +5,9 @@ A chapter is Markdown. A clause is a paragraph that begins
     **RING-4** (visible; seen in history). One normative sentence.
 
 with, in the brackets, its level, the cache it speaks of where it is not both (`visible, growing`), `law` where
-it relates whole traces to each other, and the observables in which a breach shows. `*Why:*` paragraphs and examples follow it. Reading is strict: a line
-that looks like a clause or an example but cannot be read is an error, never a comment.
+it relates whole traces to each other, and the observables in which a breach shows. `*Why:*` paragraphs and
+examples follow it. Reading is strict: a line that looks like a clause or an example but cannot be read is an
+error, never a comment.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 
 from kvspec.contract import LEVELS, PROFILES
 from kvspec.errors import BadInput
@@ -96,8 +98,8 @@ def digest() -> str:
 def read(prefix: str, profile: str, text: str) -> list[Clause]:
     """The clauses of one chapter. Raises BadInput that names the line."""
     starts = [m.start() for m in re.finditer(r"^\*\*[A-Z]+-\d", text, re.M)]
-    ends = [*starts[1:], len(text)]
-    clauses = [_clause(prefix, profile, text[a:b], f"{profile}.md:{_line(text, a)}") for a, b in zip(starts, ends)]
+    blocks = pairwise([*starts, len(text)])
+    clauses = [_clause(prefix, profile, text[a:b], f"{profile}.md:{_line(text, a)}") for a, b in blocks]
     written = len(re.findall(r"^ *example\b", text, re.M | re.I))
     parsed = sum(len(c.examples) for c in clauses)
     if written != parsed:

@@ -1,7 +1,8 @@
 """Logical masks: what a caller asks for, in position order. A list of parts that are intersected.
 
 A part, in JSON: `"causal"`; `{"window": w}`; or `{"array": nested lists, "dtype": "bool" | "f32"}` whose last
-axis is the key columns, with a `"shape"` where it has no elements. In the notation: `causal`, `window=3`, `1011/0111` (boolean, a string a query), `[0 -1 / -inf 0]` (f32 scores), `bool[1,1,0,4]` (no elements). No
+axis is the key columns, with a `"shape"` where it has no elements. In the notation: `causal`, `window=3`,
+`1011/0111` (boolean, a string a query), `[0 -1 / -inf 0]` (f32 scores), `bool[1,1,0,4]` (no elements). No
 parts at all is the mask that hides nothing: `none`.
 """
 
@@ -79,7 +80,10 @@ def _array(nested: Any, dtype: str, where: str) -> Array:
             raise BadInput(
                 f"{where}: a {dtype} array holds {'true, false' if dtype == 'bool' else 'numbers, -inf'}"
             )
-        return leaves.astype(MASK_DTYPES[dtype])
+        array = leaves.astype(MASK_DTYPES[dtype])
+        if dtype == "f32" and not (np.isfinite(array) | (array == -np.inf)).all():
+            raise BadInput(f"{where}: a score is a finite f32 number, or -inf")
+        return array
     except (ValueError, TypeError) as e:
         raise BadInput(f"{where}: the array is ragged or holds something else ({e})") from None
 

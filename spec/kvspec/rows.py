@@ -83,7 +83,8 @@ def bits(config: Config, kind: str, first: int, n: int) -> Array:
         x = (x + np.uint64(0x9E3779B97F4A7C15)) if shift == 30 else x
         x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
     dtype = DTYPES[config.dtype]
-    return np.ascontiguousarray(x.astype(f"u{dtype.itemsize}")).view(dtype)
+    words: Array = np.ascontiguousarray(x.astype(f"u{dtype.itemsize}"))
+    return words.view(dtype)
 
 
 def read(array: Array, kind: str) -> Array:

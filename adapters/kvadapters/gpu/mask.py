@@ -29,9 +29,10 @@ class History:
 
 def built(space: Workspace, logical: Logical, history: History) -> Array | None:
     """`[1 or B, 1 or heads, L, K or 1]` with columns in slot order; None where nothing needs to be hidden."""
-    for part in logical:
-        if isinstance(part, Explicit):
-            _demand_fit(part.array, history)
+    arrays = [part.array for part in logical if isinstance(part, Explicit)]
+    for array in arrays:
+        _demand_fit(array, history)
+    _demand_heads(arrays, history)
     mask: Array | None = None
     for part in logical:
         found = _columns(space, part, history)
@@ -46,6 +47,13 @@ def _demand_fit(array: Array, history: History) -> None:
         raise refusals.mask_shape("MASK-13", array, history.batch, history.queries)
     if array.shape[3] not in {1, history.rows}:
         raise refusals.mask_width("MASK-12", array.shape[3], history.rows)
+
+
+def _demand_heads(arrays: list[Array], history: History) -> None:
+    """Heads are 1, or the same number in every array that has more."""
+    several = {array.shape[1] for array in arrays if array.shape[1] != 1}
+    if len(several) > 1 or 0 in several:
+        raise refusals.mask_shape("MASK-13", arrays[-1], history.batch, history.queries)
 
 
 def _columns(space: Workspace, part: Part, history: History) -> Array | None:

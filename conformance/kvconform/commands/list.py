@@ -43,6 +43,6 @@ def main(options: Namespace) -> int:
         print()
         return 0
     style = "github" if options.format == "markdown" else "simple"
-    widths = {"maxcolwidths": [None, None, None, 80]} if options.what == "clauses" and style == "simple" else {}
-    print("\n\n".join(tabulate(rows, headers="keys", tablefmt=style, **widths) for rows in found.values()))
+    widths = [None, None, None, 80] if options.what == "clauses" and style == "simple" else None
+    print("\n\n".join(tabulate(r, headers="keys", tablefmt=style, maxcolwidths=widths) for r in found.values()))
     return 0

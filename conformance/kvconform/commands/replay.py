@@ -68,7 +68,7 @@ def _plain(seen: Outcome) -> str:
     lines = []
     for op, step in zip(seen.trace.ops, draw.failing_steps(seen), strict=False):
         found, expected = step["found"], step["expected"]
-        shown = [f"{k} {_value(found[k])}" for k in ("result", "offset", "slots") if k in found]  # type: ignore[literal-required]
+        shown = [f"{k} {_value(found[k])}" for k in ("result", "offset", "slots") if k in found]
         wrong = [f"expected {k} {_value(expected.get(k))}" for k in step["differs"]]
         lines.append(f"  {words(op):24} {', '.join([*shown, *wrong])}")
     return "\n".join(lines)

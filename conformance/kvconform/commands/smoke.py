@@ -43,7 +43,8 @@ def main(options: Namespace) -> int:
         except WorkerFailure as e:
             print(f"FAIL  it starts and describes itself: {e.verdict}: {e}")
             return 1
-        return int(not all([_cache(worker, adapter, p) for p in CACHES if p in adapter.profiles]))
+        fine = [_cache(worker, adapter, p) for p in CACHES if p in adapter.profiles]
+        return int(not all(fine))
 
 
 def _cache(worker: Worker, adapter: Description, profile: str) -> bool:

@@ -136,7 +136,7 @@ class _Drawing:
 
     def _explicit(self, queries: int, columns: int) -> st.SearchStrategy[masks.Part]:
         config = self.history.config
-        batch, heads = st.sampled_from((1, config.batch)), st.sampled_from((1, config.kv_heads))
+        batch, heads = st.sampled_from((1, config.batch)), st.sampled_from((1, config.kv_heads, 2))
         width = st.sampled_from((columns,) * 6 + (1, columns + 1))
 
         def build(seed: int, b: int, h: int, k: int, scores: bool) -> masks.Part:
