@@ -1,4 +1,4 @@
-"""Systematic faults: every comparison, offset, constant, min and max of a module made wrong in turn, or a line lost."""
+"""Systematic faults: every comparison, offset, constant, min and max of a module made wrong, or a line lost."""
 
 import ast
 import copy

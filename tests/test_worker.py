@@ -136,7 +136,7 @@ def test_a_second_answer_that_comes_late_breaks_the_protocol(pids: list[int]) ->
     with worker(fakes.process("answers_twice_slowly")) as w:
         assert w.ask(NOTHING) == ({"result": "ok"}, {})
         time.sleep(0.2)
-        with pytest.raises(ProtocolBroken, match="an answer to question 1; the question was 2|two answers"):
+        with pytest.raises(ProtocolBroken, match=r"an answer to question 1; the question was 2|two answers"):
             w.ask(NOTHING)
 
 

@@ -42,11 +42,8 @@ def disagreements(example: Example, seen: Outcome, adapter: Description) -> list
 
 def _declared_otherwise(said: dict[str, Any], adapter: Description) -> bool:
     deep = "ring" in adapter.profiles and adapter.profiles["ring"].rewind != 0
-    return (
-        deep
-        and said.get("offset") in ("refused RING-10", "refused SNAP-13")
-        or deep
-        and said.get("can rewind") is False
+    return (deep and said.get("offset") in ("refused RING-10", "refused SNAP-13")) or (
+        deep and said.get("can rewind") is False
     )
 
 

@@ -140,11 +140,13 @@ def _shortest(clause: str, tally: Tally) -> Failure | None:
 
 
 def _one_each(failures: list[Failure]) -> list[Failure]:
-    """At most one failure for each set of clauses and source; they come shortest first."""
-    kept: dict[tuple[object, ...], Failure] = {}
+    """Those that are the shortest for some clause; they come shortest first."""
+    kept, told = [], set[str]()
     for f in failures:
-        kept.setdefault((tuple(f["clauses"]), f["source"], f["verdict"]), f)
-    return list(kept.values())
+        new = set(f["clauses"] or [f["verdict"]]) - told
+        told |= new
+        kept += [f] if new else []
+    return kept
 
 
 def suite_digest() -> str:

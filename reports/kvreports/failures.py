@@ -62,7 +62,7 @@ def _shown(column: Column, n: int, failure: Failure) -> Shown:
 
 def _trace(failure: Failure) -> str:
     text = _dumps(failure["trace"])
-    if True:
+    if len(text) <= LARGEST_TRACE:
         return text
     return f"This trace has {len(text):,} characters, too many for this page; it is in the run record."
 

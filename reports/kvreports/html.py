@@ -6,7 +6,6 @@ import hashlib
 from base64 import b64encode
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -15,10 +14,7 @@ from kvreports.clause import Clauses
 from kvreports.overview import Column, Overview, overview
 from kvreports.safe import Html, cleaned_record, shortened
 from kvreports.svg import TEMPLATES, legend
-from kvspec.record import VERDICTS, ClauseRecord, Record
-
-SUSPECTS = 12
-"""Clauses that a ranking shows."""
+from kvspec.record import VERDICTS, Record
 
 
 def render(records: Sequence[Record], clauses: Clauses) -> str:
@@ -36,7 +32,7 @@ def render(records: Sequence[Record], clauses: Clauses) -> str:
             md=lambda text: inline.html(shortened(text, 4000), laid.anchors),
             clause_link=lambda id_: Html(inline.clause_link(id_, laid.anchors)),
             different=facts.differing([c.record for c in laid.columns]),
-            suspects=suspects,
+            suspects=lambda column: standing.suspects(column.record),
             verdicts=_verdicts(laid),
             texts={row.id: row.clause for chapter in laid.chapters for row in chapter.rows},
         )
@@ -100,9 +96,3 @@ def shares(column: Column) -> list[tuple[str, str, float, float]]:
         out.append((verdict, standing.KINDS.get(verdict, "none"), round(x, 2), round(width, 2)))
         x += width
     return out
-
-
-def suspects(column: Column) -> list[ClauseRecord]:
-    """The clauses that differing and agreeing traces single out, the likeliest first."""
-    found: list[Any] = [c for c in column.record["clauses"] if c["suspicion"] > 0 and c["differed"]]
-    return sorted(found, key=lambda c: -c["suspicion"])[:SUSPECTS]

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from kvreports.clause import order
-from kvspec.record import BROKEN, VERDICTS, Record
+from kvspec.record import BROKEN, VERDICTS, ClauseRecord, Record
 
 WORDS = {
     "PASS": "exercised, no difference",
@@ -113,3 +113,13 @@ def groups(record: Record) -> list[Group]:
 def urgency(verdict: str) -> int:
     """Sorts verdicts, the most urgent first."""
     return URGENCY.index(verdict) if verdict in URGENCY else len(URGENCY)
+
+
+SUSPECTS = 8
+"""Clauses named as those to look at first."""
+
+
+def suspects(record: Record) -> list[ClauseRecord]:
+    """The broken clauses that differing and agreeing traces single out, the likeliest first."""
+    found = [c for c in record["clauses"] if c["suspicion"] > 0 and c["verdict"] in (*BROKEN, "XFAIL")]
+    return sorted(found, key=lambda c: -c["suspicion"])[:SUSPECTS]

@@ -12,7 +12,7 @@ from kvreports.clause import Clauses
 from kvreports.frames import Cell, Frame, Strip, frames
 from kvreports.overview import Chapter, Column, overview
 from kvreports.safe import cleaned_record, line, shortened
-from kvreports.standing import groups
+from kvreports.standing import groups, suspects
 from kvspec.record import VERDICTS, DrawnStep, Failure, Record
 
 MARKS = {"dead": "†", "missing": "", "hidden": "", "gap": ""}
@@ -28,7 +28,7 @@ def render(records: Sequence[Record], clauses: Clauses, width: int | None = None
 
 def _column(i: int, column: Column, chapters: list[Chapter], width: int) -> str:
     record = column.record
-    parts = [_headline(column), _chapters(i, column, chapters), _reasons(record, width)]
+    parts = [_headline(column), _chapters(i, column, chapters), _reasons(record, width), _suspects(record, width)]
     if record["failures"]:
         parts.append(failure(record["failures"][0], column.name, width))
     parts += [fill(f"problem: {line(p)}", width, subsequent_indent="  ") for p in record["problems"][:20]]
@@ -54,6 +54,13 @@ def _chapters(i: int, column: Column, chapters: list[Chapter]) -> str:
     if len(rows) > 1:
         rows.append(["all", sum(column.counts.values()), *(column.counts[v] for v in verdicts)])
     return tabulate(rows, ["chapter", "clauses", *verdicts], tablefmt="simple") if rows else ""
+
+
+def _suspects(record: Record, width: int) -> str:
+    """Which clauses the traces single out; `kvconform.tally` says how."""
+    ranked = suspects(record)
+    named = ", ".join(f"{line(c['id'])} ({c['suspicion']:.2f})" for c in ranked[:5])
+    return fill(f"look first at: {named}", width, subsequent_indent="  ") if named else ""
 
 
 def _reasons(record: Record, width: int) -> str:

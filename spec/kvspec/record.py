@@ -148,7 +148,7 @@ class Record(TypedDict):
     """Clauses by verdict."""
     clauses: list[ClauseRecord]
     failures: list[Failure]
-    """Shortest first, at most one a clause and source."""
+    """Shortest first; each is the shortest for some clause."""
     coverage: dict[str, Coverage]
     """By source and profile: "cover ring"."""
     problems: list[str]

@@ -83,8 +83,7 @@ def bits(config: Config, kind: str, first: int, n: int) -> Array:
         x = (x + np.uint64(0x9E3779B97F4A7C15)) if shift == 30 else x
         x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
     dtype = DTYPES[config.dtype]
-    words: Array = np.ascontiguousarray(x.astype(f"u{dtype.itemsize}"))
-    return words.view(dtype)
+    return np.ascontiguousarray(x.astype(f"u{dtype.itemsize}")).view(dtype)
 
 
 def read(array: Array, kind: str) -> Array:
@@ -108,7 +107,7 @@ def _serial(digits: Array, owner: Array, dim: int) -> Array:
     if dim == 2:
         return np.maximum(digits[..., 0], 0)
     parts = [digits[..., i] for i in (1, 3, 4) if i < dim]
-    return np.sum([np.maximum(p, 0) * BASE**i for i, p in enumerate(parts)], axis=0)
+    return np.asarray(np.sum([np.maximum(p, 0) * BASE**i for i, p in enumerate(parts)], axis=0))
 
 
 class Book:

@@ -1,0 +1,111 @@
+"""One session per backend, and one for each habit. `nox -l` lists them."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from pathlib import Path
+
+import nox
+
+nox.options.sessions = ["lint", "types", "tests", "reference", "opencl"]
+nox.options.reuse_existing_virtualenvs = True
+nox.options.default_venv_backend = "venv"
+
+REPORTS = Path("kvconform-report")
+DEV = ["ruff", "mypy", "jsonschema", "types-jsonschema", "types-tabulate", "hatchling"]
+IN_THE_WHEEL = (
+    *(f"kvspec/chapters/{n}.md" for n in ("growing", "ring", "mask", "snapshot")),
+    *(f"kvspec/schemas/{n}.json" for n in ("trace", "record", "question", "answer", "describe")),
+    *(f"kvspec/vectors/cover-{n}.json" for n in ("growing", "ring", "mask", "snapshot")),
+    "kvadapters/gpu/kernels/move.inc",
+    "kvreports/templates/page.html.j2",
+    "kvconform/suite/pytest.ini",
+    "kvconform/templates/adapter/adapter.py.txt",
+)
+
+
+def _install(session: nox.Session, extras: str = "", *more: str) -> None:
+    session.install("-e", f".{extras}", *more)
+
+
+@nox.session
+def opencl(session: nox.Session) -> None:
+    """The main job: the conformance run of the OpenCL adapter, ending in a report."""
+    _install(session, "[opencl]")
+    session.run("kvconform", "run", "opencl", "--report", str(REPORTS / "opencl"), *session.posargs)
+
+
+@nox.session
+def reference(session: nox.Session) -> None:
+    """The conformance run of the reference."""
+    _install(session)
+    session.run("kvconform", "run", "reference", "--report", str(REPORTS / "reference"), *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """The project's own tests: the harness, its fakes, the reports, the floors, the GPU caches."""
+    _install(session, "[opencl]", *DEV)
+    session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Ruff, both ways."""
+    session.install("ruff")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Mypy, strict."""
+    _install(session, "", *DEV)
+    session.run("mypy")
+
+
+@nox.session
+def vectors(session: nox.Session) -> None:
+    """Compute the covers anew and compare; `-- --write` writes what changed, for review."""
+    _install(session)
+    session.run("python", "-m", "kvconform.vectors", *session.posargs)
+
+
+@nox.session
+def reports(session: nox.Session) -> None:
+    """Render the published records and open the page in a headless browser, at both widths, light and dark."""
+    _install(session)
+    records = sorted(str(p) for p in Path("reports/published").glob("*/record.json"))
+    page = REPORTS / "published.html"
+    session.run("kvconform", "report", *records, "--html", str(page))
+    session.run(
+        "python", "-m", "kvreports.browse", str(page), "--out", str(REPORTS / "screens"), success_codes=[0, 4]
+    )
+
+
+@nox.session
+def build(session: nox.Session) -> None:
+    """Build the wheel, look into it, and use it with the checkout out of sight."""
+    session.install("build")
+    folder = Path(session.create_tmp())
+    session.run("python", "-m", "build", "--wheel", "--outdir", str(folder), silent=True)
+    wheel = max(folder.glob("*.whl"), key=lambda p: p.stat().st_mtime)
+    missing = set(IN_THE_WHEEL) - set(zipfile.ZipFile(wheel).namelist())
+    if missing:
+        session.error(f"{wheel.name} lacks {', '.join(sorted(missing))}")
+    session.install(str(wheel))
+    session.chdir(str(folder))
+    session.run("kvconform", "run", "reference", "--profile", "growing", "--examples", "5")
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Speed and memory, as ratios in one run; never a test."""
+    _install(session, "[opencl]")
+    for script in sorted(Path("bench").glob("bench_*.py")):
+        session.run("python", str(script))
+
+
+if __name__ == "__main__":
+    sys.exit("run me with: python3 -m nox")

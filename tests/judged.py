@@ -1,0 +1,157 @@
+"""How the tests of the harness judge a fake: in this process through the wire's own bytes, or by the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import fakes
+
+from kvadapters.serve import Server
+from kvconform import honesty, vectors
+from kvconform.bench import Bench
+from kvconform.process import Answer
+from kvconform.runrecord import record
+from kvconform.strategies import draws
+from kvconform.suite import common
+from kvconform.tally import Tally
+from kvconform.worker import ProtocolBroken
+from kvspec import wire
+from kvspec.clauses import index
+from kvspec.contract import CACHES, PROFILES, Description, description
+from kvspec.record import ClauseRecord, Record
+
+COVER = 150
+"""Traces of each frozen cover that a fake is judged on here, the shortest ones."""
+
+KINDS = {"growing": draws.BASE, "ring": draws.BASE, "mask": draws.MASKS, "snapshot": draws.SNAPSHOTS}
+
+
+class Wired:
+    """A worker in this process: every question and answer is encoded and decoded as on the wire."""
+
+    def __init__(self, name: str) -> None:
+        self.server = Server(name)
+
+    def ask(self, head: dict[str, Any], tensors: Any = None) -> Answer:
+        (question,) = wire.Decoder().feed(wire.encode({"id": 1, **head}, tensors))
+        ((answer, arrays),) = wire.Decoder().feed(self.server.answer(*question))
+        assert answer.pop("id") == 1
+        return answer, arrays
+
+    def broken(self, message: str) -> ProtocolBroken:
+        return ProtocolBroken(message)
+
+    def describe(self) -> Description:
+        answer, _ = self.ask({"op": "describe", "protocol": wire.PROTOCOL})
+        return description(answer["describe"])
+
+
+@cache
+def judged(name: str, profiles: tuple[str, ...] = PROFILES, examples: int = 15, level: str | None = None) -> Record:
+    """The record of a short run of all sources on a fake that can be trusted not to hang or die."""
+    worker: Any = Wired(f"fake_adapters:{name}")
+    bench = Bench(worker, worker.describe(), examples, level=level)
+    total = Tally()
+    for test, work in _sources(bench, profiles):
+        with bench.judging(test) as tally:
+            work()
+        total.merge(tally)
+    selected = {i: c for i, c in index().items() if c.profile in profiles}
+    return record(total, bench.adapter, selected, ABOUT)
+
+
+def _sources(bench: Bench, profiles: tuple[str, ...]) -> Any:
+    declared = [p for p in profiles if p in bench.adapter.profiles]
+    yield "honesty", lambda: _honest(bench)
+    for clause in index().values():
+        for worked in clause.examples if clause.profile in declared else ():
+            yield f"example {worked.id}", lambda w=worked: common.example(bench, w)
+    for profile in declared:
+        for frozen in vectors.load(profile):
+            short = replace(frozen, lines=frozen.lines[:COVER])
+            yield f"cover {frozen.name}", lambda c=short: common.cover(bench, c)
+        for stated in (p.values[0] for p in common.profile_laws(profile)):
+            if set(stated.needs) <= set(bench.adapter.profiles):
+                yield f"law {stated.clause}", lambda x=stated: common.law(bench, x)
+        for name in {profile} & set(CACHES) or CACHES:
+            if name in bench.adapter.profiles:
+                yield f"explore {profile}", lambda n=name, p=profile: common.explore(bench, n, KINDS[p])
+
+
+def _honest(bench: Bench) -> None:
+    bench.tally.problems += [f"adapter: {said}" for said in honesty.undeclared(bench.adapter, bench.worker)]
+
+
+ABOUT: dict[str, Any] = {
+    "started": "2026-01-01T00:00:00+00:00",
+    "seconds": 0.0,
+    "partial": False,
+    "partial_reason": "",
+    "command": [],
+    "selection": {},
+    "memory": {"parent": 0, "child": 0},
+}
+
+
+def verdicts(whole: Record) -> dict[str, str]:
+    """The verdict on each clause."""
+    return {c["id"]: c["verdict"] for c in whole["clauses"]}
+
+
+def clause(whole: Record, name: str) -> ClauseRecord:
+    """What the record says of one clause."""
+    return next(c for c in whole["clauses"] if c["id"] == name)
+
+
+def broken(whole: Record) -> set[str]:
+    """The clauses that are broken."""
+    return {i for i, v in verdicts(whole).items() if v not in ("PASS", "UNSUPPORTED", "NOT_RUN")}
+
+
+def command(*arguments: str | Path) -> list[str]:
+    """The command line of kvconform."""
+    return [sys.executable, "-m", "kvconform", *map(str, arguments)]
+
+
+def kvconform(*arguments: str | Path, cwd: Path | None = None, **more: Any) -> subprocess.CompletedProcess[str]:
+    """Run kvconform, with the fakes in reach, to its end."""
+    more = {"timeout": 100, "stdin": subprocess.DEVNULL} | more
+    if "input" in more:
+        del more["stdin"]
+    return subprocess.run(
+        command(*arguments), capture_output=True, text=True, check=False, cwd=cwd, env=fakes.environment(), **more
+    )
+
+
+def run(name: str, *arguments: str | Path) -> tuple[int, Record, str]:
+    """`kvconform run` on a fake: exit status, the record from standard output, standard error."""
+    done = kvconform("run", f"fake_adapters:{name}", "--format", "json", *arguments)
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout), done.stderr
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs (a zombie does not)."""
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+
+
+def workers_of(folder: str) -> list[int]:
+    """Processes whose command line or environment names this text."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if folder.encode() in Path(f"/proc/{entry}/environ").read_bytes():
+                found.append(int(entry))
+        except OSError:
+            continue
+    return [pid for pid in found if alive(pid)]
