@@ -18,6 +18,7 @@ from kvref import snapshot
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvref.snapshot import Snapshot
+from kvspec import refusals
 from kvspec.contract import Cache, Lengths, Pair, Readable
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import Array, Config
@@ -57,16 +58,28 @@ class Whole(Fake):
     class ring(Growing):
         profile = "ring"
 
+        def __init__(self, config: Config) -> None:
+            if not refusals.valid(config):
+                raise Refused("RING-14", "no such ring")
+            super().__init__(config)
+            self.window = config.window or 1
+
+        def append(self, keys: Array, values: Array) -> None:
+            if keys.shape[2] and not refusals.fits(self.config, Pair(keys, values)):
+                raise Refused("RING-13", "rows of another geometry")
+            super().append(keys, values)
+
         def read(self, what: Readable) -> Pair | None:
-            pair, keep = super().read(what), (self.config.window or 1) - 1
-            return (
-                pair
-                if what != "view" or pair is None
-                else Pair(*(a[:, :, max(0, self.offset - keep) :] for a in pair))
-            )
+            pair, first = super().read(what), max(0, self.offset - self.window + 1)
+            return pair if what != "view" or pair is None else Pair(*(a[:, :, first:] for a in pair))
 
         def mask(self, logical: Logical) -> Array | None:
-            return super().mask((*logical, Window(self.config.window or 1)))
+            return super().mask((*logical, Window(self.window)))
+
+        def rewind(self, to: int) -> None:
+            if not 0 <= to <= self.offset:
+                raise Refused("RING-9", "beyond the ends")
+            super().rewind(to)
 
         def lengths(self) -> Lengths:
             return Lengths(self.offset)
@@ -337,17 +350,21 @@ class ReturnsLiveViews(Fake):
 
 
 class SharedBetweenCaches(Fake):
-    """All caches of a size write into the same buffer."""
+    """All caches of a geometry write into the same buffer."""
 
     class growing(Growing):
-        buffers: ClassVar[dict[Any, Any]] = {}
+        buffers: ClassVar[dict[Config, Pair]] = {}
 
         def _feed(self, new: Pair) -> None:
+            first, config = self.offset, self.config
             super()._feed(new)
-            mine = self.buffers.setdefault((self.config, len(self.rows)), self.rows)
-            mine.keys[:, :, : self.offset] = self.rows.keys[:, :, : self.offset]
-            mine.values[:, :, : self.offset] = self.rows.values[:, :, : self.offset]
-            self.rows = mine
+            whole = Pair(*(np.zeros(config.shape(kind, 600), a.dtype) for kind, a in zip("kv", new, strict=True)))
+            for buffer, rows in zip(self.buffers.setdefault(config, whole), new, strict=True):
+                buffer[:, :, first : self.offset] = rows
+
+        def read(self, what: Readable) -> Pair | None:
+            pair, shared = super().read(what), self.buffers.get(self.config)
+            return pair and shared and Pair(*(a[:, :, : self.offset].copy() for a in shared))
 
     caches: ClassVar[dict[str, Any]] = {"growing": growing}
 

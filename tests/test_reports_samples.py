@@ -125,7 +125,7 @@ def record(name: str, clauses: list[Any], failures: list[Any] | None = None, **m
             "python": "3.11.7",
             "packages": {"numpy": "2.4.6", "pyopencl": "2026.1"},
         },
-        "command": ["python", "-m", "kvadapters.serve", name],
+        "command": [name],
         "adapter": {
             "name": name,
             "version": "1.2.0",

@@ -114,11 +114,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace, process: tuple[str, ...]) -> int:
-    if options.command in ("run", "smoke"):
-        if bool(options.adapter) == bool(process):
+    if options.command in ("run", "smoke", "replay"):
+        if bool(options.adapter) + bool(process) > 1 or not (
+            options.adapter or process or options.command == "replay"
+        ):
             sys.stderr.write(f"kvconform {options.command}: name one adapter, or a command after --\n")
             return 2
         options.process = process
+    if options.command in ("run", "smoke"):
         sys.stderr.write(f"kvconform: judging {options.adapter or process[0]}\n")
         sys.stderr.flush()
     command = importlib.import_module(f"kvconform.commands.{options.command.replace('-', '_')}")

@@ -160,7 +160,7 @@ class Run:
             "seconds": round(time.monotonic() - self._clock, 3),
             "partial": partial,
             "partial_reason": reason,
-            "command": [s.adapter] if not s.command else list(s.command),
+            "command": ["--", *s.command] if s.command else [s.adapter],
             "selection": {
                 "profiles": list(s.profiles or PROFILES),
                 "clauses": list(s.clauses),

@@ -48,6 +48,8 @@ def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], a
         "problems": [*tally.problems, *_problems(found, about["partial"])],
         "memory": about["memory"],
     }
+    for f in whole["failures"]:
+        f["clauses"].sort(key=lambda c: -tally.suspicion(c))
     whole["exit_status"] = exit_status(whole)
     return whole
 

@@ -54,7 +54,7 @@ def anchors(column: Column) -> dict[str, str]:
 def _shown(column: Column, n: int, failure: Failure) -> Shown:
     file = "-".join(re.findall(r"[a-z0-9]+", " ".join([*failure["clauses"][:1], failure["source"]]).lower()))
     file = f"{file[:60] or 'trace'}.json"
-    command = f"kvconform replay {file} --adapter {shlex.quote(column.name)} --draw"
+    command = f"kvconform replay {file} --draw {started(column.record['command'])}"
     title = f"The trace {failure['words'][:200]}, drawn step by step; the same drawing follows as text"
     drawing = draw_svg(failure["steps"], title, standalone=False)
     return Shown(anchor(column, n), failure, drawing, draw(failure["steps"]), _trace(failure), file, command)
@@ -75,3 +75,8 @@ def _dumps(trace: dict[str, object]) -> str:
     head = json.dumps({k: v for k, v in trace.items() if k != "ops"})[:-1]
     lines = ",\n  ".join(json.dumps(op) for op in ops)
     return f'{head}{", " if len(trace) > 1 else ""}"ops": [\n  {lines}\n]}}'
+
+
+def started(command: list[str]) -> str:
+    """How the replay names the adapter: by name, or as the command behind `--`."""
+    return shlex.join(command) if command[:1] == ["--"] else f"--adapter {shlex.join(command)}"

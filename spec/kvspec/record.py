@@ -138,7 +138,7 @@ class Record(TypedDict):
     machine: dict[str, Any]
     """system, cpu, cores, memory_bytes, python, packages."""
     command: list[str]
-    """How the adapter was started."""
+    """How the adapter was named on the command line: its name, or `--` and a command."""
     adapter: dict[str, Any]
     """Its description (see `kvspec.contract.Description`)."""
     selection: dict[str, Any]

@@ -24,7 +24,9 @@ from kvspec.trace import Trace
 def main(options: Namespace) -> int:
     """Print each step; 1 if the adapter differs."""
     trace = read(options.trace)
-    seen = _on_adapter(trace, options) if options.adapter else _on_reference(trace, options.level)
+    seen = (
+        _on_adapter(trace, options) if options.adapter or options.process else _on_reference(trace, options.level)
+    )
     print(sentence(trace) + "\n")
     print(drawn(draw.failing_steps(seen)) if options.draw else _plain(seen))
     for difference in seen.differences:
@@ -54,11 +56,12 @@ def _on_reference(trace: Trace, level: str | None) -> Outcome:
 
 
 def _on_adapter(trace: Trace, options: Namespace) -> Outcome:
-    with Worker(python_worker(options.adapter), deadline=options.deadline) as worker:
+    command = list(options.process) or python_worker(options.adapter)
+    with Worker(command, deadline=options.deadline) as worker:
         adapter = worker.describe()
         missing = trial.used_profiles(trace) - set(adapter.profiles)
         if missing:
-            raise BadInput(f"{options.adapter} does not declare {', '.join(sorted(missing))}, which the trace uses")
+            raise BadInput(f"{adapter.name} does not declare {', '.join(sorted(missing))}, which the trace uses")
         level = options.level or trial.level_of(trace, adapter)
         session = RemoteSession(worker, trial.observables(adapter, level))
         return trial.run(trace, session, adapter, level)

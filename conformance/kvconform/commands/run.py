@@ -70,7 +70,11 @@ def _leave(record: Record, folder: Path | None) -> None:
     if folder is None:
         return
     page = output.write(record, folder)
+    for old in (folder / "failures").glob("*.json"):
+        old.unlink()
     for i, failed in enumerate(record["failures"]):
-        name = f"{i + 1:02d}-{'-'.join(failed['clauses'][:1]) or 'trace'}.json"
-        output.leave(folder / "failures" / name, trace.dumps(trace.from_json(failed["trace"])))
+        name = (failed["clauses"] or ["trace"])[0]
+        output.leave(
+            folder / "failures" / f"{i + 1:02d}-{name}.json", trace.dumps(trace.from_json(failed["trace"]))
+        )
     sys.stderr.write(f"kvconform: report at {page}\n")
