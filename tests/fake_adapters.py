@@ -364,7 +364,7 @@ class SharedBetweenCaches(Fake):
 
         def read(self, what: Readable) -> Pair | None:
             pair, shared = super().read(what), self.buffers.get(self.config)
-            return pair and shared and Pair(*(a[:, :, : self.offset].copy() for a in shared))
+            return pair and Pair(*(a[:, :, : self.offset].copy() for a in shared or pair))
 
     caches: ClassVar[dict[str, Any]] = {"growing": growing}
 

@@ -28,7 +28,7 @@ from kvspec.contract import CACHES, PROFILES, Description, description
 from kvspec.record import ClauseRecord, Record
 
 COVER = 150
-"""Traces of each frozen cover that a fake is judged on here, the shortest ones."""
+"""Traces of each frozen cover that a fake is judged on here, or up to twice as many: one in so many."""
 
 KINDS = {"growing": draws.BASE, "ring": draws.BASE, "mask": draws.MASKS, "snapshot": draws.SNAPSHOTS}
 
@@ -75,7 +75,7 @@ def _sources(bench: Bench, profiles: tuple[str, ...]) -> Any:
             yield f"example {worked.id}", lambda w=worked: common.example(bench, w)
     for profile in declared:
         for frozen in vectors.load(profile):
-            short = replace(frozen, lines=frozen.lines[:COVER])
+            short = replace(frozen, lines=frozen.lines[:: max(1, len(frozen.lines) // COVER)])
             yield f"cover {frozen.name}", lambda c=short: common.cover(bench, c)
         for stated in (p.values[0] for p in common.profile_laws(profile)):
             if set(stated.needs) <= set(bench.adapter.profiles):

@@ -65,9 +65,11 @@ class Recorder:
     def __init__(self) -> None:
         self.stream, self.asked = b"", 0
 
-    def ask(self, head: Any, tensors: Any = None) -> Any:
+    def send(self, head: Any, tensors: Any = None) -> None:
         self.asked += 1
         self.stream += wire.encode({"id": self.asked, **head}, tensors)
+
+    def receive(self) -> Any:
         return {"result": "ok"}, {}
 
 
@@ -75,7 +77,7 @@ class Recorder:
 def questions() -> bytes:
     """Every operation, some that are refused, on a ring and a growing cache."""
     recorder = Recorder()
-    recorder.ask({"op": "describe", "protocol": wire.PROTOCOL})
+    recorder.send({"op": "describe", "protocol": wire.PROTOCOL})
     session, book, config = RemoteSession(recorder), Book(), Config(window=3)  # type: ignore[arg-type]
     for profile, opened in (("ring", config), ("growing", Config(dtype="bf16")), ("ring", Config(window=0))):
         session.begin(profile, opened)

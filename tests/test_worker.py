@@ -26,6 +26,7 @@ from kvconform.worker import (
 from kvspec.contract import Pair
 from kvspec.errors import BadInput, CannotRun
 from kvspec.geometry import Array, Config
+from kvspec.rows import Book
 from kvspec.session import Step
 
 CONFIG = Config()
@@ -288,13 +289,33 @@ def test_an_answer_that_the_protocol_does_not_name_ends_the_trace(pids: list[int
     with worker(fakes.adapter("Honest")) as w:
         session = RemoteSession(w)
         session.begin("growing", CONFIG)
-        ask, w.ask = w.ask, lambda *_: ({"result": "ok", "values": {"offset": True}}, {})  # type: ignore[method-assign]
+        said = {"result": "ok", "values": {"offset": True}}
+        receive, w.receive = w.receive, lambda: (said, {})  # type: ignore[method-assign]
         step = session.do({"op": "free"})
         assert (step.result, step.message) == ("protocol", "offset must be a whole number or null, is True")
-        w.ask = ask  # type: ignore[method-assign]
+        w.receive = receive  # type: ignore[method-assign]
         assert session.do({"op": "free"}).result == "absent"
         assert session.begin("growing", CONFIG).result == "ok"
     assert len(pids) == 2
+
+
+def test_questions_sent_ahead_are_answered_in_order() -> None:
+    with worker(fakes.adapter("Honest")) as w:
+        w.ask({"op": "begin", "profile": "growing", "config": CONFIG.to_json(), "observe": []})
+        for to in (9, 0, 9):
+            w.send({"op": "rewind", "to": to})
+        assert [w.receive()[0]["result"] for _ in range(3)] == ["refused", "ok", "refused"]
+
+
+def test_what_was_asked_behind_a_failure_is_absent(pids: list[int]) -> None:
+    with worker(fakes.adapter("DiesBySignal")) as w:
+        session = RemoteSession(w)
+        session.begin("growing", CONFIG)
+        rows = Pair(*Book().rows({"op": "append", "n": 1}, CONFIG))
+        first = session.later({"op": "append", "n": 1}, rows)
+        waiting = [first, session.later({"op": "free"}), session.later({"op": "free"})]
+        assert [answer().result for answer in waiting] == ["crash", "absent", "absent"]
+        assert session.begin("growing", CONFIG).result == "ok"
 
 
 def test_ctrl_c_leaves_no_worker(pids: list[int]) -> None:

@@ -40,6 +40,11 @@ def disagreements(example: Example, seen: Outcome, adapter: Description) -> list
     return wrong
 
 
+def declared_otherwise(example: Example, adapter: Description) -> bool:
+    """Whether the adapter declares more than the table can show, so that it is not read to its end."""
+    return any(_declared_otherwise(row.said, adapter) for row in example.rows)
+
+
 def _declared_otherwise(said: dict[str, Any], adapter: Description) -> bool:
     deep = "ring" in adapter.profiles and adapter.profiles["ring"].rewind != 0
     return (deep and said.get("offset") in ("refused RING-10", "refused SNAP-13")) or (
@@ -52,6 +57,8 @@ def _judged(column: str, level: str, adapter: Description, example: Example) -> 
         return level == "storage" and adapter.profiles[example.trace.profile].grows == "step"
     if column == "each query sees":
         return "mask" in adapter.profiles
+    if column == "bytes" and example.trace.config.dtype not in adapter.dtypes:
+        return False  # it was judged on rows of another size
     return level == "storage" or column not in AT_STORAGE
 
 

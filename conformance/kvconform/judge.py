@@ -86,6 +86,7 @@ def array(want: Array | None, got: Array | None, kind: str, book: Book) -> str:
         return f"at {list(place)} expected {want[place]}, found {got[place]}"
     sequence, head, slot = place
     expected, found = (describe(a, kind, (sequence, head, slot), book) for a in (want, got))
+    found += " in other bits" if found == expected else ""
     which = f"slot {slot}, head {head}" + (f", sequence {sequence}" if want.shape[0] > 1 else "")
     return f"{which} holds {found}; expected {expected}"
 

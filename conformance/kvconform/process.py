@@ -9,6 +9,7 @@ import selectors
 import signal
 import subprocess
 import weakref
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -79,7 +80,10 @@ class Process:
         self._kill = weakref.finalize(self, _end, self._popen)
         self._decoder = wire.Decoder()
         self._stderr = bytearray()
-        self._unsent = memoryview(b"")
+        self._unsent = bytearray()
+        self._writing = False
+        self._asked = 0
+        self._answers: deque[Answer] = deque()
         self._selector = selectors.DefaultSelector()
         self._in, self._out, self._err = (self._watched(p) for p in ("stdin", "stdout", "stderr"))
 
@@ -92,14 +96,19 @@ class Process:
         return number
 
     def send(self, message: bytes) -> None:
-        """Begin to write a message; what the pipe does not take now is written while waiting for the answer."""
-        self._unsent = memoryview(message)
-        self._write()
-        if self._unsent:
+        """Begin to write a message; what the pipe does not take now is written while waiting for answers."""
+        self._asked += 1
+        self._unsent += message
+        if not self._writing:
+            self._write()
+        if self._unsent and not self._writing:
             self._selector.register(self._in, selectors.EVENT_WRITE)
+            self._writing = True
 
     def answer_within(self, seconds: float) -> Answer | None:
-        """Wait so long for a message, writing and reading as can be done. Raises Crashed, ProtocolBroken."""
+        """The next answer, waiting so long, writing and reading as can be done. Raises Crashed, ProtocolBroken."""
+        if self._answers:
+            return self._answers.popleft()
         dead = self._popen.poll() is not None
         ready = {key.fd for key, _ in self._selector.select(0 if dead else max(0.0, seconds))}
         if self._err in ready:
@@ -108,8 +117,10 @@ class Process:
             self._write()
             if not self._unsent:
                 self._selector.unregister(self._in)
+                self._writing = False
         if self._out in ready:
-            return self._read()
+            self._read()
+            return self._answers.popleft() if self._answers else None
         if dead:  # seen before looking at the pipe, so nothing can have come in between
             raise Crashed(self._how_it_ended())
         return None
@@ -121,29 +132,31 @@ class Process:
 
     def _write(self) -> None:
         try:
-            self._unsent = self._unsent[os.write(self._in, self._unsent) :]
+            del self._unsent[: os.write(self._in, self._unsent)]
         except BlockingIOError:
             pass
         except BrokenPipeError:  # it closed its input; whether it ended is for the reading side to see
-            self._unsent = memoryview(b"")
+            self._unsent.clear()
 
-    def _read(self) -> Answer | None:
+    def _read(self) -> None:
         data = os.read(self._out, BUFFER)
         if not data:
             raise self._output_ended()
-        answer: Answer | None = None
         try:
             for message in self._decoder.feed(data):
-                if answer is not None:
-                    raise ProtocolBroken("two answers to one question")
-                answer = message
+                self._count_answer()
+                self._answers.append(message)
         except wire.ProtocolError as e:
             raise ProtocolBroken(str(e)) from None
-        if answer is not None and self._decoder.busy:
+        if not self._asked and self._decoder.busy:
             raise ProtocolBroken(f"more than one answer: {self._decoder.waiting} came behind it")
-        if answer is not None and self._unsent:
+        if not self._asked and self._unsent:
             raise ProtocolBroken(f"answered before the question was read: {len(self._unsent)} bytes were left")
-        return answer
+
+    def _count_answer(self) -> None:
+        if not self._asked:
+            raise ProtocolBroken("two answers to one question")
+        self._asked -= 1
 
     def _output_ended(self) -> WorkerFailure:
         try:

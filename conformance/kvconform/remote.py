@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kvconform.worker import Worker, WorkerFailure
@@ -25,7 +25,7 @@ class RemoteSession:
         """Drop everything and open cache A."""
         self._lost = False
         opening = {"profile": profile, "config": config.to_json()}
-        return self._ask({"op": "begin", **opening, "observe": self._observe})
+        return self._sent({"op": "begin", **opening, "observe": self._observe})()
 
     def do(
         self,
@@ -35,24 +35,46 @@ class RemoteSession:
         opening: tuple[str, Config] | None = None,
     ) -> Step:
         """Perform one operation. `rows` go with append, `logical` with mask, `opening` with open."""
+        return self.later(op, rows, logical, opening)()
+
+    def later(
+        self,
+        op: Operation,
+        rows: Pair | None = None,
+        logical: masks.Logical | None = None,
+        opening: tuple[str, Config] | None = None,
+    ) -> Callable[[], Step]:
+        """Ask for one operation now and give what waits for it, so that worker and oracle can work at once."""
         if self._lost:
-            return Step("absent")
+            return lambda: Step("absent")
         if op["op"] == "open":
             assert opening is not None
             profile, config = opening
-            return self._ask({"op": "open", "cache": op["cache"], "profile": profile, "config": config.to_json()})
+            return self._sent({"op": "open", "cache": op["cache"], "profile": profile, "config": config.to_json()})
         if op["op"] == "mask":
             parts = masks.from_json(op["parts"]) if logical is None else logical
-            return self._ask(*wire.with_mask(op, parts))
-        return self._ask(op, None if rows is None else {"keys": rows[0], "values": rows[1]})
+            return self._sent(*wire.with_mask(op, parts))
+        return self._sent(op, None if rows is None else {"keys": rows[0], "values": rows[1]})
 
-    def _ask(self, head: dict[str, Any], tensors: wire.Tensors | None = None) -> Step:
+    def _sent(self, head: dict[str, Any], tensors: wire.Tensors | None = None) -> Callable[[], Step]:
         try:
-            answer, arrays = self.worker.ask(head, tensors)
-            return self._step(answer, arrays)
+            self.worker.send(head, tensors)
         except WorkerFailure as e:
-            self._lost = True
-            return Step(e.verdict.lower(), message=str(e))
+            step = self._failed(e)
+            return lambda: step
+        return self._received
+
+    def _received(self) -> Step:
+        if self._lost:
+            return Step("absent")
+        try:
+            return self._step(*self.worker.receive())
+        except WorkerFailure as e:
+            return self._failed(e)
+
+    def _failed(self, e: WorkerFailure) -> Step:
+        self._lost = True
+        return Step(e.verdict.lower(), message=str(e))
 
     def _step(self, answer: dict[str, Any], arrays: wire.Tensors) -> Step:
         try:

@@ -81,6 +81,8 @@ class Run:
         self.worker = Worker(settings.argv, deadline=settings.deadline, memory_limit=settings.memory_limit)
         try:
             self.adapter = self.worker.describe()
+            for name in self.adapter.known:
+                _known(f"clause in what {self.adapter.name} declares as known,", name, tuple(clauses.index()))
         except BaseException:
             self.close()
             raise

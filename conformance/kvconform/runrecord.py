@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kvconform import SUITE_VERSION, vectors
+from kvconform.limits import beyond
 from kvconform.tally import Tally
 from kvspec import SPEC_VERSION, clauses
 from kvspec.clauses import Clause
@@ -101,6 +102,8 @@ def _verdict(clause: Clause, tally: Tally, adapter: Description, partial: bool) 
     known = adapter.known.get(clause.id)
     if broken:
         return ("XFAIL", f"known: {known}. {broken[1]}") if known and broken[0] == "FAIL" else broken
+    if clause.id not in tally.exercised and beyond(clause, adapter):
+        return "UNSUPPORTED", "what shows it lies beyond the limits that the adapter declares"
     if clause.id not in tally.exercised:
         return "NOT_RUN", "the run was cut short before it" if partial else "no trace exercised it"
     return ("XPASS", f"declared as known to break, but holds: {known}") if known else ("PASS", "")
@@ -125,6 +128,8 @@ def lacks(clause: Clause, adapter: Description) -> str:
         return f"the adapter does not declare the profile {clause.profile}"
     if not set(clause.applies) & set(adapter.profiles):
         return f"it speaks of the profile {' or '.join(clause.applies)}, which the adapter does not declare"
+    if clause.id in ("RING-10", "SNAP-13") and adapter.profiles["ring"].rewind == -1:
+        return "the adapter declares that it can rewind past the window without limit"
     if _level(clause, adapter) != "storage" and clause.level == "storage":
         return "it is of level storage; the adapter claims level visible"
     return ""

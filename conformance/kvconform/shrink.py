@@ -50,7 +50,7 @@ def _tried(candidate: Trace, fails: Fails, budget: _Budget) -> int:
 def _simpler(trace: Trace) -> Iterator[Trace]:
     """Simpler traces, the most daring first."""
     n = len(trace.ops)
-    size = n // 2
+    size = max(n // 2, min(n, 1))
     while size:
         for i in range(0, n - size + 1, max(1, size // 2)):
             yield _with(trace, (*trace.ops[:i], *trace.ops[i + size :]))
@@ -81,7 +81,7 @@ def _simpler_operations(op: Operation) -> Iterator[Operation]:
 
 def _lower(n: int) -> Iterator[int]:
     """Numbers nearer to 0."""
-    yield from sorted({0, n // 2, n - 1} & set(range(n))) if n > 0 else ()
+    yield from sorted({0, n // 2, n - n // 4, n - n // 16, n - 1} & set(range(n))) if n > 0 else ()
 
 
 def _simpler_configs(trace: Trace) -> Iterator[Trace]:

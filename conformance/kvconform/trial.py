@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from kvconform import judge, visible
 from kvconform.judge import Difference
+from kvconform.remote import RemoteSession
 from kvconform.replay import Cited, Given, Performs, Supplies
 from kvconform.states import Key, key
 from kvspec import masks
@@ -98,8 +101,28 @@ def run(
     return judged.run()
 
 
+def asked(session: Performs, op: Operation, given: Given) -> Callable[[], Step]:
+    """The step, asked for now and waited for later where the adapter lives in another process."""
+    if isinstance(session, RemoteSession):
+        return session.later(op, given.rows, given.logical, given.opening)
+    return lambda: session.do(op, given.rows, given.logical, given.opening)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """An operation that was asked for: the claim on its cache, what the oracle did, and what waits for the answer."""
+
+    op: Operation
+    claim: Claim
+    want: Step
+    answer: Callable[[], Step]
+
+
 class _Trial:
     """What both levels share: the walk through the trace."""
+
+    AHEAD = 1
+    """Operations asked for before the first answer is looked at."""
 
     def __init__(self, trace: Trace, session: Performs, adapter: Description, level: str) -> None:
         self.trace, self.session, self.adapter = trace, session, adapter
@@ -116,27 +139,37 @@ class _Trial:
             self.outcome.differences.append(Difference("result", message))
             return self.outcome
         self.begin(Given(opening=opening))
-        for op in self.trace.ops:
-            if not self._step(op):
-                break
+        self._walk()
         return self.outcome
 
-    def _step(self, op: Operation) -> bool:
+    def _walk(self) -> None:
+        """Ask ahead, so that the worker works while the oracle does; look at the answers in order."""
+        waiting: deque[_Asked] = deque()
+        for op in self.trace.ops:
+            waiting.append(self._asked(op))
+            if len(waiting) >= self.AHEAD and not self._agrees(waiting.popleft()):
+                break
+        while waiting and not self.outcome.failed:
+            self._agrees(waiting.popleft())
+        for left in waiting:
+            left.answer()  # nobody looks at what came after a difference, but it has to be out of the way
+
+    def _asked(self, op: Operation) -> _Asked:
         given = self.supplies.give(op)
+        answer = asked(self.session, op, self.fitted(op, given))
         want = self.expect(op, given)
-        given = self.fitted(op, given)
-        got = self.session.do(op, given.rows, given.logical, given.opening)
         self.supplies.done(op, want.result)
         if self.watch:
             config = self.trace.config
             self.outcome.states.append((self.trace.profile, config.window, config.step, *self.state()))
-        self.outcome.steps.append((want, got))
-        self.outcome.differences += self.compare(op, want, got)
-        return not self.outcome.failed
+        profile, _ = self.supplies.opened[cache_of(op)]
+        return _Asked(op, self.adapter.profiles[profile], want, answer)
 
-    def claim(self, op: Operation) -> Claim:
-        """The claim on the cache that an operation is for."""
-        return self.adapter.profiles[self.supplies.opened[cache_of(op)][0]]
+    def _agrees(self, asked: _Asked) -> bool:
+        got = asked.answer()
+        self.outcome.steps.append((asked.want, got))
+        self.outcome.differences += self.compare(asked, got)
+        return not self.outcome.failed
 
     def begin(self, given: Given) -> None:
         """Open the oracle's cache A."""
@@ -154,13 +187,15 @@ class _Trial:
         """What the adapter is given, where that differs."""
         return given
 
-    def compare(self, op: Operation, want: Step, got: Step) -> list[Difference]:
+    def compare(self, asked: _Asked, got: Step) -> list[Difference]:
         """How the adapter differs."""
         raise NotImplementedError
 
 
 class _Storage(_Trial):
     """Judged by the reference, slot by slot."""
+
+    AHEAD = 16
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
@@ -176,8 +211,8 @@ class _Storage(_Trial):
     def state(self) -> Key:
         return key(self.reference.session, self.outcome.book)
 
-    def compare(self, op: Operation, want: Step, got: Step) -> list[Difference]:
-        return judge.storage(want, got, self.outcome.book, self.claim(op))
+    def compare(self, asked: _Asked, got: Step) -> list[Difference]:
+        return judge.storage(asked.want, got, self.outcome.book, asked.claim)
 
 
 class _Visible(_Trial):
@@ -199,7 +234,8 @@ class _Visible(_Trial):
         cache = self.lists.caches["A"]
         return (min(cache.offset, (cache.config.window or cache.offset) + 1), cache.queries)
 
-    def compare(self, op: Operation, want: Step, got: Step) -> list[Difference]:
+    def compare(self, asked: _Asked, got: Step) -> list[Difference]:
+        op, want = asked.op, asked.want
         assert isinstance(want, visible.Expected)
         history = got.arrays.get("history.k")
         if history is not None and history.ndim == 4:

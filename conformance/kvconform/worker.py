@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from time import monotonic
 from types import TracebackType
@@ -58,18 +59,32 @@ class Worker:
         self.peak_rss = 0
         self._id = 0
         self._begun, self._looked = False, 0.0
+        self._open: deque[tuple[int, bool]] = deque()
         self._child: Process | None = None
 
     def ask(self, head: Mapping[str, Any], tensors: Mapping[str, Array | None] | None = None) -> Answer:
         """One question (without its id) and its answer. Raises WorkerFailure."""
+        self.send(head, tensors)
+        return self.receive()
+
+    def send(self, head: Mapping[str, Any], tensors: Mapping[str, Array | None] | None = None) -> None:
+        """One question. Several may be sent before their answers are received. Raises WorkerFailure."""
         self._id += 1
         message = wire.encode({"id": self._id, **head}, tensors)
         with self._killed_on_failure():
-            answer, arrays = self._exchange(self._child or self._start(), message)
+            (self._child or self._start()).send(message)
+        self._open.append((self._id, head.get("op") == "begin"))
+
+    def receive(self) -> Answer:
+        """The answer to the oldest open question, within the deadline from now. Raises WorkerFailure."""
+        question, begins = self._open.popleft()
+        with self._killed_on_failure():
+            assert self._child is not None, "a question was sent"
+            answer, arrays = self._exchange(self._child)
             said = answer.pop("id", None)
-            if type(said) is not int or said != self._id:
-                raise ProtocolBroken(f"an answer to question {said!r:.40}; the question was {self._id}")
-        self._begun = self._begun or head.get("op") == "begin"
+            if type(said) is not int or said != question:
+                raise ProtocolBroken(f"an answer to question {said!r:.40}; the question was {question}")
+        self._begun = self._begun or begins
         return answer, arrays
 
     def describe(self) -> Description:
@@ -107,6 +122,7 @@ class Worker:
             self.peak_rss = max(self.peak_rss, memory.peak(self._child.pid) or 0)
             self._child.kill()
             self._child = None
+            self._open.clear()
 
     def __enter__(self) -> Self:
         return self
@@ -133,11 +149,10 @@ class Worker:
         self.starts += 1
         return self._child
 
-    def _exchange(self, child: Process, message: bytes) -> Answer:
+    def _exchange(self, child: Process) -> Answer:
         """Write and read together until one whole answer is there."""
         allowed = self.deadline if self._begun else self.start_deadline
         until = monotonic() + allowed
-        child.send(message)
         while (answer := child.answer_within(min(TICK, until - monotonic()))) is None:
             self._look_at_memory(child)
             if monotonic() >= until:

@@ -129,7 +129,7 @@ def check_operation(op: Any, where: str) -> None:
     for name in op:
         if name not in arguments and name not in ("op", "cache"):
             raise BadInput(f"{here}: unknown argument {name!r:.60}")
-    if not isinstance(cache_of(op), str) or not re.match(CACHE_NAME, cache_of(op)):
+    if not isinstance(cache_of(op), str) or not re.fullmatch(CACHE_NAME, cache_of(op)):
         raise BadInput(f"{here}: a cache is named by one capital letter, not {op['cache']!r:.20}")
     for a in arguments.values():
         if a.name in op:
@@ -151,7 +151,7 @@ def _right(a: Argument, value: Any) -> bool:
     if a.holds == "number":
         return type(value) is int and a.low <= value <= a.high
     if a.holds == "name":
-        return isinstance(value, str) and re.match(NAME, value) is not None
+        return isinstance(value, str) and re.fullmatch(NAME, value) is not None
     return isinstance(value, str) and value in CHOICES[a.holds]
 
 

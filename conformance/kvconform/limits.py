@@ -1,0 +1,52 @@
+"""Traces fitted to what an adapter declares to take: its dtypes, the rows of an append, the batch.
+
+Frozen covers and worked examples are of one dtype and append several rows; an engine that takes another dtype, or
+one row at a time, is judged on the same traces with that dtype, and with each append in as many as it takes.
+"""
+
+from __future__ import annotations
+
+from kvconform.trial import used_profiles
+from kvspec.clauses import Clause
+from kvspec.contract import Description
+from kvspec.operations import Operation, argument
+from kvspec.trace import Trace
+
+PIECES = 64
+"""Appends that one append is cut into at most; a trace that needs more is left out."""
+
+
+def within(trace: Trace, adapter: Description) -> Trace:
+    """The trace as this adapter can be asked to do it; where it cannot, `suits` says so."""
+    config, largest = trace.config, adapter.largest_append
+    if config.dtype not in adapter.dtypes:
+        config = config.changed(dtype=adapter.dtypes[0])
+    if adapter.largest_batch is not None and config.batch > adapter.largest_batch:
+        config = config.changed(batch=adapter.largest_batch)
+    ops = trace.ops if largest is None else tuple(piece for op in trace.ops for piece in _pieces(op, largest))
+    return Trace(trace.profile, config, ops)
+
+
+def _pieces(op: Operation, largest: int) -> list[Operation]:
+    if op["op"] != "append" or not largest < op["n"] <= PIECES * largest or argument(op, "values") is not None:
+        return [op]
+    whole, rest = divmod(op["n"], largest)
+    return [{**op, "n": n} for n in [largest] * whole + [rest] * (rest > 0)]
+
+
+def suits(trace: Trace, adapter: Description) -> bool:
+    """Whether an adapter declares the profiles that a trace uses, and the trace lies within its limits."""
+    return used_profiles(trace) <= set(adapter.profiles) and _in_limits(trace, adapter)
+
+
+def _in_limits(trace: Trace, adapter: Description) -> bool:
+    rows = [op.get(name) or 0 for op in trace.ops for name in ("n", "values")]
+    dtypes = {op["dtype"] for op in trace.ops if op.get("dtype")} | {trace.config.dtype}
+    batches = [op["batch"] for op in trace.ops if op["op"] == "open" and op.get("batch")] + [trace.config.batch]
+    sizes = ((adapter.largest_append, max(rows, default=0)), (adapter.largest_batch, max(batches)))
+    return dtypes <= set(adapter.dtypes) and all(limit is None or size <= limit for limit, size in sizes)
+
+
+def beyond(clause: Clause, adapter: Description) -> bool:
+    """Whether no worked example of the clause lies within the declared limits as it stands."""
+    return not any(_in_limits(e.trace, adapter) for e in clause.examples)
