@@ -5,6 +5,8 @@
 The offset is right, and so is every row, until the next append puts a row where no query will look for it.
 """
 
+from typing import Any
+
 from kvadapters.reference import Reference
 from kvref.ring import Ring
 
@@ -23,3 +25,7 @@ class Adapter(Reference):
     """What `kvconform run` opens."""
 
     caches = Reference.caches | {"ring": StaleCursor}
+
+    def describe(self) -> dict[str, Any]:
+        """As the reference, under another name."""
+        return super().describe() | {"name": "stale-cursor"}

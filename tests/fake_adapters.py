@@ -5,6 +5,7 @@ Used as `fake_adapters:Whole`. The fakes of the worker, without the reference, a
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -233,17 +234,31 @@ class EatsMemory(Fake):
 
 
 class SpeaksGibberish(Fake):
-    """Writes into its own answers."""
+    """Writes into its own answers when it is freed."""
 
     class growing(Growing):
         def free(self) -> None:
-            pipes = [n for n in range(3, 20) if os.path.exists(f"/proc/self/fd/{n}")]
-            for pipe in pipes:
-                try:
-                    os.write(pipe, b"Hello! I am a language model.\n")
-                except OSError:
-                    pass
+            speak_gibberish()
             super().free()
+
+    caches: ClassVar[dict[str, Any]] = {"growing": growing}
+
+
+def speak_gibberish() -> None:
+    """Write to every pipe there is but the three that all processes have."""
+    for pipe in range(3, 20):
+        with contextlib.suppress(OSError):
+            os.write(pipe, b"Hello! I am a language model.\n")
+
+
+class EndsInEveryWay(Fake):
+    """Dies on a view, hangs on a rewind, eats memory when freed, and speaks gibberish on an append of no rows."""
+
+    class growing(DiesOnView.growing, HangsOnRewind.growing, EatsMemory.growing):
+        def append(self, keys: Array, values: Array) -> None:
+            if keys.shape[2] == 0:
+                speak_gibberish()
+            super().append(keys, values)
 
     caches: ClassVar[dict[str, Any]] = {"growing": growing}
 
@@ -356,14 +371,14 @@ class SharedBetweenCaches(Fake):
         buffers: ClassVar[dict[Config, Pair]] = {}
 
         def _feed(self, new: Pair) -> None:
-            first, config = self.offset, self.config
+            first, config = self.offset, self.config.changed(step=1)
             super()._feed(new)
             whole = Pair(*(np.zeros(config.shape(kind, 600), a.dtype) for kind, a in zip("kv", new, strict=True)))
             for buffer, rows in zip(self.buffers.setdefault(config, whole), new, strict=True):
                 buffer[:, :, first : self.offset] = rows
 
         def read(self, what: Readable) -> Pair | None:
-            pair, shared = super().read(what), self.buffers.get(self.config)
+            pair, shared = super().read(what), self.buffers.get(self.config.changed(step=1))
             return pair and Pair(*(a[:, :, : self.offset].copy() for a in shared or pair))
 
     caches: ClassVar[dict[str, Any]] = {"growing": growing}

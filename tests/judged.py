@@ -1,4 +1,4 @@
-"""How the tests of the harness judge a fake: in this process through the wire's own bytes, or by the command line."""
+"""How the tests judge a fake: in this process through the bytes of the wire, or by the command line."""
 
 from __future__ import annotations
 
@@ -6,28 +6,30 @@ import json
 import os
 import subprocess
 import sys
+from collections import deque
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import fakes
 
 from kvadapters.serve import Server
-from kvconform import honesty, vectors
+from kvconform import honesty, laws, vectors
 from kvconform.bench import Bench
 from kvconform.process import Answer
 from kvconform.runrecord import record
 from kvconform.strategies import draws
 from kvconform.suite import common
 from kvconform.tally import Tally
-from kvconform.worker import ProtocolBroken
+from kvconform.worker import ProtocolBroken, Worker, python_worker
 from kvspec import wire
 from kvspec.clauses import index
-from kvspec.contract import CACHES, PROFILES, Description, description
+from kvspec.contract import PROFILES, Description, description
+from kvspec.geometry import CACHES
 from kvspec.record import ClauseRecord, Record
 
-COVER = 150
+COVER = 50
 """Traces of each frozen cover that a fake is judged on here, or up to twice as many: one in so many."""
 
 KINDS = {"growing": draws.BASE, "ring": draws.BASE, "mask": draws.MASKS, "snapshot": draws.SNAPSHOTS}
@@ -38,26 +40,32 @@ class Wired:
 
     def __init__(self, name: str) -> None:
         self.server = Server(name)
+        self.answers = deque[Answer]()
 
-    def ask(self, head: dict[str, Any], tensors: Any = None) -> Answer:
+    def send(self, head: dict[str, Any], tensors: Any = None) -> None:
         (question,) = wire.Decoder().feed(wire.encode({"id": 1, **head}, tensors))
         ((answer, arrays),) = wire.Decoder().feed(self.server.answer(*question))
         assert answer.pop("id") == 1
-        return answer, arrays
+        self.answers.append((answer, arrays))
+
+    def receive(self) -> Answer:
+        return self.answers.popleft()
 
     def broken(self, message: str) -> ProtocolBroken:
         return ProtocolBroken(message)
 
     def describe(self) -> Description:
-        answer, _ = self.ask({"op": "describe", "protocol": wire.PROTOCOL})
+        self.send({"op": "describe", "protocol": wire.PROTOCOL})
+        answer, _ = self.receive()
         return description(answer["describe"])
 
 
 @cache
-def judged(name: str, profiles: tuple[str, ...] = PROFILES, examples: int = 15, level: str | None = None) -> Record:
+def judged(name: str, profiles: tuple[str, ...] = PROFILES, examples: int = 5, level: str | None = None) -> Record:
     """The record of a short run of all sources on a fake that can be trusted not to hang or die."""
     worker: Any = Wired(f"fake_adapters:{name}")
-    bench = Bench(worker, worker.describe(), examples, level=level)
+    adapter = worker.describe()
+    bench = Bench(worker, adapter.at_most("visible") if level == "visible" else adapter, examples)
     total = Tally()
     for test, work in _sources(bench, profiles):
         with bench.judging(test) as tally:
@@ -69,20 +77,20 @@ def judged(name: str, profiles: tuple[str, ...] = PROFILES, examples: int = 15, 
 
 def _sources(bench: Bench, profiles: tuple[str, ...]) -> Any:
     declared = [p for p in profiles if p in bench.adapter.profiles]
-    yield "honesty", lambda: _honest(bench)
+    yield "honesty", partial(_honest, bench)
     for clause in index().values():
         for worked in clause.examples if clause.profile in declared else ():
-            yield f"example {worked.id}", lambda w=worked: common.example(bench, w)
+            yield f"example {worked.id}", partial(common.example, bench, worked)
     for profile in declared:
         for frozen in vectors.load(profile):
             short = replace(frozen, lines=frozen.lines[:: max(1, len(frozen.lines) // COVER)])
-            yield f"cover {frozen.name}", lambda c=short: common.cover(bench, c)
-        for stated in (p.values[0] for p in common.profile_laws(profile)):
-            if set(stated.needs) <= set(bench.adapter.profiles):
-                yield f"law {stated.clause}", lambda x=stated: common.law(bench, x)
+            yield f"cover {frozen.name}", partial(common.cover, bench, short)
+        for stated in laws.LAWS:
+            if index()[stated.clause].profile == profile and set(stated.needs) <= set(bench.adapter.profiles):
+                yield f"law {stated.clause}", partial(common.law, bench, stated)
         for name in {profile} & set(CACHES) or CACHES:
             if name in bench.adapter.profiles:
-                yield f"explore {profile}", lambda n=name, p=profile: common.explore(bench, n, KINDS[p])
+                yield f"explore {profile}", partial(common.explore, bench, name, KINDS[profile])
 
 
 def _honest(bench: Bench) -> None:
@@ -98,6 +106,18 @@ ABOUT: dict[str, Any] = {
     "selection": {},
     "memory": {"parent": 0, "child": 0},
 }
+
+
+def ended(name: str, *clauses: str, **limits: Any) -> Record:
+    """The record of the worked examples of some clauses, on a fake in a worker process of its own."""
+    with Worker(python_worker(f"fake_adapters:{name}"), env=fakes.environment(), **limits) as worker:
+        bench = Bench(worker, worker.describe())
+        total = Tally()
+        for worked in (e for c in clauses for e in index()[c].examples):
+            with bench.judging(f"example {worked.id}") as tally:
+                common.example(bench, worked)
+            total.merge(tally)
+    return record(total, bench.adapter, {c: index()[c] for c in clauses}, ABOUT)
 
 
 def verdicts(whole: Record) -> dict[str, str]:

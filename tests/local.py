@@ -26,7 +26,7 @@ class LocalBench(Bench):
         super().__init__(Local(adapter), description(adapter.describe()), **settings)  # type: ignore[arg-type]
 
     def run(self, trace: Trace, watch: bool = False) -> Outcome:
-        level = self.level_of(trace)
+        level = trial.level_of(trace, self.adapter)
         session = _Fresh(self.worker.adapter, trial.observables(self.adapter, level))  # type: ignore[attr-defined]
         return trial.run(trace, session, self.adapter, level, watch)
 

@@ -19,8 +19,9 @@ from kvspec.notation import sentence
 from kvspec.record import Coverage, Failure
 from kvspec.trace import Trace
 
-ENOUGH = 40
-"""Failing traces of one test after which the rest of its traces is left out: they would tell nothing new."""
+ENOUGH = {"FAIL": 40, "PROTOCOL": 5, "CRASH": 5, "OOM": 3, "HANG": 1}
+"""Failing traces of one test after which the rest of its traces is left out, by verdict: they would tell nothing
+new, and all but FAIL cost a process, or a deadline."""
 
 ATTEMPTS = {"FAIL": 300, "CRASH": 30, "PROTOCOL": 30, "OOM": 4, "HANG": 3}
 """Replays spent on making a failing trace short, by verdict: a hang costs its deadline each time."""
@@ -38,38 +39,36 @@ class Bench:
     adapter: Description
     examples: int = 100
     seed: int = 0
-    level: str | None = None
-    """Judge at this level, if it is below what is claimed."""
     tally: Tally = field(default_factory=Tally)
     test: str = ""
     source: str = ""
     operations: int = 0
     """Operations judged since the start, for progress."""
+    confirmed: set[tuple[str, str]] = field(default_factory=set)
+    """Verdict and clause of what failed twice and was made short, in whatever test."""
+    spent: float = 0.0
+    """How much of what is enough has failed in this test; at 1 it is."""
 
     @contextmanager
     def judging(self, test: str) -> Iterator[Tally]:
         """A fresh tally for one test."""
-        self.test, self.tally = test, Tally()
+        self.test, self.tally, self.spent = test, Tally(), 0.0
         yield self.tally
 
     def run(self, trace: Trace, watch: bool = False) -> Outcome:
         """One trial, counted nowhere."""
-        level = self.level_of(trace)
+        level = trial.level_of(trace, self.adapter)
         session = RemoteSession(self.worker, trial.observables(self.adapter, level))
         seen = trial.run(trace, session, self.adapter, level, watch)
         self.operations += len(seen.steps)
         return seen
-
-    def level_of(self, trace: Trace) -> str:
-        """The level a trace is judged at."""
-        claimed = trial.level_of(trace, self.adapter)
-        return self.level if self.level == "visible" else claimed
 
     def judge(self, trace: Trace, source: str, watch: bool = False) -> Outcome:
         """One trial, counted; a failure is confirmed, shortened and kept."""
         seen = self.run(trace, watch)
         self.tally.add(seen, source, self.test)
         if seen.failed:
+            self.spent += 1 / ENOUGH[seen.verdict] + 1e-9
             self._keep(seen, source)
         return seen
 
@@ -82,13 +81,20 @@ class Bench:
             count(covered, trace, len(seen.steps))
             states.update(seen.states)
             transitions.update(zip(seen.states, map(str, trace.ops[1:]), strict=False))
-            if self.tally.failing >= ENOUGH:
+            if self.spent >= 1:
                 break
         covered["states"] += len(states)
         covered["transitions"] += len(transitions)
 
     def _keep(self, seen: Outcome, source: str) -> None:
-        """Keep the shortest trace for each clause this failure blames that has none yet in this test."""
+        """Keep the shortest trace for each clause this failure blames that has none yet in this test.
+
+        What kills the worker is confirmed and shortened once for each clause in the whole run.
+        """
+        if seen.verdict != "FAIL" and self.confirmed >= {(seen.verdict, c) for c in seen.blamed or ("",)}:
+            if not self.tally.failures:
+                self._add(seen, source)
+            return
         known = {c for f in self.tally.failures for c in f["clauses"]}
         again = self.run(seen.trace.cut(len(seen.steps)))
         if not again.failed:
@@ -96,7 +102,9 @@ class Bench:
             return
         for clause in [c for c in seen.blamed if c not in known] or ([""] if not self.tally.failures else []):
             if clause not in {c for f in self.tally.failures for c in f["clauses"]}:
-                self._add(self._shortest(seen, clause), source)
+                short = self._shortest(seen, clause)
+                self._add(short, source)
+                self.confirmed |= {(short.verdict, c) for c in short.blamed or ("",)}
 
     def _shortest(self, seen: Outcome, clause: str) -> Outcome:
         """The same failure on a shorter trace."""
@@ -147,7 +155,7 @@ def count(covered: Coverage, trace: Trace, done: int) -> None:
 
 def failure(seen: Outcome, source: str, test: str, deterministic: bool = True) -> Failure:
     """A failed trial as it stands in the record."""
-    message = "; ".join(d.message for d in seen.differences[:3])
+    trace, message = seen.trace.cut(len(seen.steps)), "; ".join(d.message for d in seen.differences[:3])
     return {
         "verdict": seen.verdict,
         "clauses": list(seen.blamed),
@@ -159,8 +167,8 @@ def failure(seen: Outcome, source: str, test: str, deterministic: bool = True) -
         "message": message
         if deterministic
         else f"nondeterministic: the same trace passed when run again. {message}",
-        "words": sentence(seen.trace),
-        "trace": seen.trace.to_json(),
+        "words": sentence(trace),
+        "trace": trace.to_json(),
         "steps": draw.failing_steps(seen),
         "deterministic": deterministic,
     }

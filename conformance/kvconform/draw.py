@@ -17,6 +17,9 @@ from kvspec.session import Step
 MOST = 256
 """Slots or queries of a step that are drawn; what is beyond is elided."""
 
+_DRAWN_AS = {"state": "slots", "mask": "queries"}
+"""Keys of `Seen` for observables that go by another name there."""
+
 
 def steps(seen: Outcome) -> list[DrawnStep]:
     """Every operation of the trial with what was expected and what was found."""
@@ -39,6 +42,9 @@ def failing_steps(seen: Outcome) -> list[DrawnStep]:
         last = drawn[-1]
         keys = dict.fromkeys([*last["expected"], *last["found"]])
         last["differs"] = [k for k in keys if last["expected"].get(k) != last["found"].get(k)]
+        # a difference in dtype, shape or bits has no other letters: mark what it was found in
+        named = [_DRAWN_AS.get(d.field, d.field) for d in seen.differences]
+        last["differs"] = last["differs"] or [k for k in keys if k in named]
     return drawn
 
 

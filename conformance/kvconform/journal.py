@@ -45,6 +45,8 @@ def read(path: Path) -> tuple[dict[str, Any], Tally]:
             start = event
         elif event.get("event") == "judged":
             total.merge(from_json(event["tally"]))
+        elif event.get("event") == "end":
+            start = start | {"about": event["about"]}
     if not start:
         raise BadInput(f"{path}: not the journal of a run")
     return start, total

@@ -84,6 +84,7 @@ class Process:
         self._writing = False
         self._asked = 0
         self._answers: deque[Answer] = deque()
+        self._broken: ProtocolBroken | None = None
         self._selector = selectors.DefaultSelector()
         self._in, self._out, self._err = (self._watched(p) for p in ("stdin", "stdout", "stderr"))
 
@@ -109,6 +110,8 @@ class Process:
         """The next answer, waiting so long, writing and reading as can be done. Raises Crashed, ProtocolBroken."""
         if self._answers:
             return self._answers.popleft()
+        if self._broken is not None:
+            raise self._broken
         dead = self._popen.poll() is not None
         ready = {key.fd for key, _ in self._selector.select(0 if dead else max(0.0, seconds))}
         if self._err in ready:
@@ -147,7 +150,10 @@ class Process:
                 self._count_answer()
                 self._answers.append(message)
         except wire.ProtocolError as e:
-            raise ProtocolBroken(str(e)) from None
+            self._broken = ProtocolBroken(str(e))
+            if not self._answers or not self._asked:
+                raise self._broken from None
+            return  # answers came whole before it; it is the answer to the question behind them that is broken
         if not self._asked and self._decoder.busy:
             raise ProtocolBroken(f"more than one answer: {self._decoder.waiting} came behind it")
         if not self._asked and self._unsent:

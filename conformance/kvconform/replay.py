@@ -85,10 +85,12 @@ BITS = {"growing": "GROW-12", "ring": "RING-15"}
 
 
 def cite_operation(op: Operation, profile: str) -> None:
-    """Clauses that an operation exercises whatever the cache does: those about the caller's arrays and bits."""
+    """Clauses that an operation exercises whatever the cache does: on the caller's arrays, on bits, on repeats."""
     if op["op"] == "scribble":
         cite(OWNERSHIP[profile])
-    if argument(op, "fill") == "bits" if op["op"] == "append" else False:
+    if op["op"] == "mask":
+        cite("MASK-15")
+    if op["op"] == "append" and argument(op, "fill") == "bits":
         cite(BITS[profile])
 
 

@@ -86,7 +86,9 @@ class Run:
         except BaseException:
             self.close()
             raise
-        self.bench = Bench(self.worker, self.adapter, settings.examples, settings.seed, settings.level)
+        if settings.level == "visible":
+            self.adapter = self.adapter.at_most("visible")
+        self.bench = Bench(self.worker, self.adapter, settings.examples, settings.seed)
         about = self.about(partial=True, reason="the run was cut short: this was made from its journal")
         self.journal.write("start", adapter=self.adapter.to_json(), about=about, selected=list(self.selected))
 
@@ -114,8 +116,9 @@ class Run:
             return "bench" not in getattr(item, "fixturenames", ())
         needs = {p for m in marks for p in m.args}
         clause = next((m.kwargs["clause"] for m in marks if "clause" in m.kwargs), None)
-        chapters = {c.profile for c in self.selected.values()}
-        asked = clause in self.selected if clause else not needs or bool(needs & chapters)
+        chapter = item.path.stem.removeprefix("test_")
+        chapters = {"honesty", *(c.profile for c in self.selected.values())}
+        asked = clause in self.selected if clause else chapter in chapters
         return asked and needs <= set(self.adapter.profiles)
 
     def judging(self, test: str) -> Iterator[Bench]:
@@ -151,7 +154,7 @@ class Run:
         self._progress.end()
         about = self.about(self.interrupted, "interrupted" if self.interrupted else "")
         self.record = record(self.total, self.adapter, self.selected, about)
-        self.journal.write("end", exit_status=self.record["exit_status"])
+        self.journal.write("end", about=about)
         self.close()
 
     def about(self, partial: bool, reason: str) -> dict[str, Any]:

@@ -57,6 +57,9 @@ class Outcome:
         """Clauses the differing step fails: those it exercised that govern what differed, else all it exercised."""
         cites = self.steps[-1][0].cites if self.failed else ()
         fields = {d.field for d in self.differences}
+        fields |= (
+            {"history"} if "sees" in fields else set()
+        )  # what is seen wrongly may be wrong rows, or a wrong mask
         governing = tuple(c for c in cites if c in index() and fields & set(index()[c].seen_in))
         return governing or cites
 

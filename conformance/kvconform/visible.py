@@ -223,7 +223,7 @@ def _through(
             return
         if sorted(want.items()) != sorted(found):
             text = f"query {i} sees {scored(found)}; expected {scored(list(want.items()))}"
-            yield Difference("history", text if at == (0, 0) else f"sequence {at[0]}, head {at[1]}: {text}")
+            yield Difference("sees", text if at == (0, 0) else f"sequence {at[0]}, head {at[1]}: {text}")
             return
 
 

@@ -99,7 +99,7 @@ class History:
         if self.queries is None:
             raise refusals.no_history("MASK-1")
         self._check(logical)
-        cite("MASK-15", *self._mask_clauses(logical))
+        cite(*self._mask_clauses(logical))
         return [self._sees(q, logical, sequence, head) for q in range(self.queries)]
 
     def _sees(self, query: int, logical: Logical, sequence: int, head: int) -> Seen:

@@ -16,7 +16,6 @@ from kvspec.masks import Causal, Explicit, Logical, Part, Window
 
 def in_position_order(logical: Logical, batch: int, queries: int, rows: int) -> Array | None:
     """`[1 or B, 1 or heads, L, K or 1]` in position order; None where nothing needs to be hidden."""
-    cite("MASK-15")
     for part in logical:
         if isinstance(part, Explicit):
             check(part.array, batch, queries, rows)

@@ -35,6 +35,7 @@ SEEN_IN = (
     "capacity",
     "state",
     "history",
+    "sees",
     "mask",
     "view",
     "can",
@@ -42,7 +43,7 @@ SEEN_IN = (
     "bytes",
     "intact",
 )
-"""The observables: where a difference can show. `history` includes what each query sees."""
+"""The observables: where a difference can show. `sees` is what a query sees of a history through a mask."""
 
 _CLAUSE = re.compile(
     r"^\*\*(?P<id>[A-Z]+-[1-9]\d*)\*\* \((?P<level>\w+)(?P<marks>(?:, \w+)*); seen in (?P<seen>[\w, ]+)\)\. "

@@ -10,7 +10,7 @@ Every method either does the whole of its work, or raises `Refused` or `Unsuppor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from kvspec.errors import BadInput
@@ -162,6 +162,11 @@ class Description:
     def supports(self, config: Config) -> bool:
         """Whether a valid config lies within the declared limits."""
         return config.dtype in self.dtypes and config.batch <= (self.largest_batch or config.batch)
+
+    def at_most(self, level: Level) -> Description:
+        """The same adapter, with no profile claimed above this level."""
+        lower = {p: replace(c, level=min(c.level, level, key=LEVELS.index)) for p, c in self.profiles.items()}
+        return replace(self, profiles=lower)
 
     def to_json(self) -> dict[str, Any]:
         """As it stands on the wire and in the run record."""

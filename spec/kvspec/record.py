@@ -27,7 +27,7 @@ VERDICTS = (
 BROKEN = ("FAIL", "CRASH", "HANG", "OOM", "PROTOCOL", "XPASS")
 """Verdicts that mean the adapter does not conform as declared: exit status 1."""
 
-SOURCES = ("example", "refusal", "honesty", "cover", "law", "explore")
+SOURCES = ("example", "cover", "law", "explore")
 """Where traces come from."""
 
 

@@ -179,7 +179,8 @@ def check_trace(trace: Trace) -> None:
 def overridden(config: Config, op: Operation, *more: str) -> Config:
     """The config with what the operation says otherwise."""
     names = ("batch", "kv_heads", "k_dim", "v_dim", "dtype", *more)
-    return config.changed(**{n: op[n] for n in names if op.get(n) is not None})
+    fields = {n: op[n] for n in names if op.get(n) is not None}
+    return config.changed(**fields) if fields else config
 
 
 def append_bytes(op: Operation, config: Config) -> int:

@@ -104,7 +104,7 @@ def law(bench: Bench, stated: laws.Law) -> None:
         wrong = laws.broken(sides, left, right)
         if wrong and not any(explained(seen, bench.adapter) for seen in (left, right)):
             bench.broke(stated.clause, wrong)
-            bench.relation_broke(stated.clause, left, wrong)
+            bench.relation_broke(stated.clause, right if right.failed and not left.failed else left, wrong)
             return
         if not wrong:
             bench.tally.held(stated.clause, "law", bench.test, left.oracle)

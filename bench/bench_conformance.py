@@ -1,0 +1,86 @@
+"""Speed and memory of the harness: replay and judge in process, the first line, and a whole run of the reference.
+
+Machines are noisy, so each figure stands beside one measured in the same run: a fixed piece of Python work.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from kvadapters.reference import Reference
+from kvconform import trial, vectors
+from kvspec.contract import description
+from kvspec.session import Session
+
+YARDSTICK = 200_000
+
+
+def yardstick() -> float:
+    """Seconds for a fixed piece of work: how fast this machine is right now."""
+    began = time.perf_counter()
+    sum(len(str(i)) for i in range(YARDSTICK))
+    return time.perf_counter() - began
+
+
+class Fresh:
+    """A session on the reference that begins anew with each trace."""
+
+    def begin(self, profile, config):
+        self.session = Session(Reference().open)
+        return self.session.begin(profile, config)
+
+    def do(self, *args):
+        return self.session.do(*args)
+
+
+def in_process() -> tuple[int, float]:
+    """Operations replayed twice and judged at level storage, and the seconds they took."""
+    adapter, traces = description(Reference().describe()), list(vectors.load("ring")[-1].traces())
+    began = time.perf_counter()
+    done = sum(len(trial.run(t, Fresh(), adapter).steps) for t in traces)
+    return done, time.perf_counter() - began
+
+
+def first_line() -> float:
+    """Seconds until the command line says its first word."""
+    began = time.perf_counter()
+    with subprocess.Popen([sys.executable, "-m", "kvconform", "run", "reference", "--profile", "growing"],
+                          stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as run:  # fmt: skip
+        run.stderr.read(1)
+        took = time.perf_counter() - began
+        run.terminate()
+    return took
+
+
+def whole_run(adapter: str) -> dict:
+    """The record of a run at the default number of examples."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-m", "kvconform", "run", adapter, "--report", folder],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+        return json.loads((Path(folder) / "record.json").read_text())
+
+
+def main() -> None:
+    unit = yardstick()
+    done, took = in_process()
+    print(
+        f"replay and judge in process: {done / took:,.0f} operations/s ({took / done / unit * 1e3:.2f} milliyards)"
+    )
+    times = sorted(first_line() for _ in range(5))
+    print(f"first line of the command line: {times[2]:.3f} s ({times[2] / unit:.1f} yards)")
+    for adapter in sys.argv[1:] or ("reference", "opencl"):
+        unit, record = yardstick(), whole_run(adapter)
+        peak = sum(record["memory"].values()) / 2**20
+        print(
+            f"run {adapter}: {record['seconds']:.1f} s ({record['seconds'] / unit:,.0f} yards), {peak:.0f} MiB peak"
+        )
+    print(f"a yard is {YARDSTICK:,} turns of a Python loop: {unit:.3f} s")
+
+
+if __name__ == "__main__":
+    main()
