@@ -12,13 +12,16 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 FORMATS = ("table", "json", "markdown")
 
 
 class Parser(argparse.ArgumentParser):
-    """Usage errors end with status 2 and one line that says where to look."""
+    """Usage errors end with status 2 and one line that says where to look. Options are written in full."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{**settings, "allow_abbrev": False})
 
     def error(self, message: str) -> NoReturn:
         """Say what was wrong."""
