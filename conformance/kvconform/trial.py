@@ -113,7 +113,7 @@ def asked(session: Performs, op: Operation, given: Given) -> Callable[[], Step]:
 
 @dataclass(frozen=True)
 class _Asked:
-    """An operation that was asked for: the claim on its cache, what the oracle did, and what waits for the answer."""
+    """An operation asked for: the claim on its cache, what the oracle did, and what waits for the answer."""
 
     op: Operation
     claim: Claim

@@ -2,8 +2,8 @@
 
 A part, in JSON: `"causal"`; `{"window": w}`; or `{"array": nested lists, "dtype": "bool" | "f32"}` whose last
 axis is the key columns, with a `"shape"` where it has no elements. In the notation: `causal`, `window=3`,
-`1011/0111` (boolean, a string a query), `[0 -1 / -inf 0]` (f32 scores), `bool[1,1,0,4]` (no elements). No
-parts at all is the mask that hides nothing: `none`.
+`1011/0111` (boolean, a string a query; heads are parted by commas, batch rows by +), `[0 -1 / -inf 0]` (f32
+scores), `bool[1,1,0,4]` (no elements). No parts at all is the mask that hides nothing: `none`.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ merge p c m         close s                  view   free   scribble   ask 3
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -70,14 +71,18 @@ def _mask_part(text: str) -> Any:
     if text.startswith("window="):
         return {"window": _number(text[len("window=") :], text)}
     if text.startswith("["):
-        queries = [[_score(x) for x in q.split()] for q in text.strip("[]").split("/")]
-        return {"array": [[queries]], "dtype": "f32"}
+        return {"array": _nested(text.strip("[]"), lambda q: [_score(x) for x in q.split()]), "dtype": "f32"}
     sized = re.fullmatch(r"(bool|f32)\[([\d, ]+)\]", text)
     if sized:
         return {"array": [], "dtype": sized[1], "shape": [_number(n, text) for n in sized[2].split(",")]}
-    if set(text) <= set("01/") and text:
-        return {"array": [[[[c == "1" for c in q] for q in text.split("/")]]], "dtype": "bool"}
+    if set(text) <= set("01/,+ ") and text:
+        return {"array": _nested(text, lambda q: [c == "1" for c in q.strip()]), "dtype": "bool"}
     raise BadInput(f"mask {text!r}: expected none, causal, window=N, 0s and 1s, or [scores]")
+
+
+def _nested(text: str, query: Callable[[str], list[Any]]) -> list[Any]:
+    """`[batch][head][query]`: batch rows are parted by +, heads by commas, queries by slashes."""
+    return [[[query(q) for q in head.split("/")] for head in row.split(",")] for row in text.split("+")]
 
 
 def _score(text: str) -> Any:
@@ -100,7 +105,7 @@ def words(op: Operation) -> str:
 
 
 def mask_words(parts: list[Any]) -> str:
-    """Write a logical mask as JSON parts; arrays of more than one batch row or head are named by their shape."""
+    """Write a logical mask as JSON parts; an array without four axes is named by its shape."""
     return " & ".join(_mask_words(p) for p in parts) or "none"
 
 
@@ -112,11 +117,15 @@ def _mask_words(part: Any) -> str:
     array = np.array(part["array"], dtype=object)
     if "shape" in part:
         return f"{part['dtype']}[{','.join(map(str, part['shape']))}]"
-    if array.ndim != 4 or array.shape[:2] != (1, 1):
+    if array.ndim != 4:
         return f"{part['dtype']}{list(array.shape)}"
     if part["dtype"] == "bool":
-        return "/".join("".join("1" if x else "0" for x in q) for q in array[0, 0])
-    return "[" + " / ".join(" ".join(x if x == "-inf" else f"{x:g}" for x in q) for q in array[0, 0]) + "]"
+        return _joined(array, "/", lambda q: "".join("1" if x else "0" for x in q))
+    return "[" + _joined(array, " / ", lambda q: " ".join(x if x == "-inf" else f"{x:g}" for x in q)) + "]"
+
+
+def _joined(array: Any, between: str, query: Callable[[Any], str]) -> str:
+    return "+".join(",".join(between.join(map(query, head)) for head in row) for row in array)
 
 
 def sentence(trace: Trace) -> str:

@@ -19,11 +19,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from kvspec.bounds import BASE, largest
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.operations import Operation, argument
 from kvspec.trace import overridden
 
-BASE = 128
 ILLEGIBLE, POISONED = -1, -2
 """What `read` gives for a row that spells nothing, and for one that is NaN all over."""
 
@@ -31,11 +31,6 @@ ILLEGIBLE, POISONED = -1, -2
 def who(kind: str, heads: Array, sequences: Array) -> Array:
     """The digit that names keys or values, head and sequence (exact up to 8 heads and 8 sequences)."""
     return np.asarray((kind == "v") + 2 * (heads % 8) + 16 * (sequences % 8))
-
-
-def largest(dim: int) -> int:
-    """How many serials rows of this dimension can tell apart."""
-    return BASE ** (1 if dim < 4 else 2 if dim < 5 else 3)
 
 
 def spell(who_: Array, serial: Array, dim: int) -> Array:
@@ -57,25 +52,41 @@ def _owners(batch: int, heads: int) -> tuple[Array, Array]:
     return np.arange(heads)[None, :, None], np.arange(batch)[:, None, None]
 
 
+LARGEST_TABLE = 1 << 20
+"""Elements of rows that are kept for the next time."""
+
+
 @lru_cache(maxsize=256)
 def _table(kind: str, batch: int, heads: int, dim: int, dtype: str, size: int) -> Array:
-    digits = spell(who(kind, *_owners(batch, heads)), np.arange(size)[None, None, :], dim)
-    table = (digits + 1).astype(np.float32).astype(DTYPES[dtype])
+    table = _spelled(kind, batch, heads, np.arange(size), dim, dtype)
     table.flags.writeable = False
     return table
 
 
+def _spelled(kind: str, batch: int, heads: int, serials: Array, dim: int, dtype: str) -> Array:
+    digits = spell(who(kind, *_owners(batch, heads)), serials[None, None, :], dim)
+    return (digits + 1).astype(np.float32).astype(DTYPES[dtype])
+
+
+def _sizes(config: Config, kind: str, n: int) -> tuple[int, ...]:
+    """Batch, heads, rows, dim; none below 0, as no cache opens with such a config but a trace may name it."""
+    return tuple(max(0, size) for size in config.shape(kind, n))
+
+
 def legible(config: Config, kind: str, first: int, n: int) -> Array:
     """Rows `[batch, kv_heads, n, dim]` with serials first..first+n-1; `kind` is "k" or "v"."""
-    dim = config.k_dim if kind == "k" else config.v_dim
-    size = max(64, 1 << (first + n - 1).bit_length()) if n else 64
-    table = _table(kind, config.batch, config.kv_heads, dim, config.dtype, size)
-    return table[:, :, first : first + n].copy()
+    batch, heads, n, dim = _sizes(config, kind, n)
+    if 0 in (batch, heads, n, dim):
+        return np.empty((batch, heads, n, dim), DTYPES[config.dtype])
+    size = max(64, 1 << (first + n - 1).bit_length())
+    if batch * heads * dim * size > LARGEST_TABLE:
+        return _spelled(kind, batch, heads, np.arange(first, first + n), dim, config.dtype)
+    return _table(kind, batch, heads, dim, config.dtype, size)[:, :, first : first + n].copy()
 
 
 def bits(config: Config, kind: str, first: int, n: int) -> Array:
     """Rows of arbitrary bits, a function of serial, kind, sequence, head and element alone (splitmix64)."""
-    batch, heads, n, dim = config.shape(kind, n)
+    batch, heads, n, dim = _sizes(config, kind, n)
     owner = who(kind, *_owners(batch, heads)).astype(np.uint64)
     serial = np.arange(first, first + n, dtype=np.uint64)[None, None, :, None]
     x = (serial << np.uint64(20)) + (owner[..., None] << np.uint64(12)) + np.arange(dim, dtype=np.uint64)

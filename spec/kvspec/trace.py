@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvspec import masks
+from kvspec.bounds import Budget
 from kvspec.errors import BadInput
 from kvspec.geometry import CACHES, DTYPES, SIZES, Config
 from kvspec.operations import (
@@ -32,8 +33,6 @@ VERSION = 1
 CHOICES = {"dtype": tuple(DTYPES), "profile": CACHES, "fill": FILLS}
 LARGEST_TRACE = 4096
 """Operations a trace may have."""
-LARGEST_BYTES = 64 << 20
-"""Bytes of rows a trace may append, all operations together."""
 LARGEST_FILE = 8 << 20
 """Bytes a trace file may have."""
 
@@ -156,8 +155,9 @@ def _right(a: Argument, value: Any) -> bool:
 
 
 def check_trace(trace: Trace) -> None:
-    """Check what only the whole can show: caches and snapshots exist, the bytes are bounded. Raises BadInput."""
-    caches, names, total = {"A": trace.config}, set[str](), 0
+    """Check what only the whole can show: caches and snapshots exist, the cost is bounded. Raises BadInput."""
+    caches, names, budget = {"A": trace.config}, set[str](), Budget()
+    budget.open(trace.config, "trace, config")
     for i, op in enumerate(trace.ops):
         where, cache = f"trace, operation {i + 1} ({op['op']})", cache_of(op)
         if op["op"] == "open":
@@ -170,10 +170,20 @@ def check_trace(trace: Trace) -> None:
             if op[a] not in names:
                 raise BadInput(f"{where}: no snapshot named {op[a]!r} was made before")
         names |= {op[a] for a in MAKES.get(op["op"], ())}
-        if op["op"] == "append":
-            total += append_bytes(op, caches[cache])
-            if total > LARGEST_BYTES:
-                raise BadInput(f"{where}: the trace appends more than {LARGEST_BYTES} bytes of rows")
+        _spend(budget, op, caches[cache], where)
+
+
+def _spend(budget: Budget, op: Operation, config: Config, where: str) -> None:
+    """Count what an operation may cost. Raises BadInput."""
+    if op["op"] == "open":
+        budget.open(config, where)
+    elif op["op"] == "append":
+        budget.append(config, overridden(config, op), max(op["n"], argument(op, "values") or 0), where)
+    elif op["op"] == "mask":
+        parts = (p for p in masks.from_json(op["parts"]) if isinstance(p, masks.Explicit))
+        budget.look(max((max(p.array.shape[:2], default=1) for p in parts), default=1), where)
+    elif op["op"] in MAKES:
+        budget.save(where)
 
 
 def overridden(config: Config, op: Operation, *more: str) -> Config:
@@ -181,11 +191,6 @@ def overridden(config: Config, op: Operation, *more: str) -> Config:
     names = ("batch", "kv_heads", "k_dim", "v_dim", "dtype", *more)
     fields = {n: op[n] for n in names if op.get(n) is not None}
     return config.changed(**fields) if fields else config
-
-
-def append_bytes(op: Operation, config: Config) -> int:
-    """Bytes of the rows an append hands in."""
-    return max(int(op["n"]), int(argument(op, "values") or 0)) * max(1, overridden(config, op).row_bytes)
 
 
 def schema() -> dict[str, Any]:

@@ -33,14 +33,29 @@ def battery(session: Session) -> Sequence[Ops]:
 
 
 def _arrays(queries: int, rows: int) -> list[str]:
-    """Scores that name their column; every other row hidden; all hidden; one column; one too many."""
+    """Scores that name their column; rows hidden for all, some, or some heads; too many of each axis."""
     scores = "[" + " / ".join(" ".join(f"{-(10 * q + j)}" for j in range(rows)) for q in range(queries)) + "]"
     some = "/".join("".join(str((q + j) % 2) for j in range(rows)) for q in range(queries))
     one = "/".join(str(q % 2) for q in range(queries))
     hidden = "/".join("0" * rows for _ in range(queries))
     wide = "/".join("1" * (rows + 1) for _ in range(queries))
     more = "/".join("1" * rows for _ in range(queries + 1))
-    return [scores, some, one, hidden, f"causal & {some}", f"window=2 & {scores}", f"{some} & {scores}", wide, more]
+    heads = f"{some},{hidden},{'/'.join('1' * rows for _ in range(queries))}"
+    batch, unlike = f"{some}+{hidden}", f"{some},{hidden} & {heads}"
+    return [
+        scores,
+        some,
+        one,
+        heads,
+        batch,
+        unlike,
+        hidden,
+        f"causal & {some}",
+        f"window=2 & {scores}",
+        f"{some} & {scores}",
+        wide,
+        more,
+    ]
 
 
 def _no_queries(queries: int, rows: int) -> list[str]:
