@@ -42,8 +42,11 @@ def main(options: Namespace) -> int:
         run.close()
     if run.record is None:
         raise BadInput("the suite did not run; pytest's own message stands above")
-    _leave(run.record, settings.report)
+    page = _leave(run.record, settings.report)
     sys.stdout.write(output.shown([run.record], options.format))
+    sys.stdout.flush()
+    if page is not None:
+        sys.stderr.write(f"\nkvconform: report at {page}\n")
     return 130 if run.interrupted else run.record["exit_status"]
 
 
@@ -66,9 +69,10 @@ def _pytest(run: Run) -> None:
         pytest.main(arguments, plugins=[plugin, run])
 
 
-def _leave(record: Record, folder: Path | None) -> None:
+def _leave(record: Record, folder: Path | None) -> Path | None:
+    """Write the report; gives its page."""
     if folder is None:
-        return
+        return None
     page = output.write(record, folder)
     for old in (folder / "failures").glob("*.json"):
         old.unlink()
@@ -77,4 +81,4 @@ def _leave(record: Record, folder: Path | None) -> None:
         output.leave(
             folder / "failures" / f"{i + 1:02d}-{name}.json", trace.dumps(trace.from_json(failed["trace"]))
         )
-    sys.stderr.write(f"kvconform: report at {page}\n")
+    return page

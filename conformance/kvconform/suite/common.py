@@ -62,7 +62,7 @@ def example(bench: Bench, worked: Example) -> None:
     if explained(seen, bench.adapter) and worked.clause not in bench.adapter.known:
         return  # it ends early in a deviation that is declared, of another clause
     if wrong or seen.failed:
-        bench.broke(worked.clause, "; ".join([*wrong, *(d.message for d in seen.differences)]))
+        bench.broke(worked.clause, "; ".join([*wrong, *(d.message for d in seen.differences)][:3]))
     elif shown(worked, seen, bench.adapter):
         bench.tally.held(worked.clause, "example", bench.test, seen.oracle)
 
@@ -119,6 +119,8 @@ def _same_law(drawn: laws.Sides, sides: laws.Sides, adapter: Description) -> boo
 
 def _drawn(bench: Bench, strategy: Any, count: int) -> Iterator[Any]:
     """Draw first, judge later: Hypothesis is a source here, and shrinking is the bench's."""
+    if not count:
+        return
     found: list[Any] = []
 
     @seed(bench.seed)
@@ -133,6 +135,5 @@ def _drawn(bench: Bench, strategy: Any, count: int) -> Iterator[Any]:
     def collect(drawn: Any) -> None:
         found.append(drawn)
 
-    if count:
-        collect()
+    collect()
     yield from found
