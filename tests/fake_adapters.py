@@ -105,6 +105,28 @@ class Whole(Fake):
     }
 
 
+class SeesTooMuch(Whole):
+    """Keeps the whole history, and masks a window that is one row too wide."""
+
+    class ring(Whole.ring):
+        def mask(self, logical: Logical) -> Array | None:
+            return Growing.mask(self, (*logical, Window(self.window + 1)))
+
+    caches: ClassVar[dict[str, Any]] = {"ring": ring}
+
+
+class ForgetsToRewind(Whole):
+    """Keeps the whole history; after a rewind the dead rows stay, and new ones come behind them."""
+
+    class ring(Whole.ring):
+        def rewind(self, to: int) -> None:
+            there = self.offset
+            super().rewind(to)
+            self.offset = max(there - 1, to)
+
+    caches: ClassVar[dict[str, Any]] = {"ring": ring}
+
+
 class Preallocates(Fake):
     """No lie: allocates much at once, and says that it grows as it likes."""
 
@@ -296,15 +318,17 @@ class SendsNaN(Fake):
 
 
 class PrintsALot(Fake):
-    """No lie: it prints more than a pipe holds, now and then, to standard output as well."""
+    """No lie: it prints, to standard output as well, at first more than any pipe holds."""
 
     class growing(Growing):
+        lines: ClassVar[list[int]] = [400_000]
+
         def read(self, what: Readable) -> Pair | None:
-            if what == "view":
-                print("noise " * 50_000)
-                os.write(1, b"noise\n" * 50_000)
-                assert sys.__stdout__ is not None
-                sys.__stdout__.write("noise\n")
+            print("noise " * self.lines[0])
+            os.write(1, b"noise\n" * self.lines[0])
+            assert sys.__stdout__ is not None
+            sys.__stdout__.write("noise\n")
+            self.lines[0] = 1
             return super().read(what)
 
     caches: ClassVar[dict[str, Any]] = {"growing": growing}

@@ -63,7 +63,14 @@ class Wired:
 @cache
 def judged(name: str, profiles: tuple[str, ...] = PROFILES, examples: int = 5, level: str | None = None) -> Record:
     """The record of a short run of all sources on a fake that can be trusted not to hang or die."""
-    worker: Any = Wired(f"fake_adapters:{name}")
+    return record_of(f"fake_adapters:{name}", profiles, examples, level)
+
+
+def record_of(
+    adapter: str, profiles: tuple[str, ...] = PROFILES, examples: int = 5, level: str | None = None
+) -> Record:
+    """The same for any adapter by its name, anew each time."""
+    worker: Any = Wired(adapter)
     adapter = worker.describe()
     bench = Bench(worker, adapter.at_most("visible") if level == "visible" else adapter, examples)
     total = Tally()

@@ -70,7 +70,9 @@ LIES: dict[str, tuple[str, str, int, str]] = {
     "WrongRefusalClause": ("GROW-7", "result", 1, "refused, but under GROW-10; expected GROW-7"),
     "CanRewindRewinds": ("GROW-8", "offset", 2, "expected 1, found 0"),
     "RaisesKeyError": ("GROW-9", "result", 1, "found error (KeyError: 'slot 7' (fake_adapters.py:"),
-    "SharedBetweenCaches": ("GROW-4", "view", 4, "expected row a"),
+    "SharedBetweenCaches": ("GROW-2", "history", 4, "expected row a"),
+    "SeesTooMuch": ("RING-1", "sees", 1, "query 1 sees a b; expected b"),
+    "ForgetsToRewind": ("RING-7", "offset", 2, "offset: expected 0, found 1"),
     "DeclaresSnapshotWithoutIt": (
         "SNAP-5",
         "result",
@@ -171,7 +173,7 @@ def test_what_is_not_declared_must_be_refused_and_change_nothing(name: str, word
 
 
 def test_honesty_says_the_same_every_time() -> None:
-    problems = [judged.judged.__wrapped__("DoesF16Undeclared", examples=1)["problems"] for _ in range(2)]
+    problems = [judged.record_of("fake_adapters:DoesF16Undeclared", examples=0)["problems"] for _ in range(2)]
     assert problems[0] == problems[1] and [p.split()[7] for p in problems[0]] == ["f16,", "bf16,"]
 
 

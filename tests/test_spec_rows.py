@@ -1,75 +1,123 @@
-"""Legible rows: each spells whose it is and which, exactly, in every dtype."""
+"""Rows can be read: each tells whose it is and which, exactly, in every dtype and dimension."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kvspec import rows
-from kvspec.geometry import DTYPES, Config
+from kvspec.geometry import DTYPES, Array, Config
+from kvspec.rows import ILLEGIBLE, POISONED, Book, describe, largest, legible, letters, read, serial
 
-DIMS = (1, 2, 3, 4, 5, 8, 13)
+DIMS = (1, 2, 3, 4, 5, 6, 8, 16, 33)
+
+
+def config(dim: int, dtype: str = "f16", **fields: int) -> Config:
+    return Config(k_dim=dim, v_dim=dim, dtype=dtype, **fields)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("dim", DIMS)
-def test_rows_are_read_back(dtype: str, dim: int) -> None:
-    config = Config(batch=3, kv_heads=4, k_dim=dim, v_dim=dim, dtype=dtype)
-    for kind in ("k", "v"):
-        written = rows.legible(config, kind, 100, 60)
-        assert written.dtype == DTYPES[dtype]
-        expected = np.arange(100, 160) % rows.largest(dim)
-        assert (rows.read(written, kind) == expected).all()
+@pytest.mark.parametrize("kind", ["k", "v"])
+def test_every_serial_is_read_back_from_every_dtype_and_dimension(dtype: str, dim: int, kind: str) -> None:
+    c = config(dim, dtype, batch=3, kv_heads=4)
+    for first in (0, 5, 120, largest(dim) - 8):
+        made = legible(c, kind, first, 8)
+        assert made.shape == c.shape(kind, 8) and made.dtype == DTYPES[dtype]
+        assert (read(made, kind) == np.arange(first, first + 8)).all()
 
 
-@pytest.mark.parametrize("dim", DIMS[2:])
-def test_whose_a_row_is_can_be_told(dim: int) -> None:
-    config = Config(batch=2, kv_heads=3, k_dim=dim, v_dim=dim)
-    keys, values = rows.legible(config, "k", 0, 9), rows.legible(config, "v", 0, 9)
-    assert (rows.read(values, "k") == rows.ILLEGIBLE).all()
-    assert (rows.read(keys[:, ::-1], "k")[:, 0] == rows.ILLEGIBLE).all()
-    assert (rows.read(keys[::-1], "k") == rows.ILLEGIBLE).all()
+@pytest.mark.parametrize("size", [1, 1 << 15])
+def test_rows_are_the_same_whether_they_come_from_a_table_or_not(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    c = config(7, batch=2)
+    tabled = legible(c, "k", 100, 5)
+    monkeypatch.setattr(rows, "LARGEST_TABLE", size)
+    assert legible(c, "k", 100, 5).tobytes() == tabled.tobytes()
 
 
-def test_unwritten_rows_are_known() -> None:
-    assert (rows.read(np.full((1, 2, 3, 8), np.nan, np.float32), "k") == rows.POISONED).all()
-    assert (rows.read(np.zeros((1, 2, 3, 8), np.float32), "k") == rows.ILLEGIBLE).all()
+def test_rows_are_the_callers_to_write_on() -> None:
+    first = legible(config(8), "k", 0, 2)
+    first[...] = 0
+    assert (read(legible(config(8), "k", 0, 2), "k") == [0, 1]).all()
+
+
+@pytest.mark.parametrize("dim", [d for d in DIMS if d > 2])
+def test_keys_values_heads_and_sequences_are_told_apart(dim: int) -> None:
+    c = config(dim, batch=3, kv_heads=3)
+    made = legible(c, "k", 4, 2)
+    others = {"values": legible(c, "v", 4, 2), "heads": np.roll(made, 1, 1), "sequences": np.roll(made, 1, 0)}
+    for name, other in others.items():
+        assert (read(other, "k") == ILLEGIBLE).all(), name
+
+
+@pytest.mark.parametrize("dim", DIMS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_was_never_appended_spells_nothing(dim: int, dtype: str) -> None:
+    shape = config(dim).shape("k", 2)
+    assert (read(np.full(shape, np.nan, DTYPES[dtype]), "k") == POISONED).all()
+    for value in (0, -1, 0.5, 129, np.inf):
+        assert (read(np.full(shape, value, DTYPES[dtype]), "k") == ILLEGIBLE).all()
+
+
+@pytest.mark.parametrize("dim", [d for d in DIMS if d > 2])
+def test_a_row_that_is_half_of_another_spells_nothing(dim: int) -> None:
+    """Of 1000 pairs of rows spliced at every element, none may pass for a row; the check element sees to it."""
+    c, wrong = config(dim, kv_heads=1), 0
+    for a in range(0, 100, 7):
+        for b in range(50, 150, 11):
+            for cut in range(1, min(dim, 5)):
+                spliced = legible(c, "k", a, 1)
+                spliced[..., cut:] = legible(c, "k", b % largest(dim), 1)[..., cut:]
+                wrong += int(read(spliced, "k")[0, 0, 0]) not in (ILLEGIBLE, a, b % largest(dim))
+    assert wrong == 0
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_one_changed_element_makes_a_row_illegible(dtype: str) -> None:
-    written = rows.legible(Config(k_dim=8, dtype=dtype), "k", 5, 1)
-    for i in range(8):
-        broken = written.copy()
-        broken[0, 0, 0, i] += 1
-        assert rows.read(broken, "k")[0, 0, 0] == rows.ILLEGIBLE
+def test_bits_are_arbitrary_and_known_by_their_bytes(dtype: str) -> None:
+    c, book = config(16, dtype, batch=2), Book()
+    op = {"op": "append", "n": 200, "fill": "bits"}
+    keys, values = book.rows(op, c)
+    for array, kind in ((keys, "k"), (values, "v")):
+        assert (book.read(array, kind) == np.arange(200)).all()
+        assert not np.isfinite(array.astype(np.float32)).all()
+        assert (np.signbit(array.astype(np.float32))).any()
+    assert len({row.tobytes() for row in keys.reshape(-1, 16)}) == 2 * 2 * 200
 
 
-def test_a_person_is_told_what_a_row_holds() -> None:
-    config = Config(batch=2, kv_heads=3)
-    keys, values = rows.legible(config, "k", 28, 2), rows.legible(config, "v", 28, 2)
-    assert rows.describe(keys, "k", (1, 2, 1)) == "row d1"
-    assert rows.describe(values, "k", (0, 1, 0)) == "the value of row c1 of head 1, sequence 0"
-    assert rows.describe(keys[::-1], "k", (0, 0, 0)) == "the key of row c1 of head 0, sequence 1"
-    assert rows.describe(keys * np.float16(np.nan), "k", (0, 0, 0)) == "an unwritten row (NaN)"
-    assert rows.describe(keys * 0, "k", (0, 0, 0)) == "a row that was never appended"
+def test_serials_are_used_up_only_by_rows_that_were_taken() -> None:
+    book, op = Book(), {"op": "append", "n": 2}
+    assert (read(book.rows(op, config(8))[0], "k") == [0, 1]).all()
+    assert (read(book.rows(op, config(8))[0], "k") == [0, 1]).all()
+    book.took(2)
+    assert (read(book.rows(op, config(8))[0], "k") == [2, 3]).all()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_rows_of_bits_hold_what_arithmetic_would_lose_and_are_known_by_their_bytes(dtype: str) -> None:
-    config, book = Config(k_dim=16, v_dim=16, kv_heads=4, dtype=dtype), rows.Book()
-    keys, values = book.rows({"op": "append", "n": 200, "fill": "bits"}, config)
-    with np.errstate(invalid="ignore"):
-        assert np.isnan(keys.astype(np.float32)).any()
-        assert (keys.astype(np.float32) < 0).any()
-    assert len({r.tobytes() for r in keys.reshape(-1, 16)}) == 4 * 200
-    assert (book.read(keys, "k") == np.arange(200)).all()
-    assert (book.read(values, "v") == np.arange(200)).all()
+@given(st.integers(0, 1 << 21))
+def test_letters_name_a_serial_and_are_read_back(number: int) -> None:
+    assert serial(letters(number)) == number
 
 
-def test_letters_name_serials() -> None:
-    assert [rows.letters(s) for s in (0, 25, 26, 53, -1)] == ["a", "z", "a1", "b2", "?"]
-    assert all(rows.serial(rows.letters(s)) == s for s in range(200))
-    for wrong in ("", "A", "1", "ab", "a-1"):
-        with pytest.raises(ValueError, match="names no row"):
-            rows.serial(wrong)
+@pytest.mark.parametrize("name", ["", "A", "1", "ab", "a-1", "a1b", "é", "a "])
+def test_what_names_no_row_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="names no row"):
+        serial(name)
+
+
+C = config(8, batch=2, kv_heads=2)
+SAID: dict[str, tuple[Array, str]] = {
+    "itself": (legible(C, "k", 3, 1), "row d"),
+    "a value": (legible(C, "v", 3, 1), "the value of row d of head 1, sequence 0"),
+    "another head": (np.roll(legible(C, "k", 3, 1), 1, 1), "the key of row d of head 0, sequence 0"),
+    "another sequence": (np.roll(legible(C, "k", 30, 1), 1, 0), "the key of row e1 of head 1, sequence 1"),
+    "nothing written": (np.full(C.shape("k", 1), np.nan, np.float16), "an unwritten row (NaN)"),
+    "zeros": (np.zeros(C.shape("k", 1), np.float16), "a row that was never appended"),
+}
+
+
+@pytest.mark.parametrize(("array", "words"), SAID.values(), ids=SAID)
+def test_a_row_is_described_as_a_person_would(array: Array, words: str) -> None:
+    assert describe(array, "k", (0, 1, 0)) == words

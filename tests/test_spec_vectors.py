@@ -1,111 +1,116 @@
-"""The frozen covers are what the reference does today, and the laws hold on it and on the list model."""
+"""Frozen vectors: what they say is what the reference does, they tell all states apart, and a change is noticed."""
 
 from __future__ import annotations
 
-import random
+import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
-from local import LocalBench
 
 from kvadapters.reference import Reference
-from kvconform import cover, laws, vectors
-from kvconform.suite import common
+from kvconform import cover, vectors
+from kvconform.strategies import ring, snapshot
 from kvref.growing import Growing
 from kvref.ring import Ring
+from kvspec import notation
 from kvspec.contract import PROFILES
-from kvspec.notation import operation
+from kvspec.trace import from_json
 
-SAMPLE = 12
-"""Traces of each cover that are looked at here; `python -m kvconform.vectors` looks at all."""
+FROZEN = [c for p in PROFILES for c in vectors.load(p)]
+SAMPLE = 3000
+EVERY = max(1, sum(len(c.lines) for c in FROZEN) // SAMPLE)
 
 
-def sampled(frozen: vectors.Cover) -> list[int]:
-    return random.Random(frozen.name).sample(range(len(frozen.lines)), min(SAMPLE, len(frozen.lines)))
+def sampled(frozen: vectors.Cover) -> Iterator[tuple[str, str]]:
+    yield from list(zip(frozen.lines, frozen.digests, strict=True))[::EVERY]
+
+
+def differing(frozen: vectors.Cover) -> list[str]:
+    """Traces, of a sample, on which the reference does something else than is frozen."""
+    return [line for line, digest in sampled(frozen) if cover.digest(frozen.start, _ops(line)) != digest]
+
+
+def _ops(line: str) -> cover.Ops:
+    return tuple(notation.operation(text) for text in line.split("; "))
+
+
+@pytest.mark.parametrize("frozen", FROZEN, ids=lambda c: c.name)
+def test_the_reference_does_what_is_frozen(frozen: vectors.Cover) -> None:
+    assert differing(frozen) == []
+
+
+@pytest.mark.parametrize("frozen", FROZEN, ids=lambda c: c.name)
+def test_every_frozen_trace_may_be_read_from_a_file(frozen: vectors.Cover) -> None:
+    for t in list(frozen.traces())[::EVERY]:
+        assert from_json(t.to_json()) == t
+
+
+@pytest.mark.parametrize("frozen", [c for p in ("growing", "ring", "snapshot") for c in vectors.load(p)], ids=str)
+def test_continuations_tell_all_states_apart(frozen: vectors.Cover) -> None:
+    assert frozen.told_apart and frozen.states > 1 and frozen.transitions > frozen.states
+
+
+def test_traces_come_shortest_first_and_none_twice() -> None:
+    for frozen in FROZEN:
+        lengths = [line.count(";") for line in frozen.lines]
+        assert lengths == sorted(lengths) and len(set(frozen.lines)) == len(frozen.lines)
+
+
+class LosesItsIndex(Ring):
+    """A restore puts the next row behind the last slot; nothing shows until there is one."""
+
+    def restore(self, *args: Any) -> None:
+        super().restore(*args)
+        self.index = len(self.rows)
+
+
+class KeepsItsHistory(Growing):
+    """A rewind does not end the history."""
+
+    def rewind(self, to: int) -> None:
+        queries = self.queries
+        super().rewind(to)
+        self.queries = queries
+
+
+@pytest.mark.parametrize("changed", [LosesItsIndex, KeepsItsHistory])
+def test_a_changed_reference_is_noticed(changed: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(Reference.caches, changed.profile, changed)
+    profile = {"ring": "snapshot", "growing": "mask"}[changed.profile]
+    assert any(differing(frozen) for frozen in vectors.load(profile))
+
+
+def test_a_small_cover_is_computed_as_it_is_frozen() -> None:
+    plan = next(p for p in ring.plans() if p.start.config.window == 2)
+    closed = cover.closure(plan)
+    frozen = next(c for c in vectors.load("ring") if c.name == plan.name)
+    lines = ["; ".join(map(notation.words, ops)) for ops in cover.traces(plan, closed)]
+    assert (tuple(lines), len(closed.states), closed.transitions) == (
+        frozen.lines,
+        frozen.states,
+        frozen.transitions,
+    )
+    assert cover.told_apart(plan, closed)
+
+
+def test_without_continuations_states_are_not_told_apart() -> None:
+    """The claim is computed and not taken for granted: what a snapshot holds shows only when it is restored."""
+    plan = next(p for p in snapshot.plans() if p.start.config.window == 1)
+    blind, closed = cover.Plan(plan.name, plan.start, plan.moves, lambda _: [], plan.snapshots), cover.closure(plan)
+    assert cover.told_apart(plan, closed) and not cover.told_apart(blind, closed)
+
+
+def test_an_alphabet_that_does_not_close_is_an_error() -> None:
+    plan = next(p for p in ring.plans() if p.start.config.window == 3)
+    with pytest.raises(RuntimeError, match="more than 4 states; the alphabet does not close"):
+        cover.closure(plan, largest=4)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_the_reference_does_what_is_frozen(profile: str) -> None:
-    for frozen in vectors.load(profile):
-        for i in sampled(frozen):
-            ops = tuple(operation(o) for o in frozen.lines[i].split("; "))
-            assert cover.digest(frozen.start, ops) == frozen.digests[i], f"{frozen.name}: {frozen.lines[i]}"
-
-
-def test_a_changed_reference_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Ring, "buffered", property(lambda self: len(self.rows)))
-    frozen = vectors.load("ring")[-1]
-    now = [cover.digest(frozen.start, tuple(map(operation, frozen.lines[i].split("; ")))) for i in sampled(frozen)]
-    assert now != [frozen.digests[i] for i in sampled(frozen)]
-
-
-@pytest.mark.parametrize("profile", ["growing", "ring", "snapshot"])
-def test_the_continuations_tell_all_states_apart(profile: str) -> None:
-    assert all(frozen.told_apart for frozen in vectors.load(profile))
-
-
-def test_covers_are_computed_as_they_are_frozen() -> None:
-    from kvconform.strategies import ring
-
-    (plan,) = [p for p in ring.plans() if p.name == "ring window=3 step=2"]
-    (frozen,) = [c for c in vectors.load("ring") if c.name == plan.name]
-    closed = cover.closure(plan)
-    assert (len(closed.states), closed.transitions) == (frozen.states, frozen.transitions)
-    assert len(list(cover.traces(plan, closed))) == len(frozen.lines)
-
-
-def drawn(law: laws.Law, count: int = 25) -> list[laws.Sides]:
-    found: list[laws.Sides] = []
-
-    @settings(max_examples=count, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-    @given(law.strategy())
-    def collect(sides: laws.Sides) -> None:
-        found.append(sides)
-
-    collect()
-    return found
-
-
-def name(law: laws.Law) -> str:
-    return f"{law.clause}-{law.profile}"
-
-
-@pytest.mark.parametrize("level", ["storage", "visible"])
-@pytest.mark.parametrize("law", laws.LAWS, ids=name)
-def test_the_laws_hold_on_the_reference_and_the_list_model(law: laws.Law, level: Any) -> None:
-    bench = LocalBench(Reference())
-    bench.adapter = bench.adapter.at_most(level)
-    for sides in drawn(law):
-        left, right = bench.run(sides.left), bench.run(sides.right)
-        assert not left.failed and not right.failed
-        assert laws.broken(sides, left, right) == ""
-
-
-class Growling(Growing):
-    """Loses what is shared between two ways of doing the same."""
-
-    def append(self, keys: Any, values: Any) -> None:
-        if self.offset == 4 and keys.shape[2] > 1:
-            keys, values = keys[:, :, ::-1], values[:, :, ::-1]
-        super().append(keys, values)
-
-
-class Broken(Reference):
-    caches = Reference.caches | {"growing": Growling}
-
-
-def test_a_law_can_be_broken() -> None:
-    bench = LocalBench(Broken(), examples=200)
-    (law,) = [x for x in laws.LAWS if x.clause == "GROW-19"]
-    with bench.judging("law"):
-        common.law(bench, law)
-        assert "GROW-19" in bench.tally.own or bench.tally.failing
-
-
-def test_laws_compare_positions_not_serials() -> None:
-    (law,) = [x for x in laws.LAWS if x.clause == "RING-29"]
-    sides = drawn(law, 40)
-    assert any(len(s.left.ops) > len(s.right.ops) for s in sides)
-    assert isinstance(law.strategy(), st.SearchStrategy)
+def test_a_frozen_file_is_text_with_a_trace_a_line(profile: str) -> None:
+    text = vectors.path(profile).read_text(encoding="utf-8")
+    document = json.loads(text)
+    assert document["licence"] == "CC0-1.0" and document["profile"] == profile
+    assert document["traces"] == sum(len(c["traces"]) for c in document["covers"]) <= len(text.splitlines())
+    assert vectors.text(json.loads(text)) == text

@@ -59,6 +59,8 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
         raise BadInput(f"{path}: cannot be read ({e})") from None
     for line in lines:
         try:
-            yield json.loads(line)
-        except json.JSONDecodeError:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
             return  # the line that was being written when the run was cut
+        if isinstance(event, dict):
+            yield event

@@ -56,9 +56,9 @@ def _trace(config: Config, *ops: str) -> Trace:
     return Trace("ring" if config.window else "growing", config, tuple(operation(o) for o in (*ops, *END)))
 
 
-def _start(draw: st.DrawFn, config: Config, most: int = 3) -> tuple[list[str], int]:
+def _start(draw: st.DrawFn, config: Config, most: int = 3, least: int = 0) -> tuple[list[str], int]:
     """Appends to begin with, and the offset they lead to. Below the window, where rewinds are all allowed."""
-    sizes = draw(st.lists(st.integers(1, 5), max_size=most))
+    sizes = draw(st.lists(st.integers(1, 5), min_size=least, max_size=most))
     total = sum(sizes)
     return [f"append {n}" for n in sizes], total
 
@@ -117,10 +117,9 @@ def independence(draw: st.DrawFn, config: Config) -> Sides:
 
 def snapshot_restore(draw: st.DrawFn, config: Config) -> Sides:
     """Saved, changed and restored, or left alone."""
-    before, offset = _start(draw, config)
+    before, offset = _start(draw, config, least=1)
     changes = draw(st.lists(st.sampled_from(("append 1", "append 3", "view", "free")), max_size=3))
-    saved = ["snapshot s", *changes, f"restore s {offset}"] if offset else []
-    return Sides(_trace(config, *before, *saved), _trace(config, *before))
+    return Sides(_trace(config, *before, "snapshot s", *changes, f"restore s {offset}"), _trace(config, *before))
 
 
 def split_merge(draw: st.DrawFn, config: Config) -> Sides:

@@ -1,4 +1,4 @@
-"""What replaying a trace may cost: a trace file can come from anywhere, and must not make its reader allocate at will.
+"""What replaying a trace may cost: its file can come from anywhere, and must not make the reader allocate at will.
 
 Counted from above, before anything is replayed, with every refusal taken for granted to be none.
 """
@@ -58,9 +58,7 @@ class Budget:
         self.look(1, where)
         dim = min(config.k_dim, config.v_dim)
         if valid(config) and self.positions > largest(dim):
-            raise BadInput(
-                f"{where}: rows of {dim} elements tell only {largest(dim)} apart; the trace appends more"
-            )
+            raise BadInput(f"{where}: rows of {dim} elements tell only {largest(dim)} apart; it appends more")
 
     def save(self, where: str) -> None:
         """A snapshot: no larger than all that was appended."""
@@ -71,14 +69,10 @@ class Budget:
     def look(self, heads: int, where: str) -> None:
         """What each query of an append sees, in so many heads."""
         if self.batch * heads * self.queries * self.positions > LARGEST_LOOK:
-            raise BadInput(
-                f"{where}: queries, rows, batch and heads make more than {LARGEST_LOOK} pairs to look at"
-            )
+            raise BadInput(f"{where}: queries, rows, batch and heads make more than {LARGEST_LOOK} pairs")
 
     def _within(self, where: str) -> None:
         if self.bytes > LARGEST_BYTES:
             raise BadInput(f"{where}: the trace needs more than {LARGEST_BYTES} bytes of rows")
         if self.rows > LARGEST_ROWS:
-            raise BadInput(
-                f"{where}: the trace appends more than {LARGEST_ROWS} rows, over all heads and sequences"
-            )
+            raise BadInput(f"{where}: the trace appends more than {LARGEST_ROWS} rows, heads and sequences counted")

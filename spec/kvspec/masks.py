@@ -80,11 +80,12 @@ def _array(nested: Any, dtype: str, where: str) -> Array:
             raise BadInput(
                 f"{where}: a {dtype} array holds {'true, false' if dtype == 'bool' else 'numbers, -inf'}"
             )
-        array = leaves.astype(MASK_DTYPES[dtype])
+        with np.errstate(over="ignore"):
+            array = leaves.astype(MASK_DTYPES[dtype])
         if dtype == "f32" and not (np.isfinite(array) | (array == -np.inf)).all():
             raise BadInput(f"{where}: a score is a finite f32 number, or -inf")
         return array
-    except (ValueError, TypeError) as e:
+    except (ValueError, TypeError, OverflowError) as e:
         raise BadInput(f"{where}: the array is ragged or holds something else ({e})") from None
 
 

@@ -15,6 +15,7 @@ rows of arbitrary bits instead (NaN, infinities, subnormals and minus zero among
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 import numpy as np
@@ -191,6 +192,6 @@ def letters(serial: int) -> str:
 
 def serial(name: str) -> int:
     """The serial that letters name; raises ValueError."""
-    if not name[:1].isalpha() or not name[:1].islower() or not (name[1:] == "" or name[1:].isdigit()):
+    if not re.fullmatch("[a-z][0-9]{0,9}", name):
         raise ValueError(f"{name!r} names no row; rows are a..z, a1..z1, ...")
     return ord(name[0]) - ord("a") + 26 * int(name[1:] or 0)

@@ -65,8 +65,10 @@ def loads(text: str | bytes) -> Trace:
         raise BadInput(f"trace: {len(text)} bytes; a trace file has at most {LARGEST_FILE}")
     try:
         return from_json(json.loads(text))
-    except (json.JSONDecodeError, UnicodeDecodeError) as e:
-        raise BadInput(f"trace: not complete JSON ({e}); was the file cut off?") from None
+    except BadInput:
+        raise
+    except ValueError as e:
+        raise BadInput(f"trace: not complete JSON ({e!s:.200}); was the file cut off?") from None
     except RecursionError:
         raise BadInput("trace: nested too deeply") from None
 
@@ -82,7 +84,7 @@ def from_json(document: Any) -> Trace:
     """Check a trace document and read it. Raises BadInput that says which operation is wrong and how."""
     if not isinstance(document, dict):
         raise BadInput(f"trace: expected an object with kvtrace, profile, config, ops; found {document!r:.60}")
-    if document.get("kvtrace") != VERSION:
+    if type(document.get("kvtrace")) is not int or document["kvtrace"] != VERSION:
         raise BadInput(f"trace: version {document.get('kvtrace')!r:.20}; this kvconform reads version {VERSION}")
     extra = sorted(set(document) - {"kvtrace", "profile", "config", "ops", "note"})
     if extra:
@@ -111,7 +113,7 @@ def config_from_json(fields: Any, profile: str) -> Config:
     for name in SIZES:
         if name in fields and (type(fields[name]) is not int or not 1 <= fields[name] <= 1 << 16):
             raise BadInput(f"trace, config: {name} must be a whole number from 1 to 65536, is {fields[name]!r:.40}")
-    if fields.get("dtype", "f16") not in DTYPES:
+    if fields.get("dtype", "f16") not in tuple(DTYPES):
         raise BadInput(f"trace, config: dtype must be one of {', '.join(DTYPES)}, is {fields['dtype']!r:.40}")
     if (profile == "ring") != ("window" in fields):
         raise BadInput("trace, config: a ring needs a window, and only a ring has one")

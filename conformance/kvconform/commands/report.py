@@ -11,6 +11,7 @@ from kvconform.runrecord import record
 from kvreports import html, jsonfile
 from kvspec.clauses import index
 from kvspec.contract import description
+from kvspec.errors import BadInput
 from kvspec.record import Record
 
 
@@ -29,6 +30,12 @@ def load(path: Path) -> Record:
     """A record, or what a journal holds of one. Raises BadInput."""
     if path.suffix != ".jsonl":
         return jsonfile.load(path)
-    start, total = journal.read(path)
-    selected = {i: index()[i] for i in start["selected"] if i in index()}
-    return record(total, description(start["adapter"]), selected, start["about"])
+    try:
+        start, total = journal.read(path)
+        selected = {i: index()[i] for i in start["selected"] if i in index()}
+        whole = record(total, description(start["adapter"]), selected, start["about"])
+        return jsonfile.loads(jsonfile.dumps(whole), str(path))
+    except (AttributeError, KeyError, TypeError, ValueError) as e:
+        if isinstance(e, BadInput):
+            raise
+        raise BadInput(f"{path}: not the journal of a run, or not all of it ({type(e).__name__}: {e})") from None
