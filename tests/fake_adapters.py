@@ -22,21 +22,26 @@ from kvref.snapshot import Snapshot
 from kvspec import refusals
 from kvspec.contract import Cache, Lengths, Pair, Readable
 from kvspec.errors import Refused, Unsupported
-from kvspec.geometry import Array, Config
+from kvspec.geometry import CACHES, Array, Config
 from kvspec.masks import Logical, Window
 
 FOREVER = 60.0
 
 
 class Fake(Reference):
-    """The reference's growing cache under another name; a fake says in `more` what else it declares."""
+    """The reference's growing cache under another name; a fake has a cache of its own, and says `more` of itself."""
 
-    caches: ClassVar[dict[str, Any]] = {"growing": Growing}
+    growing: ClassVar[Any] = Growing
+    ring: ClassVar[Any] = Ring
     profiles: ClassVar[dict[str, Any]] = {"growing": {"level": "storage", "grows": "step"}}
     more: ClassVar[dict[str, Any]] = {}
 
     def describe(self) -> dict[str, Any]:
         return {"name": type(self).__name__, "profiles": self.profiles, **self.more}
+
+    @property
+    def caches(self) -> dict[str, Any]:  # type: ignore[override]
+        return {p: getattr(self, p) for p in CACHES if p in self.profiles}
 
     def open(self, profile: str, config: Config) -> Cache:
         cache: Any = super().open(profile, config)
@@ -97,7 +102,6 @@ class Whole(Fake):
         def split(self, saved: Snapshot | None, at: int) -> tuple[Snapshot | None, Snapshot | None]:
             return super().split(saved, 0)
 
-    caches: ClassVar[dict[str, Any]] = {"ring": ring}
     profiles: ClassVar[dict[str, Any]] = {
         "ring": {"level": "visible", "rewind": -1},
         "mask": "visible",
@@ -112,8 +116,6 @@ class SeesTooMuch(Whole):
         def mask(self, logical: Logical) -> Array | None:
             return Growing.mask(self, (*logical, Window(self.window + 1)))
 
-    caches: ClassVar[dict[str, Any]] = {"ring": ring}
-
 
 class ForgetsToRewind(Whole):
     """Keeps the whole history; after a rewind the dead rows stay, and new ones come behind them."""
@@ -123,8 +125,6 @@ class ForgetsToRewind(Whole):
             there = self.offset
             super().rewind(to)
             self.offset = max(there - 1, to)
-
-    caches: ClassVar[dict[str, Any]] = {"ring": ring}
 
 
 class Preallocates(Fake):
@@ -140,7 +140,6 @@ class Preallocates(Fake):
             super().__init__(config)
             self.config = config.changed(step=self.window)
 
-    caches: ClassVar[dict[str, Any]] = {"growing": growing, "ring": ring}
     profiles: ClassVar[dict[str, Any]] = {"growing": "storage", "ring": "storage", "mask": "storage"}
 
 
@@ -148,7 +147,6 @@ class OnlyF32(Fake):
     """No lie: knows one dtype, and says so."""
 
     more: ClassVar[dict[str, Any]] = {"dtypes": ["f32"]}
-    caches: ClassVar[dict[str, Any]] = {"growing": Growing, "ring": Ring}
     profiles: ClassVar[dict[str, Any]] = dict.fromkeys(("growing", "ring", "mask", "snapshot"), "storage")
 
     def open(self, profile: str, config: Config) -> Cache:
@@ -173,7 +171,6 @@ class OneRowAtATime(Fake):
             super().append(keys, values)
 
     more: ClassVar[dict[str, Any]] = {"limits": {"append": 1}}
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
 
 
 class TakesMoreThanItSays(Fake):
@@ -189,8 +186,6 @@ class DeclaresSnapshotWithoutIt(Fake):
 
     class growing(Growing):
         snapshot = None  # type: ignore[assignment]
-
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
 
 
 class DoesSnapshotsUndeclared(Fake):
@@ -212,8 +207,6 @@ class RefusesButChanges(Fake):
             self.offset -= 1
             raise Unsupported("no masks")
 
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
-
     def open(self, profile: str, config: Config) -> Cache:
         cache: Any = Reference.open(self, profile, config)
         cache.snapshot = None
@@ -229,8 +222,6 @@ class DiesOnView(Fake):
                 os.kill(os.getpid(), signal.SIGSEGV)
             return super().read(what)
 
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
-
 
 class HangsOnRewind(Fake):
     """Never comes back from a rewind."""
@@ -238,8 +229,6 @@ class HangsOnRewind(Fake):
     class growing(Growing):
         def rewind(self, to: int) -> None:
             time.sleep(FOREVER)
-
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
 
 
 class EatsMemory(Fake):
@@ -252,8 +241,6 @@ class EatsMemory(Fake):
                 eaten.append(np.ones(8 << 20))
                 time.sleep(0.01)
 
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
-
 
 class SpeaksGibberish(Fake):
     """Writes into its own answers when it is freed."""
@@ -262,8 +249,6 @@ class SpeaksGibberish(Fake):
         def free(self) -> None:
             speak_gibberish()
             super().free()
-
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
 
 
 def speak_gibberish() -> None:
@@ -282,8 +267,6 @@ class EndsInEveryWay(Fake):
                 speak_gibberish()
             super().append(keys, values)
 
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
-
 
 class WrongShape(Fake):
     """Returns the history without its last head."""
@@ -292,8 +275,6 @@ class WrongShape(Fake):
         def read(self, what: Readable) -> Pair | None:
             pair = super().read(what)
             return pair if what != "history" or pair is None else Pair(*(a[:, :-1] for a in pair))
-
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
 
 
 class WrongDtype(Fake):
@@ -304,8 +285,6 @@ class WrongDtype(Fake):
             pair = super().read(what)
             return pair if what != "history" or pair is None else Pair(*(a.astype(np.float32) for a in pair))
 
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
-
 
 class SendsNaN(Fake):
     """Returns NaN for the newest row."""
@@ -313,8 +292,6 @@ class SendsNaN(Fake):
     class growing(Growing):
         def read(self, what: Readable) -> Pair | None:
             return one_row(super().read(what), np.nan)
-
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
 
 
 class PrintsALot(Fake):
@@ -331,8 +308,6 @@ class PrintsALot(Fake):
             self.lines[0] = 1
             return super().read(what)
 
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
-
 
 class Nondeterministic(Fake):
     """Wrong at every 37th read."""
@@ -344,8 +319,6 @@ class Nondeterministic(Fake):
             self.reads[0] += 1
             pair = super().read(what)
             return one_row(pair, 3.0) if self.reads[0] % 37 == 0 else pair
-
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
 
 
 class RightTheFirstTimeOnly(Fake):
@@ -372,7 +345,6 @@ class KeepsCallersArrays(Fake):
             if first:
                 self.rows.keys, self.rows.values = new
 
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
     profiles: ClassVar[dict[str, Any]] = {"growing": "storage"}
 
 
@@ -384,8 +356,6 @@ class ReturnsLiveViews(Fake):
             if what != "history" and not self.written:
                 return None
             return Pair(self.rows.keys[:, :, : self.offset], self.rows.values[:, :, : self.offset])
-
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
 
 
 class SharedBetweenCaches(Fake):
@@ -405,8 +375,6 @@ class SharedBetweenCaches(Fake):
             pair, shared = super().read(what), self.buffers.get(self.config.changed(step=1))
             return pair and Pair(*(a[:, :, : self.offset].copy() for a in shared or pair))
 
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
-
 
 class RefusesEverything(Fake):
     """Refuses to append anything at all."""
@@ -414,8 +382,6 @@ class RefusesEverything(Fake):
     class growing(Growing):
         def append(self, keys: Array, values: Array) -> None:
             raise Refused("", "not today")
-
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
 
 
 class ReturnsConstants(Fake):
@@ -426,8 +392,6 @@ class ReturnsConstants(Fake):
             pair = super().read(what)
             return pair and Pair(*(np.ones_like(a) for a in pair))
 
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
-
 
 class DoesNothing(Fake):
     """Takes everything, and holds nothing."""
@@ -435,8 +399,6 @@ class DoesNothing(Fake):
     class growing(Growing):
         def append(self, keys: Array, values: Array) -> None:
             pass
-
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
 
 
 class NoopRewind(Fake):
@@ -447,8 +409,6 @@ class NoopRewind(Fake):
             offset = self.offset
             super().rewind(to)
             self.offset = offset
-
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
 
 
 class HalfRefusal(Fake):
@@ -462,8 +422,6 @@ class HalfRefusal(Fake):
                 raise Refused("GROW-7", "beyond the end")
             super().rewind(to)
 
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
-
 
 class AcceptsAnyRewind(Fake):
     """Takes a rewind beyond its ends as one to the end nearer to it."""
@@ -471,8 +429,6 @@ class AcceptsAnyRewind(Fake):
     class growing(Growing):
         def rewind(self, to: int) -> None:
             super().rewind(min(max(to, 0), self.offset))
-
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
 
 
 class KnownDeviation(AcceptsAnyRewind):
@@ -502,8 +458,6 @@ class WrongRefusalClause(Fake):
                 raise Refused("GROW-10", "beyond the end")
             super().rewind(to)
 
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
-
 
 class CanRewindRewinds(Fake):
     """Rewinds when it is asked whether it could."""
@@ -515,8 +469,6 @@ class CanRewindRewinds(Fake):
                 self.offset = to
             return can
 
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
-
 
 class RaisesKeyError(Fake):
     """Raises what is neither Refused nor Unsupported when it is freed."""
@@ -524,8 +476,6 @@ class RaisesKeyError(Fake):
     class growing(Growing):
         def free(self) -> None:
             raise KeyError("slot 7")
-
-    caches: ClassVar[dict[str, Any]] = {"growing": growing}
 
 
 class CannotOpen(Fake):

@@ -15,6 +15,8 @@ import judged
 import pytest
 from judged import kvconform
 
+from kvconform.journal import Journal
+
 
 class Running:
     """`kvconform run` in the background; whatever it starts carries the folder's name in its environment."""
@@ -66,6 +68,14 @@ def test_an_interrupt_in_mid_run_keeps_what_was_judged(number: signal.Signals, t
     assert all(c["reason"] for c in seen["clauses"] if c["verdict"] == "NOT_RUN")
     assert soon(lambda: not judged.workers_of(str(tmp_path)), 3)
     assert [e["event"] for e in running.journal()][-1] == "end" and (tmp_path / "report.html").is_file()
+
+
+def test_what_was_judged_is_on_disk_before_the_next_test_begins(tmp_path: Path) -> None:
+    written = Journal(tmp_path)
+    for event in ("start", "judged"):
+        written.write(event)
+        assert json.loads((tmp_path / "journal.jsonl").read_text().splitlines()[-1]) == {"event": event}
+    written.close()
 
 
 def test_an_interrupt_while_an_adapter_hangs_is_heard_at_once(tmp_path: Path) -> None:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
+import fakes
 import judged
 import pytest
 from judged import broken, clause, verdicts
 
+from kvconform.bench import Bench
+from kvconform.remote import RemoteSession
+from kvconform.suite import common
+from kvconform.worker import Worker, python_worker
+from kvspec import notation
 from kvspec.clauses import index
+from kvspec.contract import Pair
+from kvspec.geometry import Config
 from kvspec.record import Failure, Record
+from kvspec.rows import legible
 
 HONEST = {
     "Fake": set[str](),
@@ -195,10 +205,39 @@ def test_how_a_worker_ends_is_the_verdict(name: str, wanted: tuple[str, str, dic
     assert words in shortest["message"]
 
 
-def test_ends_of_a_worker_are_confirmed_once_and_then_counted() -> None:
-    seen = judged.ended("DiesOnView", "GROW-4", "GROW-15")
-    assert set(verdicts(seen).values()) == {"CRASH"}
-    assert [f["deterministic"] for f in seen["failures"]] == [True] * len(seen["failures"])
+def worker(name: str) -> Worker:
+    return Worker(python_worker(f"fake_adapters:{name}"), env=fakes.environment())
+
+
+def test_what_kills_a_worker_is_confirmed_and_shortened_once_in_a_run() -> None:
+    with worker("DiesOnView") as w:
+        bench, starts = Bench(w, w.describe()), []
+        for ops in ("append 2; view", "append 3; append 1; view"):
+            before = w.starts
+            with bench.judging(ops) as tally:
+                bench.judge(notation.trace("growing", "", ops), "example")
+            starts.append(w.starts - before)
+            assert [(f["verdict"], f["deterministic"]) for f in tally.failures] == [("CRASH", True)]
+    assert starts[0] > 2 and starts[1] == 1
+
+
+def test_an_answer_that_came_whole_counts_though_gibberish_follows() -> None:
+    with worker("SpeaksGibberish") as w:
+        w.describe()
+        session, config = RemoteSession(w, ["history"]), Config()
+        assert session.begin("growing", config).result == "ok"
+        rows = Pair(*(legible(config, kind, 0, 1) for kind in "kv"))
+        asked = session.later({"op": "append", "n": 1}, rows), session.later({"op": "free"})
+        time.sleep(0.5)
+        assert [answer().result for answer in asked] == ["ok", "protocol"]
+
+
+def test_an_example_that_is_not_read_to_its_end_shows_nothing() -> None:
+    wired: Any = judged.Wired("fake_adapters:Whole")
+    bench = Bench(wired, wired.describe())
+    with bench.judging("example") as tally:
+        common.example(bench, index()["RING-10"].examples[0])
+    assert "RING-10" not in tally.exercised and not tally.failures and not tally.own
 
 
 def test_every_end_of_a_worker_is_told_apart_in_a_whole_run() -> None:
