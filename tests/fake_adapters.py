@@ -6,20 +6,23 @@ Used as `fake_adapters:Whole`. The fakes of the worker, without the reference, a
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
 from kvadapters.reference import Reference
+from kvadapters.serve import Server
 from kvref import snapshot
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvref.snapshot import Snapshot
-from kvspec import refusals
+from kvspec import refusals, wire
 from kvspec.contract import Cache, Lengths, Pair, Readable
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import CACHES, Array, Config
@@ -29,7 +32,7 @@ FOREVER = 60.0
 
 
 class Fake(Reference):
-    """The reference's growing cache under another name; a fake has a cache of its own, and says `more` of itself."""
+    """The reference's growing cache under another name; fakes have caches of their own, and say `more`."""
 
     growing: ClassVar[Any] = Growing
     ring: ClassVar[Any] = Ring
@@ -483,3 +486,43 @@ class CannotOpen(Fake):
 
     def open(self, profile: str, config: Config) -> Cache:
         raise Unsupported("not yet")
+
+
+def out_of_order(answer: bytes) -> bytes:
+    """Answers the question after the one that was asked."""
+    head, newline, tensors = answer.partition(b"\n")
+    said = json.loads(head)
+    return json.dumps({**said, "id": said["id"] + 1}).encode() + newline + tensors
+
+
+def a_byte_too_many(answer: bytes) -> bytes:
+    """Sends one byte more than it announced."""
+    return answer + b"x"
+
+
+def a_byte_too_few(answer: bytes) -> bytes:
+    """Sends one byte less than it announced."""
+    return answer[:-1]
+
+
+def an_unknown_tensor(answer: bytes) -> bytes:
+    """Sends a tensor under a name that the protocol does not know."""
+    return answer.replace(b'"state.k"', b'"stake.k"')
+
+
+def a_result_of_its_own(answer: bytes) -> bytes:
+    """Calls its result by another name."""
+    return answer.replace(b'"result": "ok"', b'"result": "fine"')
+
+
+def lie(change: Callable[[bytes], bytes]) -> None:
+    """An engine on the wire that is the reference, but for what it answers to appends."""
+    server, decoder = Server("fake_adapters:Fake"), wire.Decoder()
+    while data := os.read(0, 1 << 20):
+        for head, tensors in decoder.feed(data):
+            answer = server.answer(dict(head), tensors)
+            os.write(1, change(answer) if head["op"] == "append" else answer)
+
+
+if __name__ == "__main__":
+    lie(globals()[sys.argv[1]])

@@ -12,6 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import fake_adapters
 import fakes
 
 from kvadapters.serve import Server
@@ -115,9 +116,15 @@ ABOUT: dict[str, Any] = {
 }
 
 
+def engine(lie: str) -> list[str]:
+    """The command line of a process adapter that tells this lie."""
+    return [sys.executable, fake_adapters.__file__, lie]
+
+
 def ended(name: str, *clauses: str, **limits: Any) -> Record:
-    """The record of the worked examples of some clauses, on a fake in a worker process of its own."""
-    with Worker(python_worker(f"fake_adapters:{name}"), env=fakes.environment(), **limits) as worker:
+    """The record of the worked examples of some clauses, on a fake or an engine in a process of its own."""
+    command = engine(name) if name[0].islower() else python_worker(f"fake_adapters:{name}")
+    with Worker(command, env=fakes.environment(), **limits) as worker:
         bench = Bench(worker, worker.describe())
         total = Tally()
         for worked in (e for c in clauses for e in index()[c].examples):

@@ -97,6 +97,15 @@ def test_an_adapter_that_needs_a_device_which_is_not_there_ends_with_4() -> None
     assert "fakes:NeedsADevice cannot run here: there is no such device here; install one" in done.stderr
 
 
+def test_without_an_opencl_device_the_opencl_adapter_ends_with_4_and_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OCL_ICD_VENDORS", "/nowhere")
+    done = kvconform("run", "opencl", *SHORT)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "opencl cannot run here: " in done.stderr and "pip install 'kvconform[opencl]'" in done.stderr
+
+
 def test_a_run_that_exercises_nothing_ends_with_3() -> None:
     status, seen, _ = judged.run("Fake", "--profile", "ring")
     assert (status, set(seen["summary"])) == (3, {"UNSUPPORTED"})

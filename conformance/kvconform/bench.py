@@ -41,7 +41,6 @@ class Bench:
     seed: int = 0
     tally: Tally = field(default_factory=Tally)
     test: str = ""
-    source: str = ""
     operations: int = 0
     """Operations judged since the start, for progress."""
     confirmed: set[tuple[str, str]] = field(default_factory=set)
