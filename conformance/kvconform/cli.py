@@ -11,7 +11,7 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 FORMATS = ("table", "json", "markdown")
@@ -33,10 +33,13 @@ def parser() -> argparse.ArgumentParser:
     """All commands and their options."""
     top = Parser(prog="kvconform", description="The conformance suite for transformer KV caches.")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, about, arguments in COMMANDS:
+        arguments(commands.add_parser(name, help=about))
+    return top
 
-    run = commands.add_parser(
-        "run", help="judge an adapter", usage="kvconform run [options] (ADAPTER | -- COMMAND ...)"
-    )
+
+def _run_arguments(run: argparse.ArgumentParser) -> None:
+    run.usage = "kvconform run [options] (ADAPTER | -- COMMAND ...)"
     run.add_argument("adapter", nargs="?", help="a name (see `kvconform list`) or module:Class")
     run.add_argument("--profile", action="append", default=[], help="only this profile (repeatable)")
     run.add_argument("--clause", action="append", default=[], help="only this clause (repeatable)")
@@ -50,35 +53,54 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--memory", type=_count, default=4096, help="MiB the adapter may hold resident (4096)")
     _format(run)
 
-    smoke = commands.add_parser("smoke", help="a first look at a new adapter: does it speak, and of what")
-    smoke.add_argument("adapter", nargs="?")
 
-    listing = commands.add_parser("list", help="adapters, profiles, clauses")
-    listing.add_argument("what", nargs="?", choices=("adapters", "profiles", "clauses"))
-    _format(listing)
-
-    explain = commands.add_parser("explain", help="a clause: what it says, why, and its worked examples")
-    explain.add_argument("clause", help="an id such as RING-4, or a chapter such as RING")
-
-    replay = commands.add_parser("replay", help="replay a trace step by step")
+def _replay_arguments(replay: argparse.ArgumentParser) -> None:
+    replay.usage = "kvconform replay [options] TRACE [-- COMMAND ...]"
     replay.add_argument("trace", help="a trace file, or - for standard input")
     replay.add_argument("--adapter", help="judge this adapter on it; without one the reference shows what is right")
     replay.add_argument("--draw", action="store_true", help="draw slots and queries at each step")
     replay.add_argument("--svg", metavar="FILE", help="write the drawing as SVG")
     replay.add_argument("--level", choices=("visible",), help="judge at this level, though more is claimed")
-    replay.add_argument("--deadline", type=_seconds, default=20.0)
+    replay.add_argument("--deadline", type=_seconds, default=20.0, help="seconds for one operation (20)")
 
-    report = commands.add_parser("report", help="render run records, several side by side")
+
+def _smoke_arguments(smoke: argparse.ArgumentParser) -> None:
+    smoke.usage = "kvconform smoke (ADAPTER | -- COMMAND ...)"
+    smoke.add_argument("adapter", nargs="?", help="a name (see `kvconform list`) or module:Class")
+
+
+def _list_arguments(listing: argparse.ArgumentParser) -> None:
+    listing.add_argument("what", nargs="?", choices=("adapters", "profiles", "clauses"))
+    _format(listing)
+
+
+def _explain_arguments(explain: argparse.ArgumentParser) -> None:
+    explain.add_argument("clause", help="an id such as RING-4, or a chapter such as RING")
+
+
+def _report_arguments(report: argparse.ArgumentParser) -> None:
     report.add_argument(
         "records", nargs="+", metavar="RECORD", help="record.json, or the journal of a run cut short"
     )
     report.add_argument("--html", metavar="FILE", help="write the page there")
     _format(report)
 
-    new = commands.add_parser("new-adapter", help="write the skeleton of an adapter package")
-    new.add_argument("name")
+
+def _new_adapter_arguments(new: argparse.ArgumentParser) -> None:
+    new.add_argument("name", help="small letters, digits and hyphens")
     new.add_argument("--into", default=".", metavar="DIR", help="folder to write it into (.)")
-    return top
+
+
+COMMANDS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]], ...] = (
+    ("run", "judge an adapter", _run_arguments),
+    ("smoke", "a first look at a new adapter: does it speak, and of what", _smoke_arguments),
+    ("list", "adapters, profiles, clauses", _list_arguments),
+    ("explain", "a clause: what it says, why, and its worked examples", _explain_arguments),
+    ("replay", "replay a trace step by step", _replay_arguments),
+    ("report", "render run records, several side by side", _report_arguments),
+    ("new-adapter", "write the skeleton of an adapter package", _new_adapter_arguments),
+)
+"""Every command, what it is for, and what adds its arguments."""
 
 
 def _format(command: argparse.ArgumentParser) -> None:
