@@ -115,6 +115,8 @@ class Whole(Fake):
 class SeesTooMuch(Whole):
     """Keeps the whole history, and masks a window that is one row too wide."""
 
+    profiles: ClassVar[dict[str, Any]] = {"ring": {"level": "visible", "rewind": -1}, "mask": "visible"}
+
     class ring(Whole.ring):
         def mask(self, logical: Logical) -> Array | None:
             return Growing.mask(self, (*logical, Window(self.window + 1)))
@@ -122,6 +124,8 @@ class SeesTooMuch(Whole):
 
 class ForgetsToRewind(Whole):
     """Keeps the whole history; after a rewind the dead rows stay, and new ones come behind them."""
+
+    profiles: ClassVar[dict[str, Any]] = {"ring": {"level": "visible", "rewind": -1}, "mask": "visible"}
 
     class ring(Whole.ring):
         def rewind(self, to: int) -> None:

@@ -18,6 +18,11 @@ from judged import kvconform
 from kvconform.journal import Journal
 
 
+def _listens() -> None:
+    """Ctrl-C reaches the run even where these tests were started in the background, which ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Running:
     """`kvconform run` in the background; whatever it starts carries the folder's name in its environment."""
 
@@ -29,6 +34,7 @@ class Running:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=_listens,
         )
 
     def journal(self) -> list[dict[str, Any]]:
