@@ -30,7 +30,7 @@ from kvspec.contract import PROFILES, Description, description
 from kvspec.geometry import CACHES
 from kvspec.record import ClauseRecord, Record
 
-COVER = 50
+COVER = 30
 """Traces of each frozen cover that a fake is judged on here, or up to twice as many: one in so many."""
 
 KINDS = {"growing": draws.BASE, "ring": draws.BASE, "mask": draws.MASKS, "snapshot": draws.SNAPSHOTS}

@@ -27,7 +27,7 @@ from kvspec.trace import Trace
 RING = notation.trace("ring", "window=3", "append 3; snapshot s; append 1; restore s 2; mask causal & 101")
 REFERENCE = description(Reference().describe())
 TRACES = st.one_of(draws.traces("growing", draws.EVERYTHING), draws.traces("ring", draws.EVERYTHING))
-FEW = settings(max_examples=60, deadline=None)
+FEW = settings(max_examples=40, deadline=None)
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -248,7 +248,7 @@ def mutated(draw: st.DrawFn) -> Any:
 SCHEMA = jsonschema.Draft202012Validator(trace.schema())
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(mutated())
 def test_a_mutated_document_is_read_or_refused_and_nothing_else(changed: Any) -> None:
     try:

@@ -52,15 +52,17 @@ class Supplies:
     def give(self, op: Operation) -> Given:
         """What goes with this operation."""
         if op["op"] == "append":
-            _, config = self.opened[cache_of(op)]
+            _, config = self.of(op)
             return Given(rows=Pair(*self.book.rows(op, config)))
         if op["op"] == "mask":
             return Given(logical=masks.from_json(op["parts"]))
         if op["op"] == "open":
-            opening = self.opening(op)
-            self.opened[cache_of(op)] = opening
-            return Given(opening=opening)
+            return Given(opening=self.opening(op))
         return Given()
+
+    def of(self, op: Operation) -> tuple[str, Config]:
+        """Profile and config of the cache an operation is for; those of A where that was never opened."""
+        return self.opened.get(cache_of(op), self.opened["A"])
 
     def opening(self, op: Operation) -> tuple[str, Config]:
         """Profile and config of the cache that an open operation names: the trace's, where it does not say."""
@@ -69,7 +71,9 @@ class Supplies:
         return profile, config.changed(window=None) if profile == "growing" else config
 
     def done(self, op: Operation, result: str) -> None:
-        """The oracle's verdict on it is known: rows that were taken use up their serials."""
+        """The oracle's verdict is known: rows that were taken use up their serials, caches opened are there."""
+        if op["op"] == "open" and result == "ok":
+            self.opened[cache_of(op)] = self.opening(op)
         if op["op"] == "append" and result == "ok":
             self.book.took(op["n"])
 
@@ -119,11 +123,11 @@ class Cited:
     ) -> Step:
         """Perform one operation and note the clauses."""
         cited()
-        if opening is not None:
-            self._profiles[cache_of(op)] = opening[0]
         # its own copies: the reference's session scribbles on what it was handed, as any caller may
         own = None if rows is None else Pair(rows.keys.copy(), rows.values.copy())
         step = self._session.do(op, own, _copied(logical), opening)
+        if step.result == "ok" and opening is not None:
+            self._profiles[cache_of(op)] = opening[0]
         if step.result == "ok":
             cite_operation(op, self._profiles[cache_of(op)])
         # a refusal exercises its own clause and no other: what was cited on the way to it did not happen

@@ -55,10 +55,12 @@ def _simpler(trace: Trace) -> Iterator[Trace]:
         for i in range(0, n - size + 1, max(1, size // 2)):
             yield _with(trace, (*trace.ops[:i], *trace.ops[i + size :]))
         size //= 2
+    yield from _plainer_configs(trace)
+    yield from _smaller_rings(trace)
     for i, op in enumerate(trace.ops):
         for simpler in _simpler_operations(op):
             yield _with(trace, (*trace.ops[:i], simpler, *trace.ops[i + 1 :]))
-    yield from _simpler_configs(trace)
+    yield from _smaller_windows(trace)
 
 
 def _with(trace: Trace, ops: tuple[Operation, ...]) -> Trace:
@@ -84,11 +86,28 @@ def _lower(n: int) -> Iterator[int]:
     yield from range(n) if n <= 8 else sorted({0, n // 2, n - n // 4, n - n // 16, n - 1})
 
 
-def _simpler_configs(trace: Trace) -> Iterator[Trace]:
+def _plainer_configs(trace: Trace) -> Iterator[Trace]:
     for name, plain in (("batch", 1), ("kv_heads", 1), ("dtype", "f16"), ("k_dim", 8), ("v_dim", 6), ("step", 256)):
         if getattr(trace.config, name) != plain:
             yield Trace(trace.profile, trace.config.changed(**{name: plain}), trace.ops)
+
+
+def _smaller_windows(trace: Trace) -> Iterator[Trace]:
     window = trace.config.window
     for lower in _lower(window) if window else ():
         if lower:
             yield Trace(trace.profile, trace.config.changed(window=lower), trace.ops)
+
+
+def _smaller_rings(trace: Trace) -> Iterator[Trace]:
+    """The window and every number that reaches it lowered together, so that what fills it still does."""
+    window = trace.config.window or 0
+    for less in (8, 4, 2, 1):
+        if window > less:
+            ops = tuple(_less(op, less, window) for op in trace.ops)
+            yield Trace(trace.profile, trace.config.changed(window=window - less), ops)
+
+
+def _less(op: Operation, less: int, window: int) -> Operation:
+    numbers = {k: v for k, v in op.items() if k in ("n", "to", "at") and v >= window}
+    return op | {k: v - less for k, v in numbers.items()}

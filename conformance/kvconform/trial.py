@@ -165,7 +165,7 @@ class _Trial:
         if self.watch:
             config = self.trace.config
             self.outcome.states.append((self.trace.profile, config.window, config.step, *self.state()))
-        profile, _ = self.supplies.opened[cache_of(op)]
+        profile, _ = self.supplies.of(op)
         return _Asked(op, self.adapter.profiles[profile], want, answer)
 
     def _agrees(self, asked: _Asked) -> bool:
