@@ -16,9 +16,9 @@ from kvadapters.find import guarded, load
 from kvspec import wire
 from kvspec.contract import Adapter, Pair, description
 from kvspec.errors import BadInput, CannotRun
-from kvspec.geometry import SIZES, Config
-from kvspec.operations import LARGEST
-from kvspec.session import OBSERVABLES, Session, Step
+from kvspec.geometry import SIZES, WORDS, Config
+from kvspec.operations import LARGEST, TAKES_ROWS
+from kvspec.session import OBSERVABLES, Given, Session, Step
 from kvspec.trace import check_operation
 
 BUFFER = 1 << 18
@@ -38,7 +38,7 @@ class Server:
             self.adapter = load(name)
         except (BadInput, CannotRun) as e:
             self.failed = _failure(e)
-        self.session = Session(self._open)
+        self.session = Session(self.adapter)
 
     def answer(self, head: dict[str, Any], tensors: wire.Tensors) -> bytes:
         """The answer to one question, as bytes."""
@@ -70,31 +70,30 @@ class Server:
         match head.get("op"):
             case "begin":
                 return self._begin(head)
-            case "open":
-                return self._open_another(head)
+            case "open" | "init" | "fit":
+                return self._open(head)
             case "mask":
                 return self._mask(head, tensors)
         check_operation(head, "question")
-        return self.session.do(head, _rows(tensors) if head["op"] == "append" else None)
+        rows = _rows(tensors) if head["op"] in TAKES_ROWS else None
+        return self.session.do(head, Given(rows=rows))
 
     def _begin(self, head: dict[str, Any]) -> Step:
         observe, opening = _observe(head.pop("observe", None)), _opening(head)
-        self.session = Session(self._open, observe)
+        _nothing_else(head)
+        self.session = Session(self.adapter, observe)
         return self.session.begin(*opening)
 
-    def _open_another(self, head: dict[str, Any]) -> Step:
-        op = {"op": "open", "cache": head.pop("cache", "")}
-        check_operation(op, "question")
-        return self.session.do(op, opening=_opening(head))
+    def _open(self, head: dict[str, Any]) -> Step:
+        """Open another cache, or do what needs a geometry."""
+        opening = _opening(head)
+        check_operation(head, "question")
+        return self.session.do(head, Given(opening=opening))
 
     def _mask(self, head: dict[str, Any], tensors: wire.Tensors) -> Step:
         logical = wire.without_tensors(head.get("parts"), tensors)
         check_operation({**head, "parts": []}, "question")
-        return self.session.do(head, logical=logical)
-
-    def _open(self, profile: str, config: Config) -> Any:
-        assert self.adapter is not None
-        return self.adapter.open(profile, config)
+        return self.session.do(head, Given(logical=logical))
 
 
 def _failure(e: Exception) -> dict[str, str]:
@@ -116,24 +115,29 @@ def _observe(wanted: Any) -> tuple[str, ...]:
 
 
 def _opening(head: dict[str, Any]) -> tuple[str, Config]:
-    """Profile and config of begin and open. Sizes that no cache may have are for the adapter to refuse."""
-    profile, fields = head.get("profile"), head.get("config")
-    if set(head) != {"op", "profile", "config"} or not isinstance(profile, str) or not isinstance(fields, dict):
-        raise BadInput(f"{head['op']} needs a profile and a config, and takes nothing else: {head!r:.80}")
+    """Profile and config, taken out of the header. Sizes that no cache may have are for the adapter to refuse."""
+    profile, fields = head.pop("profile", None), head.pop("config", None)
+    if not isinstance(profile, str) or not isinstance(fields, dict):
+        raise BadInput(f"{head['op']} needs a profile and a config: {head!r:.80}")
     for name, value in fields.items():
-        if name not in (*SIZES, "dtype"):
-            raise BadInput(f"config: unknown field {name!r:.40}; known: {', '.join((*SIZES, 'dtype'))}")
-        if name == "dtype" and not isinstance(value, str):
-            raise BadInput(f"config: dtype must be a text, is {value!r:.40}")
+        if name not in (*SIZES, *WORDS):
+            raise BadInput(f"config: unknown field {name!r:.40}; known: {', '.join((*SIZES, *WORDS))}")
+        if name in WORDS and not isinstance(value, str):
+            raise BadInput(f"config: {name} must be a text, is {value!r:.40}")
         if name in SIZES and not (type(value) is int and abs(value) <= LARGEST):
             raise BadInput(f"config: {name} must be a whole number, is {value!r:.40}")
     return profile, Config(**fields)
 
 
+def _nothing_else(head: dict[str, Any]) -> None:
+    if set(head) != {"op"}:
+        raise BadInput(f"{head['op']} takes a profile, a config and observe, nothing else: {head!r:.80}")
+
+
 def _rows(tensors: wire.Tensors) -> Pair:
     keys, values = tensors.get("keys"), tensors.get("values")
     if keys is None or values is None:
-        raise BadInput("append needs two tensors, keys and values")
+        raise BadInput("an operation that writes rows needs two tensors, keys and values")
     return Pair(keys, values)
 
 

@@ -36,6 +36,8 @@ class Plan:
     continuations: Callable[[Session], Sequence[Ops]]
     snapshots: tuple[str, ...] = ()
     """Names of snapshots that belong to the state."""
+    caches: tuple[str, ...] = ("A",)
+    """The caches that belong to the state."""
     histories: bool = False
     """Whether the last append's number of queries belongs to the state, as it does for masks."""
 
@@ -70,7 +72,7 @@ def walk(start: Trace, ops: Ops) -> Walk:
     steps = []
     for op in ops:
         given = supplies.give(op)
-        steps.append(cited.do(op, given.rows, given.logical, given.opening))
+        steps.append(cited.do(op, given))
         supplies.done(op, steps[-1].result)
     return Walk(cited.session, supplies, steps)
 
@@ -94,7 +96,7 @@ def closure(plan: Plan, largest: int = 100_000) -> Closure:
 
 def _key(plan: Plan, w: Walk) -> Key:
     queries = w.session.caches["A"].queries if plan.histories else None
-    return *key(w.session, w.supplies.book, plan.snapshots), queries
+    return *key(w.session, w.supplies.book, plan.snapshots, plan.caches), queries
 
 
 def traces(plan: Plan, closed: Closure) -> Iterator[Ops]:

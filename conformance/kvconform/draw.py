@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kvconform import visible
+from kvconform.lists import Expected
 from kvconform.trial import Outcome
 from kvspec.geometry import Array
 from kvspec.notation import words
@@ -49,7 +49,7 @@ def failing_steps(seen: Outcome) -> list[DrawnStep]:
 
 
 def _expected(want: Step, book: Book) -> Seen:
-    if not isinstance(want, visible.Expected):
+    if not isinstance(want, Expected):
         return _seen(want, book)
     seen: Seen = {"result": f"{want.result} {want.clause}".strip()}
     if want.cache is not None:

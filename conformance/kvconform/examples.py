@@ -14,8 +14,8 @@ from kvconform.judge import outcome
 from kvconform.trial import Outcome, run
 from kvspec import masks
 from kvspec.clauses import index
-from kvspec.contract import Description
-from kvspec.examples import Example
+from kvspec.contract import METERED, Description
+from kvspec.examples import Example, observation
 from kvspec.geometry import Array
 from kvspec.rows import Book, letters
 from kvspec.session import Step
@@ -74,6 +74,12 @@ def _found(column: str, got: Step, book: Book, said: Any) -> Any:
         return _as_said(got.arrays.get("mask"), said)
     if column == "snapshot":
         return _ranges(got, said)
+    which = observation(column)
+    if which is not None:
+        return got.values.get(which) if which.startswith("offset") else _names(got, which, book)
+    if column in METERED:
+        counted = got.values.get("meter", {}).get(column)
+        return said if counted is not None and counted <= said else counted
     return got.values.get({"can rewind": "can"}.get(column, column))
 
 

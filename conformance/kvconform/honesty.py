@@ -70,7 +70,7 @@ def _last(adapter: Description, worker: Worker, trace: Trace) -> tuple[Step, str
     before = step.values
     for op in trace.ops:
         before, given = step.values, supplies.give(op)
-        step = session.do(op, given.rows, given.logical, given.opening)
+        step = session.do(op, given)
         supplies.done(op, step.result)
     offsets = before.get("offset"), step.values.get("offset")
     return step, f"offset {offsets[0]} became {offsets[1]}" if trace.ops and offsets[0] != offsets[1] else ""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from kvconform import visible
+from kvconform.lists import Lists
 from kvconform.replay import Supplies
 from kvconform.strategies.draws import configs
 from kvconform.trial import Outcome
@@ -165,7 +166,7 @@ def _end(side: Trace, seen: Outcome) -> list[list[str]]:
 def _positions(side: Trace, seen: Outcome) -> dict[int, int]:
     """Position of each row that is live in cache A at the end, by the list model."""
     supplies = Supplies(side)
-    lists = visible.Lists(Description("", {"growing": Claim("visible"), "ring": Claim("visible")}), supplies)
+    lists = Lists(Description("", {"growing": Claim("visible"), "ring": Claim("visible")}), supplies)
     lists.do({"op": "open"}, supplies.give({"op": "open"}))
     for op in side.ops:
         supplies.done(op, lists.do(op, supplies.give(op)).result)

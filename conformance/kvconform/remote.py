@@ -7,10 +7,9 @@ from typing import Any
 
 from kvconform.worker import Worker, WorkerFailure
 from kvspec import masks, wire
-from kvspec.contract import Pair
-from kvspec.geometry import Config
+from kvspec.geometry import SIZES, WORDS, Config
 from kvspec.operations import Operation
-from kvspec.session import OBSERVABLES, Step
+from kvspec.session import NOTHING, OBSERVABLES, Given, Step
 
 
 class RemoteSession:
@@ -27,34 +26,22 @@ class RemoteSession:
         opening = {"profile": profile, "config": config.to_json()}
         return self._sent({"op": "begin", **opening, "observe": self._observe})()
 
-    def do(
-        self,
-        op: Operation,
-        rows: Pair | None = None,
-        logical: masks.Logical | None = None,
-        opening: tuple[str, Config] | None = None,
-    ) -> Step:
-        """Perform one operation. `rows` go with append, `logical` with mask, `opening` with open."""
-        return self.later(op, rows, logical, opening)()
+    def do(self, op: Operation, given: Given = NOTHING) -> Step:
+        """Perform one operation."""
+        return self.later(op, given)()
 
-    def later(
-        self,
-        op: Operation,
-        rows: Pair | None = None,
-        logical: masks.Logical | None = None,
-        opening: tuple[str, Config] | None = None,
-    ) -> Callable[[], Step]:
+    def later(self, op: Operation, given: Given = NOTHING) -> Callable[[], Step]:
         """Ask for one operation now and give what waits for it, so that worker and oracle can work at once."""
         if self._lost:
             return lambda: Step("absent")
-        if op["op"] == "open":
-            assert opening is not None
-            profile, config = opening
-            return self._sent({"op": "open", "cache": op["cache"], "profile": profile, "config": config.to_json()})
         if op["op"] == "mask":
-            parts = masks.from_json(op["parts"]) if logical is None else logical
+            parts = masks.from_json(op["parts"]) if given.logical is None else given.logical
             return self._sent(*wire.with_mask(op, parts))
-        return self._sent(op, None if rows is None else {"keys": rows[0], "values": rows[1]})
+        if given.opening is not None:
+            profile, config = given.opening
+            kept = {k: v for k, v in op.items() if k not in SIZES and k not in WORDS}
+            return self._sent(kept | {"profile": profile, "config": config.to_json()})
+        return self._sent(op, None if given.rows is None else {"keys": given.rows[0], "values": given.rows[1]})
 
     def _sent(self, head: dict[str, Any], tensors: wire.Tensors | None = None) -> Callable[[], Step]:
         try:

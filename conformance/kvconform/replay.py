@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Protocol
+
+import numpy as np
 
 from kvadapters.reference import Reference
 from kvref.cite import cite, cited
 from kvspec import masks
 from kvspec.contract import Pair
-from kvspec.geometry import Config
-from kvspec.operations import Operation, argument, cache_of
+from kvspec.geometry import OWN, Config
+from kvspec.operations import TAKES_ROWS, Operation, argument, cache_of
 from kvspec.rows import Book
-from kvspec.session import Session, Step
-from kvspec.trace import Trace, overridden
-
-
-@dataclass(frozen=True)
-class Given:
-    """What goes with one operation: rows with append, a logical mask with mask, profile and config with open."""
-
-    rows: Pair | None = None
-    logical: masks.Logical | None = None
-    opening: tuple[str, Config] | None = None
+from kvspec.session import NOTHING, OBSERVABLES, Given, Session, Step
+from kvspec.trace import Trace, opening, overridden
 
 
 class Performs(Protocol):
@@ -31,13 +24,7 @@ class Performs(Protocol):
     def begin(self, profile: str, config: Config) -> Step:
         """Open cache A, and forget all that was."""
 
-    def do(
-        self,
-        op: Operation,
-        rows: Pair | None = None,
-        logical: masks.Logical | None = None,
-        opening: tuple[str, Config] | None = None,
-    ) -> Step:
+    def do(self, op: Operation, given: Given = NOTHING) -> Step:
         """Perform one operation."""
 
 
@@ -47,35 +34,66 @@ class Supplies:
     def __init__(self, trace: Trace) -> None:
         self.book = Book()
         self.opened = {"A": (trace.profile, trace.config)}
+        self.batches: dict[str, int] = {}
         self._trace = trace
 
     def give(self, op: Operation) -> Given:
         """What goes with this operation."""
-        if op["op"] == "append":
-            _, config = self.of(op)
-            return Given(rows=Pair(*self.book.rows(op, config)))
-        if op["op"] == "mask":
-            return Given(logical=masks.from_json(op["parts"]))
-        if op["op"] == "open":
-            return Given(opening=self.opening(op))
-        return Given()
+        match op["op"]:
+            case "mask":
+                return Given(logical=masks.from_json(op["parts"]))
+            case "open":
+                return Given(opening=opening(self._trace, op))
+            case "init" | "fit":
+                return Given(opening=self._geometry(op))
+        return Given(rows=self._rows(op)) if op["op"] in TAKES_ROWS else NOTHING
 
     def of(self, op: Operation) -> tuple[str, Config]:
         """Profile and config of the cache an operation is for; those of A where that was never opened."""
         return self.opened.get(cache_of(op), self.opened["A"])
 
-    def opening(self, op: Operation) -> tuple[str, Config]:
-        """Profile and config of the cache that an open operation names: the trace's, where it does not say."""
-        profile = argument(op, "profile") or self._trace.profile
-        config = overridden(self._trace.config, op, "step", "window")
-        return profile, config.changed(window=None) if profile == "growing" else config
+    def _geometry(self, op: Operation) -> tuple[str, Config]:
+        profile, config = self.of(op)
+        return profile, overridden(config, op, *OWN["store"])
+
+    def _rows(self, op: Operation) -> Pair:
+        """Rows in the shape the operation takes: as a cache does, layer upon layer, or token by token."""
+        profile, config = self.of(op)
+        if profile == "store" and op["op"] == "append":
+            return Pair(*self.book.stacked(op, config, op["n"], self._layers(op)))
+        if op["op"] in ("step", "replay"):
+            layers, m = config.layers or 1, self._sequences(op)
+            made = self.book.stacked(op, config, 1, layers * m)
+            return Pair(*(a.reshape(layers, -1, a.shape[1], a.shape[3]) for a in made))
+        if op["op"] == "copy":
+            made = self.book.rows(op, config, op["n"] if op.get("rows") is None else op["rows"])
+            return Pair(*(np.ascontiguousarray(a[0].transpose(1, 0, 2)) for a in made))
+        return Pair(*self.book.rows(op, config, op["n"]))
+
+    def _layers(self, op: Operation) -> int:
+        """Layers a store's append writes to."""
+        return 1 if op.get("layer") is not None else self.of(op)[1].layers or 1
+
+    def _sequences(self, op: Operation) -> int:
+        return self.batches.get(cache_of(op), 1)
 
     def done(self, op: Operation, result: str) -> None:
         """The oracle's verdict is known: rows that were taken use up their serials, caches opened are there."""
-        if op["op"] == "open" and result == "ok":
-            self.opened[cache_of(op)] = self.opening(op)
-        if op["op"] == "append" and result == "ok":
-            self.book.took(op["n"])
+        if result != "ok":
+            return
+        name = cache_of(op)
+        match op["op"]:
+            case "open":
+                self.opened[name] = opening(self._trace, op)
+                self.batches.pop(name, None)
+            case "init":
+                self.opened[name] = self._geometry(op)
+            case "batch":
+                self.batches[name] = op["m"]
+            case "append" | "draft" | "copy":
+                self.book.took(op["n"] * (self._layers(op) if self.of(op)[0] == "store" else 1))
+            case "step" | "replay":
+                self.book.took((self.of(op)[1].layers or 1) * self._sequences(op))
 
 
 def _copied(logical: masks.Logical | None) -> masks.Logical | None:
@@ -90,19 +108,19 @@ BITS = {"growing": "GROW-12", "ring": "RING-15"}
 
 def cite_operation(op: Operation, profile: str) -> None:
     """Clauses that an operation exercises whatever the cache does: on the caller's arrays, on bits, on repeats."""
-    if op["op"] == "scribble":
+    if op["op"] == "scribble" and profile in OWNERSHIP:
         cite(OWNERSHIP[profile])
     if op["op"] == "mask":
         cite("MASK-15")
-    if op["op"] == "append" and argument(op, "fill") == "bits":
+    if op["op"] == "append" and argument(op, "fill") == "bits" and profile in BITS:
         cite(BITS[profile])
 
 
 class Cited:
     """A session on the reference whose steps say which clauses they exercised."""
 
-    def __init__(self, adapter: Any = None, observe: tuple[str, ...] = ("state", "history", "mask")) -> None:
-        self._session = Session((adapter or Reference()).open, observe)
+    def __init__(self, adapter: Any = None, observe: tuple[str, ...] = OBSERVABLES) -> None:
+        self._session = Session(adapter or Reference(), observe)
         self._profiles: dict[str, str] = {}
 
     @property
@@ -112,22 +130,16 @@ class Cited:
 
     def begin(self, profile: str, config: Config) -> Step:
         """Open cache A."""
-        return self.do({"op": "open"}, opening=(profile, config))
+        return self.do({"op": "open"}, Given(opening=(profile, config)))
 
-    def do(
-        self,
-        op: Operation,
-        rows: Pair | None = None,
-        logical: masks.Logical | None = None,
-        opening: tuple[str, Config] | None = None,
-    ) -> Step:
+    def do(self, op: Operation, given: Given = NOTHING) -> Step:
         """Perform one operation and note the clauses."""
         cited()
         # its own copies: the reference's session scribbles on what it was handed, as any caller may
-        own = None if rows is None else Pair(rows.keys.copy(), rows.values.copy())
-        step = self._session.do(op, own, _copied(logical), opening)
-        if step.result == "ok" and opening is not None:
-            self._profiles[cache_of(op)] = opening[0]
+        own = None if given.rows is None else Pair(given.rows.keys.copy(), given.rows.values.copy())
+        step = self._session.do(op, replace(given, rows=own, logical=_copied(given.logical)))
+        if step.result == "ok" and op["op"] == "open" and given.opening is not None:
+            self._profiles[cache_of(op)] = given.opening[0]
         if step.result == "ok":
             cite_operation(op, self._profiles[cache_of(op)])
         # a refusal exercises its own clause and no other: what was cited on the way to it did not happen

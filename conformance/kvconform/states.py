@@ -6,7 +6,7 @@ all alike: an offset beyond W+1 counts as W+1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from kvref.growing import Growing
@@ -19,12 +19,12 @@ from kvspec.session import Session
 Key = tuple[Any, ...]
 
 
-def key(session: Session, book: Book, names: Iterable[str] = ("s",)) -> Key:
-    """The state of cache A and of the snapshots named, rows numbered by the order in which they are met."""
-    cache = session.caches["A"]
+def key(session: Session, book: Book, names: Iterable[str] = ("s",), caches: Iterable[str] = ("A",)) -> Key:
+    """The state of these caches and of the snapshots named, rows numbered by the order in which they are met."""
     numbers: dict[int, int] = {}
+    found = [KEYS[session.kinds[c]](session.caches[c], book, numbers) for c in caches if c in session.caches]
     saved = [(n, session.snapshots[n]) for n in names if n in session.snapshots]
-    return _cache_key(cache, book, numbers), tuple((n, _saved_key(s, book, numbers)) for n, s in saved)
+    return *found, tuple((n, _saved_key(s, book, numbers)) for n, s in saved)
 
 
 def _cache_key(cache: Growing | Ring, book: Book, numbers: dict[int, int]) -> Key:
@@ -34,6 +34,10 @@ def _cache_key(cache: Growing | Ring, book: Book, numbers: dict[int, int]) -> Ke
     if isinstance(cache, Growing):
         return cache.offset, cache.written, spare, slots
     return min(cache.offset, cache.window + 1), cache.written, spare, cache.index, slots
+
+
+KEYS: dict[str, Callable[[Any, Book, dict[int, int]], Key]] = {"growing": _cache_key, "ring": _cache_key}
+"""The state of a cache by its kind; `numbers` are the rows met so far."""
 
 
 def _saved_key(saved: Snapshot | None, book: Book, numbers: dict[int, int]) -> Key:

@@ -10,16 +10,17 @@ import numpy as np
 
 from kvconform import judge, visible
 from kvconform.judge import Difference
+from kvconform.lists import Expected, Lists
 from kvconform.remote import RemoteSession
-from kvconform.replay import Cited, Given, Performs, Supplies
+from kvconform.replay import Cited, Performs, Supplies
 from kvconform.states import Key, key
 from kvspec import masks
 from kvspec.clauses import index
 from kvspec.contract import LEVELS, Claim, Description
 from kvspec.geometry import Array
-from kvspec.operations import Operation, cache_of
+from kvspec.operations import Operation, cache_of, profiles_of
 from kvspec.rows import Book
-from kvspec.session import Step
+from kvspec.session import Given, Step
 from kvspec.trace import Trace
 
 VERDICT_OF = {"crash": "CRASH", "hang": "HANG", "oom": "OOM", "protocol": "PROTOCOL"}
@@ -76,12 +77,8 @@ class Outcome:
 
 def used_profiles(trace: Trace) -> set[str]:
     """The profiles a trace needs an adapter to have, beside masks observed in passing."""
-    used = {trace.profile} | {op["profile"] for op in trace.ops if op["op"] == "open" and op.get("profile")}
-    if any(op["op"] == "mask" for op in trace.ops):
-        used.add("mask")
-    if any(op["op"] in ("snapshot", "restore", "split", "merge", "close") for op in trace.ops):
-        used.add("snapshot")
-    return used
+    opened = {op["profile"] for op in trace.ops if op["op"] == "open" and op.get("profile")}
+    return {trace.profile}.union(opened, *map(profiles_of, trace.ops))
 
 
 def level_of(trace: Trace, adapter: Description) -> str:
@@ -107,8 +104,8 @@ def run(
 def asked(session: Performs, op: Operation, given: Given) -> Callable[[], Step]:
     """The step, asked for now and waited for later where the adapter lives in another process."""
     if isinstance(session, RemoteSession):
-        return session.later(op, given.rows, given.logical, given.opening)
-    return lambda: session.do(op, given.rows, given.logical, given.opening)
+        return session.later(op, given)
+    return lambda: session.do(op, given)
 
 
 @dataclass(frozen=True)
@@ -209,7 +206,7 @@ class _Storage(_Trial):
         self.reference.begin(*given.opening)
 
     def expect(self, op: Operation, given: Given) -> Step:
-        return self.reference.do(op, given.rows, given.logical, given.opening)
+        return self.reference.do(op, given)
 
     def state(self) -> Key:
         return key(self.reference.session, self.outcome.book)
@@ -223,7 +220,7 @@ class _Visible(_Trial):
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
-        self.lists = visible.Lists(self.adapter, self.supplies)
+        self.lists = Lists(self.adapter, self.supplies)
         self.judge = visible.Judge(self.outcome.book, "mask" in self.adapter.profiles)
         self.widths: dict[str, tuple[int, int]] = {}
 
@@ -234,12 +231,12 @@ class _Visible(_Trial):
         return self.lists.do(op, given)
 
     def state(self) -> Key:
-        cache = self.lists.caches["A"]
-        return (min(cache.offset, (cache.config.window or cache.offset) + 1), cache.queries)
+        key: Key = self.lists.caches["A"].key()
+        return key
 
     def compare(self, asked: _Asked, got: Step) -> list[Difference]:
         op, want = asked.op, asked.want
-        assert isinstance(want, visible.Expected)
+        assert isinstance(want, Expected)
         history = got.arrays.get("history.k")
         if history is not None and history.ndim == 4:
             cache = self.lists.caches[cache_of(op)]
@@ -271,6 +268,11 @@ def _columns(array: Array, width: int) -> Array:
 
 def observables(adapter: Description, level: str) -> tuple[str, ...]:
     """What to observe of an adapter's cache at this level."""
-    state = ("state",) if level == "storage" else ()
-    mask = ("mask",) if "mask" in adapter.profiles else ()
-    return ("history", *state, *mask)
+    named = (("mask", "mask"), ("mem", "held"), ("residency", "meter"))
+    declared = tuple(what for profile, what in named if profile in adapter.profiles)
+    return ("history", *(("state",) if level == "storage" or _stored(adapter) else ()), *declared)
+
+
+def _stored(adapter: Description) -> bool:
+    """Whether it has stores or buffers, of which rows are read as state at either level."""
+    return bool({"copy", "store"} & set(adapter.profiles))

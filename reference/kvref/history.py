@@ -58,6 +58,10 @@ class History:
     def _id(self, growing: str, ring: str) -> str:
         return ring if self.ring else growing
 
+    def key(self) -> tuple[int, int | None]:
+        """The state up to renaming tokens and shifting positions: all offsets past a window are alike."""
+        return min(self.offset, (self.config.window or self.offset) + 1), self.queries
+
     @property
     def offset(self) -> int:
         """The next token's position."""

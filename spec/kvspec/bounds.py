@@ -5,10 +5,10 @@ Counted from above, before anything is replayed, with every refusal taken for gr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kvspec.errors import BadInput
-from kvspec.geometry import Config
+from kvspec.geometry import CACHES, Config
 from kvspec.refusals import valid
 
 LARGEST_BYTES = 64 << 20
@@ -19,6 +19,9 @@ LARGEST_SAVED = 256 << 20
 """Bytes that snapshots may hold, all together."""
 LARGEST_LOOK = 1 << 22
 """Pairs of a query and a row that one step may have to look at."""
+
+LARGEST_BATCH = 32
+"""Sequences a batch may have unless configured otherwise."""
 
 BASE = 128
 """Digits that one element of a legible row can be."""
@@ -38,27 +41,44 @@ class Budget:
     saved: int = 0
     positions: int = 0
     queries: int = 0
-    batch: int = 1
+    widest: int = 1
+    sequences: dict[str, int] = field(default_factory=dict)
+    """Sequences of the batch of each store."""
 
-    def open(self, config: Config, where: str) -> None:
-        """A cache: it sets aside one step of rows at the most beyond what it is handed."""
+    def open(self, profile: str, config: Config, name: str, where: str) -> None:
+        """What a cache sets aside: one step of rows at the most beyond what it is handed, or all its rows."""
         if not valid(config):
             return
-        self.batch = max(self.batch, config.batch)
-        self.bytes += min(config.step, config.window or config.step) * config.row_bytes
+        self.widest = max(self.widest, config.batch)
+        slots = min(config.step, config.window or config.step) if profile in CACHES else 0
+        self.bytes += (slots + (config.capacity or 0) + _stored(config)) * config.row_bytes
+        self._within(where)
+
+    def batch(self, name: str, config: Config, m: int, most: int | None, where: str) -> None:
+        """A batch of m sequences; more than are allowed are refused and cost nothing."""
+        if not valid(config) or not 1 <= m <= (LARGEST_BATCH if most is None else most):
+            return
+        self.sequences[name] = max(m, self.sequences.get(name, 0))
+        self.bytes += m * _stored(config) * config.row_bytes
         self._within(where)
 
     def append(self, config: Config, rows: Config, n: int, where: str) -> None:
-        """So many rows of some geometry for a cache of this config."""
-        self.bytes += n * rows.row_bytes
-        self.rows += n * rows.batch * rows.kv_heads
-        self.positions += n
+        """So many rows of some geometry for a cache of this config, in each of its layers."""
+        layers = max(1, config.layers or 1)
+        self.bytes += n * layers * rows.row_bytes
+        self.rows += n * layers * rows.batch * rows.kv_heads
+        self.positions += n * layers
         self.queries = max(self.queries, n)
         self._within(where)
         self.look(1, where)
         dim = min(config.k_dim, config.v_dim)
         if valid(config) and self.positions > largest(dim):
             raise BadInput(f"{where}: rows of {dim} elements tell only {largest(dim)} apart; it appends more")
+
+    def step(self, name: str, config: Config, rows: Config, where: str) -> None:
+        """One row for each sequence of a store's batch, in each layer."""
+        for _ in range(self.sequences.get(name, 1)):
+            self.append(config, rows, 1, where)
 
     def save(self, where: str) -> None:
         """A snapshot: no larger than all that was appended."""
@@ -68,7 +88,7 @@ class Budget:
 
     def look(self, heads: int, where: str) -> None:
         """What each query of an append sees, in so many heads."""
-        if self.batch * heads * self.queries * self.positions > LARGEST_LOOK:
+        if self.widest * heads * self.queries * self.positions > LARGEST_LOOK:
             raise BadInput(f"{where}: queries, rows, batch and heads make more than {LARGEST_LOOK} pairs")
 
     def _within(self, where: str) -> None:
@@ -76,3 +96,8 @@ class Budget:
             raise BadInput(f"{where}: the trace needs more than {LARGEST_BYTES} bytes of rows")
         if self.rows > LARGEST_ROWS:
             raise BadInput(f"{where}: the trace appends more than {LARGEST_ROWS} rows, heads and sequences counted")
+
+
+def _stored(config: Config) -> int:
+    """Rows that a store has, over all its layers."""
+    return max(0, config.layers or 0) * max(0, config.max_len or 0)

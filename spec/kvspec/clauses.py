@@ -22,9 +22,20 @@ from itertools import pairwise
 from kvspec.contract import LEVELS, PROFILES
 from kvspec.errors import BadInput
 from kvspec.examples import Example, parse
-from kvspec.geometry import CACHES
+from kvspec.geometry import CACHES, KINDS
 
-CHAPTERS = {"GROW": "growing", "RING": "ring", "MASK": "mask", "SNAP": "snapshot"}
+CHAPTERS = {
+    "GROW": "growing",
+    "RING": "ring",
+    "MASK": "mask",
+    "SNAP": "snapshot",
+    "COPY": "copy",
+    "DRAFT": "draft",
+    "STORE": "store",
+    "BATCH": "batch",
+    "MEM": "mem",
+    "RESIDENCY": "residency",
+}
 """The chapters, by the letters their clause ids begin with, and the profile each defines."""
 
 SEEN_IN = (
@@ -42,8 +53,22 @@ SEEN_IN = (
     "snapshot",
     "bytes",
     "intact",
+    "drafted",
+    "lengths",
+    "saved",
+    "fingerprint",
+    "sequences",
+    "batch",
+    "moved",
+    "held",
+    "plan",
+    "fit",
+    "meter",
 )
 """The observables: where a difference can show. `sees` is what a query sees of a history through a mask."""
+
+SPEAK_OF = {"mask": CACHES, "snapshot": CACHES, "draft": CACHES, "batch": ("store",)}
+"""The kinds of cache a chapter's clauses speak of where they name none; of other chapters its own kind, or all."""
 
 _CLAUSE = re.compile(
     r"^\*\*(?P<id>[A-Z]+-[1-9]\d*)\*\* \((?P<level>\w+)(?P<marks>(?:, \w+)*); seen in (?P<seen>[\w, ]+)\)\. "
@@ -60,7 +85,7 @@ class Clause:
     profile: str
     level: str
     applies: tuple[str, ...]
-    """The caches it speaks of: growing, ring, or both."""
+    """The kinds of cache it speaks of."""
     law: bool
     """Whether it relates whole traces to each other, so that no single step can exercise it."""
     seen_in: tuple[str, ...]
@@ -114,14 +139,15 @@ def _clause(prefix: str, profile: str, block: str, where: str) -> Clause:
         raise BadInput(f"{where}: not a clause: {block.splitlines()[0]!r}")
     id_, level, marks = head["id"], head["level"], head["marks"].replace(",", " ").split()
     seen = tuple(s.strip() for s in head["seen"].split(","))
-    if not id_.startswith(prefix + "-") or level not in LEVELS or not set(marks) <= {*CACHES, "law"}:
-        raise BadInput(f"{where}: {id_} must begin with {prefix}-, and have a level, then growing, ring or law")
+    if not id_.startswith(prefix + "-") or level not in LEVELS or not set(marks) <= {*KINDS, "law"}:
+        raise BadInput(f"{where}: {id_} must begin with {prefix}-, and have a level, then kinds of cache or law")
     if not set(seen) <= set(SEEN_IN):
         raise BadInput(f"{where}: {id_} is seen in {sorted(set(seen) - set(SEEN_IN))}; known: {', '.join(SEEN_IN)}")
     examples = parse(block[head.end() :], where)
     if not examples or any(e.clause != id_ for e in examples):
         raise BadInput(f"{where}: {id_} needs a worked example of its own, and only such")
-    only = tuple(c for c in CACHES if c in marks) or ((profile,) if profile in CACHES else CACHES)
+    default = (profile,) if profile in KINDS else SPEAK_OF.get(profile, KINDS)
+    only = tuple(k for k in KINDS if k in marks) or default
     text, reason = _plain(head["text"]), _reason(block[head.end() :])
     return Clause(id_, profile, level, only, "law" in marks, seen, text, reason, examples)
 

@@ -1,23 +1,25 @@
 """The contract an adapter implements. No base class: whatever has these methods is an adapter.
 
-An adapter says what it is (`describe`) and opens caches (`open`). A cache of the profile `growing` or `ring`
-has the methods of `Cache`; those of `Masking` are owed by who declares the profile `mask`, those of
-`Snapshotting` by who declares `snapshot`. Arrays at this boundary are host arrays (numpy).
+An adapter says what it is (`describe`) and opens caches (`open`). What is opened as `growing` or `ring` has the
+methods of `Cache`, as `copy` those of `Buffer`, as `store` those of `Store`. Whoever declares more owes more: a
+cache the methods of `Masking` (profile `mask`), `Snapshotting` (`snapshot`), `Planning` (`mem`); a store those of
+`Batching` (`batch`); the adapter itself those of `Speculating` (`draft`), `Fitting` (`mem`), `Metered`
+(`residency`). Arrays at this boundary are host arrays (numpy), or what the adapter's own `place` made of them.
 
 Every method either does the whole of its work, or raises `Refused` or `Unsupported` and has changed nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from kvspec.errors import BadInput
-from kvspec.geometry import CACHES, DTYPES, Array, Config
+from kvspec.geometry import DTYPES, KINDS, Array, Config
 from kvspec.masks import Logical
 
-PROFILES = ("growing", "ring", "mask", "snapshot")
+PROFILES = ("growing", "ring", "mask", "snapshot", "copy", "draft", "store", "batch", "mem", "residency")
 """The profiles there are; each has a chapter of its own."""
 
 LEVELS = ("visible", "storage")
@@ -116,13 +118,175 @@ class Snapshotting(Protocol):
         """Two snapshots of one, parent and child; consumes it."""
 
 
+class Buffer(Protocol):
+    """What is opened as `copy`: preallocated keys and values, `[capacity, kv_heads, dim]` in layout token,
+    `[kv_heads, capacity, dim]` in layout head."""
+
+    def copy(self, keys: Any, values: Any, n: int, at: int, sliding: bool) -> None:
+        """Copy the first n rows of sources `[rows, kv_heads, dim]`, of any dtype that narrows to the buffer's or is
+        the same, into the slots from `at` on; with `sliding`, modulo the capacity."""
+
+    def alias(self, source: int, n: int) -> tuple[Any, Any]:
+        """The buffer's own n slots from `source` on, as a source for `copy`."""
+
+    def read(self, what: Readable) -> Pair:
+        """Copies of the whole buffers, in their own layout ("state" is all there is to read)."""
+
+
+class Round(Protocol):
+    """A round of speculation over one cache a layer. Layers count from 0, those that have no cache included."""
+
+    def draft(self, layer: int, keys: Any, values: Any) -> None:
+        """Append drafts, rows as for `Cache.append`, on one layer."""
+
+    def read(self, layer: int) -> Pair | None:
+        """The history of the draft just before on that layer: what its queries attend to."""
+
+    def mask(self, layer: int, logical: Logical) -> Array | None:
+        """The mask for that history, as `Masking.mask`."""
+
+    def offset(self, layer: int) -> int:
+        """The position after the last draft on that layer."""
+
+    def commit(self, n: int) -> None:
+        """Keep the first n drafts on every layer, drop the others, end the round."""
+
+    def abandon(self) -> None:
+        """End the round; every draft is dropped."""
+
+
+class Speculating(Protocol):
+    """What the profile `draft` adds to an adapter."""
+
+    def speculate(self, caches: Sequence[Any], isolated: bool) -> Round:
+        """A round over these caches, None for a layer that has none."""
+
+
+class Store(Protocol):
+    """What is opened as `store`: for each layer keys and values `[kv_heads, max_len, dim]`, and a length."""
+
+    def init(self, config: Config) -> None:
+        """Initialise again."""
+
+    def append(self, keys: Any, values: Any, layer: int | None = None) -> None:
+        """Write rows `[layers, kv_heads, n, dim]` behind the length of every layer; or `[1, ...]` of one."""
+
+    def lengths(self) -> Sequence[int]:
+        """The length of each layer."""
+
+    def read(self, layer: int) -> Pair:
+        """The rows of a layer up to its length, `[kv_heads, length, dim]`."""
+
+    def set_length(self, layer: int, n: int) -> None:
+        """Set the length of a layer."""
+
+    def rollback(self, to: int) -> None:
+        """Lower the length of every longer layer to `to`."""
+
+    def reset(self) -> None:
+        """Every length to 0."""
+
+    def zero(self) -> None:
+        """Every length to 0, every row to zeros."""
+
+    def save(self) -> Sequence[Pair]:
+        """A snapshot on the host: for each layer rows `[kv_heads, length, dim]`, contiguous."""
+
+    def load(self, saved: Sequence[Pair]) -> None:
+        """Such a snapshot back, and its lengths."""
+
+    def fingerprint(self, position: int) -> float:
+        """The sum over the key row of layer 0, head 0, at a position."""
+
+
+class Captured(Protocol):
+    """A captured step of a batch."""
+
+    def replay(self, keys: Any, values: Any) -> None:
+        """Do it again, on these rows `[layers, m, kv_heads, dim]`."""
+
+
+class Batching(Protocol):
+    """What the profile `batch` adds to a store: m sequences, per layer `[m, kv_heads, max_len, dim]`."""
+
+    def batch(self, m: int, most: int | None = None) -> None:
+        """Allocate for m sequences, all of length 0; `most` is how many are allowed, if not 32."""
+
+    def sequences(self) -> Sequence[int] | None:
+        """The length of each sequence; None where there is no batch."""
+
+    def read_sequence(self, layer: int, sequence: int) -> Pair:
+        """The rows of a sequence in a layer, `[kv_heads, n, dim]`: up to its length, or what the layer holds."""
+
+    def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
+        """Copy the store's first n rows into a sequence's place, of one layer or of all, and set its length."""
+
+    def step(self, keys: Any, values: Any) -> None:
+        """Append one row `[layers, m, kv_heads, dim]` to every sequence in every layer."""
+
+    def rollback_sequence(self, sequence: int, to: int) -> None:
+        """Lower the length of one sequence to `to`, if it is longer."""
+
+    def reset_batch(self) -> None:
+        """Every sequence's length to 0."""
+
+    def free_batch(self) -> None:
+        """Return the batch's memory."""
+
+    def addresses(self) -> Sequence[int]:
+        """Where the batch's buffers lie; empty where there is none."""
+
+    def capture(self) -> Captured:
+        """A step of this batch, captured."""
+
+
+class Planning(Protocol):
+    """What the profile `mem` adds to what is opened."""
+
+    def plan(self, n: int) -> tuple[int, int]:
+        """Bytes of rows allocated after an append of n rows, and at most at any moment of it."""
+
+    def held(self) -> int:
+        """Bytes of rows allocated now."""
+
+
+class Fitting(Protocol):
+    """What the profile `mem` adds to an adapter."""
+
+    def fit(
+        self, profile: str, config: Config, free: int, reserve: int | None, most: int | None
+    ) -> tuple[int, bool]:
+        """How many sequences of this config fit into `free` bytes, and whether even one does."""
+
+
+class Metered(Protocol):
+    """What the profile `residency` adds to an adapter."""
+
+    def meter(self) -> Mapping[str, int]:
+        """What was counted so far: see `METERED`."""
+
+    def place(self, keys: Array, values: Array) -> tuple[Any, Any]:
+        """Rows on the device, to be handed to whatever takes rows."""
+
+
+METERED = (
+    "host_to_device",
+    "device_to_host",
+    "device_to_device",
+    "launches",
+    "allocations",
+    "synchronisations",
+)
+"""What a meter counts: bytes each way, and how often."""
+
+
 class Adapter(Protocol):
     """What stands for an engine."""
 
     def describe(self) -> Mapping[str, Any]:
         """What it is and claims, as JSON: see `Description`."""
 
-    def open(self, profile: str, config: Config) -> Cache:
+    def open(self, profile: str, config: Config) -> Any:
         """A fresh cache. Raises Refused for a config no cache may have, Unsupported beyond what is declared."""
 
 
@@ -221,7 +385,7 @@ def description(said: Any) -> Description:
 def _claims(profiles: Any) -> dict[str, Claim]:
     _want(isinstance(profiles, Mapping) and len(profiles) > 0, "profiles must be an object with at least one")
     claims = {p: _claim(p, c) for p, c in profiles.items()}
-    _want(bool(set(CACHES) & set(claims)), f"profiles must hold one of {', '.join(CACHES)}")
+    _want(bool(set(KINDS) & set(claims)), f"profiles must hold one of {', '.join(KINDS)}")
     return claims
 
 

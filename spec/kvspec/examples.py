@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvspec import notation, rows
+from kvspec.contract import METERED
 from kvspec.errors import BadInput
 from kvspec.trace import Trace
 
@@ -78,6 +79,10 @@ def _range(text: str) -> tuple[int, int]:
     return int(start), int(stop)
 
 
+def _numbers(cell: str) -> list[int] | None:
+    return None if cell == "none" else [] if cell == "empty" else [int(n) for n in cell.split()]
+
+
 def _mask(cell: str) -> Any:
     return None if cell == "none" else notation.operation(f"mask {cell}")["parts"]
 
@@ -94,8 +99,38 @@ COLUMNS: dict[str, Callable[[str], Any]] = {
     "bytes": int,
     "can rewind": _yes,
     "snapshot": _ranges,
+    "drafted": int,
+    "lengths": _numbers,
+    "sequences": _numbers,
+    "moved": _yes,
+    "fingerprint": str,
+    "held": int,
+    "plan": _numbers,
+    "fit": _numbers,
+    **dict.fromkeys(METERED, int),
 }
-"""The columns a table may have after `do`, and how a cell is read."""
+"""The columns a table may have after `do`, and how a cell is read. Counts of the meter say at most how many."""
+
+_WHICH: tuple[tuple[str, str, Callable[[str], Any]], ...] = (
+    (r"([A-Z]) slots", r"state.\1", _letters),
+    (r"([A-Z]) offset", r"offset.\1", int),
+    (r"layer (\d+)", r"state.\1", _letters),
+    (r"saved layer (\d+)", r"saved.\1", _letters),
+    (r"layer (\d+), sequence (\d+)", r"batch.\1.\2", _letters),
+)
+"""Columns for one of several: how they are headed, the observation they speak of, how a cell is read."""
+
+
+def reader(column: str) -> Callable[[str], Any] | None:
+    """How the cells of a column are read; None if there is no such column."""
+    found = [read for head, _, read in _WHICH if re.fullmatch(head, column)]
+    return COLUMNS.get(column) or (found[0] if found else None)
+
+
+def observation(column: str) -> str | None:
+    """The observation that a column for one of several speaks of: `layer 0` of state.0."""
+    names = [re.sub(head, name, column) for head, name, _ in _WHICH if re.fullmatch(head, column)]
+    return names[0] if names else None
 
 
 def parse(text: str, where: str) -> tuple[Example, ...]:
@@ -106,7 +141,7 @@ def parse(text: str, where: str) -> tuple[Example, ...]:
 def _example(m: re.Match[str], where: str) -> Example:
     id_ = f"{m['clause']}.{m['n']}"
     columns = [c.strip() for c in m["head"].split("|")]
-    unknown = [c for c in columns[1:] if c not in COLUMNS]
+    unknown = [c for c in columns[1:] if reader(c) is None]
     if columns[0] != "do" or unknown:
         raise BadInput(f"{where}: {id_}: columns are do, {', '.join(COLUMNS)}; found {', '.join(columns)}")
     lines = [[c.strip() for c in line.strip().strip("|").split("|")] for line in m["body"].splitlines()]
@@ -121,4 +156,5 @@ def _example(m: re.Match[str], where: str) -> Example:
 
 
 def _row(columns: list[str], cells: list[str]) -> Row:
-    return Row({c: COLUMNS[c](cell) for c, cell in zip(columns, cells, strict=True) if cell})
+    pairs = zip(columns, cells, strict=True)
+    return Row({c: read(cell) for c, cell in pairs if cell and (read := reader(c))})

@@ -18,15 +18,23 @@ DTYPES: dict[str, np.dtype[Any]] = {
 """The dtypes rows may have, by their names in traces, on the wire and in reports."""
 
 CACHES = ("growing", "ring")
-"""The profiles that are caches of their own; the others (mask, snapshot) are operations on these."""
+"""The profiles that are caches of one sequence (or of a uniform batch), which append and rewind."""
+
+KINDS = (*CACHES, "copy", "store")
+"""The profiles that can be opened; the others are operations on what these open."""
+
+LAYOUTS = ("token", "head")
+"""How a copy's buffer lies: token-major `[capacity, kv_heads, dim]`, head-major `[kv_heads, capacity, dim]`."""
 
 
 @dataclass(frozen=True)
 class Config:
     """What a cache is opened with: rows are `[batch, kv_heads, T, k_dim]` and `[batch, kv_heads, T, v_dim]`.
 
-    `step` is the number of rows by which storage grows; `window` (ring only, else None) is the number of
-    rows a query sees, itself included. A Config may hold values that no cache accepts; see GROW-11, RING-14.
+    `step` is the number of rows by which storage grows; `window` (ring) the number of rows a query sees, itself
+    included; `capacity` and `layout` (copy) the rows of its buffer and how they lie; `layers` and `max_len`
+    (store) how many layers it has and how many rows each can hold. Fields of other kinds are None. A Config may
+    hold values that no cache accepts; see GROW-11, RING-14.
     """
 
     batch: int = 1
@@ -36,6 +44,10 @@ class Config:
     dtype: str = "f16"
     step: int = 256
     window: int | None = None
+    capacity: int | None = None
+    layout: str | None = None
+    layers: int | None = None
+    max_len: int | None = None
 
     def shape(self, kind: str, rows: int) -> tuple[int, int, int, int]:
         """Shape of `rows` rows; `kind` is "k" or "v"."""
@@ -55,8 +67,25 @@ class Config:
         return replace(self, **fields)
 
 
-SIZES = ("batch", "kv_heads", "k_dim", "v_dim", "step", "window")
+SIZES = ("batch", "kv_heads", "k_dim", "v_dim", "step", "window", "capacity", "layers", "max_len")
 """The fields of a Config that are whole numbers."""
+
+WORDS = {"dtype": tuple(DTYPES), "layout": LAYOUTS}
+"""The fields of a Config that are words, and which they may be."""
+
+OWN: dict[str, tuple[str, ...]] = {
+    "growing": (),
+    "ring": ("window",),
+    "copy": ("capacity", "layout"),
+    "store": ("layers", "max_len"),
+}
+"""The fields of a Config that a kind must be given, and that no other kind has."""
+
+
+def fitted(kind: str, config: Config) -> Config:
+    """The config without the fields that are another kind's."""
+    others = {f: None for k, fields in OWN.items() if k != kind for f in fields}
+    return config.changed(**others)
 
 
 def same_geometry(a: Config, b: Config) -> bool:

@@ -4,6 +4,7 @@ append 3            append 2 fill=bits       B: append 1          open B window=
 mask causal & 1011  mask window=2            mask none            rewind 3
 snapshot s          snapshot s 2             restore s 5          split s 2 p c
 merge p c m         close s                  view   free   scribble   ask 3
+speculate r A-B     A: draft r 2             commit r 1           mask round=r causal
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from kvspec.errors import BadInput
-from kvspec.geometry import Config
+from kvspec.geometry import WORDS, Config
 from kvspec.operations import OPERATIONS, Operation, argument, cache_of
 from kvspec.trace import Trace, check_operation, from_json
 
@@ -31,6 +32,8 @@ def operation(text: str) -> Operation:
     if op["op"] == "open" and words:
         op["cache"] = words.pop(0)
     if op["op"] == "mask":
+        if words and words[0].startswith("round="):
+            op["round"] = words.pop(0).removeprefix("round=")
         op["parts"] = _mask_parts(" ".join(words))
         words = []
     _fill_arguments(op, words, text)
@@ -96,7 +99,9 @@ def words(op: Operation) -> str:
     for a in OPERATIONS[op["op"]]:
         value = argument(op, a.name)
         if a.holds == "mask":
-            out.append(mask_words(value))
+            out += ([f"round={op['round']}"] if op.get("round") else []) + [mask_words(value)]
+        elif a.name == "round":
+            continue
         elif a.required:
             out.append(str(value))
         elif value != a.default:
@@ -138,6 +143,6 @@ def sentence(trace: Trace) -> str:
 def trace(profile: str, fields: str, ops: str) -> Trace:
     """Read a trace from its parts: `trace("ring", "window=3", "append 3; append 1")`. Raises BadInput."""
     config = dict(f.partition("=")[::2] for f in fields.split())
-    typed = {k: v if k == "dtype" else _number(v, fields) for k, v in config.items()}
+    typed = {k: v if k in WORDS else _number(v, fields) for k, v in config.items()}
     read = [operation(o) for o in ops.split(";") if o.strip()]
     return from_json({"kvtrace": 1, "profile": profile, "config": typed, "ops": read})

@@ -6,12 +6,9 @@ so that one mistake is not made twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 from kvspec.contract import Pair
 from kvspec.errors import Refused
-from kvspec.geometry import DTYPES, Array, Config
+from kvspec.geometry import DTYPES, SIZES, Array, Config
 
 
 def config(clause: str, profile: str, config: Config) -> Refused:
@@ -96,10 +93,9 @@ def used_up(clause: str, what: str, why: str) -> Refused:
 
 
 def valid(config: Config) -> bool:
-    """Whether every size is 1 or more and the dtype is known; a window only where there is one."""
-    sizes: Iterable[Any] = (config.batch, config.kv_heads, config.k_dim, config.v_dim, config.step)
-    window = 1 if config.window is None else config.window
-    return all(n >= 1 for n in (*sizes, window)) and config.dtype in DTYPES
+    """Whether every size that is given is 1 or more, and the dtype known."""
+    sizes = (getattr(config, name) for name in SIZES)
+    return config.dtype in DTYPES and all(n >= 1 for n in sizes if n is not None)
 
 
 def fits(config: Config, pair: Pair) -> bool:

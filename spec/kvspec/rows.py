@@ -25,8 +25,8 @@ from kvspec.geometry import DTYPES, Array, Config
 from kvspec.operations import Operation, argument
 from kvspec.trace import overridden
 
-ILLEGIBLE, POISONED = -1, -2
-"""What `read` gives for a row that spells nothing, and for one that is NaN all over."""
+ILLEGIBLE, POISONED, ZEROED = -1, -2, -3
+"""What `read` gives for a row that spells nothing, for one that is NaN all over, and for one that is all zeros."""
 
 
 def who(kind: str, heads: Array, sequences: Array) -> Array:
@@ -110,6 +110,7 @@ def read(array: Array, kind: str) -> Array:
     serial = _serial(digits, owner, dim)
     right = ((spell(owner, serial, dim) + 1) == values).all(-1)
     out = np.where(right, serial, ILLEGIBLE)
+    out = np.where((values == 0).all(-1), ZEROED, out)
     return np.where(np.isnan(values).all(-1), POISONED, out)
 
 
@@ -129,25 +130,31 @@ class Book:
         self.next = 0
         self._known: dict[bytes, int] = {}
 
-    def rows(self, op: Operation, config: Config) -> tuple[Array, Array]:
-        """Key and value rows for an append operation on a cache of this config."""
-        shape, n = overridden(config, op), op["n"]
-        n_values = argument(op, "values")
+    def rows(self, op: Operation, config: Config, n: int, ahead: int = 0) -> tuple[Array, Array]:
+        """n key and value rows for an operation on a cache of this config, the first `ahead` serials on."""
+        shape, first = overridden(config, op), self.next + ahead
+        n_values = op.get("values")
         make = bits if argument(op, "fill") == "bits" else legible
-        keys = make(shape, "k", self.next, n)
-        values = make(shape, "v", self.next, n if n_values is None else n_values)
+        keys = make(shape, "k", first, n)
+        values = make(shape, "v", first, n if n_values is None else n_values)
         if make is bits:
-            self._remember(keys, values)
+            self._remember(first, keys, values)
         return keys, values
+
+    def stacked(self, op: Operation, config: Config, n: int, layers: int) -> tuple[Array, Array]:
+        """n rows for each of several layers, `[layers, H, n, dim]`: those of the first layer first."""
+        each = [self.rows(op, config, n, layer * n) for layer in range(layers)]
+        keys, values = zip(*each, strict=True)
+        return np.concatenate(keys), np.concatenate(values)
 
     def took(self, n: int) -> None:
         """The cache accepted n rows: their serials are used up."""
         self.next += n
 
-    def _remember(self, *pair: Array) -> None:
+    def _remember(self, first: int, *pair: Array) -> None:
         for array in pair:
             for place in np.ndindex(array.shape[:3]):
-                self._known[array[place].tobytes()] = self.next + place[2]
+                self._known[array[place].tobytes()] = first + place[2]
 
     def read(self, array: Array, kind: str) -> Array:
         """Serials `[B, H, n]` of rows made by this book; ILLEGIBLE or POISONED where they are not."""
@@ -163,8 +170,8 @@ def describe(array: Array, kind: str, place: tuple[int, int, int], book: Book | 
     serial = int((book.read if book else read)(array, kind)[place])
     if serial >= 0:
         return f"row {letters(serial)}"
-    if serial == POISONED:
-        return "an unwritten row (NaN)"
+    if serial in (POISONED, ZEROED):
+        return "an unwritten row (NaN)" if serial == POISONED else "a row of zeros"
     row = np.asarray(array[place])
     for other in ("k", "v"):
         for head in range(8):
@@ -185,13 +192,15 @@ def _as_if(row: Array, kind: str, head: int, sequence: int) -> int:
 def letters(serial: int) -> str:
     """Serials as people read them: a..z, then a1..z1, a2 and so on."""
     if serial < 0:
-        return "?"
+        return "." if serial == ZEROED else "?"
     round_, letter = divmod(serial, 26)
     return "abcdefghijklmnopqrstuvwxyz"[letter] + (str(round_) if round_ else "")
 
 
 def serial(name: str) -> int:
-    """The serial that letters name; raises ValueError."""
+    """The serial that letters name, `.` a row of zeros; raises ValueError."""
+    if name == ".":
+        return ZEROED
     if not re.fullmatch("[a-z][0-9]{0,9}", name):
         raise ValueError(f"{name!r} names no row; rows are a..z, a1..z1, ...")
     return ord(name[0]) - ord("a") + 26 * int(name[1:] or 0)

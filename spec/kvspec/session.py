@@ -1,28 +1,42 @@
-"""Performs the operations of a trace on caches that follow the contract, and notes what was observed.
+"""Performs the operations of a trace on an adapter's caches, and notes what was observed.
 
-The same code drives the reference in the harness and a Python adapter in its worker process.
+The same code drives the reference in the harness and a Python adapter in its worker process. What each
+operation does is in `kvspec.perform`.
 """
 
 from __future__ import annotations
 
 import traceback
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from kvspec import masks
-from kvspec.contract import Lengths, Pair
+from kvspec.contract import Pair
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import Array, Config
-from kvspec.operations import MAKES, USES, Operation, argument, cache_of
+from kvspec.operations import NAMES, Operation, cache_of, names_used
+from kvspec.perform import DO, LOOK, draft
 
-OBSERVABLES = ("state", "history", "mask")
+OBSERVABLES = ("state", "history", "mask", "held", "meter")
 """What can be observed beside the lengths; the harness asks for what the adapter's claims let it see."""
 
-Open = Callable[[str, Config], Any]
+
+@dataclass(frozen=True)
+class Given:
+    """What goes with an operation: rows with those that write, a logical mask with mask, profile and config with
+    open, init and fit."""
+
+    rows: Pair | None = None
+    logical: masks.Logical | None = None
+    opening: tuple[str, Config] | None = None
+
+
+NOTHING = Given()
 
 
 @dataclass(slots=True)
@@ -30,10 +44,13 @@ class Step:
     """What one operation did.
 
     `result`: ok, refused, unsupported, error (the adapter raised something else), absent (the cache or
-    snapshot named was never made); and, from a worker, crash, hang, oom, protocol.
+    name was never made); and, from a worker, crash, hang, oom, protocol.
     `values`: offset, retained, buffered, capacity; can (rewind); snapshot, parent, child as
-    [start, stop, bytes] or None; bytes (close); intact (scribble).
-    `arrays`: history.k, history.v, mask, view.k, view.v, state.k, state.v; None where there is none.
+    [start, stop, bytes] or None; bytes (close); intact (scribble); drafted; lengths, sequences, moved; held, plan,
+    fit, meter. After an operation on a whole round those of cache X end in `.X`.
+    `arrays`: history.k, history.v, mask, view.k, view.v, state.k, state.v; None where there is none. Those of
+    cache X after an operation on a whole round are state.X.k, those of a store's layer 0 state.0.k and saved.0.k,
+    and of sequence 1 of its batch batch.0.1.k: what is observed comes first, whether of keys or values last.
     `cites`: the clauses this step exercised, where the reference performed it.
     """
 
@@ -46,144 +63,134 @@ class Step:
 
 
 class Session:
-    """Caches and snapshots by name; `do` performs one operation."""
+    """Caches, snapshots, rounds, saved stores and captured work by name; `do` performs one operation."""
 
-    def __init__(self, open_cache: Open, observe: Sequence[str] = OBSERVABLES) -> None:
-        self._open = open_cache
-        self._observe = frozenset(observe)
+    def __init__(self, adapter: Any, observe: Sequence[str] = OBSERVABLES) -> None:
+        self.adapter = adapter
+        self.observe = frozenset(observe)
         self.caches: dict[str, Any] = {}
-        self.snapshots: dict[str, Any] = {}
-        self._lent: dict[str, deque[tuple[Array, Array]]] = {}
+        self.kinds: dict[str, str] = {}
+        self.configs: dict[str, Config] = {}
+        self.lent: dict[str, deque[tuple[Array, Array]]] = {}
+        self.names: dict[str, dict[str, Any]] = {kind: {} for kind in set(NAMES.values())}
+        self._now = "A"
+
+    @property
+    def snapshots(self) -> dict[str, Any]:
+        """Snapshots by name."""
+        return self.names["snapshot"]
+
+    @property
+    def rounds(self) -> dict[str, Any]:
+        """Rounds of speculation by name."""
+        return self.names["round"]
+
+    @property
+    def saved(self) -> dict[str, Any]:
+        """Host snapshots of stores by name."""
+        return self.names["saved store"]
+
+    @property
+    def captured(self) -> dict[str, Any]:
+        """Captured work by name."""
+        return self.names["captured work"]
+
+    @property
+    def config(self) -> Config:
+        """What the cache of the operation under way was opened with."""
+        return self.configs[self._now]
 
     def begin(self, profile: str, config: Config) -> Step:
         """Open cache A."""
-        return self.do({"op": "open", "cache": "A"}, opening=(profile, config))
+        return self.do({"op": "open", "cache": "A"}, Given(opening=(profile, config)))
 
-    def do(
-        self,
-        op: Operation,
-        rows: Pair | None = None,
-        logical: masks.Logical | None = None,
-        opening: tuple[str, Config] | None = None,
-    ) -> Step:
-        """Perform one operation. `rows` go with append, `logical` with mask, `opening` with open."""
-        step, name = Step(), cache_of(op)
+    def do(self, op: Operation, given: Given = NOTHING) -> Step:
+        """Perform one operation."""
+        step = Step()
+        self._now = name = cache_of(op)
         try:
             if op["op"] == "open":
-                assert opening is not None
-                self.caches[name] = self._open(*opening)
-                self._lent[name] = deque(maxlen=16)
+                self._open(name, given)
             elif name not in self.caches or not self._named(op):
                 return Step("absent")
             else:
-                getattr(self, f"_{op['op']}")(self.caches[name], op, step, rows, logical)
+                DO[op["op"]](self, self.caches[name], op, step, given)
         except (Refused, Unsupported) as e:
             step.result = "refused" if isinstance(e, Refused) else "unsupported"
             step.clause, step.message = getattr(e, "clause", ""), str(e)
         except Exception as e:
             step.result, step.message = "error", _what(e)
-        self._look(name, step)
+        self._look(op, step)
         return step
 
-    def _named(self, op: Operation) -> bool:
-        return all(op[a] in self.snapshots for a in USES.get(op["op"], ()))
+    def _open(self, name: str, given: Given) -> None:
+        assert given.opening is not None
+        self.caches[name] = self.adapter.open(*given.opening)
+        self.kinds[name], self.configs[name] = given.opening
+        self.lent[name] = deque(maxlen=16)
 
-    def _look(self, name: str, step: Step) -> None:
-        cache = self.caches.get(name)
-        if cache is None:
+    def _named(self, op: Operation) -> bool:
+        there = self.names.get(NAMES.get(op["op"], ""), {})
+        layers = set(op.get("layers", "")) - {"-"} if op["op"] == "speculate" else set[str]()
+        return all(name in there for name in names_used(op)) and layers <= set(self.caches)
+
+    def _look(self, op: Operation, step: Step) -> None:
+        name = cache_of(op)
+        if name not in self.caches:
             return
         try:
-            step.values.update(Lengths(*cache.lengths())._asdict())
-            if "state" in self._observe:
-                self._take(name, step, "state", cache.read("state"))
+            if op["op"] in draft.WHOLE:
+                draft.look(self, op, step)
+            else:
+                LOOK[self.kinds[name]](self, self.caches[name], step)
         except Exception as e:
             step.result, step.message = "error", f"observing the cache: {_what(e)}"
 
-    def _take(self, name: str, step: Step, what: str, pair: Any) -> None:
+    def speculating(self, cache: Any) -> bool:
+        """Whether the cache is in a round that is open and may write through to it."""
+        letters = {letter for letter, c in self.caches.items() if c is cache}
+        return any(r.open and not r.isolated and letters & set(r.letters) for r in self.rounds.values())
+
+    def handed(self, op: Operation, given: Given) -> Any:
+        """The rows given, noted as lent; on the device already where the operation says so."""
+        assert given.rows is not None
+        for array in given.rows:
+            self.keep(array)
+        if not op.get("resident"):
+            return given.rows
+        place = getattr(self.adapter, "place", None)
+        if place is None:
+            raise Unsupported("this adapter has no place for rows on a device")
+        return place(*given.rows)
+
+    def take(self, step: Step, what: str, pair: Any) -> None:
         """Note copies of arrays that were read; the originals are the caller's, to scribble on."""
         for part, array in zip("kv", (None, None) if pair is None else pair, strict=True):
-            step.arrays[f"{what}.{part}"] = self._copy(name, array)
+            step.arrays[f"{what}.{part}"] = self.keep(array)
 
-    def _copy(self, name: str, array: Any) -> Array | None:
+    def keep(self, array: Any) -> Array | None:
+        """A copy of an array that was handed in or out, which is remembered as lent."""
         if array is None:
             return None
         copy = np.array(array)
-        self._lent[name].append((array, copy))
+        self.lent[self._now].append((array, copy))
         return copy
 
-    def _append(self, cache: Any, op: Operation, step: Step, rows: Pair | None, _: Any) -> None:
-        assert rows is not None
-        name = cache_of(op)
-        for array in rows:
-            self._copy(name, array)
-        cache.append(*rows)
-        if "history" in self._observe:
-            self._take(name, step, "history", cache.read("history"))
-        if "mask" in self._observe:
-            step.arrays["mask"] = self._copy(name, cache.mask(masks.CAUSAL))
+    @contextmanager
+    def metered(self, step: Step) -> Iterator[None]:
+        """Note what the adapter's meter counts meanwhile, where that is observed."""
+        read = getattr(self.adapter, "meter", None) if "meter" in self.observe else None
+        if read is None:
+            yield
+            return
+        before = dict(read())
+        yield
+        step.values["meter"] = {name: int(n) - int(before[name]) for name, n in read().items()}
 
-    def _mask(self, cache: Any, op: Operation, step: Step, _: Any, logical: masks.Logical | None) -> None:
-        parts = masks.from_json(op["parts"]) if logical is None else logical
-        for p in parts:
-            if isinstance(p, masks.Explicit):
-                self._copy(cache_of(op), p.array)
-        step.arrays["mask"] = self._copy(cache_of(op), _offered(cache, "mask")(parts))
-
-    def _view(self, cache: Any, op: Operation, step: Step, *_: Any) -> None:
-        self._take(cache_of(op), step, "view", cache.read("view"))
-
-    def _ask(self, cache: Any, op: Operation, step: Step, *_: Any) -> None:
-        step.values["can"] = bool(cache.can_rewind(op["to"]))
-
-    def _rewind(self, cache: Any, op: Operation, step: Step, *_: Any) -> None:
-        step.values["can"] = bool(cache.can_rewind(op["to"]))
-        cache.rewind(op["to"])
-
-    def _free(self, cache: Any, *_: Any) -> None:
-        cache.free()
-
-    def _scribble(self, cache: Any, op: Operation, step: Step, *_: Any) -> None:
-        """Look whether the newest arrays handed in or out still hold what they held; then overwrite them all."""
-        lent = self._lent[cache_of(op)]
-        step.values["intact"] = all(array.tobytes() == copy.tobytes() for array, copy in lent)
-        for array in [array for array, _ in lent]:
-            if isinstance(array, np.ndarray) and array.flags.writeable:
-                array[...] = False if array.dtype == bool else np.nan
-        lent.clear()
-
-    def _snapshot(self, cache: Any, op: Operation, step: Step, *_: Any) -> None:
-        taken = _offered(cache, "snapshot")(argument(op, "start"))
-        self._bind(op, step, taken)
-
-    def _restore(self, cache: Any, op: Operation, *_: Any) -> None:
-        _offered(cache, "restore")(self.snapshots[op["name"]], op["to"])
-
-    def _merge(self, cache: Any, op: Operation, step: Step, *_: Any) -> None:
-        parent, child = self.snapshots[op["parent"]], self.snapshots[op["child"]]
-        self._bind(op, step, _offered(cache, "merge")(parent, child))
-
-    def _split(self, cache: Any, op: Operation, step: Step, *_: Any) -> None:
-        parent, child = _offered(cache, "split")(self.snapshots[op["name"]], op["at"])
-        self._bind(op, step, parent, child)
-
-    def _close(self, cache: Any, op: Operation, step: Step, *_: Any) -> None:
-        snapshot = self.snapshots[op["name"]]
-        if snapshot is not None:
-            snapshot.close()
-            step.values["bytes"] = snapshot.nbytes
-
-    def _bind(self, op: Operation, step: Step, *made: Any) -> None:
-        for name, snapshot in zip(MAKES[op["op"]], made, strict=True):
-            self.snapshots[op[name]] = snapshot
-            seen = None if snapshot is None else [snapshot.start, snapshot.stop, snapshot.nbytes]
-            step.values["snapshot" if name == "name" else name] = seen
-
-
-def _offered(cache: Any, method: str) -> Callable[..., Any]:
-    found = getattr(cache, method, None)
-    if found is None:
-        raise Unsupported(f"this cache has no {method}")
-    return found  # type: ignore[no-any-return]
+    def held(self, cache: Any, step: Step, which: str = "") -> None:
+        """Note the bytes of rows a cache has allocated, where that is observed."""
+        if "held" in self.observe and hasattr(cache, "held"):
+            step.values[f"held{which}"] = int(cache.held())
 
 
 def _what(e: Exception) -> str:

@@ -15,22 +15,22 @@ from typing import Any
 from kvspec import masks
 from kvspec.bounds import Budget
 from kvspec.errors import BadInput
-from kvspec.geometry import CACHES, DTYPES, SIZES, Config
+from kvspec.geometry import KINDS, OWN, SIZES, WORDS, Config, fitted
 from kvspec.operations import (
     CACHE_NAME,
-    FILLS,
     MAKES,
-    NAME,
+    NAMES,
     OPERATIONS,
-    USES,
+    TEXTS,
     Argument,
     Operation,
     argument,
     cache_of,
+    names_used,
 )
+from kvspec.operations import WORDS as CHOICES
 
 VERSION = 1
-CHOICES = {"dtype": tuple(DTYPES), "profile": CACHES, "fill": FILLS}
 LARGEST_TRACE = 4096
 """Operations a trace may have."""
 LARGEST_FILE = 8 << 20
@@ -90,8 +90,8 @@ def from_json(document: Any) -> Trace:
     if extra:
         raise BadInput(f"trace: unknown field {extra[0]!r:.60}")
     profile = document.get("profile")
-    if profile not in CACHES:
-        raise BadInput(f"trace: profile is {profile!r:.60}; it must be one of {', '.join(CACHES)}")
+    if profile not in KINDS:
+        raise BadInput(f"trace: profile is {profile!r:.60}; it must be one of {', '.join(KINDS)}")
     config = config_from_json(document.get("config"), profile)
     ops = document.get("ops")
     if not isinstance(ops, list) or len(ops) > LARGEST_TRACE:
@@ -107,17 +107,25 @@ def config_from_json(fields: Any, profile: str) -> Config:
     """Check the configuration a trace begins with. Raises BadInput."""
     if not isinstance(fields, dict):
         raise BadInput(f"trace, config: expected an object, found {fields!r:.60}")
-    unknown = sorted(set(map(str, fields)) - {*SIZES, "dtype"})
+    unknown = sorted(set(map(str, fields)) - {*SIZES, *WORDS})
     if unknown:
-        raise BadInput(f"trace, config: unknown field {unknown[0]!r:.60}; known: {', '.join((*SIZES, 'dtype'))}")
+        raise BadInput(f"trace, config: unknown field {unknown[0]!r:.60}; known: {', '.join((*SIZES, *WORDS))}")
     for name in SIZES:
         if name in fields and (type(fields[name]) is not int or not 1 <= fields[name] <= 1 << 16):
             raise BadInput(f"trace, config: {name} must be a whole number from 1 to 65536, is {fields[name]!r:.40}")
-    if fields.get("dtype", "f16") not in tuple(DTYPES):
-        raise BadInput(f"trace, config: dtype must be one of {', '.join(DTYPES)}, is {fields['dtype']!r:.40}")
-    if (profile == "ring") != ("window" in fields):
-        raise BadInput("trace, config: a ring needs a window, and only a ring has one")
+    for name, words in WORDS.items():
+        if name in fields and fields[name] not in words:
+            raise BadInput(f"trace, config: {name} must be one of {', '.join(words)}, is {fields[name]!r:.40}")
+    _check_own(fields, profile)
     return Config(**fields)
+
+
+def _check_own(fields: dict[str, Any], profile: str) -> None:
+    """The fields that belong to one kind are there for it, and for it alone."""
+    for kind, own in OWN.items():
+        for name in own:
+            if (kind == profile) != (name in fields):
+                raise BadInput(f"trace, config: a {kind} needs a {name}, and only a {kind} has one")
 
 
 def check_operation(op: Any, where: str) -> None:
@@ -151,40 +159,66 @@ def _check_argument(a: Argument, value: Any, here: str) -> None:
 def _right(a: Argument, value: Any) -> bool:
     if a.holds == "number":
         return type(value) is int and a.low <= value <= a.high
-    if a.holds == "name":
-        return isinstance(value, str) and re.fullmatch(NAME, value) is not None
+    if a.holds in TEXTS:
+        return isinstance(value, str) and re.fullmatch(TEXTS[a.holds], value) is not None
     return isinstance(value, str) and value in CHOICES[a.holds]
 
 
 def check_trace(trace: Trace) -> None:
-    """Check what only the whole can show: caches and snapshots exist, the cost is bounded. Raises BadInput."""
-    caches, names, budget = {"A": trace.config}, set[str](), Budget()
-    budget.open(trace.config, "trace, config")
+    """Check what only the whole can show: caches and names exist, the cost is bounded. Raises BadInput."""
+    caches, names, budget = {"A": (trace.profile, trace.config)}, dict[str, str](), Budget()
+    budget.open(*caches["A"], "A", "trace, config")
     for i, op in enumerate(trace.ops):
         where, cache = f"trace, operation {i + 1} ({op['op']})", cache_of(op)
         if op["op"] == "open":
             if cache == "A":
                 raise BadInput(f"{where}: A is open from the beginning; open B or another")
-            caches[cache] = overridden(trace.config, op, "window", "step")
+            caches[cache] = opening(trace, op)
         elif cache not in caches:
             raise BadInput(f"{where}: no cache {cache} was opened")
-        for a in USES.get(op["op"], ()):
-            if op[a] not in names:
-                raise BadInput(f"{where}: no snapshot named {op[a]!r} was made before")
-        names |= {op[a] for a in MAKES.get(op["op"], ())}
-        _spend(budget, op, caches[cache], where)
+        elif op["op"] == "init":
+            caches[cache] = caches[cache][0], overridden(caches[cache][1], op, *OWN["store"])
+        for letter in sorted(set(op.get("layers", "")) - {"-", *caches}) if op["op"] == "speculate" else ():
+            raise BadInput(f"{where}: no cache {letter} was opened")
+        _check_names(op, names, where)
+        _spend(budget, op, *caches[cache], where)
 
 
-def _spend(budget: Budget, op: Operation, config: Config, where: str) -> None:
+def _check_names(op: Operation, names: dict[str, str], where: str) -> None:
+    """Names used were made before, and name what the operation wants; those it makes are new or of that sort."""
+    wanted = NAMES.get(op["op"], "")
+    for name in names_used(op):
+        if names.get(name) != wanted:
+            found = f"it names a {names[name]}" if name in names else "none was made before"
+            raise BadInput(f"{where}: no {wanted} named {name!r} was made before; {found}")
+    for name in (op[a] for a in MAKES.get(op["op"], ())):
+        if names.setdefault(name, wanted) != wanted:
+            raise BadInput(f"{where}: {name!r} names a {names[name]} already")
+
+
+def opening(trace: Trace, op: Operation) -> tuple[str, Config]:
+    """Profile and config of the cache that an open operation names: the trace's, where it does not say."""
+    profile = argument(op, "profile") or trace.profile
+    more = ("step", *(name for own in OWN.values() for name in own))
+    return profile, fitted(profile, overridden(trace.config, op, *more))
+
+
+def _spend(budget: Budget, op: Operation, profile: str, config: Config, where: str) -> None:
     """Count what an operation may cost. Raises BadInput."""
-    if op["op"] == "open":
-        budget.open(config, where)
-    elif op["op"] == "append":
-        budget.append(config, overridden(config, op), max(op["n"], argument(op, "values") or 0), where)
-    elif op["op"] == "mask":
+    name, kind = cache_of(op), op["op"]
+    if kind in ("open", "init"):
+        budget.open(profile, config, name, where)
+    elif kind in ("append", "draft", "copy"):
+        n = max(op["n"], argument(op, "values") or 0, op.get("rows") or 0)
+        budget.append(config, overridden(config, op), n, where)
+    elif kind in ("step", "replay"):
+        budget.step(name, config, overridden(config, op), where)
+    elif kind == "batch":
+        budget.batch(name, config, op["m"], argument(op, "most"), where)
+    elif kind == "mask":
         parts = (p for p in masks.from_json(op["parts"]) if isinstance(p, masks.Explicit))
         budget.look(max((max(p.array.shape[:2], default=1) for p in parts), default=1), where)
-    elif op["op"] in MAKES:
+    elif kind in MAKES:
         budget.save(where)
 
 
@@ -206,7 +240,7 @@ def schema() -> dict[str, Any]:
         "additionalProperties": False,
         "properties": {
             "kvtrace": {"const": VERSION},
-            "profile": {"enum": list(CACHES)},
+            "profile": {"enum": list(KINDS)},
             "config": {"$ref": "#/$defs/config"},
             "ops": {"type": "array", "maxItems": LARGEST_TRACE, "items": {"$ref": "#/$defs/operation"}},
             "note": {"type": "string"},
@@ -217,7 +251,7 @@ def schema() -> dict[str, Any]:
                 "additionalProperties": False,
                 "properties": {
                     **{n: {"type": "integer", "minimum": 1, "maximum": 1 << 16} for n in SIZES},
-                    "dtype": {"enum": list(DTYPES)},
+                    **{name: {"enum": list(words)} for name, words in WORDS.items()},
                 },
             },
             "mask_part": masks.SCHEMA,

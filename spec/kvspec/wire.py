@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from operator import index
 from typing import Any
@@ -28,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from kvspec import masks
+from kvspec.contract import METERED
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array
 from kvspec.operations import Operation
@@ -37,7 +39,7 @@ PROTOCOL = 1
 LARGEST_HEADER = 1 << 20
 LARGEST_TENSORS = 256 << 20
 """Bytes of tensors one message may carry, all together."""
-MOST_TENSORS = 64
+MOST_TENSORS = 512
 LARGEST_NUMBER = 1 << 62
 
 TYPES = DTYPES | {"bool": np.dtype(bool)}
@@ -214,11 +216,17 @@ def answer(question: int, step: Step) -> bytes:
 
 
 RESULTS = ("ok", "refused", "unsupported", "error", "absent")
-NUMBERS = ("offset", "retained", "buffered", "capacity", "bytes")
-SNAPSHOTS = ("snapshot", "parent", "child")
-TRUTHS = ("can", "intact")
-ARRAYS = ("history.k", "history.v", "mask", "view.k", "view.v", "state.k", "state.v")
-"""What an answer may hold: results; values that are numbers or null, or [start, stop, bytes] or null; tensors."""
+NUMBERS = ("offset", "retained", "buffered", "capacity", "bytes", "drafted", "held")
+LISTS = {"snapshot": 3, "parent": 3, "child": 3, "plan": 2, "fit": 2, "lengths": None, "sequences": None}
+TRUTHS = ("can", "intact", "moved")
+TEXTS = ("fingerprint",)
+ARRAYS = ("history", "mask", "view", "state", "saved", "batch")
+"""What an answer may hold: results; values that are numbers or null, lists of so many numbers (None: any count) or
+null, true or false, texts; tensors. After the name, where it says so in `Step`, a dot and which."""
+
+_WHICH = re.compile(r"(\.[A-Z]|(\.[0-9]{1,4}){1,2})?")
+_TENSOR = re.compile(rf"mask|({'|'.join(a for a in ARRAYS if a != 'mask')}){_WHICH.pattern}\.[kv]")
+_VALUE = re.compile(rf"([a-z]+){_WHICH.pattern}")
 
 LONGEST_CLAUSE, LONGEST_MESSAGE = 40, 4000
 
@@ -251,21 +259,27 @@ def text(head: Mapping[str, Any], name: str, limit: int) -> str:
 def _wrong_observation(values: Mapping[str, Any], tensors: Tensors) -> str:
     """What is wrong with the values or with the names of the tensors; empty if nothing is."""
     for name, value in values.items():
-        if name not in (*NUMBERS, *SNAPSHOTS, *TRUTHS):
+        found = _VALUE.fullmatch(name) if isinstance(name, str) else None
+        if found is None or found[1] not in (*NUMBERS, *LISTS, *TRUTHS, *TEXTS, "meter"):
             return f"unknown value {name!r:.40}"
-        if not _right(name, value):
-            return f"{name} must be {_wanted(name)}, is {value!r:.40}"
-    unknown = [name for name in tensors if name not in ARRAYS]
-    return f"unknown tensor {unknown[0]!r:.40}; known: {', '.join(ARRAYS)}" if unknown else ""
+        if not _right(found[1], value):
+            return f"{name} must be {_wanted(found[1])}, is {value!r:.40}"
+    unknown = [name for name in tensors if not _TENSOR.fullmatch(name)]
+    return f"unknown tensor {unknown[0]!r:.40}; known: {', '.join(ARRAYS)}, with .k or .v" if unknown else ""
 
 
 def _right(name: str, value: Any) -> bool:
     if name in TRUTHS:
         return type(value) is bool
+    if name in TEXTS:
+        return isinstance(value, str) and len(value) <= LONGEST_CLAUSE
+    if name == "meter":
+        return isinstance(value, dict) and set(value) <= set(METERED) and all(map(_number, value.values()))
     if value is None:
         return True
-    if name in SNAPSHOTS:
-        return isinstance(value, list) and len(value) == 3 and all(map(_number, value))
+    if name in LISTS:
+        right = isinstance(value, list) and len(value) == (LISTS[name] or len(value))
+        return right and all(map(_number, value))
     return _number(value)
 
 
@@ -277,4 +291,8 @@ def _number(value: Any) -> bool:
 def _wanted(name: str) -> str:
     if name in TRUTHS:
         return "true or false"
-    return "[start, stop, bytes] or null" if name in SNAPSHOTS else "a whole number or null"
+    if name in ("meter", *TEXTS):
+        return f"counts by name ({', '.join(METERED)})" if name == "meter" else "a text"
+    if name in ("snapshot", "parent", "child"):
+        return "[start, stop, bytes] or null"
+    return "a list of whole numbers or null" if name in LISTS else "a whole number or null"

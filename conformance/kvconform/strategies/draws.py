@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from kvconform.replay import Given, Supplies
-from kvconform.visible import Lists
+from kvconform.lists import Lists
+from kvconform.replay import Supplies
 from kvspec import masks
 from kvspec.contract import Claim, Description
 from kvspec.geometry import Config
 from kvspec.masks import Explicit
 from kvspec.operations import Operation
+from kvspec.session import Given
 from kvspec.trace import Trace
 
 BASE = ("append",) * 8 + ("rewind",) * 3 + ("ask", "view", "free", "scribble", "misfit")

@@ -89,8 +89,13 @@ def cover(bench: Bench, frozen: vectors.Cover) -> None:
 
 
 def explore(bench: Bench, profile: str, kinds: Sequence[str]) -> None:
-    """Traces that Hypothesis draws on larger configurations."""
-    drawn = [within(t, bench.adapter) for t in _drawn(bench, draws.traces(profile, kinds), bench.examples)]
+    """Traces that Hypothesis draws on larger configurations of a cache."""
+    explore_drawn(bench, profile, draws.traces(profile, kinds))
+
+
+def explore_drawn(bench: Bench, profile: str, strategy: Any) -> None:
+    """Traces that a strategy draws."""
+    drawn = [within(t, bench.adapter) for t in _drawn(bench, strategy, bench.examples)]
     bench.judge_all((t for t in drawn if suits(t, bench.adapter)), "explore", profile, watch=True)
 
 

@@ -1,0 +1,85 @@
+"""The list model, driven like a session: a module for each profile, as in `kvspec.perform`.
+
+`DO` maps operations to functions of the lists, the model of the cache the operation is for, the operation, the
+step it makes, and what was given with it; `LOOK` maps kinds to what is expected after every operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kvconform.lists import batch, cache, copy, draft, mem, snapshot, store
+from kvconform.lists.expected import Expected
+from kvconform.replay import Supplies, cite_operation
+from kvref.cite import cited
+from kvspec.contract import Description
+from kvspec.errors import Refused
+from kvspec.operations import NAMES, Operation, cache_of, names_used
+from kvspec.perform.draft import WHOLE
+from kvspec.session import Given
+
+Do = Callable[..., None]
+
+DO: dict[str, Do] = cache.DO | snapshot.DO | draft.DO | copy.DO | store.DO | batch.DO | mem.DO
+MODELS: dict[str, Callable[..., Any]] = {**cache.MODELS, **copy.MODELS, **store.MODELS}
+LOOK: dict[str, Callable[..., None]] = {**cache.LOOK, **copy.LOOK, **store.LOOK}
+APPEND: dict[str, Do] = {**cache.APPEND, **store.APPEND}
+
+
+class Lists:
+    """The list model of a whole trace. `description` holds the adapter's declared limits."""
+
+    def __init__(self, description: Description, supplies: Supplies) -> None:
+        self.description, self.supplies = description, supplies
+        self.caches: dict[str, Any] = {}
+        self.names: dict[str, dict[str, Any]] = {kind: {} for kind in set(NAMES.values())}
+
+    @property
+    def saved(self) -> dict[str, Any]:
+        """Snapshots by name."""
+        return self.names["snapshot"]
+
+    @property
+    def rounds(self) -> dict[str, Any]:
+        """Rounds of speculation by name."""
+        return self.names["round"]
+
+    def do(self, op: Operation, given: Given) -> Expected:
+        """Perform one operation."""
+        cited()
+        step, name = Expected(), cache_of(op)
+        try:
+            if op["op"] == "open":
+                assert given.opening is not None
+                profile, config = given.opening
+                self.caches[name] = MODELS[profile](profile, config, self.description.profiles[profile])
+            elif name not in self.caches or not self._named(op):
+                return Expected("absent")
+            else:
+                model = self.caches[name]
+                do = APPEND[model.profile] if op["op"] == "append" else DO[op["op"]]
+                do(self, model, op, step, given)
+        except Refused as e:
+            step.result, step.clause, step.message = "refused", e.clause, str(e)
+        if name in self.caches:
+            self._look(op, step)
+        step.cites = (step.clause,) if step.result == "refused" else cited()
+        return step
+
+    def _look(self, op: Operation, step: Expected) -> None:
+        model = self.caches[cache_of(op)]
+        if step.result == "ok":
+            cite_operation(op, model.profile)
+        if op["op"] in WHOLE:
+            draft.look(self, op, step)
+        else:
+            LOOK[model.profile](self, model, step)
+
+    def _named(self, op: Operation) -> bool:
+        there = self.names.get(NAMES.get(op["op"], ""), {})
+        layers = set(op.get("layers", "")) - {"-"} if op["op"] == "speculate" else set[str]()
+        return all(name in there for name in names_used(op)) and layers <= set(self.caches)
+
+
+__all__ = ["Expected", "Lists"]

@@ -1,0 +1,20 @@
+"""What the list model expects of a step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kvref.history import History, Seen
+from kvspec.session import Step
+
+
+@dataclass
+class Expected(Step):
+    """What the list model expects of one step: values, and rows by name, not by slot."""
+
+    sees: list[list[list[Seen]]] | None = None
+    """`[sequence][head][query]` through the mask of this step; None where there is none to look through."""
+    view: list[int] | None = None
+    rows: dict[str, list[int]] = field(default_factory=dict)
+    """The serials that arrays must spell, in order, by the arrays' names without `.k` and `.v`: state.0."""
+    cache: History | None = field(default=None, repr=False)

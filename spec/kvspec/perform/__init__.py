@@ -1,0 +1,21 @@
+"""What each operation of a trace does to caches that follow the contract: a module for each profile.
+
+`DO` maps operations to functions of a session, the cache the operation is for, the operation, the step it makes,
+and what was given with it; `LOOK` maps kinds of cache to what is observed of one after every operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kvspec.perform import batch, cache, copy, draft, mem, snapshot, store
+
+Do = Callable[..., None]
+
+DO: dict[str, Do] = cache.DO | snapshot.DO | draft.DO | copy.DO | store.DO | batch.DO | mem.DO
+LOOK: dict[str, Callable[..., None]] = {
+    "growing": cache.look,
+    "ring": cache.look,
+    "copy": copy.look,
+    "store": store.look,
+}

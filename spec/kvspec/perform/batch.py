@@ -1,0 +1,77 @@
+"""The batch of a store: many sequences, scattered into, stepped together, captured and replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kvspec.operations import Operation, argument
+from kvspec.perform.cache import offered
+
+
+@contextmanager
+def _addresses(session: Any, store: Any, step: Any) -> Iterator[None]:
+    """Note whether the batch's buffers moved; where there are none before or after, there is nothing to say."""
+    before = tuple(offered(store, "addresses")())
+    with session.metered(step):
+        yield
+    after = tuple(store.addresses())
+    if before and after:
+        step.values["moved"] = before != after
+
+
+def batch(session: Any, store: Any, op: Operation, step: Any, given: Any) -> None:
+    """Allocate for m sequences."""
+    with _addresses(session, store, step):
+        store.batch(op["m"], argument(op, "most"))
+
+
+def scatter(session: Any, store: Any, op: Operation, step: Any, given: Any) -> None:
+    """The first n rows of the store into one sequence's place, of one layer or all."""
+    with _addresses(session, store, step):
+        store.scatter(op["sequence"], op["n"], op.get("layer"))
+
+
+def step(session: Any, store: Any, op: Operation, step: Any, given: Any) -> None:
+    """One row `[layers, m, kv_heads, dim]` for every sequence, in every layer."""
+    rows = session.handed(op, given)
+    with _addresses(session, store, step):
+        store.step(*rows)
+
+
+def resetbatch(session: Any, store: Any, op: Operation, step: Any, given: Any) -> None:
+    """Every sequence's length to 0."""
+    with _addresses(session, store, step):
+        store.reset_batch()
+
+
+def freebatch(session: Any, store: Any, op: Operation, step: Any, given: Any) -> None:
+    """Return the batch's memory."""
+    with session.metered(step):
+        offered(store, "free_batch")()
+
+
+def capture(session: Any, store: Any, op: Operation, step: Any, given: Any) -> None:
+    """A step, captured."""
+    made = offered(store, "capture")
+    with session.metered(step):
+        session.captured[op["name"]] = made()
+
+
+def replay(session: Any, store: Any, op: Operation, step: Any, given: Any) -> None:
+    """The captured step, on new rows."""
+    work, rows = session.captured[op["name"]], session.handed(op, given)
+    with _addresses(session, store, step):
+        work.replay(*rows)
+
+
+DO = {
+    "batch": batch,
+    "scatter": scatter,
+    "step": step,
+    "resetbatch": resetbatch,
+    "freebatch": freebatch,
+    "capture": capture,
+    "replay": replay,
+}

@@ -1,0 +1,108 @@
+"""The operations on a growing cache or a ring, and masking; what is observed of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kvspec import masks
+from kvspec.contract import Lengths
+from kvspec.errors import Unsupported
+from kvspec.operations import Operation, cache_of
+
+
+def offered(thing: Any, method: str) -> Callable[..., Any]:
+    """A method that not every adapter has. Raises Unsupported."""
+    found = getattr(thing, method, None)
+    if found is None:
+        raise Unsupported(f"this adapter has no {method}")
+    return found  # type: ignore[no-any-return]
+
+
+def look(session: Any, cache: Any, step: Any, which: str = "") -> None:
+    """Lengths, and the state where it is asked for; of a cache in an open round only the offset."""
+    lengths = Lengths(*cache.lengths())
+    if session.speculating(cache):
+        step.values[f"offset{which}"] = lengths.offset
+        return
+    step.values.update({f"{name}{which}": value for name, value in lengths._asdict().items()})
+    if "state" in session.observe:
+        session.take(step, f"state{which}", cache.read("state"))
+    session.held(cache, step, which)
+
+
+def append(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+    """Rows behind the offset; then what their queries attend to."""
+    rows = session.handed(op, given)
+    with session.metered(step):
+        cache.append(*rows) if op.get("layer") is None else cache.append(*rows, op["layer"])
+    if session.kinds[cache_of(op)] not in ("growing", "ring"):
+        return
+    if "history" in session.observe:
+        session.take(step, "history", cache.read("history"))
+    if "mask" in session.observe:
+        step.arrays["mask"] = session.keep(cache.mask(masks.CAUSAL))
+
+
+def mask(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+    """The mask for the append, or the draft of a round, just before."""
+    parts = masks.from_json(op["parts"]) if given.logical is None else given.logical
+    for p in parts:
+        if isinstance(p, masks.Explicit):
+            session.keep(p.array)
+    if op.get("round") is not None:
+        round_ = session.rounds[op["round"]]
+        step.arrays["mask"] = session.keep(round_.mask(cache_of(op), parts))
+        return
+    make = offered(cache, "mask")
+    with session.metered(step):
+        made = make(parts)
+    step.arrays["mask"] = session.keep(made)
+
+
+def view(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+    """What can be read without writing."""
+    with session.metered(step):
+        found = cache.read("view")
+    session.take(step, "view", found)
+
+
+def ask(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+    """Whether a rewind would be accepted."""
+    step.values["can"] = bool(cache.can_rewind(op["to"]))
+
+
+def rewind(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+    """Asked first, then done."""
+    step.values["can"] = bool(cache.can_rewind(op["to"]))
+    with session.metered(step):
+        cache.rewind(op["to"])
+
+
+def free(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+    """Return to never written."""
+    with session.metered(step):
+        cache.free()
+
+
+def scribble(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+    """Look whether the newest arrays handed in or out still hold what they held; then overwrite them all."""
+    lent = session.lent[cache_of(op)]
+    step.values["intact"] = all(array.tobytes() == copy.tobytes() for array, copy in lent)
+    for array in [array for array, _ in lent]:
+        if isinstance(array, np.ndarray) and array.flags.writeable:
+            array[...] = False if array.dtype == bool else np.nan
+    lent.clear()
+
+
+DO = {
+    "append": append,
+    "mask": mask,
+    "view": view,
+    "ask": ask,
+    "rewind": rewind,
+    "free": free,
+    "scribble": scribble,
+}

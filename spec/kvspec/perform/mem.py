@@ -1,0 +1,25 @@
+"""Planning memory: the bytes an append will need, and the largest batch that fits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvspec.operations import Operation, argument
+from kvspec.perform.cache import offered
+
+
+def plan(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+    """Bytes held after an append of n rows, and at most during it."""
+    step.values["plan"] = [int(n) for n in offered(cache, "plan")(op["n"])]
+
+
+def fit(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+    """The largest batch that fits into so much free memory, and whether one sequence does at all."""
+    assert given.opening is not None
+    found, fits = offered(session.adapter, "fit")(
+        *given.opening, op["free"], argument(op, "reserve"), argument(op, "most")
+    )
+    step.values["fit"] = [int(found), int(bool(fits))]
+
+
+DO = {"plan": plan, "fit": fit}

@@ -1,0 +1,52 @@
+"""The operations that make, use and end snapshots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvspec.operations import MAKES, Operation, argument
+from kvspec.perform.cache import offered
+
+
+def snapshot(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+    """Save rows of the cache."""
+    take = offered(cache, "snapshot")
+    with session.metered(step):
+        taken = take(argument(op, "start"))
+    _bind(session, op, step, taken)
+
+
+def restore(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+    """Bring saved rows back."""
+    put = offered(cache, "restore")
+    with session.metered(step):
+        put(session.snapshots[op["name"]], op["to"])
+
+
+def merge(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+    """One of two."""
+    parent, child = session.snapshots[op["parent"]], session.snapshots[op["child"]]
+    _bind(session, op, step, offered(cache, "merge")(parent, child))
+
+
+def split(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+    """Two of one."""
+    _bind(session, op, step, *offered(cache, "split")(session.snapshots[op["name"]], op["at"]))
+
+
+def close(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+    """Return a snapshot's memory."""
+    saved = session.snapshots[op["name"]]
+    if saved is not None:
+        saved.close()
+        step.values["bytes"] = saved.nbytes
+
+
+def _bind(session: Any, op: Operation, step: Any, *made: Any) -> None:
+    for name, saved in zip(MAKES[op["op"]], made, strict=True):
+        session.snapshots[op[name]] = saved
+        seen = None if saved is None else [saved.start, saved.stop, saved.nbytes]
+        step.values["snapshot" if name == "name" else name] = seen
+
+
+DO = {"snapshot": snapshot, "restore": restore, "merge": merge, "split": split, "close": close}
