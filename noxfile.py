@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 
 nox.options.sessions = ["lint", "types", "tests", "reference", "opencl"]
 nox.options.reuse_existing_virtualenvs = True
@@ -14,6 +15,10 @@ nox.options.default_venv_backend = "venv"
 
 REPORTS = Path("kvconform-report")
 DEV = ["ruff", "mypy", "jsonschema", "types-jsonschema", "types-tabulate", "hatchling"]
+NVRTC = "nvidia-cuda-nvrtc==13.0.88"
+"""One version, so that what compiles today compiles tomorrow."""
+
+CANNOT_RUN = 4
 IN_THE_WHEEL = (
     *(f"kvspec/chapters/{n}.md" for n in ("growing", "ring", "mask", "snapshot")),
     *(f"kvspec/schemas/{n}.json" for n in ("trace", "record", "question", "answer", "describe")),
@@ -34,6 +39,33 @@ def opencl(session: nox.Session) -> None:
     """The main job: the conformance run of the OpenCL adapter, ending in a report."""
     _install(session, "[opencl]")
     session.run("kvconform", "run", "opencl", "--report", str(REPORTS / "opencl"), *session.posargs)
+
+
+@nox.session
+def cupy(session: nox.Session) -> None:
+    """The main job on an NVIDIA GPU: the cubins, then the conformance run, ending in a report. No GPU: status 4."""
+    _install(session, "[cupy]", NVRTC)
+    session.run("python", "-m", "kvadapters.gpu.nvrtc")
+    session.run("python", "-m", "pytest", "-q", "tests/test_gpu_cupy.py", "-k", "nothing_that_cupy_lacks")
+    _where_it_can(session, "kvconform", "run", "cupy", "--report", str(REPORTS / "cupy"), *session.posargs)
+
+
+@nox.session
+def cubins(session: nox.Session) -> None:
+    """Compile the CUDA kernels for every architecture, which takes NVRTC (about 220 MB) and no GPU."""
+    _install(session, "[nvrtc]", NVRTC)
+    session.run("python", "-m", "kvadapters.gpu.nvrtc", *session.posargs)
+    session.run("python", "-m", "pytest", "-q", "tests/test_gpu_nvrtc.py")
+
+
+def _where_it_can(session: nox.Session, *command: str) -> None:
+    """Run it. Where it cannot run, nox ends at once with that status: of itself it knows failed and not failed."""
+    try:
+        session.run(*command)
+    except CommandFailed as e:
+        if str(e) == f"Returned code {CANNOT_RUN}":
+            sys.exit(CANNOT_RUN)
+        raise
 
 
 @nox.session

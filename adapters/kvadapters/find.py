@@ -17,6 +17,8 @@ from kvspec.errors import BadInput, CannotRun
 BUILT_IN = {
     "reference": "kvadapters.reference:Reference",
     "opencl": "kvadapters.gpu.opencl:OpenCL",
+    "cuda-cpu": "kvadapters.gpu.cuda_cpu:CudaCPU",
+    "cupy": "kvadapters.gpu.cupy:CuPy",
 }
 """Found without being installed, so that a bare checkout works."""
 

@@ -3,47 +3,55 @@
 from __future__ import annotations
 
 import os
-import stat
-import tempfile
 import warnings
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kvadapters.gpu import devices, grids, kernels
+from kvadapters.gpu import devices, grids, kernels, scratch
 from kvadapters.gpu.adapter import Caches
+from kvadapters.gpu.capture import Launch, Recorder, Replayable, recorded
 from kvadapters.gpu.runtime import Block, Meter, Work
 from kvspec.errors import CannotRun
 from kvspec.geometry import Array
 
 
 class OpenCLRuntime:
-    """One device with one queue, which does everything in order. `wide` launches an item a word even on a CPU."""
+    """One device with one queue, which does everything in order. `wide` launches an item a word even on a CPU.
 
-    def __init__(self, wanted: str | None = None, wide: bool = False) -> None:
+    `text` and `names` are the text and the kernels called in it, each with the number of its buffers.
+    """
+
+    def __init__(
+        self,
+        wanted: str | None = None,
+        wide: bool = False,
+        text: str | None = None,
+        names: Mapping[str, int] = kernels.KERNELS,
+    ) -> None:
         self._cl = cl = imported()
         self._choice = devices.choose(cl, wanted)
         self.meter = Meter()
+        self._recorder = Recorder(self.meter)
         self._context = self._choice.context
         self._queue = cl.CommandQueue(self._context)
-        self._kernels = self._compiled()
+        self._kernels = self._compiled(kernels.source("cl") if text is None else text, names)
         kind = self._choice.taken.kind
         self._wide = wide or kind == "a GPU"
         self._workers = 1 if kind.startswith("Oclgrind") else 4 * self._choice.taken.device.max_compute_units
 
-    def _compiled(self) -> dict[str, Any]:
-        program = devices.build(self._cl, self._context, kernels.source("cl"))
-        found = {name: self._cl.Kernel(program, name) for name in kernels.KERNELS}
-        for kernel in found.values():
-            pointers = 1 if kernel.function_name == "prepare" else 4
-            kernel.set_scalar_arg_dtypes([None] * pointers + [np.int64] * (kernel.num_args - pointers))
+    def _compiled(self, text: str, names: Mapping[str, int]) -> dict[str, Any]:
+        program = devices.build(self._cl, self._context, text)
+        found = {name: self._cl.Kernel(program, name) for name in names}
+        for name, buffers in names.items():
+            found[name].set_scalar_arg_dtypes([None] * buffers + [np.int64] * (found[name].num_args - buffers))
         return found
 
     def allocate(self, nbytes: int) -> Block:
         """New memory. Raises MemoryError."""
+        self._recorder.refuse("allocate")
         try:
             handle = self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, nbytes)
         except self._cl.Error as e:
@@ -52,12 +60,14 @@ class OpenCLRuntime:
 
     def upload(self, source: Array, to: Block) -> None:
         """Copy host bytes to the beginning of a block, and wait."""
+        self._recorder.refuse("upload")
         self._cl.enqueue_copy(self._queue, to.handle, source)
         self.meter.host_to_device += source.nbytes
         self.meter.synchronisations += 1
 
     def download(self, source: Block, at: int, width: int, height: int = 1, pitch: int = 0) -> Array:
         """Copy lines of bytes to the host, and wait."""
+        self._recorder.refuse("download")
         found = np.empty((height, width), np.uint8)
         if height == 1 or pitch == width:
             self._cl.enqueue_copy(self._queue, found, source.handle, src_offset=at)
@@ -75,16 +85,29 @@ class OpenCLRuntime:
 
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
         """Start a kernel in the shape that suits the device."""
-        group, groups = grids.gpu(work) if self._wide else grids.cpu(work, self._workers)
+        if not self._recorder.takes(kernel, work, args):
+            self._start(Launch(kernel, work, args))
+            self.meter.launches += 1
+
+    def _start(self, launch: Launch) -> None:
+        group, groups = grids.gpu(launch.work) if self._wide else grids.cpu(launch.work, self._workers)
+        self.run(launch.kernel, group, groups, *launch.args)
+
+    def run(self, kernel: str, group: grids.Axes, groups: grids.Axes, *args: Block | int) -> None:
+        """Start a kernel in a shape of the caller's: items of a group, and groups."""
         handles = (a.handle if isinstance(a, Block) else a for a in args)
         try:
             self._kernels[kernel](self._queue, groups, group, *handles, g_times_l=True)
         except self._cl.MemoryError as e:
             raise MemoryError(f"the device has no room for what {kernel} works on: {e}") from e
-        self.meter.launches += 1
+
+    def capture(self, work: Callable[[], None]) -> Replayable:
+        """Note what `work` launches; a replay enqueues it kernel by kernel."""
+        return recorded(self._recorder, work, self._start)
 
     def synchronise(self) -> None:
         """Wait until everything is done."""
+        self._recorder.refuse("synchronise")
         self._queue.finish()
         self.meter.synchronisations += 1
 
@@ -112,7 +135,7 @@ def imported() -> Any:
     """PyOpenCL, kept from writing to the home folder and from warning. Raises CannotRun where it is missing."""
     os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
     if "POCL_CACHE_DIR" not in os.environ:
-        os.environ["POCL_CACHE_DIR"] = _cache_folder()
+        os.environ["POCL_CACHE_DIR"] = str(scratch.folder("pocl"))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -120,17 +143,3 @@ def imported() -> Any:
     except ImportError as e:
         raise CannotRun(f"PyOpenCL cannot be imported ({e}); {devices.INSTALL}") from e
     return pyopencl
-
-
-def _cache_folder() -> str:
-    """A temporary folder of ours alone, kept from run to run: what PoCL compiled before need not be compiled again.
-
-    A folder that somebody else can write to is not used: what lies in it is code that would be run.
-    """
-    folder = Path(tempfile.gettempdir()) / f"kvconform-pocl-{os.getuid()}"
-    with suppress(OSError):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        state = folder.lstat()
-        if stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid() and not state.st_mode & 0o022:
-            return str(folder)
-    return tempfile.mkdtemp(prefix="kvconform-pocl-")

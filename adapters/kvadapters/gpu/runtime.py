@@ -1,8 +1,8 @@
-"""What a device must offer so that the caches of this package run on it: six methods, buffers of bytes, a meter."""
+"""What a device must offer so that the caches of this package run on it: methods, buffers of bytes, a meter."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -62,6 +62,13 @@ class Work(NamedTuple):
     parts: int = 1
 
 
+class Captured(Protocol):
+    """Launches that are done together, in the order in which they were captured."""
+
+    def replay(self) -> None:
+        """Do them once more: one launch to the meter. Raises RuntimeError if one of their blocks was released."""
+
+
 class Runtime(Protocol):
     """A device. Calls take effect in order; launches may be asynchronous, uploads and downloads wait."""
 
@@ -78,6 +85,12 @@ class Runtime(Protocol):
 
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
         """Start a kernel of `kernels.source`. Integers are 64 bits wide. Any launch shape does all the work."""
+
+    def capture(self, work: Callable[[], None]) -> Captured:
+        """Run `work`, which does nothing but launch kernels, without doing it: what comes back does it, as often
+        as asked. Blocks and integers are those of now; what the blocks hold is read anew each time. Until `work`
+        returns, any call but `launch` and `describe` raises RuntimeError.
+        """
 
     def synchronise(self) -> None:
         """Wait until everything is done."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from kvspec import masks
 from kvspec.contract import Lengths
 from kvspec.errors import Unsupported
 from kvspec.operations import Operation, cache_of
+
+if TYPE_CHECKING:
+    from kvspec.session import Given, Session, Step
 
 
 def offered(thing: Any, method: str) -> Callable[..., Any]:
@@ -21,7 +24,7 @@ def offered(thing: Any, method: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def look(session: Any, cache: Any, step: Any, which: str = "") -> None:
+def look(session: Session, cache: Any, step: Step, which: str = "") -> None:
     """Lengths, and the state where it is asked for; of a cache in an open round only the offset."""
     lengths = Lengths(*cache.lengths())
     if session.speculating(cache):
@@ -33,7 +36,7 @@ def look(session: Any, cache: Any, step: Any, which: str = "") -> None:
     session.held(cache, step, which)
 
 
-def append(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+def append(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Rows behind the offset; then what their queries attend to."""
     rows = session.handed(op, given)
     with session.metered(step):
@@ -46,7 +49,7 @@ def append(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> No
         step.arrays["mask"] = session.keep(cache.mask(masks.CAUSAL))
 
 
-def mask(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+def mask(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """The mask for the append, or the draft of a round, just before."""
     parts = masks.from_json(op["parts"]) if given.logical is None else given.logical
     for p in parts:
@@ -62,32 +65,32 @@ def mask(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None
     step.arrays["mask"] = session.keep(made)
 
 
-def view(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+def view(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """What can be read without writing."""
     with session.metered(step):
         found = cache.read("view")
     session.take(step, "view", found)
 
 
-def ask(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+def ask(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Whether a rewind would be accepted."""
     step.values["can"] = bool(cache.can_rewind(op["to"]))
 
 
-def rewind(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+def rewind(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Asked first, then done."""
     step.values["can"] = bool(cache.can_rewind(op["to"]))
     with session.metered(step):
         cache.rewind(op["to"])
 
 
-def free(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+def free(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Return to never written."""
     with session.metered(step):
         cache.free()
 
 
-def scribble(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+def scribble(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Look whether the newest arrays handed in or out still hold what they held; then overwrite them all."""
     lent = session.lent[cache_of(op)]
     step.values["intact"] = all(array.tobytes() == copy.tobytes() for array, copy in lent)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kvspec.contract import Pair
 from kvspec.operations import Operation, argument
 
+if TYPE_CHECKING:
+    from kvspec.session import Given, Session, Step
 
-def look(session: Any, cache: Any, step: Any, which: str = "") -> None:
+
+def look(session: Session, cache: Any, step: Step, which: str = "") -> None:
     """The whole buffer, as `[1, kv_heads, capacity, dim]` whatever its layout."""
     if "state" in session.observe:
         token = session.config.layout == "token"
@@ -20,14 +23,14 @@ def look(session: Any, cache: Any, step: Any, which: str = "") -> None:
     session.held(cache, step, which)
 
 
-def copy(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+def copy(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Rows `[n, kv_heads, dim]` of some dtype into the slots from `at` on."""
     rows = session.handed(op, given)
     with session.metered(step):
         cache.copy(*rows, op["n"], op["at"], bool(argument(op, "sliding")))
 
 
-def alias(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+def alias(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """The buffer's own rows as the source."""
     rows = cache.alias(op["source"], op["n"])
     with session.metered(step):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvspec import masks
 from kvspec.errors import Unsupported
 from kvspec.operations import Operation, argument, cache_of
 from kvspec.perform import cache as caches
 from kvspec.perform.cache import offered
+
+if TYPE_CHECKING:
+    from kvspec.session import Given, Session, Step
 
 
 class Round:
@@ -29,7 +32,7 @@ class Round:
         return self.inner.mask(self.layer(letter), logical)
 
 
-def speculate(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+def speculate(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Wrap the caches named, one a layer."""
     letters, isolated = op["layers"], bool(argument(op, "isolated"))
     wrapped = [None if letter == "-" else session.caches[letter] for letter in letters]
@@ -39,7 +42,7 @@ def speculate(session: Any, cache: Any, op: Operation, step: Any, given: Any) ->
     session.rounds[op["name"]] = Round(inner, letters, isolated)
 
 
-def draft(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+def draft(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Append drafts to one layer of the round; then what their queries attend to."""
     round_ = session.rounds[op["name"]]
     layer, rows = round_.layer(cache_of(op)), session.handed(op, given)
@@ -52,7 +55,7 @@ def draft(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> Non
         step.arrays["mask"] = session.keep(round_.inner.mask(layer, masks.CAUSAL))
 
 
-def commit(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+def commit(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Keep the first n drafts on every layer, and end the round."""
     round_ = session.rounds[op["name"]]
     with session.metered(step):
@@ -60,7 +63,7 @@ def commit(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> No
     round_.open = False
 
 
-def abandon(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+def abandon(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Drop the round, and all drafts with it."""
     round_ = session.rounds[op["name"]]
     with session.metered(step):
@@ -68,7 +71,7 @@ def abandon(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> N
     round_.open = False
 
 
-def look(session: Any, op: Operation, step: Any) -> None:
+def look(session: Session, op: Operation, step: Step) -> None:
     """All caches of a round, after an operation on the whole of it."""
     round_ = session.rounds.get(op["name"])
     letters = op.get("layers") or (round_.letters if round_ else "")

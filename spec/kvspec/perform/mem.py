@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvspec.operations import Operation, argument
 from kvspec.perform.cache import offered
 
+if TYPE_CHECKING:
+    from kvspec.session import Given, Session, Step
 
-def plan(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+
+def plan(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Bytes held after an append of n rows, and at most during it."""
     step.values["plan"] = [int(n) for n in offered(cache, "plan")(op["n"])]
 
 
-def fit(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+def fit(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """The largest batch that fits into so much free memory, and whether one sequence does at all."""
     assert given.opening is not None
     found, fits = offered(session.adapter, "fit")(

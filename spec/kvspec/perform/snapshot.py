@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvspec.operations import MAKES, Operation, argument
 from kvspec.perform.cache import offered
 
+if TYPE_CHECKING:
+    from kvspec.session import Given, Session, Step
 
-def snapshot(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+
+def snapshot(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Save rows of the cache."""
     take = offered(cache, "snapshot")
     with session.metered(step):
@@ -16,25 +19,25 @@ def snapshot(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> 
     _bind(session, op, step, taken)
 
 
-def restore(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+def restore(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Bring saved rows back."""
     put = offered(cache, "restore")
     with session.metered(step):
         put(session.snapshots[op["name"]], op["to"])
 
 
-def merge(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+def merge(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """One of two."""
     parent, child = session.snapshots[op["parent"]], session.snapshots[op["child"]]
     _bind(session, op, step, offered(cache, "merge")(parent, child))
 
 
-def split(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+def split(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Two of one."""
     _bind(session, op, step, *offered(cache, "split")(session.snapshots[op["name"]], op["at"]))
 
 
-def close(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> None:
+def close(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Return a snapshot's memory."""
     saved = session.snapshots[op["name"]]
     if saved is not None:
@@ -42,7 +45,7 @@ def close(session: Any, cache: Any, op: Operation, step: Any, given: Any) -> Non
         step.values["bytes"] = saved.nbytes
 
 
-def _bind(session: Any, op: Operation, step: Any, *made: Any) -> None:
+def _bind(session: Session, op: Operation, step: Step, *made: Any) -> None:
     for name, saved in zip(MAKES[op["op"]], made, strict=True):
         session.snapshots[op[name]] = saved
         seen = None if saved is None else [saved.start, saved.stop, saved.nbytes]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +12,11 @@ from kvspec.geometry import DTYPES, Array, Config
 from kvspec.operations import Operation
 from kvspec.perform.cache import offered
 
+if TYPE_CHECKING:
+    from kvspec.session import Given, Session, Step
 
-def look(session: Any, store: Any, step: Any, which: str = "") -> None:
+
+def look(session: Session, store: Any, step: Step, which: str = "") -> None:
     """Lengths and rows of every layer; of a batch those of every sequence."""
     step.values["lengths"] = [int(n) for n in store.lengths()]
     sequences = store.sequences() if hasattr(store, "sequences") else None
@@ -31,26 +34,26 @@ def _axis(pair: Any) -> Pair:
     return Pair(*(np.asarray(a)[None] for a in pair))
 
 
-def init(session: Any, store: Any, op: Operation, step: Any, given: Any) -> None:
+def init(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
     """Initialise again, with the geometry that the operation says."""
     assert given.opening is not None
     with session.metered(step):
         store.init(given.opening[1])
 
 
-def reset(session: Any, store: Any, op: Operation, step: Any, given: Any) -> None:
+def reset(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
     """Every length to 0."""
     with session.metered(step):
         offered(store, "reset")()
 
 
-def zero(session: Any, store: Any, op: Operation, step: Any, given: Any) -> None:
+def zero(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
     """Every length to 0, and the rows cleared."""
     with session.metered(step):
         offered(store, "zero")()
 
 
-def rollback(session: Any, store: Any, op: Operation, step: Any, given: Any) -> None:
+def rollback(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
     """Lower every longer layer; or one sequence of the batch."""
     sequence = op.get("sequence")
     back = offered(store, "rollback" if sequence is None else "rollback_sequence")
@@ -58,13 +61,13 @@ def rollback(session: Any, store: Any, op: Operation, step: Any, given: Any) -> 
         back(op["to"]) if sequence is None else back(sequence, op["to"])
 
 
-def setlength(session: Any, store: Any, op: Operation, step: Any, given: Any) -> None:
+def setlength(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
     """The length of one layer."""
     with session.metered(step):
         offered(store, "set_length")(op["layer"], op["n"])
 
 
-def save(session: Any, store: Any, op: Operation, step: Any, given: Any) -> None:
+def save(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
     """A host snapshot: rows `[kv_heads, length, dim]` of each layer."""
     with session.metered(step):
         saved = offered(store, "save")()
@@ -73,7 +76,7 @@ def save(session: Any, store: Any, op: Operation, step: Any, given: Any) -> None
     session.saved[op["name"]] = [Pair(*(np.array(a) for a in pair)) for pair in saved]
 
 
-def load(session: Any, store: Any, op: Operation, step: Any, given: Any) -> None:
+def load(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
     """The host snapshot back, or what the operation makes of it."""
     saved = altered(session.saved[op["name"]], op)
     for pair in saved:
@@ -107,7 +110,7 @@ def _altered(array: Array, kind: str, op: Operation) -> Array:
     return new if op.get("dtype") is None else new.astype(DTYPES[op["dtype"]])
 
 
-def fingerprint(session: Any, store: Any, op: Operation, step: Any, given: Any) -> None:
+def fingerprint(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
     """The sum over the key row of layer 0, head 0 at a position."""
     with session.metered(step):
         found = offered(store, "fingerprint")(op["position"])

@@ -1,0 +1,62 @@
+// The hooks of ThreadSanitizer, empty without it. A thread of a kernel is a "fiber" to it: it has a clock of
+// its own, and accesses of two fibers race unless something orders them.
+#pragma once
+#include <cstddef>
+#include <vector>
+
+#ifdef SHIM_THREAD_SANITIZER
+extern "C" {
+void *__tsan_get_current_fiber();
+void *__tsan_create_fiber(unsigned flags);
+void __tsan_switch_to_fiber(void *fiber, unsigned flags);
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+void __tsan_java_init(unsigned long begin, unsigned long size);
+void __tsan_java_alloc(unsigned long begin, unsigned long size);
+}
+#endif
+
+namespace shim::watch {
+
+#ifdef SHIM_THREAD_SANITIZER
+
+inline void *here() { return __tsan_get_current_fiber(); }
+
+// The identity of the nth thread of a launch, over all blocks. Making one takes half a millisecond, so launches use
+// the same ones, which is right because each comes after all of the one before. There can be about 8000: beyond MOST
+// they are used again within a launch, and races between threads so far apart are not seen.
+inline void *identity(size_t n) {
+  constexpr size_t MOST = 4096;
+  static std::vector<void *> made;
+  if (n < MOST && n >= made.size()) made.push_back(__tsan_create_fiber(0));
+  return made[n % MOST];
+}
+
+// Changes who is running; 1 means that the change itself orders nothing.
+inline void become(void *identity) { __tsan_switch_to_fiber(identity, 1); }
+
+inline void acquire(void *address) { __tsan_acquire(address); }
+inline void release(void *address) { __tsan_release(address); }
+
+// Forgets who touched this memory before: its new owner got it fresh. The interface is the one for Java's
+// allocator, which is told beforehand where its heap is: everywhere.
+inline void fresh(void *begin, size_t size) {
+  static bool told = false;
+  if (!told) __tsan_java_init(8, (1ul << 47) - 8);
+  told = true;
+  const unsigned long first = reinterpret_cast<unsigned long>(begin) & ~7ul;
+  __tsan_java_alloc(first, (size + 15) & ~7ul);
+}
+
+#else
+
+inline void *here() { return nullptr; }
+inline void *identity(size_t) { return nullptr; }
+inline void become(void *) {}
+inline void acquire(void *) {}
+inline void release(void *) {}
+inline void fresh(void *, size_t) {}
+
+#endif
+
+}  // namespace shim::watch

@@ -1,0 +1,31 @@
+// What a kernel sees of the scheduler. The scheduler is compiled apart and without a sanitizer, so that a
+// sanitizer watches what kernels do and nothing else.
+#pragma once
+#include <cstdint>
+
+struct uint3 { unsigned x, y, z; };
+struct dim3 { unsigned x = 1, y = 1, z = 1; };
+
+// CUDA's own names. The scheduler sets them before it lets a thread run.
+#pragma GCC visibility push(hidden)
+extern uint3 threadIdx, blockIdx;
+extern dim3 blockDim, gridDim;
+#pragma GCC visibility pop
+
+namespace shim {
+
+// What a lane gets back from a meeting of its warp.
+struct Exchanged {
+  uint64_t value;  // what the lane asked for had offered; all bits set if that lane did not take part
+  uint32_t votes;  // a bit for each lane whose offer was not 0
+};
+
+void barrier(int line);
+Exchanged exchange(uint32_t mask, uint64_t offered, unsigned from_lane, int line);
+unsigned lane();
+
+// Memory order, which only matters to a sanitizer that looks for races: threads themselves take turns.
+void fence();
+void before_atomic(const void *address);
+
+}  // namespace shim
