@@ -31,7 +31,7 @@ class Fresh:
     """A session on the reference that begins anew with each trace."""
 
     def begin(self, profile, config):
-        self.session = Session(Reference().open)
+        self.session = Session(Reference())
         return self.session.begin(profile, config)
 
     def do(self, *args):

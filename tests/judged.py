@@ -96,7 +96,7 @@ def _sources(bench: Bench, profiles: tuple[str, ...]) -> Any:
         for stated in laws.LAWS:
             if index()[stated.clause].profile == profile and set(stated.needs) <= set(bench.adapter.profiles):
                 yield f"law {stated.clause}", partial(common.law, bench, stated)
-        for name in {profile} & set(CACHES) or CACHES:
+        for name in ({profile} & set(CACHES) or CACHES) if profile in KINDS else ():
             if name in bench.adapter.profiles:
                 yield f"explore {profile}", partial(common.explore, bench, name, KINDS[profile])
 

@@ -38,7 +38,7 @@ class _Fresh:
         self._adapter, self._observe = adapter, observe
 
     def begin(self, profile: str, config: Any) -> Any:
-        self._session = Session(self._adapter.open, self._observe)
+        self._session = Session(self._adapter, self._observe)
         return self._session.begin(profile, config)
 
     def do(self, *args: Any) -> Any:

@@ -15,7 +15,7 @@ import pytest
 from test_gpu_equivalence import adapter
 
 from kvadapters.find import load
-from kvadapters.gpu import devices, opencl
+from kvadapters.gpu import devices, opencl, scratch
 from kvadapters.gpu.devices import Candidate, candidates, choose
 from kvspec.contract import description
 from kvspec.errors import CannotRun, Unsupported
@@ -162,10 +162,10 @@ def test_it_says_nothing_and_leaves_nothing_at_home(tmp_path: Path) -> None:
 
 def test_a_cache_folder_others_can_write_to_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    usual = opencl._cache_folder()
-    assert usual == opencl._cache_folder() and os.stat(usual).st_mode & 0o777 == 0o700
+    usual = scratch.folder("test")
+    assert usual == scratch.folder("test") and os.stat(usual).st_mode & 0o777 == 0o700
     os.chmod(usual, 0o777)
-    assert opencl._cache_folder() != usual
+    assert scratch.folder("test") != usual
     os.rmdir(usual)
     os.symlink(tmp_path, usual)
-    assert opencl._cache_folder() != usual
+    assert scratch.folder("test") != usual

@@ -39,7 +39,7 @@ class Twins:
 
     def open(self, profile: str, config: Config, name: str = "A") -> Step:
         self.profiles[name], self.configs[name] = profile, config
-        return self.do({"op": "open", "cache": name}, opening=(profile, config))
+        return self.do({"op": "open", "cache": name}, Given(opening=(profile, config)))
 
     def append(self, n: int, name: str = "A", values: int | None = None, **changed: Any) -> Step:
         rows = self.rows(n, name, values, **changed)

@@ -24,7 +24,7 @@ from kvspec.contract import Pair
 from kvspec.errors import BadInput, CannotRun
 from kvspec.geometry import Config
 from kvspec.rows import legible
-from kvspec.session import OBSERVABLES, Session, Step
+from kvspec.session import NOTHING, OBSERVABLES, Given, Session, Step
 
 CONFIG = Config()
 BEGIN = {"op": "begin", "profile": "growing", "config": CONFIG.to_json(), "observe": ["state", "history"]}
@@ -38,6 +38,10 @@ def honest() -> Iterator[Worker]:
 
 def rows(n: int) -> Pair:
     return Pair(legible(CONFIG, "k", 0, n), legible(CONFIG, "v", 0, n))
+
+
+def given(op: dict[str, Any]) -> Given:
+    return Given(rows(op["n"])) if op["op"] == "append" else NOTHING
 
 
 def steps(session: Any) -> list[Step]:
@@ -55,14 +59,14 @@ def steps(session: Any) -> list[Step]:
         {"op": "free"},
     ]
     seen = [session.begin("growing", CONFIG)]
-    seen += [session.do({"op": "open", "cache": "B"}, opening=("ring", CONFIG.changed(window=2)))]
-    seen += [session.do({"op": "open", "cache": "B"}, opening=("growing", CONFIG.changed(batch=0)))]
-    return seen + [session.do(op, rows(op["n"]) if op["op"] == "append" else None) for op in ops]
+    seen += [session.do({"op": "open", "cache": "B"}, Given(opening=("ring", CONFIG.changed(window=2))))]
+    seen += [session.do({"op": "open", "cache": "B"}, Given(opening=("growing", CONFIG.changed(batch=0))))]
+    return seen + [session.do(op, given(op)) for op in ops]
 
 
 def test_a_remote_session_sees_what_a_session_here_sees(honest: Worker) -> None:
     there = steps(RemoteSession(honest, ["state", "history"]))
-    here = steps(Session(fakes.Honest().open, ["state", "history"]))
+    here = steps(Session(fakes.Honest(), ["state", "history"]))
     for a, b in zip(there, here, strict=True):
         assert (a.result, a.clause, a.message, a.values) == (b.result, b.clause, b.message, b.values)
         assert list(a.arrays) == list(b.arrays)
@@ -81,14 +85,16 @@ def test_only_what_was_asked_for_is_observed(observe: list[str]) -> None:
     with Worker(python_worker("reference"), env=fakes.environment()) as worker:
         session = RemoteSession(worker, observe)
         session.begin("growing", CONFIG)
-        seen = session.do({"op": "append", "n": 3}, rows(3)).arrays
-    assert {name.partition(".")[0] for name in seen} == set(observe)
+        step = session.do({"op": "append", "n": 3}, Given(rows(3)))
+    arrays = {name.partition(".")[0] for name in step.arrays}
+    assert arrays == {"state", "history", "mask"} & set(observe)
+    assert {"held", "meter"} & set(step.values) <= set(observe)
 
 
 def test_beginning_drops_what_was(honest: Worker) -> None:
     session = RemoteSession(honest, ["state"])
     session.begin("growing", CONFIG)
-    session.do({"op": "open", "cache": "B"}, opening=("growing", CONFIG))
+    session.do({"op": "open", "cache": "B"}, Given(opening=("growing", CONFIG)))
     assert session.do({"op": "free", "cache": "B"}).result == "ok"
     session.begin("growing", CONFIG)
     assert session.do({"op": "free", "cache": "B"}).result == "absent"
@@ -99,7 +105,7 @@ def first_append(name: str) -> tuple[Step, str]:
     with Worker(fakes.adapter(name), env=fakes.environment(), deadline=5) as worker:
         session = RemoteSession(worker, ["state", "history"])
         session.begin("growing", CONFIG)
-        step = session.do({"op": "append", "n": 3}, rows(3))
+        step = session.do({"op": "append", "n": 3}, Given(rows(3)))
         assert session.do({"op": "free"}).result in ("ok", "error")
         assert worker.starts == 1
         return step, worker.stderr
@@ -123,7 +129,7 @@ def test_questions_larger_than_a_pipe_are_answered_one_after_the_other(honest: W
     session.begin("growing", config)
     pair = Pair(legible(config, "k", 0, 1 << 9), legible(config, "v", 0, 1 << 9))
     for n in (1, 2, 3):
-        step = session.do({"op": "append", "n": 1 << 9}, pair)
+        step = session.do({"op": "append", "n": 1 << 9}, Given(pair))
         assert step.arrays["history.k"] is not None and step.arrays["history.v"] is not None
         assert same(step.arrays["history.k"], np.concatenate([pair.keys] * n, 2))
         assert same(step.arrays["history.v"], np.concatenate([pair.values] * n, 2))
@@ -329,10 +335,9 @@ def test_a_description_that_fails_says_so_in_a_line(here: Path) -> None:
 def test_an_unknown_name_is_answered_with_near_ones() -> None:
     with pytest.raises(BadInput) as e:
         load("opencv")
-    assert str(e.value) == (
-        "unknown adapter 'opencv'; did you mean opencl? known: opencl, reference, or module:Class"
-    )
-    with pytest.raises(BadInput, match="unknown adapter 'xyz'; known: opencl"):
+    known = f"known: {', '.join(sorted(find.BUILT_IN))}, or module:Class"
+    assert str(e.value) == f"unknown adapter 'opencv'; did you mean opencl? {known}"
+    with pytest.raises(BadInput, match="unknown adapter 'xyz'; known: "):
         load("xyz")
 
 

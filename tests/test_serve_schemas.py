@@ -16,23 +16,43 @@ from referencing import Registry, Resource
 from test_serve import BAD_QUESTIONS, BEGIN
 from test_wire import BAD_ANSWERS
 
+from kvadapters.serve import Server
 from kvconform.remote import RemoteSession
+from kvconform.replay import Supplies
 from kvconform.worker import python_worker
-from kvspec import geometry, notation, wire
-from kvspec.contract import LEVELS, PROFILES, Pair, description
+from kvspec import geometry, notation, wire, wire_schema, wire_words
+from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.geometry import Config
 from kvspec.operations import OPERATIONS
-from kvspec.rows import Book
-from kvspec.session import OBSERVABLES
 
 NAMES = ("question", "answer", "describe")
+"""The schemas of the wire; that of traces is held in test_spec_traces."""
 
-TRACE = """append 3; append 2 fill=bits; mask none; mask causal & 11111/01111; mask [0 / 1.5] & window=2
+CACHE = """append 3; append 2 fill=bits; mask none; mask causal & 11111/01111; mask [0 / 1.5] & window=2
 append 1 batch=2; append 2 values=1; append 1 dtype=f32; append 0; view; scribble
 snapshot s; append 2; restore s 4; rewind 3; ask 2; rewind 99; snapshot t 1; split t 2 p q; merge p q u; close u
-close u; open B window=2
-B: append 1; B: append 3; B: view; B: mask causal; B: rewind 0; B: free; restore u 1; free; view"""
+close u; open B profile=ring window=2
+B: append 1; B: append 3; B: view; B: mask causal; B: rewind 0; B: free; B: restore u 1; free; view"""
+
+ROUNDS = """append 2; open B profile=ring window=2; B: append 3; speculate r A-B; draft r 2; mask round=r causal
+B: draft r 1; commit r 1; commit r 1; speculate i A isolated=1; draft i 1; abandon i; plan 3; fit 100000 most=4
+append 1 resident=1"""
+
+STORE = """append 2; append 1 layer=0; setlength 1 3; fingerprint 0; save s; reset; load s; load s layers=3
+rollback 1; zero; append 2; batch 2; scatter 0 2; scatter 1 1 layer=0; step; capture c; replay c; rollback 1 sequence=0
+batch 2; resetbatch; step values=2; plan 1; freebatch; scribble; init layers=1; init"""
+
+COPY = "copy 2 0; copy 3 3 sliding=1; copy 2 9; copy 2 0 dtype=f32; copy 2 0 rows=1; alias 1 0 2; plan 0; scribble"
+
+CONVERSATION = (
+    ("ring", "window=3", CACHE),
+    ("growing", "dtype=bf16", CACHE),
+    ("growing", "", ROUNDS),
+    ("store", "layers=2 max_len=5", STORE),
+    ("copy", "capacity=4 layout=head", COPY),
+)
+"""Every operation, some that are refused, on every kind of cache."""
 
 
 def schema(name: str) -> dict[str, Any]:
@@ -60,32 +80,39 @@ def headers(stream: bytes) -> list[dict[str, Any]]:
 
 
 class Recorder:
-    """Stands for a worker: takes down what is asked, as it would be sent."""
+    """Stands for a worker: takes down what is asked, as it would be sent; the reference answers here."""
 
     def __init__(self) -> None:
-        self.stream, self.asked = b"", 0
+        self.stream, self.asked, self._server = b"", 0, Server("reference")
+        self._answers: list[bytes] = []
 
     def send(self, head: Any, tensors: Any = None) -> None:
         self.asked += 1
-        self.stream += wire.encode({"id": self.asked, **head}, tensors)
+        sent = wire.encode({"id": self.asked, **head}, tensors)
+        self.stream += sent
+        (question,) = wire.Decoder().feed(sent)
+        self._answers.append(self._server.answer(*question))
 
     def receive(self) -> Any:
-        return {"result": "ok"}, {}
+        ((head, tensors),) = wire.Decoder().feed(self._answers.pop())
+        del head["id"]
+        return head, tensors
 
 
 @cache
 def questions() -> bytes:
-    """Every operation, some that are refused, on a ring and a growing cache."""
+    """The conversation, as it is sent; opening a ring without a window too."""
     recorder = Recorder()
     recorder.send({"op": "describe", "protocol": wire.PROTOCOL})
-    session, book, config = RemoteSession(recorder), Book(), Config(window=3)  # type: ignore[arg-type]
-    for profile, opened in (("ring", config), ("growing", Config(dtype="bf16")), ("ring", Config(window=0))):
-        session.begin(profile, opened)
-        for words in TRACE.replace("\n", ";").split(";"):
-            op = notation.operation(words)
-            rows = Pair(*book.rows(op, opened)) if op["op"] == "append" else None
-            session.do(op, rows, opening=(profile, opened.changed(window=2 if profile == "ring" else None)))
-            book.took(op.get("n", 0))
+    recorder.receive()
+    session = RemoteSession(recorder)  # type: ignore[arg-type]
+    for profile, fields, ops in CONVERSATION:
+        trace = notation.trace(profile, fields, ops.replace("\n", ";"))
+        supplies = Supplies(trace)
+        session.begin(profile, trace.config)
+        for op in trace.ops:
+            supplies.done(op, session.do(op, supplies.give(op)).result)
+    session.begin("ring", Config(window=0))
     return recorder.stream
 
 
@@ -120,10 +147,11 @@ def test_every_answer_follows_its_schema() -> None:
 
 def test_the_answers_held_all_that_an_answer_can_hold() -> None:
     given = headers(answers())
-    assert {a["result"] for a in given} == {"ok", "refused", "absent"}
-    assert {n for a in given for n in a.get("values", {})} == {*wire.NUMBERS, *wire.SNAPSHOTS, *wire.TRUTHS}
+    assert {a["result"] for a in given} == {"ok", "refused", "unsupported", "absent"}
+    values = {n.partition(".")[0] for a in given for n in a.get("values", {})}
+    assert values == {*wire.NUMBERS, *wire.LISTS, *wire.TRUTHS, *wire.TEXTS}, "all but what a device's meter counts"
     tensors = [t for a in given for t in a.get("tensors", [])]
-    assert {name for name, *_ in tensors} == set(wire.ARRAYS)
+    assert {name.partition(".")[0] for name, *_ in tensors} == set(wire.ARRAYS)
     assert {dtype for _, dtype, _ in tensors} == {"f16", "bf16", "bool", "f32", None}
 
 
@@ -163,30 +191,26 @@ def test_an_adapter_that_cannot_run_may_say_so() -> None:
         validator("answer").validate(answer)
 
 
+@pytest.mark.parametrize("name", wire_schema.PUBLISHED)
+def test_what_is_published_is_what_the_tables_make(name: str) -> None:
+    """`python -m kvspec.wire_schema` publishes them anew."""
+    assert wire_schema.path(name).read_text(encoding="utf-8") == wire_schema.text(name)
+
+
 def test_the_schemas_know_every_operation_and_argument() -> None:
     """Held against the one table of operations, so that a new one cannot be forgotten."""
     known = {q["properties"]["op"]["const"]: q["properties"] for q in schema("question")["oneOf"]}
     assert set(known) == {"describe", "begin", *OPERATIONS}
     for name, arguments in OPERATIONS.items():
-        for a in () if name == "open" else arguments:
-            there = {k: v for k, v in known[name][a.name].items() if k != "description"}
-            assert a.holds == "mask" or there == a.schema()
-    config = schema("question")["$defs"]["config"]["properties"]
-    assert set(config) == {*geometry.SIZES, "dtype"}
-    assert config["dtype"]["enum"] == list(geometry.DTYPES)
-    assert known["begin"]["observe"]["items"]["enum"] == list(OBSERVABLES)
+        of_the_config = {"profile", *geometry.SIZES, *geometry.WORDS} if "config" in known[name] else set()
+        for a in (a for a in arguments if a.name not in of_the_config):
+            assert known[name][a.name] == a.schema()
+    assert set(schema("question")["$defs"]["config"]["properties"]) == {*geometry.SIZES, *geometry.WORDS}
 
 
-def test_the_schemas_know_every_profile_and_level_and_result() -> None:
-    profiles = schema("describe")["properties"]["profiles"]
-    assert profiles["propertyNames"]["enum"] == list(PROFILES)
-    assert [r["required"][0] for r in profiles["anyOf"]] == list(geometry.CACHES)
-    assert schema("describe")["$defs"]["claim"]["properties"]["level"]["enum"] == list(LEVELS)
-    answer = schema("answer")["oneOf"][0]["properties"]
-    assert answer["result"]["enum"] == list(wire.RESULTS)
-    assert set(answer["values"]["properties"]) == {*wire.NUMBERS, *wire.SNAPSHOTS, *wire.TRUTHS}
-    named, typed, _ = answer["tensors"]["items"]["prefixItems"]
-    assert (named["enum"], typed["enum"]) == (list(wire.ARRAYS), [*wire.TYPES, None])
+def test_operations_and_values_are_described_each() -> None:
+    assert set(wire_words.OPERATION) == set(OPERATIONS)
+    assert set(wire_words.VALUE) == {*wire.NUMBERS, *wire.LISTS, *wire.TRUTHS, *wire.TEXTS, "meter"}
 
 
 LEAST: dict[str, Any] = {"name": "x", "profiles": {"ring": "visible"}}

@@ -12,7 +12,7 @@ from kvconform import examples
 from kvconform.replay import Cited
 from kvconform.trial import Outcome, run
 from kvspec.clauses import index
-from kvspec.contract import Description, description
+from kvspec.contract import METERED, Description, description
 from kvspec.examples import COLUMNS, Example, Row
 
 REFERENCE = description(Reference().describe())
@@ -41,7 +41,8 @@ def changed(said: Any) -> Any:
 
 def with_cell(example: Example, at: int, column: str) -> Example:
     """The example with one cell that says something else."""
-    row = Row({**example.rows[at].said, column: changed(example.rows[at].said[column])})
+    other = -1 if column in METERED else changed(example.rows[at].said[column])  # any larger bound would hold too
+    row = Row({**example.rows[at].said, column: other})
     return Example(example.id, example.clause, example.trace, (*example.rows[:at], row, *example.rows[at + 1 :]))
 
 

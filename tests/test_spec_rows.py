@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kvspec import rows
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.rows import ILLEGIBLE, POISONED, Book, describe, largest, legible, letters, read, serial
+from kvspec.rows import ILLEGIBLE, POISONED, ZEROED, Book, describe, largest, legible, letters, read, serial
 
 DIMS = (1, 2, 3, 4, 5, 6, 8, 16, 33)
 
@@ -59,7 +59,8 @@ def test_keys_values_heads_and_sequences_are_told_apart(dim: int) -> None:
 def test_what_was_never_appended_spells_nothing(dim: int, dtype: str) -> None:
     shape = config(dim).shape("k", 2)
     assert (read(np.full(shape, np.nan, DTYPES[dtype]), "k") == POISONED).all()
-    for value in (0, -1, 0.5, 129, np.inf):
+    assert (read(np.zeros(shape, DTYPES[dtype]), "k") == ZEROED).all()
+    for value in (-1, 0.5, 129, np.inf):
         assert (read(np.full(shape, value, DTYPES[dtype]), "k") == ILLEGIBLE).all()
 
 
@@ -80,7 +81,7 @@ def test_a_row_that_is_half_of_another_spells_nothing(dim: int) -> None:
 def test_bits_are_arbitrary_and_known_by_their_bytes(dtype: str) -> None:
     c, book = config(16, dtype, batch=2), Book()
     op = {"op": "append", "n": 200, "fill": "bits"}
-    keys, values = book.rows(op, c)
+    keys, values = book.rows(op, c, 200)
     for array, kind in ((keys, "k"), (values, "v")):
         assert (book.read(array, kind) == np.arange(200)).all()
         assert not np.isfinite(array.astype(np.float32)).all()
@@ -90,10 +91,10 @@ def test_bits_are_arbitrary_and_known_by_their_bytes(dtype: str) -> None:
 
 def test_serials_are_used_up_only_by_rows_that_were_taken() -> None:
     book, op = Book(), {"op": "append", "n": 2}
-    assert (read(book.rows(op, config(8))[0], "k") == [0, 1]).all()
-    assert (read(book.rows(op, config(8))[0], "k") == [0, 1]).all()
+    assert (read(book.rows(op, config(8), 2)[0], "k") == [0, 1]).all()
+    assert (read(book.rows(op, config(8), 2)[0], "k") == [0, 1]).all()
     book.took(2)
-    assert (read(book.rows(op, config(8))[0], "k") == [2, 3]).all()
+    assert (read(book.rows(op, config(8), 2)[0], "k") == [2, 3]).all()
 
 
 @given(st.integers(0, 1 << 21))
@@ -114,7 +115,8 @@ SAID: dict[str, tuple[Array, str]] = {
     "another head": (np.roll(legible(C, "k", 3, 1), 1, 1), "the key of row d of head 0, sequence 0"),
     "another sequence": (np.roll(legible(C, "k", 30, 1), 1, 0), "the key of row e1 of head 1, sequence 1"),
     "nothing written": (np.full(C.shape("k", 1), np.nan, np.float16), "an unwritten row (NaN)"),
-    "zeros": (np.zeros(C.shape("k", 1), np.float16), "a row that was never appended"),
+    "zeros": (np.zeros(C.shape("k", 1), np.float16), "a row of zeros"),
+    "other numbers": (np.full(C.shape("k", 1), 0.5, np.float16), "a row that was never appended"),
 }
 
 

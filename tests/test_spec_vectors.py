@@ -14,10 +14,9 @@ from kvconform.strategies import ring, snapshot
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvspec import notation
-from kvspec.contract import PROFILES
 from kvspec.trace import from_json
 
-FROZEN = [c for p in PROFILES for c in vectors.load(p)]
+FROZEN = [c for p in vectors.profiles() for c in vectors.load(p)]
 SAMPLE = 3000
 EVERY = max(1, sum(len(c.lines) for c in FROZEN) // SAMPLE)
 
@@ -46,7 +45,10 @@ def test_every_frozen_trace_may_be_read_from_a_file(frozen: vectors.Cover) -> No
         assert from_json(t.to_json()) == t
 
 
-@pytest.mark.parametrize("frozen", [c for p in ("growing", "ring", "snapshot") for c in vectors.load(p)], ids=str)
+TOLD_APART = [c for p in ("growing", "ring", "snapshot") for c in vectors.load(p)]
+
+
+@pytest.mark.parametrize("frozen", TOLD_APART, ids=lambda c: c.name)
 def test_continuations_tell_all_states_apart(frozen: vectors.Cover) -> None:
     assert frozen.told_apart and frozen.states > 1 and frozen.transitions > frozen.states
 
@@ -107,7 +109,11 @@ def test_an_alphabet_that_does_not_close_is_an_error() -> None:
         cover.closure(plan, largest=4)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+def test_what_is_planned_is_frozen() -> None:
+    assert vectors.planned() == vectors.profiles()
+
+
+@pytest.mark.parametrize("profile", vectors.profiles())
 def test_a_frozen_file_is_text_with_a_trace_a_line(profile: str) -> None:
     text = vectors.path(profile).read_text(encoding="utf-8")
     document = json.loads(text)

@@ -27,7 +27,7 @@ from kvspec.contract import Pair
 from kvspec.errors import BadInput, CannotRun
 from kvspec.geometry import Array, Config
 from kvspec.rows import Book
-from kvspec.session import Step
+from kvspec.session import Given, Step
 
 CONFIG = Config()
 NOTHING = {"op": "free"}
@@ -94,7 +94,8 @@ def failure(w: Worker, head: dict[str, Any] = NOTHING, tensors: Mapping[str, Arr
 
 
 def append(session: RemoteSession, n: int = 2, config: Config = CONFIG) -> Step:
-    return session.do({"op": "append", "n": n}, Pair(*(np.ones(config.shape(k, n), np.float16) for k in "kv")))
+    rows = Pair(*(np.ones(config.shape(k, n), np.float16) for k in "kv"))
+    return session.do({"op": "append", "n": n}, Given(rows))
 
 
 def first_append(name: str, **limits: Any) -> Step:
@@ -311,8 +312,8 @@ def test_what_was_asked_behind_a_failure_is_absent(pids: list[int]) -> None:
     with worker(fakes.adapter("DiesBySignal")) as w:
         session = RemoteSession(w)
         session.begin("growing", CONFIG)
-        rows = Pair(*Book().rows({"op": "append", "n": 1}, CONFIG))
-        first = session.later({"op": "append", "n": 1}, rows)
+        rows = Pair(*Book().rows({"op": "append", "n": 1}, CONFIG, 1))
+        first = session.later({"op": "append", "n": 1}, Given(rows))
         waiting = [first, session.later({"op": "free"}), session.later({"op": "free"})]
         assert [answer().result for answer in waiting] == ["crash", "absent", "absent"]
         assert session.begin("growing", CONFIG).result == "ok"

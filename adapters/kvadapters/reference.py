@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
+from kvref import mem, meter
+from kvref.copy import Buffer
+from kvref.draft import Round
 from kvref.growing import Growing
 from kvref.ring import Ring
+from kvref.store import Store
 from kvspec import SPEC_VERSION
 from kvspec.contract import Cache
 from kvspec.errors import Unsupported
-from kvspec.geometry import Config
+from kvspec.geometry import Array, Config
 
 
 class Reference:
     """Every profile at level storage, growing as the spec says. Subclass it and change `caches` for a variant."""
 
-    caches: ClassVar[dict[str, Any]] = {"growing": Growing, "ring": Ring}
+    caches: ClassVar[dict[str, Any]] = {"growing": Growing, "ring": Ring, "copy": Buffer, "store": Store}
 
     def describe(self) -> dict[str, Any]:
         """What it is and claims."""
@@ -26,8 +31,33 @@ class Reference:
             "name": "reference",
             "version": SPEC_VERSION,
             "device": f"numpy {np.__version__}",
-            "profiles": {"growing": storage, "ring": storage, "mask": "storage", "snapshot": "storage"},
+            "profiles": {
+                "growing": storage,
+                "ring": storage,
+                "mask": "storage",
+                "snapshot": "storage",
+                "mem": "storage",
+                "residency": "storage",
+                "copy": "storage",
+                "draft": "storage",
+                "store": "storage",
+                "batch": "storage",
+            },
         }
+
+    def fit(
+        self, profile: str, config: Config, free: int, reserve: int | None, most: int | None
+    ) -> tuple[int, bool]:
+        """The largest batch of this config that fits, and whether even one sequence does."""
+        return mem.fit(profile, config, free, reserve, most)
+
+    def meter(self) -> dict[str, int]:
+        """What was counted so far, over all caches of the process."""
+        return meter.meter.reading()
+
+    def place(self, keys: Array, values: Array) -> tuple[Array, Array]:
+        """Copies of the rows on the device."""
+        return meter.placed(keys), meter.placed(values)
 
     def open(self, profile: str, config: Config) -> Cache:
         """A fresh cache."""
@@ -35,3 +65,7 @@ class Reference:
             raise Unsupported(f"no profile {profile!r}; there are {', '.join(self.caches)}")
         cache: Cache = self.caches[profile](config)
         return cache
+
+    def speculate(self, caches: Sequence[Any], isolated: bool) -> Round:
+        """A round over these caches, None for a layer that has none."""
+        return Round(caches, isolated)

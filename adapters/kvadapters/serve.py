@@ -85,9 +85,13 @@ class Server:
         return self.session.begin(*opening)
 
     def _open(self, head: dict[str, Any]) -> Step:
-        """Open another cache, or do what needs a geometry."""
+        """Open another cache, or do what needs a geometry, which its config alone says."""
         opening = _opening(head)
         check_operation(head, "question")
+        twice = sorted({*SIZES, *WORDS} & set(head))
+        if twice or (head["op"] == "open" and "cache" not in head):
+            wrong = f"not {', '.join(twice)}" if twice else "no cache is named"
+            raise BadInput(f"{head['op']} has its sizes in its config, and open names a cache: {wrong}")
         return self.session.do(head, Given(opening=opening))
 
     def _mask(self, head: dict[str, Any], tensors: wire.Tensors) -> Step:

@@ -40,6 +40,8 @@ class Plan:
     """The caches that belong to the state."""
     histories: bool = False
     """Whether the last append's number of queries belongs to the state, as it does for masks."""
+    look: Ops = ({"op": "view"},)
+    """What shows a state and changes nothing."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,13 @@ class Walk:
     steps: list[Step]
 
 
+FROZEN = ("state", "history", "mask")
+"""What the reference is observed by here: bytes held and counted follow from it, by chapters of their own."""
+
+
 def walk(start: Trace, ops: Ops) -> Walk:
     """Replay operations on a fresh reference."""
-    cited, supplies = Cited(), Supplies(start)
+    cited, supplies = Cited(observe=FROZEN), Supplies(start)
     cited.begin(start.profile, start.config)
     steps = []
     for op in ops:
@@ -121,15 +127,12 @@ def _chained(staying: list[tuple[Ops, Ops]]) -> list[tuple[Ops, Ops]]:
     return list(by_path.values())
 
 
-_LOOK: Ops = ({"op": "view"},)
-
-
 def told_apart(plan: Plan, closed: Closure) -> bool:
     """Whether what can be observed in a state, and under the continuations, is different for every state."""
     seen = set[str]()
     for path in closed.states.values():
         steps: list[str] = []
-        for continuation in [_LOOK, *plan.continuations(walk(plan.start, path).session)]:
+        for continuation in [plan.look, *plan.continuations(walk(plan.start, path).session)]:
             w = walk(plan.start, path + continuation)
             numbers: dict[int, int] = {}
             steps += [_renamed(s, w, numbers) for s in w.steps[max(0, len(path) - 1) :]]
@@ -139,15 +142,24 @@ def told_apart(plan: Plan, closed: Closure) -> bool:
 
 def _renamed(step: Step, w: Walk, numbers: dict[int, int]) -> str:
     """What was observed, rows numbered as they are met and positions past a window taken from its end."""
-    cache = w.session.caches["A"]
-    base = max(0, cache.offset - cache.window - 1) if hasattr(cache, "window") else 0
     rows = {
-        name: [numbers.setdefault(int(s), len(numbers)) for s in w.supplies.book.read(a, name[-1])[0, 0]]
+        name: [_number(int(s), numbers) for s in w.supplies.book.read(a, name[-1])[0, 0]]
         for name, a in step.arrays.items()
         if a is not None and name.endswith((".k", ".v"))
     }
-    values = {n: v - base if n == "offset" else v for n, v in step.values.items()}
+    values = {n: v - _base(w, n) if n.startswith(("offset", "drafted")) else v for n, v in step.values.items()}
     return repr((step.result, step.clause, values, rows))
+
+
+def _number(serial: int, numbers: dict[int, int]) -> int:
+    """What is no row, such as zeros, is itself."""
+    return serial if serial < 0 else numbers.setdefault(serial, len(numbers))
+
+
+def _base(w: Walk, value: str) -> int:
+    """The first position that matters to the cache that a value is of: A, or that of `offset.B`."""
+    cache = w.session.caches[value.partition(".")[2] or "A"]
+    return max(0, cache.offset - cache.window - 1) if hasattr(cache, "window") else 0
 
 
 def digest(start: Trace, ops: Ops) -> str:

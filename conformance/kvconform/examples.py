@@ -16,7 +16,7 @@ from kvspec import masks
 from kvspec.clauses import index
 from kvspec.contract import METERED, Description
 from kvspec.examples import Example, observation
-from kvspec.geometry import Array
+from kvspec.geometry import CACHES, Array
 from kvspec.rows import Book, letters
 from kvspec.session import Step
 
@@ -53,16 +53,28 @@ def _declared_otherwise(said: dict[str, Any], adapter: Description) -> bool:
 
 
 def _judged(column: str, level: str, adapter: Description, example: Example) -> bool:
+    if column in METERED:
+        return "residency" in adapter.profiles
+    if column in ("held", "plan", "fit"):
+        return "mem" in adapter.profiles and (column == "fit" or _exact(level, adapter, example))
     if column == "capacity":
         return level == "storage" and adapter.profiles[example.trace.profile].grows == "step"
     if column == "each query sees":
         return "mask" in adapter.profiles
     if column == "bytes" and example.trace.config.dtype not in adapter.dtypes:
         return False  # it was judged on rows of another size
-    return level == "storage" or column not in AT_STORAGE
+    return level == "storage" or not (column in AT_STORAGE or column.endswith(" slots"))
+
+
+def _exact(level: str, adapter: Description, example: Example) -> bool:
+    """Whether bytes that are held must be the reference's: of a cache only where it grows as that does."""
+    kind = example.trace.profile
+    return level == "storage" and (kind not in CACHES or adapter.profiles[kind].grows == "step")
 
 
 def _found(column: str, got: Step, book: Book, said: Any) -> Any:
+    if column == "result":
+        return _refusal(got, said)
     if column == "offset":
         return got.values.get("offset") if got.result == "ok" else _refusal(got, said)
     if column in ("slots", "history", "view"):

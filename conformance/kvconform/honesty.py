@@ -8,13 +8,38 @@ from kvconform.remote import RemoteSession
 from kvconform.replay import Supplies
 from kvconform.worker import Worker
 from kvspec.contract import Description
-from kvspec.geometry import CACHES, DTYPES, Config
+from kvspec.geometry import CACHES, DTYPES, KINDS, Config
 from kvspec.notation import operation, sentence, words
 from kvspec.session import Step
 from kvspec.trace import Trace
 
 TOO_MANY = 1 << 10
 """A batch and an append larger than declared limits are tried at one more than declared, up to this."""
+
+
+OPENED = {
+    "growing": Config(),
+    "ring": Config(window=4),
+    "copy": Config(capacity=4, layout="token"),
+    "store": Config(layers=2, max_len=TOO_MANY + 2),
+}
+"""What is opened of each kind."""
+
+OPERATIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "mask": (CACHES, ("append 2", "mask causal")),
+    "snapshot": (CACHES, ("append 2", "snapshot s")),
+    "draft": (CACHES, ("append 2", "speculate r A")),
+    "batch": (("store",), ("append 2", "batch 2")),
+    "mem": (KINDS, ("plan 1",)),
+    "residency": ((*CACHES, "store"), ("append 1", "append 1 resident=1")),
+}
+"""For each profile that is no kind: the kinds it is tried on, and operations of which the last is its own."""
+
+MORE: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "mem": (KINDS, ("fit 1000000",)),
+    "residency": (("copy",), ("copy 1 0", "copy 1 0 resident=1")),
+}
+"""Others of the same."""
 
 
 def undeclared(adapter: Description, worker: Worker) -> Iterator[str]:
@@ -30,8 +55,7 @@ def undeclared(adapter: Description, worker: Worker) -> Iterator[str]:
 
 
 def _attempts(adapter: Description) -> Iterator[tuple[Trace, str]]:
-    for profile in CACHES:
-        config = Config(window=4) if profile == "ring" else Config()
+    for profile, config in OPENED.items():
         if profile not in adapter.profiles:
             yield Trace(profile, config), f"it does not declare the profile {profile}"
             continue
@@ -47,24 +71,26 @@ def _dtypes(adapter: Description, profile: str, config: Config) -> Iterator[tupl
 
 
 def _operations(adapter: Description, profile: str, config: Config) -> Iterator[tuple[Trace, str]]:
-    last = {"mask": "mask causal", "snapshot": "snapshot s"}
-    for missing in (p for p in last if p not in adapter.profiles):
-        ops = (operation("append 2"), operation(last[missing]))
-        yield Trace(profile, config, ops), f"it does not declare the profile {missing}"
+    for missing, (kinds, words) in (*OPERATIONS.items(), *MORE.items()):
+        if missing not in adapter.profiles and profile in kinds:
+            yield Trace(profile, config, tuple(map(operation, words))), f"it does not declare the profile {missing}"
 
 
 def _limits(adapter: Description, profile: str, config: Config) -> Iterator[tuple[Trace, str]]:
     largest = adapter.largest_batch
-    if largest is not None and largest < TOO_MANY:
+    if largest is not None and largest < TOO_MANY and profile in CACHES:
         yield Trace(profile, config.changed(batch=largest + 1)), f"it declares batches of {largest} at most"
+    if largest is not None and largest < TOO_MANY and profile == "store" and "batch" in adapter.profiles:
+        ops = (operation("append 1"), operation(f"batch {largest + 1} {largest + 1}"))
+        yield Trace(profile, config, ops), f"it declares batches of {largest} at most"
     largest = adapter.largest_append
-    if largest is not None and largest < TOO_MANY:
+    if largest is not None and largest < TOO_MANY and profile != "copy":
         ops = (operation("append 1"), operation(f"append {largest + 1}"))
         yield Trace(profile, config, ops), f"it declares appends of {largest} rows at most"
 
 
 def _last(adapter: Description, worker: Worker, trace: Trace) -> tuple[Step, str]:
-    """The last step (or the opening), and how the lengths changed over it."""
+    """The last step (or the opening), and how lengths changed over it."""
     session, supplies = RemoteSession(worker, ()), Supplies(trace)
     step = session.begin(trace.profile, trace.config)
     before = step.values
@@ -72,5 +98,6 @@ def _last(adapter: Description, worker: Worker, trace: Trace) -> tuple[Step, str
         before, given = step.values, supplies.give(op)
         step = session.do(op, given)
         supplies.done(op, step.result)
-    offsets = before.get("offset"), step.values.get("offset")
-    return step, f"offset {offsets[0]} became {offsets[1]}" if trace.ops and offsets[0] != offsets[1] else ""
+    lengths = ((name, before.get(name), step.values.get(name)) for name in ("offset", "lengths", "sequences"))
+    changed = [f"{name} {was} became {now}" for name, was, now in lengths if trace.ops and was != now]
+    return step, ", ".join(changed)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from kvconform import visible
 from kvconform.lists import Lists
 from kvconform.replay import Supplies
+from kvconform.strategies import copy as copies
 from kvconform.strategies.draws import configs
 from kvconform.trial import Outcome
 from kvspec.contract import Claim, Description
@@ -48,9 +49,13 @@ class Law:
 
         @st.composite
         def drawn(draw: st.DrawFn) -> Sides:
-            return self.sides(draw, draw(configs(self.profile)))
+            return self.sides(draw, draw(CONFIGS.get(self.profile, configs)(self.profile)))
 
         return drawn()
+
+
+CONFIGS: dict[str, Callable[[str], st.SearchStrategy[Config]]] = {"copy": lambda _: copies.configs()}
+"""The configurations that the laws of a profile are drawn on, where it is no cache."""
 
 
 def _trace(config: Config, *ops: str) -> Trace:
@@ -135,24 +140,100 @@ def split_merge(draw: st.DrawFn, config: Config) -> Sides:
     )
 
 
+def _rounds(*rounds: tuple[list[int], int]) -> list[str]:
+    """Rounds on A, one after another: the drafts of each call, and how many of all are kept."""
+    ops = (("speculate r A", *(f"draft r {n}" for n in calls), f"commit r {kept}") for calls, kept in rounds)
+    return [op for round_ in ops for op in round_]
+
+
+def _drafts(draw: st.DrawFn) -> tuple[int, int]:
+    """Drafts of a round, and how many of them are kept."""
+    drafted = draw(st.integers(0, 7))
+    return drafted, draw(st.integers(0, drafted))
+
+
+def round_append(draw: st.DrawFn, config: Config) -> Sides:
+    """Rows that a round keeps, or that are appended at once."""
+    before, _ = _start(draw, config)
+    drafted, kept = _drafts(draw)
+    return Sides(_trace(config, *before, *_rounds(([drafted], kept))), _trace(config, *before, f"append {kept}"))
+
+
+def round_nothing(draw: st.DrawFn, config: Config) -> Sides:
+    """A round that keeps nothing, or none."""
+    before, _ = _start(draw, config)
+    isolated, end = draw(st.sampled_from((("", "commit r 0"), ("", "abandon r"), (" isolated=1", "abandon r"))))
+    drafts = f"draft r {draw(st.integers(0, 7))}"
+    return Sides(_trace(config, *before, f"speculate r A{isolated}", drafts, end), _trace(config, *before))
+
+
+def round_split(draw: st.DrawFn, config: Config) -> Sides:
+    """Drafts in several calls, or in one."""
+    before, _ = _start(draw, config)
+    calls = draw(st.lists(st.integers(0, 3), min_size=2, max_size=4))
+    kept = draw(st.integers(0, sum(calls)))
+    sides = (_trace(config, *before, *_rounds((c, kept))) for c in (calls, [sum(calls)]))
+    return Sides(*sides)
+
+
+def two_rounds(draw: st.DrawFn, config: Config) -> Sides:
+    """Two rounds, or one that keeps as many rows as both."""
+    before, _ = _start(draw, config)
+    (a, m), (b, n) = _drafts(draw), _drafts(draw)
+    two, one = _rounds(([a], m), ([b], n)), _rounds(([a + b], m + n))
+    return Sides(_trace(config, *before, *two), _trace(config, *before, *one))
+
+
+def copy_split(draw: st.DrawFn, config: Config) -> Sides:
+    """n rows copied at once, or in parts, each to where it belongs."""
+    capacity, sliding = config.capacity or 1, draw(st.booleans())
+    parts = draw(st.lists(st.integers(0, 4), min_size=2, max_size=5))
+    parts = parts if sliding or sum(parts) <= capacity else [capacity // 2, capacity - capacity // 2]
+    near = draw(st.sampled_from((0, capacity, *copies.POWERS)))
+    at = draw(st.integers(near, near + capacity - 1)) if sliding else draw(st.integers(0, capacity - sum(parts)))
+    source = draw(st.sampled_from(("", " fill=bits", " dtype=f32 fill=edges"))) + " sliding=1" * sliding
+    places = [at + sum(parts[:i]) for i in range(len(parts))]
+    before = operation(f"copy {draw(st.integers(0, capacity))} 0")
+    one = operation(f"copy {sum(parts)} {at}{source}")
+    several = [operation(f"copy {n} {p}{source}") for n, p in zip(parts, places, strict=True)]
+    return Sides(Trace("copy", config, (before, one)), Trace("copy", config, (before, *several)))
+
+
 _CACHE_LAWS = (split, append_rewind, rewinds, steps, batch, independence)
+_DRAFT_LAWS = (round_append, round_nothing, round_split, two_rounds)
 
 LAWS = (
     *(Law(f"GROW-{19 + i}", "growing", ("growing",), law) for i, law in enumerate(_CACHE_LAWS)),
     *(Law(f"RING-{28 + i}", "ring", ("ring",), law) for i, law in enumerate(_CACHE_LAWS)),
     *(Law("SNAP-30", p, (p, "snapshot"), split_merge) for p in ("growing", "ring")),
     *(Law("SNAP-31", p, (p, "snapshot"), snapshot_restore) for p in ("growing", "ring")),
+    Law("COPY-23", "copy", ("copy",), copy_split),
+    *(Law(f"DRAFT-{29 + i}", p, (p, "draft"), law) for i, law in enumerate(_DRAFT_LAWS) for p in ("growing", "ring")),
 )
 
 
 def broken(sides: Sides, left: Outcome, right: Outcome) -> str:
     """How the ends of the two sides differ on the adapter; empty if they do not. Rows are known by position."""
+    if sides.left.profile == "copy":
+        return _buffers(sides, left, right)
     ends = [_end(side, seen) for side, seen in ((sides.left, left), (sides.right, right))]
     for i, op in enumerate(END):
         for a, b in ((x, y) for x in ends[0][i] for y in ends[1][i]):
             if a != b:
                 return f"after the left side `{op}` shows {a}, after the right side {b}"
     return ""
+
+
+def _buffers(sides: Sides, left: Outcome, right: Outcome) -> str:
+    """How two buffers differ in the end; rows are known by their serials, which both sides give out alike."""
+    shown = []
+    for side, seen in ((sides.left, left), (sides.right, right)):
+        if len(seen.steps) < len(side.ops):
+            return f"it failed at step {len(seen.steps)}"
+        last = seen.steps[-1][1].arrays
+        named = visible.one_name_each(last.get("state.k"), last.get("state.v"), seen.book)
+        shown.append("keys and values that do not agree" if named is None else visible.words(named[0]))
+    return "" if shown[0] == shown[1] else f"the left side leaves {shown[0]}, the right side {shown[1]}"
 
 
 def _end(side: Trace, seen: Outcome) -> list[list[str]]:

@@ -1,7 +1,8 @@
 """Traces fitted to what an adapter declares to take: its dtypes, the rows of an append, the batch.
 
 Frozen covers and worked examples are of one dtype and append several rows; an engine that takes another dtype, or
-one row at a time, is judged on the same traces with that dtype, and with each append in as many as it takes.
+one row at a time, is judged on the same traces with that dtype, and with each append (and each draft) in as many as
+it takes. The limit on a batch binds the batch of a cache and the sequences of a store's.
 """
 
 from __future__ import annotations
@@ -16,19 +17,32 @@ PIECES = 64
 """Appends that one append is cut into at most; a trace that needs more is left out."""
 
 
+APPENDS = ("append", "draft")
+"""Operations that the limit on an append binds, and that can be done in pieces."""
+
+
 def within(trace: Trace, adapter: Description) -> Trace:
-    """The trace as this adapter can be asked to do it; where it cannot, `suits` says so."""
+    """The trace as this adapter can be asked to do it; where it cannot, `suits` says so.
+
+    A trace that names dtypes of its own is about them (a misfit, a cast), and keeps its dtype.
+    """
     config, largest = trace.config, adapter.largest_append
-    if config.dtype not in adapter.dtypes:
-        config = config.changed(dtype=adapter.dtypes[0])
+    if config.dtype not in adapter.dtypes and not any(op.get("dtype") for op in trace.ops):
+        config = config.changed(dtype=_other(trace, adapter))
     if adapter.largest_batch is not None and config.batch > adapter.largest_batch:
         config = config.changed(batch=adapter.largest_batch)
     ops = trace.ops if largest is None else tuple(piece for op in trace.ops for piece in _pieces(op, largest))
     return Trace(trace.profile, config, ops)
 
 
+def _other(trace: Trace, adapter: Description) -> str:
+    """A dtype the adapter takes and no operation names, so that misfits stay misfits and casts casts; or the same."""
+    named = {op["dtype"] for op in trace.ops if op.get("dtype")}
+    return next((d for d in adapter.dtypes if d not in named), trace.config.dtype)
+
+
 def _pieces(op: Operation, largest: int) -> list[Operation]:
-    if op["op"] != "append" or not largest < op["n"] <= PIECES * largest or argument(op, "values") is not None:
+    if op["op"] not in APPENDS or not largest < op["n"] <= PIECES * largest or argument(op, "values") is not None:
         return [op]
     whole, rest = divmod(op["n"], largest)
     return [{**op, "n": n} for n in [largest] * whole + [rest] * (rest > 0)]
@@ -40,9 +54,10 @@ def suits(trace: Trace, adapter: Description) -> bool:
 
 
 def _in_limits(trace: Trace, adapter: Description) -> bool:
-    rows = [op.get(name) or 0 for op in trace.ops for name in ("n", "values")]
+    rows = [op.get(name) or 0 for op in trace.ops if op["op"] in APPENDS for name in ("n", "values")]
     dtypes = {op["dtype"] for op in trace.ops if op.get("dtype")} | {trace.config.dtype}
-    batches = [op["batch"] for op in trace.ops if op["op"] == "open" and op.get("batch")] + [trace.config.batch]
+    batches = [trace.config.batch, *(op["batch"] for op in trace.ops if op["op"] == "open" and op.get("batch"))]
+    batches += [op["m"] for op in trace.ops if op["op"] == "batch"]
     sizes = ((adapter.largest_append, max(rows, default=0)), (adapter.largest_batch, max(batches)))
     return dtypes <= set(adapter.dtypes) and all(limit is None or size <= limit for limit, size in sizes)
 

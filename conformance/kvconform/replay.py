@@ -12,7 +12,7 @@ from kvref.cite import cite, cited
 from kvspec import masks
 from kvspec.contract import Pair
 from kvspec.geometry import OWN, Config
-from kvspec.operations import TAKES_ROWS, Operation, argument, cache_of
+from kvspec.operations import TAKES_ROWS, Operation, argument, cache_of, profiles_of
 from kvspec.rows import Book
 from kvspec.session import NOTHING, OBSERVABLES, Given, Session, Step
 from kvspec.trace import Trace, opening, overridden
@@ -64,9 +64,10 @@ class Supplies:
         if op["op"] in ("step", "replay"):
             layers, m = config.layers or 1, self._sequences(op)
             made = self.book.stacked(op, config, 1, layers * m)
-            return Pair(*(a.reshape(layers, -1, a.shape[1], a.shape[3]) for a in made))
+            return Pair(*(a.reshape(layers, a.shape[0] // layers * a.shape[2], *a.shape[1::2]) for a in made))
         if op["op"] == "copy":
-            made = self.book.rows(op, config, op["n"] if op.get("rows") is None else op["rows"])
+            rows = op["n"] if op.get("rows") is None else op["rows"]
+            made = self.book.rows({**op, "batch": 1}, config, rows)
             return Pair(*(np.ascontiguousarray(a[0].transpose(1, 0, 2)) for a in made))
         return Pair(*self.book.rows(op, config, op["n"]))
 
@@ -102,11 +103,15 @@ def _copied(logical: masks.Logical | None) -> masks.Logical | None:
     return tuple(masks.Explicit(p.array.copy()) if isinstance(p, masks.Explicit) else p for p in logical)
 
 
-OWNERSHIP = {"growing": "GROW-13", "ring": "RING-16"}
-BITS = {"growing": "GROW-12", "ring": "RING-15"}
+OWNERSHIP = {"growing": "GROW-13", "ring": "RING-16", "copy": "COPY-10", "store": "STORE-11"}
+BITS = {"growing": "GROW-12", "ring": "RING-15", "store": "STORE-6"}
 
 
-def cite_operation(op: Operation, profile: str) -> None:
+BESIDE, WITHIN = "BATCH-21", "BATCH-22"
+"""What operations on a store owe its batch, and those on the batch the store."""
+
+
+def cite_operation(op: Operation, profile: str, batched: bool = False) -> None:
     """Clauses that an operation exercises whatever the cache does: on the caller's arrays, on bits, on repeats."""
     if op["op"] == "scribble" and profile in OWNERSHIP:
         cite(OWNERSHIP[profile])
@@ -114,6 +119,10 @@ def cite_operation(op: Operation, profile: str) -> None:
         cite("MASK-15")
     if op["op"] == "append" and argument(op, "fill") == "bits" and profile in BITS:
         cite(BITS[profile])
+    if "batch" in profiles_of(op):
+        cite(WITHIN)
+    elif batched:
+        cite(BESIDE)
 
 
 class Cited:
@@ -141,7 +150,12 @@ class Cited:
         if step.result == "ok" and op["op"] == "open" and given.opening is not None:
             self._profiles[cache_of(op)] = given.opening[0]
         if step.result == "ok":
-            cite_operation(op, self._profiles[cache_of(op)])
+            cite_operation(op, self._profiles[cache_of(op)], self._batched(op))
         # a refusal exercises its own clause and no other: what was cited on the way to it did not happen
         step.cites = (step.clause,) if step.result == "refused" else cited()
         return step
+
+    def _batched(self, op: Operation) -> bool:
+        """Whether there is a batch beside what the operation was for."""
+        sequences = getattr(self._session.caches[cache_of(op)], "sequences", None)
+        return sequences is not None and sequences() is not None

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from kvref.batch import Batch
+from kvref.copy import Buffer
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvref.snapshot import Snapshot
+from kvref.store import Store
 from kvspec.geometry import Array
-from kvspec.rows import ILLEGIBLE, Book
+from kvspec.rows import ZEROED, Book
 from kvspec.session import Session
 
 Key = tuple[Any, ...]
@@ -24,7 +27,8 @@ def key(session: Session, book: Book, names: Iterable[str] = ("s",), caches: Ite
     numbers: dict[int, int] = {}
     found = [KEYS[session.kinds[c]](session.caches[c], book, numbers) for c in caches if c in session.caches]
     saved = [(n, session.snapshots[n]) for n in names if n in session.snapshots]
-    return *found, tuple((n, _saved_key(s, book, numbers)) for n, s in saved)
+    rounds = tuple((n, _round_key(r, book, numbers)) for n, r in session.rounds.items() if r.open)
+    return *found, tuple((n, _saved_key(s, book, numbers)) for n, s in saved), rounds
 
 
 def _cache_key(cache: Growing | Ring, book: Book, numbers: dict[int, int]) -> Key:
@@ -36,7 +40,27 @@ def _cache_key(cache: Growing | Ring, book: Book, numbers: dict[int, int]) -> Ke
     return min(cache.offset, cache.window + 1), cache.written, spare, cache.index, slots
 
 
-KEYS: dict[str, Callable[[Any, Book, dict[int, int]], Key]] = {"growing": _cache_key, "ring": _cache_key}
+def _buffer_key(buffer: Buffer, book: Book, numbers: dict[int, int]) -> Key:
+    serials = book.read(buffer.slots.keys.transpose(1, 0, 2)[None], "k")[0, 0]
+    return tuple(ZEROED if s == ZEROED else numbers.setdefault(int(s), len(numbers)) for s in serials)
+
+
+def _store_key(store: Store, book: Book, numbers: dict[int, int]) -> Key:
+    slots = tuple(_numbered(keys[None], book, numbers) for keys in store.keys)
+    return store.config, tuple(store.lengths_), slots, _batch_key(store.batch_)
+
+
+def _batch_key(batch: Batch | None) -> Key:
+    """Which rows a sequence holds is left out: nothing that is done to a batch depends on it."""
+    return () if batch is None else (batch.places, tuple(batch.lengths), tuple(map(tuple, batch.held)))
+
+
+KEYS: dict[str, Callable[[Any, Book, dict[int, int]], Key]] = {
+    "growing": _cache_key,
+    "ring": _cache_key,
+    "copy": _buffer_key,
+    "store": _store_key,
+}
 """The state of a cache by its kind; `numbers` are the rows met so far."""
 
 
@@ -47,6 +71,13 @@ def _saved_key(saved: Snapshot | None, book: Book, numbers: dict[int, int]) -> K
     return saved.stop - saved.start, stop, saved.index, _numbered(saved.rows.keys, book, numbers)
 
 
+def _round_key(round_: Any, book: Book, numbers: dict[int, int]) -> Key:
+    """Of an open round, what its drafts see, and which they are."""
+    layers = round_.inner.layers.items()
+    drafts = ((i, x.before, _numbered(x.rows.keys, book, numbers)) for i, x in layers)
+    return round_.letters, round_.isolated, tuple(drafts)
+
+
 def _numbered(keys: Array, book: Book, numbers: dict[int, int]) -> Key:
     serials = book.read(keys[:1, :1], "k")[0, 0] if keys.size else ()
-    return tuple(numbers.setdefault(int(s), len(numbers)) if s != ILLEGIBLE else ILLEGIBLE for s in serials)
+    return tuple(numbers.setdefault(int(s), len(numbers)) if s >= 0 else int(s) for s in serials)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from kvconform import judge, visible
+from kvconform.accounts import Accounts, Spent
 from kvconform.judge import Difference
 from kvconform.lists import Expected, Lists
 from kvconform.remote import RemoteSession
@@ -17,8 +18,8 @@ from kvconform.states import Key, key
 from kvspec import masks
 from kvspec.clauses import index
 from kvspec.contract import LEVELS, Claim, Description
-from kvspec.geometry import Array
-from kvspec.operations import Operation, cache_of, profiles_of
+from kvspec.geometry import Array, Config
+from kvspec.operations import Operation, argument, cache_of, profiles_of
 from kvspec.rows import Book
 from kvspec.session import Given, Step
 from kvspec.trace import Trace
@@ -37,6 +38,8 @@ class Outcome:
     book: Book = field(default_factory=Book)
     states: list[Key] = field(default_factory=list)
     """States the oracle passed through, where they were asked for."""
+    spent: list[Spent] = field(default_factory=list)
+    """What the operations cost, where that is metered."""
 
     @property
     def failed(self) -> bool:
@@ -56,6 +59,8 @@ class Outcome:
     @property
     def blamed(self) -> tuple[str, ...]:
         """Clauses the differing step fails: those it exercised that govern what differed, else all it exercised."""
+        if self.failed and all(d.clause for d in self.differences):
+            return tuple(dict.fromkeys(d.clause for d in self.differences))
         cites = self.steps[-1][0].cites if self.failed else ()
         fields = {d.field for d in self.differences}
         fields |= (
@@ -110,10 +115,14 @@ def asked(session: Performs, op: Operation, given: Given) -> Callable[[], Step]:
 
 @dataclass(frozen=True)
 class _Asked:
-    """An operation asked for: the claim on its cache, what the oracle did, and what waits for the answer."""
+    """An operation asked for: its cache, the claim on it, what the oracle did, and what waits for the answer."""
 
     op: Operation
+    kind: str
+    config: Config
     claim: Claim
+    claims: dict[str, Claim]
+    """Those on all caches, by their letters."""
     want: Step
     answer: Callable[[], Step]
 
@@ -128,7 +137,10 @@ class _Trial:
         self.trace, self.session, self.adapter = trace, session, adapter
         self.supplies = Supplies(trace)
         self.outcome = Outcome(trace, level, book=self.supplies.book)
+        self.accounts = Accounts(adapter, level)
         self.watch = False
+        self.speculated: set[str] = set()
+        """Growing caches that were in a round: drafts that were not kept may have made them grow."""
 
     def run(self) -> Outcome:
         opening = self.trace.profile, self.trace.config
@@ -139,6 +151,7 @@ class _Trial:
             self.outcome.differences.append(Difference("result", message))
             return self.outcome
         self.begin(Given(opening=opening))
+        self.accounts.open("A", self.trace.config, begun)
         self._walk()
         return self.outcome
 
@@ -156,20 +169,43 @@ class _Trial:
 
     def _asked(self, op: Operation) -> _Asked:
         given = self.supplies.give(op)
+        kind, config = given.opening if given.opening and op["op"] == "open" else self.supplies.of(op)
         answer = asked(self.session, op, self.fitted(op, given))
         want = self.expect(op, given)
         self.supplies.done(op, want.result)
         if self.watch:
-            config = self.trace.config
-            self.outcome.states.append((self.trace.profile, config.window, config.step, *self.state()))
-        profile, _ = self.supplies.of(op)
-        return _Asked(op, self.adapter.profiles[profile], want, answer)
+            start = self.trace.config
+            self.outcome.states.append((self.trace.profile, start.window, start.step, *self.state()))
+        if want.result == "ok":
+            self._note_rounds(op)
+        claims = {x: self._claim(x) for x in self.supplies.opened}
+        return _Asked(op, kind, config, claims.get(cache_of(op), claims["A"]), claims, want, answer)
+
+    def _note_rounds(self, op: Operation) -> None:
+        if op["op"] == "speculate" and not argument(op, "isolated"):
+            self.speculated |= {x for x in op["layers"] if self.supplies.opened.get(x, ("",))[0] == "growing"}
+        elif op["op"] in ("open", "free"):
+            self.speculated.discard(cache_of(op))
+
+    def _claim(self, letter: str) -> Claim:
+        """What is claimed of a cache; after a round only the least is owed of its capacity."""
+        claim = self.adapter.profiles[self.supplies.opened[letter][0]]
+        return replace(claim, grows="free") if letter in self.speculated else claim
 
     def _agrees(self, asked: _Asked) -> bool:
         got = asked.answer()
         self.outcome.steps.append((asked.want, got))
         self.outcome.differences += self.compare(asked, got)
+        if got.result == asked.want.result:
+            self._account(asked, got)
         return not self.outcome.failed
+
+    def _account(self, asked: _Asked, got: Step) -> None:
+        """Plans and costs, judged by what the adapter said before."""
+        found = self.accounts.judge(asked.op, asked.kind, asked.config, got)
+        asked.want.cites = tuple(dict.fromkeys((*asked.want.cites, *found.cites)))
+        self.outcome.differences += found.differences
+        self.outcome.spent += [found.spent] if found.spent else []
 
     def begin(self, given: Given) -> None:
         """Open the oracle's cache A."""
@@ -212,7 +248,7 @@ class _Storage(_Trial):
         return key(self.reference.session, self.outcome.book)
 
     def compare(self, asked: _Asked, got: Step) -> list[Difference]:
-        return judge.storage(asked.want, got, self.outcome.book, asked.claim)
+        return judge.storage(asked.want, got, self.outcome.book, asked.claim, asked.claims)
 
 
 class _Visible(_Trial):
@@ -222,7 +258,7 @@ class _Visible(_Trial):
         super().__init__(*args)  # type: ignore[arg-type]
         self.lists = Lists(self.adapter, self.supplies)
         self.judge = visible.Judge(self.outcome.book, "mask" in self.adapter.profiles)
-        self.widths: dict[str, tuple[int, int]] = {}
+        self.widths: dict[visible.Looked, tuple[int, int]] = {}
 
     def begin(self, given: Given) -> None:
         self.lists.do({"op": "open"}, given)
@@ -239,15 +275,15 @@ class _Visible(_Trial):
         assert isinstance(want, Expected)
         history = got.arrays.get("history.k")
         if history is not None and history.ndim == 4:
-            cache = self.lists.caches[cache_of(op)]
-            self.widths[cache_of(op)] = (cache.width, int(history.shape[2]))
+            caches = self.lists.rounds[op["name"]].layers if op["op"] == "draft" else self.lists.caches
+            self.widths[visible.looked(op)] = (caches[cache_of(op)].width, int(history.shape[2]))
         return self.judge.compare(op, want, got)
 
     def fitted(self, op: Operation, given: Given) -> Given:
         """Explicit masks are as wide as the reference's history; make them as wide as this adapter's."""
-        if given.logical is None or cache_of(op) not in self.widths:
+        if given.logical is None or visible.looked(op) not in self.widths:
             return given
-        wanted, width = self.widths[cache_of(op)]
+        wanted, width = self.widths[visible.looked(op)]
         return Given(logical=tuple(_fitted(p, wanted, width) for p in given.logical))
 
 

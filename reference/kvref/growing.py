@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kvref import masks, snapshot
+from kvref import masks, mem, snapshot
 from kvref.cite import cite
+from kvref.draft import speculative
 from kvref.rows import Rows, count
 from kvref.snapshot import Snapshot
 from kvspec import refusals
@@ -12,10 +13,12 @@ from kvspec.geometry import Array, Config
 from kvspec.masks import Logical
 
 
+@speculative
 class Growing:
     """Position p lies in slot p; `rows` holds the offset's live rows and the spare capacity behind them."""
 
     profile = "growing"
+    in_round = False
 
     def __init__(self, config: Config) -> None:
         if not refusals.valid(config):
@@ -50,11 +53,12 @@ class Growing:
         """Write rows behind the offset, growing where they do not fit."""
         n, step = count(new), self.config.step
         if self.offset + n > len(self.rows):
+            kept = len(self.rows)
             if self.offset % step != 0:
                 cite("GROW-17")
-                self.rows.keep(0, self.offset)
+                kept = self.offset
             cite("GROW-16")
-            self.rows.grow(-(-n // step) * step)
+            self.rows.grow(kept + -(-n // step) * step, self.offset)
         else:
             cite("GROW-18")
         cite("GROW-1", "GROW-2", "GROW-14")
@@ -69,7 +73,20 @@ class Growing:
         if what != "history" and not self.written:
             cite("GROW-15")
             return None
-        return self.rows.copy(0, self.offset)
+        return self.rows.read(0, self.offset)
+
+    def aside(self) -> Rows:
+        """A copy of the rows that a next query would find beside itself."""
+        return self.rows.taken(list(range(self.offset)))
+
+    def plan(self, n: int) -> mem.Plan:
+        """Bytes held after an append of n rows, and at most during it."""
+        return mem.growing(self.config, self.offset, len(self.rows), n)
+
+    def held(self) -> int:
+        """Bytes of rows allocated."""
+        cite("MEM-1")
+        return self.rows.nbytes
 
     def lengths(self) -> Lengths:
         """Offset, retained, buffered, capacity."""

@@ -54,6 +54,7 @@ class History:
         self.tokens: list[int] = []
         self.queries: int | None = None
         self.width = 0
+        self.in_round = False
 
     def _id(self, growing: str, ring: str) -> str:
         return ring if self.ring else growing
@@ -168,6 +169,9 @@ class History:
 
     def can_rewind(self, to: int) -> bool:
         """Whether a rewind would be accepted."""
+        if self.in_round:
+            cite("DRAFT-13")
+            return False
         cite(self._id("GROW-8", "RING-11"))
         return 0 <= to <= self.offset and self._reaches(to, self.offset)
 

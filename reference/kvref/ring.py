@@ -6,8 +6,9 @@ W-1, in position order, so that every new query finds its whole window (`_prefil
 
 from __future__ import annotations
 
-from kvref import masks, snapshot
+from kvref import masks, mem, snapshot
 from kvref.cite import cite
+from kvref.draft import speculative
 from kvref.rows import Rows, count
 from kvref.snapshot import Snapshot
 from kvspec import refusals
@@ -16,10 +17,12 @@ from kvspec.geometry import Array, Config
 from kvspec.masks import Logical, Window
 
 
+@speculative
 class Ring:
     """`index` is the slot after the newest row. While offset <= W, slot s holds position s."""
 
     profile = "ring"
+    in_round = False
 
     def __init__(self, config: Config) -> None:
         if not refusals.valid(config) or config.window is None:
@@ -63,7 +66,7 @@ class Ring:
         """One row: grow if there is room to, cut down to the window, then overwrite the oldest slot."""
         if self.offset >= len(self.rows) and len(self.rows) < self.window:
             cite("RING-21")
-            self.rows.grow(min(self.config.step, self.window - self.offset))
+            self.rows.grow(len(self.rows) + min(self.config.step, self.window - self.offset), self.offset)
         if len(self.rows) > self.window:
             cite("RING-20")
             self.rows.keep(len(self.rows) - self.window, len(self.rows))
@@ -81,8 +84,7 @@ class Ring:
         self._straighten()
         old = len(self.rows)
         cite("RING-3", "RING-25" if old else "RING-18")
-        self.rows.keep(max(0, old - (self.window - 1)), old)
-        self.rows.join(new)
+        self.rows.join(new, max(0, old - (self.window - 1)))
         self.index = len(self.rows)
 
     def _straighten(self) -> None:
@@ -106,18 +108,31 @@ class Ring:
             return self._view()
         if what == "state" and not self.written:
             return None
-        return self.rows.copy(0, self.buffered)
+        return self.rows.read(0, self.buffered)
 
     def _view(self) -> Pair | None:
         """The newest W-1 rows at most, oldest first."""
         cite("RING-5")
+        slots = self._newest()
+        return self.rows.gather(slots) if slots else None
+
+    def _newest(self) -> list[int]:
+        """The slots of the newest W-1 rows at most, oldest first."""
         keep = min(self.window - 1, self.buffered)
-        if keep == 0:
-            return None
-        ordered = Rows(self.config)
-        ordered.join(self.rows.copy(0, self.buffered))
-        ordered.turn(self.index % self.buffered)
-        return ordered.copy(self.buffered - keep, self.buffered)
+        return [(self.index - keep + i) % self.buffered for i in range(keep)]
+
+    def aside(self) -> Rows:
+        """A copy of the rows that a next query would find beside itself."""
+        return self.rows.taken(self._newest())
+
+    def plan(self, n: int) -> mem.Plan:
+        """Bytes held after an append of n rows, and at most during it."""
+        return mem.ring(self.config, self.offset, len(self.rows), n)
+
+    def held(self) -> int:
+        """Bytes of rows allocated."""
+        cite("MEM-1")
+        return self.rows.nbytes
 
     def lengths(self) -> Lengths:
         """Offset, retained, buffered, capacity."""

@@ -6,52 +6,91 @@ from typing import Any
 
 import numpy as np
 
+from kvref import meter
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 
 
 class Rows:
-    """Allocated slots of keys `[B, H, S, k_dim]` and values `[B, H, S, v_dim]`; slot s of both is one position."""
+    """Allocated slots of keys `[B, H, S, k_dim]` and values `[B, H, S, v_dim]`; slot s of both is one position.
+
+    Whatever changes the number of slots takes new memory and gives the old back.
+    """
 
     def __init__(self, config: Config) -> None:
-        dtype = DTYPES[config.dtype]
+        self.config, dtype = config, DTYPES[config.dtype]
         self.keys: Array = np.empty(config.shape("k", 0), dtype)
         self.values: Array = np.empty(config.shape("v", 0), dtype)
 
     def __len__(self) -> int:
         return int(self.keys.shape[2])
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated."""
+        return self.keys.nbytes + self.values.nbytes
+
     def write(self, slot: int, new: Pair) -> None:
         """Put new rows into the slots from `slot` on."""
         end = slot + new.keys.shape[2]
-        self.keys[:, :, slot:end] = new.keys
-        self.values[:, :, slot:end] = new.values
+        meter.write(self.keys[:, :, slot:end], new.keys)
+        meter.write(self.values[:, :, slot:end], new.values)
 
     def keep(self, start: int, stop: int) -> None:
         """Cut down to the slots start..stop-1."""
-        self.keys, self.values = self.keys[:, :, start:stop], self.values[:, :, start:stop]
+        if (start, stop) != (0, len(self)):
+            self._replace(stop - start, start, stop)
 
-    def join(self, new: Pair) -> None:
-        """Add rows behind the last slot."""
-        self.keys = np.concatenate([self.keys, new.keys], axis=2)
-        self.values = np.concatenate([self.values, new.values], axis=2)
+    def grow(self, slots: int, live: int) -> None:
+        """So many slots, the first `live` rows in them."""
+        self._replace(slots, 0, live)
 
-    def grow(self, n: int) -> None:
-        """Add n slots behind the last; what they hold is nobody's business, so they hold NaN."""
-        self.join(Pair(_nan(self.keys, n), _nan(self.values, n)))
+    def join(self, new: Pair, start: int = 0) -> None:
+        """The slots from `start` on, with rows added behind the last."""
+        end = len(self)
+        self._replace(end - start + count(new), start, end)
+        self.write(end - start, new)
 
     def turn(self, first: int) -> None:
         """Renumber the slots so that slot `first` becomes slot 0."""
-        self.keys, self.values = np.roll(self.keys, -first, axis=2), np.roll(self.values, -first, axis=2)
+        self.keys, self.values = (_turned(a, first) for a in (self.keys, self.values))
 
     def copy(self, start: int, stop: int) -> Pair:
-        """Copies of the rows in slots start..stop-1."""
-        return Pair(self.keys[:, :, start:stop].copy(), self.values[:, :, start:stop].copy())
+        """Copies of the rows in slots start..stop-1, on the device."""
+        return Pair(*(meter.moved(a[:, :, start:stop]) for a in (self.keys, self.values)))
+
+    def part(self, start: int, stop: int) -> Pair:
+        """The rows in slots start..stop-1 where they lie, to be written elsewhere."""
+        return Pair(*(meter.resident(a[:, :, start:stop]) for a in (self.keys, self.values)))
+
+    def read(self, start: int, stop: int) -> Pair:
+        """Copies of the rows in slots start..stop-1, on the host."""
+        return Pair(*(meter.fetched(a[:, :, start:stop]) for a in (self.keys, self.values)))
+
+    def gather(self, slots: list[int]) -> Pair:
+        """Copies of the rows in these slots, in this order, on the host."""
+        return Pair(*(meter.fetched(a[:, :, slots]) for a in (self.keys, self.values)))
+
+    def taken(self, slots: list[int]) -> Rows:
+        """The rows in these slots, in this order, as storage of their own."""
+        made = Rows(self.config)
+        made.keys, made.values = (np.asarray(meter.moved(a[:, :, slots])) for a in (self.keys, self.values))
+        return made
+
+    def _replace(self, slots: int, start: int, stop: int) -> None:
+        self.keys, self.values = (_replaced(a, slots, start, stop) for a in (self.keys, self.values))
 
 
-def _nan(like: Array, n: int) -> Array:
-    batch, heads, _, dim = like.shape
-    return np.full((batch, heads, n, dim), np.nan, like.dtype)
+def _replaced(old: Array, slots: int, start: int, stop: int) -> Array:
+    """New memory of so many slots, the old slots start..stop-1 first in it."""
+    batch, heads, _, dim = old.shape
+    new = meter.allocated((batch, heads, slots, dim), old.dtype)
+    meter.write(new[:, :, : stop - start], meter.resident(old[:, :, start:stop]))
+    return new
+
+
+def _turned(old: Array, first: int) -> Array:
+    return np.asarray(np.roll(meter.moved(old), -first, axis=2)).view(np.ndarray)
 
 
 def count(pair: Pair) -> int:
@@ -60,6 +99,11 @@ def count(pair: Pair) -> int:
 
 
 def joined(first: Pair, second: Pair) -> Pair:
-    """The rows of one pair, then those of another."""
+    """The rows of one pair, then those of another, in memory of their own."""
     axes: Any = zip(first, second, strict=True)
-    return Pair(*(np.concatenate(both, axis=2) for both in axes))
+    return Pair(*(_joined(*both) for both in axes))
+
+
+def _joined(first: Array, second: Array) -> Array:
+    whole = np.concatenate([first, second], axis=2)
+    return meter.moved(whole)

@@ -66,6 +66,12 @@ def _offset(cell: str) -> int | str:
     raise ValueError(f"an offset is a number or 'refused CLAUSE', not {cell!r}")
 
 
+def _result(cell: str) -> str:
+    if re.fullmatch(r"refused [A-Z]+-\d+", cell):
+        return cell
+    raise ValueError(f"a result is blank or 'refused CLAUSE', not {cell!r}")
+
+
 def _yes(cell: str) -> bool:
     return {"yes": True, "no": False}[cell]
 
@@ -88,6 +94,7 @@ def _mask(cell: str) -> Any:
 
 
 COLUMNS: dict[str, Callable[[str], Any]] = {
+    "result": _result,
     "offset": _offset,
     "slots": _letters,
     "history": _letters,

@@ -18,7 +18,7 @@ HUGE = 1 << 62
 
 REQUIRED = object()
 
-FILLS = ("legible", "bits")
+FILLS = ("legible", "bits", "edges")
 """What the rows of an append may hold; see `kvspec.rows`."""
 
 NAME = "^[a-z][a-z0-9]{0,7}$"

@@ -10,7 +10,9 @@ serial is unique to each position ever appended in a trace, so that a row of a r
 row that took its place. Dimensions below 5 spell the first of these only; below 3 a shorter code is used.
 
 Legible rows are small whole numbers, which a lossy cache might store exactly by luck. `fill="bits"` makes
-rows of arbitrary bits instead (NaN, infinities, subnormals and minus zero among them), known by their bytes.
+rows of arbitrary bits instead (NaN, infinities, subnormals and minus zero among them), and `fill="edges"` rows of
+values at which casts go wrong (`kvspec.edges`); both are known by their bytes. What is to be cast, and rows of
+edges, begin with three legible digits: many values are cast to one, and no two rows may be alike afterwards.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from functools import lru_cache
 import numpy as np
 
 from kvspec.bounds import BASE, largest
+from kvspec.edges import EDGES
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.operations import Operation, argument
 from kvspec.trace import overridden
@@ -98,6 +101,34 @@ def bits(config: Config, kind: str, first: int, n: int) -> Array:
     return np.ascontiguousarray(x.astype(f"u{dtype.itemsize}")).view(dtype)
 
 
+def edges(config: Config, kind: str, first: int, n: int) -> Array:
+    """Rows of edges; twelve rows of two heads and dimensions 8 and 6 hold all of them."""
+    batch, heads, n, dim = _sizes(config, kind, n)
+    owner = who(kind, *_owners(batch, heads))[..., None]
+    serial = np.arange(first, first + n)[None, None, :, None]
+    with np.errstate(over="ignore", invalid="ignore"):
+        return EDGES[(13 * serial + 8 * owner + np.arange(dim)) % len(EDGES)].astype(DTYPES[config.dtype])
+
+
+MAKE = {"legible": legible, "bits": bits, "edges": edges}
+"""How rows are made, by what an operation says of them."""
+
+SIGNED = 3
+"""Legible digits that the rows begin with which would not be told apart otherwise."""
+
+
+def settled(array: Array) -> Array:
+    """The array with every NaN one and the same, since a cast may make any NaN of a NaN."""
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isnan(array), array.dtype.type(np.nan), array)
+
+
+def cast(array: Array, dtype: str) -> Array:
+    """The array in another dtype, rounded to nearest even, NaN settled."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return settled(array.astype(DTYPES[dtype]))
+
+
 def read(array: Array, kind: str) -> Array:
     """The serials that legible rows `[B, H, n, dim]` spell, as whole numbers `[B, H, n]`."""
     batch, heads, n, dim = array.shape
@@ -129,17 +160,26 @@ class Book:
     def __init__(self) -> None:
         self.next = 0
         self._known: dict[bytes, int] = {}
+        self._cast: dict[bytes, int] = {}
 
     def rows(self, op: Operation, config: Config, n: int, ahead: int = 0) -> tuple[Array, Array]:
         """n key and value rows for an operation on a cache of this config, the first `ahead` serials on."""
         shape, first = overridden(config, op), self.next + ahead
         n_values = op.get("values")
-        make = bits if argument(op, "fill") == "bits" else legible
-        keys = make(shape, "k", first, n)
-        values = make(shape, "v", first, n if n_values is None else n_values)
-        if make is bits:
-            self._remember(first, keys, values)
+        keys, values = (
+            self._made(op, config, shape, kind, first, rows)
+            for kind, rows in (("k", n), ("v", n if n_values is None else n_values))
+        )
         return keys, values
+
+    def _made(self, op: Operation, config: Config, shape: Config, kind: str, first: int, n: int) -> Array:
+        fill = argument(op, "fill")
+        made = MAKE[fill](shape, kind, first, n)
+        if fill != "legible":
+            if fill == "edges" or shape.dtype != config.dtype:
+                made[..., :SIGNED] = legible(shape, kind, first, n)[..., :SIGNED]
+            self._remember(first, config.dtype, made)
+        return made
 
     def stacked(self, op: Operation, config: Config, n: int, layers: int) -> tuple[Array, Array]:
         """n rows for each of several layers, `[layers, H, n, dim]`: those of the first layer first."""
@@ -151,17 +191,27 @@ class Book:
         """The cache accepted n rows: their serials are used up."""
         self.next += n
 
-    def _remember(self, first: int, *pair: Array) -> None:
-        for array in pair:
-            for place in np.ndindex(array.shape[:3]):
-                self._known[array[place].tobytes()] = first + place[2]
+    def _remember(self, first: int, dtype: str, made: Array) -> None:
+        """Know these rows, in the dtype of the cache, when they are read back."""
+        known, rows = self._known, made
+        if made.dtype != DTYPES[dtype]:
+            known, rows = self._cast, cast(made, dtype)
+        for place in np.ndindex(rows.shape[:3]):
+            known[rows[place].tobytes()] = first + place[2]
+
+    def alike(self, a: Array, b: Array) -> bool:
+        """Whether two rows are the same: to the bit, or, of rows that were cast, but for the bits of NaN."""
+        settled_ = settled(a).tobytes()
+        return a.tobytes() == b.tobytes() or (settled_ in self._cast and settled_ == settled(b).tobytes())
 
     def read(self, array: Array, kind: str) -> Array:
         """Serials `[B, H, n]` of rows made by this book; ILLEGIBLE or POISONED where they are not."""
         out = read(array, kind)
-        if self._known:
+        if self._known or self._cast:
             for place in zip(*np.nonzero(out < 0), strict=True):
-                out[place] = self._known.get(array[place].tobytes(), out[place])
+                row = array[place]
+                found = self._known.get(row.tobytes(), self._cast.get(settled(row).tobytes()))
+                out[place] = out[place] if found is None else found
         return out
 
 

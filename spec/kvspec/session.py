@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from kvspec import masks
-from kvspec.contract import Pair
+from kvspec.contract import METERED, Pair
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import Array, Config
 from kvspec.operations import NAMES, Operation, cache_of, names_used
@@ -148,8 +148,8 @@ class Session:
 
     def speculating(self, cache: Any) -> bool:
         """Whether the cache is in a round that is open and may write through to it."""
-        letters = {letter for letter, c in self.caches.items() if c is cache}
-        return any(r.open and not r.isolated and letters & set(r.letters) for r in self.rounds.values())
+        live = (r for r in self.rounds.values() if r.open and not r.isolated)
+        return any(c is cache for r in live for c in r.caches)
 
     def handed(self, op: Operation, given: Given) -> Any:
         """The rows given, noted as lent; on the device already where the operation says so."""
@@ -178,14 +178,17 @@ class Session:
 
     @contextmanager
     def metered(self, step: Step) -> Iterator[None]:
-        """Note what the adapter's meter counts meanwhile, where that is observed."""
+        """Note what the adapter's meter counts meanwhile, where that is observed; of what is refused as well."""
         read = getattr(self.adapter, "meter", None) if "meter" in self.observe else None
         if read is None:
             yield
             return
         before = dict(read())
-        yield
-        step.values["meter"] = {name: int(n) - int(before[name]) for name, n in read().items()}
+        try:
+            yield
+        finally:
+            after = read()
+            step.values["meter"] = {name: int(after[name]) - int(before[name]) for name in METERED}
 
     def held(self, cache: Any, step: Step, which: str = "") -> None:
         """Note the bytes of rows a cache has allocated, where that is observed."""

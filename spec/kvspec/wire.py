@@ -3,16 +3,22 @@
 A message is one line of JSON, a header, followed by the raw bytes of its tensors in the order the header
 lists them: `"tensors": [[name, dtype, shape], ...]`, dtype one of f32, f16, bf16, bool (one byte each),
 little-endian, C order; a dtype of null stands for no array at all. Each question carries an `id`; its answer
-carries the same. `kvspec/schemas/question.json` and `answer.json` hold the schemas. The questions:
+carries the same. `kvspec/schemas/question.json` and `answer.json` hold the schemas (`kvspec.wire_schema` makes
+them). The questions:
 
     {"id": 0, "op": "describe", "protocol": 1}       answered by {"id": 0, "result": "ok", "describe": {...}}
     {"id": 1, "op": "begin", "profile": "ring", "config": {...}, "observe": ["state", "history", "mask"]}
     {"id": 2, "op": "append", "n": 3, "tensors": [["keys", ...], ["values", ...]]}
     {"id": 3, "op": "mask", "parts": ["causal", {"tensor": "mask0"}], "tensors": [["mask0", ...]]}
-    {"id": 4, "op": "rewind", "to": 2}, and so on: every operation of a trace, under its own name
+    {"id": 4, "op": "open", "cache": "B", "profile": "store", "config": {...}}
+    {"id": 5, "op": "rewind", "to": 2}, and so on: every operation of a trace, under its own name
 
-`begin` drops all caches and snapshots of the trace before and opens cache A. Every answer holds `result`,
-`clause` and `message` (where it is not ok) and `values`; its tensors are the observations (see `Step`).
+`begin` drops all that the trace before made and opens cache A. `open`, `init` and `fit` carry a profile and the
+whole config that is meant, where a trace names only what is otherwise. Rows (`keys`, `values`) come with append,
+draft, copy, step and replay. Every answer holds `result`, `clause` and `message` (where it is not ok) and
+`values`; its tensors are the observations (see `Step`): after the name of a value or a tensor, where one of
+several is observed, a dot and which: `offset.B` of cache B, `state.0.k` of a store's layer 0, `batch.0.1.k` of
+sequence 1 in layer 0.
 
 This module does no input or output: `encode` gives bytes, a `Decoder` takes them as they come.
 """
@@ -224,9 +230,12 @@ ARRAYS = ("history", "mask", "view", "state", "saved", "batch")
 """What an answer may hold: results; values that are numbers or null, lists of so many numbers (None: any count) or
 null, true or false, texts; tensors. After the name, where it says so in `Step`, a dot and which."""
 
-_WHICH = re.compile(r"(\.[A-Z]|(\.[0-9]{1,4}){1,2})?")
-_TENSOR = re.compile(rf"mask|({'|'.join(a for a in ARRAYS if a != 'mask')}){_WHICH.pattern}\.[kv]")
-_VALUE = re.compile(rf"([a-z]+){_WHICH.pattern}")
+WHICH = r"(\.[A-Z]|(\.[0-9]{1,4}){1,2})?"
+TENSOR = rf"mask|({'|'.join(a for a in ARRAYS if a != 'mask')}){WHICH}\.[kv]"
+"""Patterns: which of several is observed; the names that tensors of an answer may have."""
+
+_TENSOR = re.compile(TENSOR)
+_VALUE = re.compile(rf"([a-z]+){WHICH}")
 
 LONGEST_CLAUSE, LONGEST_MESSAGE = 40, 4000
 

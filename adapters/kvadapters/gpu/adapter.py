@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 from typing import Any, ClassVar
 
+from kvadapters.gpu import mem
 from kvadapters.gpu.buffers import Workspace
+from kvadapters.gpu.copy import Buffer
 from kvadapters.gpu.growing import Growing
+from kvadapters.gpu.resident import DeviceRows, placed
 from kvadapters.gpu.ring import Ring
 from kvadapters.gpu.runtime import Runtime
+from kvadapters.gpu.store import Store
 from kvspec import SPEC_VERSION
-from kvspec.contract import Cache
+from kvspec.contract import METERED, Cache
 from kvspec.errors import Unsupported
-from kvspec.geometry import Config
+from kvspec.geometry import Array, Config
 
 CHECKS = "KVCONFORM_GPU_CHECKS"
 """Environment variable: 1 has guard bands checked whenever rows are read."""
@@ -21,7 +25,7 @@ CHECKS = "KVCONFORM_GPU_CHECKS"
 class Caches:
     """Opens caches on a runtime; they share its scratch memory."""
 
-    kinds: ClassVar[dict[str, Any]] = {"growing": Growing, "ring": Ring}
+    kinds: ClassVar[dict[str, Any]] = {"growing": Growing, "ring": Ring, "copy": Buffer, "store": Store}
 
     def __init__(self, name: str, runtime: Runtime, checks: bool | None = None) -> None:
         self.name, self.runtime = name, runtime
@@ -40,8 +44,28 @@ class Caches:
                 "ring": {"level": "storage", "grows": "free"},
                 "mask": "storage",
                 "snapshot": "storage",
+                "mem": "storage",
+                "residency": "storage",
+                "copy": "storage",
+                "store": "storage",
+                "batch": "storage",
             },
         }
+
+    def fit(
+        self, profile: str, config: Config, free: int, reserve: int | None, most: int | None
+    ) -> tuple[int, bool]:
+        """The largest batch of this config that fits, and whether even one sequence does."""
+        return mem.fit(profile, config, free, reserve, most)
+
+    def meter(self) -> dict[str, int]:
+        """What the runtime counted so far."""
+        found = self.runtime.meter.reading()
+        return {name: found[name] for name in METERED}
+
+    def place(self, keys: Array, values: Array) -> tuple[DeviceRows, DeviceRows]:
+        """Copies of the rows on the device, to be handed to whatever takes rows."""
+        return placed(self.runtime, keys), placed(self.runtime, values)
 
     def open(self, profile: str, config: Config) -> Cache:
         """A fresh cache, which has allocated nothing yet."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kvadapters.gpu import resident
 from kvadapters.gpu.places import Geometry, Place, Span, aligned, move
 from kvadapters.gpu.runtime import Block, Runtime, Work
 from kvspec.geometry import Array
@@ -30,15 +31,20 @@ class Rows:
         band = aligned(2 * max(geometry.k_bytes, geometry.v_bytes))
         keys_end = band + slots * geometry.heads * geometry.k_bytes
         values = aligned(keys_end) + band
-        self._ends = band, keys_end, values, values + slots * geometry.heads * geometry.v_bytes
-        self.block = runtime.allocate(aligned(self._ends[3]) + band)
+        self.ends = band, keys_end, values, values + slots * geometry.heads * geometry.v_bytes
+        self.block = runtime.allocate(aligned(self.ends[3]) + band)
         self.place = Place(self.block, self.block, band, values, slots)
         self._prepare()
 
     def _prepare(self) -> None:
         words = self.block.nbytes // 4
-        ends = (aligned4(end) // 4 for end in self._ends)
+        ends = (aligned4(end) // 4 for end in self.ends)
         self.runtime.launch("prepare", Work(LINE, -(-words // LINE)), self.block, words, LINE, *ends, GUARD)
+
+    def clear(self) -> None:
+        """Make every row zeros."""
+        words, ends = self.block.nbytes // 4, (aligned4(end) // 4 for end in self.ends)
+        self.runtime.launch("clear", Work(LINE, -(-words // LINE)), self.block, words, LINE, *ends)
 
     @property
     def nbytes(self) -> int:
@@ -51,7 +57,7 @@ class Rows:
 
     def check_guards(self) -> None:
         """Raise GuardBroken if any word of a guard band has changed."""
-        keys, keys_end, values, values_end = (aligned4(end) for end in self._ends)
+        keys, keys_end, values, values_end = (aligned4(end) for end in self.ends)
         for name, start, stop in (
             ("before the keys", 0, keys),
             ("between keys and values", keys_end, values),
@@ -86,16 +92,25 @@ class Workspace:
             self._blocks[name] = block
         return block
 
-    def staged(self, geometry: Geometry, *arrays: Array) -> Place:
-        """Upload keys, and values where there are some, `[..., n, D]`, in one go."""
+    def staged(self, geometry: Geometry, *arrays: Array, block: Block | None = None) -> Place:
+        """Upload keys, and values where there are some, `[..., n, D]`, in one go, into scratch space or a block; rows
+        that are on the device stay where they are, unless a block is given for them."""
         rows = arrays[0].shape[-2]
+        there = resident.source(self.runtime, rows, *arrays)
+        if there is not None:
+            return there if block is None else self._moved(geometry, there, block)
         values_at, total = geometry.packed(rows)
         host = np.empty(total, np.uint8)
         for at, array in zip((0, values_at), arrays, strict=False):
             host[at : at + array.nbytes].view(_bits(array)).reshape(array.shape)[...] = array.view(_bits(array))
-        block = self.scratch("stage", total)
+        block = self.scratch("stage", total) if block is None else block
         self.runtime.upload(host, block)
         return Place.packed(block, geometry, rows)
+
+    def _moved(self, geometry: Geometry, source: Place, block: Block) -> Place:
+        target = Place.packed(block, geometry, source.slots)
+        move(self.runtime, geometry, source.slots, source.span(), target.span())
+        return target
 
     def other(self, geometry: Geometry, rows: int) -> Place:
         """Space for rows packed."""

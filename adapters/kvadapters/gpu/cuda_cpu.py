@@ -33,15 +33,20 @@ class Memory:
 
 
 class CudaCPURuntime:
-    """Kernels of a CUDA text, run to their end by each launch.
+    """Kernels of a CUDA text, run to their end by each launch, in the shape it would have on a GPU, or by `shape`.
 
     `text` and `names` are the text and the kernels called in it, each with the number of its arguments that are
     buffers; `sanitizer` is one of `compiler.SANITIZERS`.
     """
 
     def __init__(
-        self, text: str | None = None, names: Mapping[str, int] = kernels.KERNELS, sanitizer: str = ""
+        self,
+        text: str | None = None,
+        names: Mapping[str, int] = kernels.KERNELS,
+        sanitizer: str = "",
+        shape: grids.Shape = grids.gpu,
     ) -> None:
+        self._shape = shape
         self._compiler, self._sanitizer = compiler.find(), sanitizer
         program = compiler.Program(kernels.source("cuda") if text is None else text, tuple(names), sanitizer)
         self._library = _loaded(compiler.library(program, self._compiler))
@@ -70,13 +75,13 @@ class CudaCPURuntime:
         return lines
 
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
-        """Run a kernel in the shape it would have on a GPU. Raises RuntimeError if its threads miss each other."""
+        """Run a kernel. Raises RuntimeError if its threads miss each other."""
         if not self._recorder.takes(kernel, work, args):
             self._start(Launch(kernel, work, args))
             self.meter.launches += 1
 
     def _start(self, launch: Launch) -> None:
-        self._kernels[launch.kernel](*grids.gpu(launch.work), *launch.args)
+        self._kernels[launch.kernel](*self._shape(launch.work), *launch.args)
 
     def run(self, kernel: str, group: grids.Axes, groups: grids.Axes, *args: Block | int) -> None:
         """Run a kernel in a shape of the caller's: threads of a block, and blocks."""

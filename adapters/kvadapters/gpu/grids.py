@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kvadapters.gpu.runtime import Work
 
 Axes = tuple[int, int, int]
+Shape = Callable[[Work], tuple[Axes, Axes]]
 
 GROUP = 128
 """Items of a group on a GPU."""
@@ -18,6 +21,12 @@ def gpu(work: Work) -> tuple[Axes, Axes]:
     lanes = min(32, 1 << (work.words - 1).bit_length())
     rows = GROUP // lanes
     return (lanes, rows, 1), (-(-work.rows // rows), min(work.heads, MOST_GROUPS), work.parts)
+
+
+def snug(work: Work) -> tuple[Axes, Axes]:
+    """As on a GPU, with one row of a group idle at most: for tools to which an idle item costs as much as a busy one."""
+    (lanes, rows, _), groups = gpu(work)
+    return (lanes, min(rows, work.rows + 1), 1), groups
 
 
 def cpu(work: Work, workers: int) -> tuple[Axes, Axes]:

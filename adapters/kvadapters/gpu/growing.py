@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvadapters.gpu import mask, snapshot
+from kvadapters.gpu import mask, mem, snapshot
 from kvadapters.gpu.buffers import Rows, Workspace
 from kvadapters.gpu.places import Place
-from kvadapters.gpu.runtime import Block
 from kvadapters.gpu.snapshot import Snapshot
-from kvadapters.gpu.store import Store, acceptable, rows_in
+from kvadapters.gpu.slots import Slots, acceptable, rows_in
 from kvspec import refusals
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
@@ -25,7 +24,7 @@ class Growing:
         if not acceptable(config):
             raise refusals.config("GROW-11", self.profile, config)
         self.config, self.space = config, space
-        self.store = Store(space, config)
+        self.store = Slots(space, config)
         self._forget()
 
     def _forget(self) -> None:
@@ -39,16 +38,10 @@ class Growing:
         self._forget()
 
     def append(self, keys: Array, values: Array) -> None:
-        """Upload n rows, `[B, H, n, k_dim]` and `[B, H, n, v_dim]`, and write them behind the offset."""
+        """Write n rows, `[B, H, n, k_dim]` and `[B, H, n, v_dim]`, behind the offset; those of the host are uploaded."""
         n = rows_in(keys)
         if n != 0:
             self._write(self.store.staged("GROW-10", keys, values), self.offset)
-        self.queries = n
-
-    def append_device(self, keys: Block, values: Block, n: int) -> None:
-        """Append n rows that are on the device, packed as `[B, H, n, D]`; within the capacity, one launch."""
-        if n != 0:
-            self._write(self.store.resident("GROW-10", keys, values, n), self.offset)
         self.queries = n
 
     def _write(self, source: Place, at: int) -> None:
@@ -61,15 +54,28 @@ class Growing:
 
     def _room(self, live: int, n: int) -> Rows:
         """The buffer, if n rows fit behind the live ones, or else a longer one with the live rows copied over."""
-        old = self.store.rows
-        if old is not None and live + n <= old.slots:
+        old, slots = self.store.rows, self._slots(live, n)
+        if old is not None and slots == old.slots:
             return old
-        step = self.config.step
-        kept = live if live % step else self.store.slots
-        new = self.store.allocated(kept + (n + step - 1) // step * step)
+        new = self.store.allocated(slots)
         if old is not None:
             self.store.move(live, old.place.span(), new.place.span())
         return new
+
+    def _slots(self, live: int, n: int) -> int:
+        """Slots of a buffer with n rows behind the live ones."""
+        now, step = self.store.slots, self.config.step
+        if live + n <= now:
+            return now
+        return (live if live % step else now) + (n + step - 1) // step * step
+
+    def plan(self, n: int) -> mem.Plan:
+        """Bytes held after an append of n rows, and at most during it."""
+        return mem.planned(self.store, self._slots(self.offset, n))
+
+    def held(self) -> int:
+        """Bytes of rows allocated."""
+        return mem.held(self.store)
 
     def read(self, what: Readable) -> Pair | None:
         """All live rows, whichever of the three is asked for."""

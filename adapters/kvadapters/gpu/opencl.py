@@ -19,9 +19,9 @@ from kvspec.geometry import Array
 
 
 class OpenCLRuntime:
-    """One device with one queue, which does everything in order. `wide` launches an item a word even on a CPU.
+    """One device with one queue, which does everything in order.
 
-    `text` and `names` are the text and the kernels called in it, each with the number of its buffers.
+    Launches are shaped for a CPU, or for a GPU if it is one or with `wide`; or by `shape`. `text` and `names` are the text and the kernels called in it, each with the number of its buffers.
     """
 
     def __init__(
@@ -30,6 +30,7 @@ class OpenCLRuntime:
         wide: bool = False,
         text: str | None = None,
         names: Mapping[str, int] = kernels.KERNELS,
+        shape: grids.Shape | None = None,
     ) -> None:
         self._cl = cl = imported()
         self._choice = devices.choose(cl, wanted)
@@ -39,8 +40,11 @@ class OpenCLRuntime:
         self._queue = cl.CommandQueue(self._context)
         self._kernels = self._compiled(kernels.source("cl") if text is None else text, names)
         kind = self._choice.taken.kind
-        self._wide = wide or kind == "a GPU"
         self._workers = 1 if kind.startswith("Oclgrind") else 4 * self._choice.taken.device.max_compute_units
+        self._shape = shape or (grids.gpu if wide or kind == "a GPU" else self._for_a_cpu)
+
+    def _for_a_cpu(self, work: Work) -> tuple[grids.Axes, grids.Axes]:
+        return grids.cpu(work, self._workers)
 
     def _compiled(self, text: str, names: Mapping[str, int]) -> dict[str, Any]:
         program = devices.build(self._cl, self._context, text)
@@ -90,8 +94,7 @@ class OpenCLRuntime:
             self.meter.launches += 1
 
     def _start(self, launch: Launch) -> None:
-        group, groups = grids.gpu(launch.work) if self._wide else grids.cpu(launch.work, self._workers)
-        self.run(launch.kernel, group, groups, *launch.args)
+        self.run(launch.kernel, *self._shape(launch.work), *launch.args)
 
     def run(self, kernel: str, group: grids.Axes, groups: grids.Axes, *args: Block | int) -> None:
         """Start a kernel in a shape of the caller's: items of a group, and groups."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvadapters.gpu import mask, snapshot
+from kvadapters.gpu import mask, mem, snapshot
 from kvadapters.gpu.buffers import Rows, Workspace
 from kvadapters.gpu.places import Place, Span
-from kvadapters.gpu.runtime import Block
 from kvadapters.gpu.snapshot import Snapshot
-from kvadapters.gpu.store import Store, acceptable, rows_in
+from kvadapters.gpu.slots import Slots, acceptable, rows_in
 from kvspec import refusals
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
@@ -17,7 +16,7 @@ from kvspec.masks import Logical, Window
 
 
 class Ring:
-    """The state is `held` slots of the buffer, from slot `base` on; `index` counts from there to behind the newest.
+    """The state is `filled` slots of the buffer, from slot `base` on; `index` counts from there to behind the newest.
 
     `base` is 0 until a decode drops the oldest rows of a long prefill: they stay where they are, before the base.
 
@@ -32,11 +31,11 @@ class Ring:
         if config.window is None or not acceptable(config):
             raise refusals.config("RING-14", self.profile, config)
         self.config, self.space, self.window = config, space, config.window
-        self.store = Store(space, config)
+        self.store = Slots(space, config)
         self._forget()
 
     def _forget(self) -> None:
-        self.offset = self.base = self.held = self.index = 0
+        self.offset = self.base = self.filled = self.index = 0
         self.written = False
         self.queries: int | None = None
 
@@ -46,16 +45,11 @@ class Ring:
         self._forget()
 
     def append(self, keys: Array, values: Array) -> None:
-        """Upload n rows, `[B, H, n, k_dim]` and `[B, H, n, v_dim]`: positions offset..offset+n-1."""
+        """Write n rows, `[B, H, n, k_dim]` and `[B, H, n, v_dim]`, at positions offset..offset+n-1; those of the host
+        are uploaded."""
         n = rows_in(keys)
         if n != 0:
             self._write(self.store.staged("RING-13", keys, values))
-        self.queries = n
-
-    def append_device(self, keys: Block, values: Block, n: int) -> None:
-        """Append n rows that are on the device, packed as `[B, H, n, D]`; decode is one launch and nothing else."""
-        if n != 0:
-            self._write(self.store.resident("RING-13", keys, values, n))
         self.queries = n
 
     def _write(self, source: Place) -> None:
@@ -68,27 +62,27 @@ class Ring:
 
     def _decode(self, source: Place) -> None:
         """One row: into the slot of the oldest once the window is full. Rows beyond a window are let go first."""
-        rows = self.store.rows or self.store.allocated(self.window)
-        surplus = max(0, self.held - self.window)
-        base, held = self.base + surplus, self.held - surplus
+        rows = self.store.rows or self.store.allocated(self._slots(1))
+        surplus = max(0, self.filled - self.window)
+        base, held = self.base + surplus, self.filled - surplus
         slot = (self.window if surplus else self.index) % self.window
         self.store.move(1, source.span(), rows.place.span(base + slot))
         self.store.adopt(rows)
-        self.base, self.held, self.index = base, max(held, slot + 1), slot + 1
+        self.base, self.filled, self.index = base, max(held, slot + 1), slot + 1
 
     def _prefill(self, source: Place) -> None:
         """Several rows: behind the newest W-1, which come first, the oldest of them in the first slot."""
-        n, kept = source.slots, min(self.held, self.window - 1)
+        n, kept = source.slots, min(self.filled, self.window - 1)
         base, rows = self._in_order(kept, n)
         self.store.move(n, source.span(), rows.place.span(base + kept))
         self.store.adopt(rows)
         self.base = base
-        self.held = self.index = kept + n
+        self.filled = self.index = kept + n
 
     def _in_order(self, kept: int, n: int) -> tuple[int, Rows]:
         """From which slot of which buffer the newest `kept` rows lie in position order, with room for n behind."""
         rows = self.store.rows
-        if rows is None or kept + n > rows.slots:
+        if rows is None or self._slots(n) != rows.slots:
             return 0, self._longer(kept, n)
         if kept == 0:
             return 0, rows
@@ -101,15 +95,30 @@ class Ring:
 
     def _longer(self, kept: int, n: int) -> Rows:
         """A new buffer with room for a full window before n more rows, the newest `kept` rows first in it."""
-        rows = self.store.allocated(self.window - 1 + n)
+        rows = self.store.allocated(self._slots(n))
         if kept:
             self.store.move(kept, self._newest(kept), rows.place.span())
         return rows
 
+    def _slots(self, n: int) -> int:
+        """Slots of a buffer after an append of n rows: a longer one has room for a full window before them."""
+        now, kept = self.store.slots, min(self.filled, self.window - 1)
+        if n > 1 and kept + n > now:
+            return self.window - 1 + n
+        return now or (self.window if n else 0)
+
+    def plan(self, n: int) -> mem.Plan:
+        """Bytes held after an append of n rows, and at most during it."""
+        return mem.planned(self.store, self._slots(n))
+
+    def held(self) -> int:
+        """Bytes of rows allocated."""
+        return mem.held(self.store)
+
     def _newest(self, kept: int) -> Span:
         """Where the newest rows lie, the oldest of them first; there must be some."""
-        assert self.store.rows is not None and 0 < kept <= self.held
-        return self.store.rows.place.span(self.base, (self.index - kept) % self.held, self.held)
+        assert self.store.rows is not None and 0 < kept <= self.filled
+        return self.store.rows.place.span(self.base, (self.index - kept) % self.filled, self.filled)
 
     def _pull_down(self, kept: int) -> None:
         """Move the newest rows to the first slots in order; by way of scratch space, as places overlap."""
@@ -121,22 +130,22 @@ class Ring:
     def read(self, what: Readable) -> Pair | None:
         """History and state are all held rows as they lie; the view is the newest W-1, oldest first."""
         if what == "view":
-            kept = min(self.window - 1, self.held)
-            return self.store.read(kept, self.base, (self.index - kept) % self.held, self.held) if kept else None
+            kept = min(self.window - 1, self.filled)
+            return self.store.read(kept, self.base, (self.index - kept) % self.filled, self.filled) if kept else None
         there = self.queries is not None if what == "history" else self.written
-        return self.store.read(self.held, self.base) if there else None
+        return self.store.read(self.filled, self.base) if there else None
 
     def lengths(self) -> Lengths:
         """Offset, retained, buffered, capacity."""
-        return Lengths(self.offset, self.held, self.held, self.store.slots)
+        return Lengths(self.offset, self.filled, self.filled, self.store.slots)
 
     def mask(self, logical: Logical) -> Array | None:
         """The mask for the last append's queries. Storage enforces the window for one; for several it is a part."""
         if self.queries is None:
             raise refusals.no_history("MASK-1")
         parts = (*logical, Window(self.window)) if self.queries > 1 else logical
-        oldest = self.index % self.held if self.held else 0
-        return mask.built(self.space, parts, mask.History(self.config.batch, self.queries, self.held, oldest))
+        oldest = self.index % self.filled if self.filled else 0
+        return mask.built(self.space, parts, mask.History(self.config.batch, self.queries, self.filled, oldest))
 
     def can_rewind(self, to: int) -> bool:
         """Anywhere while the window was never passed; then only to where it stands."""
@@ -153,16 +162,16 @@ class Ring:
     def _cut(self, to: int) -> None:
         """Drop the rows from position `to` on; in a ring that never passed its window, slots are positions."""
         if to < self.offset:
-            self.offset = self.held = self.index = to
+            self.offset = self.filled = self.index = to
         self.queries = None
 
     def snapshot(self, start: int) -> Snapshot | None:
         """A copy, on the device, of all held rows as they lie; none if no position from `start` on was written."""
         if self.store.rows is None or max(start, 0) >= self.offset:
             return None
-        run = (self.held, self.store.rows.place.span(self.base))
+        run = (self.filled, self.store.rows.place.span(self.base))
         rows = snapshot.copied(self.space.runtime, self.store.geometry, run)
-        return Snapshot(self.profile, self.config, rows, self.offset - self.held, self.offset, self.index)
+        return Snapshot(self.profile, self.config, rows, self.offset - self.filled, self.offset, self.index)
 
     def restore(self, saved: Any, to: int) -> None:
         """Become the ring that was saved; to less than its end only if it had not passed its window."""
@@ -183,7 +192,7 @@ class Ring:
             rows = self.store.allocated(max(self.window, held))
         self.store.move(held, saved.rows.place.span(), rows.place.span())
         self.store.adopt(rows)
-        self.offset, self.base, self.held, self.index = saved.stop, 0, held, saved.index
+        self.offset, self.base, self.filled, self.index = saved.stop, 0, held, saved.index
         self.written = True
 
     def merge(self, parent: Any, child: Any) -> Snapshot | None:

@@ -1,87 +1,181 @@
-"""What the growing cache and the ring have in common: their rows on the device, and the ways in and out."""
+"""The store on a device: all layers in one block, their lengths in another, and known on the host as well."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
 import numpy as np
 
-from kvadapters.gpu.buffers import Rows, Workspace
-from kvadapters.gpu.places import Geometry, Place, Span, move
-from kvadapters.gpu.runtime import Block
+from kvadapters.gpu import mem
+from kvadapters.gpu.batch import Batching
+from kvadapters.gpu.buffers import Workspace
+from kvadapters.gpu.layers import Layers
+from kvadapters.gpu.places import Place
+from kvadapters.gpu.slots import acceptable
 from kvspec import refusals
 from kvspec.contract import Pair
-from kvspec.errors import Refused
-from kvspec.geometry import DTYPES, SIZES, Array, Config
+from kvspec.geometry import DTYPES, Array, Config, same_geometry
 
 
-def acceptable(config: Config) -> bool:
-    """Whether every size that is given is 1 or more, and the dtype known."""
-    sizes = (getattr(config, name) for name in SIZES)
-    return config.dtype in DTYPES and min(n for n in sizes if n is not None) >= 1
+class Store(Batching):
+    """`lengths_` is what the host knows of the lengths on the device: nothing is ever read back to know them."""
+
+    profile = "store"
+
+    def __init__(self, config: Config, space: Workspace) -> None:
+        self._demand(config)
+        self.config, self.space = config, space
+        self._become(config, self._made(config))
+
+    def _demand(self, config: Config) -> None:
+        """Refuse what no store can be opened with."""
+        if config.layers is None or config.max_len is None or config.batch != 1 or not acceptable(config):
+            raise refusals.config("STORE-1", self.profile, config)
+
+    def _made(self, config: Config) -> Layers:
+        assert config.layers is not None
+        return Layers(self.space, config, config.layers)
+
+    def _become(self, config: Config, layers: Layers) -> None:
+        assert config.max_len is not None
+        self.config, self.layers, self.max_len = config, layers, config.max_len
+        self.lengths_ = [0] * layers.groups
+
+    def init(self, config: Config) -> None:
+        """Leave all as it is, or begin anew if the geometry is another: the old rows go when the new are there."""
+        self._demand(config)
+        if same_geometry(self.config, config):
+            return
+        made = self._made(config)
+        self.free_batch()
+        self.layers.release()
+        self._become(config, made)
+
+    def append(self, keys: Any, values: Any, layer: int | None = None) -> None:
+        """Upload rows `[layers, kv_heads, n, dim]`, or `[1, ...]` of one layer, and write them behind lengths."""
+        n = int(keys.shape[2]) if keys.ndim == 4 else -1
+        if n == 0:
+            return
+        first, count = self._which(layer)
+        config = self.config.changed(batch=count)
+        if not _fitting(config, n, keys, values):
+            raise refusals.rows("STORE-10", config, keys, values)
+        self._demand_room(first, count, n)
+        self._write(self.space.staged(self.layers.geometry_of(count), keys, values), first, count)
+
+    def _which(self, layer: int | None) -> tuple[int, int]:
+        """The first layer that is meant, and how many are."""
+        if layer is None:
+            return 0, len(self.lengths_)
+        if layer < 0 or layer >= len(self.lengths_):
+            raise refusals.layer("STORE-9", layer, len(self.lengths_))
+        return layer, 1
+
+    def _demand_room(self, first: int, count: int, n: int) -> None:
+        for layer, length in enumerate(self.lengths_[first : first + count], first):
+            if n > self.max_len - length:
+                raise refusals.overflow("STORE-8", layer, length, n, self.max_len)
+
+    def plan(self, n: int) -> mem.Plan:
+        """What is held, now as after an append of n rows to every layer."""
+        self._demand_room(0, len(self.lengths_), n)
+        return self.held(), self.held()
+
+    def held(self) -> int:
+        """Bytes of the rows allocated, those of the batch among them."""
+        return self.layers.nbytes + self.batch_bytes()
+
+    def _write(self, source: Place, first: int, count: int) -> None:
+        self.layers.place(source, first, count)
+        for layer in range(first, first + count):
+            self.lengths_[layer] += source.slots
+
+    def lengths(self) -> list[int]:
+        """The length of each layer, as the host knows it."""
+        return self.lengths_.copy()
+
+    def read(self, layer: int) -> Pair:
+        """Download the live rows of a layer, `[kv_heads, length, dim]`."""
+        return Pair(*(a[0] for a in self.layers.read(layer, 1, self.lengths_[layer])))
+
+    def set_length(self, layer: int, n: int) -> None:
+        """Set the length of a layer; one launch."""
+        first, _ = self._which(layer)
+        if n < 0 or n > self.max_len:
+            raise refusals.length("STORE-17", layer, n, self.max_len)
+        self.layers.bound(first, 1, 0, n, n)
+        self.lengths_[first] = n
+
+    def rollback(self, to: int) -> None:
+        """Lower the length of every longer layer to `to`; one launch, whatever the lengths."""
+        if to < 0:
+            raise refusals.rollback("STORE-15", to)
+        self.layers.bound(0, len(self.lengths_), high=to)
+        self.lengths_ = [to if n > to else n for n in self.lengths_]
+
+    def reset(self) -> None:
+        """Every length to 0; one launch."""
+        self.rollback(0)
+
+    def zero(self) -> None:
+        """Every length to 0, every row to zeros; two launches."""
+        self.reset()
+        self.layers.clear()
+
+    def save(self) -> list[Pair]:
+        """Download the live rows of all layers, those of neighbours that are as long as each other together."""
+        saved: list[Pair] = []
+        for n, run in groupby(self.lengths_):
+            pair = self.layers.read(len(saved), len(list(run)), n)
+            saved += [Pair(*(np.ascontiguousarray(a) for a in rows)) for rows in zip(*pair, strict=True)]
+        return saved
+
+    def load(self, saved: Sequence[Any]) -> None:
+        """Upload such rows, all layers in one go, padded with zeros to the longest; beyond them zeros as well."""
+        pairs = [Pair(*pair) for pair in saved]
+        lengths = self._demand_saved(pairs)
+        source = self._staged(pairs, max(lengths))
+        self.zero()
+        if source is not None:
+            self.layers.put(source, 0, len(lengths))
+        self.layers.set_lengths(lengths)
+        self.lengths_ = lengths
+
+    def _demand_saved(self, pairs: list[Pair]) -> list[int]:
+        """The lengths that were saved, if everything fits."""
+        if len(pairs) != len(self.lengths_):
+            raise refusals.saved_layers("STORE-22", len(pairs), len(self.lengths_))
+        lengths = [int(p.keys.shape[1]) if p.keys.ndim == 3 else -1 for p in pairs]
+        for layer, (n, pair) in enumerate(zip(lengths, pairs, strict=True)):
+            if n < 0 or not _fitting(self.config, n, pair.keys[None], pair.values[None]):
+                raise refusals.saved_rows("STORE-22", layer, self.config, pair)
+        for layer, n in enumerate(lengths):
+            if n > self.max_len:
+                raise refusals.saved_length("STORE-23", layer, n, self.max_len)
+        return lengths
+
+    def _staged(self, pairs: list[Pair], n: int) -> Place | None:
+        """The rows of all layers on the device, n of each."""
+        if n == 0:
+            return None
+        config = self.config.changed(batch=len(pairs))
+        padded = [np.zeros(config.shape(kind, n), DTYPES[config.dtype]) for kind in "kv"]
+        for layer, pair in enumerate(pairs):
+            for whole, rows in zip(padded, pair, strict=True):
+                whole[layer, :, : rows.shape[1]] = rows
+        return self.space.staged(self.layers.geometry, *padded)
+
+    def fingerprint(self, position: int) -> float:
+        """Download the one key row it is the sum of."""
+        if position < 0 or position >= self.max_len:
+            raise refusals.fingerprint("STORE-28", position, self.max_len)
+        with np.errstate(all="ignore"):
+            return float(self.layers.key(0, 0, position).astype(np.float32).sum(dtype=np.float32))
 
 
-def rows_in(keys: Array) -> int:
-    """Rows handed in; -1 if that cannot be said."""
-    return int(keys.shape[2]) if keys.ndim == 4 else -1
-
-
-class Store:
-    """The device side of a cache: its rows, once there are any, and the scratch space it works with."""
-
-    def __init__(self, space: Workspace, config: Config) -> None:
-        self.space, self.config, self.geometry = space, config, Geometry.of(config)
-        self.rows: Rows | None = None
-
-    @property
-    def slots(self) -> int:
-        """Slots allocated."""
-        return 0 if self.rows is None else self.rows.slots
-
-    def allocated(self, slots: int) -> Rows:
-        """New rows of this cache's geometry, not yet its own."""
-        return Rows(self.space.runtime, self.geometry, slots)
-
-    def move(self, n: int, source: Span, target: Span) -> None:
-        """Copy n rows on the device."""
-        move(self.space.runtime, self.geometry, n, source, target)
-
-    def adopt(self, rows: Rows | None) -> None:
-        """Make these the cache's rows, and give the memory of the former back."""
-        if self.rows is not None and self.rows is not rows:
-            self.rows.release()
-        self.rows = rows
-
-    def staged(self, clause: str, keys: Array, values: Array) -> Place:
-        """Upload rows that were handed in. Refused if they are not of the cache's geometry, as many of each."""
-        n = keys.shape[2] if keys.ndim == 4 else 0
-        for kind, array in (("k", keys), ("v", values)):
-            if array.shape != self.config.shape(kind, n) or array.dtype != DTYPES[self.config.dtype]:
-                raise refusals.rows(clause, self.config, keys, values)
-        return self.space.staged(self.geometry, keys, values)
-
-    def resident(self, clause: str, keys: Block, values: Block, n: int) -> Place:
-        """Rows that are on the device already, packed. Refused if the blocks are too short for n rows."""
-        wanted = [self.geometry.heads * n * size for size in (self.geometry.k_bytes, self.geometry.v_bytes)]
-        found = [keys.nbytes, values.nbytes]
-        if n < 0 or found[0] < wanted[0] or found[1] < wanted[1]:
-            raise Refused(clause, f"append of {n} device rows: expected blocks of {wanted} bytes, found {found}")
-        return Place(keys, values, 0, 0, n)
-
-    def read(self, n: int, first: int = 0, turn: int = 0, wrap: int = 0) -> Pair:
-        """Download n rows, and nothing else, from the ring of `wrap` slots (0: n) that begins at slot `first`,
-        from its `turn`th slot on. The arrays are the caller's.
-        """
-        if self.rows is None or n == 0:
-            return Pair(*(np.empty(self.config.shape(kind, 0), DTYPES[self.config.dtype]) for kind in "kv"))
-        if self.space.checks:
-            self.rows.check_guards()
-        source = Span(self.rows.place, first, turn, wrap or n)
-        span = self.space.straightened(self.geometry, n, source)
-        return Pair(self._lines("k", n, span), self._lines("v", n, span))
-
-    def _lines(self, kind: str, n: int, span: Span) -> Array:
-        """Rows that lie side by side, one line of bytes for each head."""
-        place, size = span.place, self.geometry.k_bytes if kind == "k" else self.geometry.v_bytes
-        block, begin = (place.keys, place.keys_at) if kind == "k" else (place.values, place.values_at)
-        at = begin + (span.first + span.turn) * size
-        lines = self.space.runtime.download(block, at, n * size, self.geometry.heads, place.slots * size)
-        return lines.view(DTYPES[self.config.dtype]).reshape(self.config.shape(kind, n))
+def _fitting(config: Config, n: int, keys: Array, values: Array) -> bool:
+    """Whether rows are n of each, in this geometry."""
+    given = (("k", keys), ("v", values))
+    return all(a.shape == config.shape(kind, n) and a.dtype == DTYPES[config.dtype] for kind, a in given)

@@ -14,7 +14,7 @@ from kvconform.lists.expected import Expected
 from kvconform.replay import Supplies, cite_operation
 from kvref.cite import cited
 from kvspec.contract import Description
-from kvspec.errors import Refused
+from kvspec.errors import Refused, Unsupported
 from kvspec.operations import NAMES, Operation, cache_of, names_used
 from kvspec.perform.draft import WHOLE
 from kvspec.session import Given
@@ -58,10 +58,13 @@ class Lists:
                 return Expected("absent")
             else:
                 model = self.caches[name]
+                draft.guard(model, op, step)
                 do = APPEND[model.profile] if op["op"] == "append" else DO[op["op"]]
                 do(self, model, op, step, given)
         except Refused as e:
             step.result, step.clause, step.message = "refused", e.clause, str(e)
+        except Unsupported as e:
+            step.result, step.message = "unsupported", str(e)
         if name in self.caches:
             self._look(op, step)
         step.cites = (step.clause,) if step.result == "refused" else cited()
@@ -70,7 +73,7 @@ class Lists:
     def _look(self, op: Operation, step: Expected) -> None:
         model = self.caches[cache_of(op)]
         if step.result == "ok":
-            cite_operation(op, model.profile)
+            cite_operation(op, model.profile, getattr(model, "batch", None) is not None)
         if op["op"] in WHOLE:
             draft.look(self, op, step)
         else:

@@ -23,7 +23,8 @@ def look(lists: Any, cache: History, step: Expected, which: str = "") -> None:
 def append(lists: Any, cache: History, op: Operation, step: Expected, given: Given) -> None:
     """New tokens, and what their queries see."""
     take(lists, cache, op)
-    seen_through(cache, step, masks.CAUSAL)
+    if not cache.in_round:
+        seen_through(cache, step, masks.CAUSAL)
 
 
 def take(lists: Any, cache: History, op: Operation) -> None:
@@ -52,7 +53,7 @@ def seen_through(cache: History, step: Expected, logical: masks.Logical) -> None
 def mask(lists: Any, cache: History, op: Operation, step: Expected, given: Given) -> None:
     """What each query sees through this mask; of a round, on the cache's layer there."""
     assert given.logical is not None
-    looked = cache if op.get("round") is None else lists.rounds[op["round"]].layer(cache_of(op))
+    looked = cache if op.get("round") is None else lists.rounds[op["round"]].masked(cache_of(op))
     looked.sees(given.logical)  # refuses what cannot be looked through at all
     seen_through(looked, step, given.logical)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def append(session: Session, cache: Any, op: Operation, step: Step, given: Given
     rows = session.handed(op, given)
     with session.metered(step):
         cache.append(*rows) if op.get("layer") is None else cache.append(*rows, op["layer"])
-    if session.kinds[cache_of(op)] not in ("growing", "ring"):
+    if session.kinds[cache_of(op)] not in ("growing", "ring") or session.speculating(cache):
         return
     if "history" in session.observe:
         session.take(step, "history", cache.read("history"))
@@ -56,10 +57,9 @@ def mask(session: Session, cache: Any, op: Operation, step: Step, given: Given) 
         if isinstance(p, masks.Explicit):
             session.keep(p.array)
     if op.get("round") is not None:
-        round_ = session.rounds[op["round"]]
-        step.arrays["mask"] = session.keep(round_.mask(cache_of(op), parts))
-        return
-    make = offered(cache, "mask")
+        make = partial(session.rounds[op["round"]].mask, cache_of(op))
+    else:
+        make = offered(cache, "mask")
     with session.metered(step):
         made = make(parts)
     step.arrays["mask"] = session.keep(made)
@@ -74,7 +74,9 @@ def view(session: Session, cache: Any, op: Operation, step: Step, given: Given) 
 
 def ask(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Whether a rewind would be accepted."""
-    step.values["can"] = bool(cache.can_rewind(op["to"]))
+    with session.metered(step):
+        can = cache.can_rewind(op["to"])
+    step.values["can"] = bool(can)
 
 
 def rewind(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Round:
-    """A round as the session knows it: the adapter's own, and the letters of its layers."""
+    """A round as the session knows it: the adapter's own, the letters of its layers, and its caches."""
 
-    def __init__(self, inner: Any, letters: str, isolated: bool) -> None:
-        self.inner, self.letters, self.isolated = inner, letters, isolated
+    def __init__(self, inner: Any, letters: str, caches: list[Any], isolated: bool) -> None:
+        self.inner, self.letters, self.caches, self.isolated = inner, letters, caches, isolated
         self.open = True
 
     def layer(self, letter: str) -> int:
@@ -39,7 +39,10 @@ def speculate(session: Session, cache: Any, op: Operation, step: Step, given: Gi
     start = offered(session.adapter, "speculate")
     with session.metered(step):
         inner = start(wrapped, isolated)
-    session.rounds[op["name"]] = Round(inner, letters, isolated)
+    former = session.rounds.get(op["name"])
+    if former is not None and former.open:
+        former.inner.abandon()  # nobody can name it any more
+    session.rounds[op["name"]] = Round(inner, letters, wrapped, isolated)
 
 
 def draft(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:

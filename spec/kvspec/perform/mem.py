@@ -13,15 +13,18 @@ if TYPE_CHECKING:
 
 def plan(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Bytes held after an append of n rows, and at most during it."""
-    step.values["plan"] = [int(n) for n in offered(cache, "plan")(op["n"])]
+    ahead = offered(cache, "plan")
+    with session.metered(step):
+        planned = ahead(op["n"])
+    step.values["plan"] = [int(n) for n in planned]
 
 
 def fit(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """The largest batch that fits into so much free memory, and whether one sequence does at all."""
     assert given.opening is not None
-    found, fits = offered(session.adapter, "fit")(
-        *given.opening, op["free"], argument(op, "reserve"), argument(op, "most")
-    )
+    largest = offered(session.adapter, "fit")
+    with session.metered(step):
+        found, fits = largest(*given.opening, op["free"], argument(op, "reserve"), argument(op, "most"))
     step.values["fit"] = [int(found), int(bool(fits))]
 
 

@@ -29,19 +29,26 @@ def restore(session: Session, cache: Any, op: Operation, step: Step, given: Give
 def merge(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """One of two."""
     parent, child = session.snapshots[op["parent"]], session.snapshots[op["child"]]
-    _bind(session, op, step, offered(cache, "merge")(parent, child))
+    join = offered(cache, "merge")
+    with session.metered(step):
+        made = join(parent, child)
+    _bind(session, op, step, made)
 
 
 def split(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Two of one."""
-    _bind(session, op, step, *offered(cache, "split")(session.snapshots[op["name"]], op["at"]))
+    cut = offered(cache, "split")
+    with session.metered(step):
+        parts = cut(session.snapshots[op["name"]], op["at"])
+    _bind(session, op, step, *parts)
 
 
 def close(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Return a snapshot's memory."""
     saved = session.snapshots[op["name"]]
     if saved is not None:
-        saved.close()
+        with session.metered(step):
+            saved.close()
         step.values["bytes"] = saved.nbytes
 
 

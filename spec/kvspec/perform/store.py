@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kvspec import sums
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.operations import Operation
@@ -114,7 +115,7 @@ def fingerprint(session: Session, store: Any, op: Operation, step: Step, given: 
     """The sum over the key row of layer 0, head 0 at a position."""
     with session.metered(step):
         found = offered(store, "fingerprint")(op["position"])
-    step.values["fingerprint"] = repr(float(found))
+    step.values["fingerprint"] = sums.text(found)
 
 
 def geometry(config: Config, op: Operation) -> Config:

@@ -7,18 +7,43 @@ from importlib.resources import files
 from typing import Literal
 
 WORDS = {1: "u8", 2: "u16", 4: "u32", 16: "u128"}
-"""Bytes a word of the move kernels may have, with its type; the kernels are called move1, move2, move4, move16."""
+"""Bytes a word of what moves rows may have, with its type; the kernels are called move1, move2, move4, move16."""
 
-KERNELS = ("prepare", *(f"move{n}" for n in WORDS))
-"""The names of all kernels."""
+_EACH = {"move": 4, "place": 5, "step": 5, "scatter": 5}
+"""The kernels that there is one of for each word, with their buffer arguments."""
+
+COPIES = {
+    **{f"copy{n}": (WORDS[n], WORDS[n], "") for n in (2, 4, 16)},
+    **{f"cast1_{d}": ("u32", "u16", f"{d}_of") for d in ("f16", "bf16")},
+    **{f"cast4_{d}": ("u128", "u64", f"{d}s_of") for d in ("f16", "bf16")},
+}
+"""The kernels that copy into a buffer: the word each reads, the word it writes, and the function between them."""
+
+KERNELS = {"prepare": 1, "bound": 1, "clear": 1} | {f"{k}{n}": b for k, b in _EACH.items() for n in WORDS}
+KERNELS |= dict.fromkeys(COPIES, 4)
+"""Every kernel, and how many of its arguments, the first ones, are buffers; all others are integers of 64 bits."""
 
 
 @cache
 def source(dialect: Literal["cl", "cuda"]) -> str:
     """The whole program text in one dialect, ready to be compiled; it includes nothing."""
-    move = _text("move.inc")
-    moves = (f"#define WORD {t}\n#define MOVE move{n}\n{move}#undef WORD\n#undef MOVE\n" for n, t in WORDS.items())
-    return _text(f"prelude_{dialect}.h") + _text("prepare.inc") + "".join(moves)
+    plain = (f"prelude_{dialect}.h", "prepare.inc", "lengths.inc", "casts.inc")
+    return "".join(map(_text, plain)) + "".join(map(_each, _EACH)) + "".join(map(_copy, COPIES))
+
+
+def _each(name: str) -> str:
+    """A kernel once for each word, called move1 and so on."""
+    macro = name.upper()
+    text, undo = _text(f"{name}.inc"), f"#undef WORD\n#undef {macro}\n"
+    return "".join(f"#define WORD {t}\n#define {macro} {name}{n}\n{text}{undo}" for n, t in WORDS.items())
+
+
+def _copy(name: str) -> str:
+    """A kernel that copies into a buffer."""
+    read, written, function = COPIES[name]
+    defined = {"FROM": read, "TO": written, "CONVERT(x)": f"{function}(x)", "COPY": name}
+    defines = "".join(f"#define {macro} {means}\n" for macro, means in defined.items())
+    return defines + _text("copy.inc") + "".join(f"#undef {macro.partition('(')[0]}\n" for macro in defined)
 
 
 def _text(name: str) -> str:

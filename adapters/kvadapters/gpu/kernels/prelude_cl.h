@@ -2,6 +2,7 @@
 typedef uchar u8;
 typedef ushort u16;
 typedef uint u32;
+typedef uint2 u64;
 typedef uint4 u128;
 typedef long i64;
 #define KERNEL __kernel void
@@ -10,3 +11,4 @@ typedef long i64;
 #define GROUPS(axis) ((i64)get_num_groups(axis))
 #define ITEM(axis) ((i64)get_local_id(axis))
 #define ITEMS(axis) ((i64)get_local_size(axis))
+#define MEET() barrier(CLK_GLOBAL_MEM_FENCE)

@@ -2,6 +2,7 @@
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
+typedef uint2 u64;
 typedef uint4 u128;
 typedef long long i64;
 #define KERNEL extern "C" __global__ void
@@ -11,3 +12,4 @@ typedef long long i64;
 #define GROUPS(axis) AXIS(gridDim, axis)
 #define ITEM(axis) AXIS(threadIdx, axis)
 #define ITEMS(axis) AXIS(blockDim, axis)
+#define MEET() __syncthreads()

@@ -2,12 +2,16 @@
 // its own, and accesses of two fibers race unless something orders them.
 #pragma once
 #include <cstddef>
+#include <cstdio>
 #include <vector>
+
+#include "scheduler.h"
 
 #ifdef SHIM_THREAD_SANITIZER
 extern "C" {
 void *__tsan_get_current_fiber();
 void *__tsan_create_fiber(unsigned flags);
+void __tsan_set_fiber_name(void *fiber, const char *name);
 void __tsan_switch_to_fiber(void *fiber, unsigned flags);
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
@@ -35,6 +39,13 @@ inline void *identity(size_t n) {
 // Changes who is running; 1 means that the change itself orders nothing.
 inline void become(void *identity) { __tsan_switch_to_fiber(identity, 1); }
 
+// What reports call it.
+inline void call(void *identity, const uint3 &at) {
+  char name[60];
+  snprintf(name, sizeof name, "thread %u,%u,%u of block %u,%u,%u", at.x, at.y, at.z, blockIdx.x, blockIdx.y, blockIdx.z);
+  __tsan_set_fiber_name(identity, name);
+}
+
 inline void acquire(void *address) { __tsan_acquire(address); }
 inline void release(void *address) { __tsan_release(address); }
 
@@ -53,6 +64,7 @@ inline void fresh(void *begin, size_t size) {
 inline void *here() { return nullptr; }
 inline void *identity(size_t) { return nullptr; }
 inline void become(void *) {}
+inline void call(void *, const uint3 &) {}
 inline void acquire(void *) {}
 inline void release(void *) {}
 inline void fresh(void *, size_t) {}

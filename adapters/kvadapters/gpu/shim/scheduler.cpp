@@ -86,6 +86,7 @@ void set_up_threads() {
   for (Thread &thread : block.threads) {
     const unsigned x = number % blockDim.x, y = number / blockDim.x % blockDim.y;
     thread = Thread{{x, y, number / (blockDim.x * blockDim.y)}, number, watch::identity(identities++)};
+    watch::call(thread.identity, thread.index);
     ++number;
   }
 }

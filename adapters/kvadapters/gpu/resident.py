@@ -1,0 +1,66 @@
+"""Rows that are on the device already: what `place` makes, and what everything takes that takes rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from kvadapters.gpu.places import Place
+from kvadapters.gpu.runtime import Block, Runtime
+from kvspec.geometry import Array
+
+
+@dataclass(frozen=True)
+class DeviceRows:
+    """An array in device memory, contiguous, from byte `at` of a block on. Its shape and dtype are asked for as those
+    of a host array are, so that both are checked by the same lines.
+    """
+
+    runtime: Runtime
+    block: Block
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    at: int = 0
+
+    @property
+    def ndim(self) -> int:
+        """How many axes."""
+        return len(self.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, part: slice) -> DeviceRows:
+        """Some entries of the first axis, where they lie."""
+        start, stop, _ = part.indices(self.shape[0])
+        entry = prod(self.shape[1:]) * self.dtype.itemsize
+        return replace(self, shape=(max(0, stop - start), *self.shape[1:]), at=self.at + start * entry)
+
+    def reshape(self, first: int, _: int) -> DeviceRows:
+        """The same bytes as `[first, all the rest]`."""
+        return replace(self, shape=(first, prod(self.shape) // max(1, first)))
+
+
+def placed(runtime: Runtime, array: Array) -> DeviceRows:
+    """A copy of a host array on the device, in a block of its own."""
+    block = runtime.allocate(max(1, array.nbytes))
+    if array.nbytes:
+        runtime.upload(np.ascontiguousarray(array), block)
+    return DeviceRows(runtime, block, array.shape, array.dtype)
+
+
+def source(runtime: Runtime, rows: int, *arrays: Any) -> Place | None:
+    """Keys and values where they lie, if they are on this device; None if they are on the host.
+
+    Raises ValueError where one of them is elsewhere than the other, or both on another device.
+    """
+    found = [isinstance(a, DeviceRows) for a in arrays]
+    if not any(found):
+        return None
+    if not all(found) or any(a.runtime is not runtime for a in arrays):
+        raise ValueError("keys and values must both be on the host, or both on the device of this cache")
+    keys, values = arrays
+    return Place(keys.block, values.block, keys.at, values.at, rows)

@@ -1,0 +1,101 @@
+"""Bugs that each tool must catch, and name by the kind given here: one of each kind, as changes to the kernel text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kvconform.sanitizers.reports import DIFFERENCE, DIVERGENCE
+
+
+@dataclass(frozen=True)
+class Planted:
+    """`old` becomes `new` wherever it stands in the text. Without them the runtime misbehaves; see `watched.Hasty`."""
+
+    name: str
+    kind: str
+    old: str = ""
+    new: str = ""
+
+    def plant(self, text: str) -> str:
+        """The text with the bug in it. An AssertionError if there is no place for it any more."""
+        assert self.old in text, f"{self.name}: the kernels no longer say {self.old!r}; plant it elsewhere"
+        return text.replace(self.old, self.new) if self.old else text
+
+
+TARGET = "GLOBAL WORD *d = to + (head * to_slots + (in < to_wrap ? in : in - to_wrap)) * width"
+SOURCE = "GLOBAL const WORD *s = from + (head * from_slots + (out < from_wrap ? out : out - from_wrap)) * width"
+ACROSS = "for (i64 j = ITEM(0); j < width; j += ITEMS(0)) d[j] = s[j]"
+HEADS = "for (i64 head = GROUP(1); head < heads; head += GROUPS(1))"
+HALVED = "part[i] += part[i + by];\n    TOGETHER();"
+
+WRITES_FAR = Planted("a row's width counted twice, writing", "", TARGET, TARGET + " * 64")
+READS_FAR = Planted("a row's width counted twice, reading", "", SOURCE, SOURCE + " * 64")
+NO_BARRIER = Planted("a sum without its barrier", "", HALVED, "part[i] += part[i + by];")
+BARRIER_OF_SOME = Planted(
+    "a barrier that some threads pass by",
+    DIVERGENCE,
+    "if (i < by)\n      part[i] += part[i + by];\n    TOGETHER();",
+    "if (i < by) {\n      part[i] += part[i + by];\n    TOGETHER(); }",
+)
+
+
+def _of(planted: Planted, kind: str) -> Planted:
+    return Planted(planted.name, kind, planted.old, planted.new)
+
+
+BUGS = {
+    "asan": (
+        _of(WRITES_FAR, "write past the end"),
+        Planted("a sum that begins one word late", "read past the end", "* 64 + i]", "* 64 + i + 1]"),
+        Planted("a last line that is not cut off", "write past the end", "if (i < words) to[i]", "to[i]"),
+        Planted("a buffer filled from too early on", "write before the beginning", "words) to[i]", "words) to[i - 8]"),
+        Planted("a shared array one too short", "write outside shared memory", "part[64]", "part[63]"),
+        Planted("a block released too early", "read after release"),
+        Planted("a shared array not filled", DIFFERENCE, "part[i] = from[GROUP(0) * 64 + i];", ""),
+        BARRIER_OF_SOME,
+    ),
+    "tsan": (
+        Planted(
+            "every thread writes the whole row",
+            "race within a block",
+            ACROSS,
+            "for (i64 j = 0; j < width; ++j) d[j] = s[j]",
+        ),
+        Planted(
+            "every block writes all heads",
+            "race between blocks",
+            HEADS,
+            "for (i64 head = 0; head < heads; ++head)",
+        ),
+        _of(NO_BARRIER, "race within a block"),
+        Planted(
+            "no fence before the count of those done", "race between blocks", "64];\n  __threadfence();", "64];"
+        ),
+    ),
+    "oclgrind": (
+        _of(WRITES_FAR, "write outside global memory"),
+        _of(READS_FAR, "read outside global memory"),
+        Planted("a shared array one too short", "write outside local memory", "part[64]", "part[63]"),
+        Planted(
+            "every item writes the whole row",
+            "race within a group in global memory",
+            ACROSS,
+            "for (i64 j = 0; j < width; ++j) d[j] = s[j]",
+        ),
+        Planted(
+            "every group writes all heads",
+            "race between groups in global memory",
+            HEADS,
+            "for (i64 head = 0; head < heads; ++head)",
+        ),
+        _of(NO_BARRIER, "race within a group in local memory"),
+        BARRIER_OF_SOME,
+    ),
+    "oclgrind-uninitialised": (
+        Planted("a row that was never written", "uninitialised value", "out = from_turn + t", "out = from_turn + t + 1"),
+        Planted(
+            "a shared array not filled", "uninitialised value", "part[i] = from[GROUP(0) * 64 + i];", ""
+        ),
+    ),
+}
+"""By check: what each must catch."""

@@ -1,0 +1,161 @@
+"""The process that is watched: probes, then worked examples and frozen covers on an adapter in process.
+
+`python -m kvconform.sanitizers.watched CHECK [BUG]`. What it finds itself it prints as `report: {...}`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from kvadapters.gpu import grids
+from kvadapters.gpu.adapter import Caches
+from kvadapters.gpu.cuda_cpu import CudaCPURuntime
+from kvadapters.gpu.opencl import OpenCLRuntime
+from kvadapters.gpu.runtime import Block, Work
+from kvconform import limits, trial, vectors
+from kvconform.sanitizers import probes
+from kvconform.sanitizers.checks import CHECKS, Check
+from kvconform.sanitizers.planted import BUGS, Planted
+from kvconform.sanitizers.reports import DIFFERENCE, DIVERGENCE, Report
+from kvspec.clauses import index
+from kvspec.contract import Description, description
+from kvspec.session import Session
+from kvspec.trace import Trace
+
+WIDEST = 4
+"""Larger windows are left out: tools are slow, and a ring of four slots wraps as one of five does."""
+
+MOST = {"asan": 400, "tsan": 150, "oclgrind": 60, "oclgrind-uninitialised": 60}
+"""Traces of a cover that are replayed, evenly spread over it."""
+
+FEW = 3
+"""The same for a planted bug, which shows early."""
+
+
+class Kept:
+    """A runtime whose memory is never given back: Oclgrind takes what lies in memory used again for unwritten."""
+
+    def __init__(self, runtime: Any, poison: bool) -> None:
+        self._runtime, self._poison = runtime, poison
+        self._handles: list[Any] = []
+
+    def allocate(self, nbytes: int) -> Block:
+        block: Block = self._runtime.allocate(nbytes)
+        self._handles.append(block.handle)
+        return block
+
+    def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
+        if self._poison or kernel != "prepare":
+            self._runtime.launch(kernel, work, *args)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runtime, name)
+
+
+class Hasty:
+    """A runtime with a bug: it gives back the first buffer of a launch before the kernel has run."""
+
+    def __init__(self, runtime: Any) -> None:
+        self._runtime = runtime
+
+    def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
+        values = [a.handle.address if isinstance(a, Block) else a for a in args]
+        if kernel != "prepare" and isinstance(args[0], Block):
+            args[0].release()
+        self._runtime.run(kernel, *grids.gpu(work), *values)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runtime, name)
+
+
+class Fresh:
+    """A session that begins anew with each trace."""
+
+    def __init__(self, adapter: Any, observe: tuple[str, ...]) -> None:
+        self._adapter, self._observe = adapter, observe
+
+    def begin(self, profile: str, config: Any) -> Any:
+        self._session = Session(self._adapter, self._observe)
+        return self._session.begin(profile, config)
+
+    def do(self, *args: Any) -> Any:
+        return self._session.do(*args)
+
+
+def runtime(check: Check, bug: Planted | None) -> Any:
+    """The kernels of a check, with the bug in them."""
+    text = bug.plant(check.text) if bug else check.text
+    if not check.sanitizer:
+        return Kept(OpenCLRuntime("oclgrind", text=text, names=check.names, shape=grids.snug), check.poison)
+    shape = grids.snug if check.sanitizer == "thread" else grids.gpu
+    made = CudaCPURuntime(text, check.names, check.sanitizer, shape)
+    return Hasty(made) if bug and not bug.old else made
+
+
+def traces(adapter: Description, most: int) -> Iterator[tuple[str, list[Trace]]]:
+    """What is replayed, by source, each with a name that says how much of it that is."""
+    examples = [e.trace for c in index().values() for e in c.examples]
+    yield _some("worked examples", _suitable(examples, adapter), len(examples))
+    for profile in adapter.profiles:
+        for cover in vectors.load(profile):
+            if (cover.start.config.window or 0) <= WIDEST:
+                every = list(_suitable(cover.traces(), adapter))
+                yield _some(f"cover {cover.name}", every, most)
+
+
+def _suitable(given: Iterable[Trace], adapter: Description) -> list[Trace]:
+    return [t for trace in given if limits.suits(t := limits.within(trace, adapter), adapter)]
+
+
+def _some(name: str, every: list[Trace], most: int) -> tuple[str, list[Trace]]:
+    step = max(1, -(-len(every) // most))
+    chosen = list(islice(every, 0, None, step))
+    return f"{name}: {len(chosen)} of {len(every)} traces", chosen
+
+
+def probe(made: Any, check: Check) -> Iterator[Report]:
+    """The probes, each held to its result."""
+    for each in probes.PROBES[check.dialect]:
+        try:
+            found, expected = probes.run(made, each)
+        except RuntimeError as e:
+            yield _told(str(e), each.name)
+            continue
+        if found.tolist() != expected.tolist():
+            yield Report(DIFFERENCE, each.name, detail=f"expected {expected.tolist()}, found {found.tolist()}")
+
+
+def replay(adapter: Any, most: int) -> Iterator[Report]:
+    """The traces, each compared with the reference; ends with a line that counts them."""
+    told, replayed, operations = description(adapter.describe()), 0, 0
+    for name, chosen in traces(told, most):
+        print(name, flush=True)
+        for trace in chosen:
+            level = trial.level_of(trace, told)
+            outcome = trial.run(trace, Fresh(adapter, trial.observables(told, level)), told, level)
+            replayed, operations = replayed + 1, operations + len(outcome.steps)
+            yield from (_told(d.message, "") for d in outcome.differences[:1])
+    print(f"replayed: {replayed} traces, {operations} operations", flush=True)
+
+
+def _told(message: str, kernel: str) -> Report:
+    return Report(DIVERGENCE if DIVERGENCE in message else DIFFERENCE, kernel, detail=message)
+
+
+def main(check: Check, bug: Planted | None) -> int:
+    """Run everything; the first thing found ends it where a bug was planted."""
+    made = runtime(check, bug)
+    adapter = Caches(check.name, made, checks=check.poison)
+    for report in (r for part in (probe(made, check), replay(adapter, FEW if bug else MOST[check.name])) for r in part):
+        print(f"report: {report.to_json()}", flush=True)
+        if bug:
+            break
+    return 0
+
+
+if __name__ == "__main__":
+    named = {b.name: b for b in BUGS[sys.argv[1]]}
+    sys.exit(main(CHECKS[sys.argv[1]], named[sys.argv[2]] if len(sys.argv) > 2 else None))

@@ -1,0 +1,114 @@
+"""The buffer that copies go into: allocated once, written row by row, and handed out whole."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from kvref import mem, meter
+from kvref.casts import narrowed, narrows
+from kvref.cite import cite
+from kvspec import refusals
+from kvspec.contract import Pair, Readable
+from kvspec.geometry import DTYPES, LAYOUTS, Array, Config
+
+
+class Buffer:
+    """`keys` and `values` lie as the layout says; `slots` shows both with the slot first, whatever the layout."""
+
+    profile = "copy"
+
+    def __init__(self, config: Config) -> None:
+        if not refusals.valid(config) or not config.capacity or config.batch != 1 or config.layout not in LAYOUTS:
+            raise refusals.config("COPY-16", self.profile, config)
+        cite("COPY-1")
+        self.config = config
+        self.capacity = config.capacity
+        self.keys, self.values = (meter.zeros(self._shape(d), DTYPES[config.dtype]) for d in self._dims)
+
+    @property
+    def _dims(self) -> tuple[int, int]:
+        return self.config.k_dim, self.config.v_dim
+
+    def _shape(self, dim: int) -> tuple[int, int, int]:
+        if self.config.layout == "token":
+            return self.capacity, self.config.kv_heads, dim
+        return self.config.kv_heads, self.capacity, dim
+
+    @property
+    def slots(self) -> Pair:
+        """Views `[capacity, kv_heads, dim]` of both."""
+        if self.config.layout == "token":
+            cite("COPY-2")
+            return Pair(self.keys, self.values)
+        cite("COPY-3")
+        return Pair(self.keys.transpose(1, 0, 2), self.values.transpose(1, 0, 2))
+
+    def copy(self, keys: Array, values: Array, n: int, at: int, sliding: bool) -> None:
+        """Write the first n rows, one after another, into the slots from `at` on; positions in range are slots."""
+        source = Pair(keys, values)
+        if n == 0 or not any(math.prod(a.shape[1:]) for a in source):
+            cite("COPY-8")
+            return
+        self._demand_rows(source, n)
+        self._demand_place(n, at, sliding)
+        if len(keys) > n:
+            cite("COPY-7")
+        if n > self.capacity:
+            cite("COPY-6")
+        cite("COPY-9")
+        rows = Pair(*(self._cast(a[:n]) for a in source))
+        for i in range(n):
+            cite("COPY-5" if sliding else "COPY-4")
+            self._write((at + i) % self.capacity, rows, i)
+
+    def _demand_rows(self, source: Pair, n: int) -> None:
+        """Refuse a source that is not fit for n rows."""
+        wanted = [(self.config.kv_heads, dim) for dim in self._dims]
+        if [a.shape[1:] for a in source] != wanted or source.keys.shape[:1] != source.values.shape[:1]:
+            raise refusals.copy_geometry("COPY-17", self.config, *source)
+        if not all(self._takes(a) for a in source) or source.keys.dtype != source.values.dtype:
+            raise refusals.copy_cast("COPY-18", self.config, *source)
+        if any(np.shares_memory(a, mine) for a in source for mine in (self.keys, self.values)):
+            raise refusals.copy_overlap("COPY-19", n)
+        if len(source.keys) < n:
+            raise refusals.copy_short("COPY-20", self.config, len(source.keys), n)
+
+    def _demand_place(self, n: int, at: int, sliding: bool) -> None:
+        """Refuse slots that there are not."""
+        if at < 0:
+            raise refusals.copy_before("COPY-21", at)
+        if not sliding and at + n > self.capacity:
+            raise refusals.copy_beyond("COPY-22", at, n, self.capacity)
+
+    def _takes(self, array: Array) -> bool:
+        return any(array.dtype == DTYPES[d] and narrows(d, self.config.dtype) for d in DTYPES)
+
+    def _cast(self, array: Array) -> Array:
+        if array.dtype == DTYPES[self.config.dtype]:
+            cite("COPY-11")
+            return array
+        return narrowed(array, self.config.dtype).view(type(array))
+
+    def _write(self, slot: int, rows: Pair, i: int) -> None:
+        meter.write(self.slots.keys[slot], rows.keys[i])
+        meter.write(self.slots.values[slot], rows.values[i])
+
+    def alias(self, source: int, n: int) -> tuple[Array, Array]:
+        """The buffer's own slots as a source: memory of its own."""
+        keys, values = (a[source : source + n] for a in self.slots)
+        return keys, values
+
+    def plan(self, n: int) -> mem.Plan:
+        """What is held, whatever is copied into it."""
+        return self.held(), self.held()
+
+    def held(self) -> int:
+        """Bytes of all slots."""
+        cite("MEM-5")
+        return self.keys.nbytes + self.values.nbytes
+
+    def read(self, what: Readable) -> Pair:
+        """Copies of both, whole and in their layout."""
+        return Pair(meter.fetched(self.keys), meter.fetched(self.values))

@@ -1,0 +1,77 @@
+"""Planning memory: what an append will hold, and how many sequences fit.
+
+A buffer that is replaced is there together with its successor for a moment, so the most is both of them.
+"""
+
+from __future__ import annotations
+
+from kvref.cite import cite
+from kvspec import refusals
+from kvspec.geometry import DTYPES, Config
+
+RESERVE = 3_500_000_000
+"""Bytes left to others, where nobody says how many."""
+
+MOST = 32
+"""Sequences at most, where nobody says how many."""
+
+LARGEST = (1 << 64) - 1
+"""What a product stands at that is larger."""
+
+Plan = tuple[int, int]
+"""Bytes held afterwards, and at most meanwhile."""
+
+
+def growing(config: Config, offset: int, capacity: int, n: int) -> Plan:
+    """A growing cache: n rows behind the offset, by the rule of growth."""
+    if n == 0 or offset + n <= capacity:
+        return _kept(config, capacity)
+    cite("MEM-2")
+    kept = capacity if offset % config.step == 0 else offset
+    return _replaced(config, capacity, kept + -(-n // config.step) * config.step)
+
+
+def ring(config: Config, offset: int, capacity: int, n: int) -> Plan:
+    """A ring: a decode grows it to the window or cuts it down to it, a prefill always makes new storage."""
+    window = config.window or 0
+    if n == 0:
+        return _kept(config, capacity)
+    cite("MEM-3")
+    if n > 1:
+        return _replaced(config, capacity, min(offset, capacity, window - 1) + n)
+    if capacity > window:
+        return _replaced(config, capacity, window)
+    if offset < capacity or capacity == window:
+        return _kept(config, capacity)
+    return _replaced(config, capacity, capacity + min(config.step, window - offset))
+
+
+def _kept(config: Config, capacity: int) -> Plan:
+    return capacity * config.row_bytes, capacity * config.row_bytes
+
+
+def _replaced(config: Config, old: int, new: int) -> Plan:
+    return new * config.row_bytes, (old + new) * config.row_bytes
+
+
+def sequence_bytes(config: Config) -> int:
+    """Bytes of one sequence of a store: keys and values of all its layers, or the largest number there is."""
+    assert config.layers is not None and config.max_len is not None
+    elements = config.layers * config.kv_heads * config.max_len * (config.k_dim + config.v_dim)
+    return min(LARGEST, elements * DTYPES[config.dtype].itemsize)
+
+
+def fit(profile: str, config: Config, free: int, reserve: int | None, most: int | None) -> tuple[int, bool]:
+    """The largest batch that fits into the free bytes, 1 at least; and whether even one sequence does."""
+    largest = MOST if most is None else most
+    if profile != "store":
+        raise refusals.fit_kind("MEM-17", profile)
+    if largest < 1:
+        raise refusals.fit_most("MEM-16", largest)
+    cite("MEM-12", "MEM-13" if reserve is None else "MEM-11", "MEM-14")
+    each = sequence_bytes(config)
+    if each == 0:
+        cite("MEM-15")
+        return largest, True
+    room = max(0, free - (RESERVE if reserve is None else reserve)) // each
+    return min(max(room, 1), largest), room >= 1

@@ -1,0 +1,83 @@
+"""What the reference's rows cost: its device is the memory of `Rows`, everything else is the host.
+
+Each array counts as an allocation. A copy within the device counts the bytes it writes; nothing is ever launched,
+and nothing waited for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from kvspec.geometry import Array
+
+
+@dataclass
+class Meter:
+    """What was counted so far, over all caches."""
+
+    host_to_device: int = 0
+    device_to_host: int = 0
+    device_to_device: int = 0
+    launches: int = 0
+    allocations: int = 0
+    synchronisations: int = 0
+
+    def reading(self) -> dict[str, int]:
+        """All counts as they stand."""
+        return asdict(self)
+
+
+meter = Meter()
+
+
+class Resident(np.ndarray[Any, np.dtype[Any]]):
+    """Rows on the device, as `place` makes them and as snapshots hold them."""
+
+
+def placed(array: Array) -> Array:
+    """A copy of host rows on the device."""
+    meter.host_to_device += array.nbytes
+    meter.allocations += 1
+    return array.copy().view(Resident)
+
+
+def resident(array: Array) -> Array:
+    """Device memory as a source of rows, where it lies."""
+    return array.view(Resident)
+
+
+def allocated(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """New device memory; what it holds is nobody's business, so it holds NaN."""
+    meter.allocations += 1
+    return np.full(shape, np.nan, dtype)
+
+
+def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """New device memory of zeros."""
+    meter.allocations += 1
+    return np.zeros(shape, dtype)
+
+
+def write(target: Array, source: Array) -> None:
+    """Copy rows into device memory, cast where the dtypes differ."""
+    if isinstance(source, Resident):
+        meter.device_to_device += target.nbytes
+    else:
+        meter.host_to_device += source.nbytes
+    target[...] = source
+
+
+def moved(array: Array) -> Array:
+    """A copy of device rows on the device, in memory of its own."""
+    meter.allocations += 1
+    meter.device_to_device += array.nbytes
+    return array.copy().view(Resident)
+
+
+def fetched(array: Array) -> Array:
+    """A copy of device rows on the host."""
+    meter.device_to_host += array.nbytes
+    return np.array(array)

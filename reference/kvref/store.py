@@ -1,0 +1,174 @@
+"""The store: keys and values of many layers, allocated up front, and a length for each layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kvref import mem, meter
+from kvref.batch import Batching
+from kvref.cite import cite
+from kvspec import refusals, sums
+from kvspec.contract import Pair
+from kvspec.geometry import DTYPES, Array, Config, same_geometry
+
+
+class Store(Batching):
+    """Row p of head h of layer l is `keys[l][h, p]` and `values[l][h, p]`; it is live while p < `lengths_[l]`.
+
+    Rows that were never written are zeros by the rule `zeroed_by`.
+    """
+
+    profile = "store"
+
+    def __init__(self, config: Config) -> None:
+        self._check(config)
+        self._allocate(config, "STORE-2")
+
+    def _check(self, config: Config) -> None:
+        if not refusals.valid(config) or config.batch != 1 or None in (config.layers, config.max_len):
+            raise refusals.config("STORE-1", self.profile, config)
+
+    def _allocate(self, config: Config, zeroed_by: str) -> None:
+        """Zeros all over: a length may be set beyond what was ever written."""
+        cite(zeroed_by)
+        assert config.layers is not None and config.max_len is not None
+        self.config, self.max_len, self.zeroed_by = config, config.max_len, zeroed_by
+        self.keys, self.values = (
+            [meter.zeros(config.shape(kind, config.max_len)[1:], DTYPES[config.dtype]) for _ in range(config.layers)]
+            for kind in "kv"
+        )
+        self.lengths_ = [0] * config.layers
+
+    def init(self, config: Config) -> None:
+        """Nothing where the geometry is the same; a new store where it is not."""
+        self._check(config)
+        if same_geometry(config, self.config):
+            cite("STORE-25")
+            return
+        self._end_batch()
+        self._allocate(config, "STORE-26")
+
+    def append(self, keys: Array, values: Array, layer: int | None = None) -> None:
+        """Write rows `[layers, kv_heads, n, dim]` behind the length of every layer, or `[1, ...]` of one."""
+        new = Pair(keys, values)
+        n = keys.shape[2] if keys.ndim == 4 else -1
+        if n == 0:
+            cite("STORE-7")
+            return
+        layers = self._layers(layer)
+        if not refusals.fits(self.config.changed(batch=len(layers)), new):
+            raise refusals.rows("STORE-10", self.config.changed(batch=len(layers)), keys, values)
+        self._demand_room(layers, n)
+        cite("STORE-3" if layer is None else "STORE-4", "STORE-5")
+        for i, each in enumerate(layers):
+            self._write(each, self.lengths_[each], Pair(keys[i], values[i]))
+            self.lengths_[each] += n
+
+    def _demand_room(self, layers: Sequence[int], n: int) -> None:
+        for each in layers:
+            if self.lengths_[each] + n > self.max_len:
+                raise refusals.overflow("STORE-8", each, self.lengths_[each], n, self.max_len)
+
+    def plan(self, n: int) -> mem.Plan:
+        """What is held, now as after an append of n rows to every layer."""
+        if n > 0:
+            self._demand_room(range(len(self.lengths_)), n)
+        cite("MEM-18")
+        return self.held(), self.held()
+
+    def held(self) -> int:
+        """Bytes of the rows of all layers, and of the batch where there is one."""
+        batch = self.batch_bytes()
+        cite("MEM-4" if batch == 0 else "MEM-19")
+        return sum(a.nbytes for a in (*self.keys, *self.values)) + batch
+
+    def _layers(self, layer: int | None) -> Sequence[int]:
+        """One layer, or all."""
+        if layer is None:
+            return range(len(self.lengths_))
+        self._in_range(layer)
+        return [layer]
+
+    def _in_range(self, layer: int) -> None:
+        if not 0 <= layer < len(self.lengths_):
+            raise refusals.layer("STORE-9", layer, len(self.lengths_))
+
+    def _write(self, layer: int, at: int, rows: Pair) -> None:
+        """Put rows `[kv_heads, n, dim]` into a layer from position `at` on."""
+        end = at + rows.keys.shape[1]
+        meter.write(self.keys[layer][:, at:end], rows.keys)
+        meter.write(self.values[layer][:, at:end], rows.values)
+
+    def lengths(self) -> list[int]:
+        """The length of each layer."""
+        return list(self.lengths_)
+
+    def read(self, layer: int) -> Pair:
+        """Copies of the live rows of a layer, `[kv_heads, length, dim]`."""
+        live = slice(0, self.lengths_[layer])
+        return Pair(*(meter.fetched(a[layer][:, live]) for a in (self.keys, self.values)))
+
+    def set_length(self, layer: int, n: int) -> None:
+        """Set the length of a layer; no row moves or changes."""
+        self._in_range(layer)
+        if not 0 <= n <= self.max_len:
+            raise refusals.length("STORE-17", layer, n, self.max_len)
+        cite("STORE-16", *([self.zeroed_by] if n > self.lengths_[layer] else []))
+        self.lengths_[layer] = n
+
+    def rollback(self, to: int) -> None:
+        """Lower the length of every longer layer to `to`."""
+        if to < 0:
+            raise refusals.rollback("STORE-15", to)
+        cite("STORE-14", "STORE-16")
+        self.lengths_ = [min(n, to) for n in self.lengths_]
+
+    def reset(self) -> None:
+        """Every length to 0; the rows stay."""
+        cite("STORE-12")
+        self.lengths_ = [0] * len(self.lengths_)
+
+    def zero(self) -> None:
+        """Every length to 0, every row to zeros."""
+        self._clear("STORE-13")
+
+    def _clear(self, zeroed_by: str) -> None:
+        cite(zeroed_by)
+        self.zeroed_by = zeroed_by
+        self.lengths_ = [0] * len(self.lengths_)
+        for array in (*self.keys, *self.values):
+            array[...] = 0
+
+    def save(self) -> list[Pair]:
+        """The live rows of each layer, contiguous, on the host."""
+        cite("STORE-18", "STORE-19")
+        return [self.read(layer) for layer in range(len(self.lengths_))]
+
+    def load(self, saved: Sequence[Pair]) -> None:
+        """Such rows back; beyond them zeros."""
+        self._loadable(saved)
+        cite("STORE-20", "STORE-24")
+        self._clear("STORE-21")
+        for layer, pair in enumerate(saved):
+            self._write(layer, 0, pair)
+            self.lengths_[layer] = pair.keys.shape[1]
+
+    def _loadable(self, saved: Sequence[Pair]) -> None:
+        """Refuse what is not of this store's layers, heads, widths and dtype, before anything is written."""
+        if len(saved) != len(self.lengths_):
+            raise refusals.saved_layers("STORE-22", len(saved), len(self.lengths_))
+        for layer, pair in enumerate(saved):
+            if not refusals.fits(self.config, Pair(*(a[None] for a in pair))):
+                raise refusals.saved_rows("STORE-22", layer, self.config, pair)
+        for layer, pair in enumerate(saved):
+            if pair.keys.shape[1] > self.max_len:
+                raise refusals.saved_length("STORE-23", layer, pair.keys.shape[1], self.max_len)
+
+    def fingerprint(self, position: int) -> float:
+        """The sum over the key row of layer 0, head 0, at a position, live or not."""
+        if not 0 <= position < self.max_len:
+            raise refusals.fingerprint("STORE-28", position, self.max_len)
+        cite("STORE-27", "STORE-16", self.zeroed_by)
+        return sums.exact(meter.fetched(self.keys[0][0, position]))

@@ -1,0 +1,23 @@
+"""What every operation may cost: the bounds of the chapter RESIDENCY."""
+
+from __future__ import annotations
+
+from kvspec.costs import cache, draft, store
+from kvspec.costs.bounds import Bound, Bounded, Case, Cost, Layer, refused
+
+COSTS: dict[str, Bounded] = cache.COSTS | draft.COSTS | store.COSTS
+"""The cost of each operation but `append`, which is another's on a store, and `open` and `scribble`."""
+
+APPEND: dict[str, Bounded] = {"growing": cache.append, "ring": cache.append, "store": store.append}
+"""The cost of an append by the kind of cache."""
+
+
+def cost(case: Case) -> Cost | None:
+    """What an operation may cost that was performed or refused; None where the chapter sets no bound."""
+    found = APPEND.get(case.kind) if case.op["op"] == "append" else COSTS.get(case.op["op"])
+    if found is None:
+        return None
+    return refused(case) if case.got.result == "refused" else found(case)
+
+
+__all__ = ["APPEND", "COSTS", "Bound", "Case", "Cost", "Layer", "cost"]

@@ -1,0 +1,40 @@
+"""What a round of speculation may cost."""
+
+from __future__ import annotations
+
+from kvspec.costs.bounds import BUFFER, Bound, Bounded, Case, Cost, Layer, bookkeeping, crossing, how, no_rows, written
+
+
+def speculate(case: Case) -> Cost:
+    """What the drafts will see may be set beside them, once for each layer."""
+    live = sum(layer.live * layer.config.row_bytes for layer in case.layers)
+    count = len(case.layers)
+    most = {"device_to_device": live, "allocations": BUFFER * count, "launches": 2 * count}
+    return Cost("", (Bound("RESIDENCY-13", most),))
+
+
+def draft(case: Case) -> Cost:
+    """Drafts behind those there are, which may have to move for want of room, with what they see."""
+    n, row, layer = case.op["n"], case.config.row_bytes, case.cache
+    if n == 0:
+        return no_rows(case)
+    bound = written(case, "RESIDENCY-13", (layer.live + layer.drafts + n) * row, 3, BUFFER)
+    return Cost(how(case), (crossing(case, n * row), bound))
+
+
+def commit(case: Case) -> Cost:
+    """The drafts kept go where an append of them would have put them, and no row of the context moves but there."""
+    count = len(case.layers)
+    most = {"allocations": 2 * BUFFER * count, "launches": 4 * count, "host_to_device": case.entries * count}
+    moved = sum(_kept(layer) * layer.config.row_bytes for layer in case.layers)
+    return Cost("", (Bound("RESIDENCY-14", {**most, "device_to_device": moved}),))
+
+
+def _kept(layer: Layer) -> int:
+    """Rows that a layer may move: the drafts, the window of a ring twice, the context only with the storage."""
+    if layer.config.window is not None:
+        return layer.drafts + 2 * layer.config.window
+    return layer.drafts + (layer.live if layer.moved else 0)
+
+
+COSTS: dict[str, Bounded] = {"speculate": speculate, "draft": draft, "commit": commit, "abandon": bookkeeping}

@@ -1,0 +1,56 @@
+"""Fingerprints: sums in f32, added in any order, and how far such a sum may be from the exact one.
+
+With u = 2^-24, n - 1 additions of n numbers x lie within (n - 1) u / (1 - (n - 1) u) times sum |x| of the exact
+sum, whatever their order; n u sum |x| is more than that up to n = 4096. Whole numbers are added exactly up to 2^24.
+Where sum |x| may leave the range of f32, an infinity met on the way depends on the order, and nothing is said.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from kvspec.geometry import Array
+
+U = 2.0**-24
+"""Largest relative error of one operation in f32."""
+
+LARGEST = float(np.finfo(np.float32).max)
+
+APART = " +- "
+
+
+class Sum(float):
+    """An exact sum, and the largest error of one made in f32."""
+
+    error: float = 0.0
+
+
+def exact(row: Array) -> Sum:
+    """The exact sum of a row's elements, rounded to a float once."""
+    numbers = [float(x) for x in row.astype(np.float32).ravel()]
+    if not all(map(math.isfinite, numbers)):
+        return Sum(sum(x for x in numbers if not math.isfinite(x)))
+    found, size = Sum(math.fsum(numbers)), math.fsum(map(abs, numbers))
+    whole = size <= 1 / U and all(x.is_integer() for x in numbers)
+    found.error = 0.0 if whole else math.inf if size > LARGEST / 2 else len(numbers) * U * size
+    return found
+
+
+def text(found: float) -> str:
+    """As it is noted in a step: the number; behind it, of a sum that is not exact in f32, its largest error."""
+    error = getattr(found, "error", 0.0)
+    return repr(float(found)) + (f"{APART}{error!r}" if error else "")
+
+
+def agree(wanted: str, found: object) -> bool:
+    """Whether a sum that was found is one that may be found."""
+    try:
+        number = float(str(found))
+    except ValueError:
+        return False
+    middle, _, error = wanted.partition(APART)
+    if error == "inf" or (math.isnan(float(middle)) and math.isnan(number)):
+        return True
+    return number == float(middle) or abs(number - float(middle)) <= float(error or 0)

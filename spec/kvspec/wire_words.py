@@ -1,0 +1,75 @@
+"""What the published schemas say of each operation of a question and of each value of an answer."""
+
+OPERATION: dict[str, str] = {
+    "open": "Open another cache, or one of this name afresh. Sizes may be out of range on purpose.",
+    "append": "Rows at the positions from the offset on, [batch, kv_heads, n, dim]; on a store behind the length of"
+    " every layer, [layers, kv_heads, n, dim], or of one `layer`, [1, kv_heads, n, dim]. Sizes and dtype "
+    "may be wrong on purpose. `values` is how many value rows there are, if not n.",
+    "view": "Read the view.",
+    "ask": "Whether a rewind to `to` would be accepted, as the value `can`; nothing changes.",
+    "rewind": "Make `to` the offset; the answer's value `can` is what the cache said of it before.",
+    "free": "Return to never written.",
+    "scribble": "Overwrite the arrays that were handed in and out on the caller's side; nothing for an engine in "
+    "another process to do.",
+    "mask": "The mask for the history of the append just before, or of the draft just before on this cache's "
+    "layer of a `round`: the intersection of the parts, in position order.",
+    "snapshot": "Save the rows from `start` on under a name; the value `snapshot` tells its range and bytes.",
+    "restore": "Bring the cache to offset `to` with the rows saved.",
+    "split": "Two snapshots of one, which it uses up.",
+    "merge": "One snapshot of two, which it uses up.",
+    "close": "Return a snapshot's memory.",
+    "speculate": "Begin a round over one cache a layer: `layers` names them, `-` a layer that has none. All caches "
+    "of the round are observed, each under its letter (`state.B`).",
+    "draft": "Append drafts, rows as for append, to this cache's layer of the round; `drafted` is the position "
+    "after them.",
+    "commit": "Keep the first n drafts on every layer, drop the others, end the round.",
+    "abandon": "End the round; every draft is dropped.",
+    "copy": "The first n rows of sources [rows, kv_heads, dim], of any dtype, into the slots from `at` on; "
+    "sliding: modulo the capacity. `rows` is how many rows the sources have, if not n.",
+    "alias": "A copy whose source is the buffer's own n slots from `source` on.",
+    "init": "Initialise the store again, with this config.",
+    "reset": "Every layer's length to 0.",
+    "zero": "Every layer's length to 0, and the rows cleared.",
+    "rollback": "Lower every layer that is longer to `to`; with `sequence`, that sequence of the batch.",
+    "setlength": "Set the length of one layer.",
+    "save": "A host snapshot under a name: the tensors `saved.LAYER`.",
+    "load": "The host snapshot of that name back, changed as the other arguments say: so many layers, heads, "
+    "elements, value rows, or another dtype; what is missing is zeros.",
+    "fingerprint": "The sum over the key row of layer 0, head 0 at a position, as the text that Python's "
+    "repr gives.",
+    "batch": "Allocate for m sequences; `most` is how many are allowed, if not 32.",
+    "scatter": "The store's first n rows into one sequence's place, of one layer or of all.",
+    "step": "Append one row to every sequence in every layer, [layers, m, kv_heads, dim].",
+    "resetbatch": "Every sequence's length to 0.",
+    "freebatch": "Return the batch's memory.",
+    "capture": "Capture a step of the batch under a name.",
+    "replay": "The captured step on new rows, [layers, m, kv_heads, dim].",
+    "plan": "Bytes of rows allocated after an append of n rows, and at most during it, as the value `plan`.",
+    "fit": "How many sequences of this config fit into `free` bytes less `reserve`, and whether one does, as the"
+    " value `fit`; at most `most`, if not 32.",
+}
+"""What each operation asks for."""
+
+VALUE: dict[str, str] = {
+    "offset": "Tokens appended and not rolled back.",
+    "retained": "Rows that can still be read.",
+    "buffered": "Rows on the storage axis of the state.",
+    "capacity": "Rows allocated.",
+    "bytes": "close: bytes the snapshot still holds.",
+    "drafted": "draft: the position after the last draft on that layer.",
+    "held": "Bytes of rows the cache has allocated.",
+    "snapshot": "[start, stop, bytes]; null where nothing was saved.",
+    "parent": "[start, stop, bytes]; null where nothing was saved.",
+    "child": "[start, stop, bytes]; null where nothing was saved.",
+    "plan": "[bytes held after the append, bytes at most during it].",
+    "fit": "[the largest batch, 1 if one sequence fits and 0 if not].",
+    "lengths": "The length of each layer of a store.",
+    "sequences": "The length of each sequence of its batch; null where there is none.",
+    "can": "ask, rewind: whether a rewind would be accepted, asked before it was tried.",
+    "intact": "scribble: whether arrays handed in and out still held what they held; left out where none "
+    "is shared.",
+    "moved": "Whether a buffer of the batch has another address than before.",
+    "fingerprint": "The sum, as text.",
+    "meter": "What was counted while the operation itself was done.",
+}
+"""What each value of an answer is."""
