@@ -51,6 +51,13 @@ def cupy(session: nox.Session) -> None:
 
 
 @nox.session
+def casts(session: nox.Session) -> None:
+    """All 2**32 f32 values cast by the kernels, against numpy and ml_dtypes; `-- --values N` for the first N."""
+    _install(session, "[opencl]")
+    session.run("python", "tests/all_casts.py", *session.posargs)
+
+
+@nox.session
 def cubins(session: nox.Session) -> None:
     """Compile the CUDA kernels for every architecture, which takes NVRTC (about 220 MB) and no GPU."""
     _install(session, "[nvrtc]", NVRTC)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,18 +18,28 @@ from kvspec.session import Step
 MOST = 256
 """Slots or queries of a step that are drawn; what is beyond is elided."""
 
-_DRAWN_AS = {"state": "slots", "mask": "queries"}
+DRAWN_ALONE = {"state": "slots", "history": "history", "view": "view"}
+"""Rows that are the only ones of their sort in a step, and the keys of `Seen` for them."""
+
+SNAPSHOTS = ("can", "snapshot", "parent", "child", "bytes")
+SAID = ("drafted", "lengths", "sequences", "moved", "fingerprint", "plan", "fit", "held", "meter")
+COUNTED = ("held", "meter")
+"""Values that are told beside the rows; the first are not the same at level visible, the
+last are there after every operation."""
+
+_OTHERS = dict.fromkeys((*SNAPSHOTS, *SAID), "other")
+_DRAWN_AS = {"state": "slots", "mask": "queries", "batch": "layers", "saved": "layers"} | _OTHERS
 """Keys of `Seen` for observables that go by another name there."""
 
 
-def steps(seen: Outcome) -> list[DrawnStep]:
-    """Every operation of the trial with what was expected and what was found."""
+def steps(seen: Outcome, told: Container[str] = ()) -> list[DrawnStep]:
+    """Every operation of the trial with what was expected and found; of what is counted only what is `told`."""
     return [
         {
             "do": words(op),
             "clauses": list(want.cites),
-            "expected": _expected(want, seen.book),
-            "found": _seen(got, seen.book),
+            "expected": _expected(want, seen.book, told),
+            "found": _seen(got, seen.book, told),
             "differs": [],
         }
         for op, (want, got) in zip(seen.trace.ops, seen.steps, strict=False)
@@ -37,20 +48,21 @@ def steps(seen: Outcome) -> list[DrawnStep]:
 
 def failing_steps(seen: Outcome) -> list[DrawnStep]:
     """The same, with what differs marked in the last."""
-    drawn = steps(seen)
+    drawn = steps(seen, {d.field for d in seen.differences})
     if drawn:
         last = drawn[-1]
         keys = dict.fromkeys([*last["expected"], *last["found"]])
         last["differs"] = [k for k in keys if last["expected"].get(k) != last["found"].get(k)]
         # a difference in dtype, shape or bits has no other letters: mark what it was found in
         named = [_DRAWN_AS.get(d.field, d.field) for d in seen.differences]
+        named += ["layers"] if "slots" in named else []
         last["differs"] = last["differs"] or [k for k in keys if k in named]
     return drawn
 
 
-def _expected(want: Step, book: Book) -> Seen:
+def _expected(want: Step, book: Book, told: Container[str]) -> Seen:
     if not isinstance(want, Expected):
-        return _seen(want, book)
+        return _seen(want, book, told)
     seen: Seen = {"result": f"{want.result} {want.clause}".strip()}
     if want.cache is not None:
         seen["offset"] = want.cache.offset
@@ -58,25 +70,53 @@ def _expected(want: Step, book: Book) -> Seen:
         seen["queries"] = [[letters(s) for s in sorted(q)] for q in want.sees[0][0][:MOST]]
     if want.view is not None:
         seen["view"] = [letters(s) for s in want.view[:MOST]]
+    named = {name: [letters(s) for s in rows[:MOST]] for name, rows in want.rows.items()}
+    for name in named.keys() & DRAWN_ALONE:
+        seen[DRAWN_ALONE[name]] = named[name]  # type: ignore[literal-required]
+    layers: dict[str, list[str] | None] = {_label(n): r for n, r in named.items() if n not in DRAWN_ALONE}
+    if layers:
+        seen["layers"] = layers
+    other = _other(want, SAID, told)
+    if other:
+        seen["other"] = other
     return seen
 
 
-def _seen(step: Step, book: Book) -> Seen:
+def _seen(step: Step, book: Book, told: Container[str]) -> Seen:
     seen: Seen = {"result": f"{step.result} {step.clause}".strip()}
     for name in ("offset", "buffered", "capacity"):
         if name in step.values:
             seen[name] = step.values[name]
-    for name, what in (("slots", "state"), ("history", "history"), ("view", "view")):
-        if f"{what}.k" in step.arrays:
-            pair = step.arrays.get(f"{what}.k"), step.arrays.get(f"{what}.v")
-            seen[name] = _names(*pair, book)  # type: ignore[literal-required]
+    for name in dict.fromkeys(a.rpartition(".")[0] for a in step.arrays if a != "mask"):
+        rows = _names(step.arrays.get(f"{name}.k"), step.arrays.get(f"{name}.v"), book)
+        if name in DRAWN_ALONE:
+            seen[DRAWN_ALONE[name]] = rows  # type: ignore[literal-required]
+        else:
+            seen.setdefault("layers", {})[_label(name)] = rows
     queries = _queries(step, book)
     if queries is not None:
         seen["queries"] = queries
-    other = {k: v for k, v in step.values.items() if k in ("can", "snapshot", "parent", "child", "bytes")}
+    other = _other(step, ("offset.", *SNAPSHOTS, *SAID), told)
     if other:
         seen["other"] = other
     return seen
+
+
+def _other(step: Step, names: Sequence[str], told: Container[str]) -> dict[str, Any]:
+    """Values that have no key of their own, in the order of the names; `offset.` is that of a cache by letter."""
+    first = {k: "offset." if k.startswith("offset.") else k.partition(".")[0] for k in step.values}
+    shown = [n for n in names if n not in COUNTED or n in told]
+    return {k: v for n in shown for k, v in step.values.items() if first[k] == n}
+
+
+def _label(name: str) -> str:
+    """What one of several is called: state.0 is layer 0, state.B cache B, batch.0.1 layer 0, sequence 1."""
+    what, *which = name.split(".")
+    if what == "batch":
+        return f"layer {which[0]}, sequence {which[1]}"
+    if which[0].isupper():
+        return f"cache {which[0]}" if what == "state" else f"{what} {which[0]}"
+    return f"layer {which[0]}" if what == "state" else f"{what} layer {which[0]}"
 
 
 def _names(keys: Array | None, values: Array | None, book: Book) -> list[str] | None:

@@ -71,9 +71,9 @@ def _dtypes(adapter: Description, profile: str, config: Config) -> Iterator[tupl
 
 
 def _operations(adapter: Description, profile: str, config: Config) -> Iterator[tuple[Trace, str]]:
-    for missing, (kinds, words) in (*OPERATIONS.items(), *MORE.items()):
+    for missing, (kinds, ops) in (*OPERATIONS.items(), *MORE.items()):
         if missing not in adapter.profiles and profile in kinds:
-            yield Trace(profile, config, tuple(map(operation, words))), f"it does not declare the profile {missing}"
+            yield Trace(profile, config, tuple(map(operation, ops))), f"it does not declare the profile {missing}"
 
 
 def _limits(adapter: Description, profile: str, config: Config) -> Iterator[tuple[Trace, str]]:
@@ -98,6 +98,8 @@ def _last(adapter: Description, worker: Worker, trace: Trace) -> tuple[Step, str
         before, given = step.values, supplies.give(op)
         step = session.do(op, given)
         supplies.done(op, step.result)
-    lengths = ((name, before.get(name), step.values.get(name)) for name in ("offset", "lengths", "sequences"))
-    changed = [f"{name} {was} became {now}" for name, was, now in lengths if trace.ops and was != now]
+    both = [name for name in ("offset", "lengths", "sequences") if name in before and name in step.values]
+    changed = [
+        f"{name} {before[name]} became {step.values[name]}" for name in both if before[name] != step.values[name]
+    ]
     return step, ", ".join(changed)

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from kvconform import visible
+from kvconform import batches, stores, visible
 from kvconform.lists import Lists
 from kvconform.replay import Supplies
+from kvconform.strategies import batch as batched
 from kvconform.strategies import copy as copies
 from kvconform.strategies.draws import configs
 from kvconform.trial import Outcome
@@ -54,7 +55,10 @@ class Law:
         return drawn()
 
 
-CONFIGS: dict[str, Callable[[str], st.SearchStrategy[Config]]] = {"copy": lambda _: copies.configs()}
+CONFIGS: dict[str, Callable[[str], st.SearchStrategy[Config]]] = {
+    "copy": lambda _: copies.configs(),
+    "store": lambda _: batched.configs(),
+}
 """The configurations that the laws of a profile are drawn on, where it is no cache."""
 
 
@@ -199,6 +203,15 @@ def copy_split(draw: st.DrawFn, config: Config) -> Sides:
     return Sides(Trace("copy", config, (before, one)), Trace("copy", config, (before, *several)))
 
 
+def _sides(of: Callable[[st.DrawFn, Config], tuple[Trace, Trace]]) -> Callable[[st.DrawFn, Config], Sides]:
+    """A law of batches or stores."""
+    return lambda draw, config: Sides(*of(draw, config))
+
+
+_BATCH_LAWS = tuple(map(_sides, (batches.alone, batches.layers, batches.replays)))
+_STORE_LAWS = tuple(
+    map(_sides, (stores.split, stores.layers, stores.append_rollback, stores.rollbacks, stores.save_load))
+)
 _CACHE_LAWS = (split, append_rewind, rewinds, steps, batch, independence)
 _DRAFT_LAWS = (round_append, round_nothing, round_split, two_rounds)
 
@@ -208,6 +221,8 @@ LAWS = (
     *(Law("SNAP-30", p, (p, "snapshot"), split_merge) for p in ("growing", "ring")),
     *(Law("SNAP-31", p, (p, "snapshot"), snapshot_restore) for p in ("growing", "ring")),
     Law("COPY-23", "copy", ("copy",), copy_split),
+    *(Law(f"STORE-{29 + i}", "store", ("store",), law) for i, law in enumerate(_STORE_LAWS)),
+    *(Law(f"BATCH-{28 + i}", "store", ("store", "batch"), law) for i, law in enumerate(_BATCH_LAWS)),
     *(Law(f"DRAFT-{29 + i}", p, (p, "draft"), law) for i, law in enumerate(_DRAFT_LAWS) for p in ("growing", "ring")),
 )
 
@@ -216,6 +231,9 @@ def broken(sides: Sides, left: Outcome, right: Outcome) -> str:
     """How the ends of the two sides differ on the adapter; empty if they do not. Rows are known by position."""
     if sides.left.profile == "copy":
         return _buffers(sides, left, right)
+    if sides.left.profile == "store":
+        of = batches if any(op["op"] == "batch" for op in sides.left.ops) else stores
+        return of.differ((sides.left, sides.right), (left, right))
     ends = [_end(side, seen) for side, seen in ((sides.left, left), (sides.right, right))]
     for i, op in enumerate(END):
         for a, b in ((x, y) for x in ends[0][i] for y in ends[1][i]):

@@ -22,12 +22,9 @@ APPENDS = ("append", "draft")
 
 
 def within(trace: Trace, adapter: Description) -> Trace:
-    """The trace as this adapter can be asked to do it; where it cannot, `suits` says so.
-
-    A trace that names dtypes of its own is about them (a misfit, a cast), and keeps its dtype.
-    """
+    """The trace as this adapter can be asked to do it; where it cannot, `suits` says so."""
     config, largest = trace.config, adapter.largest_append
-    if config.dtype not in adapter.dtypes and not any(op.get("dtype") for op in trace.ops):
+    if config.dtype not in adapter.dtypes:
         config = config.changed(dtype=_other(trace, adapter))
     if adapter.largest_batch is not None and config.batch > adapter.largest_batch:
         config = config.changed(batch=adapter.largest_batch)
@@ -36,8 +33,13 @@ def within(trace: Trace, adapter: Description) -> Trace:
 
 
 def _other(trace: Trace, adapter: Description) -> str:
-    """A dtype the adapter takes and no operation names, so that misfits stay misfits and casts casts; or the same."""
+    """A dtype the adapter takes and no operation names, so that misfits stay misfits; or the same.
+
+    A trace that copies between dtypes is about the cast, and keeps its own.
+    """
     named = {op["dtype"] for op in trace.ops if op.get("dtype")}
+    if named and any(op["op"] == "copy" for op in trace.ops):
+        return trace.config.dtype
     return next((d for d in adapter.dtypes if d not in named), trace.config.dtype)
 
 

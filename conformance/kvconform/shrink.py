@@ -56,11 +56,17 @@ def _simpler(trace: Trace) -> Iterator[Trace]:
             yield _with(trace, (*trace.ops[:i], *trace.ops[i + size :]))
         size //= 2
     yield from _plainer_configs(trace)
-    yield from _smaller_rings(trace)
+    yield from _smaller_caches(trace)
+    yield from _fewer_layers(trace)
     for i, op in enumerate(trace.ops):
         for simpler in _simpler_operations(op):
             yield _with(trace, (*trace.ops[:i], simpler, *trace.ops[i + 1 :]))
-    yield from _smaller_windows(trace)
+    yield from _smaller_sizes(trace)
+
+
+def _without_each(letters: str) -> Iterator[str]:
+    """A round's layers, one of them dropped."""
+    yield from (letters[:i] + letters[i + 1 :] for i in range(len(letters)) if len(letters) > 1)
 
 
 def _with(trace: Trace, ops: tuple[Operation, ...]) -> Trace:
@@ -76,6 +82,8 @@ def _simpler_operations(op: Operation) -> Iterator[Operation]:
         elif a.holds == "number":
             for lower in _lower(op[a.name]):
                 yield {**op, a.name: lower}
+        elif a.holds == "layers":
+            yield from ({**op, a.name: fewer} for fewer in _without_each(op[a.name]))
         elif a.holds == "mask":
             for i in range(len(op[a.name])):
                 yield {**op, a.name: [*op[a.name][:i], *op[a.name][i + 1 :]]}
@@ -86,28 +94,52 @@ def _lower(n: int) -> Iterator[int]:
     yield from range(n) if n <= 8 else sorted({0, n // 2, n - n // 4, n - n // 16, n - 1})
 
 
+PLAIN = {"batch": 1, "kv_heads": 1, "dtype": "f16", "k_dim": 8, "v_dim": 6, "step": 256, "layout": "token"}
+"""The plainest value of what every config has, and of what some have."""
+
+SIZES = ("window", "capacity", "max_len")
+"""Sizes that numbers of operations reach: lowered together with these, what fills a cache still does."""
+
+REACHES = ("n", "to", "at", "source", "position", "rows")
+"""Arguments that say how far."""
+
+
 def _plainer_configs(trace: Trace) -> Iterator[Trace]:
-    for name, plain in (("batch", 1), ("kv_heads", 1), ("dtype", "f16"), ("k_dim", 8), ("v_dim", 6), ("step", 256)):
-        if getattr(trace.config, name) != plain:
+    for name, plain in PLAIN.items():
+        if getattr(trace.config, name) not in (plain, None):
             yield Trace(trace.profile, trace.config.changed(**{name: plain}), trace.ops)
 
 
-def _smaller_windows(trace: Trace) -> Iterator[Trace]:
-    window = trace.config.window
-    for lower in _lower(window) if window else ():
-        if lower:
-            yield Trace(trace.profile, trace.config.changed(window=lower), trace.ops)
+def _smaller_sizes(trace: Trace) -> Iterator[Trace]:
+    for name in (*SIZES, "layers"):
+        size = getattr(trace.config, name)
+        for lower in _lower(size) if size else ():
+            if lower:
+                yield Trace(trace.profile, trace.config.changed(**{name: lower}), trace.ops)
 
 
-def _smaller_rings(trace: Trace) -> Iterator[Trace]:
-    """The window and every number that reaches it lowered together, so that what fills it still does."""
-    window = trace.config.window or 0
-    for less in (8, 4, 2, 1):
-        if window > less:
-            ops = tuple(_less(op, less, window) for op in trace.ops)
-            yield Trace(trace.profile, trace.config.changed(window=window - less), ops)
+def _smaller_caches(trace: Trace) -> Iterator[Trace]:
+    """A size and every number that reaches it lowered together."""
+    for name in SIZES:
+        size = getattr(trace.config, name) or 0
+        for less in (8, 4, 2, 1):
+            if size > less:
+                ops = tuple(_less(op, less, size) for op in trace.ops)
+                yield Trace(trace.profile, trace.config.changed(**{name: size - less}), ops)
 
 
-def _less(op: Operation, less: int, window: int) -> Operation:
-    numbers = {k: v for k, v in op.items() if k in ("n", "to", "at") and v >= window}
+def _less(op: Operation, less: int, size: int) -> Operation:
+    numbers = {k: v for k, v in op.items() if k in REACHES and v >= size}
     return op | {k: v - less for k, v in numbers.items()}
+
+
+def _fewer_layers(trace: Trace) -> Iterator[Trace]:
+    """The last layer of a store dropped, with every operation on it alone; or the first, the others moved up."""
+    layers = trace.config.layers or 0
+    if layers < 2:
+        return
+    fewer = trace.config.changed(layers=layers - 1)
+    yield Trace(trace.profile, fewer, tuple(op for op in trace.ops if op.get("layer") != layers - 1))
+    others = [op for op in trace.ops if op.get("layer") != 0]
+    moved = (op | {"layer": op["layer"] - 1} if op.get("layer", 0) > 0 else op for op in others)
+    yield Trace(trace.profile, fewer, tuple(moved))

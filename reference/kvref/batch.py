@@ -112,7 +112,7 @@ class Batching:
             if not 0 <= n <= self.lengths_[each]:
                 raise refusals.scatter("BATCH-10", n, each, self.lengths_[each])
         cite("BATCH-6" if layer is None else "BATCH-8", "BATCH-4", "BATCH-11", "BATCH-12")
-        if n == 0:
+        if not n:
             cite("BATCH-7")
         batch.lower(sequence, n)
         for each in copied:

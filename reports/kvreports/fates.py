@@ -15,6 +15,12 @@ from kvspec.rows import serial
 Alive = list[str] | None
 """The live row at each position; None where it is not known."""
 
+KNOWN = (
+    *("open", "append", "view", "ask", "rewind", "free", "scribble", "mask"),
+    *("snapshot", "restore", "split", "merge", "close", "plan", "fit"),
+)
+"""Operations of which it is known what they do to the rows of a cache; of stores, buffers and rounds nothing is."""
+
 LONGEST = 4096
 """Positions beyond which nothing is worked out."""
 
@@ -46,6 +52,8 @@ class _Ledger:
 
     def _done(self, words: list[str], before: Alive, seen: Seen) -> Alive:
         do, offset = words[0] if words else "", seen.get("offset")
+        if do not in KNOWN or (do == "append" and offset is None):
+            return None
         if do in ("open", "free"):
             return []
         if do == "append":

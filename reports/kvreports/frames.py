@@ -16,12 +16,14 @@ CELLS = 32
 """Slots of one strip a drawing shows; of more, the ends and those that differ."""
 QUERIES = 12
 """Queries of one append a drawing shows."""
-NAMES = {"?": "illegible", "NaN": "unwritten"}
+LAYERS = 12
+"""Layers of one step a drawing shows; of more, the first and those that differ."""
+NAMES = {"?": "illegible", "NaN": "unwritten", ".": "empty"}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One slot. `kind`: row, dead, unwritten, illegible, missing, hidden (a query does not see it), gap."""
+    """One slot. `kind`: row, dead, unwritten, empty (zeros), illegible, missing, hidden (from a query), gap."""
 
     text: str
     kind: str = "row"
@@ -77,7 +79,7 @@ def _frame(i: int, step: DrawnStep, alive: Alive) -> Frame:
     do = shortened(line(plain(step["do"])), 120)
     clauses = [plain(c) for c in step["clauses"][:24]]
     strips = [s for what in ("slots", "history", "view") for s in _strips(what, step, alive)]
-    return Frame(i + 1, do, clauses, _facts(step), strips + _queries(step), bool(step["differs"]))
+    return Frame(i + 1, do, clauses, _facts(step), strips + _layers(step) + _queries(step), bool(step["differs"]))
 
 
 def _facts(step: DrawnStep) -> list[Fact]:
@@ -86,13 +88,13 @@ def _facts(step: DrawnStep) -> list[Fact]:
     others = {**(expected.get("other") or {}), **(found.get("other") or {})}
     for name in list(others)[:8]:
         wanted, got = ((seen.get("other") or {}).get(name) for seen in (expected, found))
-        out.append(_fact(name, wanted, got, step))
+        out.append(_fact(name.replace(".", " "), wanted, got, step, name))
     return [f for f in out if f is not None]
 
 
-def _fact(name: str, expected: Any, found: Any, step: DrawnStep) -> Fact | None:
+def _fact(name: str, expected: Any, found: Any, step: DrawnStep, key: str = "") -> Fact | None:
     differs = name in step["differs"] or (name == "result" and expected != found)
-    if "other" in step["differs"] and name in (step["expected"].get("other") or {}):
+    if "other" in step["differs"] and (key or name) in (step["expected"].get("other") or {}):
         differs = expected != found
     if (expected is None and found is None) or (name == "result" and expected == "ok" and not differs):
         return None
@@ -102,6 +104,9 @@ def _fact(name: str, expected: Any, found: Any, step: DrawnStep) -> Fact | None:
 def _value(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "nothing", True: "yes", False: "no"}[value]
+    if isinstance(value, dict):
+        counts = ", ".join(f"{str(name).replace('_', ' ')} {n}" for name, n in value.items() if n)
+        return shortened(line(plain(counts)) or "nothing", 160)
     return shortened(line(plain(str(value))), 160)
 
 
@@ -113,6 +118,34 @@ def _strips(what: str, step: DrawnStep, alive: Alive) -> list[Strip]:
         return []
     if expected is None and found is None:
         return []
+    return _pair(what, expected, found, differs, step, alive)
+
+
+def _layers(step: DrawnStep) -> list[Strip]:
+    """Strips for one of several: a store's layers, the caches of a round."""
+    expected, found = (seen.get("layers") or {} for seen in (step["expected"], step["found"]))
+    names = [*dict.fromkeys([*expected, *found])]
+    differing = [n for n in names if "layers" in step["differs"] and expected.get(n) != found.get(n)]
+    shown = [n for i, n in enumerate(names) if i < LAYERS or n in differing[:LAYERS]]
+    strips = [s for n in shown for s in _pair(_named(n), expected.get(n), found.get(n), n in differing, step, None)]
+    more = len(names) - len(shown)
+    return strips + ([Strip("layers", "both", [], f"{more:,} more not drawn")] if more else [])
+
+
+def _named(layer: str) -> str:
+    """A layer's name as it fits beside a strip."""
+    return shortened(line(plain(layer)).replace("sequence", "seq"), 20)
+
+
+def _pair(
+    what: str,
+    expected: list[str] | None,
+    found: list[str] | None,
+    differs: bool,
+    step: DrawnStep,
+    alive: Alive,
+) -> list[Strip]:
+    """One strip where found is as expected or not told, else two."""
     spare = [_spare(seen) if what == "slots" else "" for seen in (step["expected"], step["found"])]
     if expected == found or (found is None and not differs):
         who = "both" if expected == found else "expected"

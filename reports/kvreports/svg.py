@@ -13,13 +13,14 @@ from kvreports.safe import Html, plain
 from kvspec.record import DrawnStep
 
 TEMPLATES = Path(__file__).parent / "templates"
-LEFT, LABEL, HIGH, CHAR = 36, 148, 24, 7.3
+LEFT, LABEL, HIGH, CHAR = 36, 188, 24, 7.3
 """Where strips begin, how wide their labels are, how high a cell is, how wide a character."""
 KINDS = (
     (Cell("a"), "a row"),
     (Cell("a", differs=True), "differs"),
     (Cell("a", "dead"), "dead: rolled back"),
     (Cell("NaN", "unwritten"), "unwritten"),
+    (Cell(".", "empty"), "empty: zeros"),
     (Cell("?", "illegible"), "illegible: no row that was appended"),
     (Cell("", "missing"), "no such slot"),
     (Cell("a", seam=True), "oldest row of a wrapped ring"),
@@ -70,13 +71,22 @@ def _frame(frame: Frame, y: float) -> tuple[str, float, float]:
     right += CHAR * len(cites)
     y, before = y + 24, ""
     for strip in frame.strips:
-        if strip.what in ("slots", "history", "view") and strip.what != before:
+        if _numbered(strip.what) != _numbered(before) and strip.cells and not _small(strip):
             out.append(_indices(strip, y + 9))
             y += 12
         drawn, y, end = _strip(strip, y, strip.what != before)
         before, right = strip.what, max(right, end)
         out.append(drawn)
     return f"<g{mark}>{''.join(out)}</g>", y + 14, right
+
+
+def _small(strip: Strip) -> bool:
+    return strip.what.startswith("query")
+
+
+def _numbered(what: str) -> str:
+    """Strips of one kind are numbered once, above the first: those of layers together."""
+    return what if what in ("", "slots", "history", "view") else "layers"
 
 
 def _facts(facts: list[Fact], x: float, y: float) -> tuple[str, float]:
@@ -103,7 +113,7 @@ def _indices(strip: Strip, y: float) -> str:
 
 
 def _strip(strip: Strip, y: float, first: bool) -> tuple[str, float, float]:
-    small = strip.what.startswith("query")
+    small = _small(strip)
     who = "" if strip.who == "both" else strip.who
     out = [_text(LEFT, y + 16, strip.what if first else "", "what")]
     out.append(_text(LEFT + LABEL - 8, y + 16, who, "found who" if who == "found" and strip.differs else "who"))

@@ -86,15 +86,16 @@ def failure(failed: Failure, adapter: str, width: int = 100) -> str:
 
 def draw(steps: Sequence[DrawnStep]) -> str:
     """The trace step by step, as text: what was expected and found, differing slots in [brackets]."""
-    drawn = [_frame(f) for f in frames(steps)]
-    return "\n".join([*drawn, *_legend("\n".join(drawn))])
+    shown = frames(steps)
+    drawn = [_frame(f) for f in shown]
+    return "\n".join([*drawn, *_legend("\n".join(drawn), any(f.differs for f in shown))])
 
 
-def _legend(drawn: str) -> list[str]:
-    said = {"[": "[x] differs", "†": "x† dead: rolled back", "|": "| oldest row of a wrapped ring follows"}
-    return (
-        ["", "  " + "   ".join(v for k, v in said.items() if k in drawn)] if any(k in drawn for k in said) else []
-    )
+def _legend(drawn: str, differs: bool) -> list[str]:
+    said = {"†": "x† dead: rolled back", "|": "| oldest row of a wrapped ring follows"}
+    said = {"[": "[x] differs", **said} if differs else said
+    shown = [v for k, v in said.items() if k in drawn]
+    return ["", "  " + "   ".join(shown)] if shown else []
 
 
 def _frame(frame: Frame) -> str:
@@ -115,15 +116,16 @@ def _fact(name: str, expected: str, found: str | None) -> str:
 def _strips(strips: list[Strip]) -> list[str]:
     cells = [[_cell(c) for c in s.cells] for s in strips]
     wide = max((len(c) for row in cells for c in row if "…" not in c), default=1)
-    return [_strip(s, row, wide) for s, row in zip(strips, cells, strict=True)]
+    name = max((len(s.what) for s in strips), default=8)
+    return [_strip(s, row, wide, max(8, name)) for s, row in zip(strips, cells, strict=True)]
 
 
-def _strip(strip: Strip, cells: list[str], wide: int) -> str:
+def _strip(strip: Strip, cells: list[str], wide: int, name: int) -> str:
     who = "" if strip.who == "both" else strip.who
     seams = [" | " if c.seam else " " for c in strip.cells]
     body = "".join(s + c.ljust(wide) for s, c in zip(seams, cells, strict=True))
     note = f"  ({strip.note})" if strip.note else ""
-    return f"{strip.what:<8} {who:<9}{body}{note}".rstrip()
+    return f"{strip.what:<{name}} {who:<9}{body}{note}".rstrip()
 
 
 def _cell(cell: Cell) -> str:

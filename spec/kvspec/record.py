@@ -46,8 +46,10 @@ class Seen(TypedDict):
     queries: NotRequired[list[list[str]]]
     """For each query of the last append, the rows it sees."""
     view: NotRequired[list[str] | None]
+    layers: NotRequired[dict[str, list[str] | None]]
+    """Rows of one of several, by what it is: `layer 0`, `saved layer 0`, `layer 0, sequence 1`, `cache B`."""
     other: NotRequired[dict[str, Any]]
-    """Anything else: can, snapshot, parent, child, bytes."""
+    """Anything else: can, snapshot, parent, child, bytes, drafted, lengths, sequences, moved, held, plan, ..."""
 
 
 class DrawnStep(TypedDict):

@@ -107,7 +107,8 @@ def edges(config: Config, kind: str, first: int, n: int) -> Array:
     owner = who(kind, *_owners(batch, heads))[..., None]
     serial = np.arange(first, first + n)[None, None, :, None]
     with np.errstate(over="ignore", invalid="ignore"):
-        return EDGES[(13 * serial + 8 * owner + np.arange(dim)) % len(EDGES)].astype(DTYPES[config.dtype])
+        made: Array = EDGES[(13 * serial + 8 * owner + np.arange(dim)) % len(EDGES)].astype(DTYPES[config.dtype])
+    return made
 
 
 MAKE = {"legible": legible, "bits": bits, "edges": edges}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from kvadapters.gpu import mem
 from kvadapters.gpu.buffers import Workspace
 from kvadapters.gpu.copy import Buffer
+from kvadapters.gpu.draft import Round
 from kvadapters.gpu.growing import Growing
 from kvadapters.gpu.resident import DeviceRows, placed
 from kvadapters.gpu.ring import Ring
@@ -49,6 +51,7 @@ class Caches:
                 "copy": "storage",
                 "store": "storage",
                 "batch": "storage",
+                "draft": "storage",
             },
         }
 
@@ -57,6 +60,10 @@ class Caches:
     ) -> tuple[int, bool]:
         """The largest batch of this config that fits, and whether even one sequence does."""
         return mem.fit(profile, config, free, reserve, most)
+
+    def speculate(self, caches: Sequence[Any], isolated: bool) -> Round:
+        """A round over these caches, None for a layer that has none."""
+        return Round(caches, isolated)
 
     def meter(self) -> dict[str, int]:
         """What the runtime counted so far."""

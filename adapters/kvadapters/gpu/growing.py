@@ -6,19 +6,22 @@ from typing import Any
 
 from kvadapters.gpu import mask, mem, snapshot
 from kvadapters.gpu.buffers import Rows, Workspace
-from kvadapters.gpu.places import Place
-from kvadapters.gpu.snapshot import Snapshot
+from kvadapters.gpu.draft import speculative
+from kvadapters.gpu.places import Place, Span
 from kvadapters.gpu.slots import Slots, acceptable, rows_in
+from kvadapters.gpu.snapshot import Snapshot
 from kvspec import refusals
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical
 
 
+@speculative
 class Growing:
     """Slots 0..offset-1 are live. The capacity, the slots of the buffer, follows the spec's rule of growth."""
 
     profile = "growing"
+    in_round = False
 
     def __init__(self, config: Config, space: Workspace) -> None:
         if not acceptable(config):
@@ -68,6 +71,11 @@ class Growing:
         if live + n <= now:
             return now
         return (live if live % step else now) + (n + step - 1) // step * step
+
+    def before_drafts(self) -> tuple[int, Span | None]:
+        """How many rows a draft sees beside drafts, and where they lie in position order: all."""
+        rows = self.store.rows
+        return self.offset, rows.place.span() if rows is not None and self.offset else None
 
     def plan(self, n: int) -> mem.Plan:
         """Bytes held after an append of n rows, and at most during it."""

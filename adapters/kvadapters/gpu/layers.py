@@ -110,10 +110,12 @@ class Layers:
         block, at = (place.keys, place.keys_at) if kind == "k" else (place.values, place.values_at)
         size = shape[3] * dtype.itemsize
         lines = self.space.runtime.download(block, at, n * size, shape[0] * shape[1], place.slots * size)
-        return lines.view(dtype).reshape(shape)
+        rows: Array = lines.view(dtype).reshape(shape)
+        return rows
 
     def key(self, group: int, head: int, slot: int) -> Array:
         """Download one key row, `[k_dim]`."""
         place, size = self._from(group), self.geometry.k_bytes
         at = place.keys_at + (head * place.slots + slot) * size
-        return self.space.runtime.download(place.keys, at, size).view(DTYPES[self.config.dtype])[0]
+        row: Array = self.space.runtime.download(place.keys, at, size).view(DTYPES[self.config.dtype])[0]
+        return row

@@ -21,7 +21,8 @@ from kvspec.geometry import Array
 class OpenCLRuntime:
     """One device with one queue, which does everything in order.
 
-    Launches are shaped for a CPU, or for a GPU if it is one or with `wide`; or by `shape`. `text` and `names` are the text and the kernels called in it, each with the number of its buffers.
+    Launches are shaped for a CPU, or for a GPU if it is one or with `wide`; or by `shape`. `text` and `names` are
+    the text and the kernels called in it, each with the number of its arguments that are buffers.
     """
 
     def __init__(

@@ -6,15 +6,17 @@ from typing import Any
 
 from kvadapters.gpu import mask, mem, snapshot
 from kvadapters.gpu.buffers import Rows, Workspace
+from kvadapters.gpu.draft import speculative
 from kvadapters.gpu.places import Place, Span
-from kvadapters.gpu.snapshot import Snapshot
 from kvadapters.gpu.slots import Slots, acceptable, rows_in
+from kvadapters.gpu.snapshot import Snapshot
 from kvspec import refusals
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical, Window
 
 
+@speculative
 class Ring:
     """The state is `filled` slots of the buffer, from slot `base` on; `index` counts from there to behind the newest.
 
@@ -26,6 +28,7 @@ class Ring:
     """
 
     profile = "ring"
+    in_round = False
 
     def __init__(self, config: Config, space: Workspace) -> None:
         if config.window is None or not acceptable(config):
@@ -54,19 +57,19 @@ class Ring:
 
     def _write(self, source: Place) -> None:
         if source.slots == 1:
-            self._decode(source)
+            self._decode(source.span())
         else:
             self._prefill(source)
         self.offset += source.slots
         self.written = True
 
-    def _decode(self, source: Place) -> None:
+    def _decode(self, source: Span) -> None:
         """One row: into the slot of the oldest once the window is full. Rows beyond a window are let go first."""
         rows = self.store.rows or self.store.allocated(self._slots(1))
         surplus = max(0, self.filled - self.window)
         base, held = self.base + surplus, self.filled - surplus
         slot = (self.window if surplus else self.index) % self.window
-        self.store.move(1, source.span(), rows.place.span(base + slot))
+        self.store.move(1, source, rows.place.span(base + slot))
         self.store.adopt(rows)
         self.base, self.filled, self.index = base, max(held, slot + 1), slot + 1
 
@@ -106,6 +109,28 @@ class Ring:
         if n > 1 and kept + n > now:
             return self.window - 1 + n
         return now or (self.window if n else 0)
+
+    def before_drafts(self) -> tuple[int, Span | None]:
+        """How many rows a draft sees beside drafts, and where they lie in position order: the newest W-1."""
+        seen = min(self.filled, self.window - 1)
+        return seen, self._newest(seen) if seen else None
+
+    def keep(self, rows: Rows, seen: int, n: int) -> bool:
+        """Append the n rows that lie behind the newest `seen` of this ring in a buffer; whether it took the buffer.
+
+        Several rows lie there as a prefill would leave them. Nothing is allocated.
+        """
+        mine = self.store.rows
+        self.offset, self.written = self.offset + n, True
+        if n == 1 and mine is not None:
+            self._decode(rows.place.span(seen))
+            return False
+        self.base, self.filled, self.index = 0, seen + n, seen + n
+        if mine is None or seen + n > mine.slots:
+            self.store.adopt(rows)
+            return True
+        self.store.move(seen + n, rows.place.span(), mine.place.span())
+        return False
 
     def plan(self, n: int) -> mem.Plan:
         """Bytes held after an append of n rows, and at most during it."""

@@ -43,7 +43,7 @@ def _explain(clause: Clause) -> None:
     for example in clause.examples:
         seen = trial.run(example.trace, Cited(), reference)
         print(f"\nExample {example.id}: {sentence(example.trace)}\n")
-        print(drawn(draw.steps(seen)))
+        print(drawn(draw.steps(seen, clause.seen_in)))
 
 
 def _wrapped(text: str, indent: str = "") -> str:

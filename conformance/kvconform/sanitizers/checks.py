@@ -76,7 +76,6 @@ def _gcc(sanitizer: str, logs: Path, first_only: bool) -> dict[str, str]:
     return {
         "LD_PRELOAD": _library(library),
         "ASAN_OPTIONS" if sanitizer == "address" else "TSAN_OPTIONS": options[sanitizer],
-        "PYTHONMALLOC": "malloc",
         "OPENBLAS_NUM_THREADS": "1",
     }
 

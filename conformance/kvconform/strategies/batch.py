@@ -66,7 +66,16 @@ def _still(store: Any) -> list[str]:
     ]
     back = [f"rollback {to} sequence={m - 1}" for to in (-1, -FAR, room + 1, FAR)]
     sizes = ["batch 0", "batch 33", f"batch {m} most={m - 1}", f"batch {-FAR}"]
-    beside = ["scribble", "append 0", "init", f"reset; append {room}", f"save s; zero; load s; rollback {room}"]
+    last, whole = f"setlength {layers - 1}", f"scatter {m - 1} {room}"
+    short = f"{last} {room - 1}; {whole}; {whole} layer={layers - 1}; {last} {room}"
+    beside = [
+        short,
+        "scribble",
+        "append 0",
+        "init",
+        f"reset; append {room}",
+        f"save s; zero; load s; rollback {room}",
+    ]
     others = [f"open B; B: batch {m}; B: step; B: capture v; B: replay v; B: freebatch; capture v"]
     return [*places, *counts, *back, *sizes, *(f"step {x}" for x in MISFITS), *beside, *others]
 

@@ -30,9 +30,10 @@ def moves(session: Session) -> list[Ops]:
 def _placed(capacity: int) -> list[str]:
     """Every length at every position."""
     linear = [f"copy {n} {at}" for n in range(capacity + 2) for at in range(-1, capacity + 1)]
+    far = [f"copy {n} {p - n}" for p in POWERS for n in (1, 2)]
     near = [-1, *range(capacity + 1), 2 * capacity + 1, *(p - 1 for p in POWERS)]
     sliding = [f"copy {n} {at} sliding=1" for n in range(capacity + 3) for at in near]
-    return linear + sliding
+    return linear + far + sliding
 
 
 def _rows(capacity: int) -> list[str]:
@@ -48,9 +49,9 @@ def _rows(capacity: int) -> list[str]:
 
 
 def continuations(session: Session) -> Sequence[Ops]:
-    """One more copy over an edge; every slot is read after each."""
+    """The caller uses its memory again; then one more copy over an edge. Every slot is read after each."""
     last = session.caches["A"].capacity - 1
-    return [ops(f"copy 2 {last} sliding=1; copy 1 {last}")]
+    return [ops(f"scribble; copy 2 {last} sliding=1; copy 1 {last}; scribble")]
 
 
 def plans() -> list[Plan]:
@@ -109,17 +110,15 @@ def operations(draw: st.DrawFn, config: Config) -> Operation:
     if kind == "alias":
         places = [draw(st.integers(0, capacity - 1)) for _ in range(2)]
         return {"op": "alias", "n": draw(st.integers(0, 2)), "at": places[0], "source": places[1]}
-    op = draw(placed(capacity, sliding=kind == "sliding")) | draw(sourced(config))
+    op: Operation = draw(placed(capacity, sliding=kind == "sliding")) | draw(sourced(config))
     if kind == "misfit":
-        wrong = (
-            {"kv_heads": 5},
-            {"k_dim": 17},
-            {"v_dim": 4},
-            {"values": op["n"] + 1},
-            {"rows": max(0, op["n"] - 1)},
-        )
-        return op | draw(st.sampled_from(wrong))
+        return op | draw(_misfits(op["n"]))
     return op | ({"rows": op["n"] + 2} if draw(st.integers(0, 5)) == 0 else {})
+
+
+def _misfits(n: int) -> st.SearchStrategy[dict[str, int]]:
+    short = {"rows": max(0, n - 1)}
+    return st.sampled_from(({"kv_heads": 5}, {"k_dim": 17}, {"v_dim": 4}, {"values": n + 1}, short))
 
 
 @st.composite

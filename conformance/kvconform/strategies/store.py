@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -11,14 +12,13 @@ from kvconform.lists import Lists
 from kvconform.replay import Supplies
 from kvconform.strategies.moves import ops, single
 from kvref.listed_store import Listed
-from kvspec import notation
 from kvspec.contract import Claim, Description
 from kvspec.geometry import Config
 from kvspec.operations import Operation
 from kvspec.session import Session
 from kvspec.trace import Trace
 
-SIZES = ((1, 3), (2, 1), (3, 1), (2, 2))
+SIZES = ((1, 3), (2, 1))
 """Layers and rows of the stores that are covered."""
 
 FAR = (1 << 31, (1 << 31) - 1, -(1 << 31))
@@ -35,25 +35,42 @@ def moves(session: Session) -> list[Ops]:
     appends = [f"append {n}" for n in range(1, room + 2)] + [f"append 1 layer={x}" for x in range(layers)]
     lengths = [f"setlength {x} {n}" for x in range(layers) for n in range(room + 1)]
     back = [f"rollback {to}" for to in range(room + 1)]
-    return single([*appends, *lengths, *back, "reset", "zero", *_loads(layers), *_still(layers, room)])
+    return single([*appends, *lengths, *back, "reset", "zero", *_loads(layers, room), *_still(layers, room)])
 
 
-def _loads(layers: int) -> list[str]:
+def _loads(layers: int, room: int) -> list[str]:
     """Saved, changed and loaded again; by way of another geometry too."""
-    between = ["", "reset; append 1; ", f"zero; append 1 layer={layers - 1}; ", "init max_len=4; append 4; "]
-    return [f"save s; {x}load s; save t" for x in between]
+    between = ["", "reset; append 1; ", f"zero; append 1 layer={layers - 1}; "]
+    longer = f"save s; init max_len={room + 1}; append {room + 1}; load s; init max_len={room}; load s"
+    return [*(f"save s; {x}load s" for x in between), longer]
 
 
 def _still(layers: int, room: int) -> list[str]:
     """What leaves the store as it was: it asks, is refused, or has nothing to do."""
-    refused = [f"append 1 layer={x}" for x in (-1, layers)] + [f"append 2 layer={layers - 1} {m}" for m in _misfits()]
+    refused = [f"append 1 layer={x}" for x in (-1, layers)] + [
+        f"append 2 layer={layers - 1} {m}" for m in _misfits()
+    ]
     lengths = [f"setlength {x} 0" for x in (-1, layers, *FAR)] + [f"setlength 0 {n}" for n in (-1, room + 1, *FAR)]
     back = ["rollback -1", f"rollback {-FAR[0]}", f"rollback {FAR[0]}", f"rollback {room + 1}"]
-    changed = ("layers=0", f"layers={layers + 1}", "kv_heads=1", "k_dim=7", "v_dim=7", "dtype=f32", f"values={room + 1}")
+    changed = (
+        "layers=0",
+        f"layers={layers + 1}",
+        "kv_heads=1",
+        "k_dim=7",
+        "v_dim=7",
+        "dtype=f32",
+        f"values={room + 1}",
+    )
     loads = ["; ".join(["save s", *(f"load s {c}" for c in changed)])]
     inits = ["init", "init layers=0", "init max_len=-1", "init kv_heads=0", "init k_dim=0"]
     sums = [f"fingerprint {p}" for p in (-1, *range(room + 1), FAR[0])]
-    nothing = ["append 0", f"append 0 layer={layers}", "append 0 kv_heads=5", "scribble", f"open B max_len={room - 1}"]
+    nothing = [
+        "append 0",
+        f"append 0 layer={layers}",
+        "append 0 kv_heads=5",
+        "scribble",
+        f"open B max_len={room - 1}",
+    ]
     return [*refused, *lengths, *back, *loads, *inits, *sums, *nothing]
 
 
@@ -62,11 +79,11 @@ def _misfits() -> list[str]:
 
 
 def continuations(session: Session) -> Sequence[Ops]:
-    """One row to each layer, behind a length that was lowered; then every row is shown, live or not."""
+    """Every row is shown, live or not; as they are, and after one more in each layer."""
     store = session.caches["A"]
     layers = range(len(store.lengths_))
-    last = [f"append 1 layer={x}" for x in layers] + [f"setlength {x} {store.max_len}" for x in layers]
-    return [ops("; ".join([*last, "fingerprint 0"]))]
+    one, all_ = [f"append 1 layer={x}" for x in layers], [f"setlength {x} {store.max_len}" for x in layers]
+    return [ops("; ".join(all_)), ops("; ".join([*one, *all_, "fingerprint 0"]))]
 
 
 def plans() -> list[Plan]:
@@ -77,3 +94,153 @@ def plans() -> list[Plan]:
 def _plan(config: Config) -> Plan:
     name = f"store layers={config.layers} max_len={config.max_len}"
     return Plan(name, Trace("store", config), moves, continuations, look=ops("append 0"))
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> Config:
+    """Any geometry; rooms mostly small, so that they are filled often."""
+    small = st.integers(1, 6)
+    return Config(
+        kv_heads=draw(st.integers(1, 4)),
+        k_dim=draw(st.integers(5, 16)),
+        v_dim=draw(st.integers(5, 16)),
+        dtype=draw(st.sampled_from(("f16", "bf16", "f32"))),
+        layers=draw(st.integers(1, 5)),
+        max_len=draw(st.one_of(small, small, st.integers(7, 40))),
+    )
+
+
+KINDS = (
+    *("append",) * 5,
+    *("one_layer",) * 4,
+    *("setlength", "rollback", "save", "load") * 2,
+    *("reset", "zero", "init", "fingerprint", "scribble", "misfit", "open"),
+)
+
+
+@st.composite
+def explored(draw: st.DrawFn) -> Trace:
+    """A trace on one store, or on two that load what the other saved."""
+    config = draw(configs())
+    drawing = _Drawing(draw, Trace("store", config))
+    for _ in range(draw(st.integers(2, LONGEST))):
+        drawing.add(draw(st.sampled_from(KINDS)))
+    return Trace("store", config, tuple(drawing.ops))
+
+
+class _Drawing:
+    """A trace in the making, and the list model's view of it: it knows where each layer ends."""
+
+    def __init__(self, draw: st.DrawFn, start: Trace) -> None:
+        self.draw, self.ops = draw, list[Operation]()
+        self.fill = {"fill": "bits"} if draw(st.integers(0, 4)) == 0 else {}
+        self.supplies = Supplies(start)
+        self.lists = Lists(Description("list model", {"store": Claim("visible")}), self.supplies)
+        self.lists.do({"op": "open"}, self.supplies.give({"op": "open"}))
+        self.cache = "A"
+
+    def add(self, kind: str) -> None:
+        """Add one operation of this kind and follow it."""
+        self.cache = self.draw(st.sampled_from(sorted(self.lists.caches)))
+        op = getattr(self, f"_{kind}")()
+        op |= {} if self.cache == "A" or "cache" in op else {"cache": self.cache}
+        self.ops.append(op)
+        step = self.lists.do(op, self.supplies.give(op))
+        self.supplies.done(op, step.result)
+
+    @property
+    def store(self) -> Listed:
+        found: Listed = self.lists.caches[self.cache]
+        return found
+
+    def one_of(self, *choices: int) -> int:
+        """One of these, the earlier the simpler."""
+        return self.draw(st.sampled_from(choices))
+
+    def _layer(self) -> int:
+        return self.draw(st.integers(0, len(self.store.layers) - 1))
+
+    def _rows(self, length: int) -> int:
+        """Rows to append: to the brim, or one too many; mostly few."""
+        room = max(0, self.store.room - length)
+        return self.one_of(1, 1, 1, 2, 3, room, room, max(0, room - 1), room + 1, 0)
+
+    def _append(self) -> Operation:
+        longest = max(layer.length for layer in self.store.layers)
+        return {"op": "append", "n": self._rows(longest), **self.fill}
+
+    def _one_layer(self) -> Operation:
+        layer = self._layer()
+        return {"op": "append", "n": self._rows(self.store.layers[layer].length), "layer": layer, **self.fill}
+
+    def _misfit(self) -> Operation:
+        fields = (
+            ("kv_heads", 5),
+            ("k_dim", 17),
+            ("v_dim", 4),
+            ("values", 3),
+            ("batch", 2),
+            ("layer", -1),
+            ("layer", 5),
+        )
+        field, value = self.draw(st.sampled_from(fields))
+        return {"op": "append", "n": self.one_of(1, 2, 0), field: value}
+
+    def _setlength(self) -> Operation:
+        layer, room = self._layer(), self.store.room
+        n = self.one_of(self.draw(st.integers(0, room)), room, 0, room + 1, -1, FAR[0])
+        return {"op": "setlength", "layer": self.one_of(layer, layer, layer, -1, len(self.store.layers)), "n": n}
+
+    def _rollback(self) -> Operation:
+        lengths = [layer.length for layer in self.store.layers]
+        inside = self.draw(st.integers(0, max(lengths)))
+        return {"op": "rollback", "to": self.one_of(inside, inside, min(lengths), max(lengths) - 1, 0, -1, FAR[0])}
+
+    def _reset(self) -> Operation:
+        return {"op": "reset"}
+
+    def _zero(self) -> Operation:
+        return {"op": "zero"}
+
+    def _scribble(self) -> Operation:
+        return {"op": "scribble"}
+
+    def _fingerprint(self) -> Operation:
+        room = self.store.room
+        return {
+            "op": "fingerprint",
+            "position": self.one_of(self.draw(st.integers(0, room - 1)), room - 1, room, -1),
+        }
+
+    def _save(self) -> Operation:
+        return {"op": "save", "name": self.draw(st.sampled_from(("s", "t")))}
+
+    def _load(self) -> Operation:
+        names = sorted(self.lists.names["saved store"])
+        if not names:
+            return self._save()
+        changes: tuple[dict[str, Any], ...] = ({},) * 8 + (
+            {"layers": 1},
+            {"layers": 6},
+            {"kv_heads": 5},
+            {"v_dim": 17},
+            {"dtype": "bf16"},
+        )
+        return {"op": "load", "name": self.draw(st.sampled_from(names)), **self.draw(st.sampled_from(changes))}
+
+    def _init(self) -> Operation:
+        room = self.store.room
+        changes: tuple[dict[str, Any], ...] = (
+            {},
+            {},
+            {"max_len": room + 1},
+            {"max_len": max(1, room - 1)},
+            {"layers": 3},
+            {"kv_heads": 2},
+        )
+        wrong = ({"layers": 0}, {"k_dim": -1})
+        return {"op": "init", **self.draw(st.sampled_from(changes + wrong))}
+
+    def _open(self) -> Operation:
+        changes: tuple[dict[str, Any], ...] = ({}, {"max_len": 9}, {"max_len": 2}, {"layers": 2}, {"dtype": "f32"})
+        return {"op": "open", "cache": "B", **self.draw(st.sampled_from(changes))}

@@ -1,0 +1,195 @@
+"""Bugs of the catalogue that are bugs of copies and casts, planted in the reference's buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from planted import Planted
+
+from kvadapters.reference import Reference
+from kvref.copy import Buffer
+from kvspec.contract import Pair
+from kvspec.geometry import Array
+
+
+class Placed(Buffer):
+    """Rows go to the slots that `slot` says, in the order of `order`; everything else is as it should be."""
+
+    def slot(self, position: int) -> int:
+        return position % self.capacity
+
+    def order(self, n: int) -> Iterable[int]:
+        return range(n)
+
+    def copy(self, keys: Array, values: Array, n: int, at: int, sliding: bool) -> None:
+        self.later = list[tuple[Pair, int]]()
+        super().copy(keys, values, n, at, sliding)
+        for i in self.order(len(self.later)):
+            rows, row = self.later[i]
+            super()._write(self.slot(at + row), rows, row)
+
+    def _write(self, slot: int, rows: Pair, i: int) -> None:
+        self.later.append((rows, i))
+
+
+class WrapsOneLate(Placed):
+    """The position that equals the capacity counts as one that does not wrap: it is written behind the end."""
+
+    def slot(self, position: int) -> int:
+        return position if position <= self.capacity else super().slot(position)
+
+
+class FirstRowsRemain(Placed):
+    """Of a chunk longer than the ring the early rows end up in the slots of later ones."""
+
+    def order(self, n: int) -> Iterable[int]:
+        return reversed(range(n))
+
+
+class RollsWhenFull(Placed):
+    """The buffer is rolled one step off at the moment it becomes full."""
+
+    def slot(self, position: int) -> int:
+        return super().slot(position + (position == self.capacity))
+
+
+class WrapsElsewhere(Placed):
+    """The ring wraps at its capacity rounded up to a whole step, and writes what lies beyond into its last slot."""
+
+    def slot(self, position: int) -> int:
+        return min(position % (-(-self.capacity // 4) * 4), self.capacity - 1)
+
+
+class In32Bits(Placed):
+    """Positions are 32 bits wide."""
+
+    def slot(self, position: int) -> int:
+        return super().slot(int(np.int64(position).astype(np.int32)))
+
+
+class SumIn32Bits(Buffer):
+    """at + n is 32 bits wide where it is held against the capacity."""
+
+    def _demand_place(self, n: int, at: int, sliding: bool) -> None:
+        if at < 0 or (at + n) % (1 << 32) > self.capacity:
+            super()._demand_place(n, at, sliding)
+
+
+class AsManyAsFit(Buffer):
+    """Room is looked for as if one row were written, and a group is cut where it ends."""
+
+    def copy(self, keys: Array, values: Array, n: int, at: int, sliding: bool) -> None:
+        fits = self.capacity - at if not sliding and 0 <= at < self.capacity else n
+        super().copy(keys, values, min(n, fits), at, sliding)
+
+
+class AsManyAsThereAre(Buffer):
+    """A length beyond the source is accepted without a word."""
+
+    def copy(self, keys: Array, values: Array, n: int, at: int, sliding: bool) -> None:
+        super().copy(keys, values, min(n, len(keys)), at, sliding)
+
+
+class RoundedTwice(Buffer):
+    """Rows are rounded to 13 binary digits first, and once more when they are stored."""
+
+    def _cast(self, array: Array) -> Array:
+        if array.dtype != np.float32 or self.config.dtype != "f16":
+            return super()._cast(array)
+        bits, step = array.view(np.uint32), np.uint32(1 << 11)
+        return super()._cast(((bits + step // 2 - 1 + (bits // step & 1)) // step * step).view(np.float32))
+
+
+class QueryHeads(Buffer):
+    """The strides are those of twice as many heads, so that the rows of two heads fall together."""
+
+    def _write(self, slot: int, rows: Pair, i: int) -> None:
+        for mine, new in zip(self.slots, rows, strict=True):
+            for head in range(self.config.kv_heads):
+                mine[slot, head // 2] = new[i, head]
+
+
+class OtherHeads(Buffer):
+    """The heads of a source are taken to be those of the buffer: only the number of elements is looked at."""
+
+    def copy(self, keys: Array, values: Array, n: int, at: int, sliding: bool) -> None:
+        heads, dims = self.config.kv_heads, (self.config.k_dim, self.config.v_dim)
+        if [a.size for a in (keys, values)] == [len(keys) * heads * dim for dim in dims]:
+            keys, values = (a.reshape(len(a), heads, -1) for a in (keys, values))
+        super().copy(keys, values, n, at, sliding)
+
+
+class LastRowMissing(Buffer):
+    """The row just written is not among what is read."""
+
+    def _write(self, slot: int, rows: Pair, i: int) -> None:
+        if i + 1 < len(rows.keys):
+            super()._write(slot, rows, i)
+
+
+class NotWaitedFor(Buffer):
+    """A copy goes on after the call, from memory that the caller uses again."""
+
+    def copy(self, keys: Array, values: Array, n: int, at: int, sliding: bool) -> None:
+        super().copy(keys, values, n, at, sliding)
+        self.under_way = keys, values, n, at, sliding
+
+    def read(self, what: Any) -> Pair:
+        if hasattr(self, "under_way"):
+            super().copy(*self.under_way)
+        return super().read(what)
+
+
+class ClearedLate(Buffer):
+    """New memory is cleared after the first write to it."""
+
+    cleared = False
+
+    def copy(self, keys: Array, values: Array, n: int, at: int, sliding: bool) -> None:
+        super().copy(keys, values, n, at, sliding)
+        if n and not self.cleared:
+            self.keys[...], self.values[...], self.cleared = 0, 0, True
+
+
+def _planted(entry: str, url: str, buffer: type[Buffer], *clauses: str) -> Planted:
+    adapter = type(f"With{buffer.__name__}", (Reference,), {"caches": {**Reference.caches, "copy": buffer}})
+    make: Callable[[], Any] = adapter
+    return Planted(entry, f"https://github.com/{url}", clauses, make)
+
+
+PLANTED = [
+    _planted("RING-01", "google/gemma.cpp/commit/f6abbab3a4f8edcb91de063951b7920925359bbb", WrapsOneLate, "COPY-5"),
+    _planted("RING-10", "huggingface/transformers/pull/38046", RollsWhenFull, "COPY-5"),
+    _planted("RING-12", "Lightning-AI/litgpt/pull/2215", FirstRowsRemain, "COPY-6"),
+    _planted(
+        "GROW-03",
+        "EricLBuehler/mistral.rs/commit/aaafc2efc6305c1a79eee632b177d76586df1646",
+        WrapsElsewhere,
+        "COPY-5",
+    ),
+    _planted("GROW-07", "oxiglade/mlx-rs/pull/338", LastRowMissing, "COPY-4"),
+    _planted("BOUND-02", "ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6", AsManyAsFit, "COPY-22"),
+    _planted("BOUND-06", "vllm-project/vllm/pull/1514", In32Bits, "COPY-5"),
+    _planted("BOUND-06", "vllm-project/vllm/pull/1514", SumIn32Bits, "COPY-22"),
+    _planted("BOUND-07", "flashinfer-ai/flashinfer/issues/320", AsManyAsThereAre, "COPY-20"),
+    _planted(
+        "DTYPE-03", "google/gemma.cpp/commit/7f62c2606ef34c8b4aec29e4188df3f57eedb2fd", RoundedTwice, "COPY-12"
+    ),
+    _planted(
+        "GQA-01",
+        "tinygrad/tinygrad/commit/880e693207500713bf4bc8e896fd30657a6a46a9",
+        QueryHeads,
+        "COPY-2",
+        "COPY-3",
+    ),
+    _planted(
+        "GQA-03",
+        "microsoft/onnxruntime-genai/commit/7389590b5f3cc74f6afcc1994fe7935990997ea8",
+        OtherHeads,
+        "COPY-17",
+    ),
+    _planted("ASYNC-04", "NVIDIA/TensorRT-LLM/issues/8813", NotWaitedFor, "COPY-10"),
+    _planted("ASYNC-07", "kekzl/imp/pull/1709", ClearedLate, "COPY-1", "COPY-4"),
+]
