@@ -24,6 +24,7 @@ IN_THE_WHEEL = (
     *(f"kvspec/schemas/{n}.json" for n in ("trace", "record", "question", "answer", "describe")),
     *(f"kvspec/vectors/cover-{n}.json" for n in ("growing", "ring", "mask", "snapshot")),
     "kvadapters/gpu/kernels/move.inc",
+    *(f"kvadapters/gpu/shim/{n}" for n in ("cuda.h", "scheduler.cpp")),
     "kvreports/templates/page.html.j2",
     "kvconform/suite/pytest.ini",
     "kvconform/templates/adapter/adapter.py.txt",
@@ -80,6 +81,38 @@ def reference(session: nox.Session) -> None:
     """The conformance run of the reference."""
     _install(session)
     session.run("kvconform", "run", "reference", "--report", str(REPORTS / "reference"), *session.posargs)
+
+
+@nox.session(name="cuda-cpu")
+def cuda_cpu(session: nox.Session) -> None:
+    """The conformance run of the CUDA kernels on the CPU, ending in a report. Needs g++."""
+    _install(session)
+    session.run("kvconform", "run", "cuda-cpu", "--report", str(REPORTS / "cuda-cpu"), *session.posargs)
+
+
+def _sanitized(session: nox.Session, tool: str, extras: str = "") -> None:
+    """The kernels as they are, in which nothing may be found; then with bugs that must be."""
+    _install(session, extras)
+    for planted in ((), ("--planted",)):
+        session.run("python", "-m", "kvconform.sanitizers", tool, *planted)
+
+
+@nox.session
+def asan(session: nox.Session) -> None:
+    """The CUDA kernels on the CPU under AddressSanitizer. Needs g++."""
+    _sanitized(session, "asan")
+
+
+@nox.session
+def tsan(session: nox.Session) -> None:
+    """The CUDA kernels on the CPU under ThreadSanitizer. Needs g++."""
+    _sanitized(session, "tsan")
+
+
+@nox.session
+def oclgrind(session: nox.Session) -> None:
+    """The OpenCL kernels under Oclgrind."""
+    _sanitized(session, "oclgrind", "[opencl]")
 
 
 @nox.session

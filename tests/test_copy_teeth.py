@@ -120,6 +120,7 @@ def test_every_fault_in_copies_and_casts_is_found_by_a_worked_example(found: tup
     assert killed_by(*found).startswith("example")
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.skipif(not ALL, reason="KVCONFORM_ALL=1 runs everything on faults that are none")
 @pytest.mark.parametrize("found", [f for f in MUTANTS if argued(f[1])], ids=of)
 def test_what_is_argued_to_be_no_fault_is_found_by_nothing(found: tuple[str, Mutant]) -> None:

@@ -19,7 +19,7 @@ SPEC = {"kvspec", "numpy", "ml_dtypes"}
 FLOORS = {
     "spec/kvspec": SPEC,
     "reference/kvref": SPEC | {"kvref"},
-    "adapters/kvadapters": SPEC | {"kvref", "kvadapters", "pyopencl", "cupy"},
+    "adapters/kvadapters": SPEC | {"kvref", "kvadapters", "pyopencl", "cupy", "tabulate"},
     "reports/kvreports": {"kvspec", "kvreports", "jinja2", "markupsafe", "tabulate"},
     "conformance/kvconform": SPEC
     | {"kvref", "kvadapters", "kvreports", "kvconform", "hypothesis", "pytest", "tabulate"},

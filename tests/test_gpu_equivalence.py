@@ -12,14 +12,19 @@ import numpy as np
 import pytest
 
 from kvadapters.gpu.adapter import Caches
+from kvadapters.gpu.cuda_cpu import CudaCPU
 from kvadapters.gpu.opencl import OpenCL, OpenCLRuntime
 from kvadapters.reference import Reference
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit, Part, Window
-from kvspec.session import Session, Step
+from kvspec.session import NOTHING, Given, Session, Step
 
 Op = dict[str, Any]
+
+
+ROWS = ("state", "history", "mask")
+"""What both must show alike."""
 
 
 class Difference(AssertionError):
@@ -31,7 +36,8 @@ class Twins:
 
     def __init__(self, adapter: Any, seed: int = 0) -> None:
         self.random = np.random.default_rng(seed)
-        self.sessions = Session(Reference().open), Session(adapter.open)
+        # what is held and what it costs may differ: those have bounds of their own
+        self.sessions = Session(Reference(), ROWS), Session(adapter, ROWS)
         self.claims = {p: c for p, c in adapter.describe()["profiles"].items() if isinstance(c, dict)}
         self.profiles: dict[str, str] = {}
         self.configs: dict[str, Config] = {}
@@ -43,18 +49,18 @@ class Twins:
 
     def append(self, n: int, name: str = "A", values: int | None = None, **changed: Any) -> Step:
         rows = self.rows(n, name, values, **changed)
-        return self.do({"op": "append", "n": n, "cache": name}, rows=rows)
+        return self.do({"op": "append", "n": n, "cache": name}, Given(rows=rows))
 
     def rows(self, n: int, name: str = "A", values: int | None = None, **changed: Any) -> Pair:
         config = self.configs[name].changed(**changed)
         return Pair(self._bits(config, "k", n), self._bits(config, "v", n if values is None else values))
 
     def mask(self, *parts: Part, name: str = "A") -> Step:
-        return self.do({"op": "mask", "parts": [], "cache": name}, logical=parts)
+        return self.do({"op": "mask", "parts": [], "cache": name}, Given(logical=parts))
 
-    def do(self, op: Op, **given: Any) -> Step:
+    def do(self, op: Op, given: Given = NOTHING) -> Step:
         self.log.append(op)
-        ours, theirs = (s.do(op, **_own(given)) for s in self.sessions)
+        ours, theirs = (s.do(op, _own(given)) for s in self.sessions)
         self._compare(op.get("cache", "A"), ours, theirs)
         return ours
 
@@ -80,14 +86,13 @@ class Twins:
             raise Difference(f"{what} after {self.log} of {self.configs}:\n{ours}\n{theirs}")
 
 
-def _own(given: dict[str, Any]) -> dict[str, Any]:
+def _own(given: Given) -> Given:
     """Arrays of its own for each session, because a scribble overwrites them."""
-    out = dict(given)
-    if "rows" in out:
-        out["rows"] = Pair(*(a.copy() for a in out["rows"]))
-    if "logical" in out:
-        out["logical"] = tuple(Explicit(p.array.copy()) if isinstance(p, Explicit) else p for p in out["logical"])
-    return out
+    rows = given.rows and Pair(*(a.copy() for a in given.rows))
+    parts = given.logical and tuple(
+        Explicit(p.array.copy()) if isinstance(p, Explicit) else p for p in given.logical
+    )
+    return replace(given, rows=rows, logical=parts)
 
 
 def _form(array: Array | None) -> tuple[Any, ...] | None:
@@ -95,10 +100,26 @@ def _form(array: Array | None) -> tuple[Any, ...] | None:
     return None if array is None else (array.dtype, array.shape, array.tobytes())
 
 
-@cache
+RUNTIMES = ("opencl", "cuda-cpu")
+ON = RUNTIMES[0]
+"""Where `adapter` runs; tests that use the fixture `each_runtime` run on all."""
+
+
 def adapter(wide: bool = False) -> Caches:
     """One for all tests, guard bands checked at every read. `wide` launches as on a GPU."""
+    return _adapter(ON, wide)
+
+
+@cache
+def _adapter(on: str, wide: bool) -> Caches:
+    if on == "cuda-cpu":
+        return CudaCPU(checks=True)
     return Caches("opencl wide", OpenCLRuntime(wide=True), checks=True) if wide else OpenCL(checks=True)
+
+
+@pytest.fixture(params=RUNTIMES)
+def each_runtime(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "ON", request.param)
 
 
 class Walk:
@@ -236,6 +257,14 @@ def test_a_random_walk_observes_the_same(seed: int) -> None:
 def test_a_random_walk_observes_the_same_when_launched_as_on_a_gpu(seed: int) -> None:
     profile, config = configs(seed)
     walk = Walk(Twins(adapter(wide=True), seed), seed, profile, config.changed(k_dim=8 * config.k_dim))
+    for _ in range(40):
+        walk.step()
+
+
+@pytest.mark.parametrize("seed", range(2000, 2060))
+def test_a_random_walk_observes_the_same_on_the_cuda_text(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "ON", "cuda-cpu")
+    walk = Walk(Twins(adapter(), seed), seed, *configs(seed))
     for _ in range(40):
         walk.step()
 

@@ -7,28 +7,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_gpu_equivalence import adapter
+from test_gpu_equivalence import adapter, each_runtime  # noqa: F401 (a fixture)
 
 from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.runtime import Block
 from kvspec.contract import Pair
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Config
 from kvspec.masks import Explicit
 
+pytestmark = pytest.mark.usefixtures("each_runtime")
 CONFIG = Config(batch=2, window=4, step=4)
 PROFILES = ("growing", "ring")
 
 
 def _rows(n: int, config: Config = CONFIG) -> Pair:
     return Pair(*(np.full(config.shape(kind, n), n, DTYPES[config.dtype]) for kind in ("k", "v")))
-
-
-def _on_device(rows: Pair) -> tuple[Block, Block]:
-    blocks = tuple(adapter().runtime.allocate(a.nbytes) for a in rows)
-    for array, block in zip(rows, blocks, strict=True):
-        adapter().runtime.upload(array, block)
-    return blocks[0], blocks[1]
 
 
 class Metered:
@@ -43,41 +36,46 @@ class Metered:
         self.found = adapter().runtime.meter.since(self.before)
 
 
-@pytest.mark.parametrize(("profile", "filled"), [("ring", 9), ("growing", 9)])
-def test_a_decode_of_device_rows_is_one_launch_and_nothing_else(profile: str, filled: int) -> None:
+@pytest.mark.parametrize("profile", PROFILES)
+def test_steady_decode_of_device_rows_does_nothing_but_its_launch(profile: str) -> None:
     cache: Any = Caches("bare", adapter().runtime, checks=False).open(profile, CONFIG)
-    cache.append(*_rows(filled))
+    cache.append(*_rows(9))
     cache.append(*_rows(1))
-    blocks = _on_device(_rows(1))
+    placed = adapter().place(*_rows(1))
     for _ in range(2 if profile == "growing" else 20):
         with Metered() as meter:
-            cache.append_device(*blocks, 1)
+            cache.append(*placed)
         assert meter.found == {"launches": 1, "device_to_device": CONFIG.row_bytes}
-    assert cache.read("state").keys[:, :, -1].tobytes() == _rows(1).keys.tobytes()
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_rows_appended_on_the_device_are_read_as_those_from_the_host(profile: str) -> None:
-    ours, theirs = (adapter().open(profile, CONFIG) for _ in range(2))
-    for n in (3, 1, 1, 0, 1, 2, 7, 1, 1):
-        rows = _rows(n)
-        ours.append(*rows)
-        theirs.append_device(*(_on_device(rows) if n else (None, None)), n)  # type: ignore[attr-defined]
-        assert ours.lengths() == theirs.lengths()
-        for what in ("state", "history", "view"):
-            a, b = ours.read(what), theirs.read(what)
-            assert a is not None and b is not None
-            assert [x.tobytes() for x in a] == [x.tobytes() for x in b]
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("n", [-1, 2])
-def test_device_rows_that_are_too_few_are_refused(profile: str, n: int) -> None:
+def test_rows_that_are_placed_may_be_forgotten_at_once(profile: str) -> None:
     cache: Any = adapter().open(profile, CONFIG)
-    with Metered() as meter, pytest.raises(Exception, match=f"append of {n} device rows") as e:
-        cache.append_device(*_on_device(_rows(1)), n)
-    assert e.value.clause == ("RING-13" if profile == "ring" else "GROW-10")  # type: ignore[attr-defined]
-    assert "launches" not in meter.found and cache.lengths().offset == 0
+    with Metered() as meter:
+        placed = adapter().place(*_rows(3))
+        cache.append(*placed)
+        del placed
+    assert meter.found["frees"] == 2
+    assert cache.read("state").values.tobytes() == _rows(3).values.tobytes()
+
+
+def test_keys_and_values_must_be_in_one_place() -> None:
+    cache: Any = adapter().open("growing", CONFIG)
+    here, there, host = adapter().place(*_rows(2)), adapter(wide=True).place(*_rows(2)), _rows(2)
+    for keys, values in ((here[0], host.values), (host.keys, here[1]), there, (here[0], there[1])):
+        with Metered() as meter, pytest.raises(ValueError, match="both on the device of this cache"):
+            cache.append(keys, values)
+        assert meter.found == {} and cache.lengths().offset == 0
+
+
+def test_a_part_of_placed_rows_is_where_they_are() -> None:
+    rows = np.arange(24, dtype=np.float16).reshape(4, 3, 2)
+    buffer: Any = adapter().open("copy", Config(capacity=2, layout="token", kv_heads=3, k_dim=2, v_dim=2))
+    with Metered() as meter:
+        placed = adapter().place(rows, rows)
+    buffer.copy(*placed, 4, 0, sliding=True)
+    assert meter.found["host_to_device"] == 2 * rows.nbytes
+    assert [a.tolist() for a in buffer.read("state")] == [rows[2:].tolist()] * 2
 
 
 def test_a_read_downloads_only_the_rows_asked_for() -> None:
@@ -101,15 +99,6 @@ def test_the_buffer_of_a_ring_stays_where_it_is_until_a_longer_prefill() -> None
         assert cache.store.rows.block is block
     cache.append(*_rows(6))
     assert cache.store.rows.block is not block and block.handle is None
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_a_rewind_costs_nothing(profile: str) -> None:
-    cache: Any = adapter().open(profile, CONFIG)
-    cache.append(*_rows(4))
-    with Metered() as meter:
-        cache.rewind(1)
-    assert meter.found == {}
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from test_gpu_equivalence import Twins, adapter
+from test_gpu_equivalence import Twins, adapter, each_runtime  # noqa: F401 (a fixture)
 
 from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.runtime import Block
 from kvspec.geometry import Config
 
+pytestmark = pytest.mark.usefixtures("each_runtime")
 CONFIG = Config(batch=2, window=4, step=4)
 
 

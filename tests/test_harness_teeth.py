@@ -42,7 +42,6 @@ EQUIVALENT = {
     ): "the first holds a citation alone; the second is killed",
     ("_straighten", "if self.index < len(self.rows): always"): "a citation, or a turn by the whole length",
     ("_straighten", "self.index < len(self.rows): Lt swapped"): "a citation, or a turn by the whole length",
-    ("_view", "self.index % self.buffered: operator swapped"): "a turn by a whole length more",
     (
         "can_rewind",
         "0 <= to < self.offset <= self.window: Lt swapped",

@@ -7,6 +7,7 @@ from typing import Any
 
 from test_reports_drawings import dead_steps, ring_steps, step
 
+from kvspec.contract import METERED
 from kvspec.record import VERDICTS
 
 
@@ -172,6 +173,24 @@ def record(name: str, clauses: list[Any], failures: list[Any] | None = None, **m
                 "pairs": {"append append": 1400, "append free": 33},
             },
         },
+        "residency": [
+            {
+                "kind": "ring",
+                "op": "append",
+                "when": "resident, within the capacity",
+                "steps": 812,
+                "least": dict.fromkeys(METERED, 0),
+                "most": dict.fromkeys(METERED, 0) | {"device_to_device": 1792, "launches": 1},
+            },
+            {
+                "kind": "ring",
+                "op": "view",
+                "when": "",
+                "steps": 9,
+                "least": dict.fromkeys(METERED, 0),
+                "most": dict.fromkeys(METERED, 0) | {"device_to_host": 1344, "synchronisations": 2},
+            },
+        ],
         "problems": [],
         "memory": {"parent": 210 << 20, "child": 96 << 20},
     } | more

@@ -13,7 +13,7 @@ from test_reports_samples import SAMPLES, failing
 
 from kvreports import jsonfile, shape
 from kvspec.errors import BadInput
-from kvspec.record import VERDICTS, VERSION, ClauseRecord, Coverage, DrawnStep, Failure, Record, Seen
+from kvspec.record import VERDICTS, VERSION, ClauseRecord, Coverage, DrawnStep, Failure, Record, Residency, Seen
 
 SCHEMA = json.loads(resources.files("kvspec").joinpath("schemas/record.json").read_text(encoding="utf-8"))
 validator = Draft202012Validator
@@ -36,6 +36,7 @@ PARTS = {
     "failure": Failure,
     "clause": ClauseRecord,
     "coverage": Coverage,
+    "residency": Residency,
 }
 
 

@@ -15,7 +15,7 @@ import kvref
 import kvspec
 from kvconform import laws
 from kvconform.replay import BITS, OWNERSHIP
-from kvspec import clauses
+from kvspec import clauses, costs
 from kvspec.clauses import CHAPTERS, Clause, chapter_text, index, read
 from kvspec.contract import PROFILES
 from kvspec.errors import BadInput
@@ -34,7 +34,7 @@ LISTED = [f.name for f in Path(str(kvref.__file__)).parent.glob("*.py") if re.ma
 
 REFERENCE = text_of(kvref, *(f.name for f in Path(str(kvref.__file__)).parent.glob("*.py") if f.name not in LISTED))
 LISTS = text_of(kvref, *LISTED) + text_of(kvconform.lists)
-OPERATION = text_of(kvconform, "replay.py", "accounts.py") + text_of(kvadapters, "reference.py")
+OPERATION = text_of(kvconform, "replay.py", "accounts.py") + text_of(kvadapters, "reference.py") + text_of(costs)
 
 
 @pytest.mark.parametrize("package", [kvref, kvspec, kvconform, kvadapters])

@@ -45,7 +45,7 @@ def test_every_frozen_trace_may_be_read_from_a_file(frozen: vectors.Cover) -> No
         assert from_json(t.to_json()) == t
 
 
-TOLD_APART = [c for p in ("growing", "ring", "snapshot") for c in vectors.load(p)]
+TOLD_APART = [c for p in ("growing", "ring", "snapshot", "draft") for c in vectors.load(p)]
 
 
 @pytest.mark.parametrize("frozen", TOLD_APART, ids=lambda c: c.name)

@@ -16,6 +16,7 @@ from kvspec.errors import BadInput
 from kvspec.geometry import Array
 from kvspec.session import Step
 
+TOO_MANY = wire.MOST_TENSORS + 1
 SHAPES = st.lists(st.integers(0, 4), max_size=4)
 TYPES = st.sampled_from(sorted(wire.TYPES))
 VALUES = st.recursive(
@@ -116,7 +117,7 @@ BAD_HEADERS = {
     "deep_objects": b'{"a":' * 100_000,
     "endless_number": b'{"id": ' + b"1" * 5000 + b"}",
     "tensors_no_list": b'{"tensors": {}}',
-    "tensors_too_many": json.dumps({"tensors": [[str(i), None, []] for i in range(65)]}).encode(),
+    "tensors_too_many": json.dumps({"tensors": [[f"{i}", None, []] for i in range(TOO_MANY)]}).encode(),
     "tensor_no_list": b'{"tensors": ["k"]}',
     "tensor_of_two": b'{"tensors": [["k", "f32"]]}',
     "tensor_named_by_number": b'{"tensors": [[1, "f32", []]]}',

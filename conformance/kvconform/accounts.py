@@ -57,6 +57,7 @@ class Accounts:
         self._saved: dict[str, int] = {}
         self._rounds: dict[str, str] = {}
         self._drafted: dict[tuple[str, str], int] = {}
+        self._begun: dict[tuple[str, str], Any] = {}
 
     def open(self, name: str, config: Config, got: Step) -> None:
         """A cache was opened."""
@@ -124,8 +125,10 @@ class Accounts:
         return tuple(found)
 
     def _layer(self, op: Operation, letter: str, config: Config, after: Mapping[str, Any]) -> Layer:
-        drafted = self._drafted.get((str(op.get("name")), letter))
-        return Layer(config, {**self._values.get(letter, {}), "drafted": drafted}, after)
+        """A cache as it was; in a round as it was when that began, though a live one may have gone on beside it."""
+        which, values = (str(op.get("name")), letter), self._values.get(letter, {})
+        begun = {"offset": self._begun[which]} if op["op"] == "draft" and which in self._begun else {}
+        return Layer(config, {**values, **begun, "drafted": self._drafted.get(which)}, after)
 
     def _enter(self, op: Operation, config: Config, got: Step) -> None:
         name = cache_of(op)
@@ -142,6 +145,7 @@ class Accounts:
         if op["op"] == "speculate" and got.result == "ok":
             self._rounds[op["name"]] = op["layers"]
             self._drafted = {k: n for k, n in self._drafted.items() if k[0] != op["name"]}
+            self._begun |= {(op["name"], letter): got.values.get(f"offset.{letter}") for letter in op["layers"]}
         if "drafted" in got.values:
             self._drafted[op["name"], name] = got.values["drafted"]
         for what, made in (("snapshot", "name"), ("parent", "parent"), ("child", "child")):

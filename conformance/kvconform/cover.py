@@ -16,7 +16,6 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kvconform.replay import Cited, Supplies
 from kvconform.states import Key, key
@@ -148,13 +147,8 @@ def _renamed(step: Step, w: Walk, numbers: dict[int, int]) -> str:
         for name, a in step.arrays.items()
         if a is not None and name.endswith((".k", ".v"))
     }
-    values = {n: v - _base(w, n) if n.startswith(("offset", "drafted")) else v for n, v in _said(step).items()}
+    values = {n: v - _base(w, n) if n.startswith(("offset", "drafted")) else v for n, v in step.values.items()}
     return repr((step.result, step.clause, values, rows))
-
-
-def _said(step: Step) -> dict[str, Any]:
-    """The values that say what a cache is: not what it costs, which no reference fixes, nor what that adds up to."""
-    return {n: v for n, v in step.values.items() if n.partition(".")[0] not in ("meter", "held")}
 
 
 def _number(serial: int, numbers: dict[int, int]) -> int:
@@ -172,7 +166,7 @@ def digest(start: Trace, ops: Ops) -> str:
     """Eight digits that stand for everything the reference does on a trace."""
     sha = hashlib.sha256()
     for step in walk(start, ops).steps:
-        sha.update(repr((step.result, step.clause, sorted(_said(step).items()))).encode())
+        sha.update(repr((step.result, step.clause, sorted(step.values.items()))).encode())
         for name, a in sorted(step.arrays.items()):
             sha.update(name.encode() + (b"none" if a is None else repr((a.dtype, a.shape)).encode() + a.tobytes()))
     return sha.hexdigest()[:8]

@@ -19,7 +19,7 @@ from kvconform.strategies import copy as copies
 from kvconform.strategies.draws import configs
 from kvconform.trial import Outcome
 from kvspec.contract import Claim, Description
-from kvspec.geometry import Array, Config
+from kvspec.geometry import CACHES, Array, Config
 from kvspec.notation import operation
 from kvspec.session import Step
 from kvspec.trace import Trace
@@ -223,7 +223,7 @@ LAWS = (
     Law("COPY-23", "copy", ("copy",), copy_split),
     *(Law(f"STORE-{29 + i}", "store", ("store",), law) for i, law in enumerate(_STORE_LAWS)),
     *(Law(f"BATCH-{28 + i}", "store", ("store", "batch"), law) for i, law in enumerate(_BATCH_LAWS)),
-    *(Law(f"DRAFT-{29 + i}", p, (p, "draft"), law) for i, law in enumerate(_DRAFT_LAWS) for p in ("growing", "ring")),
+    *(Law(f"DRAFT-{29 + i}", p, (p, "draft"), law) for i, law in enumerate(_DRAFT_LAWS) for p in CACHES),
 )
 
 
@@ -232,8 +232,8 @@ def broken(sides: Sides, left: Outcome, right: Outcome) -> str:
     if sides.left.profile == "copy":
         return _buffers(sides, left, right)
     if sides.left.profile == "store":
-        of = batches if any(op["op"] == "batch" for op in sides.left.ops) else stores
-        return of.differ((sides.left, sides.right), (left, right))
+        differ = batches.differ if any(op["op"] == "batch" for op in sides.left.ops) else stores.differ
+        return differ((sides.left, sides.right), (left, right))
     ends = [_end(side, seen) for side, seen in ((sides.left, left), (sides.right, right))]
     for i, op in enumerate(END):
         for a, b in ((x, y) for x in ends[0][i] for y in ends[1][i]):

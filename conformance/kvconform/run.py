@@ -23,6 +23,7 @@ from kvspec import clauses
 from kvspec.clauses import Clause
 from kvspec.contract import PROFILES
 from kvspec.errors import BadInput
+from kvspec.geometry import CACHES
 from kvspec.record import Record
 
 EVERY = 5.0

@@ -49,6 +49,8 @@ def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], a
         "problems": [*tally.problems, *_problems(found, about["partial"])],
         "memory": about["memory"],
     }
+    if tally.spent:
+        whole["residency"] = [tally.spent[name] for name in sorted(tally.spent)]
     for f in whole["failures"]:
         f["clauses"].sort(key=lambda c: -tally.suspicion(c))
     whole["exit_status"] = exit_status(whole)

@@ -65,8 +65,9 @@ def _simpler(trace: Trace) -> Iterator[Trace]:
 
 
 def _without_each(letters: str) -> Iterator[str]:
-    """A round's layers, one of them dropped."""
+    """A round's layers, one of them dropped, or A in its place."""
     yield from (letters[:i] + letters[i + 1 :] for i in range(len(letters)) if len(letters) > 1)
+    yield from (letters[:i] + "A" + letters[i + 1 :] for i in range(len(letters)) if "A" not in letters)
 
 
 def _with(trace: Trace, ops: tuple[Operation, ...]) -> Trace:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
 
+from kvconform.accounts import Spent
 from kvconform.trial import Outcome
-from kvspec.record import Coverage, Failure
+from kvspec.contract import METERED
+from kvspec.record import Coverage, Failure, Residency
 
 
 @dataclass
@@ -30,6 +32,8 @@ class Tally:
     own: dict[str, str] = field(default_factory=dict)
     """Clauses whose own example or directed test failed, and how."""
     coverage: dict[str, Coverage] = field(default_factory=dict)
+    spent: dict[str, Residency] = field(default_factory=dict)
+    """What operations cost, by kind, operation and condition."""
     problems: list[str] = field(default_factory=list)
 
     def add(self, seen: Outcome, source: str, test: str) -> None:
@@ -43,6 +47,8 @@ class Tally:
         (self.present if seen.failed else self.agreed).update(set(cites))
         self.differed.update(seen.blamed)
         self.failing += seen.failed
+        for spent in seen.spent:
+            self._spend(_once(spent))
 
     def held(self, clause: str, source: str, test: str, oracle: str) -> None:
         """Count a law or another statement about whole traces that held."""
@@ -50,6 +56,13 @@ class Tally:
         self.agreed[clause] += 1
         self.oracles.setdefault(clause, oracle)
         self._tested(clause, test)
+
+    def _spend(self, more: Residency) -> None:
+        """Note the smallest and the largest of each count."""
+        seen = self.spent.setdefault(" ".join((more["kind"], more["op"], more["when"])), {**more, "steps": 0})
+        seen["steps"] += more["steps"]
+        seen["least"] = {n: min(count, more["least"][n]) for n, count in seen["least"].items()}
+        seen["most"] = {n: max(count, more["most"][n]) for n, count in seen["most"].items()}
 
     def _tested(self, clause: str, test: str) -> None:
         tests = self.tests.setdefault(clause, [])
@@ -79,6 +92,8 @@ class Tally:
         self.failures += other.failures
         self.own = other.own | self.own
         self.problems += other.problems
+        for spent in other.spent.values():
+            self._spend(spent)
         for name, c in other.coverage.items():
             _add(self.coverage.setdefault(name, empty_coverage()), c)
 
@@ -94,6 +109,11 @@ def from_json(said: dict[str, Any]) -> Tally:
     for name in ("agreed", "present", "differed"):
         setattr(tally, name, Counter(said[name]))
     return tally
+
+
+def _once(spent: Spent) -> Residency:
+    counts = {n: spent.counts[n] for n in METERED}
+    return {"kind": spent.kind, "op": spent.op, "when": spent.when, "steps": 1, "least": counts, "most": counts}
 
 
 def empty_coverage() -> Coverage:

@@ -94,10 +94,9 @@ class Layer:
         return masks.in_position_order(logical, self.cache.config.batch, self.queries, len(self.rows))
 
     def keep(self, n: int) -> None:
-        """Append the first n drafts to the cache: decode if it is one, prefill if there are more."""
-        if n > 0:
-            cite("DRAFT-18", "DRAFT-19", "DRAFT-22", "DRAFT-25")
-            self.cache.append(*self.rows.part(self.before, self.before + n))
+        """Append the first n drafts to the cache: nothing if there are none, decode if it is one, else prefill."""
+        cite("DRAFT-18", "DRAFT-19", "DRAFT-22", "DRAFT-25")
+        self.cache.append(*self.rows.part(self.before, self.before + n))
 
 
 class Round:
@@ -126,7 +125,6 @@ class Round:
 
     def read(self, layer: int) -> Pair:
         """The history of the drafts just before."""
-        self._demand_open("read")
         rows = self.layers[layer].rows
         return rows.read(0, len(rows))
 
@@ -149,8 +147,8 @@ class Round:
             raise refusals.uneven("DRAFT-23", n, kept)
         self._end("committed")
         cite(*(["DRAFT-20"] if {n} != set(kept) else []), *(["DRAFT-21"] if not any(kept) else []))
-        for layer in self.layers.values():
-            layer.keep(max(kept))
+        for layer, n in zip(self.layers.values(), kept, strict=True):
+            layer.keep(n)
             layer.cache.queries = None
 
     def abandon(self) -> None:

@@ -75,10 +75,9 @@ class Round:
         self.end("committed")
         cite(*(["DRAFT-20"] if {n} != set(counts) else []), *(["DRAFT-21"] if not any(counts) else []))
         for letter, layer in self.layers.items():
-            if kept[letter]:
-                cite("DRAFT-18", "DRAFT-22", "DRAFT-25")
-                layer.cache.append(kept[letter])
-                layer.cache.queries = None
+            cite("DRAFT-18", "DRAFT-22", "DRAFT-25")
+            layer.cache.append(kept[letter])
+            layer.cache.queries = None
 
     def abandon(self) -> None:
         """Nothing is longer."""

@@ -155,7 +155,7 @@ class Listed:
         """The sum that the row at a position of layer 0 has; None where the row is not known."""
         if position not in range(self.room):
             raise refusals.fingerprint("STORE-28", position, self.room)
-        cite("STORE-27", "STORE-16", self.rule)
+        cite("STORE-27", *(["STORE-16", self.rule] if position >= self.layers[0].length else []))
         serial = self.layers[0].row(position)
         if serial == UNKNOWN:
             return None

@@ -88,7 +88,8 @@ def joined(first: Snapshot, second: Snapshot) -> Snapshot:
 def cut(saved: Snapshot, at: int) -> tuple[Snapshot, Snapshot]:
     """The rows before position `at`, and those from it on; the snapshot is consumed."""
     i = at - saved.start
-    before, after = (Pair(*(meter.moved(a[:, :, part]) for a in saved.rows)) for part in (slice(0, i), slice(i, None)))
+    parts = slice(0, i), slice(i, None)
+    before, after = (Pair(*(meter.moved(a[:, :, part]) for a in saved.rows)) for part in parts)
     first = Snapshot(saved.kind, saved.config, before, saved.start, at)
     second = Snapshot(saved.kind, saved.config, after, at, saved.stop)
     saved.consume()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from kvref import mem, meter
 from kvref.batch import Batching
 from kvref.cite import cite
@@ -36,7 +34,10 @@ class Store(Batching):
         assert config.layers is not None and config.max_len is not None
         self.config, self.max_len, self.zeroed_by = config, config.max_len, zeroed_by
         self.keys, self.values = (
-            [meter.zeros(config.shape(kind, config.max_len)[1:], DTYPES[config.dtype]) for _ in range(config.layers)]
+            [
+                meter.zeros(config.shape(kind, config.max_len)[1:], DTYPES[config.dtype])
+                for _ in range(config.layers)
+            ]
             for kind in "kv"
         )
         self.lengths_ = [0] * config.layers
@@ -162,13 +163,13 @@ class Store(Batching):
         for layer, pair in enumerate(saved):
             if not refusals.fits(self.config, Pair(*(a[None] for a in pair))):
                 raise refusals.saved_rows("STORE-22", layer, self.config, pair)
-        for layer, pair in enumerate(saved):
-            if pair.keys.shape[1] > self.max_len:
-                raise refusals.saved_length("STORE-23", layer, pair.keys.shape[1], self.max_len)
+        for layer, n in enumerate(pair.keys.shape[1] for pair in saved):
+            if n > self.max_len:
+                raise refusals.saved_length("STORE-23", layer, n, self.max_len)
 
     def fingerprint(self, position: int) -> float:
         """The sum over the key row of layer 0, head 0, at a position, live or not."""
         if not 0 <= position < self.max_len:
             raise refusals.fingerprint("STORE-28", position, self.max_len)
-        cite("STORE-27", "STORE-16", self.zeroed_by)
+        cite("STORE-27", *([] if position < self.lengths_[0] else ["STORE-16", self.zeroed_by]))
         return sums.exact(meter.fetched(self.keys[0][0, position]))

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from kvreports import coverage, facts, failures, inline, standing
+from kvreports import coverage, facts, failures, inline, residency, standing
 from kvreports.clause import Clauses
 from kvreports.overview import Column, Overview, overview
 from kvreports.safe import Html, cleaned_record, shortened
@@ -56,6 +56,7 @@ def _environment() -> Environment:
         facts=facts,
         failures=failures,
         coverage=coverage,
+        residency=residency,
         groups=standing.groups,
         kinds=standing.KINDS,
         words=standing.WORDS,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tabulate import tabulate
 
-from kvreports import facts, inline
+from kvreports import facts, inline, residency
 from kvreports.clause import Clauses
 from kvreports.overview import Column, Overview, Row, overview
 from kvreports.safe import cleaned_record, line, shortened
@@ -102,6 +102,10 @@ def _column(column: Column) -> list[str]:
     parts += [_failure(f) for f in failures[:DRAWN]]
     if len(failures) > DRAWN:
         parts.append(f"{len(failures) - DRAWN} more failures are in the run record.")
+    costs = [[literal(cell, 60) for cell in row] for row in residency.rows(column.record)]
+    if costs:
+        parts += ["### What operations cost" if parts else f"## {literal(column.label)}: what operations cost"]
+        parts.append(tabulate(costs, residency.HEAD, tablefmt="github", disable_numparse=True))
     return parts
 
 

@@ -8,6 +8,7 @@ from textwrap import fill
 
 from tabulate import tabulate
 
+from kvreports import residency
 from kvreports.clause import Clauses
 from kvreports.frames import Cell, Frame, Strip, frames
 from kvreports.overview import Chapter, Column, overview
@@ -31,6 +32,8 @@ def _column(i: int, column: Column, chapters: list[Chapter], width: int) -> str:
     parts = [_headline(column), _chapters(i, column, chapters), _reasons(record, width), _suspects(record, width)]
     if record["failures"]:
         parts.append(failure(record["failures"][0], column.name, width))
+    costs = [fill(line(shortened(s, 300)), width, subsequent_indent="  ") for s in residency.sentences(record)]
+    parts.append("\n".join(["what operations cost:", *costs]) if costs else "")
     parts += [fill(f"problem: {line(p)}", width, subsequent_indent="  ") for p in record["problems"][:20]]
     return "\n\n".join(p for p in parts if p)
 

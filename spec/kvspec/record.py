@@ -125,6 +125,20 @@ class Coverage(TypedDict):
     """Pairs of consecutive operations, "append rewind", and how often."""
 
 
+class Residency(TypedDict):
+    """What one operation cost on a device, of all the times it was metered under one condition."""
+
+    kind: str
+    """The kind of cache."""
+    op: str
+    when: str
+    """The condition: resident, within the capacity; empty where there is only one."""
+    steps: int
+    least: dict[str, int]
+    """The smallest of each count of the meter."""
+    most: dict[str, int]
+
+
 class Record(TypedDict):
     """The whole run."""
 
@@ -153,6 +167,8 @@ class Record(TypedDict):
     """Shortest first; each is the shortest for some clause."""
     coverage: dict[str, Coverage]
     """By source and profile: "cover ring"."""
+    residency: NotRequired[list[Residency]]
+    """What operations cost, where the adapter has a meter."""
     problems: list[str]
     """What went wrong in the harness, or with the adapter as a whole."""
     memory: dict[str, int]

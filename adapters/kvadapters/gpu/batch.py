@@ -83,8 +83,8 @@ class Batching:
         batch.scatter(self.layers, sequence, n, first, count)
 
     def step(self, keys: Any, values: Any) -> None:
-        """Append a row `[layers, m, kv_heads, dim]` to every sequence in every layer: one launch. Rows of the host are
-        uploaded before."""
+        """Append a row `[layers, m, kv_heads, dim]` to every sequence in every layer: one launch. Rows that
+        are on the host are uploaded before."""
         batch = self._demand_batch("step")
         self.demand_step(batch, keys, values)
         there = resident.source(self.space.runtime, self.config.kv_heads, keys, values)

@@ -25,7 +25,8 @@ class Memory:
         self.address = library.shim_allocate(nbytes)
         if not self.address:
             raise MemoryError(f"the machine has no room for {nbytes} bytes")
-        self.bytes = np.frombuffer((ctypes.c_ubyte * nbytes).from_address(self.address), np.uint8)
+        whole: Any = (ctypes.c_ubyte * nbytes).from_address(self.address)
+        self.bytes = np.frombuffer(whole, np.uint8)
 
     def __del__(self) -> None:
         if self.address:

@@ -1,7 +1,7 @@
 """Speculation on a device: drafts stand behind rows until it is known how many are kept.
 
 A growing cache takes drafts into its own buffer, behind the offset. For a ring, and for isolated rounds, they lie
-in a buffer of the round, behind the rows that they see: the very rows that a prefill would leave, in the same order.
+in a buffer of the round, behind the rows that they see: just what a prefill would leave, in the same order.
 So a commit never allocates: it is nothing (a growing cache), one move, or handing over the buffer itself.
 """
 
@@ -118,7 +118,7 @@ class Aside:
     @property
     def filled(self) -> int:
         """Rows seen and drafts."""
-        return self.seen + self.drafts
+        return int(self.seen + self.drafts)
 
     def put(self, source: Place) -> None:
         """Move them behind those there are, into a longer buffer where they do not fit."""

@@ -41,7 +41,7 @@ class Growing:
         self._forget()
 
     def append(self, keys: Array, values: Array) -> None:
-        """Write n rows, `[B, H, n, k_dim]` and `[B, H, n, v_dim]`, behind the offset; those of the host are uploaded."""
+        """Write n rows, `[B, H, n, k_dim]` and `[B, H, n, v_dim]`, behind the offset; from the host by upload."""
         n = rows_in(keys)
         if n != 0:
             self._write(self.store.staged("GROW-10", keys, values), self.offset)

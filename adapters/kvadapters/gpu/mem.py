@@ -46,7 +46,13 @@ def fit(kind: str, config: Config, free: int, reserve: int | None, most: int | N
 def _sequence(config: Config) -> int:
     """Bytes of one sequence, no product beyond 64 bits."""
     assert config.layers is not None and config.max_len is not None
-    sizes = config.k_dim + config.v_dim, DTYPES[config.dtype].itemsize, config.kv_heads, config.max_len, config.layers
+    sizes = (
+        config.k_dim + config.v_dim,
+        DTYPES[config.dtype].itemsize,
+        config.kv_heads,
+        config.max_len,
+        config.layers,
+    )
     product = 1
     for size in sizes:
         product = min(TOP, product * size)

@@ -15,8 +15,8 @@ from kvspec.geometry import Array
 
 @dataclass(frozen=True)
 class DeviceRows:
-    """An array in device memory, contiguous, from byte `at` of a block on. Its shape and dtype are asked for as those
-    of a host array are, so that both are checked by the same lines.
+    """An array in device memory, contiguous, from byte `at` of a block on. Its shape and dtype are asked for as
+    those of a host array are, so that both are checked by the same lines.
     """
 
     runtime: Runtime

@@ -18,7 +18,7 @@ from kvspec.masks import Logical, Window
 
 @speculative
 class Ring:
-    """The state is `filled` slots of the buffer, from slot `base` on; `index` counts from there to behind the newest.
+    """The state is `filled` slots from slot `base` of the buffer on; `index` counts from there to after the newest.
 
     `base` is 0 until a decode drops the oldest rows of a long prefill: they stay where they are, before the base.
 
@@ -48,8 +48,8 @@ class Ring:
         self._forget()
 
     def append(self, keys: Array, values: Array) -> None:
-        """Write n rows, `[B, H, n, k_dim]` and `[B, H, n, v_dim]`, at positions offset..offset+n-1; those of the host
-        are uploaded."""
+        """Write n rows, `[B, H, n, k_dim]` and `[B, H, n, v_dim]`, at positions offset..offset+n-1; those from
+        the host by upload."""
         n = rows_in(keys)
         if n != 0:
             self._write(self.store.staged("RING-13", keys, values))
@@ -156,7 +156,8 @@ class Ring:
         """History and state are all held rows as they lie; the view is the newest W-1, oldest first."""
         if what == "view":
             kept = min(self.window - 1, self.filled)
-            return self.store.read(kept, self.base, (self.index - kept) % self.filled, self.filled) if kept else None
+            turn = (self.index - kept) % self.filled if kept else 0
+            return self.store.read(kept, self.base, turn, self.filled) if kept else None
         there = self.queries is not None if what == "history" else self.written
         return self.store.read(self.filled, self.base) if there else None
 

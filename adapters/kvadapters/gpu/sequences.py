@@ -13,8 +13,8 @@ from kvspec.geometry import Array, Config
 
 class Sequences:
     """Memory for `places` sequences, group `l * places + s` of `memory` being sequence s in layer l; the first m of
-    them are in use. How many rows each layer holds of each sequence, `[m, layers]`, the device knows, and the host as
-    `held`.
+    them are in use. How many rows each layer holds of each sequence, `[m, layers]`, the device knows, and the host
+    as `held`.
 
     `input` is where the rows of a step come from, at one address for as long as the memory lives.
     """

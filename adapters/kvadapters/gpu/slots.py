@@ -49,7 +49,7 @@ class Slots:
         self.rows = rows
 
     def staged(self, clause: str, keys: Array, values: Array) -> Place:
-        """Rows that were handed in, on the device. Refused if they are not of the cache's geometry, as many of each."""
+        """Rows handed in, on the device. Refused if they are not of the cache's geometry, as many of each."""
         n = keys.shape[2] if keys.ndim == 4 else 0
         for kind, array in (("k", keys), ("v", values)):
             if array.shape != self.config.shape(kind, n) or array.dtype != DTYPES[self.config.dtype]:

@@ -128,7 +128,7 @@ class Store(Batching):
         """Download the live rows of all layers, those of neighbours that are as long as each other together."""
         saved: list[Pair] = []
         for n, run in groupby(self.lengths_):
-            pair = self.layers.read(len(saved), len(list(run)), n)
+            pair = self.layers.fetched(len(saved), len(list(run)), n)
             saved += [Pair(*(np.ascontiguousarray(a) for a in rows)) for rows in zip(*pair, strict=True)]
         return saved
 

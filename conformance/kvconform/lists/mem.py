@@ -1,4 +1,4 @@
-"""Planning memory in the list model: what fits is counted, and what a plan owes is judged by `kvconform.accounts`."""
+"""Planning memory in the list model: what fits is counted; what a plan owes `kvconform.accounts` judges."""
 
 from __future__ import annotations
 

@@ -100,7 +100,9 @@ def _planted(check: Check, bug: Planted) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the checks of one tool; gives the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m kvconform.sanitizers", description="The GPU code under a tool.")
+    parser = argparse.ArgumentParser(
+        prog="python -m kvconform.sanitizers", description="The GPU code under a tool."
+    )
     parser.add_argument("tool", choices=tuple(TOOLS))
     parser.add_argument("--planted", action="store_true", help="plant known bugs, which must be found")
     options = parser.parse_args(arguments)

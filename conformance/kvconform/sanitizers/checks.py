@@ -10,11 +10,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
 from kvadapters.gpu import compiler, devices, kernels
 from kvconform.sanitizers import probes, reports
 from kvconform.sanitizers.reports import Report
 from kvspec.errors import CannotRun
+
+LOG = "OCLGRIND_LOG"
+"""Environment variable: where Oclgrind writes what it finds."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,7 @@ class Check:
     """One way of watching. `dialect` is the text it watches; `poison` whether unwritten rows are made NaN."""
 
     name: str
-    dialect: str
+    dialect: Literal["cl", "cuda"]
     read: Callable[[str], Iterator[Report]]
     sanitizer: str = ""
     poison: bool = True
@@ -35,7 +39,7 @@ class Check:
     @property
     def text(self) -> str:
         """The program that is watched: the real kernels, then the probes."""
-        return kernels.source("cuda" if self.dialect == "cuda" else "cl") + probes.text(self.dialect)
+        return kernels.source(self.dialect) + probes.text(self.dialect)
 
     def prepare(self, text: str) -> None:
         """Do what need not be watched. Raises CannotRun where something is missing."""
@@ -51,12 +55,7 @@ class Check:
     def found(self, logs: Path) -> Iterator[Report]:
         """The reports in all logs, each once."""
         every = (r for log in sorted(logs.iterdir()) for r in self.read(log.read_text(errors="replace")))
-        seen = dict.fromkeys((r.kind, r.kernel, r.line) for r in [])
-        for report in every:
-            key = (report.kind, report.kernel, report.line)
-            if key not in seen:
-                seen[key] = None
-                yield report
+        yield from {(r.kind, r.kernel, r.line): r for r in every}.values()
 
 
 def _program(name: str, package: str) -> str:
@@ -101,7 +100,7 @@ def _oclgrind(logs: Path, poison: bool) -> dict[str, str]:
     return {
         **{f"OCLGRIND_{name}": "1" for name in (*wanted, "NUM_THREADS")},
         "OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable",
-        "OCLGRIND_LOG": str(logs / "log"),
+        LOG: str(logs / "log"),
     }
 
 

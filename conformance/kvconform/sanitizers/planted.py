@@ -1,4 +1,4 @@
-"""Bugs that each tool must catch, and name by the kind given here: one of each kind, as changes to the kernel text."""
+"""Bugs that each tool must catch, and name by the kind given here: changes to the text of the kernels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kvconform.sanitizers.reports import DIFFERENCE, DIVERGENCE
 
 @dataclass(frozen=True)
 class Planted:
-    """`old` becomes `new` wherever it stands in the text. Without them the runtime misbehaves; see `watched.Hasty`."""
+    """`old` becomes `new` wherever it stands in the text. Without them the runtime misbehaves: `watched.Hasty`."""
 
     name: str
     kind: str
@@ -48,7 +48,9 @@ BUGS = {
         _of(WRITES_FAR, "write past the end"),
         Planted("a sum that begins one word late", "read past the end", "* 64 + i]", "* 64 + i + 1]"),
         Planted("a last line that is not cut off", "write past the end", "if (i < words) to[i]", "to[i]"),
-        Planted("a buffer filled from too early on", "write before the beginning", "words) to[i]", "words) to[i - 8]"),
+        Planted(
+            "a buffer filled from too early on", "write before the beginning", "words) to[i]", "words) to[i - 8]"
+        ),
         Planted("a shared array one too short", "write outside shared memory", "part[64]", "part[63]"),
         Planted("a block released too early", "read after release"),
         Planted("a shared array not filled", DIFFERENCE, "part[i] = from[GROUP(0) * 64 + i];", ""),
@@ -92,10 +94,10 @@ BUGS = {
         BARRIER_OF_SOME,
     ),
     "oclgrind-uninitialised": (
-        Planted("a row that was never written", "uninitialised value", "out = from_turn + t", "out = from_turn + t + 1"),
         Planted(
-            "a shared array not filled", "uninitialised value", "part[i] = from[GROUP(0) * 64 + i];", ""
+            "a row that was never written", "uninitialised value", "out = from_turn + t", "out = from_turn + t + 1"
         ),
+        Planted("a shared array not filled", "uninitialised value", "part[i] = from[GROUP(0) * 64 + i];", ""),
     ),
 }
 """By check: what each must catch."""

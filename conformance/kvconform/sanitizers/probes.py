@@ -65,7 +65,8 @@ class Probe(NamedTuple):
 
 
 def _sums(words: Array) -> Array:
-    return words.reshape(GROUPS, ITEMS).sum(1, dtype=np.uint32)
+    sums: Array = words.reshape(GROUPS, ITEMS).sum(1, dtype=np.uint32)
+    return sums
 
 
 def _firsts(words: Array) -> Array:

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from typing import Any
 
 from kvadapters.gpu import grids
@@ -17,7 +18,7 @@ from kvadapters.gpu.opencl import OpenCLRuntime
 from kvadapters.gpu.runtime import Block, Work
 from kvconform import limits, trial, vectors
 from kvconform.sanitizers import probes
-from kvconform.sanitizers.checks import CHECKS, Check
+from kvconform.sanitizers.checks import CHECKS, LOG, Check
 from kvconform.sanitizers.planted import BUGS, Planted
 from kvconform.sanitizers.reports import DIFFERENCE, DIVERGENCE, Report
 from kvspec.clauses import index
@@ -26,9 +27,9 @@ from kvspec.session import Session
 from kvspec.trace import Trace
 
 WIDEST = 4
-"""Larger windows are left out: tools are slow, and a ring of four slots wraps as one of five does."""
+"""Larger windows are left out: the tools are slow, and a ring of four slots wraps as one of five does."""
 
-TRACES = {"asan": 6000, "tsan": 2000, "oclgrind": 700, "oclgrind-uninitialised": 700}
+TRACES = {"asan": 6000, "tsan": 2000, "oclgrind": 400, "oclgrind-uninitialised": 400}
 """Traces of covers that are replayed at most: as many of each cover, evenly spread over it."""
 
 FEW = 60
@@ -43,11 +44,13 @@ class Kept:
         self._handles: list[Any] = []
 
     def allocate(self, nbytes: int) -> Block:
+        """New memory."""
         block: Block = self._runtime.allocate(nbytes)
         self._handles.append(block.handle)
         return block
 
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
+        """Start a kernel; rows are left as they are found where they shall not be poisoned."""
         if self._poison or kernel != "prepare":
             self._runtime.launch(kernel, work, *args)
 
@@ -62,6 +65,7 @@ class Hasty:
         self._runtime = runtime
 
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
+        """Start a kernel on what is no longer there."""
         values = [a.handle.address if isinstance(a, Block) else a for a in args]
         if kernel != "prepare" and isinstance(args[0], Block):
             args[0].release()
@@ -78,10 +82,12 @@ class Fresh:
         self._adapter, self._observe = adapter, observe
 
     def begin(self, profile: str, config: Any) -> Any:
+        """Open cache A, and forget all that was."""
         self._session = Session(self._adapter, self._observe)
         return self._session.begin(profile, config)
 
     def do(self, *args: Any) -> Any:
+        """Perform one operation."""
         return self._session.do(*args)
 
 
@@ -126,12 +132,14 @@ def probe(made: Any, check: Check) -> Iterator[Report]:
             yield Report(DIFFERENCE, each.name, detail=f"expected {expected.tolist()}, found {found.tolist()}")
 
 
-def replay(adapter: Any, total: int) -> Iterator[Report]:
-    """The traces, each compared with the reference; ends with a line that counts them."""
+def replay(adapter: Any, total: int, until: Callable[[], bool]) -> Iterator[Report]:
+    """The traces, each compared with the reference; ends with a line that counts them. `until` may end it early."""
     told, replayed, operations = description(adapter.describe()), 0, 0
     for name, chosen in traces(told, total):
         print(name, flush=True)
         for trace in chosen:
+            if until():
+                return
             level = trial.level_of(trace, told)
             outcome = trial.run(trace, Fresh(adapter, trial.observables(told, level)), told, level)
             replayed, operations = replayed + 1, operations + len(outcome.steps)
@@ -144,14 +152,25 @@ def _told(message: str, kernel: str) -> Report:
 
 
 def main(check: Check, bug: Planted | None) -> int:
-    """Run everything; the first thing found ends it where a bug was planted."""
+    """Run everything. Where a bug was planted, the first thing found ends it."""
     made = runtime(check, bug)
     adapter = Caches(check.name, made, checks=False)  # they would read more than residency allows
-    for report in (r for part in (probe(made, check), replay(adapter, FEW if bug else TRACES[check.name])) for r in part):
+    total = FEW if bug else TRACES[check.name]
+    for report in chain(probe(made, check), replay(adapter, total, until=_logged if bug else _never)):
         print(f"report: {report.to_json()}", flush=True)
         if bug:
             break
     return 0
+
+
+def _never() -> bool:
+    return False
+
+
+def _logged() -> bool:
+    """Whether Oclgrind, which never ends a process, has written something."""
+    log = os.environ.get(LOG, "")
+    return os.path.isfile(log) and os.path.getsize(log) > 0
 
 
 if __name__ == "__main__":

@@ -113,14 +113,15 @@ def configs(draw: st.DrawFn) -> Config:
 
 
 KINDS = (
-    ("step",) * 7
-    + ("scatter",) * 5
-    + ("layer",) * 4
-    + ("replay",) * 4
-    + ("rollback",) * 3
-    + ("batch", "capture") * 2
+    *("step",) * 7,
+    *("scatter",) * 5,
+    *("layer",) * 4,
+    *("replay",) * 4,
+    *("rollback",) * 3,
+    *("batch", "capture", "append") * 2,
+    *("shorten", "misfit", "beyond", "resetbatch", "freebatch", "reinit", "scribble"),
 )
-KINDS += ("append", "append", "shorten", "misfit", "beyond", "resetbatch", "freebatch", "reinit", "scribble")
+"""What a trace is made of, the likelier the more often it stands here."""
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""DRAFT: rounds over a ring in every phase of its wrap, over two caches with layers that have none; and drawn ones."""
+"""DRAFT: rounds over a ring in every phase of its wrap, over two caches with layers that have none; and drawn."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ def plans() -> list[Plan]:
 LONGEST = 30
 """Operations of a trace that is drawn."""
 
-PLAIN = ("append",) * 4 + ("rewind", "view", "free", "ask") + ("begin",) * 4 + ("draft",) * 8 + ("level",) * 4
-ROUNDS = PLAIN + ("commit",) * 5 + ("abandon", "isolated", "isolated", "misfit", "scribble")
+PLAIN = ("append",) * 4 + ("rewind", "still", "still", "ask") + ("begin",) * 4 + ("draft",) * 8 + ("level",) * 4
+ROUNDS = PLAIN + ("commit",) * 5 + ("abandon", "isolated", "isolated", "misfit", "still")
 EVERYTHING = ROUNDS + ("mask",) * 3 + ("snapshot", "restore", "restore")
 
 
@@ -142,7 +142,7 @@ class _Drawing:
         self.lists = Lists(Description("list model", dict.fromkeys(CACHES, Claim("visible"))), self.supplies)
         self.lists.do({"op": "open"}, self.supplies.give({"op": "open"}))
         for letter in "BC"[: draw(st.integers(0, 2))]:
-            self.do(f"open {letter}{self.of(' profile=growing', ' profile=ring window=2', ' profile=ring window=5')}")
+            self.do(f"open {letter} profile={self.of('growing', 'ring window=2', 'ring window=5')}")
 
     def do(self, text: str) -> None:
         """Add an operation, and follow it."""
@@ -184,14 +184,8 @@ class _Drawing:
     def _ask(self) -> str:
         return self._rewind().replace("rewind", "ask")
 
-    def _view(self) -> str:
-        return f"{self.cache()[0]}: view"
-
-    def _scribble(self) -> str:
-        return f"{self.cache()[0]}: scribble"
-
-    def _free(self) -> str:
-        return f"{self.cache()[0]}: free"
+    def _still(self) -> str:
+        return f"{self.cache()[0]}: {self.of('view', 'view', 'scribble', 'free')}"
 
     def _begin(self) -> str:
         letters = self.draw(st.permutations(sorted(self.lists.caches)))
@@ -243,7 +237,8 @@ class _Drawing:
         queries, width = found[1].layers[letter].queries or 1, found[1].layers[letter].width
         line = st.text("01", min_size=width, max_size=width) if width else st.just("1")
         array = "/".join(self.draw(line) for _ in range(queries))
-        return f"{letter}: mask round={found[0]} {self.of('none', 'causal', 'window=2', array, f'{array} & causal')}"
+        parts = self.of("none", "causal", "window=2", array, f"{array} & causal")
+        return f"{letter}: mask round={found[0]} {parts}"
 
     def _snapshot(self) -> str:
         return f"{self.cache()[0]}: snapshot {self.of('s', 't')}"

@@ -60,7 +60,13 @@ def alias(case: Case) -> Cost:
 def view(case: Case) -> Cost:
     """What is read crosses, and nothing else; it may be gathered first."""
     read = case.returned("view")
-    most = {"device_to_host": read, "device_to_device": read, "launches": 1, "allocations": 2, "synchronisations": 2}
+    most = {
+        "device_to_host": read,
+        "device_to_device": read,
+        "launches": 1,
+        "allocations": 2,
+        "synchronisations": 2,
+    }
     return Cost("", (Bound("RESIDENCY-9", most),))
 
 

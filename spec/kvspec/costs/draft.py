@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from kvspec.costs.bounds import BUFFER, Bound, Bounded, Case, Cost, Layer, bookkeeping, crossing, how, no_rows, written
+from kvspec.costs.bounds import (
+    BUFFER,
+    Bound,
+    Bounded,
+    Case,
+    Cost,
+    Layer,
+    bookkeeping,
+    crossing,
+    how,
+    no_rows,
+    written,
+)
 
 
 def speculate(case: Case) -> Cost:

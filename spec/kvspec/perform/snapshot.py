@@ -46,9 +46,10 @@ def split(session: Session, cache: Any, op: Operation, step: Step, given: Given)
 def close(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Return a snapshot's memory."""
     saved = session.snapshots[op["name"]]
-    if saved is not None:
-        with session.metered(step):
+    with session.metered(step):
+        if saved is not None:
             saved.close()
+    if saved is not None:
         step.values["bytes"] = saved.nbytes
 
 

@@ -1,0 +1,43 @@
+"""The profile `residency`: worked examples, covers, exploration."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvconform.bench import Bench
+from kvconform.strategies import residency
+from kvconform.suite import common
+from kvconform.vectors import Cover
+from kvspec.examples import Example
+
+
+@pytest.mark.parametrize("worked", common.clause_examples("residency"))
+def test_example(bench: Bench, worked: Example) -> None:
+    common.example(bench, worked)
+    bench.verdict()
+
+
+@pytest.mark.parametrize("frozen", common.covers("residency"))
+def test_cover(bench: Bench, frozen: Cover) -> None:
+    common.cover(bench, frozen)
+    bench.verdict()
+
+
+@pytest.mark.parametrize("cache", common.caches("residency"))
+def test_explore(bench: Bench, cache: str) -> None:
+    common.explore_drawn(bench, "residency", residency.explored(cache))
+    bench.verdict()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("copy", marks=pytest.mark.kv_needs("copy", "residency")),
+        pytest.param("store", marks=pytest.mark.kv_needs("store", "residency")),
+        pytest.param("batch", marks=pytest.mark.kv_needs("store", "batch", "residency")),
+    ],
+)
+def test_explore_others(bench: Bench, kind: str) -> None:
+    """Buffers, stores and batches."""
+    common.explore_drawn(bench, "residency", residency.explored(kind))
+    bench.verdict()

@@ -1,0 +1,202 @@
+"""Bugs of speculation, planted in the reference's rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from planted import Planted
+
+from kvadapters.reference import Reference
+from kvref.draft import Layer, Round
+from kvref.growing import Growing
+from kvref.ring import Ring
+from kvref.rows import count
+from kvspec.contract import Pair
+from kvspec.errors import Refused
+
+
+def having(round_: type[Round] = Round, layer: type[Layer] = Layer) -> Callable[[], Reference]:
+    """Makes the reference with these rounds and layers."""
+
+    class Faulty(Reference):
+        def speculate(self, caches: Sequence[Any], isolated: bool) -> Round:
+            made = round_(caches, isolated)
+            for found in made.layers.values():
+                found.__class__ = layer
+            return made
+
+    return Faulty
+
+
+class LosesTheLast(Layer):
+    """When all drafts are accepted, the last one is not in the cache."""
+
+    def keep(self, n: int) -> None:
+        super().keep(n - 1 if n == self.drafts else n)
+
+
+class GoesOneTooFar(Layer):
+    """When some are rejected, one more is dropped."""
+
+    def keep(self, n: int) -> None:
+        super().keep(n - 1 if n < self.drafts else n)
+
+
+class IgnoresTheStop(Layer):
+    """The whole block that was accepted stays, however few of it are kept."""
+
+    def keep(self, n: int) -> None:
+        super().keep(self.drafts if n > 0 else 0)
+
+
+class KeepsAnother(Layer):
+    """The rows kept were computed one draft further on."""
+
+    def keep(self, n: int) -> None:
+        self.before += n < self.drafts
+        super().keep(n)
+
+
+class EvictsAtOnce(Layer):
+    """Drafts push out of the window what earlier ones of them still need."""
+
+    def draft(self, new: Pair) -> None:
+        super().draft(new)
+        old = max(0, len(self.rows) - (self.window or len(self.rows)))
+        self.start, self.before = self.start + min(old, self.before) - old, self.before - old
+        self.rows.keep(old, len(self.rows))
+
+
+class InSlotOrder(Layer):
+    """What a draft sees comes in slot order, the mask in position order."""
+
+    def draft(self, new: Pair) -> None:
+        if self.window and not self.drafts:
+            slots, kept = self.cache.rows, self.before
+            self.rows.keep(0, 0)
+            self.rows.join(slots.copy(self.cache.buffered - kept, self.cache.buffered))
+        super().draft(new)
+
+
+class CountsWhatFailed(Layer):
+    """Drafts that were refused are counted."""
+
+    def draft(self, new: Pair) -> None:
+        try:
+            super().draft(new)
+        except Refused:
+            self.start += count(new)
+            raise
+
+
+class OneForgets(Round):
+    """Rejected drafts are dropped from the first cache, and stay in the others."""
+
+    def commit(self, n: int) -> None:
+        for layer in list(self.layers.values())[1:]:
+            layer.keep = lambda _, layer=layer: Layer.keep(layer, layer.drafts)  # type: ignore
+        super().commit(n)
+
+
+class GivesUp(Round):
+    """Once one layer has wrapped nothing is dropped from any, and nobody asks."""
+
+    def commit(self, n: int) -> None:
+        wrapped = any(layer.window and layer.start > layer.window for layer in self.layers.values())
+        super().commit(n if not wrapped else max(layer.drafts for layer in self.layers.values()))
+
+
+class AsksLayerZero(Round):
+    """How many are kept is taken from layer 0."""
+
+    def commit(self, n: int) -> None:
+        super().commit(n if 0 in self.layers else 0)
+
+
+class StaysLonger(Round):
+    """A round that is broken off leaves its drafts."""
+
+    def abandon(self) -> None:
+        super().abandon()
+        for layer in () if self.isolated else self.layers.values():
+            layer.keep(layer.drafts)
+
+
+class NobodyAsks(Reference):
+    """What cannot drop drafts is taken for a layer without a cache."""
+
+    def speculate(self, caches: Sequence[Any], isolated: bool) -> Round:
+        return Round([c if isinstance(c, Growing | Ring) else None for c in caches], isolated)
+
+
+class SavesInBetween(Growing):
+    """A snapshot can be taken while all is open."""
+
+    def snapshot(self, start: int) -> Any:
+        return Growing.snapshot.__wrapped__(self, start)  # type: ignore[attr-defined]
+
+
+class Saving(Reference):
+    """Has such caches."""
+
+    caches: ClassVar[dict[str, Any]] = {**Reference.caches, "growing": SavesInBetween}
+
+
+GITHUB = "https://github.com"
+
+PLANTED = [
+    Planted(
+        "SPEC-01",
+        f"{GITHUB}/mlc-ai/mlc-llm/commit/44b56753a602df40195f67063951e37959c0ff6e",
+        ("DRAFT-18",),
+        having(layer=LosesTheLast),
+    ),
+    Planted(
+        "SPEC-02",
+        f"{GITHUB}/mlc-ai/mlc-llm/commit/9336b4a3451a3b714bd7613dc6641a7ff873109e",
+        ("DRAFT-22",),
+        having(OneForgets),
+    ),
+    Planted(
+        "SPEC-06",
+        f"{GITHUB}/vllm-project/vllm/pull/9730",
+        ("DRAFT-1", "DRAFT-18"),
+        having(layer=KeepsAnother),
+    ),
+    Planted("SPEC-07", f"{GITHUB}/ml-explore/mlx-lm/pull/1109", ("DRAFT-16",), NobodyAsks),
+    Planted(
+        "SPEC-08",
+        f"{GITHUB}/huggingface/transformers/pull/47447",
+        ("DRAFT-3",),
+        having(layer=EvictsAtOnce),
+    ),
+    Planted("SPEC-09", f"{GITHUB}/lablup/mlxcel/issues/994", ("DRAFT-18",), having(layer=GoesOneTooFar)),
+    Planted("SPEC-13", f"{GITHUB}/ggml-org/llama.cpp/issues/28049", ("DRAFT-22",), having(layer=IgnoresTheStop)),
+    Planted(
+        "TRIM-05",
+        f"{GITHUB}/lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
+        ("DRAFT-17", "DRAFT-18"),
+        having(AsksLayerZero),
+    ),
+    Planted("TRIM-09", f"{GITHUB}/ml-explore/mlx-swift-lm/pull/584", ("DRAFT-22",), having(GivesUp)),
+    Planted(
+        "RING-05",
+        f"{GITHUB}/EricLBuehler/mistral.rs/commit/3b129ca9114b5aae78b822252606b26d63b23848",
+        ("DRAFT-4", "DRAFT-5"),
+        having(layer=InSlotOrder),
+    ),
+    Planted(
+        "POS-05",
+        f"{GITHUB}/ollama/ollama/commit/c3ff9164317940ec09534fd2370ec604a0de32ad",
+        ("DRAFT-1", "DRAFT-21"),
+        having(layer=CountsWhatFailed),
+    ),
+    Planted(
+        "POS-09",
+        f"{GITHUB}/ml-explore/mlx-lm/commit/d17184063a191b5906d7ce32220803db0a279089",
+        ("DRAFT-8", "DRAFT-21"),
+        having(StaysLonger),
+    ),
+    Planted("SNAP-12", f"{GITHUB}/ml-explore/mlx-lm/pull/1746", ("DRAFT-12",), Saving),
+]

@@ -1,0 +1,133 @@
+"""Bugs in what is held, planned and given back, planted in the reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planted import Planted
+
+from kvadapters.reference import Reference
+from kvref import mem
+from kvref.growing import Growing
+from kvref.ring import Ring
+from kvref.store import Store
+
+
+def having(**kinds: Any) -> Any:
+    """Makes the reference with another cache of some kind."""
+    return type("Faulty", (Reference,), {"caches": {**Reference.caches, **kinds}})
+
+
+class OneBlock(Growing):
+    """Plans one step more, however many rows are to come."""
+
+    def plan(self, n: int) -> mem.Plan:
+        return super().plan(min(n, self.config.step))
+
+
+class PastTheWindow(Ring):
+    """Plans to grow by whole steps, past the window too."""
+
+    def plan(self, n: int) -> mem.Plan:
+        held, most = super().plan(n)
+        now = self.rows.nbytes
+        if n == 1 and held > now:
+            held = now + self.config.step * self.config.row_bytes
+        return held, max(most, held)
+
+
+class Stale(Growing):
+    """Counts what is held when it grows, and not when it is freed."""
+
+    counted = 0
+
+    def append(self, *rows: Any) -> None:
+        super().append(*rows)
+        self.counted = self.rows.nbytes
+
+    def held(self) -> int:
+        super().held()
+        return self.counted
+
+
+class Pinned(Ring):
+    """Cuts a long prefill down by looking at a part of it: the whole of it stays."""
+
+    whole = 0
+
+    def _prefill(self, new: Any) -> None:
+        super()._prefill(new)
+        self.whole = self.rows.nbytes
+
+    def held(self) -> int:
+        return max(super().held(), self.whole)
+
+    def free(self) -> None:
+        super().free()
+        self.whole = 0
+
+
+class KeysTwice(Growing):
+    """Counts values with the width of the keys."""
+
+    def held(self) -> int:
+        return super().held() - self.rows.values.nbytes + self.rows.keys.nbytes
+
+
+class Leaking(Growing):
+    """A refused append has allocated already, and does not give back."""
+
+    lost = 0
+
+    def append(self, keys: Any, values: Any) -> None:
+        self.lost += keys.nbytes + values.nbytes
+        super().append(keys, values)
+        self.lost = 0
+
+    def held(self) -> int:
+        return super().held() + self.lost
+
+
+class SmallPool(Store):
+    """What a store holds was computed before there was a batch."""
+
+    def batch_bytes(self) -> int:
+        return 0
+
+
+_COMMIT = "https://github.com/{}/commit/{}"
+
+PLANTED = [
+    Planted(
+        "GROW-02",
+        _COMMIT.format("EricLBuehler/mistral.rs", "32ec1fb5816150708d9dcbef34ebbddaed1ce8b7"),
+        ("MEM-2", "MEM-6"),
+        having(growing=OneBlock),
+    ),
+    Planted(
+        "GROW-03",
+        _COMMIT.format("EricLBuehler/mistral.rs", "aaafc2efc6305c1a79eee632b177d76586df1646"),
+        ("MEM-3", "MEM-6"),
+        having(ring=PastTheWindow),
+    ),
+    Planted(
+        "MEM-01",
+        _COMMIT.format("mlc-ai/mlc-llm", "97df6979dee543f1d65649262aeaea9ea74ab70d"),
+        ("MEM-1", "MEM-10"),
+        having(growing=Stale),
+    ),
+    Planted(
+        "MEM-04",
+        _COMMIT.format("ollama/ollama", "d1151e18a1a689e47d2c1c27538213ae412d0297"),
+        ("MEM-1", "MEM-6"),
+        having(ring=Pinned),
+    ),
+    Planted("MEM-05", "https://github.com/sgl-project/sglang/pull/10637", ("MEM-1",), having(growing=KeysTwice)),
+    Planted("MEM-06", "https://github.com/sgl-project/sglang/pull/17630", ("MEM-19",), having(store=SmallPool)),
+    Planted(
+        "MEM-09",
+        _COMMIT.format("EricLBuehler/mistral.rs", "b95c8ecb7253a60f5b7bba845a133be02bd921c5"),
+        ("MEM-9",),
+        having(growing=Leaking),
+    ),
+]

@@ -1,0 +1,57 @@
+"""Bugs in what operations cost, planted in the reference: hidden copies, crossings and allocations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planted import Planted
+from planted_mem import having
+
+from kvref import meter
+from kvref.growing import Growing
+from kvref.rows import Rows
+
+
+class Anew(Growing):
+    """Makes a buffer of past and present together, though the present fits behind the past."""
+
+    def _feed(self, new: Any) -> None:
+        capacity = len(self.rows)
+        super()._feed(new)
+        if len(self.rows) == capacity:
+            self.rows = self.rows.taken(list(range(capacity)))
+
+
+class Clearing(Growing):
+    """A rewind to nothing allocates anew, so that captured work reads what was freed."""
+
+    def rewind(self, to: int) -> None:
+        super().rewind(to)
+        if to == 0:
+            slots, self.rows = len(self.rows), Rows(self.config)
+            self.rows.grow(slots, 0)
+
+
+class Offloaded(Growing):
+    """Snapshots go by way of the host, which is waited for."""
+
+    def snapshot(self, start: int) -> Any:
+        made = super().snapshot(start)
+        if made is not None:
+            meter.meter.device_to_host += made.nbytes
+            meter.meter.synchronisations += 1
+        return made
+
+
+PLANTED = [
+    Planted("GROW-08", "https://github.com/ROCm/hip-ep/pull/989", ("RESIDENCY-3",), having(growing=Anew)),
+    Planted(
+        "ASYNC-09", "https://github.com/infinigence/ApxInf/pull/89", ("RESIDENCY-6",), having(growing=Clearing)
+    ),
+    Planted(
+        "ASYNC-04",
+        "https://github.com/NVIDIA/TensorRT-LLM/issues/8813",
+        ("RESIDENCY-11",),
+        having(growing=Offloaded),
+    ),
+]

@@ -1,0 +1,249 @@
+"""Bugs of lengths, positions, bounds and host snapshots, planted in the reference's store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from planted import Planted
+
+from kvadapters.reference import Reference
+from kvref.store import Store
+from kvspec.contract import Pair
+from kvspec.geometry import Array, Config
+
+GITHUB = "https://github.com/"
+
+
+def having(store: type[Store]) -> Callable[[], Reference]:
+    """Makes the reference with this store."""
+
+    class Faulty(Reference):
+        caches: ClassVar[dict[str, Any]] = {**Reference.caches, "store": store}
+
+    return Faulty
+
+
+class OnlyPromptsCount(Store):
+    """A row that is appended by itself does not move the length on, once there is a prompt."""
+
+    def append(self, keys: Array, values: Array, layer: int | None = None) -> None:
+        before = list(self.lengths_)
+        super().append(keys, values, layer)
+        if keys.shape[2] == 1 and min(before) > 0:
+            self.lengths_ = before
+
+
+class OnePastTheEnd(Store):
+    """The bound of a position is inclusive: a row at max_len is let in, and nobody stores it."""
+
+    def _demand_room(self, layers: Sequence[int], n: int) -> None:
+        super()._demand_room(layers, n - 1)
+
+    def _write(self, layer: int, at: int, rows: Pair) -> None:
+        super()._write(layer, at, Pair(*(a[:, : self.max_len - at] for a in rows)))
+
+
+class RoomForOne(Store):
+    """Room is looked for as if each append were of one row."""
+
+    def _demand_room(self, layers: Sequence[int], n: int) -> None:
+        super()._demand_room(layers, min(n, 1))
+
+    def _write(self, layer: int, at: int, rows: Pair) -> None:
+        super()._write(layer, at, Pair(*(a[:, : self.max_len - at] for a in rows)))
+
+
+class LengthOfLayer0(Store):
+    """All layers are taken to be as long as the first."""
+
+    def append(self, keys: Array, values: Array, layer: int | None = None) -> None:
+        if layer is None and keys.shape[2]:
+            self.lengths_ = [self.lengths_[0]] * len(self.lengths_)
+        super().append(keys, values, layer)
+
+
+class DeafToRollback(Store):
+    """A rollback that reports success and does nothing."""
+
+    def rollback(self, to: int) -> None:
+        before = self.lengths_
+        super().rollback(to)
+        self.lengths_ = before
+
+
+class OneTooMany(Store):
+    """A rollback that stops one short."""
+
+    def rollback(self, to: int) -> None:
+        before = self.lengths_
+        super().rollback(to)
+        self.lengths_ = [min(n, to + 1) for n in before]
+
+
+class FromTheEnd(Store):
+    """A negative length counts from the end."""
+
+    def rollback(self, to: int) -> None:
+        super().rollback(to if to >= 0 else max(0, max(self.lengths_) + to))
+
+
+class Narrow(Store):
+    """Lengths go through 32 bits, of which only the lower are looked at."""
+
+    def set_length(self, layer: int, n: int) -> None:
+        super().set_length(layer, n & 0x7FFFFFFF)
+
+
+class NotCleared(Store):
+    """Lengths go to 0, and the rows are where they were."""
+
+    def zero(self) -> None:
+        rows = [a.copy() for a in (*self.keys, *self.values)]
+        super().zero()
+        for array, row in zip((*self.keys, *self.values), rows, strict=True):
+            array[...] = row
+
+
+class LastLayerSaved(Store):
+    """Which layer to read is looked up when all of them have been gone through."""
+
+    def save(self) -> list[Pair]:
+        saved = super().save()
+        return [saved[-1]] * len(saved)
+
+
+class SavedByReference(Store):
+    """What was saved is a view of the rows in the store."""
+
+    def save(self) -> list[Pair]:
+        super().save()
+        return [Pair(k[:, :n], v[:, :n]) for k, v, n in zip(self.keys, self.values, self.lengths_, strict=True)]
+
+
+class RowsWithoutLengths(Store):
+    """Rows are loaded, lengths are not."""
+
+    def load(self, saved: Sequence[Pair]) -> None:
+        super().load(saved)
+        self.lengths_ = [0] * len(self.lengths_)
+
+
+class Layer0AsTemplate(Store):
+    """The first layer's length is loaded for all."""
+
+    def load(self, saved: Sequence[Pair]) -> None:
+        super().load(saved)
+        self.lengths_ = [self.lengths_[0]] * len(self.lengths_)
+
+
+class LongestLoaded(Store):
+    """The longest length is loaded for all, though some layers had fewer rows."""
+
+    def load(self, saved: Sequence[Pair]) -> None:
+        super().load(saved)
+        self.lengths_ = [max(self.lengths_)] * len(self.lengths_)
+
+
+class KeysWithoutValues(Store):
+    """A load brings the keys back, and leaves the values as they were."""
+
+    def load(self, saved: Sequence[Pair]) -> None:
+        before = [a.copy() for a in self.values]
+        super().load(saved)
+        self.values = before
+
+
+class HeadsIgnored(Store):
+    """Another number of kv heads is not seen to be another geometry."""
+
+    def init(self, config: Config) -> None:
+        super().init(config if config.kv_heads < 1 else config.changed(kv_heads=self.config.kv_heads))
+
+
+class ExtentAsLength(Store):
+    """The extent of the buffer is handed out for the rows that are live."""
+
+    def read(self, layer: int) -> Pair:
+        lengths = self.lengths_
+        self.lengths_ = [n and self.max_len for n in lengths]
+        found = super().read(layer)
+        self.lengths_ = lengths
+        return found
+
+
+PLANTED = [
+    Planted(
+        "POS-10",
+        GITHUB + "pytorch/executorch/commit/8946d8085d338cc05b763fbcfa599c3265a3f41f",
+        ("STORE-3", "STORE-4"),
+        having(OnlyPromptsCount),
+    ),
+    Planted(
+        "TRIM-05",
+        GITHUB + "lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
+        ("STORE-3",),
+        having(LengthOfLayer0),
+    ),
+    Planted("GROW-08", GITHUB + "ROCm/hip-ep/pull/989", ("STORE-5",), having(ExtentAsLength)),
+    Planted(
+        "POS-06",
+        GITHUB + "tinygrad/tinygrad/commit/91ccf1c343ad250e93cfe4b2c1f7a5e97897b8b2",
+        ("STORE-8",),
+        having(OnePastTheEnd),
+    ),
+    Planted(
+        "BOUND-02",
+        GITHUB + "ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6",
+        ("STORE-8",),
+        having(RoomForOne),
+    ),
+    Planted(
+        "SNAP-02",
+        GITHUB + "google/gemma.cpp/commit/e54d9cbdddf98b79c698cbb4d08dd3c0c88325fc",
+        ("STORE-13",),
+        having(NotCleared),
+    ),
+    Planted("TRIM-08", GITHUB + "microsoft/onnxruntime-genai/issues/2140", ("STORE-14",), having(DeafToRollback)),
+    Planted(
+        "TRIM-01",
+        GITHUB + "mlc-ai/mlc-llm/commit/ad3a6b998dab3df2d3a0a0f97ffb3da914b1e67c",
+        ("STORE-14",),
+        having(OneTooMany),
+    ),
+    Planted("TRIM-10", GITHUB + "huggingface/transformers/issues/47433", ("STORE-15",), having(FromTheEnd)),
+    Planted("BOUND-06", GITHUB + "vllm-project/vllm/pull/1514", ("STORE-17",), having(Narrow)),
+    Planted(
+        "SNAP-06",
+        GITHUB + "ml-explore/mlx-lm/commit/23af85703e426031a927e91a907ebe7caf64e092",
+        ("STORE-18",),
+        having(LastLayerSaved),
+    ),
+    Planted(
+        "MEM-04",
+        GITHUB + "ollama/ollama/commit/d1151e18a1a689e47d2c1c27538213ae412d0297",
+        ("STORE-11", "STORE-19"),
+        having(SavedByReference),
+    ),
+    Planted(
+        "SNAP-01",
+        GITHUB + "turboderp-org/exllamav2/commit/e6bb29f06b62651d2edc8467d63d19912b551bc5",
+        ("STORE-20",),
+        having(RowsWithoutLengths),
+    ),
+    Planted(
+        "LAYER-01",
+        GITHUB + "EricLBuehler/mistral.rs/commit/86190f8b7b473d0161134aa62d097db5ef121300",
+        ("STORE-20",),
+        having(Layer0AsTemplate),
+    ),
+    Planted("REUSE-10", GITHUB + "sgl-project/sglang/pull/31108", ("STORE-20",), having(LongestLoaded)),
+    Planted("SNAP-14", GITHUB + "unslothai/llama.cpp/pull/143", ("STORE-20",), having(KeysWithoutValues)),
+    Planted(
+        "GQA-01",
+        GITHUB + "tinygrad/tinygrad/commit/880e693207500713bf4bc8e896fd30657a6a46a9",
+        ("STORE-26", "STORE-10"),
+        having(HeadsIgnored),
+    ),
+]
+"""Bugs of the catalogue that a store of many layers can have."""

@@ -1,0 +1,34 @@
+"""What operations cost stands in every report of a record that says it, and in none of one that does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from test_reports_samples import SAMPLES, failing
+
+from kvreports import html, markdown, residency, text
+from kvspec.clauses import index
+
+RENDERERS = {"html": html.render, "markdown": markdown.render, "text": text.render}
+
+
+@pytest.mark.parametrize("render", RENDERERS.values(), ids=RENDERERS)
+def test_the_table_is_in_every_report_that_has_costs(render: Any) -> None:
+    without = {k: v for k, v in failing().items() if k != "residency"}
+    for record, there in ((failing(), True), (without, False)):
+        page = render([record], index())
+        assert ("resident, within the capacity" in page) == there
+        assert ("0 to 1,792" in page) == there
+
+
+def test_a_terminal_is_told_what_is_paid_for_every_token_alone() -> None:
+    assert [row[1] for row in residency.rows(failing())] == ["append", "view"]
+    said = "ring append (resident, within the capacity): device to device 0 to 1,792, launches 0 to 1"
+    assert residency.sentences(failing()) == [said]
+
+
+def test_samples_are_rendered_with_a_condition_of_any_text() -> None:
+    record = SAMPLES[0] | {"residency": [failing()["residency"][0] | {"when": "<b>|`x`"}]}
+    assert "<b>|" not in html.render([record], index())
+    assert "\\|" in markdown.render([record], index())
