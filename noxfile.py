@@ -19,10 +19,11 @@ NVRTC = "nvidia-cuda-nvrtc==13.0.88"
 """One version, so that what compiles today compiles tomorrow."""
 
 CANNOT_RUN = 4
+PROFILES = ("growing", "ring", "mask", "snapshot", "copy", "draft", "store", "batch", "mem", "residency")
 IN_THE_WHEEL = (
-    *(f"kvspec/chapters/{n}.md" for n in ("growing", "ring", "mask", "snapshot")),
+    *(f"kvspec/chapters/{n}.md" for n in PROFILES),
     *(f"kvspec/schemas/{n}.json" for n in ("trace", "record", "question", "answer", "describe")),
-    *(f"kvspec/vectors/cover-{n}.json" for n in ("growing", "ring", "mask", "snapshot")),
+    *(f"kvspec/vectors/cover-{n}.json" for n in PROFILES),
     "kvadapters/gpu/kernels/move.inc",
     *(f"kvadapters/gpu/shim/{n}" for n in ("cuda.h", "scheduler.cpp")),
     "kvreports/templates/page.html.j2",

@@ -12,7 +12,7 @@ import itertools
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from kvadapters.gpu.opencl import OpenCL
 from kvadapters.reference import Reference
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Config
-from kvspec.session import Session
+from kvspec.session import NOTHING, Given, Session
 
 Op = dict[str, Any]
 ROUNDS = 5
@@ -45,20 +45,20 @@ def workload() -> Iterator[tuple[str, Config, list[Op]]]:
     yield "growing", Config(), [*appends, *saves, *rest, *appends]
 
 
-def steps(open_cache: Callable[[str, Config], Any]) -> Iterator[None]:
+def steps(adapter: Any) -> Iterator[None]:
     """The workload, over and over; one item a step."""
     for profile, config, todo in itertools.cycle(workload()):
-        session = Session(open_cache)
+        session = Session(adapter)
         session.begin(profile, config)
         for op in todo:
-            step = session.do(op, rows(config, op["n"]) if op["op"] == "append" else None)
+            step = session.do(op, Given(rows(config, op["n"])) if op["op"] == "append" else NOTHING)
             assert step.result in ("ok", "refused"), step
             yield
 
 
-def rate(open_cache: Callable[[str, Config], Any], seconds: float) -> float:
+def rate(adapter: Any, seconds: float) -> float:
     begin, done = time.perf_counter(), 0
-    for _ in steps(open_cache):
+    for _ in steps(adapter):
         done += 1
         if time.perf_counter() - begin > seconds:
             break
@@ -68,8 +68,8 @@ def rate(open_cache: Callable[[str, Config], Any], seconds: float) -> float:
 def main(seconds: float) -> None:
     opencl, reference = OpenCL(), Reference()
     print(opencl.describe()["device"])
-    rate(opencl.open, 1.0)
-    found = [(rate(opencl.open, seconds / ROUNDS), rate(reference.open, seconds / ROUNDS)) for _ in range(ROUNDS)]
+    rate(opencl, 1.0)
+    found = [(rate(opencl, seconds / ROUNDS), rate(reference, seconds / ROUNDS)) for _ in range(ROUNDS)]
     for name, rates in zip(("opencl", "reference"), zip(*found, strict=True), strict=True):
         print(f"{name:10} {statistics.median(rates):8,.0f} operations/s ({min(rates):,.0f} to {max(rates):,.0f})")
     ratios = [a / b for a, b in found]

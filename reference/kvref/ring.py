@@ -117,7 +117,7 @@ class Ring:
         return self.rows.gather(slots) if slots else None
 
     def _newest(self) -> list[int]:
-        """The slots of the newest W-1 rows at most, oldest first."""
+        """The slots of the rows that RING-5 shows, oldest first."""
         keep = min(self.window - 1, self.buffered)
         return [(self.index - keep + i) % self.buffered for i in range(keep)]
 
@@ -126,11 +126,11 @@ class Ring:
         return self.rows.taken(self._newest())
 
     def plan(self, n: int) -> mem.Plan:
-        """Bytes held after an append of n rows, and at most during it."""
+        """Bytes held after an append of n rows, and at most during it: MEM-3."""
         return mem.ring(self.config, self.offset, len(self.rows), n)
 
     def held(self) -> int:
-        """Bytes of rows allocated."""
+        """Bytes of rows allocated: MEM-1."""
         cite("MEM-1")
         return self.rows.nbytes
 

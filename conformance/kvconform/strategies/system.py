@@ -45,7 +45,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
 }
 """What a system may do, and the profiles it takes."""
 
-OFTEN = ("tokens", "tokens", "round", "rewind", "restore", "batch", "sequence", "sequence")
+OFTEN = ("tokens", "tokens", "round", "rewind", "restore", "batch", "sequence", "sequence", "copy")
 """What it does more often than the rest."""
 
 
@@ -256,6 +256,6 @@ class _System:
     def _copy(self) -> Iterator[str]:
         capacity = self.lists.caches["E"].config.capacity or 1
         at, n = self.number(0, 2 * capacity), self.one_of(1, 2, capacity, capacity + 1, 0)
-        yield self.one_of(
-            f"E: copy {n} {at} sliding=1", f"E: copy {n} {at}", f"E: alias 1 {at % capacity} {capacity - 1}"
-        )
+        yield self.one_of(f"E: copy {n} {at} sliding=1", f"E: copy {n} {at}")
+        if self.draw(st.booleans()):
+            yield f"E: alias 1 {at % capacity} {capacity - 1}"

@@ -57,7 +57,7 @@ def mask(session: Session, cache: Any, op: Operation, step: Step, given: Given) 
         if isinstance(p, masks.Explicit):
             session.keep(p.array)
     if op.get("round") is not None:
-        make = partial(session.rounds[op["round"]].mask, cache_of(op))
+        make: Callable[..., Any] = partial(session.rounds[op["round"]].mask, cache_of(op))
     else:
         make = offered(cache, "mask")
     with session.metered(step):
