@@ -61,6 +61,12 @@ KERNEL halves(int *to) {
   for (int flip = 8; flip > 0; flip /= 2) sum += __shfl_xor_sync(mine, sum, flip);
   to[threadIdx.x] = sum;
 }
+KERNEL rounds(const int *from, int *to) {
+  int sum = 0;
+  for (int round = 0; round < 4; ++round) sum = 10 * sum + __shfl_sync(0xffffffffu, from[threadIdx.x] + sum, round);
+  to[threadIdx.x] = sum;
+}
+KERNEL short_warp(int *to) { to[threadIdx.x] = __popc(__ballot_sync(0xffffffffu, 1)); }
 KERNEL outside(int *to) {
   if (threadIdx.x < 8) to[threadIdx.x] = __shfl_sync(0xffu, 1, 20);
 }
@@ -98,7 +104,7 @@ KERNEL untouched(int *to, i64 n) {}
 """
 
 NAMES = {
-    "indices": 1, "reversed": 2, "unwritten": 1, "shuffles": 2, "halves": 1, "outside": 1, "counted": 4, "bits": 1,
+    "indices": 1, "reversed": 2, "unwritten": 1, "shuffles": 2, "halves": 1, "outside": 1, "rounds": 2, "short_warp": 1, "counted": 4, "bits": 1,
     "some_pass_by": 1, "two_barriers": 1, "two_masks": 1, "half_a_warp": 1, "not_in_mask": 1, "untouched": 1,
 }  # fmt: skip
 
@@ -168,6 +174,21 @@ def test_parts_of_a_warp_meet_apart() -> None:
     to = ints(32)
     run("halves", 32, 1, to)
     assert down(to, np.int32).tolist() == [sum(range(16))] * 16 + [sum(range(16, 32))] * 16
+
+
+def test_warps_go_at_their_own_pace() -> None:
+    given, to = np.arange(96, dtype=np.int32), ints(96)
+    run("rounds", 96, 1, up(given), to)
+    sums = np.zeros(96, np.int32)
+    for turn in range(4):
+        sums = 10 * sums + (given + sums)[np.arange(96) // 32 * 32 + turn]
+    assert down(to, np.int32).tolist() == sums.tolist()
+
+
+def test_the_last_warp_of_a_block_may_be_short() -> None:
+    to = ints(40)
+    run("short_warp", 40, 1, to)
+    assert down(to, np.int32).tolist() == [32] * 32 + [8] * 8
 
 
 def test_a_lane_that_took_no_part_offers_poison() -> None:

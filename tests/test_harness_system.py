@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, ClassVar
 
 import pytest
@@ -17,7 +18,7 @@ from kvref.store import Store
 from kvspec import notation
 from kvspec.contract import PROFILES, description
 from kvspec.operations import OPERATIONS
-from kvspec.trace import Trace
+from kvspec.trace import Trace, from_json
 
 DRAWN = 150
 
@@ -37,6 +38,17 @@ def test_a_whole_system_does_all_there_is() -> None:
 def test_a_system_has_no_more_than_is_declared(profiles: tuple[str, ...]) -> None:
     adapter = description({"name": "x", "profiles": dict.fromkeys(profiles, "visible")})
     assert all(suits(t, adapter) for t in drawn(*profiles))
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_what_is_explored_may_be_read_from_a_file(profile: str) -> None:
+    """In this process nobody looks at bounds that the wire and files of traces hold operations to."""
+    strategies = importlib.import_module(f"kvconform.strategies.{profile}")
+    explored = getattr(strategies, "explored", None)
+    kinds = [("growing",), ("ring",), ("store",)] if profile in ("mem", "residency") else [()]
+    for kind in kinds if explored else ():
+        for t in common._drawn(LocalBench(Reference(), seed=1), explored(*kind), DRAWN):
+            assert from_json(t.to_json()) == t
 
 
 class SharesItsRounds(Reference):

@@ -76,7 +76,8 @@ class Listed:
         anew = not same_geometry(config, self.config)
         if anew:
             self._open(config, "STORE-26")
-            self.batch = listed_batch.ended(self.batch)
+            listed_batch.ended(self.batch)
+            self.batch = None
         else:
             cite("STORE-25")
         return anew

@@ -70,7 +70,8 @@ def fits(draw: st.DrawFn) -> Operation:
         if draw(st.booleans()):
             op[field] = draw(st.sampled_from(SIZES))
     if draw(st.booleans()):
-        op["reserve"] = draw(st.sampled_from((0, 1, op["free"], op["free"] + 1, 1 << 62)) | st.integers(0, 1 << 20))
+        edges = (0, 1, op["free"], min(op["free"] + 1, 1 << 62), 1 << 62)
+        op["reserve"] = draw(st.sampled_from(edges) | st.integers(0, 1 << 20))
     if draw(st.booleans()):
         op["most"] = draw(st.sampled_from((-1, 0, 1, 2, 31, 33, 1 << 31)))
     return op | {f: draw(st.sampled_from(("f32", "bf16"))) for f in ("dtype",) if draw(st.booleans())}
