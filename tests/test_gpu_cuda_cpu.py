@@ -104,9 +104,11 @@ KERNEL untouched(int *to, i64 n) {}
 """
 
 NAMES = {
-    "indices": 1, "reversed": 2, "unwritten": 1, "shuffles": 2, "halves": 1, "outside": 1, "rounds": 2, "short_warp": 1, "counted": 4, "bits": 1,
-    "some_pass_by": 1, "two_barriers": 1, "two_masks": 1, "half_a_warp": 1, "not_in_mask": 1, "untouched": 1,
+    "indices": 1, "reversed": 2, "unwritten": 1, "shuffles": 2, "halves": 1, "rounds": 2, "short_warp": 1,
+    "outside": 1, "counted": 4, "bits": 1, "some_pass_by": 1, "two_barriers": 1, "two_masks": 1, "half_a_warp": 1,
+    "not_in_mask": 1, "untouched": 1,
 }  # fmt: skip
+"""Every kernel, and how many of its arguments are buffers."""
 
 
 @cache

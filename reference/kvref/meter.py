@@ -6,7 +6,7 @@ and nothing waited for.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ class Meter:
 
     def reading(self) -> dict[str, int]:
         """All counts as they stand."""
-        return asdict(self)
+        return dict(vars(self))
 
 
 meter = Meter()

@@ -8,9 +8,17 @@ from kvspec.record import Record, Residency
 HEAD = ("cache", "operation", "when", "steps", *(name.replace("_", " ") for name in METERED))
 """The columns of the table."""
 
+EACH_TOKEN = ("append", "step")
+"""Operations that a decode does for every token."""
 
-EACH_TOKEN = ("append", "copy", "draft", "step", "replay")
-"""Operations that write rows: what they cost is paid for every token."""
+PAID = ("launches", "allocations", "synchronisations", "host_to_device", "device_to_host")
+"""What is counted of them in the summary."""
+
+TOKEN_HEAD = ("a token costs", "by", *(name.replace("_", " ") for name in PAID))
+"""The columns of the summary."""
+
+STEADY = ("resident, within the capacity", "resident, one row", "resident")
+"""The conditions under which a decode goes on: rows that are on the device, and room for them."""
 
 
 def rows(record: Record) -> list[list[str]]:
@@ -18,16 +26,10 @@ def rows(record: Record) -> list[list[str]]:
     return [_row(each) for each in record.get("residency", [])]
 
 
-def sentences(record: Record) -> list[str]:
-    """What is paid for every token, in words: the counts that were not 0 throughout."""
-    return [_sentence(each) for each in record.get("residency", []) if each["op"] in EACH_TOKEN]
-
-
-def _sentence(spent: Residency) -> str:
-    counts = zip(METERED, _row(spent)[4:], strict=True)
-    told = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts if count != "0")
-    when = f" ({spent['when']})" if spent["when"] else ""
-    return f"{spent['kind']} {spent['op']}{when}: {told or 'nothing'}"
+def token(record: Record) -> list[list[str]]:
+    """What is paid for every token of a steady decode: a row for each operation that writes rows."""
+    steady = (each for each in record.get("residency", []) if each["op"] in EACH_TOKEN and each["when"] in STEADY)
+    return [[each["kind"], each["op"], *(_row(each)[4 + METERED.index(name)] for name in PAID)] for each in steady]
 
 
 def _row(spent: Residency) -> list[str]:

@@ -24,7 +24,7 @@ def gpu(work: Work) -> tuple[Axes, Axes]:
 
 
 def snug(work: Work) -> tuple[Axes, Axes]:
-    """As on a GPU, with one row of a group idle at most: for tools that take as long over an idle item as a busy one."""
+    """As on a GPU, with one row of a group idle at most: for tools to which an idle item costs as much as any."""
     (lanes, rows, _), groups = gpu(work)
     return (lanes, min(rows, work.rows + 1), 1), groups
 

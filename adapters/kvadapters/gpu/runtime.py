@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from kvspec.geometry import Array
@@ -27,11 +27,11 @@ class Meter:
 
     def reading(self) -> dict[str, int]:
         """All counts as they stand."""
-        return asdict(self)
+        return dict(vars(self))
 
     def since(self, before: Mapping[str, int]) -> dict[str, int]:
         """What changed since an earlier reading: the counts that differ, by how much."""
-        return {k: v - before[k] for k, v in asdict(self).items() if v != before[k]}
+        return {k: v - before[k] for k, v in vars(self).items() if v != before[k]}
 
 
 class Block:

@@ -30,6 +30,7 @@ HALVED = "part[i] += part[i + by];\n    TOGETHER();"
 
 WRITES_FAR = Planted("a row's width counted twice, writing", "", TARGET, TARGET + " * 64")
 READS_FAR = Planted("a row's width counted twice, reading", "", SOURCE, SOURCE + " * 64")
+EARLY_LENGTH = Planted("a length that changes while others read it", "", "MEET(); /* by now", "/* by now")
 NO_BARRIER = Planted("a sum without its barrier", "", HALVED, "part[i] += part[i + by];")
 BARRIER_OF_SOME = Planted(
     "a barrier that some threads pass by",
@@ -70,6 +71,7 @@ BUGS = {
             "for (i64 head = 0; head < heads; ++head)",
         ),
         _of(NO_BARRIER, "race within a block"),
+        _of(EARLY_LENGTH, "race within a block"),
         Planted(
             "no fence before the count of those done", "race between blocks", "64];\n  __threadfence();", "64];"
         ),
@@ -91,6 +93,7 @@ BUGS = {
             "for (i64 head = 0; head < heads; ++head)",
         ),
         _of(NO_BARRIER, "race within a group in local memory"),
+        _of(EARLY_LENGTH, "race within a group in global memory"),
         BARRIER_OF_SOME,
     ),
     "oclgrind-uninitialised": (
