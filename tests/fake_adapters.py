@@ -31,6 +31,10 @@ from kvspec.masks import Logical, Window
 FOREVER = 60.0
 
 
+OF_THE_ADAPTER = {"draft": ("speculate",), "mem": ("fit",), "residency": ("meter", "place")}
+OF_A_CACHE = {"mask": ("mask",), "snapshot": ("snapshot", "restore", "merge", "split"), "mem": ("plan", "held")}
+
+
 class Fake(Reference):
     """The reference's growing cache under another name; fakes have caches of their own, and say `more`."""
 
@@ -38,6 +42,11 @@ class Fake(Reference):
     ring: ClassVar[Any] = Ring
     profiles: ClassVar[dict[str, Any]] = {"growing": {"level": "storage", "grows": "step"}}
     more: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self) -> None:
+        for profile, methods in OF_THE_ADAPTER.items():
+            for method in () if profile in self.profiles else methods:
+                setattr(self, method, None)  # what is not declared is not offered
 
     def describe(self) -> dict[str, Any]:
         return {"name": type(self).__name__, "profiles": self.profiles, **self.more}
@@ -48,9 +57,9 @@ class Fake(Reference):
 
     def open(self, profile: str, config: Config) -> Cache:
         cache: Any = super().open(profile, config)
-        for name, methods in {"mask": ("mask",), "snapshot": ("snapshot", "restore", "merge", "split")}.items():
+        for name, methods in OF_A_CACHE.items():
             for method in () if name in self.profiles else methods:
-                setattr(cache, method, None)  # what is not declared is not offered
+                setattr(cache, method, None)
         return cache  # type: ignore[no-any-return]
 
 

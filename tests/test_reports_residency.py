@@ -26,9 +26,10 @@ def test_the_table_is_in_every_report_that_has_costs(render: Any) -> None:
 
 def test_a_terminal_is_told_what_is_paid_for_every_token_of_a_steady_decode_alone() -> None:
     assert [row[1] for row in residency.rows(failing())] == ["append", "view"]
-    assert residency.token(failing()) == [["ring", "append", "0 to 1", "0", "0", "0", "0"]]
+    counts = "launches 0 to 1, allocations 0, synchronisations 0, host to device 0, device to host 0"
+    assert residency.token(failing()) == [f"ring append: {counts}"]
     for record, there in ((failing(), True), (WITHOUT, False)):
-        assert ("a token costs" in text.render([record], index())) == there
+        assert ("a token of a steady decode costs" in text.render([record], index())) == there
 
 
 def test_samples_are_rendered_with_a_condition_of_any_text() -> None:

@@ -209,3 +209,11 @@ def test_logs_of_all_processes_are_read_and_each_bug_is_told_once(tmp_path: Path
     for name in ("log.1", "log.2"):
         (tmp_path / name).write_text(TSAN.format(other="0,0,0") * 2)
     assert len(list(CHECKS["tsan"].found(tmp_path))) == 1
+
+
+def test_a_process_that_hangs_is_ended_and_the_check_fails(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr(sanitizers, "DEADLINE", 0.5)
+    monkeypatch.setattr(checks.Check, "prepare", lambda *_: None)
+    monkeypatch.setattr(checks.Check, "command", lambda *_: ["sh", "-c", "echo begun; exec sleep 60"])
+    assert sanitizers.main(["asan"]) == 3
+    assert "did not come to its end: begun" in capsys.readouterr().out

@@ -14,9 +14,6 @@ EACH_TOKEN = ("append", "step")
 PAID = ("launches", "allocations", "synchronisations", "host_to_device", "device_to_host")
 """What is counted of them in the summary."""
 
-TOKEN_HEAD = ("a token costs", "by", *(name.replace("_", " ") for name in PAID))
-"""The columns of the summary."""
-
 STEADY = ("resident, within the capacity", "resident, one row", "resident")
 """The conditions under which a decode goes on: rows that are on the device, and room for them."""
 
@@ -26,10 +23,15 @@ def rows(record: Record) -> list[list[str]]:
     return [_row(each) for each in record.get("residency", [])]
 
 
-def token(record: Record) -> list[list[str]]:
-    """What is paid for every token of a steady decode: a row for each operation that writes rows."""
+def token(record: Record) -> list[str]:
+    """What is paid for every token of a steady decode: a line for each operation that writes rows."""
     steady = (each for each in record.get("residency", []) if each["op"] in EACH_TOKEN and each["when"] in STEADY)
-    return [[each["kind"], each["op"], *(_row(each)[4 + METERED.index(name)] for name in PAID)] for each in steady]
+    return [f"{each['kind']} {each['op']}: {_paid(each)}" for each in steady]
+
+
+def _paid(spent: Residency) -> str:
+    counts = dict(zip(METERED, _row(spent)[4:], strict=True))
+    return ", ".join(f"{name.replace('_', ' ')} {counts[name]}" for name in PAID)
 
 
 def _row(spent: Residency) -> list[str]:

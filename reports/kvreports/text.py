@@ -32,8 +32,8 @@ def _column(i: int, column: Column, chapters: list[Chapter], width: int) -> str:
     parts = [_headline(column), _chapters(i, column, chapters), _reasons(record, width), _suspects(record, width)]
     if record["failures"]:
         parts.append(failure(record["failures"][0], column.name, width))
-    costs = [[line(cell) for cell in row] for row in residency.token(record)]
-    parts.append(tabulate(costs, residency.TOKEN_HEAD, tablefmt="simple") if costs else "")
+    costs = [fill(line(said), width, subsequent_indent="  ") for said in residency.token(record)]
+    parts.append("\n".join(["a token of a steady decode costs", *costs]) if costs else "")
     parts += [fill(f"problem: {line(p)}", width, subsequent_indent="  ") for p in record["problems"][:20]]
     return "\n\n".join(p for p in parts if p)
 

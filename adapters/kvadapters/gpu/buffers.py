@@ -63,7 +63,8 @@ class Rows:
             ("between keys and values", keys_end, values),
             ("behind the values", values_end, self.block.nbytes),
         ):
-            found = self.runtime.download(self.block, start, stop - start).view(np.uint32)
+            with self.runtime.meter.paused():
+                found = self.runtime.download(self.block, start, stop - start).view(np.uint32)
             if (found != GUARD).any():
                 raise GuardBroken(f"the guard band {name} was overwritten at word {int(np.argmax(found != GUARD))}")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -28,6 +29,15 @@ class Meter:
     def reading(self) -> dict[str, int]:
         """All counts as they stand."""
         return dict(vars(self))
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Count nothing meanwhile: what is done for a check is not what the cache costs."""
+        before = self.reading()
+        try:
+            yield
+        finally:
+            vars(self).update(before)
 
     def since(self, before: Mapping[str, int]) -> dict[str, int]:
         """What changed since an earlier reading: the counts that differ, by how much."""

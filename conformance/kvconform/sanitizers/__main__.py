@@ -10,6 +10,7 @@ import argparse
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from kvconform.sanitizers.checks import CHECKS, TOOLS, Check
 from kvconform.sanitizers.planted import BUGS, Planted
 from kvconform.sanitizers.reports import Report
 from kvspec.errors import CannotRun
+
+DEADLINE = 900.0
+"""Seconds a watched process may take; a run takes one or two minutes."""
 
 SAID = "report: "
 DONE = "replayed: "
@@ -56,6 +60,8 @@ def _followed(command: Sequence[str], check: Check, show: bool) -> Watched:
     watched, others = Watched([]), []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout is not None
+        overdue = threading.Timer(DEADLINE, process.kill)
+        overdue.start()
         for line in map(str.strip, process.stdout):
             if line.startswith(SAID):
                 watched.reports.append(reports.from_json(line.removeprefix(SAID)))
@@ -65,6 +71,7 @@ def _followed(command: Sequence[str], check: Check, show: bool) -> Watched:
                 others.append(line)
                 if show:
                     print(f"{check.name}: {line}", flush=True)
+        overdue.cancel()
     watched.last_words = "; ".join(others[-3:])
     return watched
 

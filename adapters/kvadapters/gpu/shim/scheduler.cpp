@@ -21,7 +21,9 @@ namespace {
 
 using Body = void (*)(const uint64_t *cells);
 
-constexpr size_t DEEPEST = 16 << 10;  // bytes of stack that are fresh to ThreadSanitizer for every thread
+// Bytes of stack that are fresh to ThreadSanitizer for every thread. Without it a thread seems to race with the one
+// that had the stack before, and the tool hangs while it looks for where that was.
+constexpr size_t DEEPEST = 16 << 10;
 
 std::deque<Stack> stacks;
 std::vector<Stack *> idle;
