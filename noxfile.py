@@ -14,7 +14,7 @@ nox.options.reuse_existing_virtualenvs = True
 nox.options.default_venv_backend = "venv"
 
 REPORTS = Path("kvconform-report")
-DEV = ["ruff", "mypy", "jsonschema", "types-jsonschema", "types-tabulate", "hatchling"]
+DEV = ["pytest-xdist", "ruff", "mypy", "jsonschema", "types-jsonschema", "types-tabulate", "hatchling"]
 NVRTC = "nvidia-cuda-nvrtc==13.0.88"
 """One version, so that what compiles today compiles tomorrow."""
 
@@ -120,7 +120,7 @@ def oclgrind(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The project's own tests: the harness, its fakes, the reports, the floors, the GPU caches."""
     _install(session, "[opencl]", *DEV)
-    session.run("python", "-m", "pytest", *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "auto", *session.posargs)
 
 
 @nox.session

@@ -37,7 +37,7 @@ class Bench:
 
     worker: Worker
     adapter: Description
-    examples: int = 100
+    examples: int = 60
     seed: int = 0
     tally: Tally = field(default_factory=Tally)
     test: str = ""

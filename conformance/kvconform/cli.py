@@ -43,7 +43,7 @@ def _run_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument("adapter", nargs="?", help="a name (see `kvconform list`) or module:Class")
     run.add_argument("--profile", action="append", default=[], help="only this profile (repeatable)")
     run.add_argument("--clause", action="append", default=[], help="only this clause (repeatable)")
-    run.add_argument("--examples", type=_count, default=100, help="traces drawn by each exploration (100)")
+    run.add_argument("--examples", type=_count, default=60, help="traces drawn by each exploration (60)")
     run.add_argument("--seed", type=_count, default=0, help="seed of what is drawn (0)")
     run.add_argument("--level", choices=("visible",), help="judge at this level, though more is claimed")
     run.add_argument("--report", metavar="DIR", help="write record.json, report.html, report.md and more there")

@@ -36,7 +36,7 @@ class Settings:
 
     adapter: str
     command: tuple[str, ...] = ()
-    examples: int = 100
+    examples: int = 60
     seed: int = 0
     profiles: tuple[str, ...] = ()
     clauses: tuple[str, ...] = ()

@@ -84,8 +84,9 @@ def explored(draw: st.DrawFn, profile: str = "growing") -> Trace:
     trace = draw(own[profile] if profile in own else draws.traces(profile, draws.SNAPSHOTS))
     done: list[Operation] = []
     for op in trace.ops:
-        ahead = {"op": "plan", "n": op["n"]} if op["op"] == "append" else draw(fits())
-        if draw(st.integers(0, 3)):
+        appends = op["op"] == "append"
+        if draw(st.integers(0, 3)) >= (1 if appends else 3):
+            ahead = {"op": "plan", "n": op["n"]} if appends else draw(fits())
             done.append({**ahead, **{k: op[k] for k in ("cache",) if k in op and op["op"] != "open"}})
         done.append(op)
     return Trace(trace.profile, trace.config, tuple(done))

@@ -1,0 +1,27 @@
+"""What all tests share: a device or a compiler that is not there is said, and is no failure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kvspec.errors import CannotRun
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Iterator[None]:
+    """Skip a test whose runtime says that it cannot run here, with its reason."""
+    try:
+        yield
+    except CannotRun as e:
+        pytest.skip(str(e))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """The same for a test that makes its runtime itself."""
+    try:
+        yield
+    except CannotRun as e:
+        pytest.skip(str(e))
