@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any, ClassVar
 
 import mutation
 import pytest
+import teeth
 from mutation import Mutant
 
 import kvref.batch
 from kvadapters.reference import Reference
-from kvconform import trial, vectors
-from kvconform.examples import disagreements
 from kvref.store import Store
-from kvspec.clauses import index
-from kvspec.contract import description
-from kvspec.examples import Example
-from kvspec.session import Session
-from kvspec.trace import Trace
 
 MUTANTS = list(mutation.mutants(Path(kvref.batch.__file__).read_text()))
 
@@ -38,23 +29,11 @@ EQUIVALENT = {
 """Faults that are none, by function and change, each with the reason."""
 
 
-def of(m: Mutant) -> str:
-    return f"{m.function}:{m.line}: {m.what}"
-
-
-@cache
-def examples() -> list[Example]:
-    return [e for c in index().values() for e in c.examples if c.profile == "batch"]
-
-
-def traces() -> Iterator[Trace]:
-    for frozen in vectors.load("batch"):
-        yield from frozen.traces()
+EXAMPLES, TRACES = teeth.examples_of("batch"), teeth.traces_of("batch")
 
 
 def faulty(m: Mutant) -> Any:
-    module: Any = ModuleType("faulty")
-    exec(compile(m.text, "faulty", "exec"), vars(module))
+    module = teeth.module(m.text)
     store = type("Faulty", (module.Batching, Store), {})
 
     class Faulty(Reference):
@@ -63,29 +42,14 @@ def faulty(m: Mutant) -> Any:
     return Faulty()
 
 
-def killed_by(m: Mutant) -> str:
-    """The source that finds the fault, at its first difference; empty if none does."""
-    adapter = faulty(m)
-    about = description(adapter.describe())
-    observed = trial.observables(about, "storage")
-    for worked in examples():
-        seen = trial.run(worked.trace, Session(adapter, observed), about, "storage")
-        if seen.failed or disagreements(worked, seen, about):
-            return f"example {worked.id}"
-    for trace in traces():
-        if trial.run(trace, Session(adapter, observed), about, "storage").failed:
-            return f"cover {trace}"
-    return ""
-
-
 def test_there_are_faults_enough() -> None:
     assert len(MUTANTS) > 90
     assert {m.function for m in MUTANTS} >= {"scatter", "step", "batch", "lower", "write", "replay", "_steppable"}
 
 
-@pytest.mark.parametrize("m", [m for m in MUTANTS if (m.function, m.what) not in EQUIVALENT], ids=of)
+@pytest.mark.parametrize("m", [m for m in MUTANTS if (m.function, m.what) not in EQUIVALENT], ids=teeth.of)
 def test_every_fault_in_the_batch_is_found(m: Mutant) -> None:
-    assert killed_by(m)
+    assert teeth.found_by(faulty(m), EXAMPLES, TRACES)
 
 
 def test_every_argument_is_about_a_fault_that_there_is() -> None:

@@ -6,26 +6,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import mutation
 import pytest
+import teeth
 from mutation import Mutant
 
 import kvref.casts
 import kvref.copy
 from kvadapters.reference import Reference
-from kvconform import trial, vectors
-from kvconform.examples import disagreements
-from kvspec.clauses import index
 from kvspec.contract import description
-from kvspec.examples import Example
-from kvspec.session import Session
-from kvspec.trace import Trace
 
 ALL = bool(os.environ.get("KVCONFORM_ALL"))
 BUFFER, CASTS = (Path(str(m.__file__)).read_text() for m in (kvref.copy, kvref.casts))
@@ -60,8 +51,7 @@ EQUIVALENT = {
 
 
 def of(found: tuple[str, Mutant]) -> str:
-    m = found[1]
-    return f"{m.function}:{m.line}: {m.what}"
+    return teeth.of(found[1])
 
 
 def argued(m: Mutant) -> bool:
@@ -69,28 +59,15 @@ def argued(m: Mutant) -> bool:
     return (m.function, m.what) in EQUIVALENT
 
 
-@cache
-def examples() -> list[Example]:
-    return [e for c in index().values() if c.profile == "copy" for e in c.examples]
-
-
-def traces() -> Iterator[Trace]:
-    for frozen in vectors.load("copy"):
-        yield from frozen.traces()
-
-
-def module(text: str, **changed: Any) -> Any:
-    made: Any = ModuleType("faulty")
-    exec(compile(text, "faulty", "exec"), vars(made))
-    vars(made).update(changed)
-    return made
+EXAMPLES, TRACES = teeth.examples_of("copy"), teeth.traces_of("copy")
 
 
 def faulty(name: str, m: Mutant) -> Reference:
     """A reference with the fault in its buffer, or in the casts that its buffer makes."""
-    buffers = module(m.text)
+    buffers = teeth.module(m.text)
     if name == kvref.casts.__name__:
-        buffers = module(BUFFER, narrowed=buffers.narrowed, narrows=buffers.narrows)
+        casts, buffers = buffers, teeth.module(BUFFER)
+        buffers.narrowed, buffers.narrows = casts.narrowed, casts.narrows
 
     class Faulty(Reference):
         caches = {**Reference.caches, "copy": buffers.Buffer}  # noqa: RUF012
@@ -99,14 +76,7 @@ def faulty(name: str, m: Mutant) -> Reference:
 
 
 def killed_by(name: str, m: Mutant) -> str:
-    """The source that finds the fault, at its first difference; empty if none does."""
-    adapter = faulty(name, m)
-    for worked in examples():
-        seen = trial.run(worked.trace, Session(adapter), DECLARED, "storage")
-        if seen.failed or disagreements(worked, seen, DECLARED):
-            return f"example {worked.id}"
-    found = (t for t in traces() if trial.run(t, Session(adapter), DECLARED, "storage").failed)
-    return next((f"cover {t}" for t in found), "")
+    return teeth.found_by(faulty(name, m), EXAMPLES, TRACES)
 
 
 def test_there_are_faults_enough() -> None:

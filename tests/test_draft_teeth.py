@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any, ClassVar
 
 import mutation
 import pytest
-from local import LocalBench
+import teeth
 from mutation import Mutant
 
 import kvref.draft
 from kvadapters.reference import Reference
-from kvconform import vectors
-from kvconform.examples import disagreements
 from kvref.growing import Growing
 from kvref.ring import Ring
-from kvspec.clauses import index
-from kvspec.examples import Example
-from kvspec.trace import Trace
 
 ALL = bool(os.environ.get("KVCONFORM_ALL"))
 MUTANTS = list(mutation.mutants(Path(kvref.draft.__file__).read_text()))
@@ -42,23 +35,12 @@ JUDGED = ("growing", "ring", "mask", "snapshot", "store", "draft")
 """What is judged: not what it costs."""
 
 
-def of(m: Mutant) -> str:
-    return f"{m.function}:{m.line}: {m.what}"
-
-
 def argued(m: Mutant) -> bool:
     """Whether a fault is argued to be none."""
     return (m.function, m.what) in EQUIVALENT
 
 
-@cache
-def examples() -> list[Example]:
-    return [e for c in index().values() for e in c.examples if c.profile == "draft"]
-
-
-@cache
-def traces() -> list[Trace]:
-    return [t for frozen in vectors.load("draft") for t in frozen.traces()]
+EXAMPLES, TRACES = teeth.examples_of("draft"), teeth.traces_of("draft")
 
 
 def bare(kind: type[Any]) -> type[Any]:
@@ -67,9 +49,8 @@ def bare(kind: type[Any]) -> type[Any]:
     return type(kind.__name__, (), {n: f for n, f in plain.items() if n not in ("__dict__", "__weakref__")})
 
 
-def bench(m: Mutant) -> LocalBench:
-    module: Any = ModuleType("faulty")
-    exec(compile(m.text, "faulty", "exec"), vars(module))
+def faulty(m: Mutant) -> Reference:
+    module = teeth.module(m.text)
 
     class Faulty(Reference):
         caches: ClassVar[dict[str, Any]] = {
@@ -85,17 +66,11 @@ def bench(m: Mutant) -> LocalBench:
         def speculate(self, caches: Any, isolated: bool) -> Any:
             return module.Round(caches, isolated)
 
-    return LocalBench(Faulty(), examples=5)
+    return Faulty()
 
 
 def killed_by(m: Mutant) -> str:
-    """The source that finds the fault, at its first difference; empty if none does."""
-    judging = bench(m)
-    for worked in examples():
-        seen = judging.run(worked.trace)
-        if seen.failed or disagreements(worked, seen, judging.adapter):
-            return f"example {worked.id}"
-    return next((f"cover {t}" for t in traces() if judging.run(t).failed), "")
+    return teeth.found_by(faulty(m), EXAMPLES, TRACES)
 
 
 def test_there_are_faults_enough() -> None:
@@ -103,13 +78,13 @@ def test_there_are_faults_enough() -> None:
     assert {m.function for m in MUTANTS} >= {"draft", "keep", "commit", "mask", "guarded", "demand"}
 
 
-@pytest.mark.parametrize("m", [m for m in MUTANTS if not argued(m)], ids=of)
+@pytest.mark.parametrize("m", [m for m in MUTANTS if not argued(m)], ids=teeth.of)
 def test_every_fault_in_a_round_is_found(m: Mutant) -> None:
     assert killed_by(m)
 
 
 @pytest.mark.skipif(not ALL, reason="KVCONFORM_ALL=1 runs everything on faults that are none")
-@pytest.mark.parametrize("m", [m for m in MUTANTS if argued(m)], ids=of)
+@pytest.mark.parametrize("m", [m for m in MUTANTS if argued(m)], ids=teeth.of)
 def test_what_is_argued_to_be_no_fault_is_found_by_nothing(m: Mutant) -> None:
     assert not killed_by(m), EQUIVALENT[m.function, m.what]
 

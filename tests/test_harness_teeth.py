@@ -6,27 +6,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import mutation
 import pytest
+import teeth
 from local import LocalBench
 from mutation import Mutant
 
 import kvref.ring
 from kvadapters.reference import Reference
 from kvconform import vectors
-from kvconform.examples import disagreements
 from kvconform.suite import common
 from kvref.growing import Growing
 from kvspec.clauses import index
-from kvspec.examples import Example
-from kvspec.trace import Trace
 
 ALL = bool(os.environ.get("KVCONFORM_ALL"))
 MUTANTS = list(mutation.mutants(Path(kvref.ring.__file__).read_text()))
@@ -50,10 +44,6 @@ EQUIVALENT = {
 """Faults that are none, by function and change, each with the reason."""
 
 
-def of(m: Mutant) -> str:
-    return f"{m.function}:{m.line}: {m.what}"
-
-
 NEVER = next(m for m in MUTANTS if (m.function, m.what) == ("_straighten", "if self.index < len(self.rows): never"))
 """The first of two alike: the second loses a turn, and is found."""
 
@@ -63,35 +53,19 @@ def argued(m: Mutant) -> bool:
     return (m.function, m.what) in EQUIVALENT and (m.what != NEVER.what or m is NEVER)
 
 
-@cache
-def examples() -> list[Example]:
-    return [e for c in index().values() for e in c.examples if e.trace.profile == "ring"]
+EXAMPLES = [e for c in index().values() for e in c.examples if e.trace.profile == "ring"]
+TRACES = [t for t in teeth.traces_of("mask", "ring", "snapshot") if t.profile == "ring"]
 
 
-def traces() -> Iterator[Trace]:
-    for profile in ("mask", "ring", "snapshot"):
-        for frozen in (c for c in vectors.load(profile) if c.start.profile == "ring"):
-            yield from frozen.traces()
-
-
-def bench(m: Mutant) -> LocalBench:
-    module: Any = ModuleType("faulty")
-    exec(compile(m.text, "faulty", "exec"), vars(module))
-
+def faulty(m: Mutant) -> Reference:
     class Faulty(Reference):
-        caches = {"growing": Growing, "ring": module.Ring}  # noqa: RUF012
+        caches = {"growing": Growing, "ring": teeth.module(m.text).Ring}  # noqa: RUF012
 
-    return LocalBench(Faulty(), examples=5)
+    return Faulty()
 
 
 def killed_by(m: Mutant) -> str:
-    """The source that finds the fault, at its first difference; empty if none does."""
-    judging = bench(m)
-    for worked in examples():
-        seen = judging.run(worked.trace)
-        if seen.failed or disagreements(worked, seen, judging.adapter):
-            return f"example {worked.id}"
-    return next((f"cover {t}" for t in traces() if judging.run(t).failed), "")
+    return teeth.found_by(faulty(m), EXAMPLES, TRACES)
 
 
 def test_there_are_faults_enough() -> None:
@@ -99,13 +73,13 @@ def test_there_are_faults_enough() -> None:
     assert {m.function for m in MUTANTS} >= {"_decode", "_prefill", "_straighten", "rewind", "restore", "mask"}
 
 
-@pytest.mark.parametrize("m", [m for m in MUTANTS if not argued(m)], ids=of)
+@pytest.mark.parametrize("m", [m for m in MUTANTS if not argued(m)], ids=teeth.of)
 def test_every_fault_in_the_ring_is_found(m: Mutant) -> None:
     assert killed_by(m)
 
 
 @pytest.mark.skipif(not ALL, reason="KVCONFORM_ALL=1 runs everything on faults that are none")
-@pytest.mark.parametrize("m", [m for m in MUTANTS if argued(m)], ids=of)
+@pytest.mark.parametrize("m", [m for m in MUTANTS if argued(m)], ids=teeth.of)
 def test_what_is_argued_to_be_no_fault_is_found_by_nothing(m: Mutant) -> None:
     assert not killed_by(m), EQUIVALENT[m.function, m.what]
 
@@ -118,11 +92,11 @@ SAMPLE = [m for m in MUTANTS if not argued(m)][7::19]
 """Ten faults or so, over the whole file."""
 
 
-@pytest.mark.parametrize("m", SAMPLE, ids=of)
+@pytest.mark.parametrize("m", SAMPLE, ids=teeth.of)
 def test_a_fault_is_shown_on_a_short_trace_under_a_clause_that_speaks_of_it(m: Mutant) -> None:
-    judging = bench(m)
+    judging = LocalBench(faulty(m), examples=5)
     with judging.judging("teeth") as tally:
-        for worked in examples():
+        for worked in EXAMPLES:
             common.example(judging, worked)
         for frozen in (c for c in vectors.load("ring") if c.start.config.window in (2, 3)):
             common.cover(judging, replace(frozen, lines=frozen.lines[::4]))
