@@ -8,13 +8,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.cover import Ops, Plan
-from kvconform.lists import Lists
-from kvconform.replay import Supplies
+from kvconform.strategies.drawing import Drawing
 from kvconform.strategies.moves import ops, single
 from kvspec import notation
-from kvspec.contract import Claim, Description
 from kvspec.geometry import Config
-from kvspec.operations import Operation
 from kvspec.session import Session
 from kvspec.trace import Trace
 
@@ -136,28 +133,17 @@ def explored(draw: st.DrawFn) -> Trace:
     return Trace("store", config, tuple(drawing.ops))
 
 
-class _Drawing:
-    """A trace in the making, and the list model's view of it."""
+class _Drawing(Drawing):
+    """A trace on a store and its batch."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
-        self.draw = draw
-        self.ops: list[Operation] = []
-        self.fill = draw(st.sampled_from(("",) * 4 + (" fill=bits",)))
-        self.supplies = Supplies(start)
-        claims = {"store": Claim("visible"), "batch": Claim("visible")}
-        self.lists = Lists(Description("list model", claims), self.supplies)
-        self.lists.do({"op": "open"}, self.supplies.give({"op": "open"}))
+        super().__init__(draw, start)
+        self.fill = self.of(*[""] * 4, " fill=bits")
 
     def do(self, *texts: str) -> None:
         """Add operations, and follow them."""
         for op in map(notation.operation, texts):
-            self.ops.append(op)
-            step = self.lists.do(op, self.supplies.give(op))
-            self.supplies.done(op, step.result)
-
-    def number(self, low: int, high: int) -> int:
-        """One of these."""
-        return self.draw(st.integers(low, max(low, high)))
+            self.follow(op)
 
     def one_of(self, *choices: str) -> list[str]:
         """One operation of these."""

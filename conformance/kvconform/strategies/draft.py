@@ -8,13 +8,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.cover import Ops, Plan
-from kvconform.lists import Lists
-from kvconform.replay import Supplies
+from kvconform.strategies.drawing import Drawing
 from kvconform.strategies.draws import configs
 from kvconform.strategies.moves import ops, single
-from kvspec.contract import Claim, Description
 from kvspec.geometry import CACHES, Config
-from kvspec.operations import Operation
 from kvspec.session import Session
 from kvspec.trace import Trace
 
@@ -131,29 +128,19 @@ def explored(draw: st.DrawFn, kinds: Sequence[str] = ROUNDS) -> Trace:
     return Trace(profile, start.config, tuple(drawing.ops))
 
 
-class _Drawing:
-    """A trace in the making, and the list model's view of it."""
+class _Drawing(Drawing):
+    """A trace on up to three caches, and the rounds over them."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
-        self.draw = draw
-        self.ops: list[Operation] = []
-        self.fill = draw(st.sampled_from(("",) * 4 + (" fill=bits",)))
-        self.supplies = Supplies(start)
-        self.lists = Lists(Description("list model", dict.fromkeys(CACHES, Claim("visible"))), self.supplies)
-        self.lists.do({"op": "open"}, self.supplies.give({"op": "open"}))
+        super().__init__(draw, start)
+        self.fill = self.of(*[""] * 4, " fill=bits")
         for letter in "BC"[: draw(st.integers(0, 2))]:
             self.do(f"open {letter} profile={self.of('growing', 'ring window=2', 'ring window=5')}")
 
     def do(self, text: str) -> None:
         """Add an operation, and follow it."""
         for op in ops(text) if text else ():
-            self.ops.append(op)
-            step = self.lists.do(op, self.supplies.give(op))
-            self.supplies.done(op, step.result)
-
-    def of(self, *choices: Any) -> Any:
-        """One of these, the earlier the simpler."""
-        return self.draw(st.sampled_from(choices))
+            self.follow(op)
 
     def cache(self) -> tuple[str, Any]:
         """Some cache, mostly one that is in no round, and the list model of it."""

@@ -13,14 +13,11 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from kvconform.lists import Lists
-from kvconform.replay import Supplies
+from kvconform.strategies.drawing import Drawing
 from kvspec import masks
-from kvspec.contract import Claim, Description
 from kvspec.geometry import Config
 from kvspec.masks import Explicit
 from kvspec.operations import Operation
-from kvspec.session import Given
 from kvspec.trace import Trace
 
 BASE = ("append",) * 8 + ("rewind",) * 3 + ("ask", "view", "free", "scribble", "misfit")
@@ -59,17 +56,12 @@ def traces(draw: st.DrawFn, profile: str, kinds: Sequence[str]) -> Trace:
     return Trace(profile, config, tuple(drawing.ops))
 
 
-class _Drawing:
-    """A trace in the making, and the list model's view of it."""
+class _Drawing(Drawing):
+    """A trace on caches, with masks and snapshots."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
-        self.draw = draw
-        self.ops: list[Operation] = []
-        self.fill = draw(st.sampled_from(("legible",) * 4 + ("bits",)))
-        self.supplies = Supplies(start)
-        claims = {"growing": Claim("visible"), "ring": Claim("visible")}
-        self.lists = Lists(Description("list model", claims), self.supplies)
-        self.lists.do({"op": "open"}, self.supplies.give({"op": "open"}))
+        super().__init__(draw, start)
+        self.fill = self.of(*["legible"] * 4, "bits")
         self.cache = "A"
 
     def add(self, kind: str) -> None:
@@ -80,37 +72,30 @@ class _Drawing:
             return
         if self.cache != "A":
             op["cache"] = op.get("cache", self.cache)
-        self.ops.append(op)
-        given = self.supplies.give(op) if op["op"] == "open" else _given(op)
-        step = self.lists.do(op, given)
-        self.supplies.done(op, step.result)
+        self.follow(op)
 
     @property
     def history(self) -> Any:
         return self.lists.caches[self.cache]
-
-    def one_of(self, *choices: int) -> int:
-        """One of these, the earlier the simpler."""
-        return self.draw(st.sampled_from(choices))
 
     def _append(self) -> Operation:
         window, step, offset = self.history.config.window, self.history.config.step, self.history.offset
         edge = window if window and offset < window else -(-max(1, offset) // step) * step
         room = max(0, min(edge - offset, LARGEST_WINDOW))
         chunk = window or 4
-        n = self.one_of(1, 1, 1, 2, 0, room, room + 1, max(0, room - 1), chunk, chunk + 1, max(0, chunk - 1))
+        n = self.of(1, 1, 1, 2, 0, room, room + 1, max(0, room - 1), chunk, chunk + 1, max(0, chunk - 1))
         return {"op": "append", "n": n} | ({"fill": "bits"} if self.fill == "bits" else {})
 
     def _misfit(self) -> Operation:
         field, value = self.draw(
             st.sampled_from((("kv_heads", 4), ("k_dim", 17), ("v_dim", 3), ("batch", 4), ("values", 5)))
         )
-        return {"op": "append", "n": self.one_of(1, 2, 0), field: value}
+        return {"op": "append", "n": self.of(1, 2, 0), field: value}
 
     def _rewind(self) -> Operation:
         offset = self.history.offset
         inside = self.draw(st.integers(0, max(0, offset)))
-        return {"op": "rewind", "to": self.one_of(max(0, offset - 1), inside, inside, offset, 0, offset + 1, -1)}
+        return {"op": "rewind", "to": self.of(max(0, offset - 1), inside, inside, offset, 0, offset + 1, -1)}
 
     def _ask(self) -> Operation:
         return self._rewind() | {"op": "ask"}
@@ -156,7 +141,7 @@ class _Drawing:
     def _snapshot(self) -> Operation:
         name = self.draw(st.sampled_from(("s", "t", "u")))
         offset = self.history.offset
-        start = self.one_of(0, 0, max(0, offset // 2), max(0, offset - 1), -1, offset)
+        start = self.of(0, 0, max(0, offset // 2), max(0, offset - 1), -1, offset)
         return {"op": "snapshot", "name": name} | ({"start": start} if start else {})
 
     def _restore(self) -> Operation | None:
@@ -166,7 +151,7 @@ class _Drawing:
         saved = self.lists.saved[name]
         start, stop = (saved.start, saved.stop) if saved else (0, self.history.offset)
         inside = self.draw(st.integers(0, stop))
-        return {"op": "restore", "name": name, "to": self.one_of(stop, stop, inside, stop - 1, start, stop + 1, -1)}
+        return {"op": "restore", "name": name, "to": self.of(stop, stop, inside, stop - 1, start, stop + 1, -1)}
 
     def _split(self) -> Operation | None:
         if not self._names():
@@ -213,7 +198,3 @@ class _Drawing:
         if "window" in changed and self.supplies.opened["A"][0] == "growing":
             changed = {}
         return {"op": "open", "cache": self.draw(st.sampled_from(("B", "C"))), **changed}
-
-
-def _given(op: Operation) -> Any:
-    return Given(logical=masks.from_json(op["parts"])) if op["op"] == "mask" else Given()

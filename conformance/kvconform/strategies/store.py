@@ -8,11 +8,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.cover import Ops, Plan
-from kvconform.lists import Lists
-from kvconform.replay import Supplies
+from kvconform.strategies.drawing import Drawing
 from kvconform.strategies.moves import ops, single
 from kvref.listed_store import Listed
-from kvspec.contract import Claim, Description
 from kvspec.geometry import Config
 from kvspec.operations import Operation
 from kvspec.session import Session
@@ -128,15 +126,12 @@ def explored(draw: st.DrawFn) -> Trace:
     return Trace("store", config, tuple(drawing.ops))
 
 
-class _Drawing:
-    """A trace in the making, and the list model's view of it: it knows where each layer ends."""
+class _Drawing(Drawing):
+    """A trace on stores: it knows where each layer ends."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
-        self.draw, self.ops = draw, list[Operation]()
+        super().__init__(draw, start)
         self.fill = {"fill": "bits"} if draw(st.integers(0, 4)) == 0 else {}
-        self.supplies = Supplies(start)
-        self.lists = Lists(Description("list model", {"store": Claim("visible")}), self.supplies)
-        self.lists.do({"op": "open"}, self.supplies.give({"op": "open"}))
         self.cache = "A"
 
     def add(self, kind: str) -> None:
@@ -144,18 +139,12 @@ class _Drawing:
         self.cache = self.draw(st.sampled_from(sorted(self.lists.caches)))
         op = getattr(self, f"_{kind}")()
         op |= {} if self.cache == "A" or "cache" in op else {"cache": self.cache}
-        self.ops.append(op)
-        step = self.lists.do(op, self.supplies.give(op))
-        self.supplies.done(op, step.result)
+        self.follow(op)
 
     @property
     def store(self) -> Listed:
         found: Listed = self.lists.caches[self.cache]
         return found
-
-    def one_of(self, *choices: int) -> int:
-        """One of these, the earlier the simpler."""
-        return self.draw(st.sampled_from(choices))
 
     def _layer(self) -> int:
         return self.draw(st.integers(0, len(self.store.layers) - 1))
@@ -163,7 +152,7 @@ class _Drawing:
     def _rows(self, length: int) -> int:
         """Rows to append: to the brim, or one too many; mostly few."""
         room = max(0, self.store.room - length)
-        return self.one_of(1, 1, 1, 2, 3, room, room, max(0, room - 1), room + 1, 0)
+        return int(self.of(1, 1, 1, 2, 3, room, room, max(0, room - 1), room + 1, 0))
 
     def _append(self) -> Operation:
         longest = max(layer.length for layer in self.store.layers)
@@ -184,17 +173,17 @@ class _Drawing:
             ("layer", 5),
         )
         field, value = self.draw(st.sampled_from(fields))
-        return {"op": "append", "n": self.one_of(1, 2, 0), field: value}
+        return {"op": "append", "n": self.of(1, 2, 0), field: value}
 
     def _setlength(self) -> Operation:
         layer, room = self._layer(), self.store.room
-        n = self.one_of(self.draw(st.integers(0, room)), room, 0, room + 1, -1, FAR[0])
-        return {"op": "setlength", "layer": self.one_of(layer, layer, layer, -1, len(self.store.layers)), "n": n}
+        n = self.of(self.draw(st.integers(0, room)), room, 0, room + 1, -1, FAR[0])
+        return {"op": "setlength", "layer": self.of(layer, layer, layer, -1, len(self.store.layers)), "n": n}
 
     def _rollback(self) -> Operation:
         lengths = [layer.length for layer in self.store.layers]
         inside = self.draw(st.integers(0, max(lengths)))
-        return {"op": "rollback", "to": self.one_of(inside, inside, min(lengths), max(lengths) - 1, 0, -1, FAR[0])}
+        return {"op": "rollback", "to": self.of(inside, inside, min(lengths), max(lengths) - 1, 0, -1, FAR[0])}
 
     def _reset(self) -> Operation:
         return {"op": "reset"}
@@ -209,7 +198,7 @@ class _Drawing:
         room = self.store.room
         return {
             "op": "fingerprint",
-            "position": self.one_of(self.draw(st.integers(0, room - 1)), room - 1, room, -1),
+            "position": self.of(self.draw(st.integers(0, room - 1)), room - 1, room, -1),
         }
 
     def _save(self) -> Operation:
