@@ -38,13 +38,12 @@ class Tally:
 
     def add(self, seen: Outcome, source: str, test: str) -> None:
         """Count one trial."""
-        cites = seen.exercised()
-        for clause in cites:
-            self.exercised.setdefault(clause, Counter())[source] += 1
-        for clause in set(cites):
+        cites = Counter(seen.exercised())
+        for clause, steps in cites.items():
+            self.exercised.setdefault(clause, Counter())[source] += steps
             self._tested(clause, test)
             self.oracles[clause] = seen.oracle
-        (self.present if seen.failed else self.agreed).update(set(cites))
+        (self.present if seen.failed else self.agreed).update(cites.keys())
         self.differed.update(seen.blamed)
         self.failing += seen.failed
         for spent in seen.spent:
@@ -59,10 +58,15 @@ class Tally:
 
     def _spend(self, more: Residency) -> None:
         """Note the smallest and the largest of each count."""
-        seen = self.spent.setdefault(" ".join((more["kind"], more["op"], more["when"])), {**more, "steps": 0})
+        name = f"{more['kind']} {more['op']} {more['when']}"
+        seen = self.spent.get(name)
+        if seen is None:
+            self.spent[name] = {**more}
+            return
         seen["steps"] += more["steps"]
-        seen["least"] = {n: min(count, more["least"][n]) for n, count in seen["least"].items()}
-        seen["most"] = {n: max(count, more["most"][n]) for n, count in seen["most"].items()}
+        if more["least"] != seen["least"] or more["most"] != seen["most"]:
+            seen["least"] = {n: min(count, more["least"][n]) for n, count in seen["least"].items()}
+            seen["most"] = {n: max(count, more["most"][n]) for n, count in seen["most"].items()}
 
     def _tested(self, clause: str, test: str) -> None:
         tests = self.tests.setdefault(clause, [])

@@ -29,6 +29,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from operator import index
 from typing import Any
 
@@ -268,13 +269,25 @@ def text(head: Mapping[str, Any], name: str, limit: int) -> str:
 def _wrong_observation(values: Mapping[str, Any], tensors: Tensors) -> str:
     """What is wrong with the values or with the names of the tensors; empty if nothing is."""
     for name, value in values.items():
-        found = _VALUE.fullmatch(name) if isinstance(name, str) else None
-        if found is None or found[1] not in (*NUMBERS, *LISTS, *TRUTHS, *TEXTS, "meter"):
+        what = _value_of(name)
+        if not what:
             return f"unknown value {name!r:.40}"
-        if not _right(found[1], value):
-            return f"{name} must be {_wanted(found[1])}, is {value!r:.40}"
-    unknown = [name for name in tensors if not _TENSOR.fullmatch(name)]
+        if not _right(what, value):
+            return f"{name} must be {_wanted(what)}, is {value!r:.40}"
+    unknown = [name for name in tensors if not _is_tensor(name)]
     return f"unknown tensor {unknown[0]!r:.40}; known: {', '.join(ARRAYS)}, with .k or .v" if unknown else ""
+
+
+@lru_cache(maxsize=1024)
+def _value_of(name: Any) -> str:
+    """What a value of this name is of: offset, for `offset.B`; empty if there is no such value."""
+    found = _VALUE.fullmatch(name) if isinstance(name, str) else None
+    return found[1] if found and found[1] in (*NUMBERS, *LISTS, *TRUTHS, *TEXTS, "meter") else ""
+
+
+@lru_cache(maxsize=1024)
+def _is_tensor(name: str) -> bool:
+    return _TENSOR.fullmatch(name) is not None
 
 
 def _right(name: str, value: Any) -> bool:
@@ -293,7 +306,7 @@ def _right(name: str, value: Any) -> bool:
 
 
 def _number(value: Any) -> bool:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    whole = type(value) is int or isinstance(value, np.integer)
     return whole and -LARGEST_NUMBER <= value <= LARGEST_NUMBER
 
 
