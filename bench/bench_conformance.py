@@ -27,22 +27,11 @@ def yardstick() -> float:
     return time.perf_counter() - began
 
 
-class Fresh:
-    """A session on the reference that begins anew with each trace."""
-
-    def begin(self, profile, config):
-        self.session = Session(Reference())
-        return self.session.begin(profile, config)
-
-    def do(self, *args):
-        return self.session.do(*args)
-
-
 def in_process() -> tuple[int, float]:
     """Operations replayed twice and judged at level storage, and the seconds they took."""
     adapter, traces = description(Reference().describe()), list(vectors.load("ring")[-1].traces())
     began = time.perf_counter()
-    done = sum(len(trial.run(t, Fresh(), adapter).steps) for t in traces)
+    done = sum(len(trial.run(t, Session(Reference()), adapter).steps) for t in traces)
     return done, time.perf_counter() - began
 
 

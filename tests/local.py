@@ -27,22 +27,8 @@ class LocalBench(Bench):
 
     def run(self, trace: Trace, watch: bool = False) -> Outcome:
         level = trial.level_of(trace, self.adapter)
-        session = _Fresh(self.worker.adapter, trial.observables(self.adapter, level))  # type: ignore[attr-defined]
+        session = Session(self.worker.adapter, trial.observables(self.adapter, level))  # type: ignore[attr-defined]
         return trial.run(trace, session, self.adapter, level, watch)
-
-
-class _Fresh:
-    """A session that begins anew with each trace."""
-
-    def __init__(self, adapter: Any, observe: tuple[str, ...]) -> None:
-        self._adapter, self._observe = adapter, observe
-
-    def begin(self, profile: str, config: Any) -> Any:
-        self._session = Session(self._adapter, self._observe)
-        return self._session.begin(profile, config)
-
-    def do(self, *args: Any) -> Any:
-        return self._session.do(*args)
 
 
 def examples(bench: LocalBench, only: str = "") -> None:

@@ -1,11 +1,16 @@
-"""What the tests with systematic faults share: a reference with a fault in it, and the source that finds it."""
+"""What the tests with systematic faults share: the faults of a module, a reference with one in it, who finds it."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import mutation
+import pytest
 from mutation import Mutant
 
 from kvconform import trial, vectors
@@ -16,16 +21,60 @@ from kvspec.examples import Example
 from kvspec.session import Session
 from kvspec.trace import Trace
 
+ON_DEMAND = pytest.mark.skipif(
+    not os.environ.get("KVCONFORM_ALL"), reason="KVCONFORM_ALL=1 runs everything on faults that are none"
+)
+
 
 def of(m: Mutant) -> str:
     """A fault as tests are named after it."""
     return f"{m.function}:{m.line}: {m.what}"
 
 
-def module(text: str) -> Any:
+def text(of_module: ModuleType) -> str:
+    """What a module is written as."""
+    return Path(str(of_module.__file__)).read_text()
+
+
+def mutants(of_module: ModuleType) -> list[Mutant]:
+    """Every systematic fault in a module."""
+    return list(mutation.mutants(text(of_module)))
+
+
+@dataclass(frozen=True)
+class Faults:
+    """Systematic faults, and by function and change those that are argued to be none, each with the reason."""
+
+    every: list[Mutant]
+    none: dict[tuple[str, str], str]
+
+    def argued(self, m: Mutant) -> bool:
+        """Whether a fault is argued to be none."""
+        return (m.function, m.what) in self.none
+
+    @property
+    def found(self) -> list[Mutant]:
+        """Those that must be found."""
+        return [m for m in self.every if not self.argued(m)]
+
+    def each(self) -> pytest.MarkDecorator:
+        """A test with every fault that must be found."""
+        return pytest.mark.parametrize("m", self.found, ids=of)
+
+    def each_argued(self) -> pytest.MarkDecorator:
+        """A test with every fault that is argued to be none."""
+        argued = [pytest.param(m, marks=ON_DEMAND) for m in self.every if self.argued(m)]
+        return pytest.mark.parametrize("m", argued, ids=of)
+
+    def unfounded(self) -> set[tuple[str, str]]:
+        """The arguments about faults that there are not."""
+        return set(self.none) - {(m.function, m.what) for m in self.every if self.argued(m)}
+
+
+def module(source: str) -> Any:
     """A module of this text, named as none is."""
     made: Any = ModuleType("faulty")
-    exec(compile(text, "faulty", "exec"), vars(made))
+    exec(compile(source, "faulty", "exec"), vars(made))
     return made
 
 

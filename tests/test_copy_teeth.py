@@ -5,10 +5,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
-import mutation
 import pytest
 import teeth
 from mutation import Mutant
@@ -16,20 +12,13 @@ from mutation import Mutant
 import kvref.casts
 import kvref.copy
 from kvadapters.reference import Reference
-from kvspec.contract import description
 
-ALL = bool(os.environ.get("KVCONFORM_ALL"))
-BUFFER, CASTS = (Path(str(m.__file__)).read_text() for m in (kvref.copy, kvref.casts))
+BUFFER, CASTS = teeth.mutants(kvref.copy), teeth.mutants(kvref.casts)
 ELSEWHERE = ("plan", "held")
 """What the chapter MEM speaks of."""
-MUTANTS = [
-    *((kvref.copy.__name__, m) for m in mutation.mutants(BUFFER) if m.function not in ELSEWHERE),
-    *((kvref.casts.__name__, m) for m in mutation.mutants(CASTS)),
-]
-DECLARED = description(Reference().describe())
 
 CITES = "a citation alone"
-EQUIVALENT = {
+NO_FAULTS = {
     ("copy", "if len(keys) > n: never"): CITES,
     ("copy", "if len(keys) > n: always"): CITES,
     ("copy", "len(keys) > n: Gt swapped"): CITES,
@@ -49,24 +38,17 @@ EQUIVALENT = {
 }
 """Faults that are none, by function and change, each with the reason."""
 
-
-def of(found: tuple[str, Mutant]) -> str:
-    return teeth.of(found[1])
-
-
-def argued(m: Mutant) -> bool:
-    """Whether a fault is argued to be none."""
-    return (m.function, m.what) in EQUIVALENT
+FAULTS = teeth.Faults([*(m for m in BUFFER if m.function not in ELSEWHERE), *CASTS], NO_FAULTS)
 
 
 EXAMPLES, TRACES = teeth.examples_of("copy"), teeth.traces_of("copy")
 
 
-def faulty(name: str, m: Mutant) -> Reference:
+def faulty(m: Mutant) -> Reference:
     """A reference with the fault in its buffer, or in the casts that its buffer makes."""
     buffers = teeth.module(m.text)
-    if name == kvref.casts.__name__:
-        casts, buffers = buffers, teeth.module(BUFFER)
+    if m in CASTS:
+        casts, buffers = buffers, teeth.module(teeth.text(kvref.copy))
         buffers.narrowed, buffers.narrows = casts.narrowed, casts.narrows
 
     class Faulty(Reference):
@@ -75,27 +57,26 @@ def faulty(name: str, m: Mutant) -> Reference:
     return Faulty()
 
 
-def killed_by(name: str, m: Mutant) -> str:
-    return teeth.found_by(faulty(name, m), EXAMPLES, TRACES)
+def killed_by(m: Mutant) -> str:
+    return teeth.found_by(faulty(m), EXAMPLES, TRACES)
 
 
 def test_there_are_faults_enough() -> None:
-    assert len(MUTANTS) > 110
-    assert {m.function for _, m in MUTANTS} >= {"copy", "_demand_rows", "_demand_place", "_write", "narrowed"}
+    assert len(FAULTS.every) > 110
+    assert {m.function for m in FAULTS.every} >= {"copy", "_demand_rows", "_demand_place", "_write", "narrowed"}
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("found", [f for f in MUTANTS if not argued(f[1])], ids=of)
-def test_every_fault_in_copies_and_casts_is_found_by_a_worked_example(found: tuple[str, Mutant]) -> None:
-    assert killed_by(*found).startswith("example")
+@FAULTS.each()
+def test_every_fault_in_copies_and_casts_is_found_by_a_worked_example(m: Mutant) -> None:
+    assert killed_by(m).startswith("example")
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.skipif(not ALL, reason="KVCONFORM_ALL=1 runs everything on faults that are none")
-@pytest.mark.parametrize("found", [f for f in MUTANTS if argued(f[1])], ids=of)
-def test_what_is_argued_to_be_no_fault_is_found_by_nothing(found: tuple[str, Mutant]) -> None:
-    assert not killed_by(*found)
+@FAULTS.each_argued()
+def test_what_is_argued_to_be_no_fault_is_found_by_nothing(m: Mutant) -> None:
+    assert not killed_by(m), NO_FAULTS[m.function, m.what]
 
 
 def test_every_argument_is_about_a_fault_that_there_is() -> None:
-    assert {(m.function, m.what) for _, m in MUTANTS if argued(m)} == set(EQUIVALENT)
+    assert not FAULTS.unfounded()

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any, ClassVar
 
-import mutation
-import pytest
 import teeth
 from mutation import Mutant
 
@@ -16,10 +12,7 @@ from kvadapters.reference import Reference
 from kvref.growing import Growing
 from kvref.ring import Ring
 
-ALL = bool(os.environ.get("KVCONFORM_ALL"))
-MUTANTS = list(mutation.mutants(Path(kvref.draft.__file__).read_text()))
-
-EQUIVALENT = {
+NO_FAULTS = {
     ("__init__", "len(given) < len(caches): Lt swapped"): "it decides on a citation alone",
     ("commit", "{n} != set(kept): NotEq swapped"): "it decides on a citation alone",
     ("commit", "True became False"): "there are as many numbers as layers, one was made of each",
@@ -30,14 +23,10 @@ EQUIVALENT = {
 }
 """Faults that are none, by function and change, each with the reason."""
 
+FAULTS = teeth.Faults(teeth.mutants(kvref.draft), NO_FAULTS)
 
 JUDGED = ("growing", "ring", "mask", "snapshot", "store", "draft")
 """What is judged: not what it costs."""
-
-
-def argued(m: Mutant) -> bool:
-    """Whether a fault is argued to be none."""
-    return (m.function, m.what) in EQUIVALENT
 
 
 EXAMPLES, TRACES = teeth.examples_of("draft"), teeth.traces_of("draft")
@@ -74,25 +63,24 @@ def killed_by(m: Mutant) -> str:
 
 
 def test_there_are_faults_enough() -> None:
-    assert len(MUTANTS) > 80
-    assert {m.function for m in MUTANTS} >= {"draft", "keep", "commit", "mask", "guarded", "demand"}
+    assert len(FAULTS.every) > 80
+    assert {m.function for m in FAULTS.every} >= {"draft", "keep", "commit", "mask", "guarded", "demand"}
 
 
-@pytest.mark.parametrize("m", [m for m in MUTANTS if not argued(m)], ids=teeth.of)
+@FAULTS.each()
 def test_every_fault_in_a_round_is_found(m: Mutant) -> None:
     assert killed_by(m)
 
 
-@pytest.mark.skipif(not ALL, reason="KVCONFORM_ALL=1 runs everything on faults that are none")
-@pytest.mark.parametrize("m", [m for m in MUTANTS if argued(m)], ids=teeth.of)
+@FAULTS.each_argued()
 def test_what_is_argued_to_be_no_fault_is_found_by_nothing(m: Mutant) -> None:
-    assert not killed_by(m), EQUIVALENT[m.function, m.what]
+    assert not killed_by(m), NO_FAULTS[m.function, m.what]
 
 
 def test_every_argument_is_about_a_fault_that_there_is() -> None:
-    assert {(m.function, m.what) for m in MUTANTS if argued(m)} == set(EQUIVALENT)
+    assert not FAULTS.unfounded()
 
 
 def test_the_reference_without_a_fault_is_found_by_nothing() -> None:
-    sound = Mutant(0, "", "", frozenset(), Path(kvref.draft.__file__).read_text())
+    sound = Mutant(0, "", "", frozenset(), teeth.text(kvref.draft))
     assert not killed_by(sound)

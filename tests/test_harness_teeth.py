@@ -5,11 +5,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from pathlib import Path
 
-import mutation
 import pytest
 import teeth
 from local import LocalBench
@@ -22,10 +19,9 @@ from kvconform.suite import common
 from kvref.growing import Growing
 from kvspec.clauses import index
 
-ALL = bool(os.environ.get("KVCONFORM_ALL"))
-MUTANTS = list(mutation.mutants(Path(kvref.ring.__file__).read_text()))
+MUTANTS = teeth.mutants(kvref.ring)
 
-EQUIVALENT = {
+NO_FAULTS = {
     (
         "_straighten",
         "self.offset <= self.window: LtE swapped",
@@ -48,10 +44,14 @@ NEVER = next(m for m in MUTANTS if (m.function, m.what) == ("_straighten", "if s
 """The first of two alike: the second loses a turn, and is found."""
 
 
-def argued(m: Mutant) -> bool:
-    """Whether a fault is argued to be none."""
-    return (m.function, m.what) in EQUIVALENT and (m.what != NEVER.what or m is NEVER)
+class Faults(teeth.Faults):
+    """Those of the ring."""
 
+    def argued(self, m: Mutant) -> bool:
+        return super().argued(m) and (m.what != NEVER.what or m is NEVER)
+
+
+FAULTS = Faults(MUTANTS, NO_FAULTS)
 
 EXAMPLES = [e for c in index().values() for e in c.examples if e.trace.profile == "ring"]
 TRACES = [t for t in teeth.traces_of("mask", "ring", "snapshot") if t.profile == "ring"]
@@ -73,22 +73,21 @@ def test_there_are_faults_enough() -> None:
     assert {m.function for m in MUTANTS} >= {"_decode", "_prefill", "_straighten", "rewind", "restore", "mask"}
 
 
-@pytest.mark.parametrize("m", [m for m in MUTANTS if not argued(m)], ids=teeth.of)
+@FAULTS.each()
 def test_every_fault_in_the_ring_is_found(m: Mutant) -> None:
     assert killed_by(m)
 
 
-@pytest.mark.skipif(not ALL, reason="KVCONFORM_ALL=1 runs everything on faults that are none")
-@pytest.mark.parametrize("m", [m for m in MUTANTS if argued(m)], ids=teeth.of)
+@FAULTS.each_argued()
 def test_what_is_argued_to_be_no_fault_is_found_by_nothing(m: Mutant) -> None:
-    assert not killed_by(m), EQUIVALENT[m.function, m.what]
+    assert not killed_by(m), NO_FAULTS[m.function, m.what]
 
 
 def test_every_argument_is_about_a_fault_that_there_is() -> None:
-    assert {(m.function, m.what) for m in MUTANTS if argued(m)} == set(EQUIVALENT)
+    assert not FAULTS.unfounded()
 
 
-SAMPLE = [m for m in MUTANTS if not argued(m)][7::19]
+SAMPLE = FAULTS.found[7::19]
 """Ten faults or so, over the whole file."""
 
 

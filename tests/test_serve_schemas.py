@@ -204,10 +204,10 @@ def test_the_schemas_know_every_operation_and_argument() -> None:
     known = {q["properties"]["op"]["const"]: q["properties"] for q in schema("question")["oneOf"]}
     assert set(known) == {"describe", "begin", *OPERATIONS}
     for name, arguments in OPERATIONS.items():
-        of_the_config = {"profile", *geometry.SIZES, *geometry.WORDS} if "config" in known[name] else set()
+        of_the_config = {"profile", *geometry.FIELDS} if "config" in known[name] else set()
         for a in (a for a in arguments if a.name not in of_the_config):
             assert known[name][a.name] == a.schema()
-    assert set(schema("question")["$defs"]["config"]["properties"]) == {*geometry.SIZES, *geometry.WORDS}
+    assert set(schema("question")["$defs"]["config"]["properties"]) == set(geometry.FIELDS)
 
 
 def test_operations_and_values_are_described_each() -> None:

@@ -17,9 +17,10 @@ from kvspec import SPEC_VERSION
 from kvspec.contract import Cache
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config
+from kvspec.timing import HostTimed
 
 
-class Reference:
+class Reference(HostTimed):
     """Every profile at level storage, growing as the spec says. Subclass it and change `caches` for a variant."""
 
     caches: ClassVar[dict[str, Any]] = {"growing": Growing, "ring": Ring, "copy": Buffer, "store": Store}
@@ -42,6 +43,7 @@ class Reference:
                 "draft": "storage",
                 "store": "storage",
                 "batch": "storage",
+                "attention": "storage",
             },
         }
 
@@ -55,9 +57,13 @@ class Reference:
         """What was counted so far, over all caches of the process."""
         return meter.meter.reading()
 
-    def place(self, keys: Array, values: Array) -> tuple[Array, Array]:
-        """Copies of the rows on the device."""
-        return meter.placed(keys), meter.placed(values)
+    def place(self, *arrays: Array) -> tuple[Array, ...]:
+        """Copies on the device."""
+        return tuple(meter.placed(a) for a in arrays)
+
+    def fetch(self, placed: Array) -> Array:
+        """A copy on the host."""
+        return meter.fetched(placed)
 
     def open(self, profile: str, config: Config) -> Cache:
         """A fresh cache."""

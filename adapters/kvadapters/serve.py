@@ -16,8 +16,8 @@ from kvadapters.find import guarded, load
 from kvspec import wire
 from kvspec.contract import Adapter, Pair, description
 from kvspec.errors import BadInput, CannotRun
-from kvspec.geometry import SIZES, WORDS, Config
-from kvspec.operations import LARGEST, TAKES_ROWS
+from kvspec.geometry import FIELDS, SIZES, Array, Config
+from kvspec.operations import LARGEST, TAKES_QUERIES, TAKES_ROWS
 from kvspec.session import OBSERVABLES, Given, Session, Step
 from kvspec.trace import check_operation
 
@@ -74,9 +74,11 @@ class Server:
                 return self._open(head)
             case "mask":
                 return self._mask(head, tensors)
+        logical = wire.without_tensors(head.pop("through"), tensors) if "through" in head else None
         check_operation(head, "question")
         rows = _rows(tensors) if head["op"] in TAKES_ROWS else None
-        return self.session.do(head, Given(rows=rows))
+        queries = _queries(tensors) if head["op"] in TAKES_QUERIES else None
+        return self.session.do(head, Given(rows, queries, logical))
 
     def _begin(self, head: dict[str, Any]) -> Step:
         observe, opening = _observe(head.pop("observe", None)), _opening(head)
@@ -88,7 +90,7 @@ class Server:
         """Open another cache, or do what needs a geometry, which its config alone says."""
         opening = _opening(head)
         check_operation(head, "question")
-        twice = sorted({*SIZES, *WORDS} & set(head))
+        twice = sorted(set(FIELDS) & set(head))
         if twice or (head["op"] == "open" and "cache" not in head):
             wrong = f"not {', '.join(twice)}" if twice else "no cache is named"
             raise BadInput(f"{head['op']} has its sizes in its config, and open names a cache: {wrong}")
@@ -124,9 +126,9 @@ def _opening(head: dict[str, Any]) -> tuple[str, Config]:
     if not isinstance(profile, str) or not isinstance(fields, dict):
         raise BadInput(f"{head['op']} needs a profile and a config: {head!r:.80}")
     for name, value in fields.items():
-        if name not in (*SIZES, *WORDS):
-            raise BadInput(f"config: unknown field {name!r:.40}; known: {', '.join((*SIZES, *WORDS))}")
-        if name in WORDS and not isinstance(value, str):
+        if name not in FIELDS:
+            raise BadInput(f"config: unknown field {name!r:.40}; known: {', '.join(FIELDS)}")
+        if name not in SIZES and not isinstance(value, str):
             raise BadInput(f"config: {name} must be a text, is {value!r:.40}")
         if name in SIZES and not (type(value) is int and abs(value) <= LARGEST):
             raise BadInput(f"config: {name} must be a whole number, is {value!r:.40}")
@@ -143,6 +145,13 @@ def _rows(tensors: wire.Tensors) -> Pair:
     if keys is None or values is None:
         raise BadInput("an operation that writes rows needs two tensors, keys and values")
     return Pair(keys, values)
+
+
+def _queries(tensors: wire.Tensors) -> Array:
+    queries = tensors.get("queries")
+    if queries is None:
+        raise BadInput("an operation that attends needs a tensor queries")
+    return queries
 
 
 def _private_pipes() -> tuple[int, int]:

@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from hypothesis import strategies as st
 
 from kvconform import visible
-from kvconform.lists import Lists
-from kvconform.replay import Supplies
+from kvconform.followed import at_the_end
 from kvconform.trial import Outcome
-from kvspec.contract import Claim, Description
 from kvspec.geometry import Config
 from kvspec.notation import operation
 from kvspec.trace import Trace
@@ -141,10 +139,5 @@ def _shown(found: list[list[int]] | None, expected: list[int]) -> str:
 
 def _rows(trace: Trace, sequence: int) -> list[list[int]]:
     """The rows of a sequence in each layer, by the list model."""
-    supplies = Supplies(trace)
-    lists = Lists(Description("", {"store": Claim("visible")}), supplies)
-    lists.do({"op": "open"}, supplies.give({"op": "open"}))
-    for op in trace.ops:
-        supplies.done(op, lists.do(op, supplies.give(op)).result)
-    rows: list[list[int]] = lists.caches["A"].batch.all[sequence].rows
+    rows: list[list[int]] = at_the_end(trace).caches["A"].batch.all[sequence].rows
     return rows

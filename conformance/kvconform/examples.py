@@ -9,13 +9,16 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from kvconform import visible
 from kvconform.judge import outcome
+from kvconform.lists import Expected
 from kvconform.trial import Outcome, run
 from kvspec import masks
 from kvspec.clauses import index
 from kvspec.contract import METERED, Description
-from kvspec.examples import Example, observation
+from kvspec.examples import Example, numbers, observation
 from kvspec.geometry import CACHES, Array
 from kvspec.rows import Book, letters
 from kvspec.session import Step
@@ -27,14 +30,15 @@ AT_STORAGE = ("slots", "history", "capacity", "bytes", "mask")
 def disagreements(example: Example, seen: Outcome, adapter: Description) -> list[str]:
     """Where the table and what was found on the adapter disagree; reads up to the first difference found there."""
     wrong = []
-    for i, (row, (_, got)) in enumerate(zip(example.rows, seen.steps, strict=False)):
+    for i, (row, (want, got)) in enumerate(zip(example.rows, seen.steps, strict=False)):
         do = f"{example.id}, step {i + 1}"
         if _declared_otherwise(row.said, adapter):
             break  # the adapter declares more than the table can show
         for column, said in row.said.items():
             if not _judged(column, seen.level, adapter, example):
                 continue
-            found = _found(column, got, seen.book, said)
+            bounded = isinstance(want, Expected) and column.startswith("output")
+            found = _expected(column, want, said) if bounded else _found(column, got, seen.book, said)
             if found != said:
                 wrong.append(f"{do}: the example says {column} {_show(said)}, found {_show(found)}")
     return wrong
@@ -72,6 +76,26 @@ def _exact(level: str, adapter: Description, example: Example) -> bool:
     return level == "storage" and (kind not in CACHES or adapter.profiles[kind].grows == "step")
 
 
+def _expected(column: str, want: Expected, said: list[str]) -> list[str] | None:
+    """What the list model says of an output, which the adapter's has been held to within its bound; where that is
+    infinite, anything."""
+    if want.outputs is None:
+        return None
+    near = np.isfinite(_elements(column, want.outputs.bound))
+    found = numbers(_elements(column, want.outputs.middle))
+    return [f if n or i >= len(said) else said[i] for i, (f, n) in enumerate(zip(found, near, strict=True))]
+
+
+def _elements(column: str, output: Array) -> Array:
+    """The first element of each query's output, of the first layer, sequence and head if the column names none."""
+    which = dict.fromkeys(("layer", "sequence", "head"), 0)
+    if column != "output":
+        word, number = column.split()[-2:]
+        which[word] = int(number)
+    layered = output if output.ndim == 5 else output[None]
+    return np.asarray(layered[(*which.values(), slice(None), 0)])
+
+
 def _found(column: str, got: Step, book: Book, said: Any) -> Any:
     if column == "result":
         return _refusal(got, said)
@@ -86,6 +110,9 @@ def _found(column: str, got: Step, book: Book, said: Any) -> Any:
         return _as_said(got.arrays.get("mask"), said)
     if column == "snapshot":
         return _ranges(got, said)
+    if column.startswith("output"):
+        output = got.arrays.get("output")
+        return None if output is None else numbers(_elements(column, output))
     which = observation(column)
     if which is not None:
         return got.values.get(which) if which.startswith("offset") else _names(got, which, book)
@@ -136,6 +163,8 @@ def _ranges(got: Step, said: list[Any]) -> list[tuple[int, int] | None]:
 def _show(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(x, int) for x in value):
         return " ".join(letters(x) for x in value) or "empty"
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        return ", ".join(value)
     if isinstance(value, list) and value and isinstance(value[0], list):
         return ", ".join(" ".join(letters(x) for x in q) or "-" for q in value)
     return "none" if value is None else str(value)

@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from kvconform import batches, stores, visible
-from kvconform.lists import Lists
-from kvconform.replay import Supplies
+from kvconform.followed import at_the_end
 from kvconform.strategies import batch as batched
 from kvconform.strategies import copy as copies
 from kvconform.strategies.draws import configs
 from kvconform.trial import Outcome
-from kvspec.contract import Claim, Description
 from kvspec.geometry import CACHES, Array, Config
 from kvspec.notation import operation
 from kvspec.session import Step
@@ -258,18 +256,13 @@ def _end(side: Trace, seen: Outcome) -> list[list[str]]:
     """For each of the last steps what each sequence sees, rows named by their position among all that live."""
     if len(seen.steps) < len(side.ops):
         return [[f"nothing: it failed at step {len(seen.steps)}"]] * len(END)
-    positions = _positions(side, seen)
+    positions = _positions(side)
     return [_shown(step, seen, positions) for _, step in seen.steps[-len(END) :]]
 
 
-def _positions(side: Trace, seen: Outcome) -> dict[int, int]:
+def _positions(side: Trace) -> dict[int, int]:
     """Position of each row that is live in cache A at the end, by the list model."""
-    supplies = Supplies(side)
-    lists = Lists(Description("", {"growing": Claim("visible"), "ring": Claim("visible")}), supplies)
-    lists.do({"op": "open"}, supplies.give({"op": "open"}))
-    for op in side.ops:
-        supplies.done(op, lists.do(op, supplies.give(op)).result)
-    return {s: i for i, s in enumerate(lists.caches["A"].tokens)}
+    return {s: i for i, s in enumerate(at_the_end(side).caches["A"].tokens)}
 
 
 def _shown(step: Step, seen: Outcome, positions: dict[int, int]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from kvconform.worker import Worker, WorkerFailure
 from kvspec import masks, wire
-from kvspec.geometry import SIZES, WORDS, Config
+from kvspec.geometry import FIELDS, Config
 from kvspec.operations import Operation
 from kvspec.session import NOTHING, OBSERVABLES, Given, Step
 
@@ -39,9 +39,16 @@ class RemoteSession:
             return self._sent(*wire.with_mask(op, parts))
         if given.opening is not None:
             profile, config = given.opening
-            kept = {k: v for k, v in op.items() if k not in SIZES and k not in WORDS}
+            kept = {k: v for k, v in op.items() if k not in FIELDS}
             return self._sent(kept | {"profile": profile, "config": config.to_json()})
-        return self._sent(op, None if given.rows is None else {"keys": given.rows[0], "values": given.rows[1]})
+        head, tensors = op, wire.Tensors()
+        if given.logical is not None:
+            head, tensors = wire.with_mask(op, given.logical, "through")
+        if given.queries is not None:
+            tensors["queries"] = given.queries
+        if given.rows is not None:
+            tensors |= {"keys": given.rows.keys, "values": given.rows.values}
+        return self._sent(head, tensors)
 
     def _sent(self, head: dict[str, Any], tensors: wire.Tensors | None = None) -> Callable[[], Step]:
         try:

@@ -11,9 +11,9 @@ from kvadapters.reference import Reference
 from kvref.cite import cite, cited
 from kvspec import masks
 from kvspec.contract import Pair
-from kvspec.geometry import OWN, Config
-from kvspec.operations import TAKES_ROWS, Operation, argument, cache_of, profiles_of
-from kvspec.rows import Book
+from kvspec.geometry import OWN, Array, Config
+from kvspec.operations import TAKES_QUERIES, TAKES_ROWS, Operation, argument, cache_of, profiles_of
+from kvspec.rows import Book, queries
 from kvspec.session import NOTHING, OBSERVABLES, Given, Session, Step
 from kvspec.trace import Trace, opening, overridden
 
@@ -35,7 +35,11 @@ class Supplies:
         self.book = Book()
         self.opened = {"A": (trace.profile, trace.config)}
         self.batches: dict[str, int] = {}
+        self.captured: dict[str, Operation] = {}
+        """The operation that captured each captured attention."""
         self._trace = trace
+        if any(op["op"] in TAKES_QUERIES for op in trace.ops):
+            self.book.kept = {}
 
     def give(self, op: Operation) -> Given:
         """What goes with this operation."""
@@ -46,7 +50,11 @@ class Supplies:
                 return Given(opening=opening(self._trace, op))
             case "init" | "fit":
                 return Given(opening=self._geometry(op))
-        return Given(rows=self._rows(op)) if op["op"] in TAKES_ROWS else NOTHING
+        rows = self._rows(op) if op["op"] in TAKES_ROWS else None
+        if op["op"] in TAKES_QUERIES:
+            logical = masks.from_json(list(argument(op, "through"))) if op["op"] == "attend" else None
+            return Given(rows, self._queries(op), logical)
+        return NOTHING if rows is None else Given(rows)
 
     def of(self, op: Operation) -> tuple[str, Config]:
         """Profile and config of the cache an operation is for; those of A where that was never opened."""
@@ -61,6 +69,12 @@ class Supplies:
         profile, config = self.of(op)
         if profile == "store" and op["op"] == "append":
             return Pair(*self.book.stacked(op, config, op["n"], self._layers(op)))
+        if profile == "bucket":
+            layers, n = config.layers or 1, op.get("n", 1)
+            made = self.book.stacked(op, config, n, layers)
+            return Pair(*(a.reshape(layers, -1, *a.shape[1:]) for a in made))
+        if op["op"] == "replayattend":
+            return Pair(*self.book.rows(op, config, 1))
         if op["op"] in ("step", "replay"):
             layers, m = config.layers or 1, self._sequences(op)
             made = self.book.stacked(op, config, 1, layers * m)
@@ -70,6 +84,18 @@ class Supplies:
             made = self.book.rows({**op, "batch": 1}, config, rows)
             return Pair(*(np.ascontiguousarray(a[0].transpose(1, 0, 2)) for a in made))
         return Pair(*self.book.rows(op, config, op["n"]))
+
+    def _queries(self, op: Operation) -> Array:
+        """Queries `[B, heads, n, k_dim]`; of a bucketed cache `[layers, B, heads, n, k_dim]`."""
+        profile, config = self.of(op)
+        how = self.captured.get(op["name"], op) if op["op"] == "replayattend" else op
+        heads = how.get("heads", config.kv_heads)
+        rows = next((op[name] for name in ("q_rows", "n") if op.get(name) is not None), 1)
+        batch = self._sequences(op) if op["op"] == "attendbatch" else config.batch
+        layers = (config.layers or 1) if profile == "bucket" else 1
+        dim = config.k_dim if op.get("q_dim") is None else op["q_dim"]
+        made = queries(argument(op, "queries"), self.book.next, layers * batch, heads, rows, dim)
+        return made.reshape(layers, batch, *made.shape[1:]) if profile == "bucket" else made
 
     def _layers(self, op: Operation) -> int:
         """Layers a store's append writes to."""
@@ -91,10 +117,22 @@ class Supplies:
                 self.opened[name] = self._geometry(op)
             case "batch":
                 self.batches[name] = op["m"]
-            case "append" | "draft" | "copy":
+            case "append" | "draft" | "copy" | "attend" | "rotate":
+                self._turned(op)
                 self.book.took(op["n"] * (self._layers(op) if self.of(op)[0] == "store" else 1))
+            case "fill" | "encode" | "decode" | "block":
+                self.book.took(op.get("n", 1) * (self.of(op)[1].layers or 1))
+            case "replayattend":
+                self.book.took(1)
+            case "captureattend":
+                self.captured[op["name"]] = op
             case "step" | "replay":
                 self.book.took((self.of(op)[1].layers or 1) * self._sequences(op))
+
+    def _turned(self, op: Operation) -> None:
+        """Rows whose keys are not stored as they were made."""
+        if op.get("rope") is not None:
+            self.book.by_value |= set(range(self.book.next, self.book.next + op["n"]))
 
 
 def _copied(logical: masks.Logical | None) -> masks.Logical | None:
@@ -146,7 +184,8 @@ class Cited:
         cited()
         # its own copies: the reference's session scribbles on what it was handed, as any caller may
         own = None if given.rows is None else Pair(given.rows.keys.copy(), given.rows.values.copy())
-        step = self._session.do(op, replace(given, rows=own, logical=_copied(given.logical)))
+        asked = None if given.queries is None else given.queries.copy()
+        step = self._session.do(op, replace(given, rows=own, queries=asked, logical=_copied(given.logical)))
         if step.result == "ok" and op["op"] == "open" and given.opening is not None:
             self._profiles[cache_of(op)] = given.opening[0]
         if step.result == "ok":

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from kvconform import visible
-from kvconform.lists import Lists
-from kvconform.replay import Supplies
+from kvconform.followed import at_the_end
 from kvconform.trial import Outcome
 from kvref.listed_store import Listed
-from kvspec.contract import Claim, Description
 from kvspec.geometry import Array, Config
 from kvspec.notation import operation
 from kvspec.rows import letters
@@ -129,10 +127,5 @@ def _shown(arrays: dict[str, Array | None], layer: int, seen: Outcome, positions
 
 def _positions(trace: Trace) -> list[dict[int, int]]:
     """Where each row was written, layer by layer, by the list model."""
-    supplies = Supplies(trace)
-    lists = Lists(Description("", {"store": Claim("visible")}), supplies)
-    lists.do({"op": "open"}, supplies.give({"op": "open"}))
-    for op in trace.ops:
-        supplies.done(op, lists.do(op, supplies.give(op)).result)
-    store: Listed = lists.caches["A"]
+    store: Listed = at_the_end(trace).caches["A"]
     return [{serial: at for at, serial in layer.writes if serial >= 0} for layer in store.layers]

@@ -281,7 +281,7 @@ class _Visible(_Trial):
 
     def fitted(self, op: Operation, given: Given) -> Given:
         """Explicit masks are as wide as the reference's history; make them as wide as this adapter's."""
-        if given.logical is None or visible.looked(op) not in self.widths:
+        if op["op"] != "mask" or given.logical is None or visible.looked(op) not in self.widths:
             return given
         wanted, width = self.widths[visible.looked(op)]
         return Given(logical=tuple(_fitted(p, wanted, width) for p in given.logical))

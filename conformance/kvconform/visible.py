@@ -36,7 +36,7 @@ class Judge:
         found = result(want, got)
         if found:
             return found
-        seen = self._sees(looked(op), want, got)
+        seen = [*self._sees(looked(op), want, got), *_outputs(want, got)]
         return [*_values(want, got), *_view(want, got, self._book), *_rows(want, got, self._book), *seen]
 
     def _sees(self, cache: Looked, want: Expected, got: Step) -> Iterator[Difference]:
@@ -73,6 +73,25 @@ def _values(want: Expected, got: Step) -> Iterator[Difference]:
             yield Difference("retained", f"retained {retained} is less than the {least} rows a query may need")
 
 
+def _outputs(want: Expected, got: Step) -> Iterator[Difference]:
+    """Numbers, each within its bound; where the bound is infinite, any."""
+    if want.outputs is None:
+        return
+    middle, bound = want.outputs
+    found = got.arrays.get("output")
+    if found is None or found.shape != middle.shape or found.dtype != np.float32:
+        shown = "none" if found is None else f"{found.dtype}{list(found.shape)}"
+        yield Difference("output", f"output: expected float32{list(middle.shape)}, found {shown}")
+        return
+    with np.errstate(invalid="ignore"):
+        off = np.abs(found.astype(np.float64) - middle)
+        wrong = np.argwhere(~(off <= bound) & np.isfinite(bound))
+    if len(wrong):
+        at = tuple(wrong[0])
+        text = f"{found[at]} is off by {off[at]:.3g}, more than the {bound[at]:.3g} it may be"
+        yield Difference("output", f"output at {[int(i) for i in at]}: expected {middle[at]:.9g}, found {text}")
+
+
 def _view(want: Expected, got: Step, book: Book) -> Iterator[Difference]:
     if want.view is None:
         return
@@ -98,6 +117,7 @@ def one_name_each(keys: Array | None, values: Array | None, book: Book) -> list[
     if keys.ndim != 4 or values.ndim != 4 or keys.shape[:3] != values.shape[:3]:
         return None
     k, v = book.read(keys, "k"), book.read(values, "v")
+    k = np.where(np.isin(v, list(book.by_value)), v, k) if book.by_value else k
     if not (k == k[:, :1]).all() or not (k == v).all():
         return None
     return [[int(s) for s in sequence] for sequence in k[:, 0]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kvref import masks, mem, snapshot
+from kvref.attention import Attending
 from kvref.cite import cite
 from kvref.draft import speculative
 from kvref.rows import Rows, count
@@ -14,7 +15,7 @@ from kvspec.masks import Logical
 
 
 @speculative
-class Growing:
+class Growing(Attending):
     """Position p lies in slot p; `rows` holds the offset's live rows and the spare capacity behind them."""
 
     profile = "growing"
@@ -78,6 +79,14 @@ class Growing:
     def aside(self) -> Rows:
         """A copy of the rows that a next query would find beside itself."""
         return self.rows.taken(list(range(self.offset)))
+
+    def in_order(self) -> list[int]:
+        """The slots of all rows held, oldest first."""
+        return list(range(self.offset))
+
+    def held_after(self, n: int) -> int:
+        """How many rows are held after an append of n rows."""
+        return self.offset + n
 
     def plan(self, n: int) -> mem.Plan:
         """Bytes held after an append of n rows, and at most during it."""

@@ -7,6 +7,7 @@ W-1, in position order, so that every new query finds its whole window (`_prefil
 from __future__ import annotations
 
 from kvref import masks, mem, snapshot
+from kvref.attention import Attending
 from kvref.cite import cite
 from kvref.draft import speculative
 from kvref.rows import Rows, count
@@ -18,7 +19,7 @@ from kvspec.masks import Logical, Window
 
 
 @speculative
-class Ring:
+class Ring(Attending):
     """`index` is the slot after the newest row. While offset <= W, slot s holds position s."""
 
     profile = "ring"
@@ -124,6 +125,16 @@ class Ring:
     def aside(self) -> Rows:
         """A copy of the rows that a next query would find beside itself."""
         return self.rows.taken(self._newest())
+
+    def in_order(self) -> list[int]:
+        """The slots of all rows held, oldest first."""
+        return [(self.index + s) % self.buffered for s in range(self.buffered)]
+
+    def held_after(self, n: int) -> int:
+        """How many rows are held after an append of n rows."""
+        if n == 1:
+            return min(self.offset + 1, self.window)
+        return min(self.buffered, self.window - 1) + n if n else self.buffered
 
     def plan(self, n: int) -> mem.Plan:
         """Bytes held after an append of n rows, and at most during it: MEM-3."""

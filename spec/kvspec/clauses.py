@@ -35,6 +35,10 @@ CHAPTERS = {
     "BATCH": "batch",
     "MEM": "mem",
     "RESIDENCY": "residency",
+    "ATTN": "attention",
+    "PAGE": "page",
+    "BUCKET": "bucket",
+    "ROPE": "rope",
 }
 """The chapters, by the letters their clause ids begin with, and the profile each defines."""
 
@@ -64,6 +68,17 @@ SEEN_IN = (
     "plan",
     "fit",
     "meter",
+    "output",
+    "rotated",
+    "sequence",
+    "table",
+    "references",
+    "gathered",
+    "page",
+    "past",
+    "bound",
+    "host",
+    "handle",
 )
 """The observables: where a difference can show. `sees` is what a query sees of a history through a mask."""
 

@@ -1,10 +1,12 @@
 """The contract an adapter implements. No base class: whatever has these methods is an adapter.
 
 An adapter says what it is (`describe`) and opens caches (`open`). What is opened as `growing` or `ring` has the
-methods of `Cache`, as `copy` those of `Buffer`, as `store` those of `Store`. Whoever declares more owes more: a
-cache the methods of `Masking` (profile `mask`), `Snapshotting` (`snapshot`), `Planning` (`mem`); a store those of
-`Batching` (`batch`); the adapter itself those of `Speculating` (`draft`), `Fitting` (`mem`), `Metered`
-(`residency`). Arrays at this boundary are host arrays (numpy), or what the adapter's own `place` made of them.
+methods of `Cache`, as `copy` those of `Buffer`, as `store` those of `Store`, as `page` those of `Paged`, as
+`bucket` those of `Bucketed`. Whoever declares more owes more: a cache the methods of `Masking` (profile `mask`),
+`Snapshotting` (`snapshot`), `Planning` (`mem`), `Attending` (`attention`, stores and paged caches too); a store
+those of `Batching` (`batch`); the adapter itself those of `Speculating` (`draft`), `Fitting` (`mem`), `Rotating`
+(`rope`), `Metered` (`residency`). Arrays at this boundary are host arrays (numpy), or what the adapter's own
+`place` made of them.
 
 Every method either does the whole of its work, or raises `Refused` or `Unsupported` and has changed nothing.
 """
@@ -17,9 +19,12 @@ from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, KINDS, Array, Config
-from kvspec.masks import Logical
+from kvspec.masks import CAUSAL, Logical
 
-PROFILES = ("growing", "ring", "mask", "snapshot", "copy", "draft", "store", "batch", "mem", "residency")
+PROFILES = (
+    *("growing", "ring", "mask", "snapshot", "copy", "draft", "store", "batch", "mem", "residency"),
+    *("attention", "page", "bucket", "rope"),
+)
 """The profiles there are; each has a chapter of its own."""
 
 LEVELS = ("visible", "storage")
@@ -240,6 +245,143 @@ class Batching(Protocol):
         """A step of this batch, captured."""
 
 
+class Rope(NamedTuple):
+    """How rows are turned: which elements together, the base of the frequencies, and how many elements of a row
+    (None: all)."""
+
+    pairing: Literal["norm", "neox"] = "neox"
+    base: int = 10000
+    dims: int | None = None
+
+
+class Attention(NamedTuple):
+    """What goes with queries: the mask they look through, in position order; into how many splits their tiles are
+    parted; how queries and keys are turned first, at their positions."""
+
+    through: Logical = CAUSAL
+    splits: int = 1
+    rope: Rope | None = None
+
+
+class Attending(Protocol):
+    """What the profile `attention` adds to caches, stores (`of`: the layer) and paged caches (the sequence)."""
+
+    def attend(
+        self, queries: Any, keys: Any, values: Any, how: Attention, out: Any = None, of: int | None = None
+    ) -> Any:
+        """Append rows as `append` takes them, n of each sequence; then n queries `[B, heads, n, k_dim]` in f32, the
+        first at the position of the first row, attend to what they see. The output `[B, heads, n, v_dim]` in f32 is
+        `out` where that is given. B is 1 for stores and paged caches."""
+
+
+class CapturedAttention(Protocol):
+    """A captured attend of one row on a layer."""
+
+    def replay(self, queries: Any, keys: Any, values: Any) -> Any:
+        """Do it again, on these queries `[1, heads, 1, k_dim]` and rows `[1, kv_heads, 1, dim]`: the output."""
+
+
+class AttendingBatch(Protocol):
+    """What the profile `attention` adds to a store that has batches."""
+
+    def attend_batch(self, queries: Any, layer: int, how: Attention, out: Any = None) -> Any:
+        """A query `[m, heads, 1, k_dim]` at the last position of each sequence attends to what a layer holds of it:
+        the output `[m, heads, 1, v_dim]`; zeros for a sequence of length 0."""
+
+    def capture_attend(self, layer: int, heads: int, how: Attention) -> CapturedAttention:
+        """An attend of one row on a layer of the store, captured."""
+
+
+class Paged(Protocol):
+    """What is opened as `page`: a pool of pages `[kv_heads, page_size, dim]`, and sequences with block tables."""
+
+    def admit(self) -> int:
+        """A new sequence of no rows: the lowest number not in use."""
+
+    def fork(self, sequence: int, n: int) -> int:
+        """A new sequence that shares the first n rows of another."""
+
+    def append(self, keys: Any, values: Any, sequence: int = 0) -> None:
+        """Append rows `[1, kv_heads, n, dim]` to a sequence."""
+
+    def truncate(self, sequence: int, to: int) -> None:
+        """Drop the rows of a sequence from `to` on."""
+
+    def drop(self, sequence: int) -> None:
+        """Give a sequence up."""
+
+    def sequences(self) -> Sequence[int]:
+        """The length of each sequence by its number; -1 for a number that is not in use."""
+
+    def read_sequence(self, sequence: int) -> Pair:
+        """The rows of a sequence, `[kv_heads, n, dim]`."""
+
+    def table(self, sequence: int) -> Sequence[int]:
+        """The block table of a sequence: the pages it has, in order; -1 where there is none."""
+
+    def references(self) -> Sequence[int]:
+        """How many tables each page of the pool stands in."""
+
+    def gather(self, table: Sequence[int], n: int) -> Pair:
+        """The first n rows, `[kv_heads, n, dim]`, through a block table that is handed in."""
+
+    def peek(self, page: int) -> Pair:
+        """A page as it lies in the pool, `[kv_heads, page_size, dim]`."""
+
+
+class Bucketed(Protocol):
+    """What is opened as `bucket`: rows of all layers on the host and, padded to a bound, in the device's handles."""
+
+    def fill(self, keys: Any, values: Any) -> None:
+        """The host's rows become these, `[layers, batch, kv_heads, n, dim]`; the handles are as they were."""
+
+    def decode(
+        self, queries: Any, keys: Any, values: Any, how: Attention, refresh: bool, past: int | None, out: Any = None
+    ) -> Any:
+        """One step of the graph: queries `[layers, batch, heads, 1, k_dim]` and one new row of each layer give the
+        output `[layers, batch, heads, 1, v_dim]`. `past` is the length that the caller counts on, if it says so."""
+
+    def block(self, queries: Any, keys: Any, values: Any, how: Attention, past: int | None, out: Any = None) -> Any:
+        """A block of n rows and queries, which commits nothing."""
+
+    def unbind(self) -> None:
+        """Forget the bounds the handles were installed for, never rows."""
+
+    def sync(self) -> None:
+        """The device's rows to the host."""
+
+    def cut(self, to: int) -> None:
+        """Make `to` the number of past rows."""
+
+    def encode(self, keys: Any, values: Any) -> None:
+        """Install rows for cross-attention, `[layers, batch, kv_heads, n, dim]`."""
+
+    def cross(self, queries: Any, how: Attention, out: Any = None) -> Any:
+        """Queries `[layers, batch, heads, n, k_dim]` over all of those: `[layers, batch, heads, n, v_dim]`."""
+
+    def past(self) -> int:
+        """Rows of each layer."""
+
+    def bound(self) -> int | None:
+        """The bound that the handles are installed for; None where there is none."""
+
+    def read(self, layer: int) -> Pair:
+        """The past rows of a layer, `[batch, kv_heads, past, dim]`, wherever they are newest."""
+
+    def host(self, layer: int) -> Pair:
+        """The host's rows of a layer, `[batch, kv_heads, n, dim]`."""
+
+    def handle(self, layer: int) -> Pair | None:
+        """A layer's handle as it lies on the device, `[batch, kv_heads, rows, dim]`; None where there is none."""
+
+
+class Rotating(Protocol):
+    """What the profile `rope` adds to an adapter."""
+
+    def rotate(self, rows: Any, positions: Array, rope: Rope) -> Any:
+        """Rows `[B, H, n, dim]` turned each by its position, `[n]` in i64: new rows of the same dtype."""
+
+
 class Planning(Protocol):
     """What the profile `mem` adds to what is opened."""
 
@@ -265,8 +407,11 @@ class Metered(Protocol):
     def meter(self) -> Mapping[str, int]:
         """What was counted so far: see `METERED`."""
 
-    def place(self, keys: Array, values: Array) -> tuple[Any, Any]:
-        """Rows on the device, to be handed to whatever takes rows."""
+    def place(self, *arrays: Array) -> tuple[Any, ...]:
+        """Copies on the device, to be handed to whatever takes rows, queries or an output."""
+
+    def fetch(self, placed: Any) -> Array:
+        """What an array on the device holds; counted as any download is."""
 
 
 METERED = (

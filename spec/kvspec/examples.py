@@ -89,6 +89,15 @@ def _numbers(cell: str) -> list[int] | None:
     return None if cell == "none" else [] if cell == "empty" else [int(n) for n in cell.split()]
 
 
+def numbers(found: Any) -> list[str]:
+    """Elements of an output as tables have them: four digits of each."""
+    return [f"{float(x):.4g}" for x in found]
+
+
+def _outputs(cell: str) -> list[str]:
+    return [] if cell == "empty" else numbers(cell.split(","))
+
+
 def _mask(cell: str) -> Any:
     return None if cell == "none" else notation.operation(f"mask {cell}")["parts"]
 
@@ -114,6 +123,7 @@ COLUMNS: dict[str, Callable[[str], Any]] = {
     "held": int,
     "plan": _numbers,
     "fit": _numbers,
+    "output": _outputs,
     **dict.fromkeys(METERED, int),
 }
 """The columns a table may have after `do`, and how a cell is read. Counts of the meter say at most how many."""
@@ -124,6 +134,7 @@ _WHICH: tuple[tuple[str, str, Callable[[str], Any]], ...] = (
     (r"layer (\d+)", r"state.\1", _letters),
     (r"saved layer (\d+)", r"saved.\1", _letters),
     (r"layer (\d+), sequence (\d+)", r"batch.\1.\2", _letters),
+    (r"output of ((?:layer|sequence|head) \d+)", r"output of \1", _outputs),
 )
 """Columns for one of several: how they are headed, the observation they speak of, how a cell is read."""
 

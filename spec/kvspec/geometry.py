@@ -20,7 +20,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
 CACHES = ("growing", "ring")
 """The profiles that are caches of one sequence (or of a uniform batch), which append and rewind."""
 
-KINDS = (*CACHES, "copy", "store")
+KINDS = (*CACHES, "copy", "store", "page", "bucket")
 """The profiles that can be opened; the others are operations on what these open."""
 
 LAYOUTS = ("token", "head")
@@ -33,8 +33,10 @@ class Config:
 
     `step` is the number of rows by which storage grows; `window` (ring) the number of rows a query sees, itself
     included; `capacity` and `layout` (copy) the rows of its buffer and how they lie; `layers` and `max_len`
-    (store) how many layers it has and how many rows each can hold. Fields of other kinds are None. A Config may
-    hold values that no cache accepts; see GROW-11, RING-14.
+    (store) how many layers it has and how many rows each can hold; `page_size` and `pages` (page) the rows of a
+    page and how many the pool has, `debug` whether freed ones are poisoned; `bounds` (bucket) the rows that graphs
+    are there for, as `4-8-16`. Fields of other kinds are None. A Config may hold values that no cache accepts; see
+    GROW-11, RING-14.
     """
 
     batch: int = 1
@@ -48,6 +50,10 @@ class Config:
     layout: str | None = None
     layers: int | None = None
     max_len: int | None = None
+    page_size: int | None = None
+    pages: int | None = None
+    debug: int | None = None
+    bounds: str | None = None
 
     def shape(self, kind: str, rows: int) -> tuple[int, int, int, int]:
         """Shape of `rows` rows; `kind` is "k" or "v"."""
@@ -67,24 +73,39 @@ class Config:
         return replace(self, **fields)
 
 
-SIZES = ("batch", "kv_heads", "k_dim", "v_dim", "step", "window", "capacity", "layers", "max_len")
+SIZES = (
+    *("batch", "kv_heads", "k_dim", "v_dim", "step", "window", "capacity", "layers", "max_len"),
+    *("page_size", "pages", "debug"),
+)
 """The fields of a Config that are whole numbers."""
 
 WORDS = {"dtype": tuple(DTYPES), "layout": LAYOUTS}
 """The fields of a Config that are words, and which they may be."""
+
+TEXTS = {"bounds": "^[0-9]{1,5}(-[0-9]{1,5}){0,7}$"}
+"""The fields of a Config that are texts, and their patterns."""
+
+FIELDS = (*SIZES, *WORDS, *TEXTS)
+"""All fields of a Config."""
 
 OWN: dict[str, tuple[str, ...]] = {
     "growing": (),
     "ring": ("window",),
     "copy": ("capacity", "layout"),
     "store": ("layers", "max_len"),
+    "page": ("page_size", "pages"),
+    "bucket": ("layers", "bounds"),
 }
-"""The fields of a Config that a kind must be given, and that no other kind has."""
+"""The fields of a Config that a kind must be given, and that kinds which do not name them have not."""
+
+MAY: dict[str, tuple[str, ...]] = {"page": ("debug",)}
+"""The fields that a kind may be given beside them."""
 
 
 def fitted(kind: str, config: Config) -> Config:
     """The config without the fields that are another kind's."""
-    others = {f: None for k, fields in OWN.items() if k != kind for f in fields}
+    mine = (*OWN[kind], *MAY.get(kind, ()))
+    others = {f: None for fields in (*OWN.values(), *MAY.values()) for f in fields if f not in mine}
     return config.changed(**others)
 
 

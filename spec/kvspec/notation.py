@@ -5,6 +5,7 @@ mask causal & 1011  mask window=2            mask none            rewind 3
 snapshot s          snapshot s 2             restore s 5          split s 2 p c
 merge p c m         close s                  view   free   scribble   ask 3
 speculate r A-B     A: draft r 2             commit r 1           mask round=r causal
+attend 2 heads=4 through causal & window=3   gather 0,2 5         rotate 3 at=7 pairing=norm
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from kvspec.errors import BadInput
-from kvspec.geometry import WORDS, Config
-from kvspec.operations import OPERATIONS, Operation, argument, cache_of
+from kvspec.geometry import SIZES, Config
+from kvspec.operations import OPERATIONS, Operation, argument, cache_of, unknown
 from kvspec.trace import Trace, check_operation, from_json
 
 
@@ -27,7 +28,7 @@ def operation(text: str) -> Operation:
     if words and words[0].endswith(":"):
         op["cache"] = words.pop(0)[:-1]
     if not words or words[0] not in OPERATIONS:
-        raise BadInput(f"{text!r}: unknown operation; known: {', '.join(OPERATIONS)}")
+        raise BadInput(f"{text!r}: {unknown(words[0] if words else '')}")
     op["op"] = words.pop(0)
     if op["op"] == "open" and words:
         op["cache"] = words.pop(0)
@@ -36,6 +37,9 @@ def operation(text: str) -> Operation:
             op["round"] = words.pop(0).removeprefix("round=")
         op["parts"] = _mask_parts(" ".join(words))
         words = []
+    if "through" in words:
+        at = words.index("through")
+        op["through"], words = _mask_parts(" ".join(words[at + 1 :])), words[:at]
     _fill_arguments(op, words, text)
     check_operation(op, repr(text))
     return {"op": op.pop("op"), **op}
@@ -98,7 +102,9 @@ def words(op: Operation) -> str:
     out = [op["op"]] + ([cache_of(op)] if op["op"] == "open" else [])
     for a in OPERATIONS[op["op"]]:
         value = argument(op, a.name)
-        if a.holds == "mask":
+        if a.name == "through":
+            out += [] if list(value) == list(a.default) else ["through", mask_words(value)]
+        elif a.holds == "mask":
             out += ([f"round={op['round']}"] if op.get("round") else []) + [mask_words(value)]
         elif a.name == "round":
             continue
@@ -143,6 +149,6 @@ def sentence(trace: Trace) -> str:
 def trace(profile: str, fields: str, ops: str) -> Trace:
     """Read a trace from its parts: `trace("ring", "window=3", "append 3; append 1")`. Raises BadInput."""
     config = dict(f.partition("=")[::2] for f in fields.split())
-    typed = {k: v if k in WORDS else _number(v, fields) for k, v in config.items()}
+    typed = {k: _number(v, fields) if k in SIZES else v for k, v in config.items()}
     read = [operation(o) for o in ops.split(";") if o.strip()]
     return from_json({"kvtrace": 1, "profile": profile, "config": typed, "ops": read})

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from kvspec.geometry import DTYPES, KINDS, LAYOUTS
+from kvspec.geometry import TEXTS as IN_CONFIGS
 
 LARGEST = 1 << 31
 """Bound on the magnitude of every whole number in a trace that has no bound of its own."""
@@ -18,8 +20,14 @@ HUGE = 1 << 62
 
 REQUIRED = object()
 
-FILLS = ("legible", "bits", "edges")
+FILLS = ("legible", "bits", "edges", "random", "even")
 """What the rows of an append may hold; see `kvspec.rows`."""
+
+QUERIES = ("random", "huge", "tiny", "zero")
+"""What queries may hold; see `kvspec.rows`."""
+
+PAIRINGS = ("norm", "neox")
+"""Which elements of a row RoPE turns together: neighbours, or those of its two halves."""
 
 NAME = "^[a-z][a-z0-9]{0,7}$"
 """How snapshots, rounds of speculation and captured work may be called."""
@@ -30,15 +38,20 @@ CACHE_NAME = "^[A-Z]$"
 LAYERS = "^[A-Z-]{1,8}$"
 """The caches of a round, layer by layer, `-` for a layer that has none: `A-B`."""
 
+TABLE = "^(-?[0-9]{1,6}(,-?[0-9]{1,6}){0,63}|empty)$"
+"""A block table handed in: page numbers in order."""
+
 WORDS: dict[str, tuple[str, ...]] = {
     "dtype": tuple(DTYPES),
     "profile": KINDS,
     "fill": FILLS,
     "layout": LAYOUTS,
+    "queries": QUERIES,
+    "pairing": PAIRINGS,
 }
 """The words an argument may be, by what it holds."""
 
-TEXTS = {"name": NAME, "layers": LAYERS}
+TEXTS = {"name": NAME, "layers": LAYERS, "table": TABLE, **IN_CONFIGS}
 """The patterns of the texts an argument may be, by what it holds."""
 
 
@@ -81,27 +94,44 @@ _DTYPE = Argument("dtype", "dtype", default=None)
 _FILL = Argument("fill", "fill", default="legible")
 _MISFIT = _sizes("values", "batch", "kv_heads", "k_dim", "v_dim", low=0)
 """Sizes of the rows handed in, where they are not the cache's."""
-_ROWS = (*_MISFIT, _DTYPE, _FILL, _flag("resident"))
+_RESIDENT = _flag("resident")
+_ROWS = (*_MISFIT, _DTYPE, _FILL, _RESIDENT)
 _GEOMETRY = (*_sizes("layers", "max_len", "kv_heads", "k_dim", "v_dim"), _DTYPE)
 _LAYER = Argument("layer", default=None)
 _SEQUENCE = Argument("sequence", default=None)
+_OF = Argument("sequence")
+_ASKED = (
+    Argument("heads", low=0, high=64, default=None),
+    Argument("splits", low=-LARGEST, high=1 << 10, default=1),
+    Argument("queries", "queries", default="random"),
+    _flag("into"),
+    *_sizes("q_dim", "q_rows", low=0),
+)
+"""What goes with queries: their heads, if not one for each kv head; into how many splits their tiles are parted;
+what they hold; whether the output is given; and their sizes where they are not right."""
+_TURNED = (Argument("rope", "pairing", default=None), Argument("base", low=1, high=1 << 30, default=10000))
+"""Whether queries and keys are turned by RoPE first, at their positions."""
+_RANDOM = Argument("fill", "fill", default="random")
 _NAMED = Argument("name", "name")
 
 CACHE: dict[str, tuple[Argument, ...]] = {
     "open": (
         Argument("profile", "profile", default=None),
         *_sizes("window", "step", "batch", "kv_heads", "k_dim", "v_dim", "capacity", "layers", "max_len"),
+        *_sizes("page_size", "pages", "debug"),
+        Argument("bounds", "bounds", default=None),
         _DTYPE,
         Argument("layout", "layout", default=None),
     ),
-    "append": (_N, *_ROWS, _LAYER),
+    "append": (_N, *_ROWS, _LAYER, _SEQUENCE),
     "view": (),
     "ask": (Argument("to"),),
     "rewind": (Argument("to"),),
     "free": (),
     "scribble": (),
 }
-"""On caches: growing and ring; `open`, `append` and `scribble` on stores and buffers as well."""
+"""On caches: growing and ring; `open`, `append` and `scribble` on the other kinds as well. `sequence` is one of a
+paged cache."""
 
 MASK: dict[str, tuple[Argument, ...]] = {
     "mask": (Argument("parts", "mask"), Argument("round", "name", default=None)),
@@ -163,7 +193,66 @@ MEM: dict[str, tuple[Argument, ...]] = {
     ),
 }
 
-OPERATIONS: dict[str, tuple[Argument, ...]] = CACHE | MASK | SNAPSHOT | DRAFT | COPY | STORE | BATCH | MEM
+ATTENTION: dict[str, tuple[Argument, ...]] = {
+    "attend": (
+        *(_N, *_ASKED, *_TURNED),
+        *(*_MISFIT, _DTYPE, _RANDOM, _RESIDENT),
+        _LAYER,
+        _SEQUENCE,
+        Argument("through", "mask", default=("causal",)),
+    ),
+    "attendbatch": (Argument("layer"), *_ASKED, _RESIDENT),
+    "captureattend": (_NAMED, Argument("layer"), *_ASKED[:2]),
+    "replayattend": (_NAMED, _RANDOM, _ASKED[2]),
+}
+"""`attend` appends n rows and has n queries attend, of a store's `layer` or a paged cache's `sequence` where it
+says so; `attendbatch` has a query of each sequence of a batch attend to what a layer holds of it; `captureattend`
+captures an attend of one row on a store's layer."""
+
+PAGE: dict[str, tuple[Argument, ...]] = {
+    "admit": (),
+    "fork": (_OF, Argument("n")),
+    "truncate": (_OF, Argument("to")),
+    "drop": (_OF,),
+    "gather": (Argument("table", "table"), Argument("n", low=0, high=1 << 20)),
+    "peek": (Argument("page"),),
+}
+"""On paged caches: a new sequence, one that shares the first n rows of another, one made shorter, one given up; n
+rows read through a block table that is handed in; a page as it lies in the pool."""
+
+BUCKET: dict[str, tuple[Argument, ...]] = {
+    "fill": (_N, _RANDOM),
+    "decode": (*_ASKED, _RANDOM, _RESIDENT, _flag("refresh"), Argument("past", default=None)),
+    "block": (_N, *_ASKED, _RANDOM, _RESIDENT, Argument("past", default=None)),
+    "unbind": (),
+    "sync": (),
+    "cut": (Argument("to"),),
+    "encode": (_N, _RANDOM),
+    "cross": (_N, *_ASKED, _RESIDENT),
+}
+"""On bucketed caches: the host's rows become n new ones; a step, and a block of n rows that commits nothing; the
+bindings forgotten; the device's rows to the host; past made shorter; the rows of an encoder for cross-attention; n
+queries over these."""
+
+ROPE: dict[str, tuple[Argument, ...]] = {
+    "rotate": (
+        _N,
+        Argument("at", low=-FAR, high=FAR),
+        Argument("pairing", "pairing", default="neox"),
+        Argument("base", default=10000),
+        Argument("dims", default=None),
+        Argument("by", low=-FAR, high=FAR, default=None),
+        Argument("stride", low=-FAR, high=FAR, default=1),
+        _DTYPE,
+        _RANDOM,
+    ),
+}
+"""Turns n key rows, the first at position `at`, each further one `stride` on; then all of them again `by` so many
+positions; of each row the first `dims` elements."""
+
+OPERATIONS: dict[str, tuple[Argument, ...]] = (
+    CACHE | MASK | SNAPSHOT | DRAFT | COPY | STORE | BATCH | MEM | ATTENTION | PAGE | BUCKET | ROPE
+)
 """Every operation with its arguments, required ones first."""
 
 PROFILE_OF: dict[str, str] = {
@@ -176,13 +265,23 @@ PROFILE_OF: dict[str, str] = {
         ("store", STORE),
         ("batch", BATCH),
         ("mem", MEM),
+        ("attention", ATTENTION),
+        ("page", PAGE),
+        ("bucket", BUCKET),
+        ("rope", ROPE),
     )
     for op in ops
 }
 """The profile an operation belongs to, where it is not one of every cache."""
 
-TAKES_ROWS = ("append", "draft", "copy", "step", "replay")
+TAKES_ROWS = (
+    *("append", "draft", "copy", "step", "replay", "attend", "replayattend", "rotate"),
+    *("fill", "decode", "block", "encode"),
+)
 """Operations that rows are handed to."""
+
+TAKES_QUERIES = ("attend", "attendbatch", "replayattend", "decode", "block", "cross")
+"""Operations that queries are handed to, in f32; each gives an output."""
 
 MAKES = {
     "snapshot": ("name",),
@@ -191,6 +290,7 @@ MAKES = {
     "speculate": ("name",),
     "save": ("name",),
     "capture": ("name",),
+    "captureattend": ("name",),
 }
 """Operations that bind names, and the arguments that hold those names."""
 
@@ -204,6 +304,7 @@ USES = {
     "abandon": ("name",),
     "load": ("name",),
     "replay": ("name",),
+    "replayattend": ("name",),
     "mask": ("round",),
 }
 """Operations that use names, and the arguments that hold those names."""
@@ -213,11 +314,19 @@ NAMES: dict[str, str] = {
     **dict.fromkeys((*DRAFT, "mask"), "round"),
     **dict.fromkeys(("save", "load"), "saved store"),
     **dict.fromkeys(("capture", "replay"), "captured work"),
+    **dict.fromkeys(("captureattend", "replayattend"), "captured attention"),
 }
 """What the names of an operation name."""
 
 Operation = dict[str, Any]
 """`{"op": name, argument: value, ...}`, and `"cache"` where it is not A."""
+
+
+def unknown(name: Any) -> str:
+    """What to say of an operation that there is not: those with names like it, if any."""
+    alike = get_close_matches(str(name), OPERATIONS, 3)
+    hint = f"did you mean {', '.join(alike)}?" if alike else f"there are append, rewind and {len(OPERATIONS) - 2} more"
+    return f"unknown operation {name!r:.60}; {hint}"
 
 
 def cache_of(op: Operation) -> str:
@@ -240,7 +349,11 @@ def names_used(op: Operation) -> list[str]:
 def profiles_of(op: Operation) -> set[str]:
     """The profiles an operation needs, beside the one its cache was opened with."""
     found = {PROFILE_OF[op["op"]]} if op["op"] in PROFILE_OF else set[str]()
-    if op.get("sequence") is not None:
+    if op["op"] == "rollback" and op.get("sequence") is not None:
+        found.add("batch")
+    if op.get("rope") is not None:
+        found.add("rope")
+    if op["op"] == "attendbatch":
         found.add("batch")
     if op.get("round") is not None:
         found.add("draft")

@@ -13,6 +13,11 @@ Legible rows are small whole numbers, which a lossy cache might store exactly by
 rows of arbitrary bits instead (NaN, infinities, subnormals and minus zero among them), and `fill="edges"` rows of
 values at which casts go wrong (`kvspec.edges`); both are known by their bytes. What is to be cast, and rows of
 edges, begin with three legible digits: many values are cast to one, and no two rows may be alike afterwards.
+
+Attention is tried on `fill="random"`, numbers between -2 and 2 that every dtype holds exactly; and shown on
+`fill="even"`, whose keys are zeros, so that every score is 0, and whose values are the number of the row, 1 for a,
+2 for b: what comes out is the mean of the numbers of the rows seen. Queries are random too, so large that one row
+outweighs all others (`huge`), so small that none does (`tiny`), or `zero`.
 """
 
 from __future__ import annotations
@@ -111,7 +116,36 @@ def edges(config: Config, kind: str, first: int, n: int) -> Array:
     return made
 
 
-MAKE = {"legible": legible, "bits": bits, "edges": edges}
+def random(config: Config, kind: str, first: int, n: int) -> Array:
+    """Rows of numbers between -2 and 2 of 8 binary digits, which every dtype holds; made of the bits of `bits`."""
+    whole = bits(config.changed(dtype="f32"), kind, first, n).view(np.uint32)
+    return numbers(whole).astype(DTYPES[config.dtype])
+
+
+def numbers(bits: Array) -> Array:
+    """f32 numbers between -2 and 2, multiples of 2^-6, from 32 random bits each."""
+    return ((bits >> np.uint32(24)).astype(np.float32) - np.float32(127.5)) / np.float32(64)
+
+
+def even(config: Config, kind: str, first: int, n: int) -> Array:
+    """Keys of zeros, values that are all the number of the row."""
+    serials = np.arange(first, first + n, dtype=np.float32)[None, None, :, None] + 1
+    made = np.zeros(_sizes(config, kind, n), np.float32) + (serials if kind == "v" else np.float32(0))
+    return made.astype(DTYPES[config.dtype])
+
+
+HUGE, TINY = np.float32(2.0**40), np.float32(2.0**-40)
+"""What makes random queries outweigh, or not weigh at all."""
+
+
+def queries(what: str, first: int, batch: int, heads: int, n: int, dim: int) -> Array:
+    """Queries `[batch, heads, n, dim]` in f32, those of the row of serial `first` first; `what` as in `QUERIES`."""
+    config = Config(batch=max(batch, 0), kv_heads=max(heads, 0), k_dim=max(dim, 0), dtype="f32")
+    made = numbers(bits(config, "k", first + (1 << 24), n).view(np.uint32))
+    return made * {"random": np.float32(1), "huge": HUGE, "tiny": TINY, "zero": np.float32(0)}[what]
+
+
+MAKE = {"legible": legible, "bits": bits, "edges": edges, "random": random, "even": even}
 """How rows are made, by what an operation says of them."""
 
 SIGNED = 3
@@ -160,6 +194,10 @@ class Book:
 
     def __init__(self) -> None:
         self.next = 0
+        self.kept: dict[int, tuple[Array, Array]] | None = None
+        """Key and value row `[B, H, dim]` of each serial, in the cache's dtype, where somebody will want them."""
+        self.by_value: set[int] = set()
+        """Serials of rows that are known by their values alone: their keys are zeros, or were turned by RoPE."""
         self._known: dict[bytes, int] = {}
         self._cast: dict[bytes, int] = {}
 
@@ -171,12 +209,22 @@ class Book:
             self._made(op, config, shape, kind, first, rows)
             for kind, rows in (("k", n), ("v", n if n_values is None else n_values))
         )
+        if self.kept is not None and keys.shape[:3] == values.shape[:3]:
+            self._keep(first, config.dtype, keys, values)
         return keys, values
+
+    def _keep(self, first: int, dtype: str, *rows: Array) -> None:
+        """Keep rows as the cache will hold them."""
+        keys, values = (a if a.dtype == DTYPES[dtype] else cast(a, dtype) for a in rows)
+        assert self.kept is not None
+        self.kept |= {first + i: (keys[:, :, i], values[:, :, i]) for i in range(keys.shape[2])}
 
     def _made(self, op: Operation, config: Config, shape: Config, kind: str, first: int, n: int) -> Array:
         fill = argument(op, "fill")
         made = MAKE[fill](shape, kind, first, n)
-        if fill != "legible":
+        if fill == "even" and kind == "k":
+            self.by_value |= set(range(first, first + n))
+        elif fill != "legible":
             if fill == "edges" or shape.dtype != config.dtype:
                 made[..., :SIGNED] = legible(shape, kind, first, n)[..., :SIGNED]
             self._remember(first, config.dtype, made)

@@ -28,10 +28,11 @@ OBSERVABLES = ("state", "history", "mask", "held", "meter")
 
 @dataclass(frozen=True)
 class Given:
-    """What goes with an operation: rows with those that write, a logical mask with mask, profile and config with
-    open, init and fit."""
+    """What goes with an operation: rows with those that write, queries with those that attend, a logical mask with
+    mask and attend, profile and config with open, init and fit."""
 
     rows: Pair | None = None
+    queries: Array | None = None
     logical: masks.Logical | None = None
     opening: tuple[str, Config] | None = None
 
@@ -47,10 +48,13 @@ class Step:
     name was never made); and, from a worker, crash, hang, oom, protocol.
     `values`: offset, retained, buffered, capacity; can (rewind); snapshot, parent, child as
     [start, stop, bytes] or None; bytes (close); intact (scribble); drafted; lengths, sequences, moved; held, plan,
-    fit, meter. After an operation on a whole round those of cache X end in `.X`.
-    `arrays`: history.k, history.v, mask, view.k, view.v, state.k, state.v; None where there is none. Those of
-    cache X after an operation on a whole round are state.X.k, those of a store's layer 0 state.0.k and saved.0.k,
-    and of sequence 1 of its batch batch.0.1.k: what is observed comes first, whether of keys or values last.
+    fit, meter; sequence, references and table.0 (page); past, bound (bucket). After an operation on a whole round
+    those of cache X end in `.X`.
+    `arrays`: history.k, history.v, mask, view.k, view.v, state.k, state.v; output, rotated; gathered.k, page.k
+    (page); None where there is none. Those of cache X after an operation on a whole round are state.X.k, those of a
+    store's layer 0 state.0.k and saved.0.k, and of sequence 1 of its batch batch.0.1.k; those of a paged cache's
+    sequence 1 state.1.k; those of a bucketed cache's layer 0 state.0.k, host.0.k and handle.0.k: what is
+    observed comes first, whether of keys or values last.
     `cites`: the clauses this step exercised, where the reference performed it.
     """
 
@@ -151,17 +155,17 @@ class Session:
         live = (r for r in self.rounds.values() if r.open and not r.isolated)
         return any(c is cache for r in live for c in r.caches)
 
-    def handed(self, op: Operation, given: Given) -> Any:
-        """The rows given, noted as lent; on the device already where the operation says so."""
-        assert given.rows is not None
-        for array in given.rows:
+    def handed(self, op: Operation, given: Given) -> tuple[Any, ...]:
+        """The queries and rows given, noted as lent; on the device already where the operation says so."""
+        arrays = (*(() if given.queries is None else (given.queries,)), *(given.rows or ()))
+        for array in arrays:
             self.keep(array)
         if not op.get("resident"):
-            return given.rows
+            return arrays
         place = getattr(self.adapter, "place", None)
         if place is None:
             raise Unsupported("this adapter has no place for rows on a device")
-        return place(*given.rows)
+        return tuple(place(*arrays))
 
     def take(self, step: Step, what: str, pair: Any) -> None:
         """Note copies of arrays that were read; the originals are the caller's, to scribble on."""

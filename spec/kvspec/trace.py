@@ -15,18 +15,21 @@ from typing import Any
 from kvspec import masks
 from kvspec.bounds import Budget
 from kvspec.errors import BadInput
-from kvspec.geometry import KINDS, OWN, SIZES, WORDS, Config, fitted
+from kvspec.geometry import FIELDS, KINDS, MAY, OWN, SIZES, WORDS, Config, fitted
+from kvspec.geometry import TEXTS as IN_CONFIGS
 from kvspec.operations import (
     CACHE_NAME,
     MAKES,
     NAMES,
     OPERATIONS,
+    TAKES_ROWS,
     TEXTS,
     Argument,
     Operation,
     argument,
     cache_of,
     names_used,
+    unknown,
 )
 from kvspec.operations import WORDS as CHOICES
 
@@ -107,32 +110,38 @@ def config_from_json(fields: Any, profile: str) -> Config:
     """Check the configuration a trace begins with. Raises BadInput."""
     if not isinstance(fields, dict):
         raise BadInput(f"trace, config: expected an object, found {fields!r:.60}")
-    unknown = sorted(set(map(str, fields)) - {*SIZES, *WORDS})
+    unknown = sorted(set(map(str, fields)) - set(FIELDS))
     if unknown:
-        raise BadInput(f"trace, config: unknown field {unknown[0]!r:.60}; known: {', '.join((*SIZES, *WORDS))}")
+        raise BadInput(f"trace, config: unknown field {unknown[0]!r:.60}; known: {', '.join(FIELDS)}")
     for name in SIZES:
         if name in fields and (type(fields[name]) is not int or not 1 <= fields[name] <= 1 << 16):
             raise BadInput(f"trace, config: {name} must be a whole number from 1 to 65536, is {fields[name]!r:.40}")
     for name, words in WORDS.items():
         if name in fields and fields[name] not in words:
             raise BadInput(f"trace, config: {name} must be one of {', '.join(words)}, is {fields[name]!r:.40}")
+    for name, pattern in IN_CONFIGS.items():
+        if name in fields and not (isinstance(fields[name], str) and re.fullmatch(pattern, fields[name])):
+            raise BadInput(f"trace, config: {name} must be a text like {pattern}, is {fields[name]!r:.40}")
     _check_own(fields, profile)
     return Config(**fields)
 
 
 def _check_own(fields: dict[str, Any], profile: str) -> None:
-    """The fields that belong to one kind are there for it, and for it alone."""
-    for kind, own in OWN.items():
+    """The fields that belong to some kinds are there for them, and for them alone."""
+    for name in OWN[profile]:
+        if name not in fields:
+            raise BadInput(f"trace, config: a {profile} needs a {name}, and there is none")
+    for kind, own in (*OWN.items(), *MAY.items()):
         for name in own:
-            if (kind == profile) != (name in fields):
-                raise BadInput(f"trace, config: a {kind} needs a {name}, and only a {kind} has one")
+            if name in fields and name not in (*OWN[profile], *MAY.get(profile, ())):
+                raise BadInput(f"trace, config: only a {kind} has a {name}, and this is a {profile}")
 
 
 def check_operation(op: Any, where: str) -> None:
     """Check one operation by itself. Raises BadInput."""
     if not isinstance(op, dict) or not isinstance(op.get("op"), str) or op["op"] not in OPERATIONS:
         name = op.get("op") if isinstance(op, dict) else op
-        raise BadInput(f"{where}: unknown operation {name!r:.60}; known: {', '.join(OPERATIONS)}")
+        raise BadInput(f"{where}: {unknown(name)}")
     here = f"{where} ({op['op']})"
     arguments = {a.name: a for a in OPERATIONS[op["op"]]}
     for name in op:
@@ -199,7 +208,7 @@ def _check_names(op: Operation, names: dict[str, str], where: str) -> None:
 def opening(trace: Trace, op: Operation) -> tuple[str, Config]:
     """Profile and config of the cache that an open operation names: the trace's, where it does not say."""
     profile = argument(op, "profile") or trace.profile
-    more = ("step", *(name for own in OWN.values() for name in own))
+    more = ("step", *(name for own in (*OWN.values(), *MAY.values()) for name in own))
     return profile, fitted(profile, overridden(trace.config, op, *more))
 
 
@@ -208,8 +217,8 @@ def _spend(budget: Budget, op: Operation, profile: str, config: Config, where: s
     name, kind = cache_of(op), op["op"]
     if kind in ("open", "init"):
         budget.open(profile, config, name, where)
-    elif kind in ("append", "draft", "copy"):
-        n = max(op["n"], argument(op, "values") or 0, op.get("rows") or 0)
+    elif kind in TAKES_ROWS and kind not in ("step", "replay"):
+        n = max(op.get("n", 1), op.get("values") or 0, op.get("rows") or 0)
         budget.append(config, overridden(config, op), n, where)
     elif kind in ("step", "replay"):
         budget.step(name, config, overridden(config, op), where)
@@ -252,6 +261,7 @@ def schema() -> dict[str, Any]:
                 "properties": {
                     **{n: {"type": "integer", "minimum": 1, "maximum": 1 << 16} for n in SIZES},
                     **{name: {"enum": list(words)} for name, words in WORDS.items()},
+                    **{name: {"type": "string", "pattern": pattern} for name, pattern in IN_CONFIGS.items()},
                 },
             },
             "mask_part": masks.SCHEMA,

@@ -15,10 +15,10 @@ them). The questions:
 
 `begin` drops all that the trace before made and opens cache A. `open`, `init` and `fit` carry a profile and the
 whole config that is meant, where a trace names only what is otherwise. Rows (`keys`, `values`) come with append,
-draft, copy, step and replay. Every answer holds `result`, `clause` and `message` (where it is not ok) and
-`values`; its tensors are the observations (see `Step`): after the name of a value or a tensor, where one of
-several is observed, a dot and which: `offset.B` of cache B, `state.0.k` of a store's layer 0, `batch.0.1.k` of
-sequence 1 in layer 0.
+draft, copy, step and replay, and with whatever attends and appends; `queries` with whatever attends. Every answer
+holds `result`, `clause` and `message` (where it is not ok) and `values`; its tensors are the observations (see
+`Step`): after the name of a value or a tensor, where one of several is observed, a dot and which: `offset.B` of
+cache B, `state.0.k` of a store's layer 0, `batch.0.1.k` of sequence 1 in layer 0.
 
 This module does no input or output: `encode` gives bytes, a `Decoder` takes them as they come.
 """
@@ -184,15 +184,15 @@ def _sized(entry: Any, largest: int) -> tuple[str, np.dtype[Any] | None, tuple[i
     return name, TYPES[dtype], tuple(shape), math.prod(shape) * TYPES[dtype].itemsize
 
 
-def with_mask(op: Operation, logical: masks.Logical) -> tuple[Operation, Tensors]:
-    """A mask operation with its explicit arrays moved out into tensors."""
+def with_mask(op: Operation, logical: masks.Logical, name: str = "parts") -> tuple[Operation, Tensors]:
+    """An operation with a mask (`parts` of mask, `through` of attend), its explicit arrays moved into tensors."""
     parts, tensors = masks.to_json(tuple(p for p in logical if not isinstance(p, masks.Explicit))), Tensors()
     for p in logical:
         if isinstance(p, masks.Explicit):
-            name = f"mask{len(tensors)}"
-            tensors[name] = p.array
-            parts.append({"tensor": name})
-    return {**op, "parts": parts}, tensors
+            tensor = f"mask{len(tensors)}"
+            tensors[tensor] = p.array
+            parts.append({"tensor": tensor})
+    return {**op, name: parts}, tensors
 
 
 def without_tensors(parts: Any, tensors: Tensors) -> masks.Logical:
@@ -223,16 +223,19 @@ def answer(question: int, step: Step) -> bytes:
 
 
 RESULTS = ("ok", "refused", "unsupported", "error", "absent")
-NUMBERS = ("offset", "retained", "buffered", "capacity", "bytes", "drafted", "held")
-LISTS = {"snapshot": 3, "parent": 3, "child": 3, "plan": 2, "fit": 2, "lengths": None, "sequences": None}
+NUMBERS = ("offset", "retained", "buffered", "capacity", "bytes", "drafted", "held", "sequence", "past", "bound")
+LISTS: dict[str, int | None] = {"snapshot": 3, "parent": 3, "child": 3, "plan": 2, "fit": 2}
+LISTS |= dict.fromkeys(("lengths", "sequences", "references", "table"))
 TRUTHS = ("can", "intact", "moved")
 TEXTS = ("fingerprint",)
-ARRAYS = ("history", "mask", "view", "state", "saved", "batch")
+ALONE = ("mask", "output", "rotated")
+ARRAYS = ("history", "view", "state", "saved", "batch", "gathered", "page", "host", "handle")
 """What an answer may hold: results; values that are numbers or null, lists of so many numbers (None: any count) or
-null, true or false, texts; tensors. After the name, where it says so in `Step`, a dot and which."""
+null, true or false, texts; tensors that stand alone, and such as have keys and values. After the name, where it
+says so in `Step`, a dot and which."""
 
 WHICH = r"(\.[A-Z]|(\.[0-9]{1,4}){1,2})?"
-TENSOR = rf"mask|({'|'.join(a for a in ARRAYS if a != 'mask')}){WHICH}\.[kv]"
+TENSOR = rf"{'|'.join(ALONE)}|({'|'.join(ARRAYS)}){WHICH}\.[kv]"
 """Patterns: which of several is observed; the names that tensors of an answer may have."""
 
 _TENSOR = re.compile(TENSOR)
@@ -275,7 +278,11 @@ def _wrong_observation(values: Mapping[str, Any], tensors: Tensors) -> str:
         if not _right(what, value):
             return f"{name} must be {_wanted(what)}, is {value!r:.40}"
     unknown = [name for name in tensors if not _is_tensor(name)]
-    return f"unknown tensor {unknown[0]!r:.40}; known: {', '.join(ARRAYS)}, with .k or .v" if unknown else ""
+    return (
+        f"unknown tensor {unknown[0]!r:.40}; known: {', '.join(ALONE)}; {', '.join(ARRAYS)}, with .k or .v"
+        if unknown
+        else ""
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -14,8 +14,8 @@ from typing import Any
 
 from kvspec import trace, wire
 from kvspec.contract import LEVELS, METERED, PROFILES
-from kvspec.geometry import DTYPES, KINDS, SIZES, WORDS
-from kvspec.operations import CACHE_NAME, LARGEST, OPERATIONS, TAKES_ROWS, Argument
+from kvspec.geometry import DTYPES, FIELDS, KINDS, SIZES, TEXTS, WORDS
+from kvspec.operations import CACHE_NAME, LARGEST, OPERATIONS, TAKES_QUERIES, TAKES_ROWS, Argument
 from kvspec.session import OBSERVABLES
 from kvspec.wire_words import OPERATION, VALUE
 
@@ -92,7 +92,7 @@ def _opening() -> Schema:
 def _asked(name: str, arguments: tuple[Argument, ...]) -> Schema:
     """The question that is an operation of a trace."""
     given = name in GIVEN_A_CONFIG
-    kept = [a for a in arguments if not (given and (a.name == "profile" or a.name in (*SIZES, *WORDS)))]
+    kept = [a for a in arguments if not (given and (a.name == "profile" or a.name in FIELDS))]
     properties = {
         "id": {"$ref": "#/$defs/id"},
         "op": {"const": name},
@@ -102,7 +102,7 @@ def _asked(name: str, arguments: tuple[Argument, ...]) -> Schema:
         **_tensors(name),
     }
     required = ["id", "op", *(["cache"] if name == "open" else []), *(a.name for a in kept if a.required)]
-    required += ["profile", "config"] if given else ["tensors"] if name in TAKES_ROWS else []
+    required += ["profile", "config"] if given else ["tensors"] if name in (*TAKES_ROWS, *TAKES_QUERIES) else []
     return _object(required, properties, description=OPERATION[name])
 
 
@@ -111,16 +111,27 @@ def _tensors(name: str) -> Schema:
     if name == "mask":
         part = _tensor({"type": "string", "pattern": "^mask[0-7]$"}, ("bool", "f32"))
         return {"tensors": {"type": "array", "maxItems": 8, "items": part}}
-    if name not in TAKES_ROWS:
+    if name not in (*TAKES_ROWS, *TAKES_QUERIES):
         return {}
-    pair = [_tensor({"const": part}, DTYPES) for part in ("keys", "values")]
-    says = "Key rows, then value rows."
-    return {"tensors": {"description": says, "type": "array", "minItems": 2, "items": False, "prefixItems": pair}}
+    asked = [_tensor({"const": "queries"}, ("f32",))] if name in TAKES_QUERIES else []
+    rows = (
+        [_tensor({"const": part}, DTYPES) for part in ("keys", "values")]
+        if name in (*TAKES_ROWS, *TAKES_QUERIES)
+        else []
+    )
+    if name == "attend":  # its mask's arrays come first, however many there are
+        part = _tensor({"type": "string", "pattern": "^mask[0-7]$"}, ("bool", "f32"))
+        return {"tensors": {"type": "array", "minItems": 3, "items": {"anyOf": [*asked, *rows, part]}}}
+    given = [*asked, *rows]
+    says = "Queries and key rows and value rows, as far as the operation takes them, in this order."
+    listed = {"type": "array", "minItems": len(given), "items": False, "prefixItems": given}
+    return {"tensors": {"description": says, **listed}}
 
 
 def _config() -> Schema:
     size = {"type": "integer", "minimum": -LARGEST, "maximum": LARGEST}
     properties = {**dict.fromkeys(SIZES, size), **{name: {"enum": list(words)} for name, words in WORDS.items()}}
+    properties |= {name: {"type": "string", "pattern": pattern} for name, pattern in TEXTS.items()}
     says = "Sizes may be out of range on purpose: the cache refuses them."
     return _object(("batch", "kv_heads", "k_dim", "v_dim", "dtype", "step"), properties, description=says)
 

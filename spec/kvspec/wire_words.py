@@ -44,6 +44,30 @@ OPERATION: dict[str, str] = {
     "freebatch": "Return the batch's memory.",
     "capture": "Capture a step of the batch under a name.",
     "replay": "The captured step on new rows, [layers, m, kv_heads, dim].",
+    "attend": "Rows as for append, n of each sequence; then n queries [batch, heads, n, k_dim] in f32 attend "
+    "through the mask `through`, in so many `splits`; with `rope`, queries and keys are turned at their positions "
+    "first. The answer's tensor `output` is [batch, heads, n, v_dim] in f32. `layer` is one of a store, "
+    "`sequence` one of a paged cache; q_dim and q_rows are sizes of the queries that are wrong on purpose; "
+    "into: the output is to be written where the caller says.",
+    "attendbatch": "A query for each sequence of the batch, [m, heads, 1, k_dim], over what a layer holds of it.",
+    "captureattend": "Capture an attend of one row on a store's layer under a name.",
+    "replayattend": "The captured attend on new queries and rows.",
+    "admit": "A new sequence; the value `sequence` is its number.",
+    "fork": "A new sequence that shares the first n rows of another; the value `sequence` is its number.",
+    "truncate": "Drop the rows of a sequence from `to` on.",
+    "drop": "Give a sequence up.",
+    "gather": "The first n rows through a block table, pages parted by commas: the tensors `gathered`.",
+    "peek": "A page as it lies in the pool: the tensors `page`.",
+    "fill": "The host's rows become these, [layers, batch, kv_heads, n, dim].",
+    "decode": "One step of the graph, on one row and one query of each layer; `past` is the length counted on.",
+    "block": "A block of n rows and queries of each layer, which commits nothing.",
+    "unbind": "Forget the bounds that handles were installed for.",
+    "sync": "The device's rows to the host.",
+    "cut": "Make `to` the number of past rows.",
+    "encode": "Install rows for cross-attention, [layers, batch, kv_heads, n, dim].",
+    "cross": "Queries [layers, batch, heads, n, k_dim] over those rows.",
+    "rotate": "Key rows turned by RoPE, the first at position `at`, each further one `stride` on; then all of them "
+    "`by` so many positions more; of each row the first `dims` elements: the tensor `rotated`.",
     "plan": "Bytes of rows allocated after an append of n rows, and at most during it, as the value `plan`.",
     "fit": "How many sequences of this config fit into `free` bytes less `reserve`, and whether one does, as the"
     " value `fit`; at most `most`, if not 32.",
@@ -70,6 +94,11 @@ VALUE: dict[str, str] = {
     "is shared.",
     "moved": "Whether a buffer of the batch has another address than before.",
     "fingerprint": "The sum, as text.",
+    "sequence": "admit, fork: the number of the new sequence.",
+    "table": "The pages of a sequence, in order.",
+    "references": "In how many tables each page of the pool stands.",
+    "past": "Rows of each layer of a bucketed cache.",
+    "bound": "The bound that its handles are installed for; null where there is none.",
     "meter": "What was counted while the operation itself was done.",
 }
 """What each value of an answer is."""

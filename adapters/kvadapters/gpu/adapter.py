@@ -15,6 +15,7 @@ from kvadapters.gpu.resident import DeviceRows, placed
 from kvadapters.gpu.ring import Ring
 from kvadapters.gpu.runtime import Runtime
 from kvadapters.gpu.store import Store
+from kvadapters.gpu.timed import Timing
 from kvspec import SPEC_VERSION
 from kvspec.contract import METERED, Cache
 from kvspec.errors import Unsupported
@@ -24,7 +25,7 @@ CHECKS = "KVCONFORM_GPU_CHECKS"
 """Environment variable: 1 has guard bands checked whenever rows are read."""
 
 
-class Caches:
+class Caches(Timing):
     """Opens caches on a runtime; they share its scratch memory."""
 
     kinds: ClassVar[dict[str, Any]] = {"growing": Growing, "ring": Ring, "copy": Buffer, "store": Store}
@@ -70,9 +71,9 @@ class Caches:
         found = self.runtime.meter.reading()
         return {name: found[name] for name in METERED}
 
-    def place(self, keys: Array, values: Array) -> tuple[DeviceRows, DeviceRows]:
-        """Copies of the rows on the device, to be handed to whatever takes rows."""
-        return placed(self.runtime, keys), placed(self.runtime, values)
+    def place(self, *arrays: Array) -> tuple[DeviceRows, ...]:
+        """Copies on the device, to be handed to whatever takes rows."""
+        return tuple(placed(self.runtime, a) for a in arrays)
 
     def open(self, profile: str, config: Config) -> Cache:
         """A fresh cache, which has allocated nothing yet."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -40,6 +41,10 @@ class CudaCPURuntime:
     buffers; `sanitizer` is one of `compiler.SANITIZERS`.
     """
 
+    dialect: Literal["cl", "cuda"] = "cuda"
+    clock = "wall time: the device is the host, where every thread of a kernel takes its turn"
+    stream_bytes = 16 << 20
+
     def __init__(
         self,
         text: str | None = None,
@@ -49,11 +54,25 @@ class CudaCPURuntime:
     ) -> None:
         self._shape = shape
         self._compiler, self._sanitizer = compiler.find(), sanitizer
-        program = compiler.Program(kernels.source("cuda") if text is None else text, tuple(names), sanitizer)
-        self._library = _loaded(compiler.library(program, self._compiler))
+        self._library = self._made(kernels.source("cuda") if text is None else text, names)
         self._kernels = {name: Kernel(self._library, name, buffers) for name, buffers in names.items()}
         self.meter = Meter()
         self._recorder = Recorder(self.meter)
+
+    def _made(self, text: str, names: Mapping[str, int]) -> Any:
+        program = compiler.Program(text, tuple(names), self._sanitizer)
+        return _loaded(compiler.library(program, self._compiler))
+
+    def learn(self, text: str, names: Mapping[str, int]) -> None:
+        """Compile another text, whose kernels can then be launched as well."""
+        library = self._made(text, names)
+        self._kernels |= {name: Kernel(library, name, buffers) for name, buffers in names.items()}
+
+    def elapsed(self, work: Callable[[], None]) -> float:
+        """Seconds that the work took: every launch is done when it returns."""
+        began = time.perf_counter()
+        work()
+        return time.perf_counter() - began
 
     def allocate(self, nbytes: int) -> Block:
         """New memory, aligned to 64 bytes. Raises MemoryError."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -32,6 +32,10 @@ class CuPyRuntime:
     memory may be reused at once, since all that works on it is in the one stream, in order.
     """
 
+    dialect: Literal["cl", "cuda"] = "cuda"
+    clock = "CUDA events: from the first command's start to the last one's end"
+    stream_bytes = 4 << 30
+
     def __init__(self) -> None:
         self._cupy = cupy = imported()
         self._cuda = cupy.cuda.runtime
@@ -42,13 +46,23 @@ class CuPyRuntime:
         self._stream = cupy.cuda.Stream(non_blocking=True)
         self._pool = cupy.cuda.MemoryPool()
         self._compiler = nvrtc.version(nvrtc.binding())
-        self._kernels = self._loaded()
+        self._kernels: dict[str, Any] = {}
+        self.learn(kernels.source("cuda"), kernels.KERNELS)
 
-    def _loaded(self) -> dict[str, Any]:
-        """Every kernel, loaded now: loading at the first launch could meet a full device, or a capture."""
+    def learn(self, text: str, names: Mapping[str, int]) -> None:
+        """Compile and load kernels now: loading at the first launch could meet a full device, or a capture."""
         module = self._cupy.cuda.Module()
-        module.load(nvrtc.compiled(kernels.source("cuda"), f"sm_{self._capability}").data)
-        return {name: module.get_function(name) for name in kernels.KERNELS}
+        module.load(nvrtc.compiled(text, f"sm_{self._capability}").data)
+        self._kernels |= {name: module.get_function(name) for name in names}
+
+    def elapsed(self, work: Callable[[], None]) -> float:
+        """Seconds between two events in the stream, one before the work and one behind it."""
+        events = [self._cupy.cuda.Event() for _ in range(2)]
+        events[0].record(self._stream)
+        work()
+        events[1].record(self._stream)
+        events[1].synchronize()
+        return float(self._cupy.cuda.get_elapsed_time(*events)) * 1e-3
 
     def allocate(self, nbytes: int) -> Block:
         """New memory, from the pool if it has some. Raises MemoryError."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kvadapters.gpu.buffers import LINE, Rows, Workspace, aligned4
+from kvadapters.gpu.buffers import Rows, Workspace
 from kvadapters.gpu.places import Geometry, Place
 from kvadapters.gpu.runtime import Block, Work
 from kvspec.contract import Pair
@@ -57,8 +57,7 @@ class Layers:
 
     def clear(self) -> None:
         """Make every row zeros."""
-        words, ends = self.rows.block.nbytes // 4, (aligned4(end) // 4 for end in self.rows.ends)
-        self.space.runtime.launch("clear", Work(LINE, -(-words // LINE)), self.rows.block, words, LINE, *ends)
+        self.rows.clear()
 
     def bound(self, first: int, count: int, add: int = 0, low: int = 0, high: int = 0) -> None:
         """Add to the lengths of some groups, and keep them in low..high; one launch."""

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from kvadapters.gpu.capture import Launch, Recorder, Replayable, recorded
 from kvadapters.gpu.runtime import Block, Meter, Work
 from kvspec.errors import CannotRun
 from kvspec.geometry import Array
+from kvspec.timing import HOST_BYTES
+
+STREAMED = {"a GPU": 4 << 30, "Oclgrind, a simulator on the CPU": 16 << 20}
+"""Bytes that are streamed to measure the limits of a kind of device; `HOST_BYTES` on any other."""
 
 
 class OpenCLRuntime:
@@ -24,6 +28,9 @@ class OpenCLRuntime:
     Launches are shaped for a CPU, or for a GPU if it is one or with `wide`; or by `shape`. `text` and `names` are
     the text and the kernels called in it, each with the number of its arguments that are buffers.
     """
+
+    dialect: Literal["cl", "cuda"] = "cl"
+    clock = "profiling events: the time that commands ran on the device, waiting apart"
 
     def __init__(
         self,
@@ -38,9 +45,12 @@ class OpenCLRuntime:
         self.meter = Meter()
         self._recorder = Recorder(self.meter)
         self._context = self._choice.context
-        self._queue = cl.CommandQueue(self._context)
+        self._queue = cl.CommandQueue(self._context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+        self._events: list[Any] | None = None
         self._kernels = self._compiled(kernels.source("cl") if text is None else text, names)
         kind = self._choice.taken.kind
+        memory = self._choice.taken.device.global_mem_size
+        self.stream_bytes = min(STREAMED.get(kind, HOST_BYTES), memory // 16)
         self._workers = 1 if kind.startswith("Oclgrind") else 4 * self._choice.taken.device.max_compute_units
         self._shape = shape or (grids.gpu if wide or kind == "a GPU" else self._for_a_cpu)
 
@@ -66,7 +76,7 @@ class OpenCLRuntime:
     def upload(self, source: Array, to: Block) -> None:
         """Copy host bytes to the beginning of a block, and wait."""
         self._recorder.refuse("upload")
-        self._cl.enqueue_copy(self._queue, to.handle, source)
+        self._watched(self._cl.enqueue_copy(self._queue, to.handle, source))
         self.meter.host_to_device += source.nbytes
         self.meter.synchronisations += 1
 
@@ -75,7 +85,7 @@ class OpenCLRuntime:
         self._recorder.refuse("download")
         found = np.empty((height, width), np.uint8)
         if height == 1 or pitch == width:
-            self._cl.enqueue_copy(self._queue, found, source.handle, src_offset=at)
+            self._watched(self._cl.enqueue_copy(self._queue, found, source.handle, src_offset=at))
         else:
             self._lines(found, source, at, pitch)
         self.meter.device_to_host += found.nbytes
@@ -86,7 +96,8 @@ class OpenCLRuntime:
         height, width = found.shape
         origins = {"buffer_origin": (at, 0, 0), "host_origin": (0, 0, 0)}
         pitches = {"buffer_pitches": (pitch,), "host_pitches": (width,)}
-        self._cl.enqueue_copy(self._queue, found, source.handle, region=(width, height, 1), **origins, **pitches)
+        lines = {"region": (width, height, 1), **origins, **pitches}
+        self._watched(self._cl.enqueue_copy(self._queue, found, source.handle, **lines))
 
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
         """Start a kernel in the shape that suits the device."""
@@ -101,9 +112,29 @@ class OpenCLRuntime:
         """Start a kernel in a shape of the caller's: items of a group, and groups."""
         handles = (a.handle if isinstance(a, Block) else a for a in args)
         try:
-            self._kernels[kernel](self._queue, groups, group, *handles, g_times_l=True)
+            self._watched(self._kernels[kernel](self._queue, groups, group, *handles, g_times_l=True))
         except self._cl.MemoryError as e:
             raise MemoryError(f"the device has no room for what {kernel} works on: {e}") from e
+
+    def _watched(self, event: Any) -> None:
+        """Keep the event of a command while somebody asks how long commands take."""
+        if self._events is not None:
+            self._events.append(event)
+
+    def elapsed(self, work: Callable[[], None]) -> float:
+        """Seconds that the commands of this work ran, one after another, on the device."""
+        self._queue.finish()
+        events = self._events = []
+        try:
+            work()
+            self._queue.finish()
+        finally:
+            self._events = None
+        return float(sum(e.profile.end - e.profile.start for e in events)) * 1e-9
+
+    def learn(self, text: str, names: Mapping[str, int]) -> None:
+        """Compile another text, whose kernels can then be launched as well."""
+        self._kernels |= self._compiled(text, names)
 
     def capture(self, work: Callable[[], None]) -> Replayable:
         """Note what `work` launches; a replay enqueues it kernel by kernel."""

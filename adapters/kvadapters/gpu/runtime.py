@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from kvspec.geometry import Array
 
@@ -83,6 +83,12 @@ class Runtime(Protocol):
     """A device. Calls take effect in order; launches may be asynchronous, uploads and downloads wait."""
 
     meter: Meter
+    dialect: Literal["cl", "cuda"]
+    """The dialect of its kernels' text."""
+    clock: str
+    """In words, what `elapsed` measures."""
+    stream_bytes: int
+    """Bytes that are read, written or copied to measure the limits of the device: far more than its caches hold."""
 
     def allocate(self, nbytes: int) -> Block:
         """New memory, aligned to 16 bytes at least. Raises MemoryError, and has then changed nothing."""
@@ -104,6 +110,12 @@ class Runtime(Protocol):
 
     def synchronise(self) -> None:
         """Wait until everything is done."""
+
+    def elapsed(self, work: Callable[[], None]) -> float:
+        """Do the work, wait for the device, and give the seconds it was busy with it."""
+
+    def learn(self, text: str, names: Mapping[str, int]) -> None:
+        """Compile another text, and be able to launch these kernels of it, each with the number of its buffers."""
 
     def describe(self) -> Mapping[str, Any]:
         """The device in words under "device"; whatever else is worth knowing, as JSON, under "details"."""

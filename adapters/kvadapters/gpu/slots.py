@@ -22,6 +22,12 @@ def rows_in(keys: Array) -> int:
     return int(keys.shape[2]) if keys.ndim == 4 else -1
 
 
+def fitting(config: Config, keys: Array, values: Array) -> bool:
+    """Whether rows are of this geometry, as many keys as values."""
+    n, dtype = rows_in(keys), DTYPES[config.dtype]
+    return all(a.shape == config.shape(kind, n) and a.dtype == dtype for kind, a in (("k", keys), ("v", values)))
+
+
 class Slots:
     """The device side of a cache: its rows, once there are any, and the scratch space it works with."""
 
@@ -50,10 +56,8 @@ class Slots:
 
     def staged(self, clause: str, keys: Array, values: Array) -> Place:
         """Rows handed in, on the device. Refused if they are not of the cache's geometry, as many of each."""
-        n = keys.shape[2] if keys.ndim == 4 else 0
-        for kind, array in (("k", keys), ("v", values)):
-            if array.shape != self.config.shape(kind, n) or array.dtype != DTYPES[self.config.dtype]:
-                raise refusals.rows(clause, self.config, keys, values)
+        if not fitting(self.config, keys, values):
+            raise refusals.rows(clause, self.config, keys, values)
         return self.space.staged(self.geometry, keys, values)
 
     def read(self, n: int, first: int = 0, turn: int = 0, wrap: int = 0) -> Pair:

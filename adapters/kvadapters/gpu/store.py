@@ -13,10 +13,10 @@ from kvadapters.gpu.batch import Batching
 from kvadapters.gpu.buffers import Workspace
 from kvadapters.gpu.layers import Layers
 from kvadapters.gpu.places import Place
-from kvadapters.gpu.slots import acceptable
+from kvadapters.gpu.slots import acceptable, fitting, rows_in
 from kvspec import refusals
 from kvspec.contract import Pair
-from kvspec.geometry import DTYPES, Array, Config, same_geometry
+from kvspec.geometry import DTYPES, Config, same_geometry
 
 
 class Store(Batching):
@@ -55,12 +55,12 @@ class Store(Batching):
 
     def append(self, keys: Any, values: Any, layer: int | None = None) -> None:
         """Upload rows `[layers, kv_heads, n, dim]`, or `[1, ...]` of one layer, and write them behind lengths."""
-        n = int(keys.shape[2]) if keys.ndim == 4 else -1
+        n = rows_in(keys)
         if n == 0:
             return
         first, count = self._which(layer)
         config = self.config.changed(batch=count)
-        if not _fitting(config, n, keys, values):
+        if not fitting(config, keys, values):
             raise refusals.rows("STORE-10", config, keys, values)
         self._demand_room(first, count, n)
         self._write(self.space.staged(self.layers.geometry_of(count), keys, values), first, count)
@@ -148,8 +148,8 @@ class Store(Batching):
         if len(pairs) != len(self.lengths_):
             raise refusals.saved_layers("STORE-22", len(pairs), len(self.lengths_))
         lengths = [int(p.keys.shape[1]) if p.keys.ndim == 3 else -1 for p in pairs]
-        for layer, (n, pair) in enumerate(zip(lengths, pairs, strict=True)):
-            if n < 0 or not _fitting(self.config, n, pair.keys[None], pair.values[None]):
+        for layer, pair in enumerate(pairs):
+            if not fitting(self.config, pair.keys[None], pair.values[None]):
                 raise refusals.saved_rows("STORE-22", layer, self.config, pair)
         for layer, n in enumerate(lengths):
             if n > self.max_len:
@@ -173,9 +173,3 @@ class Store(Batching):
             raise refusals.fingerprint("STORE-28", position, self.max_len)
         with np.errstate(all="ignore"):
             return float(self.layers.key(0, 0, position).astype(np.float32).sum(dtype=np.float32))
-
-
-def _fitting(config: Config, n: int, keys: Array, values: Array) -> bool:
-    """Whether rows are n of each, in this geometry."""
-    given = (("k", keys), ("v", values))
-    return all(a.shape == config.shape(kind, n) and a.dtype == DTYPES[config.dtype] for kind, a in given)

@@ -84,6 +84,3 @@ DO: dict[str, Any] = {
     "capture": capture,
     "replay": replay,
 }
-MODELS: dict[str, Any] = {}
-LOOK: dict[str, Any] = {}
-APPEND: dict[str, Any] = {}

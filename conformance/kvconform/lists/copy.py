@@ -60,4 +60,3 @@ def look(lists: Any, buffer: Written, step: Expected) -> None:
 DO = {"copy": copy, "alias": alias}
 MODELS = {"copy": model}
 LOOK = {"copy": look}
-APPEND: dict[str, Any] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kvref.attended import Output
 from kvref.history import History, Seen
 from kvspec.session import Step
 
@@ -17,4 +18,6 @@ class Expected(Step):
     view: list[int] | None = None
     rows: dict[str, list[int]] = field(default_factory=dict)
     """The serials that arrays must spell, in order, by the arrays' names without `.k` and `.v`: state.0."""
+    outputs: Output | None = None
+    """What the step's output should be, and how far from it an implementation may be."""
     cache: History | None = field(default=None, repr=False)

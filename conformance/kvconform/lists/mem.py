@@ -48,6 +48,3 @@ def _bytes(config: Config) -> int:
 
 
 DO: dict[str, Any] = {"plan": plan, "fit": fit}
-MODELS: dict[str, Any] = {}
-LOOK: dict[str, Any] = {}
-APPEND: dict[str, Any] = {}

@@ -26,10 +26,29 @@ TARGET = "GLOBAL WORD *d = to + (head * to_slots + (in < to_wrap ? in : in - to_
 SOURCE = "GLOBAL const WORD *s = from + (head * from_slots + (out < from_wrap ? out : out - from_wrap)) * width"
 ACROSS = "for (i64 j = ITEM(0); j < width; j += ITEMS(0)) d[j] = s[j]"
 HEADS = "for (i64 head = GROUP(1); head < heads; head += GROUPS(1))"
+COPIED = "d[j] = CONVERT(s[j])"
+SLOT = "GLOBAL TO *d = to + (head * slots + slot) * width"
+TOKEN = "GLOBAL const FROM *s = from + (t * heads + head) * width"
+SCATTERED = "GLOBAL WORD *to = (part ? to_v + to_values : to_k + to_keys) + (i * to_layer + head) * width"
+GATHERED = (
+    "GLOBAL const WORD *from = (part ? from_v + from_values : from_k + from_keys) + (i * from_layer + head) * width"
+)
+PARTS = "for (i64 z = GROUP(2); z < 2 * heads; z += GROUPS(2))"
+LATER_CASTS = "y.y = f16_of(x.z) | f16_of(x.w) << 16;"
 HALVED = "part[i] += part[i + by];\n    TOGETHER();"
 
 WRITES_FAR = Planted("a row's width counted twice, writing", "", TARGET, TARGET + " * 64")
 READS_FAR = Planted("a row's width counted twice, reading", "", SOURCE, SOURCE + " * 64")
+COPIES_FAR = Planted("a slot's width counted twice, copying", "", SLOT, SLOT + " * 64")
+COPIES_ALL = Planted(
+    "every thread copies the whole row",
+    "",
+    f"for (i64 j = ITEM(0); j < width; j += ITEMS(0)) {COPIED}",
+    f"for (i64 j = 0; j < width; ++j) {COPIED}",
+)
+SCATTERS_FAR = Planted("a layer's place counted twice, scattering", "", SCATTERED, SCATTERED + " * 64")
+READS_LAYERS_FAR = Planted("a layer's place counted twice, reading it", "", GATHERED, GATHERED + " * 64")
+SCATTERS_ALL = Planted("every block scatters all heads", "", PARTS, "for (i64 z = 0; z < 2 * heads; ++z)")
 EARLY_LENGTH = Planted("a length that changes while others read it", "", "MEET(); /* by now", "/* by now")
 NO_BARRIER = Planted("a sum without its barrier", "", HALVED, "part[i] += part[i + by];")
 BARRIER_OF_SOME = Planted(
@@ -47,6 +66,10 @@ def _of(planted: Planted, kind: str) -> Planted:
 BUGS = {
     "asan": (
         _of(WRITES_FAR, "write past the end"),
+        _of(COPIES_FAR, "write past the end"),
+        Planted("a token's width counted twice, copying", "read past the end", TOKEN, TOKEN + " * 64"),
+        _of(SCATTERS_FAR, "write past the end"),
+        _of(READS_LAYERS_FAR, "read past the end"),
         Planted("a sum that begins one word late", "read past the end", "* 64 + i]", "* 64 + i + 1]"),
         Planted("a last line that is not cut off", "write past the end", "if (i < words) to[i]", "to[i]"),
         Planted(
@@ -70,6 +93,8 @@ BUGS = {
             HEADS,
             "for (i64 head = 0; head < heads; ++head)",
         ),
+        _of(COPIES_ALL, "race within a block"),
+        _of(SCATTERS_ALL, "race between blocks"),
         _of(NO_BARRIER, "race within a block"),
         _of(EARLY_LENGTH, "race within a block"),
         Planted(
@@ -79,6 +104,10 @@ BUGS = {
     "oclgrind": (
         _of(WRITES_FAR, "write outside global memory"),
         _of(READS_FAR, "read outside global memory"),
+        _of(COPIES_FAR, "write outside global memory"),
+        _of(READS_LAYERS_FAR, "read outside global memory"),
+        _of(COPIES_ALL, "race within a group in global memory"),
+        _of(SCATTERS_ALL, "race between groups in global memory"),
         Planted("a shared array one too short", "write outside local memory", "part[64]", "part[63]"),
         Planted(
             "every item writes the whole row",
@@ -100,6 +129,10 @@ BUGS = {
         Planted(
             "a row that was never written", "uninitialised value", "out = from_turn + t", "out = from_turn + t + 1"
         ),
+        Planted(
+            "a token that was never handed in", "uninitialised value", TOKEN, TOKEN.replace("t *", "(t + 1) *")
+        ),
+        Planted("a pair of casts left out", "uninitialised value", LATER_CASTS, ""),
         Planted("a shared array not filled", "uninitialised value", "part[i] = from[GROUP(0) * 64 + i];", ""),
     ),
 }

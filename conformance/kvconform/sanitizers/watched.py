@@ -75,22 +75,6 @@ class Hasty:
         return getattr(self._runtime, name)
 
 
-class Fresh:
-    """A session that begins anew with each trace."""
-
-    def __init__(self, adapter: Any, observe: tuple[str, ...]) -> None:
-        self._adapter, self._observe = adapter, observe
-
-    def begin(self, profile: str, config: Any) -> Any:
-        """Open cache A, and forget all that was."""
-        self._session = Session(self._adapter, self._observe)
-        return self._session.begin(profile, config)
-
-    def do(self, *args: Any) -> Any:
-        """Perform one operation."""
-        return self._session.do(*args)
-
-
 def runtime(check: Check, bug: Planted | None) -> Any:
     """The kernels of a check, with the bug in them."""
     text = bug.plant(check.text) if bug else check.text
@@ -141,7 +125,7 @@ def replay(adapter: Any, total: int, until: Callable[[], bool]) -> Iterator[Repo
             if until():
                 return
             level = trial.level_of(trace, told)
-            outcome = trial.run(trace, Fresh(adapter, trial.observables(told, level)), told, level)
+            outcome = trial.run(trace, Session(adapter, trial.observables(told, level)), told, level)
             replayed, operations = replayed + 1, operations + len(outcome.steps)
             yield from (_told(d.message, "") for d in outcome.differences[:1])
     print(f"replayed: {replayed} traces, {operations} operations", flush=True)

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.cover import Ops, Plan
-from kvconform.strategies.drawing import Drawing
+from kvconform.strategies.drawing import Drawing, geometry
 from kvconform.strategies.moves import ops, single
 from kvspec import notation
 from kvspec.geometry import Config
@@ -99,11 +99,7 @@ def _plan(config: Config, most: int) -> Plan:
 @st.composite
 def configs(draw: st.DrawFn) -> Config:
     """Any geometry, with few rows, so that sequences fill up."""
-    return Config(
-        kv_heads=draw(st.integers(1, 3)),
-        k_dim=draw(st.integers(5, 16)),
-        v_dim=draw(st.integers(5, 16)),
-        dtype=draw(st.sampled_from(("f32", "f16", "bf16"))),
+    return geometry(draw).changed(
         layers=draw(st.integers(1, 4)),
         max_len=draw(st.one_of(st.integers(1, 4), st.integers(5, 12))),
     )

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.cover import Ops, Plan
+from kvconform.strategies.drawing import geometry
 from kvconform.strategies.moves import ops, single
 from kvspec.geometry import LAYOUTS, Config
 from kvspec.operations import Operation
@@ -69,11 +70,7 @@ def _plan(config: Config) -> Plan:
 def configs(draw: st.DrawFn) -> Config:
     """Any geometry; capacities mostly small, so that edges are met often."""
     small = st.integers(1, 6)
-    return Config(
-        kv_heads=draw(st.integers(1, 4)),
-        k_dim=draw(st.integers(5, 16)),
-        v_dim=draw(st.integers(5, 16)),
-        dtype=draw(st.sampled_from(("f16", "bf16", "f32"))),
+    return geometry(draw, heads=4).changed(
         capacity=draw(st.one_of(small, small, st.integers(7, 40))),
         layout=draw(st.sampled_from(LAYOUTS)),
     )

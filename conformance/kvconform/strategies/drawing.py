@@ -6,31 +6,27 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.lists import Lists
-from kvconform.replay import Supplies
-from kvspec.contract import PROFILES, Claim, Description
-from kvspec.operations import TAKES_ROWS, Operation
-from kvspec.session import NOTHING
+from kvconform.followed import Followed
+from kvspec.geometry import Config
 from kvspec.trace import Trace
 
-LIST_MODEL = Description("list model", dict.fromkeys(PROFILES, Claim("visible")))
+
+def geometry(draw: st.DrawFn, heads: int = 3, widest: int = 16) -> Config:
+    """Rows of any geometry, of up to so many heads and elements; every other size is the caller's to draw."""
+    return Config(
+        kv_heads=draw(st.integers(1, heads)),
+        k_dim=draw(st.integers(5, widest)),
+        v_dim=draw(st.integers(5, widest)),
+        dtype=draw(st.sampled_from(("f16", "bf16", "f32"))),
+    )
 
 
-class Drawing:
-    """The operations so far, and the list model's view of them: by it a draw knows where the boundaries are."""
+class Drawing(Followed):
+    """The operations so far, followed by the list model: by it a draw knows where the boundaries are."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
+        super().__init__(start)
         self.draw = draw
-        self.ops: list[Operation] = []
-        self.supplies = Supplies(start)
-        self.lists = Lists(LIST_MODEL, self.supplies)
-        self.lists.do({"op": "open"}, self.supplies.give({"op": "open"}))
-
-    def follow(self, op: Operation) -> None:
-        """Add an operation, and have the list model do it; it needs no rows for that, only their number."""
-        self.ops.append(op)
-        given = NOTHING if op["op"] in TAKES_ROWS else self.supplies.give(op)
-        self.supplies.done(op, self.lists.do(op, given).result)
 
     def of(self, *choices: Any) -> Any:
         """One of these, the earlier the simpler."""

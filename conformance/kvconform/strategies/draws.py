@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from kvconform.strategies.drawing import Drawing
+from kvconform.strategies.drawing import Drawing, geometry
 from kvspec import masks
 from kvspec.geometry import Config
 from kvspec.masks import Explicit
@@ -34,12 +34,8 @@ def configs(draw: st.DrawFn, profile: str) -> Config:
     """Any geometry; windows and steps mostly small, so that boundaries are met often."""
     small = st.integers(1, 6)
     window = draw(st.one_of(small, small, st.integers(7, LARGEST_WINDOW))) if profile == "ring" else None
-    return Config(
+    return geometry(draw).changed(
         batch=draw(st.sampled_from((1, 1, 2, 3))),
-        kv_heads=draw(st.integers(1, 3)),
-        k_dim=draw(st.integers(5, 16)),
-        v_dim=draw(st.integers(5, 16)),
-        dtype=draw(st.sampled_from(("f32", "f16", "bf16"))),
         step=draw(st.one_of(small, st.sampled_from((8, 256)))),
         window=window,
     )

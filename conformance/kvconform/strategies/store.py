@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.cover import Ops, Plan
-from kvconform.strategies.drawing import Drawing
+from kvconform.strategies.drawing import Drawing, geometry
 from kvconform.strategies.moves import ops, single
 from kvref.listed_store import Listed
 from kvspec.geometry import Config
@@ -98,11 +98,7 @@ def _plan(config: Config) -> Plan:
 def configs(draw: st.DrawFn) -> Config:
     """Any geometry; rooms mostly small, so that they are filled often."""
     small = st.integers(1, 6)
-    return Config(
-        kv_heads=draw(st.integers(1, 4)),
-        k_dim=draw(st.integers(5, 16)),
-        v_dim=draw(st.integers(5, 16)),
-        dtype=draw(st.sampled_from(("f16", "bf16", "f32"))),
+    return geometry(draw, heads=4).changed(
         layers=draw(st.integers(1, 5)),
         max_len=draw(st.one_of(small, small, st.integers(7, 40))),
     )

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kvspec.perform import batch, cache, copy, draft, mem, snapshot, store
+from kvspec.perform import attention, batch, bucket, cache, copy, draft, mem, page, rope, snapshot, store
 
 Do = Callable[..., None]
 
 DO: dict[str, Do] = cache.DO | snapshot.DO | draft.DO | copy.DO | store.DO | batch.DO | mem.DO
+DO |= attention.DO | page.DO | bucket.DO | rope.DO
 LOOK: dict[str, Callable[..., None]] = {
     "growing": cache.look,
     "ring": cache.look,
     "copy": copy.look,
     "store": store.look,
+    "page": page.look,
+    "bucket": bucket.look,
 }

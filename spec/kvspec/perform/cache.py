@@ -39,9 +39,9 @@ def look(session: Session, cache: Any, step: Step, which: str = "") -> None:
 
 def append(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Rows behind the offset; then what their queries attend to."""
-    rows = session.handed(op, given)
+    rows, of = session.handed(op, given), op.get("layer", op.get("sequence"))
     with session.metered(step):
-        cache.append(*rows) if op.get("layer") is None else cache.append(*rows, op["layer"])
+        cache.append(*rows) if of is None else cache.append(*rows, of)
     if session.kinds[cache_of(op)] not in ("growing", "ring") or session.speculating(cache):
         return
     if "history" in session.observe:

@@ -24,13 +24,15 @@ def look(session: Session, store: Any, step: Step, which: str = "") -> None:
     step.values["sequences"] = None if sequences is None else [int(n) for n in sequences]
     if "state" in session.observe:
         for layer in range(len(step.values["lengths"])):
-            session.take(step, f"state.{layer}", _axis(store.read(layer)))
+            session.take(step, f"state.{layer}", with_batch_axis(store.read(layer)))
             for sequence in range(len(sequences or ())):
-                session.take(step, f"batch.{layer}.{sequence}", _axis(store.read_sequence(layer, sequence)))
+                session.take(
+                    step, f"batch.{layer}.{sequence}", with_batch_axis(store.read_sequence(layer, sequence))
+                )
     session.held(store, step, which)
 
 
-def _axis(pair: Any) -> Pair:
+def with_batch_axis(pair: Any) -> Pair:
     """Rows `[kv_heads, n, dim]` with the axis of the batch in front."""
     return Pair(*(np.asarray(a)[None] for a in pair))
 
@@ -73,7 +75,7 @@ def save(session: Session, store: Any, op: Operation, step: Step, given: Given) 
     with session.metered(step):
         saved = offered(store, "save")()
     for layer, pair in enumerate(saved):
-        session.take(step, f"saved.{layer}", _axis(pair))
+        session.take(step, f"saved.{layer}", with_batch_axis(pair))
     session.saved[op["name"]] = [Pair(*(np.array(a) for a in pair)) for pair in saved]
 
 

@@ -23,12 +23,20 @@ KERNELS = {"prepare": 1, "bound": 1, "clear": 1} | {f"{k}{n}": b for k, b in _EA
 KERNELS |= dict.fromkeys(COPIES, 4)
 """Every kernel, and how many of its arguments, the first ones, are buffers; all others are integers of 64 bits."""
 
+LIMITS = {"stream_fill": 1, "stream_read": 2, "stream_write": 1, "stream_copy": 2}
+"""The kernels that measure the limits of a device, a text of their own, and how many arguments are buffers."""
+
 
 @cache
 def source(dialect: Literal["cl", "cuda"]) -> str:
     """The whole program text in one dialect, ready to be compiled; it includes nothing."""
     plain = (f"prelude_{dialect}.h", "prepare.inc", "lengths.inc", "casts.inc")
     return "".join(map(_text, plain)) + "".join(map(_each, _EACH)) + "".join(map(_copy, COPIES))
+
+
+def limits(dialect: Literal["cl", "cuda"]) -> str:
+    """The text of the kernels that measure the limits of a device; only a profile has it compiled."""
+    return _text(f"prelude_{dialect}.h") + _text("limits.inc")
 
 
 def _each(name: str) -> str:

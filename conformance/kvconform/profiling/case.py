@@ -1,0 +1,73 @@
+"""One line of a profile: an operation, the shape of a model, and how much of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from kvconform.profiling.models import Model
+from kvspec.geometry import Config
+from kvspec.traffic import Traffic
+
+if TYPE_CHECKING:
+    from kvconform.profiling.bench import Bench
+
+
+@dataclass(frozen=True)
+class Case:
+    """`rows` are what one operation appends or copies, `context` the rows that are there: what it reads, saves or
+    writes behind; of a ring its window, of a store or a buffer its room. `source` is the dtype copied from."""
+
+    operation: str
+    model: Model
+    context: int = 4096
+    rows: int = 1
+    batch: int = 1
+    dtype: str = "f16"
+    source: str = ""
+    layout: str | None = None
+
+    @property
+    def id(self) -> str:
+        """What names it in records and on the command line."""
+        words = [self.operation, self.model.name.replace(" ", "-").lower(), self.cast, f"{self.context}"]
+        words += [f"n{self.rows}"] if self.rows != 1 else []
+        words += [f"b{self.batch}"] if self.batch != 1 else []
+        return "/".join(words + ([self.layout] if self.layout else []))
+
+    @property
+    def cast(self) -> str:
+        """The dtype, or both where they differ."""
+        return f"{self.source}-{self.dtype}" if self.source and self.source != self.dtype else self.dtype
+
+    def config(self, **fields: int | str | None) -> Config:
+        """Rows of this case's geometry, and whatever else the cache is opened with."""
+        model = self.model
+        made = Config(1, model.kv_heads, model.dim, model.dim, self.dtype)
+        return made.changed(**fields)
+
+
+class Job(NamedTuple):
+    """Something to be measured: `do(i)` for i from 0 on, after `most` of them `reset`, which is not measured."""
+
+    do: Callable[[int], object]
+    most: int
+    reset: Callable[[], None] = lambda: None
+
+
+ALWAYS = 1 << 60
+"""The `most` of what can go on for ever."""
+
+
+class Operation(NamedTuple):
+    """What can be measured. `needs` are the profiles an adapter must declare; the first is what is opened."""
+
+    name: str
+    words: str
+    needs: tuple[str, ...]
+    config: Callable[[Case], Config]
+    traffic: Callable[[Case], Traffic]
+    held: Callable[[Case], int]
+    """Bytes of rows that one instance of it holds: what does not fit in the memory in rotation is left out."""
+    job: Callable[[Bench], Job]

@@ -1,0 +1,35 @@
+"""Shapes of real models. Each comes from the model's published config.json, whose fields are named in `Model`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Model(NamedTuple):
+    """The shape of a model's attention."""
+
+    name: str
+    heads: int
+    """num_attention_heads"""
+    kv_heads: int
+    """num_key_value_heads"""
+    dim: int
+    """head_dim, or hidden_size / num_attention_heads"""
+    layers: int
+    """num_hidden_layers"""
+    window: int | None
+    """sliding_window, where a case here uses it"""
+    source: str
+    """The repository of its config.json, or the file that holds the same numbers."""
+
+
+LLAMA_8B = Model("Llama-3.1-8B", 32, 8, 128, 32, None, "huggingface.co/meta-llama/Llama-3.1-8B")
+LLAMA_70B = Model("Llama-3.1-70B", 64, 8, 128, 80, None, "huggingface.co/meta-llama/Llama-3.1-70B")
+QWEN = Model("Qwen2.5-7B", 28, 4, 128, 28, None, "huggingface.co/Qwen/Qwen2.5-7B")
+MISTRAL = Model("Mistral-7B-v0.1", 32, 8, 128, 32, 4096, "huggingface.co/mistralai/Mistral-7B-v0.1")
+GEMMA = Model("Gemma-2-9B", 16, 8, 256, 42, 4096, "github.com/google/gemma_pytorch, gemma/config.py")
+PHI = Model("Phi-3-mini-4k", 32, 32, 96, 32, None, "huggingface.co/microsoft/Phi-3-mini-4k-instruct")
+GPT2 = Model("GPT-2 small", 12, 12, 64, 12, None, "huggingface.co/openai-community/gpt2")
+
+MODELS = (LLAMA_8B, LLAMA_70B, QWEN, MISTRAL, GEMMA, PHI, GPT2)
+"""All of them: four to thirty-two key-value heads, rows of 64 to 256 elements, one to eight queries a row."""

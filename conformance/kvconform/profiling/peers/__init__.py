@@ -1,0 +1,68 @@
+"""Peers: other ways of doing the same work, measured beside the adapter in the same rounds.
+
+A peer is an object with a name, words that say what it is, and `job`, which gives the work of a case or None where
+the peer has no such work. To add one, write a module here and name it in `PEERS`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, cast
+
+from kvconform.profiling.case import Case, Job
+from kvspec.errors import BadInput
+from kvspec.profile_record import PeerRecord
+
+
+class Peer(Protocol):
+    """What does the same work. Its time is until all is done: `wait` is part of it."""
+
+    name: str
+    words: str
+
+    def job(self, case: Case, memory: int) -> Job | None:
+        """The work of a case, with so many bytes of rows in rotation; None where there is no such work."""
+
+    def wait(self) -> None:
+        """Wait until everything is done."""
+
+
+PEERS = {
+    "numpy": "numpy_peer:Numpy",
+    "memcpy": "memcpy_peer:Memcpy",
+    "torch": "torch_peer:Torch",
+    "index_copy_": "torch_peer:IndexCopy",
+}
+"""Every peer, and where it lives in this package."""
+
+
+class Found(NamedTuple):
+    """The peers that take part, and what the record says of each that was asked for."""
+
+    peers: tuple[Peer, ...]
+    records: list[PeerRecord]
+
+
+def find(names: Sequence[str] = ()) -> Found:
+    """The peers of these names, all if there are none. Raises BadInput for a name that is no peer's."""
+    for name in names:
+        if name not in PEERS:
+            raise BadInput(f"--peers: unknown peer {name!r:.40}; known: {', '.join(PEERS)}")
+    peers: list[Peer] = []
+    records: list[PeerRecord] = []
+    for name in names or PEERS:
+        try:
+            peer = _made(PEERS[name])
+        except ImportError as e:
+            records.append({"name": name, "words": "", "missing": f"it cannot be imported ({e})"})
+            continue
+        peers.append(peer)
+        records.append({"name": name, "words": peer.words, "missing": ""})
+    return Found(tuple(peers), records)
+
+
+def _made(where: str) -> Peer:
+    module, _, name = where.partition(":")
+    make: Callable[[], Any] = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    return cast(Peer, make())

@@ -1,0 +1,243 @@
+"""The work of every case on plain arrays, as somebody writes it who has an array library and no cache.
+
+numpy and torch index alike, so the work is written once; what they call differently is a `Library`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from kvconform.profiling.case import ALWAYS, Case, Job
+from kvconform.profiling.jobs.cache import BEYOND
+from kvconform.profiling.rows import noise, turns
+from kvspec.geometry import DTYPES, Array
+
+
+class Library(Protocol):
+    """What array libraries call differently."""
+
+    def wrap(self, array: Array) -> Any:
+        """An array of the library with these elements."""
+
+    def copy(self, array: Any) -> Any:
+        """A copy in new memory."""
+
+    def cat(self, arrays: Sequence[Any], axis: int) -> Any:
+        """Arrays joined, in new memory."""
+
+    def write(self, target: Any, axis: int, at: int, source: Any) -> None:
+        """The source into the target, from index `at` of an axis on."""
+
+    def attend(self, queries: Any, keys: Any, values: Any) -> Any:
+        """Causal attention: the last query sees all rows."""
+
+
+class Rows:
+    """Keys and values in rotation, of a case, and how to move them."""
+
+    def __init__(self, library: Library, case: Case, memory: int) -> None:
+        self.library, self.case, self.memory = library, case, memory
+
+    def pairs(self, shape: tuple[int, ...], most: int = 64, dtype: str = "") -> list[tuple[Any, Any]]:
+        """Keys and values `[*shape, dim]` that take turns."""
+        dtype, dim = dtype or self.case.dtype, self.case.model.dim
+        size = 2 * DTYPES[dtype].itemsize * dim
+        for axis in shape:
+            size *= axis
+        count = turns(self.memory, size, most)
+        return [(self._made((*shape, dim), dtype, 2 * i), self._made((*shape, dim), dtype, 2 * i + 1)) for i in range(count)]
+
+    def _made(self, shape: tuple[int, ...], dtype: str, turn: int) -> Any:
+        return self.library.wrap(noise(shape, dtype, turn))
+
+    def caches(self, rows: int, most: int = 256) -> list[tuple[Any, Any]]:
+        """Keys and values `[B, H, rows, dim]` that take turns."""
+        return self.pairs((self.case.batch, self.case.model.kv_heads, rows), most)
+
+    def write(self, target: tuple[Any, Any], axis: int, at: int, source: tuple[Any, Any]) -> None:
+        """Keys and values, both."""
+        for to, rows in zip(target, source, strict=True):
+            self.library.write(to, axis, at, rows)
+
+
+def append(rows: Rows) -> Job:
+    """Rows written behind the context of a buffer that has room."""
+    case = rows.case
+    caches, sources = rows.caches(2 * case.context), rows.caches(case.rows, 64)
+    runs = case.context // case.rows
+
+    def do(i: int) -> None:
+        at = case.context + i // len(caches) % runs * case.rows
+        rows.write(caches[i % len(caches)], 2, at, sources[i % len(sources)])
+
+    return Job(do, ALWAYS)
+
+
+def grow(rows: Rows) -> Job:
+    """The context joined with a row."""
+    caches, (row, *_) = rows.caches(rows.case.context), rows.caches(1, 1)
+    return Job(
+        lambda i: [rows.library.cat(pair, 2) for pair in zip(caches[i % len(caches)], row, strict=True)], ALWAYS
+    )
+
+
+def view(rows: Rows) -> Job:
+    """A copy in new memory."""
+    caches = rows.caches(rows.case.context)
+    return Job(lambda i: [rows.library.copy(a) for a in caches[i % len(caches)]], ALWAYS)
+
+
+def restore(rows: Rows) -> Job:
+    """Saved rows written over a context."""
+    caches, saved = rows.caches(rows.case.context), rows.caches(rows.case.context)
+    return Job(lambda i: rows.write(caches[i % len(caches)], 2, 0, saved[i % len(saved)]), ALWAYS)
+
+
+def turn(rows: Rows) -> Job:
+    """A row into the slot of the oldest; several joined behind the newest W - 1 in new memory."""
+    case = rows.case
+    rings, sources = rows.caches(case.context), rows.caches(case.rows, 64)
+    if case.rows == 1:
+        return Job(
+            lambda i: rows.write(
+                rings[i % len(rings)], 2, (BEYOND + i // len(rings)) % case.context, sources[i % len(sources)]
+            ),
+            ALWAYS,
+        )
+
+    def do(i: int) -> None:
+        for ring, new in zip(rings[i % len(rings)], sources[i % len(sources)], strict=True):
+            rows.library.cat((ring[:, :, 1:], new), 2)
+
+    return Job(do, ALWAYS)
+
+
+def straighten(rows: Rows) -> Job:
+    """The rows behind the seam joined with those before it, in new memory."""
+    rings = rows.caches(rows.case.context)
+
+    def do(i: int) -> None:
+        for ring in rings[i % len(rings)]:
+            rows.library.cat((ring[:, :, BEYOND + 1 :], ring[:, :, :BEYOND]), 2)
+
+    return Job(do, ALWAYS)
+
+
+def copy(rows: Rows) -> Job:
+    """Rows `[n, kv_heads, dim]` written into a buffer, which casts them on the way."""
+    case, heads = rows.case, rows.case.model.kv_heads
+    head = case.layout == "head"
+    sources = rows.pairs((case.rows, heads), dtype=case.source or case.dtype)
+    buffers = rows.pairs((heads, case.context) if head else (case.context, heads), 256)
+    runs = case.context // case.rows
+
+    def do(i: int) -> None:
+        at = i // len(buffers) % runs * case.rows
+        source = sources[i % len(sources)]
+        turned = (source[0].swapaxes(0, 1), source[1].swapaxes(0, 1)) if head else source
+        rows.write(buffers[i % len(buffers)], int(head), at, turned)
+
+    return Job(do, ALWAYS)
+
+
+def layered(rows: Rows) -> Job:
+    """Rows of all layers written behind each other in one array of all layers."""
+    case, model = rows.case, rows.case.model
+    stores = rows.pairs((model.layers, model.kv_heads, case.context), 256)
+    sources = rows.pairs((model.layers, model.kv_heads, case.rows))
+    runs = case.context // case.rows
+    return Job(
+        lambda i: rows.write(
+            stores[i % len(stores)], 2, i // len(stores) % runs * case.rows, sources[i % len(sources)]
+        ),
+        ALWAYS,
+    )
+
+
+def _batch(rows: Rows) -> tuple[Any, Any]:
+    """Keys and values `[layers, m, kv_heads, max_len, dim]`."""
+    case, model = rows.case, rows.case.model
+    return rows.pairs((model.layers, case.batch, model.kv_heads, case.context), 1)[0]
+
+
+def step(rows: Rows) -> Job:
+    """A row of every sequence and layer written in one go: all sequences are as long as each other."""
+    case, model, batch = rows.case, rows.case.model, _batch(rows)
+    sources = rows.pairs((model.layers, case.batch, model.kv_heads, 1))
+    return Job(lambda i: rows.write(batch, 3, i % case.context, sources[i % len(sources)]), ALWAYS)
+
+
+def scatter(rows: Rows) -> Job:
+    """The rows of a store written into one sequence's place."""
+    case, model, batch = rows.case, rows.case.model, _batch(rows)
+    (store, *_) = rows.pairs((model.layers, model.kv_heads, case.rows), 1)
+    return Job(
+        lambda i: rows.write((batch[0][:, i % case.batch], batch[1][:, i % case.batch]), 2, 0, store), ALWAYS
+    )
+
+
+def zero(rows: Rows) -> Job:
+    """Zeros written everywhere."""
+    case, model = rows.case, rows.case.model
+    (store, *_) = rows.pairs((model.layers, model.kv_heads, case.context), 1)
+
+    def do(i: int) -> None:
+        for array in store:
+            array[...] = 0
+
+    return Job(do, ALWAYS)
+
+
+def attend(rows: Rows, behind: bool = True) -> Job:
+    """Rows written behind the context (of a ring: into it), then attention over all."""
+    case, model = rows.case, rows.case.model
+    held = case.context + case.rows if behind else case.context
+    caches, sources = rows.caches(held), rows.caches(case.rows, 64)
+    queries = rows.library.wrap(noise((case.batch, model.heads, case.rows, model.dim), "f32", 3))
+
+    def do(i: int) -> None:
+        cache = caches[i % len(caches)]
+        rows.write(cache, 2, held - case.rows, sources[i % len(sources)])
+        rows.library.attend(queries, *cache)
+
+    return Job(do, ALWAYS)
+
+
+WORK: dict[str, Callable[[Rows], Job]] = {
+    "append": append,
+    "grow": grow,
+    "view": view,
+    "snapshot": view,
+    "restore": restore,
+    "ring append": turn,
+    "ring view": straighten,
+    "copy": copy,
+    "store append": layered,
+    "zero": zero,
+    "batch step": step,
+    "captured step": step,
+    "scatter": scatter,
+    "attention": attend,
+    "ring attention": lambda rows: attend(rows, behind=False),
+}
+"""The work of each operation."""
+
+
+class ArrayPeer:
+    """A peer that does all of `WORK` with its library."""
+
+    name = ""
+    words = ""
+    work = WORK
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+
+    def job(self, case: Case, memory: int) -> Job | None:
+        """The work of a case."""
+        make = self.work.get(case.operation)
+        return None if make is None else make(Rows(self.library, case, memory))
+
+    def wait(self) -> None:
+        """Nothing is ever under way."""

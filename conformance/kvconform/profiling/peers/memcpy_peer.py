@@ -1,0 +1,38 @@
+"""memcpy: as many bytes as an operation writes, in one piece. No rule about rows is kept, so it does less work."""
+
+from __future__ import annotations
+
+import ctypes
+
+from kvconform.profiling.case import ALWAYS, Case, Job
+from kvconform.profiling.rows import noise
+
+
+class Memcpy:
+    """The C library's memmove, on one thread."""
+
+    name = "memcpy"
+    words = "the C library's memmove, of as many bytes in one piece, on one thread"
+
+    def job(self, case: Case, memory: int) -> Job | None:
+        """One memmove from one half of the memory to the other, of the bytes a copy writes."""
+        from kvconform.profiling.jobs import OPERATIONS
+
+        moved = OPERATIONS[case.operation].traffic(case)
+        if moved.limit != "copy" or moved.read != moved.written:
+            return None
+        size, places = moved.written, max(1, memory // (2 * moved.written))
+        source, target = (noise((places * size // 4,), "f32", turn) for turn in range(2))
+        begin = source.ctypes.data, target.ctypes.data
+
+        def do(i: int) -> None:
+            at = i % places * size
+            ctypes.memmove(begin[1] + at, begin[0] + at, min(size, source.nbytes - at))
+
+        def keep(arrays: tuple[object, ...] = (source, target)) -> None:
+            """Holds what the addresses point into for as long as the job lives."""
+
+        return Job(do, ALWAYS, keep)
+
+    def wait(self) -> None:
+        """Nothing is ever under way."""

@@ -1,0 +1,61 @@
+"""numpy: slices are assigned, attention is two matrix products in f32."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kvconform.profiling.peers.arrays import ArrayPeer
+from kvspec.geometry import Array
+
+
+class Numpy(ArrayPeer):
+    """The peer."""
+
+    name = "numpy"
+    words = f"numpy {np.__version__}: slices assigned; attention in f32 by its BLAS"
+
+    def __init__(self) -> None:
+        super().__init__(Arrays())
+
+
+class Arrays:
+    """numpy as a library of arrays."""
+
+    def wrap(self, array: Array) -> Array:
+        """The array itself."""
+        return array
+
+    def copy(self, array: Array) -> Array:
+        """A copy in new memory."""
+        return array.copy()
+
+    def cat(self, arrays: Sequence[Array], axis: int) -> Array:
+        """Arrays joined, in new memory."""
+        return np.concatenate(arrays, axis)
+
+    def write(self, target: Array, axis: int, at: int, source: Array) -> None:
+        """A slice assigned."""
+        target[(*(slice(None),) * axis, slice(at, at + source.shape[axis]))] = source
+
+    def attend(self, queries: Array, keys: Array, values: Array) -> Array:
+        """softmax(q k / sqrt(dim)) v, heads of a group together; rows are cast to f32, for which there is a BLAS."""
+        batch, heads, n, dim = queries.shape
+        kv_heads, rows = keys.shape[1:3]
+        q = queries.reshape(batch, kv_heads, heads // kv_heads * n, dim)
+        scores = q @ _f32(keys).swapaxes(2, 3) / np.float32(np.sqrt(dim))
+        if n > 1:
+            ahead = np.arange(rows) > rows - n + np.arange(n)[:, None]
+            scores.reshape(batch, heads, n, rows)[:, :, ahead] = -np.inf
+        scores -= scores.max(-1, keepdims=True)
+        np.exp(scores, out=scores)
+        scores /= scores.sum(-1, keepdims=True)
+        out: Any = scores @ _f32(values)
+        found: Array = out.reshape(batch, heads, n, values.shape[3])
+        return found
+
+
+def _f32(rows: Array) -> Array:
+    return rows.astype(np.float32, copy=False)

@@ -1,0 +1,91 @@
+"""torch: slices assigned or `index_copy_`, and scaled_dot_product_attention. On a GPU where torch has one."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kvconform.profiling.peers.arrays import WORK, ArrayPeer
+from kvspec.geometry import Array
+
+
+class Tensors:
+    """torch as a library of arrays."""
+
+    def __init__(self) -> None:
+        self.torch: Any = importlib.import_module("torch")
+        self.device = "cuda" if self.torch.cuda.is_available() else "cpu"
+
+    def wrap(self, array: Array) -> Any:
+        """A tensor of the same bits; torch knows bf16 by another name than ml_dtypes."""
+        bits = self.torch.from_numpy(np.ascontiguousarray(array).view(np.dtype(f"i{array.dtype.itemsize}")))
+        names = {"float32": "float32", "float16": "float16", "bfloat16": "bfloat16"}
+        return bits.view(getattr(self.torch, names[array.dtype.name])).to(self.device)
+
+    def copy(self, array: Any) -> Any:
+        """A copy in new memory."""
+        return array.clone()
+
+    def cat(self, arrays: Sequence[Any], axis: int) -> Any:
+        """Tensors joined, in new memory."""
+        return self.torch.cat(tuple(arrays), axis)
+
+    def write(self, target: Any, axis: int, at: int, source: Any) -> None:
+        """A slice assigned."""
+        target.narrow(axis, at, source.shape[axis]).copy_(source)
+
+    def attend(self, queries: Any, keys: Any, values: Any) -> Any:
+        """SDPA with heads in groups, queries in the dtype of the rows."""
+        n, rows = queries.shape[2], keys.shape[2]
+        mask = None
+        if n > 1:
+            mask = self.torch.ones(n, rows, dtype=self.torch.bool, device=self.device).tril(rows - n)
+        attention = self.torch.nn.functional.scaled_dot_product_attention
+        return attention(queries.to(keys.dtype), keys, values, attn_mask=mask, enable_gqa=True)
+
+
+class Positions(Tensors):
+    """The same, with writes by `index_copy_`, as static caches are written."""
+
+    def write(self, target: Any, axis: int, at: int, source: Any) -> None:
+        """index_copy_ at positions that are made for each call."""
+        positions = self.torch.arange(at, at + source.shape[axis], device=self.device)
+        target.index_copy_(axis, positions, source)
+
+
+class Torch(ArrayPeer):
+    """Slices assigned, and SDPA."""
+
+    name = "torch"
+
+    def __init__(self, library: Tensors | None = None) -> None:
+        self.tensors = Tensors() if library is None else library
+        super().__init__(self.tensors)
+        torch, device = self.tensors.torch, self.tensors.device
+        threads = f", {torch.get_num_threads()} threads" if device == "cpu" else ""
+        self.words = f"torch {torch.__version__} on {device}{threads}: {self.ways}"
+
+    ways = "slices assigned; scaled_dot_product_attention with enable_gqa, in the dtype of the rows"
+
+    def wait(self) -> None:
+        """Wait for the GPU, where there is one."""
+        if self.tensors.device == "cuda":
+            self.tensors.torch.cuda.synchronize()
+
+
+class IndexCopy(Torch):
+    """Only the operations that write rows at positions, and cast none: index_copy_ does not."""
+
+    name = "index_copy_"
+    ways = "index_copy_ with positions made for each call"
+    work = {name: WORK[name] for name in ("append", "ring append", "store append", "batch step", "captured step")}
+
+    def __init__(self) -> None:
+        super().__init__(Positions())
+
+    def job(self, case: Any, memory: int) -> Any:
+        """The work of a case; a chunk into a ring is no write at positions."""
+        return None if case.operation == "ring append" and case.rows > 1 else super().job(case, memory)

@@ -1,0 +1,225 @@
+"""Strict attention: softmax(q k / sqrt(dim)) v with every rounding fixed, so that one result is right to the bit.
+
+All numbers are f32; `fma` rounds once. Rows are dealt with by tiles of `TILE` consecutive positions, tile t holding
+positions `t * TILE` to `t * TILE + TILE - 1` whatever the query and wherever the rows lie:
+
+1. The query is scaled: q[d] * `scale(k_dim)`, rounded.
+2. A row's score is the chain s = fma(k[d], q[d], s) for d = 0, 1, ... from 0; where a mask adds to it, then
+   fma(added, LOG2E, s). A row that the query may not see has the score minus infinity, and no arithmetic is done on
+   it.
+3. A tile's maximum m is a tree over its TILE scores (`tree`). If it is minus infinity the tile is left out.
+4. A row's weight is p = exp2(s - m); the tile's sum l is the same tree over all TILE weights.
+5. The tile's value is, for each element, the chain a = fma(p, v, a) from 0 over its rows in position order, those
+   of score minus infinity left out.
+6. Tiles are joined in order by `merge`, from (minus infinity, 0, 0); the splits are runs of `ceil(tiles / splits)`
+   tiles of those from the first position the query's windows leave to its last, each joined by itself, then all of
+   them joined in order by the same `merge`.
+7. The output is a / l, rounded; zeros where nothing was joined.
+
+So the result depends on the rows seen and on their positions alone, not on storage, on how many queries were asked
+together, or on what lies in rows not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from kvspec.geometry import Array
+
+TILE = 32
+"""Positions of a tile."""
+
+LOG2E = np.float32(1.4426950408889634)
+"""Log2 of e: scores are counted in powers of 2."""
+
+SHIFT = np.float32(12582912.0)
+"""1.5 times 2^23: what is added and taken away again is rounded to a whole number, to nearest even."""
+
+LEAST = np.float32(-125.0)
+"""The least power of 2 that is not taken for zero: below it results would not be normal numbers."""
+
+COEFFICIENTS = tuple(
+    np.float32(c)
+    for c in (
+        1.5403530393381610e-4,
+        1.3333558146428443e-3,
+        9.6181291076284770e-3,
+        5.5504108664821580e-2,
+        2.4022650695910072e-1,
+        6.9314718055994531e-1,
+        1.0,
+    )
+)
+"""Of the polynomial for 2^f, |f| <= 1/2: ln(2)^i / i!, from the sixth power down."""
+
+
+def scale(k_dim: int) -> np.float32:
+    """What queries are multiplied by: log2(e) / sqrt(k_dim), computed in f64, rounded to f32."""
+    return np.float32(1.4426950408889634 / float(np.sqrt(np.float64(k_dim))))
+
+
+TIE, BELOW = np.int64(1 << 28), np.int64((1 << 29) - 1)
+"""Of an f64 number, the digits below the last of f32 when it lies halfway between two f32 numbers; all of them."""
+
+NORMAL = 2.0**-126
+"""The least normal f32 number: digits of lesser ones end earlier."""
+
+
+def fma(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c in f32, rounded once; all arrays are f64 and hold f32 numbers.
+
+    The product is exact in f64. Rounding the sum first to f64 and then to f32 is rounding once, unless the f64 sum
+    lies where f32 rounds to the other side: then it is made odd towards the exact sum first (`_odd`).
+    """
+    product = a * b
+    total = np.asarray(product + c)
+    unsafe = (total.view(np.int64) & BELOW) == TIE
+    if unsafe.any() or np.abs(total).min(initial=1.0) < NORMAL:
+        total = _odd(total, product, c)
+    return total.astype(np.float32).astype(np.float64)
+
+
+def _odd(total: Array, product: Array, c: Array) -> Array:
+    """The f64 sum rounded to odd: f32 numbers are then never mistaken (Boldo and Melquiond, 2008)."""
+    back = total - product
+    error = (product - (total - back)) + (c - back)
+    bits = total.view(np.int64)
+    inexact = np.isfinite(error) & (error != 0) & ((bits & 1) == 0)
+    towards = np.where((error > 0) == (total > 0), 1, -1)
+    return np.where(inexact, bits + towards, bits).view(np.float64)
+
+
+def exp2(x: Array) -> Array:
+    """2^x for x <= 0: 0 below `LEAST`, NaN for NaN; else a polynomial in what the nearest whole number leaves."""
+    far = ~(x >= LEAST)
+    near = np.where(far, 0.0, x)
+    whole = _f32(_f32(near + SHIFT) - SHIFT)
+    rest, found = near - whole, np.full_like(near, COEFFICIENTS[0])
+    for c in COEFFICIENTS[1:]:
+        found = fma(found, rest, np.full_like(near, c))
+    return np.where(far, np.where(np.isnan(x), x, 0.0), np.ldexp(found, whole.astype(np.int32)))
+
+
+def _f32(x: Array) -> Array:
+    """Rounded to f32: of a sum, a difference, a product or a quotient of f32 numbers that was rounded to f64
+    before, the same as rounding once (Figueroa, 1995)."""
+    return np.asarray(x, np.float32).astype(np.float64)
+
+
+def tree(x: Array, of: Callable[[Array, Array], Array]) -> Array:
+    """The last axis, `TILE` long, halved until one is left: element i with element i + half."""
+    while x.shape[-1] > 1:
+        half = x.shape[-1] // 2
+        x = of(x[..., :half], x[..., half:])
+    return x[..., 0]
+
+
+def _sum(a: Array, b: Array) -> Array:
+    return _f32(a + b)
+
+
+class Part(NamedTuple):
+    """What some rows come to: the maximum of their scores, the sum of their weights, their values weighted."""
+
+    m: Array
+    l: Array  # noqa: E741 - the letters of the chapter
+    a: Array
+
+
+def merge(one: Part, other: Part) -> Part:
+    """Both together; a part whose maximum is minus infinity leaves the other as it is."""
+    m = np.maximum(one.m, other.m)
+    mine, its = exp2(_difference(one.m, m)), exp2(_difference(other.m, m))
+    sums = fma(its, other.l, _f32(mine * one.l))
+    values = fma(its[..., None], other.a, _f32(mine[..., None] * one.a))
+    gone = other.m == -np.inf
+    return Part(
+        np.where(gone, one.m, m), np.where(gone, one.l, sums), np.where(gone[..., None], one.a, values)
+    )
+
+
+def _difference(x: Array, m: Array) -> Array:
+    """x - m in f32; minus infinity is so far below anything, itself included."""
+    return np.where(x == -np.inf, -np.inf, _f32(x - m))
+
+
+class Asked(NamedTuple):
+    """What each query may see: `added` `[B, heads, L, K]` to its scores, minus infinity where it may not; and the
+    positions `low` to `high - 1`, `[L]`, which its tiles and splits are counted in."""
+
+    added: Array
+    low: Array
+    high: Array
+
+
+def attend(queries: Array, keys: Array, values: Array, first: int, asked: Asked, splits: int = 1) -> Array:
+    """Outputs `[B, heads, L, v_dim]` in f32 of queries `[B, heads, L, k_dim]` in f32 over rows `[B, kv_heads, K,
+    dim]`, which stand in the order of their positions from `first` on. Query head h reads kv head
+    h // (heads / kv_heads)."""
+    with np.errstate(all="ignore"):
+        tiles = _tiles(queries, keys, values, first, asked.added)
+        whole = _empty(tiles.a[..., 0, :])
+        owner = _splits(asked, first // TILE, tiles.m.shape[-1], splits)
+        for split in range(splits):
+            part = _empty(whole.a)
+            for t in np.flatnonzero((owner == split).any(0)):
+                mine = np.where(owner[:, t] == split, tiles.m[..., t], -np.inf)
+                part = merge(part, Part(mine, tiles.l[..., t], tiles.a[..., t, :]))
+            whole = merge(whole, part)
+        nothing = (whole.m == -np.inf)[..., None]
+        return np.where(nothing, 0.0, whole.a / np.where(nothing, 1.0, whole.l[..., None])).astype(np.float32)
+
+
+def _empty(like: Array) -> Part:
+    zeros = np.zeros(like.shape[:-1])
+    return Part(zeros - np.inf, zeros, np.zeros(like.shape))
+
+
+def _splits(asked: Asked, first_tile: int, tiles: int, splits: int) -> Array:
+    """Which split each of the tiles there are belongs to, `[L, tiles]`; -1 where the query has nothing in it."""
+    begin, end = asked.low // TILE, -(-asked.high // TILE)
+    each = np.maximum(-(-(end - begin) // splits), 1)
+    tile = first_tile + np.arange(tiles)
+    owner = (tile[None] - begin[:, None]) // each[:, None]
+    return np.where((tile[None] >= begin[:, None]) & (tile[None] < end[:, None]), owner, -1)
+
+
+def _tiles(queries: Array, keys: Array, values: Array, first: int, added: Array) -> Part:
+    """Each tile by itself: m and l `[B, heads, L, tiles]`, a `[B, heads, L, tiles, v_dim]`."""
+    group = queries.shape[1] // keys.shape[1]
+    before = first % TILE
+    after = -(before + keys.shape[2]) % TILE
+    shown = [(0, 0)] * 3 + [(before, after)]
+    rows = [np.pad(r.astype(np.float64), [(0, 0), (0, 0), (before, after), (0, 0)]) for r in (keys, values)]
+    k, v = (np.repeat(r, group, axis=1)[:, :, None] for r in rows)
+    scores = _scores(queries, k, np.pad(added.astype(np.float64), shown, constant_values=-np.inf))
+    scores = scores.reshape(*scores.shape[:-1], -1, TILE)
+    m = tree(scores, np.maximum)
+    weights = exp2(_difference(scores, m[..., None]))
+    return Part(m, tree(weights, _sum), _weighted(scores, weights, v))
+
+
+def _scores(queries: Array, k: Array, added: Array) -> Array:
+    """The score of each row, `[B, heads, L, K]`."""
+    dim = queries.shape[-1]
+    q = _f32(queries.astype(np.float64) * np.float64(scale(dim)))
+    s = np.zeros(added.shape)
+    for d in range(dim):
+        s = fma(k[..., d], q[..., d, None], s)
+    return np.where(added == -np.inf, -np.inf, fma(added, np.full_like(s, LOG2E), s))
+
+
+def _weighted(scores: Array, weights: Array, v: Array) -> Array:
+    """The chain over each tile's rows in order."""
+    v = v.reshape(*v.shape[:3], -1, TILE, v.shape[-1])
+    a = np.zeros((*weights.shape[:-1], v.shape[-1]))
+    for j in range(TILE):
+        seen = (scores[..., j] != -np.inf)[..., None]
+        if seen.any():
+            a = np.where(
+                seen, fma(np.where(seen, weights[..., j, None], 0.0), np.where(seen, v[..., j, :], 0.0), a), a
+            )
+    return a

@@ -1,0 +1,69 @@
+"""Paged caches: sequences admitted, forked, made shorter and given up; what is observed of the pool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kvspec.operations import Operation
+from kvspec.perform.cache import offered
+from kvspec.perform.store import with_batch_axis
+
+if TYPE_CHECKING:
+    from kvspec.session import Given, Session, Step
+
+
+def look(session: Session, cache: Any, step: Step, which: str = "") -> None:
+    """Lengths and rows of every sequence; block tables, and how often each page is referred to."""
+    lengths = [int(n) for n in cache.sequences()]
+    step.values["sequences"] = lengths
+    if "state" in session.observe:
+        for sequence, length in enumerate(lengths):
+            if length >= 0:
+                session.take(step, f"state.{sequence}", with_batch_axis(cache.read_sequence(sequence)))
+                step.values[f"table.{sequence}"] = [int(p) for p in cache.table(sequence)]
+        step.values["references"] = [int(n) for n in cache.references()]
+    session.held(cache, step, which)
+
+
+def admit(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """A new sequence."""
+    with session.metered(step):
+        made = offered(cache, "admit")()
+    step.values["sequence"] = int(made)
+
+
+def fork(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """A new sequence that shares rows of another."""
+    with session.metered(step):
+        made = offered(cache, "fork")(op["sequence"], op["n"])
+    step.values["sequence"] = int(made)
+
+
+def truncate(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """The newest rows of a sequence dropped."""
+    with session.metered(step):
+        offered(cache, "truncate")(op["sequence"], op["to"])
+
+
+def drop(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """A sequence given up."""
+    with session.metered(step):
+        offered(cache, "drop")(op["sequence"])
+
+
+def gather(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Rows through a block table that is handed in."""
+    table = [] if op["table"] == "empty" else [int(page) for page in op["table"].split(",")]
+    with session.metered(step):
+        found = offered(cache, "gather")(table, op["n"])
+    session.take(step, "gathered", with_batch_axis(found))
+
+
+def peek(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """A page of the pool."""
+    with session.metered(step):
+        found = offered(cache, "peek")(op["page"])
+    session.take(step, "page", with_batch_axis(found))
+
+
+DO = {"admit": admit, "fork": fork, "truncate": truncate, "drop": drop, "gather": gather, "peek": peek}

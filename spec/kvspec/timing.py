@@ -1,0 +1,77 @@
+"""What an adapter may offer so that it can be profiled by its device's own clock. Nothing here is owed.
+
+`Timed` is what a profile looks for. An adapter without it is measured by the host's clock alone, against no limit.
+`HostTimed` is all of it for an adapter whose device is the host.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+Work = Callable[[], None]
+
+
+class Streams(NamedTuple):
+    """The plainest work over memory: each reads, writes or copies `nbytes` once, far more than caches hold."""
+
+    read: Work
+    write: Work
+    copy: Work
+    nbytes: int
+    words: str
+    """What they are: which kernels, in which shape."""
+
+    def moved(self, limit: str) -> int:
+        """Bytes that one of them moves: a copy reads and writes."""
+        return self.nbytes * (2 if limit == "copy" else 1)
+
+
+class Timed(Protocol):
+    """What an adapter offers to be profiled by its device's clock."""
+
+    def clock(self) -> str:
+        """In words, what `elapsed` measures."""
+
+    def elapsed(self, work: Work) -> float:
+        """Do the work, wait for the device, and give the seconds the device was busy with it."""
+
+    def synchronise(self) -> None:
+        """Wait until the device has done everything."""
+
+    def streams(self) -> Streams:
+        """Plain reads, writes and copies on this device, by which its limits are measured."""
+
+
+HOST_BYTES = 256 << 20
+"""Bytes of each array that is streamed on a CPU: several times the largest cache of most."""
+
+
+class HostTimed:
+    """The device is the host: its clock is the host's, its limits are numpy's."""
+
+    def clock(self) -> str:
+        """The host's."""
+        return "wall time: the device is the host"
+
+    def elapsed(self, work: Work) -> float:
+        """Seconds that the work took."""
+        began = time.perf_counter()
+        work()
+        return time.perf_counter() - began
+
+    def synchronise(self) -> None:
+        """Nothing is ever under way."""
+
+    def streams(self) -> Streams:
+        """A reduction, a fill and a copy over whole arrays."""
+        source, target = np.arange(HOST_BYTES // 8), np.ones(HOST_BYTES // 8, np.int64)
+
+        def read() -> None:
+            np.bitwise_xor.reduce(source)
+
+        words = f"numpy {np.__version__}: bitwise_xor.reduce, fill, copyto"
+        return Streams(read, lambda: target.fill(7), lambda: np.copyto(target, source), source.nbytes, words)

@@ -1,0 +1,97 @@
+"""Traffic: the bytes of device memory that an operation cannot do without, whoever implements it.
+
+A rate is these bytes over the time an operation took, so two caches are measured by one rule, and a cache that moves
+rows twice is slower by it, not busier. The rules:
+
+- every element that goes in is read once, every element that comes out is written once;
+- rows count, `Config.row_bytes` a position; lengths, indices and masks (a few bytes beside them) do not;
+- rows that need not move are not counted: a rewind has no traffic at all.
+
+Each operation is held against one of three limits of the device: how fast it reads, writes or copies. A copy's rate
+counts both directions, so `bytes` is what was read and what was written together.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from kvspec.geometry import DTYPES, Config
+
+Limit = Literal["read", "write", "copy"]
+
+LIMITS: tuple[Limit, ...] = ("read", "write", "copy")
+"""What a device is limited by, as far as memory goes."""
+
+QUERY = DTYPES["f32"].itemsize
+"""Bytes of an element of queries and of what attention gives: both are f32."""
+
+
+class Traffic(NamedTuple):
+    """Bytes read and written, floating-point operations, and the limit that all this is held against."""
+
+    read: int
+    written: int
+    limit: Limit | None = "copy"
+    flops: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """Both directions."""
+        return self.read + self.written
+
+
+NOTHING = Traffic(0, 0, None)
+"""Operations that change lengths alone: rewind, rollback, reset."""
+
+
+def moved(config: Config, rows: int) -> Traffic:
+    """Rows copied once: `rows * row_bytes` read, and as many written.
+
+    Appends of n rows, histories and views of n rows, snapshots of n rows and their restoration are all this.
+    """
+    return Traffic(rows * config.row_bytes, rows * config.row_bytes)
+
+
+def grown(config: Config, live: int, n: int) -> Traffic:
+    """An append of n rows that needs new storage: the live rows move as well."""
+    return moved(config, live + n)
+
+
+def linearised(config: Config, n: int) -> Traffic:
+    """A chunk of n > 1 rows into a ring that is full: the W - 1 rows kept are put in order before the new ones.
+
+    RING-25 has the state in position order after a chunk, so each of the W - 1 + n rows is read and written.
+    """
+    assert config.window is not None
+    return moved(config, config.window - 1 + n)
+
+
+def cast(config: Config, source: str, n: int) -> Traffic:
+    """n rows of another dtype into a buffer: read as they come, written as they stay."""
+    return Traffic(n * config.changed(dtype=source).row_bytes, n * config.row_bytes)
+
+
+def layered(config: Config, n: int, sequences: int = 1) -> Traffic:
+    """n rows in every layer of a store, of each of some sequences: an append, a step of a batch, a scatter."""
+    assert config.layers is not None
+    return moved(config, config.layers * sequences * n)
+
+
+def zeroed(config: Config) -> Traffic:
+    """Every row of a store becomes zeros: `layers * max_len * row_bytes` written, nothing read."""
+    assert config.layers is not None and config.max_len is not None
+    return Traffic(0, config.layers * config.max_len * config.row_bytes, "write")
+
+
+def attended(config: Config, heads: int, n: int, rows: int) -> Traffic:
+    """n rows appended, then n queries of each of `heads` heads over `rows` rows, the new ones among them. All heads
+    of a group share their rows and read them once.
+
+    Queries `[batch, heads, n, k_dim]` and rows are read, `[batch, heads, n, v_dim]` is written. Every query takes a
+    product with every key and adds every value to its sum: two operations an element each. The softmax between is
+    left out; it is one operation for `k_dim + v_dim` others.
+    """
+    each, new = config.batch * heads * n, n * config.row_bytes
+    read = each * config.k_dim * QUERY + new + rows * config.row_bytes
+    flops = 2 * each * rows * (config.k_dim + config.v_dim)
+    return Traffic(read, each * config.v_dim * QUERY + new, "read", flops)
