@@ -1,18 +1,17 @@
-"""Fakes: adapters and processes that each tell one lie, named in the docstring; and a small honest cache.
+"""Fakes: adapters that each tell one lie, named in the docstring; a small honest cache; and how all fakes are run.
 
-An adapter is used as `fakes:Hangs`; a process, which speaks the wire by itself, as `python fakes.py never_reads`.
+An adapter is used as `fakes:Hangs`. Processes that speak the wire by themselves are in `fake_processes.py`.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from kvspec.geometry import DTYPES, Array, Config
 from kvspec.refusals import fits, valid
 
 FOREVER = 60.0
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Growing:
@@ -267,183 +267,10 @@ class StartsAChildApart(StartsAChild):
     apart = True
 
 
-def ask() -> dict[str, Any]:
-    """One question without its tensors' bytes; those asked of these processes have none."""
-    question: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
-    return question
-
-
-def say(data: bytes | dict[str, Any]) -> None:
-    left = data if isinstance(data, bytes) else json.dumps(data).encode() + b"\n"
-    while left:
-        left = left[os.write(1, left) :]
-
-
-def sleep() -> NoReturn:
-    while True:
-        time.sleep(FOREVER)
-
-
-def never_reads() -> None:
-    """Takes no question out of its pipe."""
-    sleep()
-
-
-def answers_before_it_reads() -> None:
-    """Guesses the question, and leaves it in the pipe."""
-    say({"id": 1, "result": "ok"})
-    sleep()
-
-
-def stalls_in_mid_tensor() -> None:
-    """Sends 12 bytes of 16."""
-    say({"id": ask()["id"], "result": "ok", "tensors": [["state.k", "f32", [4]]]})
-    say(bytes(12))
-    sleep()
-
-
-def dies_in_mid_tensor() -> None:
-    """Sends 12 bytes of 16, and ends."""
-    say({"id": ask()["id"], "result": "ok", "tensors": [["state.k", "f32", [4]]]})
-    say(bytes(12))
-    sys.exit(3)
-
-
-def answers_out_of_order() -> None:
-    """Answers a question that was not asked yet."""
-    say({"id": ask()["id"] + 1, "result": "ok"})
-    sleep()
-
-
-def answers_without_id() -> None:
-    """Leaves open what it answers."""
-    ask()
-    say({"result": "ok"})
-    sleep()
-
-
-def answers_twice() -> None:
-    """Says everything twice."""
-    answer = json.dumps({"id": ask()["id"], "result": "ok"}).encode() + b"\n"
-    say(answer + answer)
-    sleep()
-
-
-def answers_twice_slowly() -> None:
-    """Says everything twice, the second time when nobody listens."""
-    while True:
-        answer = {"id": ask()["id"], "result": "ok"}
-        say(answer)
-        time.sleep(0.1)
-        say(answer)
-
-
-def wrong_byte_count() -> None:
-    """Sends 17 bytes where it said 16."""
-    head = {"id": ask()["id"], "result": "ok", "tensors": [["state.k", "f32", [4]]]}
-    say(json.dumps(head).encode() + b"\n" + bytes(17))
-    sleep()
-
-
-def huge_header() -> None:
-    """Sends a header of 2 MiB."""
-    say({"id": ask()["id"], "result": "ok", "message": "x" * (2 << 20)})
-    sleep()
-
-
-def huge_tensor() -> None:
-    """Announces a petabyte."""
-    say({"id": ask()["id"], "result": "ok", "tensors": [["state.k", "f32", [1 << 24, 1 << 24]]]})
-    sleep()
-
-
-def not_json() -> None:
-    """Greets."""
-    ask()
-    say(b"Hello! I am a language model.\n")
-    sleep()
-
-
-def deep_json() -> None:
-    """Nests a hundred thousand lists."""
-    ask()
-    say(b"[" * 100_000 + b"\n")
-    sleep()
-
-
-def endless_output() -> None:
-    """Writes without end and without a newline."""
-    ask()
-    while True:
-        say(b"x" * 65536)
-
-
-def endless_answers() -> None:
-    """Answers without end."""
-    answer = {"id": ask()["id"], "result": "ok"}
-    while True:
-        say(answer)
-
-
-def no_newline() -> None:
-    """Sends a header that does not end."""
-    ask()
-    say(b'{"id": 1, "result": "ok"}')
-    sleep()
-
-
-def drips() -> None:
-    """Sends a byte now and then: never silent, never done."""
-    ask()
-    while True:
-        say(b" ")
-        time.sleep(0.02)
-
-
-def floods_standard_error() -> None:
-    """Writes to standard error without end, and never answers."""
-    ask()
-    while True:
-        os.write(2, b"noise " * 4096)
-
-
-def closes_its_standard_error() -> None:
-    """Closes its standard error, and never answers."""
-    os.close(2)
-    sleep()
-
-
-def closes_its_output() -> None:
-    """Closes its output, and goes on running."""
-    ask()
-    os.close(1)
-    sleep()
-
-
-def closes_its_input() -> None:
-    """Closes its input, and goes on running."""
-    os.close(0)
-    sleep()
-
-
-def dies_and_leaves_its_output_open() -> None:
-    """Ends, while a child of its own holds its output open."""
-    ask()
-    subprocess.Popen(["sleep", "60"])
-    os._exit(5)
-
-
-def dies_before_it_reads() -> None:
-    """Ends at once."""
-    print("no licence found", file=sys.stderr)
-    sys.exit(7)
-
-
 def environment(*folders: str) -> dict[str, str]:
     """The environment of a worker that finds these fakes, and whatever this process finds."""
-    here = os.path.dirname(os.path.abspath(__file__))
     ours = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    return ours | {"PYTHONPATH": os.pathsep.join([here, *folders, *filter(None, sys.path)])}
+    return ours | {"PYTHONPATH": os.pathsep.join([HERE, *folders, *filter(None, sys.path)])}
 
 
 def adapter(name: str) -> list[str]:
@@ -453,8 +280,4 @@ def adapter(name: str) -> list[str]:
 
 def process(name: str) -> list[str]:
     """The command line of the process of this name."""
-    return [sys.executable, os.path.abspath(__file__), name]
-
-
-if __name__ == "__main__":
-    globals()[sys.argv[1]]()
+    return [sys.executable, os.path.join(HERE, "fake_processes.py"), name]

@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import fake_adapters
+import fake_declarations
+import fake_endings
+import fake_engines
 import fakes
 
 from kvadapters.serve import Server
@@ -61,10 +64,16 @@ class Wired:
         return description(answer["describe"])
 
 
+def fake(name: str) -> str:
+    """A fake, named as an adapter is."""
+    module = next(m for m in (fake_adapters, fake_declarations, fake_endings) if hasattr(m, name))
+    return f"{module.__name__}:{name}"
+
+
 @cache
 def judged(name: str, profiles: tuple[str, ...] = PROFILES, examples: int = 5, level: str | None = None) -> Record:
     """The record of a short run of all sources on a fake that can be trusted not to hang or die."""
-    return record_of(f"fake_adapters:{name}", profiles, examples, level)
+    return record_of(fake(name), profiles, examples, level)
 
 
 def record_of(
@@ -118,12 +127,12 @@ ABOUT: dict[str, Any] = {
 
 def engine(lie: str) -> list[str]:
     """The command line of a process adapter that tells this lie."""
-    return [sys.executable, fake_adapters.__file__, lie]
+    return [sys.executable, fake_engines.__file__, lie]
 
 
 def ended(name: str, *clauses: str, **limits: Any) -> Record:
     """The record of the first example of some clauses, on a fake or an engine in a process of its own."""
-    command = engine(name) if name[0].islower() else python_worker(f"fake_adapters:{name}")
+    command = engine(name) if name[0].islower() else python_worker(fake(name))
     with Worker(command, env=fakes.environment(), **limits) as worker:
         bench = Bench(worker, worker.describe())
         total = Tally()
@@ -166,7 +175,7 @@ def kvconform(*arguments: str | Path, cwd: Path | None = None, **more: Any) -> s
 
 def run(name: str, *arguments: str | Path) -> tuple[int, Record, str]:
     """`kvconform run` on a fake: exit status, the record from standard output, standard error."""
-    done = kvconform("run", f"fake_adapters:{name}", "--format", "json", *arguments)
+    done = kvconform("run", fake(name), "--format", "json", *arguments)
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout), done.stderr
 

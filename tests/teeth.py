@@ -41,16 +41,26 @@ def mutants(of_module: ModuleType) -> list[Mutant]:
     return list(mutation.mutants(text(of_module)))
 
 
+Named = tuple[str, str] | tuple[str, str, int]
+"""Function and change; and which of several alike, where only one is meant."""
+
+
 @dataclass(frozen=True)
 class Faults:
-    """Systematic faults, and by function and change those that are argued to be none, each with the reason."""
+    """Systematic faults, and those of them that are argued to be none, each with the reason."""
 
     every: list[Mutant]
-    none: dict[tuple[str, str], str]
+    none: dict[Named, str]
+
+    def named(self, m: Mutant) -> Named:
+        """The name under which a fault is argued to be none; one that nobody has where it is not."""
+        alike = [x for x in self.every if (x.function, x.what) == (m.function, m.what)]
+        which = next(i for i, x in enumerate(alike) if x is m)
+        return (m.function, m.what) if (m.function, m.what) in self.none else (m.function, m.what, which)
 
     def argued(self, m: Mutant) -> bool:
         """Whether a fault is argued to be none."""
-        return (m.function, m.what) in self.none
+        return self.named(m) in self.none
 
     @property
     def found(self) -> list[Mutant]:
@@ -66,9 +76,13 @@ class Faults:
         argued = [pytest.param(m, marks=ON_DEMAND) for m in self.every if self.argued(m)]
         return pytest.mark.parametrize("m", argued, ids=of)
 
-    def unfounded(self) -> set[tuple[str, str]]:
+    def reason(self, m: Mutant) -> str:
+        """Why a fault is argued to be none."""
+        return self.none[self.named(m)]
+
+    def unfounded(self) -> set[Named]:
         """The arguments about faults that there are not."""
-        return set(self.none) - {(m.function, m.what) for m in self.every if self.argued(m)}
+        return set(self.none) - {self.named(m) for m in self.every}
 
 
 def module(source: str) -> Any:

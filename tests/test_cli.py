@@ -53,7 +53,7 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "an attribute that is not there": (("run", "fakes:Nobody"), "has no attribute 'Nobody'"),
     "a description of nothing": (("run", "fakes:DescribesNothing"), "describe: name must be"),
     "a description of what there is not": (("run", "fakes:DescribesUnknownProfile"), "unknown profile 'spiral'"),
-    "a known deviation from no clause": (("run", "fake_adapters:KnownOfNoClause"), "'GROW-700'"),
+    "a known deviation from no clause": (("run", "fake_declarations:KnownOfNoClause"), "'GROW-700'"),
     "a command that is not there": (("run", "--", "./no-such-engine"), "cannot start ./no-such-engine"),
     "a command that says nothing": (
         ("run", "--", "true"),
@@ -114,7 +114,7 @@ def test_a_run_that_exercises_nothing_ends_with_3() -> None:
 def test_a_run_says_at_once_what_it_does_and_prints_json_alone(tmp_path: Path) -> None:
     """A process adapter that prints, with every report."""
     folder = tmp_path / "deep" / "report"
-    engine = [sys.executable, "-m", "kvadapters.serve", "fake_adapters:PrintsALot"]
+    engine = [sys.executable, "-m", "kvadapters.serve", "fake_endings:PrintsALot"]
     done = kvconform("run", *SHORT, "--format", "json", "--report", folder, "--", *engine)
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
@@ -125,7 +125,7 @@ def test_a_run_says_at_once_what_it_does_and_prints_json_alone(tmp_path: Path) -
     assert (
         judged.verdicts(seen) == {"GROW-1": "PASS"}
         and seen["problems"] == []
-        and seen["command"][-1] == "fake_adapters:PrintsALot"
+        and seen["command"][-1] == "fake_endings:PrintsALot"
     )
     left = {str(p.relative_to(folder)) for p in folder.rglob("*")}
     assert {"record.json", "report.html", "report.md", "journal.jsonl", "junit.xml"} == left
@@ -233,7 +233,7 @@ SMOKE = {
 
 @pytest.mark.parametrize(("name", "wanted"), SMOKE.items(), ids=SMOKE)
 def test_smoke_tells_what_works_and_what_a_failure_means(name: str, wanted: tuple[int, str]) -> None:
-    done = kvconform("smoke", f"fake_adapters:{name}")
+    done = kvconform("smoke", judged.fake(name))
     assert done.returncode == wanted[0] and wanted[1] in done.stdout, done.stdout + done.stderr
     assert ("Likely: " in done.stdout) == ("FAIL" in done.stdout)
 

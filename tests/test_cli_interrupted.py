@@ -85,7 +85,7 @@ def test_what_was_judged_is_on_disk_before_the_next_test_begins(tmp_path: Path) 
 
 
 def test_an_interrupt_while_an_adapter_hangs_is_heard_at_once(tmp_path: Path) -> None:
-    running = Running(tmp_path, "fake_adapters:HangsOnRewind", "--clause", "GROW-5", "--deadline", "300")
+    running = Running(tmp_path, "fake_endings:HangsOnRewind", "--clause", "GROW-5", "--deadline", "300")
     assert soon(lambda: running.judged() >= 1 or (tmp_path / "journal.jsonl").is_file())
     time.sleep(1.0)
     start = time.monotonic()

@@ -185,7 +185,7 @@ def test_what_is_not_declared_must_be_refused_and_change_nothing(name: str, word
 
 
 def test_honesty_says_the_same_every_time() -> None:
-    problems = [judged.record_of("fake_adapters:DoesF16Undeclared", examples=0)["problems"] for _ in range(2)]
+    problems = [judged.record_of("fake_declarations:DoesF16Undeclared", examples=0)["problems"] for _ in range(2)]
     assert problems[0] == problems[1] and [p.split()[7] for p in problems[0]] == ["f16,", "bf16,"]
 
 
@@ -213,7 +213,7 @@ def test_how_a_worker_ends_is_the_verdict(name: str, wanted: tuple[str, str, dic
 
 
 def worker(name: str) -> Worker:
-    return Worker(python_worker(f"fake_adapters:{name}"), env=fakes.environment())
+    return Worker(python_worker(judged.fake(name)), env=fakes.environment())
 
 
 def test_what_kills_a_worker_is_confirmed_and_shortened_once_in_a_run() -> None:
@@ -240,7 +240,7 @@ def test_an_answer_that_came_whole_counts_though_gibberish_follows() -> None:
 
 
 def test_an_example_that_is_not_read_to_its_end_shows_nothing() -> None:
-    wired: Any = judged.Wired("fake_adapters:Whole")
+    wired: Any = judged.Wired("fake_declarations:Whole")
     bench = Bench(wired, wired.describe())
     with bench.judging("example") as tally:
         common.example(bench, index()["RING-10"].examples[0])
@@ -253,6 +253,6 @@ def test_every_end_of_a_worker_is_told_apart_in_a_whole_run() -> None:
     status, seen, errors = judged.run("EndsInEveryWay", *clauses, *limits)
     wanted = {"GROW-3": "PROTOCOL", "GROW-4": "CRASH", "GROW-5": "HANG", "GROW-9": "OOM"}
     assert (status, seen["exit_status"], verdicts(seen)) == (1, 1, wanted)
-    assert errors.startswith("kvconform: judging fake_adapters:EndsInEveryWay\n")
+    assert errors.startswith("kvconform: judging fake_endings:EndsInEveryWay\n")
     assert all(len(_shortest(seen, c)["trace"]["ops"]) <= 3 for c in wanted)
-    assert "fake_adapters.py" in _shortest(seen, "GROW-4")["message"]
+    assert "fake_endings.py" in _shortest(seen, "GROW-4")["message"]

@@ -118,82 +118,82 @@ def record(name: str, clauses: list[Any], failures: list[Any] | None = None, **m
         "seconds": 41.7,
         "partial": False,
         "partial_reason": "",
-        "machine": {
-            "system": "Linux 6.1",
-            "cpu": "Example CPU at 2.0 GHz",
-            "cores": 2,
-            "memory_bytes": 8 << 30,
-            "python": "3.11.7",
-            "packages": {"numpy": "2.4.6", "pyopencl": "2026.1"},
-        },
+        "machine": _machine(),
         "command": [name],
-        "adapter": {
-            "name": name,
-            "version": "1.2.0",
-            "device": "pocl, Example CPU",
-            "details": {"driver": "3.0"},
-            "profiles": {
-                "growing": {"level": "storage", "grows": "step", "rewind": 0},
-                "ring": {"level": "visible", "grows": "free", "rewind": 2},
-            },
-            "dtypes": ["f32", "f16"],
-            "limits": {"append": None, "batch": 4},
-            "known": {},
-        },
-        "selection": {
-            "profiles": ["growing", "ring", "mask", "snapshot"],
-            "clauses": [],
-            "examples": 200,
-            "seed": 20250314,
-        },
+        "adapter": _adapter(name),
+        "selection": _selection(),
         "exit_status": 1 if set(verdicts) & {"FAIL", "CRASH", "HANG", "OOM", "PROTOCOL", "XPASS"} else 0,
         "summary": {v: verdicts.count(v) for v in VERDICTS if v in verdicts},
         "clauses": clauses,
         "failures": failures or [],
-        "coverage": {
-            "example growing": {
-                "traces": 14,
-                "operations": 61,
-                "states": 22,
-                "transitions": 40,
-                "pairs": {"append append": 20, "append rewind": 9},
-            },
-            "cover ring": {
-                "traces": 1204,
-                "operations": 15210,
-                "states": 96,
-                "transitions": 1102,
-                "pairs": {"append append": 7000, "append rewind": 1800, "rewind append": 1700, "append view": 12},
-            },
-            "explore ring": {
-                "traces": 200,
-                "operations": 3122,
-                "states": 301,
-                "transitions": 990,
-                "pairs": {"append append": 1400, "append free": 33},
-            },
-        },
-        "residency": [
-            {
-                "kind": "ring",
-                "op": "append",
-                "when": "resident, within the capacity",
-                "steps": 812,
-                "least": dict.fromkeys(METERED, 0),
-                "most": dict.fromkeys(METERED, 0) | {"device_to_device": 1792, "launches": 1},
-            },
-            {
-                "kind": "ring",
-                "op": "view",
-                "when": "",
-                "steps": 9,
-                "least": dict.fromkeys(METERED, 0),
-                "most": dict.fromkeys(METERED, 0) | {"device_to_host": 1344, "synchronisations": 2},
-            },
-        ],
+        "coverage": _coverage(),
+        "residency": _residency(),
         "problems": [],
         "memory": {"parent": 210 << 20, "child": 96 << 20},
     } | more
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "system": "Linux 6.1",
+        "cpu": "Example CPU at 2.0 GHz",
+        "cores": 2,
+        "memory_bytes": 8 << 30,
+        "python": "3.11.7",
+        "packages": {"numpy": "2.4.6", "pyopencl": "2026.1"},
+    }
+
+
+def _adapter(name: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "version": "1.2.0",
+        "device": "pocl, Example CPU",
+        "details": {"driver": "3.0"},
+        "profiles": {
+            "growing": {"level": "storage", "grows": "step", "rewind": 0},
+            "ring": {"level": "visible", "grows": "free", "rewind": 2},
+        },
+        "dtypes": ["f32", "f16"],
+        "limits": {"append": None, "batch": 4},
+        "known": {},
+    }
+
+
+def _selection() -> dict[str, Any]:
+    profiles = ["growing", "ring", "mask", "snapshot"]
+    return {"profiles": profiles, "clauses": [], "examples": 200, "seed": 20250314}
+
+
+def _coverage() -> dict[str, Any]:
+    covered = {"append append": 7000, "append rewind": 1800, "rewind append": 1700, "append view": 12}
+    return {
+        "example growing": _counts(14, 61, 22, 40, {"append append": 20, "append rewind": 9}),
+        "cover ring": _counts(1204, 15210, 96, 1102, covered),
+        "explore ring": _counts(200, 3122, 301, 990, {"append append": 1400, "append free": 33}),
+    }
+
+
+def _counts(traces: int, operations: int, states: int, transitions: int, pairs: dict[str, int]) -> dict[str, Any]:
+    return {
+        "traces": traces,
+        "operations": operations,
+        "states": states,
+        "transitions": transitions,
+        "pairs": pairs,
+    }
+
+
+def _residency() -> list[dict[str, Any]]:
+    return [
+        _spent("append", "resident, within the capacity", 812, {"device_to_device": 1792, "launches": 1}),
+        _spent("view", "", 9, {"device_to_host": 1344, "synchronisations": 2}),
+    ]
+
+
+def _spent(op: str, when: str, steps: int, most: dict[str, int]) -> dict[str, Any]:
+    nothing = dict.fromkeys(METERED, 0)
+    return {"kind": "ring", "op": op, "when": when, "steps": steps, "least": nothing, "most": nothing | most}
 
 
 def passing(name: str = "reference") -> Any:

@@ -63,7 +63,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "a window without ring": (ops(config={"window": 3}), "window"),
     "ops that are none": (document(ops={}), "ops must be a list of at most 4096 operations"),
     "too many ops": (ops(*[{"op": "view"}] * 4097), "ops must be a list of at most 4096 operations"),
-    "unknown operation": (ops({"op": "explode"}), "operation 1: unknown operation 'explode'; there are append"),
+    "unknown operation": (ops({"op": "explode"}), "operation 1: unknown operation 'explode'; did you mean"),
     "an operation that is a list": (ops({"op": ["append"]}), "operation 1: unknown operation"),
     "an operation of no form": (ops({"op": "view"}, 7), "operation 2: unknown operation 7"),
     "unknown argument": (ops({"op": "view", "loud": 1}), "operation 1 \\(view\\): unknown argument 'loud'"),

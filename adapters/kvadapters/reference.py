@@ -12,9 +12,10 @@ from kvref.copy import Buffer
 from kvref.draft import Round
 from kvref.growing import Growing
 from kvref.ring import Ring
+from kvref.rope import rotate
 from kvref.store import Store
 from kvspec import SPEC_VERSION
-from kvspec.contract import Cache
+from kvspec.contract import Cache, Rope
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config
 from kvspec.timing import HostTimed
@@ -44,6 +45,7 @@ class Reference(HostTimed):
                 "store": "storage",
                 "batch": "storage",
                 "attention": "storage",
+                "rope": "storage",
             },
         }
 
@@ -64,6 +66,10 @@ class Reference(HostTimed):
     def fetch(self, placed: Array) -> Array:
         """A copy on the host."""
         return meter.fetched(placed)
+
+    def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
+        """Rows turned each by its position."""
+        return rotate(rows, positions, rope)
 
     def open(self, profile: str, config: Config) -> Cache:
         """A fresh cache."""

@@ -69,6 +69,17 @@ def _smoke_arguments(smoke: argparse.ArgumentParser) -> None:
     smoke.add_argument("adapter", nargs="?", help="a name (see `kvconform list`) or module:Class")
 
 
+def _prove_arguments(prove: argparse.ArgumentParser) -> None:
+    prove.usage = "kvconform prove [options] (ADAPTER | -- COMMAND ...)"
+    prove.add_argument("adapter", nargs="?", help="a name (see `kvconform list`) or module:Class")
+    prove.add_argument("--profile", action="append", default=[], help="whose states (repeatable; ring)")
+    prove.add_argument("--window", type=_count, help="largest window (8 of the reference, 4 of others)")
+    prove.add_argument(
+        "--k", type=_count, help="states more than the reference an adapter may have (0; 1 of others)"
+    )
+    prove.add_argument("--deadline", type=_seconds, default=20.0, help="seconds for one operation (20)")
+
+
 def _list_arguments(listing: argparse.ArgumentParser) -> None:
     listing.add_argument("what", nargs="?", choices=("adapters", "profiles", "clauses"))
     _format(listing)
@@ -97,6 +108,7 @@ COMMANDS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]], ...]
     ("list", "adapters, profiles, clauses", _list_arguments),
     ("explain", "a clause: what it says, why, and its worked examples", _explain_arguments),
     ("replay", "replay a trace step by step", _replay_arguments),
+    ("prove", "all states of small configurations, every move from each", _prove_arguments),
     ("report", "render run records, several side by side", _report_arguments),
     ("new-adapter", "write the skeleton of an adapter package", _new_adapter_arguments),
 )
@@ -139,14 +151,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace, process: tuple[str, ...]) -> int:
-    if options.command in ("run", "smoke", "replay"):
+    if options.command in ("run", "smoke", "replay", "prove"):
         if bool(options.adapter) + bool(process) > 1 or not (
             options.adapter or process or options.command == "replay"
         ):
             sys.stderr.write(f"kvconform {options.command}: name one adapter, or a command after --\n")
             return 2
         options.process = process
-    if options.command in ("run", "smoke"):
+    if options.command in ("run", "smoke", "prove"):
         sys.stderr.write(f"kvconform: judging {options.adapter or process[0]}\n")
         sys.stderr.flush()
     command = importlib.import_module(f"kvconform.commands.{options.command.replace('-', '_')}")

@@ -23,7 +23,7 @@ from kvspec.geometry import CACHES, Array
 from kvspec.rows import Book, letters
 from kvspec.session import Step
 
-AT_STORAGE = ("slots", "history", "capacity", "bytes", "mask")
+AT_STORAGE = ("slots", "history", "capacity", "bytes", "mask", "references", "gathered", "page")
 """Columns that speak of storage; the others hold at level `visible` too."""
 
 
@@ -67,7 +67,7 @@ def _judged(column: str, level: str, adapter: Description, example: Example) -> 
         return "mask" in adapter.profiles
     if column == "bytes" and example.trace.config.dtype not in adapter.dtypes:
         return False  # it was judged on rows of another size
-    return level == "storage" or not (column in AT_STORAGE or column.endswith(" slots"))
+    return level == "storage" or not (column in AT_STORAGE or column.endswith(" slots") or column.startswith("table "))
 
 
 def _exact(level: str, adapter: Description, example: Example) -> bool:
@@ -101,7 +101,7 @@ def _found(column: str, got: Step, book: Book, said: Any) -> Any:
         return _refusal(got, said)
     if column == "offset":
         return got.values.get("offset") if got.result == "ok" else _refusal(got, said)
-    if column in ("slots", "history", "view"):
+    if column in ("slots", "history", "view", "gathered", "page"):
         found = _names(got, {"slots": "state"}.get(column, column), book)
         return said if column == "view" and not found and not said else found  # storage tells none from empty
     if column == "each query sees":
@@ -115,7 +115,7 @@ def _found(column: str, got: Step, book: Book, said: Any) -> Any:
         return None if output is None else numbers(_elements(column, output))
     which = observation(column)
     if which is not None:
-        return got.values.get(which) if which.startswith("offset") else _names(got, which, book)
+        return got.values.get(which) if which.startswith(("offset", "table")) else _names(got, which, book)
     if column in METERED:
         counted = got.values.get("meter", {}).get(column)
         return said if counted is not None and counted <= said else counted

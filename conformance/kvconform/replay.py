@@ -67,12 +67,15 @@ class Supplies:
     def _rows(self, op: Operation) -> Pair:
         """Rows in the shape the operation takes: as a cache does, layer upon layer, or token by token."""
         profile, config = self.of(op)
+        if op["op"] == "rotate":
+            keys, values = self.book.rows(op, config, op["n"])
+            return Pair(halved(keys, argument(op, "dims")) if argument(op, "halved") else keys, values)
         if profile == "store" and op["op"] == "append":
             return Pair(*self.book.stacked(op, config, op["n"], self._layers(op)))
         if profile == "bucket":
-            layers, n = config.layers or 1, op.get("n", 1)
-            made = self.book.stacked(op, config, n, layers)
-            return Pair(*(a.reshape(layers, -1, *a.shape[1:]) for a in made))
+            layers = (config.layers or 1) if op.get("layers") is None else op["layers"]
+            made = self.book.stacked(op, config, op.get("n", 1), layers)
+            return Pair(*(a.reshape(layers, a.shape[0] // max(1, layers), *a.shape[1:]) for a in made))
         if op["op"] == "replayattend":
             return Pair(*self.book.rows(op, config, 1))
         if op["op"] in ("step", "replay"):
@@ -133,6 +136,13 @@ class Supplies:
         """Rows whose keys are not stored as they were made."""
         if op.get("rope") is not None:
             self.book.by_value |= set(range(self.book.next, self.book.next + op["n"]))
+
+
+def halved(rows: Array, dims: int | None) -> Array:
+    """The first `dims` elements of rows, those of even number first, then those of odd number; then the others."""
+    end = rows.shape[-1] if dims is None else max(0, dims)
+    parts = rows[..., 0:end:2], rows[..., 1:end:2], rows[..., end:]
+    return np.concatenate(parts, axis=-1)
 
 
 def _copied(logical: masks.Logical | None) -> masks.Logical | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from kvconform.judge import Difference, agree, observable, result
 from kvconform.lists import Expected
 from kvref.history import Seen
-from kvspec.geometry import Array
+from kvspec.geometry import DTYPES, Array
 from kvspec.operations import Operation, cache_of
 from kvspec.rows import Book, letters
 from kvspec.session import Step
@@ -36,7 +37,7 @@ class Judge:
         found = result(want, got)
         if found:
             return found
-        seen = [*self._sees(looked(op), want, got), *_outputs(want, got)]
+        seen = [*self._sees(looked(op), want, got), *_numbers(want, got)]
         return [*_values(want, got), *_view(want, got, self._book), *_rows(want, got, self._book), *seen]
 
     def _sees(self, cache: Looked, want: Expected, got: Step) -> Iterator[Difference]:
@@ -73,23 +74,32 @@ def _values(want: Expected, got: Step) -> Iterator[Difference]:
             yield Difference("retained", f"retained {retained} is less than the {least} rows a query may need")
 
 
-def _outputs(want: Expected, got: Step) -> Iterator[Difference]:
+def _numbers(want: Expected, got: Step) -> Iterator[Difference]:
+    """Outputs of attention, and rows that were turned."""
+    if want.outputs is not None:
+        yield from _within("output", *want.outputs, DTYPES["f32"], got.arrays.get("output"))
+    if want.rotated is not None:
+        middle, bound, dtype = want.rotated
+        yield from _within("rotated", middle, bound, DTYPES[dtype], got.arrays.get("rotated"))
+
+
+def _within(
+    name: str, middle: Array, bound: Array, dtype: np.dtype[Any], found: Array | None
+) -> Iterator[Difference]:
     """Numbers, each within its bound; where the bound is infinite, any."""
-    if want.outputs is None:
-        return
-    middle, bound = want.outputs
-    found = got.arrays.get("output")
-    if found is None or found.shape != middle.shape or found.dtype != np.float32:
+    if found is None or found.shape != middle.shape or found.dtype != dtype:
         shown = "none" if found is None else f"{found.dtype}{list(found.shape)}"
-        yield Difference("output", f"output: expected float32{list(middle.shape)}, found {shown}")
+        yield Difference(name, f"{name}: expected {dtype}{list(middle.shape)}, found {shown}")
         return
     with np.errstate(invalid="ignore"):
-        off = np.abs(found.astype(np.float64) - middle)
-        wrong = np.argwhere(~(off <= bound) & np.isfinite(bound))
+        wide = found.astype(np.float64)
+        off = np.abs(wide - middle)
+        same = (wide == middle) | (np.isnan(wide) & np.isnan(middle))
+        wrong = np.argwhere(~(off <= bound) & np.isfinite(bound) & ~same)
     if len(wrong):
         at = tuple(wrong[0])
-        text = f"{found[at]} is off by {off[at]:.3g}, more than the {bound[at]:.3g} it may be"
-        yield Difference("output", f"output at {[int(i) for i in at]}: expected {middle[at]:.9g}, found {text}")
+        text = f"{wide[at]:.9g} is off by {off[at]:.3g}, more than the {bound[at]:.3g} it may be"
+        yield Difference(name, f"{name} at {[int(i) for i in at]}: expected {middle[at]:.9g}, found {text}")
 
 
 def _view(want: Expected, got: Step, book: Book) -> Iterator[Difference]:

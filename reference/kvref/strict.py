@@ -7,8 +7,8 @@ positions `t * TILE` to `t * TILE + TILE - 1` whatever the query and wherever th
 2. A row's score is the chain s = fma(k[d], q[d], s) for d = 0, 1, ... from 0; where a mask adds to it, then
    fma(added, LOG2E, s). A row that the query may not see has the score minus infinity, and no arithmetic is done on
    it.
-3. A tile's maximum m is a tree over its TILE scores (`tree`). If it is minus infinity the tile is left out.
-4. A row's weight is p = exp2(s - m); the tile's sum l is the same tree over all TILE weights.
+3. A tile's maximum m is the largest of its scores, NaN where one is. If it is minus infinity the tile is left out.
+4. A row's weight is p = exp2(s - m); the tile's sum l is a tree over all TILE weights (`tree`).
 5. The tile's value is, for each element, the chain a = fma(p, v, a) from 0 over its rows in position order, those
    of score minus infinity left out.
 6. Tiles are joined in order by `merge`, from (minus infinity, 0, 0); the splits are runs of `ceil(tiles / splits)`
@@ -17,12 +17,11 @@ positions `t * TILE` to `t * TILE + TILE - 1` whatever the query and wherever th
 7. The output is a / l, rounded; zeros where nothing was joined.
 
 So the result depends on the rows seen and on their positions alone, not on storage, on how many queries were asked
-together, or on what lies in rows not seen.
+together, or on what lies in rows not seen. Here all arrays are f64 and hold f32 numbers, unless they say otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -69,17 +68,17 @@ NORMAL = 2.0**-126
 
 
 def fma(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c in f32, rounded once; all arrays are f64 and hold f32 numbers.
+    """a * b + c, rounded once; arrays broadcast.
 
-    The product is exact in f64. Rounding the sum first to f64 and then to f32 is rounding once, unless the f64 sum
-    lies where f32 rounds to the other side: then it is made odd towards the exact sum first (`_odd`).
+    The product is exact in f64: 48 digits of 53, and no exponent too small. Rounding the sum first to f64 and then
+    to f32 is rounding once, unless the f64 sum is where f32 rounds to the other side: halfway between two f32
+    numbers, or among the subnormal ones, whose halves lie elsewhere. Then it is made odd, towards the exact sum.
     """
     product = a * b
     total = np.asarray(product + c)
-    unsafe = (total.view(np.int64) & BELOW) == TIE
-    if unsafe.any() or np.abs(total).min(initial=1.0) < NORMAL:
+    if ((total.view(np.int64) & BELOW) == TIE).any() or (np.abs(total) < NORMAL).any():
         total = _odd(total, product, c)
-    return total.astype(np.float32).astype(np.float64)
+    return _f32(total)
 
 
 def _odd(total: Array, product: Array, c: Array) -> Array:
@@ -92,33 +91,30 @@ def _odd(total: Array, product: Array, c: Array) -> Array:
     return np.where(inexact, bits + towards, bits).view(np.float64)
 
 
+def _f32(x: Array) -> Array:
+    """Rounded to f32: of a sum, a difference, a product or a quotient of f32 numbers that was rounded to f64 first,
+    the same as rounding once, subnormal results included (Figueroa, 1995)."""
+    return np.asarray(x, np.float32).astype(np.float64)
+
+
 def exp2(x: Array) -> Array:
     """2^x for x <= 0: 0 below `LEAST`, NaN for NaN; else a polynomial in what the nearest whole number leaves."""
     far = ~(x >= LEAST)
     near = np.where(far, 0.0, x)
     whole = _f32(_f32(near + SHIFT) - SHIFT)
-    rest, found = near - whole, np.full_like(near, COEFFICIENTS[0])
+    rest, found = near - whole, np.float64(COEFFICIENTS[0])
     for c in COEFFICIENTS[1:]:
-        found = fma(found, rest, np.full_like(near, c))
+        found = fma(found, rest, np.float64(c))
     return np.where(far, np.where(np.isnan(x), x, 0.0), np.ldexp(found, whole.astype(np.int32)))
 
 
-def _f32(x: Array) -> Array:
-    """Rounded to f32: of a sum, a difference, a product or a quotient of f32 numbers that was rounded to f64
-    before, the same as rounding once (Figueroa, 1995)."""
-    return np.asarray(x, np.float32).astype(np.float64)
-
-
-def tree(x: Array, of: Callable[[Array, Array], Array]) -> Array:
-    """The last axis, `TILE` long, halved until one is left: element i with element i + half."""
+def tree(x: Array) -> Array:
+    """The sum of the last axis, `TILE` long, halved until one is left: element i and element i + half, rounded."""
+    x = x.astype(np.float32)
     while x.shape[-1] > 1:
         half = x.shape[-1] // 2
-        x = of(x[..., :half], x[..., half:])
-    return x[..., 0]
-
-
-def _sum(a: Array, b: Array) -> Array:
-    return _f32(a + b)
+        x = x[..., :half] + x[..., half:]
+    return x[..., 0].astype(np.float64)
 
 
 class Part(NamedTuple):
@@ -131,18 +127,19 @@ class Part(NamedTuple):
 
 def merge(one: Part, other: Part) -> Part:
     """Both together; a part whose maximum is minus infinity leaves the other as it is."""
+    if (one.m == -np.inf).all():
+        return Part(other.m, other.l, other.a + 0.0)  # as the arithmetic below: its weight is 1, and -0 becomes 0
     m = np.maximum(one.m, other.m)
     mine, its = exp2(_difference(one.m, m)), exp2(_difference(other.m, m))
     sums = fma(its, other.l, _f32(mine * one.l))
     values = fma(its[..., None], other.a, _f32(mine[..., None] * one.a))
     gone = other.m == -np.inf
-    return Part(
-        np.where(gone, one.m, m), np.where(gone, one.l, sums), np.where(gone[..., None], one.a, values)
-    )
+    kept = (np.where(gone, a, b) for a, b in ((one.m, m), (one.l, sums)))
+    return Part(*kept, np.where(gone[..., None], one.a, values))
 
 
 def _difference(x: Array, m: Array) -> Array:
-    """x - m in f32; minus infinity is so far below anything, itself included."""
+    """x - m, rounded; minus infinity is so far below anything, itself included."""
     return np.where(x == -np.inf, -np.inf, _f32(x - m))
 
 
@@ -160,17 +157,18 @@ def attend(queries: Array, keys: Array, values: Array, first: int, asked: Asked,
     dim]`, which stand in the order of their positions from `first` on. Query head h reads kv head
     h // (heads / kv_heads)."""
     with np.errstate(all="ignore"):
-        tiles = _tiles(queries, keys, values, first, asked.added)
-        whole = _empty(tiles.a[..., 0, :])
+        tiles = _tiles(queries, keys, values, first % TILE, asked.added)
         owner = _splits(asked, first // TILE, tiles.m.shape[-1], splits)
-        for split in range(splits):
+        whole = _empty(tiles.a[..., 0, :])
+        for split in np.unique(owner[owner >= 0]):
             part = _empty(whole.a)
             for t in np.flatnonzero((owner == split).any(0)):
                 mine = np.where(owner[:, t] == split, tiles.m[..., t], -np.inf)
                 part = merge(part, Part(mine, tiles.l[..., t], tiles.a[..., t, :]))
             whole = merge(whole, part)
         nothing = (whole.m == -np.inf)[..., None]
-        return np.where(nothing, 0.0, whole.a / np.where(nothing, 1.0, whole.l[..., None])).astype(np.float32)
+        found = np.where(nothing, 0.0, whole.a / np.where(nothing, 1.0, whole.l[..., None]))
+        return found.reshape(*queries.shape[:3], -1).astype(np.float32)
 
 
 def _empty(like: Array) -> Part:
@@ -187,39 +185,48 @@ def _splits(asked: Asked, first_tile: int, tiles: int, splits: int) -> Array:
     return np.where((tile[None] >= begin[:, None]) & (tile[None] < end[:, None]), owner, -1)
 
 
-def _tiles(queries: Array, keys: Array, values: Array, first: int, added: Array) -> Part:
-    """Each tile by itself: m and l `[B, heads, L, tiles]`, a `[B, heads, L, tiles, v_dim]`."""
-    group = queries.shape[1] // keys.shape[1]
-    before = first % TILE
-    after = -(before + keys.shape[2]) % TILE
-    shown = [(0, 0)] * 3 + [(before, after)]
-    rows = [np.pad(r.astype(np.float64), [(0, 0), (0, 0), (before, after), (0, 0)]) for r in (keys, values)]
-    k, v = (np.repeat(r, group, axis=1)[:, :, None] for r in rows)
-    scores = _scores(queries, k, np.pad(added.astype(np.float64), shown, constant_values=-np.inf))
-    scores = scores.reshape(*scores.shape[:-1], -1, TILE)
-    m = tree(scores, np.maximum)
+def _tiles(queries: Array, keys: Array, values: Array, before: int, added: Array) -> Part:
+    """Each tile by itself, the first row in place `before` of the first one: m and l `[B, kv_heads, group, L,
+    tiles]`, a `[B, kv_heads, group, L, tiles, v_dim]`."""
+    batch, heads, length, _ = queries.shape
+    kv_heads, rows = keys.shape[1:3]
+    shape = batch, kv_heads, heads // kv_heads, length
+    scores = _scores(queries.reshape(*shape, -1), keys[:, :, None, None], added.reshape(*shape, rows))
+    scores = _tiled(scores, -1, before, -np.inf)
+    m = scores.max(-1)
     weights = exp2(_difference(scores, m[..., None]))
-    return Part(m, tree(weights, _sum), _weighted(scores, weights, v))
+    return Part(
+        m, tree(weights), _weighted(scores != -np.inf, weights, _tiled(values[:, :, None, None], -2, before, 0.0))
+    )
 
 
-def _scores(queries: Array, k: Array, added: Array) -> Array:
-    """The score of each row, `[B, heads, L, K]`."""
+def _tiled(array: Array, axis: int, before: int, rest: float) -> Array:
+    """An axis of rows made one of tiles and one of the rows of each; `rest` is where there is no row."""
+    *front, rows = array.shape[: array.ndim + axis + 1]
+    behind = array.shape[array.ndim + axis + 1 :]
+    whole = np.full((*front, -(-(before + rows) // TILE) * TILE, *behind), np.float64(rest))
+    whole[(..., slice(before, before + rows), *[slice(None)] * len(behind))] = array
+    return whole.reshape(*front, -1, TILE, *behind)
+
+
+def _scores(queries: Array, keys: Array, added: Array) -> Array:
+    """The score of each row, `[B, kv_heads, group, L, K]`."""
     dim = queries.shape[-1]
-    q = _f32(queries.astype(np.float64) * np.float64(scale(dim)))
+    k, q = keys.astype(np.float64), _f32(queries.astype(np.float64) * np.float64(scale(dim)))
     s = np.zeros(added.shape)
     for d in range(dim):
         s = fma(k[..., d], q[..., d, None], s)
-    return np.where(added == -np.inf, -np.inf, fma(added, np.full_like(s, LOG2E), s))
+    if added.any():
+        s = np.where(added == -np.inf, -np.inf, fma(added, np.float64(LOG2E), s))
+    return s
 
 
-def _weighted(scores: Array, weights: Array, v: Array) -> Array:
-    """The chain over each tile's rows in order."""
-    v = v.reshape(*v.shape[:3], -1, TILE, v.shape[-1])
+def _weighted(seen: Array, weights: Array, v: Array) -> Array:
+    """The chain over each tile's rows in order, those not seen left out."""
     a = np.zeros((*weights.shape[:-1], v.shape[-1]))
-    for j in range(TILE):
-        seen = (scores[..., j] != -np.inf)[..., None]
-        if seen.any():
-            a = np.where(
-                seen, fma(np.where(seen, weights[..., j, None], 0.0), np.where(seen, v[..., j, :], 0.0), a), a
-            )
+    others = tuple(range(seen.ndim - 1))
+    every = seen.all(others)
+    for j in np.flatnonzero(seen.any(others)):
+        more = fma(weights[..., j, None], v[..., j, :], a)
+        a = more if every[j] else np.where(seen[..., j, None], more, a)
     return a

@@ -16,13 +16,16 @@ from kvreports.safe import Html, cleaned_record, shortened
 from kvreports.svg import TEMPLATES, legend
 from kvspec.record import VERDICTS, Record
 
+STYLE, SCRIPT = ("page.css", "drawing.css"), ("theme.js", "page.js")
+"""What the page is styled by, and what it does."""
+
 
 def render(records: Sequence[Record], clauses: Clauses) -> str:
     """The page for one record or many side by side."""
     laid = overview([cleaned_record(r) for r in records], clauses)
     links = {c.number: failures.anchors(c) for c in laid.columns}
     return (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
             laid=laid,
@@ -40,7 +43,8 @@ def render(records: Sequence[Record], clauses: Clauses) -> str:
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
+def environment() -> Environment:
+    """The template engine, with what the templates of run records call."""
     made = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -49,9 +53,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals.update(
-        style=_source("page.css", "drawing.css"),
-        script=_source("page.js"),
-        policy=_policy(),
+        style=source(*STYLE),
+        script=source(*SCRIPT),
+        policy=policy(STYLE, SCRIPT),
         legend=legend(),
         facts=facts,
         failures=failures,
@@ -67,14 +71,14 @@ def _environment() -> Environment:
     return made
 
 
-def _source(*names: str) -> Html:
+def source(*names: str) -> Html:
     """Style or script as it stands in the page; its own text, so it is not escaped."""
     return Html("".join((TEMPLATES / n).read_text(encoding="utf-8") for n in names))
 
 
-def _policy() -> str:
+def policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
     """Only this style and this script are obeyed, and nothing is fetched: a second lock beside escaping."""
-    style, script = (_digest(s) for s in (_source("page.css", "drawing.css"), _source("page.js")))
+    style, script = (_digest(source(*names)) for names in (styles, scripts))
     return f"default-src 'none'; style-src '{style}'; script-src '{script}'; img-src data:; base-uri 'none'"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn, cast
@@ -19,6 +20,11 @@ LARGEST_FILE = 64 << 20
 
 def load(path: str | Path) -> Record:
     """Read a record. Raises BadInput that says what is wrong with the file and what to do."""
+    return loads(text(path), str(path))
+
+
+def text(path: str | Path) -> bytes:
+    """What a file holds, if it can be a record's. Raises BadInput."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
@@ -26,18 +32,22 @@ def load(path: str | Path) -> Record:
         raise BadInput(f"{path}: cannot be read: {e.strerror or e}") from None
     if len(data) > LARGEST_FILE:
         raise BadInput(f"{path}: a run record has at most {LARGEST_FILE} bytes; is this another file?")
-    return loads(data, str(path))
+    return data
 
 
 def loads(data: str | bytes, where: str = "record") -> Record:
     """Read a record from the text of a file. Raises BadInput."""
+    return from_json(document(data, where), where)
+
+
+def document(data: str | bytes, where: str) -> Any:
+    """The JSON of a file. Raises BadInput where it is none."""
     try:
-        document = json.loads(data, parse_constant=_no_number)
+        return json.loads(data, parse_constant=_no_number)
     except RecursionError:
         raise BadInput(f"{where}: nested too deeply for a run record") from None
     except ValueError as e:
         raise BadInput(f"{where}: not complete JSON ({e}); was the file cut off?") from None
-    return from_json(document, where)
 
 
 def _no_number(text: str) -> NoReturn:
@@ -61,6 +71,11 @@ def from_json(document: Any, where: str = "record") -> Record:
 
 def dumps(record: Record) -> str:
     """The text of a record file: one clause, failure, or field a line, so that two of them can be compared."""
+    return lines(record)
+
+
+def lines(record: Mapping[str, Any]) -> str:
+    """A document, one field or item of a field a line."""
     return "{\n" + ",\n".join(f"{json.dumps(k)}: {_value(v)}" for k, v in record.items()) + "\n}\n"
 
 

@@ -28,26 +28,27 @@ def plain(text: str) -> str:
     return _OBEYED.sub("\ufffd", text) if _OBEYED.search(text) else text
 
 
-def _cleaned(value: Any) -> Any:
+def cleaned(value: Any) -> Any:
+    """JSON in which every text is plain."""
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, dict):
-        return {plain(str(k)): _cleaned(v) for k, v in value.items()}
+        return {plain(str(k)): cleaned(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_cleaned(v) for v in value]
+        return [cleaned(v) for v in value]
     return value
 
 
 def cleaned_record(record: Record) -> Record:
     """A copy in which every text is plain, but for drawings and traces: they are long, and cleaned as drawn."""
-    parts: Any = {k: v if k in ("failures", "clauses") else _cleaned(v) for k, v in record.items()}
+    parts: Any = {k: v if k in ("failures", "clauses") else cleaned(v) for k, v in record.items()}
     for name in ("failures", "clauses"):
         parts[name] = [_but_traces(part) for part in parts[name]]
     return cast(Record, parts)
 
 
 def _but_traces(part: Any) -> Any:
-    return {k: v if k in ("steps", "trace") else _cleaned(v) for k, v in part.items()}
+    return {k: v if k in ("steps", "trace") else cleaned(v) for k, v in part.items()}
 
 
 def shortened(text: str, limit: int) -> str:

@@ -73,10 +73,13 @@ SEEN_IN = (
     "sequence",
     "table",
     "references",
+    "free",
     "gathered",
     "page",
     "past",
     "bound",
+    "key",
+    "extent",
     "host",
     "handle",
 )

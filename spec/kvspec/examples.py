@@ -120,6 +120,11 @@ COLUMNS: dict[str, Callable[[str], Any]] = {
     "sequences": _numbers,
     "moved": _yes,
     "fingerprint": str,
+    "sequence": int,
+    "free": int,
+    "references": _numbers,
+    "gathered": _letters,
+    "page": _letters,
     "held": int,
     "plan": _numbers,
     "fit": _numbers,
@@ -134,6 +139,8 @@ _WHICH: tuple[tuple[str, str, Callable[[str], Any]], ...] = (
     (r"layer (\d+)", r"state.\1", _letters),
     (r"saved layer (\d+)", r"saved.\1", _letters),
     (r"layer (\d+), sequence (\d+)", r"batch.\1.\2", _letters),
+    (r"sequence (\d+)", r"state.\1", _letters),
+    (r"table (\d+)", r"table.\1", _numbers),
     (r"output of ((?:layer|sequence|head) \d+)", r"output of \1", _outputs),
 )
 """Columns for one of several: how they are headed, the observation they speak of, how a cell is read."""

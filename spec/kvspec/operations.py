@@ -20,7 +20,7 @@ HUGE = 1 << 62
 
 REQUIRED = object()
 
-FILLS = ("legible", "bits", "edges", "random", "even")
+FILLS = ("legible", "bits", "edges", "random", "even", "ramp")
 """What the rows of an append may hold; see `kvspec.rows`."""
 
 QUERIES = ("random", "huge", "tiny", "zero")
@@ -220,19 +220,24 @@ PAGE: dict[str, tuple[Argument, ...]] = {
 """On paged caches: a new sequence, one that shares the first n rows of another, one made shorter, one given up; n
 rows read through a block table that is handed in; a page as it lies in the pool."""
 
+_LAYERED = (Argument("layers", low=1, high=8, default=None), *_MISFIT, _DTYPE, _RANDOM)
+"""Rows of every layer, and sizes of them that are not the cache's."""
+_PAST = Argument("past", default=None)
+
 BUCKET: dict[str, tuple[Argument, ...]] = {
-    "fill": (_N, _RANDOM),
-    "decode": (*_ASKED, _RANDOM, _RESIDENT, _flag("refresh"), Argument("past", default=None)),
-    "block": (_N, *_ASKED, _RANDOM, _RESIDENT, Argument("past", default=None)),
+    "fill": (_N, *_LAYERED),
+    "bind": (_flag("refresh"),),
+    "decode": (*_ASKED, *_LAYERED, _RESIDENT, _flag("refresh"), _PAST),
+    "block": (_N, *_ASKED, *_LAYERED, _RESIDENT, _PAST),
     "unbind": (),
     "sync": (),
     "cut": (Argument("to"),),
-    "encode": (_N, _RANDOM),
+    "encode": (_N, *_LAYERED, _RESIDENT),
     "cross": (_N, *_ASKED, _RESIDENT),
 }
-"""On bucketed caches: the host's rows become n new ones; a step, and a block of n rows that commits nothing; the
-bindings forgotten; the device's rows to the host; past made shorter; the rows of an encoder for cross-attention; n
-queries over these."""
+"""On bucketed caches: the host's rows become n new ones; handles installed where they have to be; a step, and a block
+of n rows that commits nothing; the bindings forgotten; the device's rows to the host; past made shorter; the rows of an
+encoder for cross-attention; n queries over these. `past` is the length that the caller counts on."""
 
 ROPE: dict[str, tuple[Argument, ...]] = {
     "rotate": (
@@ -243,12 +248,17 @@ ROPE: dict[str, tuple[Argument, ...]] = {
         Argument("dims", default=None),
         Argument("by", low=-FAR, high=FAR, default=None),
         Argument("stride", low=-FAR, high=FAR, default=1),
+        *_sizes("positions", "batch", "kv_heads", "k_dim", low=0),
+        _flag("halved"),
         _DTYPE,
         _RANDOM,
+        _RESIDENT,
     ),
 }
 """Turns n key rows, the first at position `at`, each further one `stride` on; then all of them again `by` so many
-positions; of each row the first `dims` elements."""
+positions; of each row the first `dims` elements. `positions` is how many positions are handed in, if not n; `halved`
+rows have their elements of even number first, then those of odd number; the sizes are those of the rows, where they are
+not the cache's."""
 
 OPERATIONS: dict[str, tuple[Argument, ...]] = (
     CACHE | MASK | SNAPSHOT | DRAFT | COPY | STORE | BATCH | MEM | ATTENTION | PAGE | BUCKET | ROPE

@@ -17,7 +17,8 @@ edges, begin with three legible digits: many values are cast to one, and no two 
 Attention is tried on `fill="random"`, numbers between -2 and 2 that every dtype holds exactly; and shown on
 `fill="even"`, whose keys are zeros, so that every score is 0, and whose values are the number of the row, 1 for a,
 2 for b: what comes out is the mean of the numbers of the rows seen. Queries are random too, so large that one row
-outweighs all others (`huge`), so small that none does (`tiny`), or `zero`.
+outweighs all others (`huge`), so small that none does (`tiny`), or `zero`. RoPE is shown on `fill="ramp"`, whose
+keys are 1, 2, 3, ... from element to element, and whose values are those of `even`.
 """
 
 from __future__ import annotations
@@ -134,6 +135,15 @@ def even(config: Config, kind: str, first: int, n: int) -> Array:
     return made.astype(DTYPES[config.dtype])
 
 
+def ramp(config: Config, kind: str, first: int, n: int) -> Array:
+    """Keys of 1, 2, 3, ... whatever the row; values as of `even`."""
+    if kind == "v":
+        return even(config, kind, first, n)
+    batch, heads, n, dim = _sizes(config, kind, n)
+    made = np.arange(1, dim + 1, dtype=np.float32).astype(DTYPES[config.dtype])
+    return np.broadcast_to(made, (batch, heads, n, dim)).copy()
+
+
 HUGE, TINY = np.float32(2.0**40), np.float32(2.0**-40)
 """What makes random queries outweigh, or not weigh at all."""
 
@@ -145,7 +155,7 @@ def queries(what: str, first: int, batch: int, heads: int, n: int, dim: int) -> 
     return made * {"random": np.float32(1), "huge": HUGE, "tiny": TINY, "zero": np.float32(0)}[what]
 
 
-MAKE = {"legible": legible, "bits": bits, "edges": edges, "random": random, "even": even}
+MAKE = {"legible": legible, "bits": bits, "edges": edges, "random": random, "even": even, "ramp": ramp}
 """How rows are made, by what an operation says of them."""
 
 SIGNED = 3
@@ -222,7 +232,7 @@ class Book:
     def _made(self, op: Operation, config: Config, shape: Config, kind: str, first: int, n: int) -> Array:
         fill = argument(op, "fill")
         made = MAKE[fill](shape, kind, first, n)
-        if fill == "even" and kind == "k":
+        if fill in ("even", "ramp") and kind == "k":
             self.by_value |= set(range(first, first + n))
         elif fill != "legible":
             if fill == "edges" or shape.dtype != config.dtype:
@@ -291,15 +301,15 @@ def _as_if(row: Array, kind: str, head: int, sequence: int) -> int:
 def letters(serial: int) -> str:
     """Serials as people read them: a..z, then a1..z1, a2 and so on."""
     if serial < 0:
-        return "." if serial == ZEROED else "?"
+        return {ZEROED: ".", POISONED: "~"}.get(serial, "?")
     round_, letter = divmod(serial, 26)
     return "abcdefghijklmnopqrstuvwxyz"[letter] + (str(round_) if round_ else "")
 
 
 def serial(name: str) -> int:
-    """The serial that letters name, `.` a row of zeros; raises ValueError."""
-    if name == ".":
-        return ZEROED
+    """The serial that letters name, `.` a row of zeros, `~` a poisoned one; raises ValueError."""
+    if name in (".", "~"):
+        return ZEROED if name == "." else POISONED
     if not re.fullmatch("[a-z][0-9]{0,9}", name):
         raise ValueError(f"{name!r} names no row; rows are a..z, a1..z1, ...")
     return ord(name[0]) - ord("a") + 26 * int(name[1:] or 0)

@@ -48,7 +48,7 @@ class Step:
     name was never made); and, from a worker, crash, hang, oom, protocol.
     `values`: offset, retained, buffered, capacity; can (rewind); snapshot, parent, child as
     [start, stop, bytes] or None; bytes (close); intact (scribble); drafted; lengths, sequences, moved; held, plan,
-    fit, meter; sequence, references and table.0 (page); past, bound (bucket). After an operation on a whole round
+    fit, meter; sequence, free, references and table.0 (page); past, bound, key, extent (bucket). After an operation on a whole round
     those of cache X end in `.X`.
     `arrays`: history.k, history.v, mask, view.k, view.v, state.k, state.v; output, rotated; gathered.k, page.k
     (page); None where there is none. Those of cache X after an operation on a whole round are state.X.k, those of a

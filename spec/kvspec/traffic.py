@@ -47,7 +47,9 @@ NOTHING = Traffic(0, 0, None)
 def moved(config: Config, rows: int) -> Traffic:
     """Rows copied once: `rows * row_bytes` read, and as many written.
 
-    Appends of n rows, histories and views of n rows, snapshots of n rows and their restoration are all this.
+    Appends of n rows are this, histories and views of n rows, snapshots of n rows and their restoration; and the view
+    of a wrapped ring, W - 1 rows put in order. Rows that a ring moves to make room for a chunk (RING-24, RING-25) are
+    not counted: with room to spare it moves none.
     """
     return Traffic(rows * config.row_bytes, rows * config.row_bytes)
 
@@ -55,15 +57,6 @@ def moved(config: Config, rows: int) -> Traffic:
 def grown(config: Config, live: int, n: int) -> Traffic:
     """An append of n rows that needs new storage: the live rows move as well."""
     return moved(config, live + n)
-
-
-def linearised(config: Config, n: int) -> Traffic:
-    """A chunk of n > 1 rows into a ring that is full: the W - 1 rows kept are put in order before the new ones.
-
-    RING-25 has the state in position order after a chunk, so each of the W - 1 + n rows is read and written.
-    """
-    assert config.window is not None
-    return moved(config, config.window - 1 + n)
 
 
 def cast(config: Config, source: str, n: int) -> Traffic:

@@ -223,8 +223,11 @@ def answer(question: int, step: Step) -> bytes:
 
 
 RESULTS = ("ok", "refused", "unsupported", "error", "absent")
-NUMBERS = ("offset", "retained", "buffered", "capacity", "bytes", "drafted", "held", "sequence", "past", "bound")
-LISTS: dict[str, int | None] = {"snapshot": 3, "parent": 3, "child": 3, "plan": 2, "fit": 2}
+NUMBERS = (
+    *("offset", "retained", "buffered", "capacity", "bytes", "drafted", "held", "sequence"),
+    *("free", "past", "bound", "key"),
+)
+LISTS: dict[str, int | None] = {"snapshot": 3, "parent": 3, "child": 3, "plan": 2, "fit": 2, "extent": 2}
 LISTS |= dict.fromkeys(("lengths", "sequences", "references", "table"))
 TRUTHS = ("can", "intact", "moved")
 TEXTS = ("fingerprint",)

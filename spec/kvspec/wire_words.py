@@ -58,8 +58,11 @@ OPERATION: dict[str, str] = {
     "drop": "Give a sequence up.",
     "gather": "The first n rows through a block table, pages parted by commas: the tensors `gathered`.",
     "peek": "A page as it lies in the pool: the tensors `page`.",
-    "fill": "The host's rows become these, [layers, batch, kv_heads, n, dim].",
-    "decode": "One step of the graph, on one row and one query of each layer; `past` is the length counted on.",
+    "fill": "The host's rows become these, [layers, batch, kv_heads, n, dim]; sizes may be wrong on purpose.",
+    "bind": "Install handles as a step would that came now; with `refresh`, from the host's rows.",
+    "decode": "One step of the graph, on one row and one query of each layer; `past` is the length counted on, "
+    "`refresh` has handles installed from the host's rows first. The answer's tensor `output` is [layers, batch, "
+    "heads, 1, v_dim] in f32.",
     "block": "A block of n rows and queries of each layer, which commits nothing.",
     "unbind": "Forget the bounds that handles were installed for.",
     "sync": "The device's rows to the host.",
@@ -97,8 +100,12 @@ VALUE: dict[str, str] = {
     "sequence": "admit, fork: the number of the new sequence.",
     "table": "The pages of a sequence, in order.",
     "references": "In how many tables each page of the pool stands.",
+    "free": "How many pages of the pool no sequence has.",
     "past": "Rows of each layer of a bucketed cache.",
     "bound": "The bound that its handles are installed for; null where there is none.",
+    "key": "decode, block: the key of the graph that ran, its bound; where the batch is larger than 1, batch << 32 | "
+    "bound.",
+    "extent": "decode, block: [rows of the graph that took part, rows that it has for them].",
     "meter": "What was counted while the operation itself was done.",
 }
 """What each value of an answer is."""

@@ -11,7 +11,7 @@ from kvadapters.gpu.buffers import Workspace
 from kvadapters.gpu.copy import Buffer
 from kvadapters.gpu.draft import Round
 from kvadapters.gpu.growing import Growing
-from kvadapters.gpu.resident import DeviceRows, placed
+from kvadapters.gpu.resident import DeviceRows, fetched, placed
 from kvadapters.gpu.ring import Ring
 from kvadapters.gpu.runtime import Runtime
 from kvadapters.gpu.store import Store
@@ -74,6 +74,10 @@ class Caches(Timing):
     def place(self, *arrays: Array) -> tuple[DeviceRows, ...]:
         """Copies on the device, to be handed to whatever takes rows."""
         return tuple(placed(self.runtime, a) for a in arrays)
+
+    def fetch(self, placed: DeviceRows) -> Array:
+        """A copy on the host."""
+        return fetched(placed)
 
     def open(self, profile: str, config: Config) -> Cache:
         """A fresh cache, which has allocated nothing yet."""

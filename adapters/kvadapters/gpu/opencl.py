@@ -26,7 +26,8 @@ class OpenCLRuntime:
     """One device with one queue, which does everything in order.
 
     Launches are shaped for a CPU, or for a GPU if it is one or with `wide`; or by `shape`. `text` and `names` are
-    the text and the kernels called in it, each with the number of its arguments that are buffers.
+    the text and the kernels called in it, each with the number of its arguments that are buffers. `workers` is how
+    many work-items keep a CPU busy.
     """
 
     dialect: Literal["cl", "cuda"] = "cl"
@@ -51,11 +52,12 @@ class OpenCLRuntime:
         kind = self._choice.taken.kind
         memory = self._choice.taken.device.global_mem_size
         self.stream_bytes = min(STREAMED.get(kind, HOST_BYTES), memory // 16)
-        self._workers = 1 if kind.startswith("Oclgrind") else 4 * self._choice.taken.device.max_compute_units
-        self._shape = shape or (grids.gpu if wide or kind == "a GPU" else self._for_a_cpu)
+        self.cpu = kind != "a GPU"
+        self.workers = 1 if kind.startswith("Oclgrind") else 4 * self._choice.taken.device.max_compute_units
+        self._shape = shape or (self._for_a_cpu if self.cpu and not wide else grids.gpu)
 
     def _for_a_cpu(self, work: Work) -> tuple[grids.Axes, grids.Axes]:
-        return grids.cpu(work, self._workers)
+        return grids.cpu(work, self.workers)
 
     def _compiled(self, text: str, names: Mapping[str, int]) -> dict[str, Any]:
         program = devices.build(self._cl, self._context, text)
@@ -135,6 +137,10 @@ class OpenCLRuntime:
     def learn(self, text: str, names: Mapping[str, int]) -> None:
         """Compile another text, whose kernels can then be launched as well."""
         self._kernels |= self._compiled(text, names)
+
+    def knows(self, kernel: str) -> bool:
+        """Whether a kernel of that name can be launched."""
+        return kernel in self._kernels
 
     def capture(self, work: Callable[[], None]) -> Replayable:
         """Note what `work` launches; a replay enqueues it kernel by kernel."""

@@ -52,6 +52,13 @@ def placed(runtime: Runtime, array: Array) -> DeviceRows:
     return DeviceRows(runtime, block, array.shape, array.dtype)
 
 
+def fetched(there: DeviceRows) -> Array:
+    """A copy of an array on the host."""
+    nbytes = prod(there.shape) * there.dtype.itemsize
+    found = there.runtime.download(there.block, there.at, nbytes) if nbytes else np.empty(0, np.uint8)
+    return found.view(there.dtype).reshape(there.shape)
+
+
 def source(runtime: Runtime, rows: int, *arrays: Any) -> Place | None:
     """Keys and values where they lie, if they are on this device; None if they are on the host.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kvconform.lists import attention, batch, cache, copy, draft, mem, snapshot, store
+from kvconform.lists import attention, batch, cache, copy, draft, mem, page, snapshot, store
 from kvconform.lists.expected import Expected
 from kvconform.replay import Supplies, cite_operation
 from kvref.cite import cited
@@ -22,10 +22,10 @@ from kvspec.session import Given
 Do = Callable[..., None]
 
 DO: dict[str, Do] = cache.DO | snapshot.DO | draft.DO | copy.DO | store.DO | batch.DO | mem.DO
-DO |= attention.DO
-MODELS: dict[str, Callable[..., Any]] = {**cache.MODELS, **copy.MODELS, **store.MODELS}
-LOOK: dict[str, Callable[..., None]] = {**cache.LOOK, **copy.LOOK, **store.LOOK}
-APPEND: dict[str, Do] = {**cache.APPEND, **store.APPEND}
+DO |= attention.DO | page.DO
+MODELS: dict[str, Callable[..., Any]] = {**cache.MODELS, **copy.MODELS, **store.MODELS, **page.MODELS}
+LOOK: dict[str, Callable[..., None]] = {**cache.LOOK, **copy.LOOK, **store.LOOK, **page.LOOK}
+APPEND: dict[str, Do] = {**cache.APPEND, **store.APPEND, **page.APPEND}
 
 
 class Lists:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from kvref.attended import Output
 from kvref.history import History, Seen
+from kvref.listed_rope import Turned
 from kvspec.session import Step
 
 
@@ -20,4 +21,6 @@ class Expected(Step):
     """The serials that arrays must spell, in order, by the arrays' names without `.k` and `.v`: state.0."""
     outputs: Output | None = None
     """What the step's output should be, and how far from it an implementation may be."""
+    rotated: Turned | None = None
+    """The same of the rows that the step turned."""
     cache: History | None = field(default=None, repr=False)

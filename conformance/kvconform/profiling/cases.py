@@ -22,7 +22,9 @@ def table() -> tuple[Case, ...]:
 def _appends() -> Iterator[Case]:
     for rows in (1, CHUNK):
         yield from (Case("append", LLAMA_8B, context, rows) for context in CONTEXTS)
-        yield from (Case("append", model, 4096 if model is not GPT2 else 1024, rows) for model in (QWEN, GEMMA, PHI, GPT2))
+        yield from (
+            Case("append", model, 4096 if model is not GPT2 else 1024, rows) for model in (QWEN, GEMMA, PHI, GPT2)
+        )
         yield Case("append", LLAMA_8B, 4096, rows, batch=8)
     yield Case("append", LLAMA_8B, 4096, CHUNK, dtype="f32")
     yield Case("append", LLAMA_8B, 4096, CHUNK, dtype="bf16")
@@ -47,7 +49,9 @@ def _saved() -> Iterator[Case]:
 def _copies() -> Iterator[Case]:
     for layout in ("token", "head"):
         yield Case("copy", LLAMA_8B, 32768, CHUNK, layout=layout)
-        yield from (Case("copy", LLAMA_8B, 32768, CHUNK, dtype=d, source="f32", layout=layout) for d in ("f16", "bf16"))
+        yield from (
+            Case("copy", LLAMA_8B, 32768, CHUNK, dtype=d, source="f32", layout=layout) for d in ("f16", "bf16")
+        )
     yield Case("copy", PHI, 4096, CHUNK, source="f32", layout="head")
 
 
@@ -95,7 +99,7 @@ def selected(quick: bool, pattern: str | None) -> tuple[Case, ...]:
     except re.error as e:
         raise BadInput(f"--cases: {pattern!r:.60} is no regular expression ({e})") from None
     if not found:
-        raise BadInput(f"--cases: no case matches {pattern!r:.60}; the first are {', '.join(c.id for c in every[:3])}")
+        raise BadInput(
+            f"--cases: no case matches {pattern!r:.60}; the first are {', '.join(c.id for c in every[:3])}"
+        )
     return found
-
-

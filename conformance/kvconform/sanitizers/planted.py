@@ -29,7 +29,6 @@ HEADS = "for (i64 head = GROUP(1); head < heads; head += GROUPS(1))"
 COPIED = "d[j] = CONVERT(s[j])"
 SLOT = "GLOBAL TO *d = to + (head * slots + slot) * width"
 TOKEN = "GLOBAL const FROM *s = from + (t * heads + head) * width"
-SCATTERED = "GLOBAL WORD *to = (part ? to_v + to_values : to_k + to_keys) + (i * to_layer + head) * width"
 GATHERED = (
     "GLOBAL const WORD *from = (part ? from_v + from_values : from_k + from_keys) + (i * from_layer + head) * width"
 )
@@ -46,7 +45,6 @@ COPIES_ALL = Planted(
     f"for (i64 j = ITEM(0); j < width; j += ITEMS(0)) {COPIED}",
     f"for (i64 j = 0; j < width; ++j) {COPIED}",
 )
-SCATTERS_FAR = Planted("a layer's place counted twice, scattering", "", SCATTERED, SCATTERED + " * 64")
 READS_LAYERS_FAR = Planted("a layer's place counted twice, reading it", "", GATHERED, GATHERED + " * 64")
 SCATTERS_ALL = Planted("every block scatters all heads", "", PARTS, "for (i64 z = 0; z < 2 * heads; ++z)")
 EARLY_LENGTH = Planted("a length that changes while others read it", "", "MEET(); /* by now", "/* by now")
@@ -67,8 +65,13 @@ BUGS = {
     "asan": (
         _of(WRITES_FAR, "write past the end"),
         _of(COPIES_FAR, "write past the end"),
-        Planted("a token's width counted twice, copying", "read past the end", TOKEN, TOKEN + " * 64"),
-        _of(SCATTERS_FAR, "write past the end"),
+        Planted(
+            "a row far wider than it is, copying",
+            "read past the end",
+            f"j < width; j += ITEMS(0)) {COPIED}",
+            "j < 4096 * width; j += ITEMS(0)) d[j % width] = CONVERT(s[j])",
+        ),
+        Planted("lengths of more layers than there are", "read past the end", "l < all;", "l < 64 * all;"),
         _of(READS_LAYERS_FAR, "read past the end"),
         Planted("a sum that begins one word late", "read past the end", "* 64 + i]", "* 64 + i + 1]"),
         Planted("a last line that is not cut off", "write past the end", "if (i < words) to[i]", "to[i]"),

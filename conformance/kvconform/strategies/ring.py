@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kvconform.cover import Ops, Plan
 from kvconform.strategies.moves import appends_after, name, rewinds, single
 from kvspec.geometry import Config
@@ -20,8 +22,8 @@ def moves(session: Session) -> list[Ops]:
     return single([*appends, *targets, f"ask {ring.offset - 1}", "view", "free", "scribble"])
 
 
-def plans() -> list[Plan]:
+def plans(windows: Iterable[int] = WINDOWS) -> list[Plan]:
     """One for each window and growth step; steps beyond the window all act alike."""
-    sizes = [(w, s) for w in WINDOWS for s in STEPS if s < w or s == STEPS[-1]]
+    sizes = [(w, s) for w in windows for s in STEPS if s < w or s == STEPS[-1]]
     starts = [Trace("ring", Config(window=w, step=s)) for w, s in sizes]
     return [Plan(name(t, 0), t, moves, appends_after) for t in starts]

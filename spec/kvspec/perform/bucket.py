@@ -31,17 +31,32 @@ def fill(session: Session, cache: Any, op: Operation, step: Step, given: Given) 
         cache.fill(*rows)
 
 
+def bind(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Handles installed, and no step."""
+    with session.metered(step):
+        offered(cache, "bind")(bool(argument(op, "refresh")))
+
+
 def decode(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """One step of the graph."""
     arrays, do = session.handed(op, given), offered(cache, "decode")
     more = bool(argument(op, "refresh")), op.get("past")
     answered(session, op, step, given, lambda out: do(*arrays, how(op, given), *more, out))
+    _ran(cache, step)
 
 
 def block(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """A block that commits nothing."""
     arrays, do = session.handed(op, given), offered(cache, "block")
     answered(session, op, step, given, lambda out: do(*arrays, how(op, given), op.get("past"), out))
+    if op["n"]:
+        _ran(cache, step)
+
+
+def _ran(cache: Any, step: Step) -> None:
+    """Which graph ran, and on how much of it."""
+    ran = cache.ran()
+    step.values["key"], step.values["extent"] = int(ran.key), [int(n) for n in ran.extent]
 
 
 def unbind(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
@@ -77,6 +92,7 @@ def cross(session: Session, cache: Any, op: Operation, step: Step, given: Given)
 
 DO = {
     "fill": fill,
+    "bind": bind,
     "decode": decode,
     "block": block,
     "unbind": unbind,

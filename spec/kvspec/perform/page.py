@@ -13,14 +13,16 @@ if TYPE_CHECKING:
 
 
 def look(session: Session, cache: Any, step: Step, which: str = "") -> None:
-    """Lengths and rows of every sequence; block tables, and how often each page is referred to."""
+    """Lengths and rows of every sequence, and the free pages; block tables, and how often each page is referred to,
+    where the cache tells."""
     lengths = [int(n) for n in cache.sequences()]
-    step.values["sequences"] = lengths
+    step.values["sequences"], step.values["free"] = lengths, int(cache.free_pages())
+    in_use = [sequence for sequence, length in enumerate(lengths) if length >= 0]
     if "state" in session.observe:
-        for sequence, length in enumerate(lengths):
-            if length >= 0:
-                session.take(step, f"state.{sequence}", with_batch_axis(cache.read_sequence(sequence)))
-                step.values[f"table.{sequence}"] = [int(p) for p in cache.table(sequence)]
+        for sequence in in_use:
+            session.take(step, f"state.{sequence}", with_batch_axis(cache.read_sequence(sequence)))
+    if "state" in session.observe and hasattr(cache, "table"):
+        step.values |= {f"table.{s}": [int(page) for page in cache.table(s)] for s in in_use}
         step.values["references"] = [int(n) for n in cache.references()]
     session.held(cache, step, which)
 

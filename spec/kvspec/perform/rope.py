@@ -1,4 +1,4 @@
-"""RoPE by itself: rows turned by positions that are said."""
+"""RoPE by itself: rows turned by positions that are said, and whether the rows handed in are as they were."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ if TYPE_CHECKING:
 
 def rotate(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Key rows turned by their positions; then all of them by so many more."""
+    assert given.rows is not None
+    turn, before = offered(session.adapter, "rotate"), given.rows.keys.tobytes()
     keys, _ = session.handed(op, given)
     rope = Rope(argument(op, "pairing"), argument(op, "base"), op.get("dims"))
-    turn = offered(session.adapter, "rotate")
+    n = op["n"] if op.get("positions") is None else op["positions"]
     with session.metered(step):
-        turned = turn(keys, op["at"] + argument(op, "stride") * np.arange(op["n"]), rope)
+        turned = turn(keys, op["at"] + argument(op, "stride") * np.arange(n), rope)
         if op.get("by") is not None:
-            turned = turn(turned, np.full(op["n"], op["by"]), rope)
-    step.arrays["rotated"] = session.keep(turned)
+            turned = turn(turned, np.full(n, op["by"]), rope)
+    step.arrays["rotated"] = session.keep(session.adapter.fetch(turned) if op.get("resident") else turned)
+    left = session.adapter.fetch(keys) if op.get("resident") else given.rows.keys
+    step.values["intact"] = left.tobytes() == before
 
 
 DO = {"rotate": rotate}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Literal
@@ -19,8 +20,27 @@ COPIES = {
 }
 """The kernels that copy into a buffer: the word each reads, the word it writes, and the function between them."""
 
+NUMBERS = {"f32": ("u32", "FLOAT(x)"), "f16": ("u16", "f16_in(x)"), "bf16": ("u16", "FLOAT((u32)(x) << 16)")}
+"""The dtypes rows may have: the integers they are made of, and how such an x becomes a number."""
+
+LIE = {
+    "runs": (
+        "i64 of_entry_rows, i64 start, i64 before, i64 then",
+        "entry * of_entry_rows + kv_head * slots + (p - first < before ? start : then - before) + p - first",
+    ),
+    "pages": (
+        "i64 of_page_rows, i64 tables_at, i64 tables_stride",
+        "(i64)tables[tables_at + entry * tables_stride + (u32)p / (u32)slots] * of_page_rows + kv_head * slots + "
+        "(u32)p % (u32)slots",
+    ),
+}
+"""The ways in which rows lie that are attended to: the arguments that say where, and the row of position p."""
+
+ATTENDS = {f"attend_{lie}_{dtype}": (lie, dtype) for lie in LIE for dtype in NUMBERS}
+"""The kernels that attend to rows."""
+
 KERNELS = {"prepare": 1, "bound": 1, "clear": 1} | {f"{k}{n}": b for k, b in _EACH.items() for n in WORDS}
-KERNELS |= dict.fromkeys(COPIES, 4)
+KERNELS |= dict.fromkeys(COPIES, 4) | dict.fromkeys(ATTENDS, 7) | {"attend_join": 2}
 """Every kernel, and how many of its arguments, the first ones, are buffers; all others are integers of 64 bits."""
 
 LIMITS = {"stream_fill": 1, "stream_read": 2, "stream_write": 1, "stream_copy": 2}
@@ -30,8 +50,15 @@ LIMITS = {"stream_fill": 1, "stream_read": 2, "stream_write": 1, "stream_copy": 
 @cache
 def source(dialect: Literal["cl", "cuda"]) -> str:
     """The whole program text in one dialect, ready to be compiled; it includes nothing."""
-    plain = (f"prelude_{dialect}.h", "prepare.inc", "lengths.inc", "casts.inc")
-    return "".join(map(_text, plain)) + "".join(map(_each, _EACH)) + "".join(map(_copy, COPIES))
+    plain = (f"prelude_{dialect}.h", "prepare.inc", "lengths.inc", "casts.inc", "strict.inc")
+    return "".join(map(_text, plain)) + "".join(_several())
+
+
+def _several() -> Iterator[str]:
+    """The kernels that there are several of."""
+    yield from map(_each, _EACH)
+    yield from map(_copy, COPIES)
+    yield from map(_attend, ATTENDS)
 
 
 def limits(dialect: Literal["cl", "cuda"]) -> str:
@@ -49,9 +76,21 @@ def _each(name: str) -> str:
 def _copy(name: str) -> str:
     """A kernel that copies into a buffer."""
     read, written, function = COPIES[name]
-    defined = {"FROM": read, "TO": written, "CONVERT(x)": f"{function}(x)", "COPY": name}
+    return _with({"FROM": read, "TO": written, "CONVERT(x)": f"{function}(x)", "COPY": name}, "copy.inc")
+
+
+def _attend(name: str) -> str:
+    """A kernel that attends to rows of a dtype that lie in a certain way."""
+    lie, dtype = ATTENDS[name]
+    (places, row), (element, number) = LIE[lie], NUMBERS[dtype]
+    defined = {"ATTEND": name, "ELEMENT": element, "NUMBER(x)": number, "PLACES": places, "ROW(p)": row}
+    return _with(defined, "attend.inc")
+
+
+def _with(defined: Mapping[str, str], name: str) -> str:
+    """A text, with macros that are there for it alone."""
     defines = "".join(f"#define {macro} {means}\n" for macro, means in defined.items())
-    return defines + _text("copy.inc") + "".join(f"#undef {macro.partition('(')[0]}\n" for macro in defined)
+    return defines + _text(name) + "".join(f"#undef {macro.partition('(')[0]}\n" for macro in defined)
 
 
 def _text(name: str) -> str:

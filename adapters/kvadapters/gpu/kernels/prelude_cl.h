@@ -12,3 +12,10 @@ typedef long i64;
 #define ITEM(axis) ((i64)get_local_id(axis))
 #define ITEMS(axis) ((i64)get_local_size(axis))
 #define MEET() barrier(CLK_GLOBAL_MEM_FENCE)
+#define MEET_NEAR() barrier(CLK_LOCAL_MEM_FENCE)
+#define SHARED __local
+#define LOCAL __local
+#define FMA(a, b, c) fma(a, b, c)
+#define FLOAT(bits) as_float(bits)
+#define BITS(number) as_uint(number)
+#pragma OPENCL FP_CONTRACT OFF

@@ -13,3 +13,9 @@ typedef long long i64;
 #define ITEM(axis) AXIS(threadIdx, axis)
 #define ITEMS(axis) AXIS(blockDim, axis)
 #define MEET() __syncthreads()
+#define MEET_NEAR() __syncthreads()
+#define SHARED __shared__
+#define LOCAL
+#define FMA(a, b, c) __fmaf_rn(a, b, c)
+#define FLOAT(bits) __uint_as_float(bits)
+#define BITS(number) __float_as_uint(number)

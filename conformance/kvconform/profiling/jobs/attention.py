@@ -31,9 +31,7 @@ def attend_ring(bench: Bench) -> Job:
     """One row into a full ring; its query over the window."""
     rings, sources = cache.wrapped(bench), bench.several(bench.case.rows)
     asked, out = _queries(bench)
-    return Job(
-        lambda i: rings[i % len(rings)].attend(asked, *sources[i % len(sources)], Attention(), out), ALWAYS
-    )
+    return Job(lambda i: rings[i % len(rings)].attend(asked, *sources[i % len(sources)], Attention(), out), ALWAYS)
 
 
 def _queries(bench: Bench) -> tuple[Any, Any]:

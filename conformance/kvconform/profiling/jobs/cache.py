@@ -121,7 +121,7 @@ def _moved(case: Case) -> traffic.Traffic:
 
 
 def _turned(case: Case) -> traffic.Traffic:
-    return traffic.moved(_ring(case), 1) if case.rows == 1 else traffic.linearised(_ring(case), case.rows)
+    return traffic.moved(_ring(case), case.rows)
 
 
 OPERATIONS = (

@@ -46,7 +46,10 @@ class Rows:
         for axis in shape:
             size *= axis
         count = turns(self.memory, size, most)
-        return [(self._made((*shape, dim), dtype, 2 * i), self._made((*shape, dim), dtype, 2 * i + 1)) for i in range(count)]
+        return [
+            (self._made((*shape, dim), dtype, 2 * i), self._made((*shape, dim), dtype, 2 * i + 1))
+            for i in range(count)
+        ]
 
     def _made(self, shape: tuple[int, ...], dtype: str, turn: int) -> Any:
         return self.library.wrap(noise(shape, dtype, turn))

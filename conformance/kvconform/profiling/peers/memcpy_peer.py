@@ -23,16 +23,12 @@ class Memcpy:
             return None
         size, places = moved.written, max(1, memory // (2 * moved.written))
         source, target = (noise((places * size // 4,), "f32", turn) for turn in range(2))
-        begin = source.ctypes.data, target.ctypes.data
 
         def do(i: int) -> None:
             at = i % places * size
-            ctypes.memmove(begin[1] + at, begin[0] + at, min(size, source.nbytes - at))
+            ctypes.memmove(target.ctypes.data + at, source.ctypes.data + at, min(size, source.nbytes - at))
 
-        def keep(arrays: tuple[object, ...] = (source, target)) -> None:
-            """Holds what the addresses point into for as long as the job lives."""
-
-        return Job(do, ALWAYS, keep)
+        return Job(do, ALWAYS)
 
     def wait(self) -> None:
         """Nothing is ever under way."""

@@ -20,10 +20,9 @@ class Tensors:
         self.device = "cuda" if self.torch.cuda.is_available() else "cpu"
 
     def wrap(self, array: Array) -> Any:
-        """A tensor of the same bits; torch knows bf16 by another name than ml_dtypes."""
+        """A tensor of the same bits: torch takes no bf16 from numpy."""
         bits = self.torch.from_numpy(np.ascontiguousarray(array).view(np.dtype(f"i{array.dtype.itemsize}")))
-        names = {"float32": "float32", "float16": "float16", "bfloat16": "bfloat16"}
-        return bits.view(getattr(self.torch, names[array.dtype.name])).to(self.device)
+        return bits.view(getattr(self.torch, array.dtype.name)).to(self.device)
 
     def copy(self, array: Any) -> Any:
         """A copy in new memory."""

@@ -1,0 +1,259 @@
+"""Strict attention on a device, wherever the rows lie: to the bit what the chapter ATTN defines.
+
+Whoever attends does it in two steps, so that nothing changes before everything is there:
+
+    asking = asked(space, how.through, windows, batch, n, rows)              # refuses masks that do not fit
+    ready = prepare(space, config, queries, asking, how.splits, most, out)   # allocates, and uploads queries
+    ...                                                                      # append the rows
+    return ready.answer(rows, positions)                                     # two launches; the output
+
+`rows` says where rows lie: `Runs` (growing caches, rings in place, stores, sequences of a batch, buckets) or
+`Pages` (through block tables). One call answers all entries of a leading axis: layers, a batch, sequences, or their
+product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kvadapters.gpu import mask
+from kvadapters.gpu.buffers import Workspace
+from kvadapters.gpu.layers import MOST_PARTS
+from kvadapters.gpu.places import Place
+from kvadapters.gpu.resident import DeviceRows, fetched
+from kvadapters.gpu.runtime import Block, Work
+from kvspec.geometry import DTYPES, Array, Config
+from kvspec.masks import Causal, Explicit, Logical, Window
+
+TILE = 32
+"""Positions of a tile: part of the definition, and of the kernels."""
+
+FLOAT = np.dtype(np.float32)
+"""What queries, masks and outputs are."""
+
+LOG2E = 1.4426950408889634
+"""Log2 of e: scores are counted in powers of 2."""
+
+FAR = 1 << 62
+"""More rows than there are: where all lie in one run."""
+
+
+class Positions(NamedTuple):
+    """Rows are held of the positions `first` to `end - 1`; the n queries stand at the last n of them.
+
+    With `lengths`, a block of i64 on the device, the end of entry e is its number `at + e * stride`, read when the
+    kernels run (so that captured work stays valid); then `end` is not looked at.
+    """
+
+    first: int = 0
+    end: int = 0
+    lengths: Block | None = None
+    at: int = 0
+    stride: int = 1
+
+
+class Runs(NamedTuple):
+    """Rows in one run of slots, or two: counted from `Positions.first`, the first `before` rows lie in the slots
+    from `start` on, the others in those from `then` on.
+
+    Head h of entry e begins `e * entry + h * place.slots` rows behind where `place` begins; `entry` is in rows, as
+    a rule `kv_heads * place.slots`. Slots that hold no position are never read.
+
+    - Growing caches, stores, sequences of a batch: `Runs(place, entry)`.
+    - A ring of `wrap` slots from slot `base` on, its oldest row in the `turn`th: `Runs.of(span, entry)`.
+    - A bucket, `past` rows in front and the new ones from slot `upper` on: `Runs(place, entry, 0, past, upper)`.
+    """
+
+    place: Place
+    entry: int
+    start: int = 0
+    before: int = FAR
+    then: int = 0
+
+
+class Pages(NamedTuple):
+    """Rows in pages of `place.slots` rows: position p lies in page `table[p // place.slots]`, in its slot
+    `p % place.slots`.
+
+    Head h of page g begins `g * page + h * place.slots` rows behind where `place` begins; `page` is in rows, as a
+    rule `kv_heads * place.slots`. The table of entry e is the i32 numbers from `at + e * stride` on of `tables`, a
+    block on the device; of a table only those numbers are read that lead to a row which is seen.
+    """
+
+    place: Place
+    page: int
+    tables: Block
+    at: int = 0
+    stride: int = 0
+
+
+class Asking(NamedTuple):
+    """What queries may see, in position order: not the future (`causal`), the newest `window` positions up to their
+    own (0: all), and what `added` leaves, f32 on the host `[1 or batch, 1 or heads, n, 1 or rows]`: it is added to
+    the scores, and minus infinity hides."""
+
+    causal: bool = True
+    window: int = 0
+    added: Array | None = None
+
+
+def asked(space: Workspace, logical: Logical, windows: Sequence[int], batch: int, n: int, rows: int) -> Asking:
+    """What n queries of each of `batch` sequences see of `rows` rows through a mask and the cache's own windows.
+
+    Refuses explicit arrays that do not fit (MASK-12, MASK-13); changes nothing.
+    """
+    sizes = [part.size for part in logical if isinstance(part, Window)] + list(windows)
+    explicit = tuple(part for part in logical if isinstance(part, Explicit))
+    found = mask.built(space, explicit, mask.History(batch, n, rows))
+    causal = any(isinstance(part, Causal) for part in logical)
+    return Asking(causal, min(sizes, default=0), None if found is None else _scores(found))
+
+
+def _scores(array: Array) -> Array:
+    """A mask as what is added to scores."""
+    if array.dtype != bool:
+        return array
+    return np.where(array, FLOAT.type(0), FLOAT.type("-inf"))
+
+
+def prepare(
+    space: Workspace, config: Config, queries: Any, asking: Asking, splits: int, most: int, out: Any = None
+) -> Ready:
+    """Everything on the device that an attend needs beside its rows. Nothing is launched.
+
+    `config` says kv_heads, k_dim, v_dim and dtype of the rows. `queries` are f32 `[entries, heads, n, k_dim]`, or
+    with several axes in front, which are the entries in order; on the host, or placed on the device. `most` is how
+    many positions there will be at most (the end, or the capacity where ends are on the device). The output
+    `[..., heads, n, v_dim]` is `out` where that is given: an f32 array of the host, or one placed on the device,
+    written in place; else it is new, and where the queries are. The caller has refused what does not fit. Raises
+    MemoryError.
+    """
+    *front, heads, n, _ = queries.shape
+    size = Size(prod(front), heads, n, max(1, min(splits, -(-most // TILE))))
+    shape = *queries.shape[:-1], config.v_dim
+    partials = space.scratch("partials", size.units * (config.v_dim + 2) * FLOAT.itemsize)
+    given = _there(space, "queries", queries)
+    added = given if asking.added is None else _there(space, "added", asking.added)
+    host = not isinstance(queries if out is None else out, DeviceRows)
+    target = out if isinstance(out, DeviceRows) else _room(space, shape, host)
+    return Ready(space, config, size, given, asking, added, partials, target, host, out)
+
+
+def _there(space: Workspace, name: str, array: Any) -> DeviceRows:
+    """Where an array lies on the device: there already, or uploaded into scratch space."""
+    if isinstance(array, DeviceRows):
+        return array
+    block = space.scratch(name, array.nbytes)
+    if array.nbytes:
+        space.runtime.upload(np.ascontiguousarray(array), block)
+    return DeviceRows(space.runtime, block, array.shape, array.dtype)
+
+
+def _room(space: Workspace, shape: tuple[int, ...], host: bool) -> DeviceRows:
+    """Where an output is written: scratch space if it is for the host, else new memory."""
+    nbytes = max(1, prod(shape) * FLOAT.itemsize)
+    block = space.scratch("output", nbytes) if host else space.runtime.allocate(nbytes)
+    return DeviceRows(space.runtime, block, shape, FLOAT)
+
+
+class Size(NamedTuple):
+    """Entries, query heads, queries of each, splits of each query's tiles."""
+
+    entries: int
+    heads: int
+    queries: int
+    splits: int
+
+    @property
+    def units(self) -> int:
+        """How many partial results there are."""
+        return prod(self)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """An attend for which everything is there but the rows: see `prepare`. `added` are the scores of a mask, and
+    any block at all where there are none; `out` is what the caller gave."""
+
+    space: Workspace
+    config: Config
+    size: Size
+    queries: DeviceRows
+    asking: Asking
+    added: DeviceRows
+    partials: Block
+    target: DeviceRows
+    host: bool
+    out: Any
+
+    def answer(self, rows: Runs | Pages, positions: Positions) -> Any:
+        """Launch, and give the output: `out` where that was given, else a new array where the queries are."""
+        self.launch(rows, positions)
+        return self.output()
+
+    def output(self) -> Any:
+        """What was launched before came to."""
+        if not self.host:
+            return self.target if self.out is None else self.out
+        found = fetched(self.target)
+        if self.out is None:
+            return found
+        self.out[...] = found
+        return self.out
+
+    def launch(self, rows: Runs | Pages, positions: Positions) -> None:
+        """The two launches and nothing else, which may be captured."""
+        if self.size.units:
+            self._attend(rows, positions)
+            self._join()
+
+    def _attend(self, rows: Runs | Pages, positions: Positions) -> None:
+        entries, heads, queries, splits = self.size
+        lie, tables, where = _lying(rows, self.queries.block)
+        place, lengths = rows.place, positions.lengths or self.queries.block
+        blocks = place.keys, place.values, self.queries.block, self.added.block, lengths, tables, self.partials
+        work = Work(TILE, queries * splits, heads, min(entries, MOST_PARTS))
+        numbers = *self._sizes(), *self._starts(place), place.slots, *_ends(positions), *self._mask(), *where
+        self.space.runtime.launch(f"attend_{lie}_{self.config.dtype}", work, *blocks, *numbers)
+
+    def _sizes(self) -> tuple[int, ...]:
+        entries, heads, queries, splits = self.size
+        bits = int(scale(self.config.k_dim).view(np.uint32))
+        return entries, heads, self.config.kv_heads, queries, splits, self.config.k_dim, self.config.v_dim, bits
+
+    def _starts(self, place: Place) -> tuple[int, int, int]:
+        """Where queries, keys and values begin, in elements."""
+        size = DTYPES[self.config.dtype].itemsize
+        return self.queries.at // FLOAT.itemsize, place.keys_at // size, place.values_at // size
+
+    def _mask(self) -> tuple[int, ...]:
+        """Whether the future is hidden, the window, and the shape of what is added to scores."""
+        causal, window, added = self.asking
+        shape = (1, 1, 0) if added is None else (added.shape[0], added.shape[1], added.shape[3])
+        return int(causal), window, *shape
+
+    def _join(self) -> None:
+        units, width = self.size.units // self.size.splits, self.config.v_dim
+        sizes = units, self.size.splits, width, self.target.at // FLOAT.itemsize
+        self.space.runtime.launch("attend_join", Work(width, units), self.partials, self.target.block, *sizes)
+
+
+def scale(k_dim: int) -> Any:
+    """What queries are multiplied by: log2(e) / sqrt(k_dim), computed in f64, rounded to f32."""
+    return FLOAT.type(LOG2E / float(np.sqrt(np.float64(k_dim))))
+
+
+def _lying(rows: Runs | Pages, none: Block) -> tuple[str, Block, tuple[int, ...]]:
+    """Which kernel, its block tables (none: any block), and its arguments that say where rows lie."""
+    if isinstance(rows, Pages):
+        return "pages", rows.tables, (rows.page, rows.at, rows.stride)
+    return "runs", none, (rows.entry, rows.start, rows.before, rows.then)
+
+
+def _ends(positions: Positions) -> tuple[int, ...]:
+    return positions.first, positions.end, int(positions.lengths is not None), positions.at, positions.stride

@@ -1,0 +1,292 @@
+/* Attention over rows as a CPU wants it; a text of its own, behind prelude_cl.h, in OpenCL C 1.2.
+ *
+ * Compiled for each ROW_F32, ROW_F16 or ROW_BF16 (how keys and values are stored), K_DIM, V_DIM, QUERY_HEADS (of a
+ * group, which shares a kv head) and SCALE, by which queries are multiplied: scores are counted in powers of 2.
+ *
+ * One work-item takes one query of all heads of a group and a run of rows of their kv head. It walks the rows in
+ * position order, BLOCK at a time: first the scores of the block, then their weights below the running maximum m,
+ * then the weighted values; so every row is read once for the whole group, in the order in which it lies in memory.
+ * What rows come to is m, the sum l of the weights 2^(score - m), and the sum a of the weighted values. Work-items
+ * share nothing; where runs are split, `join` puts their m, l and a together in a launch of its own.
+ */
+#pragma OPENCL FP_CONTRACT ON
+#define INLINE static inline __attribute__((always_inline))
+#define LANES 16
+#define LINES(dim) (((dim) + LANES - 1) / LANES)
+#define BLOCK 128
+
+#if defined(ROW_F32)
+typedef float row_t;
+#define LOAD(j, row) vload16(j, row)
+#define LOAD1(d, row) ((row)[d])
+#elif defined(ROW_F16)
+typedef half row_t;
+#define LOAD(j, row) vload_half16(j, row)
+#define LOAD1(d, row) vload_half(d, row)
+#else
+typedef ushort row_t;
+#define LOAD(j, row) as_float16(convert_uint16(vload16(j, row)) << 16)
+#define LOAD1(d, row) as_float((uint)(row)[d] << 16)
+#endif
+
+/* A step takes so many rows and so many heads that their scores fill the lanes of one vector: a register each for
+ * the 16 sums. Heads that do not fit go in further passes over the block, which the cache holds by then. Where the
+ * passes do not come out even, heads of zeros are added. */
+#define PASSES ((QUERY_HEADS + 7) / 8)
+#define TOGETHER ((QUERY_HEADS + PASSES - 1) / PASSES)
+#define HEADS (PASSES * TOGETHER)
+#define STEP (TOGETHER == 1 ? 16 : TOGETHER == 2 ? 8 : TOGETHER <= 4 ? 4 : 2)
+
+/* Rows are fetched into the second level of cache this many bytes before they are needed, line by line in the order
+ * of memory: steps read several rows side by side, which hardware does not foresee. */
+#define AHEAD 8192
+#define CACHE_LINE 64
+#define ROWS_AHEAD(dim) (AHEAD / ((dim) * (int)sizeof(row_t)) + 1)
+#define FETCHES(dim) ((STEP * (dim) * (int)sizeof(row_t) + CACHE_LINE * LINES(dim) - 1) / (CACHE_LINE * LINES(dim)))
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_prefetch)
+#define FETCH(p) __builtin_prefetch(p, 0, 2)
+#endif
+#endif
+#ifndef FETCH
+#define FETCH(p) prefetch(p, CACHE_LINE)
+#endif
+
+typedef struct __attribute__((aligned(64))) {
+  float q[HEADS][LINES(K_DIM) * LANES], a[HEADS][LINES(V_DIM) * LANES], s[HEADS][BLOCK], m[HEADS], l[HEADS];
+} State;
+
+/* The elements 16 j to 16 j + 15 of a row; zeros beyond its end, where nothing is read. */
+INLINE float16 line(GLOBAL const row_t *row, const int j, const int dim) {
+  if (dim % LANES == 0 || j < dim / LANES) return LOAD(j, row);
+  float x[LANES];
+  for (int d = 0; d < LANES; ++d) x[d] = d < dim % LANES ? LOAD1(dim / LANES * LANES + d, row) : 0.0f;
+  return vload16(0, x);
+}
+
+/* Part j of what a step has fetched; `ahead` is null where the run of rows ends before. */
+INLINE void fetch(GLOBAL const row_t *ahead, const int j, const int dim) {
+  GLOBAL const uchar *from = (GLOBAL const uchar *)ahead + j * FETCHES(dim) * CACHE_LINE;
+#pragma unroll
+  for (int i = 0; i < FETCHES(dim); ++i)
+    if (ahead) FETCH(from + i * CACHE_LINE);
+}
+
+/* Sums of the lanes of 16 vectors at once: each of the four levels halves how many vectors there are. AT(n) is where
+ * a vector has to be for its sum to come out in lane n. */
+#define AT(n) ((n) % 4 * 4 + (n) / 4)
+#define FOLD(a, b, one, other) (shuffle2(a, b, (uint16)one) + shuffle2(a, b, (uint16)other))
+INLINE float16 halves(float16 a, float16 b) {
+  return FOLD(a, b, (0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),
+              (8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31));
+}
+INLINE float16 quarters(const float16 *x) {
+  return FOLD(halves(x[0], x[1]), halves(x[2], x[3]), (0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27),
+              (4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31));
+}
+INLINE float16 pairs(const float16 *x) {
+  return FOLD(quarters(x), quarters(x + 4), (0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29),
+              (2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31));
+}
+INLINE float16 sums(const float16 *x) {
+  return FOLD(pairs(x), pairs(x + 8), (0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30),
+              (1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31));
+}
+INLINE float sum(float16 x) {
+  const float8 y = x.lo + x.hi;
+  const float4 z = y.lo + y.hi;
+  return (z.x + z.y) + (z.z + z.w);
+}
+INLINE float most(float16 x) {
+  const float8 y = fmax(x.lo, x.hi);
+  const float4 z = fmax(y.lo, y.hi);
+  return fmax(fmax(z.x, z.y), fmax(z.z, z.w));
+}
+
+/* 2^x for x <= 0: 0 below -125, NaN for NaN; else ln(2)^i / i! of what the nearest whole number leaves. Adding 1.5
+ * times 2^23 rounds to a whole number and leaves it in the lowest bits, from where it is added to the exponent. */
+INLINE float16 power(float16 x) {
+  const float16 near = fmax(x, -125.0f), shifted = near + 12582912.0f, rest = near - (shifted - 12582912.0f);
+  float16 p = 1.5403530393381610e-4f;
+  p = p * rest + 1.3333558146428443e-3f;
+  p = p * rest + 9.6181291076284770e-3f;
+  p = p * rest + 5.5504108664821580e-2f;
+  p = p * rest + 2.4022650695910072e-1f;
+  p = p * rest + 6.9314718055994531e-1f;
+  p = p * rest + 1.0f;
+  const float16 found = as_float16(as_int16(p) + (as_int16(shifted) << 23));
+  return isnan(x) ? x : x < -125.0f ? (float16)0.0f : found;
+}
+
+/* The scores of rows t to t + STEP - 1 of a block, for the heads of the pass that begins at head h. */
+INLINE void score(State *of, const int h, const int t, GLOBAL const row_t *keys, GLOBAL const row_t *ahead) {
+  float16 x[LANES], k[STEP];
+  float y[LANES];
+#pragma unroll
+  for (int i = 0; i < LANES; ++i) x[i] = 0.0f;
+  for (int j = 0; j < LINES(K_DIM); ++j) {
+    fetch(ahead, j, K_DIM);
+#pragma unroll
+    for (int r = 0; r < STEP; ++r) k[r] = line(keys + r * K_DIM, j, K_DIM);
+#pragma unroll
+    for (int g = 0; g < TOGETHER; ++g) {
+      const float16 q = vload16(j, of->q[h + g]);
+#pragma unroll
+      for (int r = 0; r < STEP; ++r) x[AT(g * STEP + r)] += q * k[r];
+    }
+  }
+  vstore16(sums(x), 0, y);
+#pragma unroll
+  for (int g = 0; g < TOGETHER; ++g)
+#pragma unroll
+    for (int r = 0; r < STEP; ++r) of->s[h + g][t + r] = y[g * STEP + r];
+}
+
+/* The same for a single row and all heads. */
+INLINE void score_one(State *of, const int t, GLOBAL const row_t *key) {
+  for (int h = 0; h < HEADS; ++h) {
+    float16 x = 0.0f;
+    for (int j = 0; j < LINES(K_DIM); ++j) x += vload16(j, of->q[h]) * line(key, j, K_DIM);
+    of->s[h][t] = sum(x);
+  }
+}
+
+/* Adds the values of rows t to t + STEP - 1, weighted, for the heads of a pass. */
+INLINE void add(State *of, const int h, const int t, GLOBAL const row_t *values, GLOBAL const row_t *ahead) {
+  float p[LANES];
+  float16 v[STEP];
+#pragma unroll
+  for (int g = 0; g < TOGETHER; ++g)
+#pragma unroll
+    for (int r = 0; r < STEP; ++r) p[g * STEP + r] = of->s[h + g][t + r];
+  for (int j = 0; j < LINES(V_DIM); ++j) {
+    fetch(ahead, j, V_DIM);
+#pragma unroll
+    for (int r = 0; r < STEP; ++r) v[r] = line(values + r * V_DIM, j, V_DIM);
+#pragma unroll
+    for (int g = 0; g < TOGETHER; ++g) {
+      float16 x = vload16(j, of->a[h + g]);
+#pragma unroll
+      for (int r = 0; r < STEP; ++r) x += p[g * STEP + r] * v[r];
+      vstore16(x, j, of->a[h + g]);
+    }
+  }
+}
+
+INLINE void add_one(State *of, const int t, GLOBAL const row_t *value) {
+  for (int h = 0; h < HEADS; ++h)
+    for (int j = 0; j < LINES(V_DIM); ++j)
+      vstore16(vload16(j, of->a[h]) + of->s[h][t] * line(value, j, V_DIM), j, of->a[h]);
+}
+
+/* Scores of n rows into weights. Where the maximum rises, what was summed so far is made smaller by as much. */
+INLINE void weigh(State *of, const int h, const int n) {
+  float16 most_of = -INFINITY, l = 0.0f;
+  for (int t = n; t < BLOCK; ++t) of->s[h][t] = -INFINITY;
+  for (int j = 0; j < BLOCK / LANES; ++j) most_of = fmax(most_of, vload16(j, of->s[h]));
+  const float m = fmax(of->m[h], most(most_of)), below = m == -INFINITY ? 0.0f : m;
+  if (m > of->m[h]) {
+    const float16 less = power((float16)(of->m[h] - m));
+    of->l[h] *= less.x;
+    for (int j = 0; j < LINES(V_DIM); ++j) vstore16(vload16(j, of->a[h]) * less, j, of->a[h]);
+  }
+  for (int j = 0; j < BLOCK / LANES; ++j) {
+    const float16 p = power(vload16(j, of->s[h]) - below);
+    vstore16(p, j, of->s[h]);
+    l += p;
+  }
+  of->m[h] = m, of->l[h] += sum(l);
+}
+
+/* n rows that lie side by side, at most BLOCK, of `left` up to the end of their run. */
+INLINE void block(State *of, const int n, const i64 left, GLOBAL const row_t *keys, GLOBAL const row_t *values) {
+  for (int h = 0; h < HEADS; h += TOGETHER)
+    for (int t = 0; t + STEP <= n; t += STEP) {
+      const int next = t + ROWS_AHEAD(K_DIM);
+      score(of, h, t, keys + t * K_DIM, h == 0 && next + STEP <= left ? keys + next * K_DIM : 0);
+    }
+  for (int t = n / STEP * STEP; t < n; ++t) score_one(of, t, keys + t * K_DIM);
+  for (int h = 0; h < HEADS; ++h) weigh(of, h, n);
+  for (int h = 0; h < HEADS; h += TOGETHER)
+    for (int t = 0; t + STEP <= n; t += STEP) {
+      const int next = t + ROWS_AHEAD(V_DIM);
+      add(of, h, t, values + t * V_DIM, h == 0 && next + STEP <= left ? values + next * V_DIM : 0);
+    }
+  for (int t = n / STEP * STEP; t < n; ++t) add_one(of, t, values + t * V_DIM);
+}
+
+INLINE void begin(State *of, GLOBAL const float *queries, const i64 apart) {
+  for (int h = 0; h < HEADS; ++h) {
+    for (int d = 0; d < LINES(K_DIM) * LANES; ++d)
+      of->q[h][d] = h < QUERY_HEADS && d < K_DIM ? queries[h * apart + d] * SCALE : 0.0f;
+    for (int d = 0; d < LINES(V_DIM) * LANES; ++d) of->a[h][d] = 0.0f;
+    of->m[h] = -INFINITY, of->l[h] = 0.0f;
+  }
+}
+
+INLINE void finish(GLOBAL float *out, const float *a, const float l) {
+  for (int d = 0; d < V_DIM; ++d) out[d] = l == 0.0f ? 0.0f : a[d] / l;
+}
+
+INLINE void put(GLOBAL float *part, const float *a, const float m, const float l) {
+  for (int d = 0; d < V_DIM; ++d) part[d] = a[d];
+  part[V_DIM] = m, part[V_DIM + 1] = l;
+}
+
+/* Outputs, or with more than one split the parts of which `join` makes them: a, m and l, V_DIM + 2 numbers.
+ *
+ * Queries are [entries, kv_heads * QUERY_HEADS, count, K_DIM] from the element `queries_at` on; outputs and parts end
+ * in V_DIM and in [splits, V_DIM + 2] instead. Rows are held of the positions `first` to end - 1, where end is
+ * `given` or, with `reads`, number lengths_at + entry * lengths_stride of `lengths`. Of these the first `before` lie
+ * in the slots from `start` on, the others in those from `then` on; head h of entry e begins e * apart + h * slots
+ * rows behind the element `keys_at` (`values_at`). The queries stand at the last `count` positions. Each sees those
+ * up to its own if `causal`, else all, and of them the newest `window` up to its own if that is not 0; no other row
+ * is read.
+ */
+KERNEL ATTEND(GLOBAL const float *queries, GLOBAL const row_t *keys, GLOBAL const row_t *values,
+              GLOBAL const i64 *lengths, GLOBAL float *parts, GLOBAL float *out, i64 entries, i64 kv_heads, i64 count,
+              i64 splits, i64 queries_at, i64 out_at, i64 keys_at, i64 values_at, i64 apart, i64 slots, i64 start,
+              i64 before, i64 then, i64 first, i64 given, i64 reads, i64 lengths_at, i64 lengths_stride, i64 causal,
+              i64 window) {
+  const i64 tasks = entries * kv_heads * count * splits;
+  for (i64 z = GROUP(0) * ITEMS(1) + ITEM(1); z < tasks; z += GROUPS(0) * ITEMS(1)) {
+    const i64 split = z % splits, i = z / splits % count, line = z / splits / count, entry = line / kv_heads;
+    const i64 end = reads ? lengths[lengths_at + entry * lengths_stride] : given, position = end - count + i;
+    const i64 from = (window ? max(position - window + 1, first) : first) - first;
+    const i64 stop = (causal ? position + 1 : end) - first;
+    const i64 each = ((stop - from + splits - 1) / splits + LANES - 1) / LANES * LANES;
+    const i64 until = min(from + (split + 1) * each, stop), cell = line * QUERY_HEADS * count + i;
+    const i64 row = entry * apart + line % kv_heads * slots;
+    State of;
+    begin(&of, queries + queries_at + cell * K_DIM, count * K_DIM);
+    for (i64 t = from + split * each; t < until;) {
+      const i64 at = row + (t < before ? start + t : then + t - before);
+      const i64 left = min(until, t < before ? before : until) - t;
+      const int n = (int)min(left, (i64)BLOCK);
+      block(&of, n, left, keys + keys_at + at * K_DIM, values + values_at + at * V_DIM);
+      t += n;
+    }
+    for (int h = 0; h < QUERY_HEADS; ++h) {
+      const i64 mine = cell + h * count;
+      if (splits == 1) finish(out + out_at + mine * V_DIM, of.a[h], of.l[h]);
+      else put(parts + (mine * splits + split) * (V_DIM + 2), of.a[h], of.m[h], of.l[h]);
+    }
+  }
+}
+
+/* Outputs of `cells` queries, each of parts that lie side by side; a part that saw nothing has the sum 0. */
+KERNEL JOIN(GLOBAL const float *parts, GLOBAL float *out, i64 cells, i64 splits, i64 out_at) {
+  for (i64 cell = GROUP(0) * ITEMS(1) + ITEM(1); cell < cells; cell += GROUPS(0) * ITEMS(1)) {
+    GLOBAL const float *part = parts + cell * splits * (V_DIM + 2), *end = part + splits * (V_DIM + 2);
+    float m = -INFINITY, l = 0.0f, a[V_DIM];
+    for (GLOBAL const float *p = part; p < end; p += V_DIM + 2) m = fmax(m, p[V_DIM]);
+    for (int d = 0; d < V_DIM; ++d) a[d] = 0.0f;
+    for (GLOBAL const float *p = part; p < end; p += V_DIM + 2)
+      if (p[V_DIM + 1] != 0.0f) {
+        const float weight = power((float16)(p[V_DIM] - m)).x;
+        l += weight * p[V_DIM + 1];
+        for (int d = 0; d < V_DIM; ++d) a[d] += weight * p[d];
+      }
+    finish(out + out_at + cell * V_DIM, a, l);
+  }
+}

@@ -1,0 +1,90 @@
+"""Paged caches in the list model: `kvref.listed_page`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvconform.lists.attention import expect
+from kvconform.lists.cache import fits
+from kvconform.lists.expected import Expected
+from kvref.cite import cite
+from kvref.history import History
+from kvref.listed_page import Pool
+from kvspec import masks
+from kvspec.geometry import Config
+from kvspec.operations import Operation, argument
+from kvspec.session import Given
+
+
+def make(profile: str, config: Config, claim: Any) -> Pool:
+    """A fresh pool."""
+    return Pool(config)
+
+
+def look(lists: Any, pool: Pool, step: Expected) -> None:
+    """Lengths and rows of every sequence, and how many pages nobody has."""
+    step.values |= {"sequences": pool.lengths(), "free": pool.free}
+    for number, one in enumerate(pool.all):
+        if one is not None:
+            step.rows[f"state.{number}"] = list(one.rows)
+
+
+def append(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) -> None:
+    """New rows for a sequence."""
+    if op["n"] == 0:
+        cite("PAGE-7")
+        return
+    first = lists.supplies.book.next
+    pool.append(_sequence(op), list(range(first, first + op["n"])), fits(op, pool.config))
+
+
+def _sequence(op: Operation) -> int:
+    """The sequence an operation is for, the first where it does not say."""
+    return argument(op, "sequence") or 0
+
+
+def admit(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) -> None:
+    """A new sequence."""
+    step.values["sequence"] = pool.admit()
+
+
+def fork(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) -> None:
+    """A new sequence that shares rows of another."""
+    step.values["sequence"] = pool.fork(op["sequence"], op["n"])
+
+
+def truncate(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) -> None:
+    """The newest rows of a sequence dropped."""
+    pool.truncate(op["sequence"], op["to"])
+
+
+def drop(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) -> None:
+    """A sequence given up."""
+    pool.drop(op["sequence"])
+
+
+def gather(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) -> None:
+    """Rows through a table handed in; which page is whose is not for this model to know."""
+    found = pool.gather([] if op["table"] == "empty" else [int(page) for page in op["table"].split(",")], op["n"])
+    if found is None:
+        step.result = "any"
+    else:
+        step.rows["gathered"] = found
+
+
+def peek(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) -> None:
+    """What lies in a page is not for this model to know."""
+    pool.peek(op["page"])
+
+
+DO: dict[str, Any] = {
+    "admit": admit,
+    "fork": fork,
+    "truncate": truncate,
+    "drop": drop,
+    "gather": gather,
+    "peek": peek,
+}
+MODELS: dict[str, Any] = {"page": make}
+LOOK: dict[str, Any] = {"page": look}
+APPEND: dict[str, Any] = {"page": append}

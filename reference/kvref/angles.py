@@ -1,0 +1,87 @@
+"""Cosines and sines of the angles of RoPE, each the f32 number nearest to the exact one.
+
+An angle is position * base^(-2i/dims). Its last digits matter as much as its first, and the further the position the
+more of its digits lie before the point: so all of this is done in decimal numbers of `DIGITS` digits. An angle of a
+position of 64 bits keeps more than 40 digits behind the point, and no cosine or sine of one is known to lie so near
+to the middle of two f32 numbers that fewer would not tell on which side.
+"""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal, localcontext
+from functools import lru_cache
+from itertools import count
+
+import numpy as np
+
+from kvspec.geometry import Array
+
+DIGITS = 70
+"""Decimal digits of every number."""
+
+_EXACT = Context(prec=DIGITS)
+
+
+@lru_cache(maxsize=4096)
+def frequency(pair: int, dims: int, base: int) -> Decimal:
+    """base^(-2i/dims), the angle by which pair i turns from one position to the next."""
+    with localcontext(_EXACT):
+        return (Decimal(base).ln() * Decimal(-2 * pair) / Decimal(dims)).exp()
+
+
+@lru_cache(maxsize=1)
+def _quarter() -> Decimal:
+    """Pi / 2, by pi / 4 = 4 arctan(1/5) - arctan(1/239) (Machin)."""
+    with localcontext(_EXACT):
+        return 2 * (4 * _arctan_of_one_by(5) - _arctan_of_one_by(239))
+
+
+def _arctan_of_one_by(x: int) -> Decimal:
+    found, power = Decimal(0), Decimal(1) / x
+    for k in count(1, 2):
+        added = power / k
+        if found + added == found:
+            return found
+        found += added
+        power /= -x * x
+    raise AssertionError("the series ends")
+
+
+@lru_cache(maxsize=1 << 16)
+def cosine_and_sine(position: int, pair: int, dims: int, base: int) -> tuple[np.float32, np.float32]:
+    """Those of the angle of pair i at a position."""
+    with localcontext(_EXACT):
+        angle = position * frequency(pair, dims, base)
+        turns = (angle / _quarter()).to_integral_value()
+        cos, sin = _series(angle - turns * _quarter())
+        for _ in range(int(turns % 4) % 4):
+            cos, sin = -sin, cos
+        return nearest(cos), nearest(sin)
+
+
+def _series(x: Decimal) -> tuple[Decimal, Decimal]:
+    """Cosine and sine of an angle of at most a quarter of pi, or a little more."""
+    found, term = [Decimal(0), Decimal(0)], Decimal(1)
+    for k in count(1):
+        which = (k - 1) % 2
+        if abs(term) < Decimal(10) ** -DIGITS:
+            return found[0], found[1]
+        found[which] += term
+        term *= (x if which == 0 else -x) / k
+    raise AssertionError("the series ends")
+
+
+def nearest(x: Decimal) -> np.float32:
+    """The nearest f32 number. By f64, unless that lies in the middle of two of them: then to the side of x."""
+    wide = float(x)
+    if np.float64(wide).view(np.int64) & ((1 << 29) - 1) == 1 << 28:
+        wide = float(np.nextafter(wide, np.inf if x > Decimal(wide) else -np.inf))
+    return np.float32(wide)
+
+
+def table(positions: Array, dims: int, base: int) -> tuple[Array, Array]:
+    """Cosines and sines `[n, dims / 2]` in f32 for positions `[n]`."""
+    pairs = range(dims // 2)
+    made = [[cosine_and_sine(int(p), i, dims, base) for i in pairs] for p in positions]
+    both = np.array(made, np.float32).reshape(len(positions), len(pairs), 2)
+    return both[..., 0], both[..., 1]

@@ -1,0 +1,264 @@
+"""The bucketed cache: rows on the host, and in device handles that are padded to the bounds graphs were compiled for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvref import meter
+from kvref.attention import given
+from kvref.cite import cite
+from kvref.graph import Graph, Handles, asks, fits, over
+from kvspec import refusals, refusals_bucket
+from kvspec.contract import Attention, Pair, Ran
+from kvspec.geometry import DTYPES, Array, Config
+
+
+class Bucket:
+    """Row p of the `past_` rows of each layer lies in slot p of the handles; the newest may still lie behind the padding
+    (`pending`). Before anything was installed, and after a fill over handles (`stale`), the host has them all."""
+
+    profile = "bucket"
+
+    def __init__(self, config: Config) -> None:
+        self.bounds = [int(b) for b in (config.bounds or "").split("-") if b]
+        ascending = all(a < b for a, b in zip([0, *self.bounds], self.bounds, strict=False))
+        if not refusals.valid(config) or not config.layers or not self.bounds or not ascending:
+            raise refusals_bucket.config("BUCKET-1", config)
+        cite("BUCKET-1")
+        self.config = config
+        self.graphs: dict[int, Graph] = {}
+        self.rows = self._empty()
+        self.past_ = 0
+        self.handles: Handles | None = None
+        self.bound_: int | None = None
+        self.pending = self.stale = self.blocked = False
+        self.encoded: Pair | None = None
+
+    def _empty(self) -> Pair:
+        shapes = ((self.config.layers or 0, *self.config.shape(kind, 0)) for kind in "kv")
+        return Pair(*(np.empty(shape, DTYPES[self.config.dtype]) for shape in shapes))
+
+    def fill(self, keys: Array, values: Array) -> None:
+        """The host's rows become these; handles that there are have to be installed anew."""
+        new = Pair(keys, values)
+        if _count(keys) == 0:
+            cite("BUCKET-26")
+            new = self._empty()
+        elif not fits(self.config, new):
+            raise refusals_bucket.rows("BUCKET-3", self.config, "n", keys, values)
+        cite("BUCKET-2")
+        self.rows = Pair(*(np.array(a) for a in new))
+        self.past_ = self._host_rows
+        self.stale = self.handles is not None
+
+    @property
+    def _host_rows(self) -> int:
+        return int(self.rows.keys.shape[3])
+
+    def bind(self, refresh: bool) -> None:
+        """Install handles, where a step would."""
+        cite("BUCKET-13")
+        self._ready(refresh)
+
+    def decode(
+        self,
+        queries: Array,
+        keys: Array,
+        values: Array,
+        how: Attention,
+        refresh: bool,
+        past: int | None,
+        out: Array | None = None,
+    ) -> Array:
+        """One step: queries `[layers, batch, heads, 1, k_dim]` over the past rows and a new one of each layer."""
+        self._demand(queries, Pair(keys, values), how, 1, past)
+        graph, handles = self._ready(refresh)
+        cite("BUCKET-4", "BUCKET-29", "BUCKET-32")
+        self._compact(handles)
+        found = self._run(graph, handles, queries, Pair(keys, values), how)
+        self.pending = True
+        self.past_ += 1
+        return given(out, found)
+
+    def block(
+        self, queries: Array, keys: Array, values: Array, how: Attention, past: int | None, out: Array | None = None
+    ) -> Array:
+        """n rows and queries, each of which sees the past rows and those of the block up to its own."""
+        n = _count(keys)
+        if n == 0:
+            return _no_output(queries, self.config)
+        self._demand(queries, Pair(keys, values), how, n, past)
+        graph, handles = self._ready(False)
+        cite("BUCKET-14", "BUCKET-29", "BUCKET-35", *(["BUCKET-15"] if self.past_ + n > self.bounds[-1] else []))
+        if n > 1:
+            handles = self._install(self._carried(handles), graph.bound, n)
+        self._compact(handles)
+        found = self._run(graph, handles, queries, Pair(keys, values), how)
+        self.blocked = True
+        return given(out, found)
+
+    def _demand(self, queries: Array, new: Pair, how: Attention, n: int, past: int | None) -> None:
+        """Refuse rows, then queries that do not fit, then a length that is not the cache's."""
+        if not fits(self.config, new, n):
+            raise refusals_bucket.rows("BUCKET-3", self.config, n, *new)
+        if not asks(self.config, queries, how, n):
+            raise refusals_bucket.queries("BUCKET-6", self.config, n, queries, how.splits)
+        if past not in (None, self.past_):
+            raise refusals_bucket.disagrees("BUCKET-7", past or 0, self.past_)
+
+    def _ready(self, refresh: bool) -> tuple[Graph, Handles]:
+        """The graph for the past rows there are, and handles of its bound, installed where they have to be."""
+        graph = self._graph()
+        if refresh and self._host_rows < self.past_:
+            raise refusals_bucket.short("BUCKET-11", self._host_rows, self.past_)
+        if not refresh:
+            self._demand_current()
+        if refresh or self.handles is None:
+            cite(*(["BUCKET-10"] if refresh else []))
+            return graph, self._install([(0, self.rows)], graph.bound)
+        if graph.bound == self.bound_:
+            cite("BUCKET-34")
+            return graph, self.handles
+        cite("BUCKET-17" if self.bound_ is None else "BUCKET-12")
+        return graph, self._install(self._carried(self.handles), graph.bound)
+
+    def _graph(self) -> Graph:
+        """The graph of the smallest bound that takes the past rows."""
+        bound = next((b for b in self.bounds if b >= self.past_), None)
+        if bound is None:
+            raise refusals_bucket.beyond("BUCKET-8", self.past_, self.bounds[-1])
+        cite("BUCKET-8", "BUCKET-30")
+        return self.graphs.setdefault(bound, Graph(self.config, bound))
+
+    def _demand_current(self) -> None:
+        """Refuse handles that are older than the host's rows, and such as a block left rows in."""
+        if self.stale:
+            raise refusals_bucket.stale("BUCKET-9", self.past_)
+        if self.blocked and self.handles is not None:
+            raise refusals_bucket.after_block("BUCKET-16", self.handles.behind)
+
+    def _carried(self, handles: Handles) -> list[tuple[int, Pair]]:
+        """The past rows where they lie in the handles, and the slots that they belong into."""
+        straight = self.past_ - self.pending
+        newest = handles.part(handles.bound, handles.bound + self.pending)
+        return [(0, handles.part(0, straight)), (straight, newest)]
+
+    def _install(self, rows: list[tuple[int, Pair]], bound: int, room: int = 1) -> Handles:
+        """New handles of all layers, zeros but for the past rows; the old ones are kept until these are there."""
+        cite("BUCKET-31", "BUCKET-33")
+        made = Handles(self.config, bound, room)
+        for slot, part in rows:
+            made.write(slot, part)
+        self.handles, self.bound_ = made, bound
+        self.pending = self.stale = self.blocked = False
+        return made
+
+    def _compact(self, handles: Handles) -> None:
+        """Bring the row of the step before, behind the padding, to the slot that is its position."""
+        if self.pending:
+            cite("BUCKET-33")
+            handles.write(self.past_ - 1, handles.part(handles.bound, handles.bound + 1))
+            self.pending = False
+
+    def _run(self, graph: Graph, handles: Handles, queries: Array, new: Pair, how: Attention) -> Array:
+        """Run the graph: of a single row on all its slots, of a block on the past rows alone."""
+        cite("BUCKET-36")
+        n = _count(new.keys)
+        decoding = graph.bound + 1, graph.bound + 1
+        self._ran = Ran(graph.key, decoding if n == 1 else (self.past_ + n, graph.bound + n))
+        return graph.run(handles, queries, new, self.past_, self._ran.extent, how.splits)
+
+    def ran(self) -> Ran:
+        """What ran last."""
+        return self._ran
+
+    def unbind(self) -> None:
+        """Forget the bound, and the rows of a block; never past rows."""
+        cite("BUCKET-17")
+        self.bound_, self.blocked = None, False
+
+    def sync(self) -> None:
+        """The past rows to the host, where it does not have the newest."""
+        cite("BUCKET-18")
+        self.rows = self._newest()
+
+    def _newest(self) -> Pair:
+        """Copies of the past rows of all layers."""
+        if self.handles is None or self.stale:
+            return Pair(*(a.copy() for a in self.rows))
+        behind = [self.handles.bound] * self.pending
+        return self.handles.fetched([*range(self.past_ - self.pending), *behind])
+
+    def cut(self, to: int) -> None:
+        """Make `to` the number of past rows; those beyond are dead, on the host as well."""
+        if not 0 <= to <= self.past_:
+            raise refusals_bucket.cut("BUCKET-20", to, self.past_)
+        cite("BUCKET-19")
+        self.pending = self.pending and to == self.past_
+        self.past_ = to
+        self.rows = Pair(*(a[..., :to, :] for a in self.rows))
+
+    def encode(self, keys: Array, values: Array) -> None:
+        """Install the rows of an encoder, in place of those there were."""
+        new = Pair(keys, values)
+        if _count(keys) == 0:
+            cite("BUCKET-26")
+            new = self._empty()
+        elif not fits(self.config, new):
+            raise refusals_bucket.rows("BUCKET-3", self.config, "n", keys, values)
+        cite("BUCKET-24")
+        made = Pair(*(meter.allocated(a.shape, a.dtype) for a in new))
+        for handle, rows in zip(made, new, strict=True):
+            meter.write(handle, rows)
+        self.encoded = made
+
+    def cross(self, queries: Array, how: Attention, out: Array | None = None) -> Array:
+        """Queries `[layers, batch, heads, n, k_dim]` over all rows of the encoder."""
+        if _count(queries) == 0:
+            return _no_output(queries, self.config)
+        if not asks(self.config, queries, how):
+            raise refusals_bucket.queries("BUCKET-6", self.config, "n", queries, how.splits)
+        if self.encoded is None:
+            raise refusals_bucket.no_encoding("BUCKET-25")
+        cite("BUCKET-22", "BUCKET-23")
+        return given(out, over(queries, *self.encoded, how.splits, causal=False))
+
+    def past(self) -> int:
+        """Past rows of each layer."""
+        return self.past_
+
+    def bound(self) -> int | None:
+        """The bound that the handles are installed for."""
+        return self.bound_
+
+    def read(self, layer: int) -> Pair:
+        """The past rows of a layer, `[batch, kv_heads, past, dim]`."""
+        cite("BUCKET-21")
+        return Pair(*(a[layer] for a in self._newest()))
+
+    def host(self, layer: int) -> Pair:
+        """The host's rows of a layer."""
+        return Pair(*(a[layer].copy() for a in self.rows))
+
+    def handle(self, layer: int) -> Pair | None:
+        """A layer's handle: the slots of its bound, and the rows behind them."""
+        if self.handles is None:
+            return None
+        whole = self.handles.fetched(list(range(self.handles.bound + self.handles.behind)))
+        return Pair(*(a[layer] for a in whole))
+
+    def held(self) -> int:
+        """Bytes of rows on the device: of the handles, and of the encoder's rows."""
+        cite("MEM-1")
+        return (self.handles.nbytes if self.handles else 0) + sum(a.nbytes for a in self.encoded or ())
+
+
+def _count(rows: Array) -> int:
+    """Rows of each layer, or queries; -1 where that cannot be said."""
+    return int(rows.shape[3]) if rows.ndim == 5 else -1
+
+
+def _no_output(queries: Array, config: Config) -> Array:
+    """What no queries give."""
+    cite("BUCKET-26")
+    return np.zeros((*queries.shape[:3], 0, config.v_dim), np.float32)

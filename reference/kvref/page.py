@@ -1,0 +1,205 @@
+"""Paged caches: sequences with block tables over one pool, shared prefixes, copy-on-write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kvref import attention, mem, strict
+from kvref.cite import cite
+from kvref.pool import Pool
+from kvref.rows import count
+from kvspec import refusals, refusals_page
+from kvspec.contract import Attention, Pair
+from kvspec.geometry import Array, Config
+
+
+@dataclass
+class Numbered:
+    """One sequence: position p lies in slot p mod page_size of the page that entry p div page_size names."""
+
+    table: list[int] = field(default_factory=list)
+    length: int = 0
+
+
+class Pages:
+    """A pool, and the sequences in use by their numbers."""
+
+    profile = "page"
+
+    def __init__(self, config: Config) -> None:
+        valid = refusals.valid(config) and config.batch == 1 and config.debug in (None, 1)
+        if not valid or config.page_size is None or config.pages is None:
+            raise refusals_page.config("PAGE-1", config)
+        cite("PAGE-2")
+        self.config, self.pool = config, Pool(config)
+        self.in_use: dict[int, Numbered] = {}
+
+    def admit(self) -> int:
+        """A new sequence of no rows: the lowest number not in use."""
+        cite("PAGE-3")
+        number = 0
+        while number in self.in_use:
+            number += 1
+        self.in_use[number] = Numbered()
+        return number
+
+    def _of(self, sequence: int) -> Numbered:
+        if sequence not in self.in_use:
+            raise refusals_page.sequence("PAGE-4", sequence)
+        return self.in_use[sequence]
+
+    def sequences(self) -> list[int]:
+        """The length of each sequence up to the highest number in use; -1 for a number that is not."""
+        cite("PAGE-5")
+        numbers = range(max(self.in_use, default=-1) + 1)
+        return [self.in_use[n].length if n in self.in_use else -1 for n in numbers]
+
+    def append(self, keys: Array, values: Array, sequence: int = 0) -> None:
+        """Append rows `[1, kv_heads, n, dim]` to a sequence."""
+        new = Pair(keys, values)
+        if keys.ndim == 4 and count(new) == 0:
+            cite("PAGE-7")
+            return
+        to = self._of(sequence)
+        self._appendable(new, to)
+        cite("PAGE-6", "PAGE-10", "PAGE-11", "PAGE-18", "PAGE-27")
+        self._make_room(to, to.length + count(new))
+        self.pool.write(to.table, to.length, Pair(keys[0], values[0]))
+        to.length += count(new)
+
+    def _appendable(self, new: Pair, to: Numbered) -> None:
+        """Refuse, before anything is taken, rows that do not fit or find no pages."""
+        if not refusals.fits(self.config, new):
+            raise refusals.rows("PAGE-8", self.config, *new)
+        needed = self.pool.entries(to.length + count(new)) - len(to.table)
+        if needed > self.pool.free:
+            raise refusals_page.full("PAGE-13", count(new), needed, self.pool.free)
+        if needed + self._shared(to) > self.pool.free:
+            raise refusals_page.no_copy("PAGE-21", count(new), needed, self.pool.free)
+
+    def _shared(self, to: Numbered) -> bool:
+        """Whether the next row goes to a page that another table has as well."""
+        return to.length % self.pool.size != 0 and self.pool.counts[to.table[-1]] > 1
+
+    def _make_room(self, to: Numbered, length: int) -> None:
+        """Pages of its own for all positions that are to be written."""
+        if to.length % self.pool.size != 0:
+            cite("PAGE-19")
+        if self._shared(to):
+            to.table[-1] = self.pool.copied(to.table[-1], to.length % self.pool.size)
+        while len(to.table) < self.pool.entries(length):
+            to.table.append(self.pool.take())
+
+    def fork(self, sequence: int, n: int) -> int:
+        """A new sequence that shares the first n rows of another."""
+        parent = self._of(sequence)
+        if not 0 <= n <= parent.length:
+            raise refusals_page.fork("PAGE-16", n, sequence, parent.length)
+        cite("PAGE-14", "PAGE-15", "PAGE-18")
+        number = self.admit()
+        self.in_use[number] = Numbered(parent.table[: self.pool.entries(n)], n)
+        self.pool.share(self.in_use[number].table)
+        return number
+
+    def truncate(self, sequence: int, to: int) -> None:
+        """Drop the rows of a sequence from `to` on."""
+        cut = self._of(sequence)
+        if not 0 <= to <= cut.length:
+            raise refusals_page.truncate("PAGE-24", to, sequence, cut.length)
+        cite("PAGE-22", "PAGE-18", "PAGE-27", "PAGE-23" if to else "PAGE-25")
+        self._cut(cut, to)
+
+    def _cut(self, cut: Numbered, to: int) -> None:
+        kept = self.pool.entries(to)
+        self.pool.give(cut.table[kept:])
+        cut.table, cut.length = cut.table[:kept], to
+
+    def drop(self, sequence: int) -> None:
+        """Give a sequence up."""
+        self._cut(self._of(sequence), 0)
+        cite("PAGE-26", "PAGE-18", "PAGE-27")
+        del self.in_use[sequence]
+
+    def read_sequence(self, sequence: int) -> Pair:
+        """Copies of the rows of a sequence, `[kv_heads, n, dim]`."""
+        found = self._of(sequence)
+        return self.pool.through(found.table, found.length)
+
+    def table(self, sequence: int) -> list[int]:
+        """The pages of a sequence, in order."""
+        return list(self._of(sequence).table)
+
+    def references(self) -> list[int]:
+        """In how many tables each page of the pool stands."""
+        return list(self.pool.counts)
+
+    def free_pages(self) -> int:
+        """How many pages no table has."""
+        return self.pool.free
+
+    def gather(self, table: Sequence[int], n: int) -> Pair:
+        """The first n rows, `[kv_heads, n, dim]`, through a block table that is handed in."""
+        if n == 0:
+            cite("PAGE-29")
+            return self.pool.through((), 0)
+        needed = self.pool.entries(n)
+        self._gatherable(table, needed, n)
+        cite("PAGE-28", *(["PAGE-33"] if needed < len(table) else []))
+        return self.pool.through(table, n)
+
+    def _gatherable(self, table: Sequence[int], needed: int, n: int) -> None:
+        """Refuse a table that ends too early, names no page, or leads to rows that no sequence has."""
+        if needed > len(table):
+            raise refusals_page.short("PAGE-30", n, len(table), self.pool.size)
+        for i, page in enumerate(table[:needed]):
+            if not 0 <= page < len(self.pool.counts):
+                raise refusals_page.entry("PAGE-31", i, page, len(self.pool.counts))
+        for page, slots, _ in self.pool.runs(table, 0, n):
+            live = max((self._rows_in(page, s) for s in self.in_use.values()), default=0)
+            if slots.stop > live:
+                raise refusals_page.dead("PAGE-32", page, slots.stop, live)
+
+    def _rows_in(self, page: int, of: Numbered) -> int:
+        """How many rows of a sequence lie in a page, or would if the page were longer."""
+        return of.length - of.table.index(page) * self.pool.size if page in of.table else 0
+
+    def peek(self, page: int) -> Pair:
+        """A page as it lies in the pool, `[kv_heads, page_size, dim]`."""
+        if not 0 <= page < len(self.pool.counts):
+            raise refusals_page.peek("PAGE-35", page, len(self.pool.counts))
+        if not self.config.debug:
+            raise refusals_page.no_debug("PAGE-36")
+        cite("PAGE-34")
+        return self.pool.page(page)
+
+    def plan(self, n: int) -> mem.Plan:
+        """What is held, whatever is appended."""
+        return self.held(), self.held()
+
+    def held(self) -> int:
+        """Bytes of all pages."""
+        cite("PAGE-39")
+        return self.pool.nbytes
+
+    def attend(
+        self,
+        queries: Array,
+        keys: Array,
+        values: Array,
+        how: Attention,
+        out: Array | None = None,
+        of: int | None = None,
+    ) -> Array:
+        """Append n rows to a sequence, and have n queries `[1, heads, n, k_dim]` attend to what it then has: the output
+        `[1, heads, n, v_dim]`."""
+        sequence, n = of or 0, count(Pair(keys, values))
+        attention.demand(self.config, queries, n)
+        end = self._of(sequence).length + n
+        asked = attention.asking(how.through, 1, queries.shape[1], n, end, end)
+        self.append(keys, values, sequence)
+        cite("PAGE-37")
+        held = (a[None] for a in self.pool.seen(self.table(sequence), end))
+        return attention.given(out, strict.attend(np.asarray(queries), *held, 0, asked, how.splits))

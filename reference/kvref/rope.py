@@ -1,0 +1,85 @@
+"""RoPE, with every rounding fixed: pairs of elements of a row are turned as points of the plane.
+
+A pair (x0, x1) at an angle whose cosine and sine are the f32 numbers c and s (`kvref.angles`) becomes, in f32,
+
+    y0 = fma(x0, c, -(x1 * s))
+    y1 = fma(x0, s, x1 * c)
+
+where a product by itself is rounded and `fma` rounds once; then both are rounded to the dtype of the rows. At position
+0 a row is left as it is. So the result depends on the elements of the pair and on the position of its row alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvref import angles, meter
+from kvref.cite import cite
+from kvref.strict import fma
+from kvspec import refusals_rope as refusals
+from kvspec.contract import Rope
+from kvspec.geometry import DTYPES, Array
+
+
+def rotate(rows: Array, positions: Array, rope: Rope) -> Array:
+    """Rows `[B, H, n, dim]` turned each by its position, `[n]`: new rows of the same dtype, on the device where the
+    rows are there."""
+    if rows.size == 0:
+        cite("ROPE-10")
+        return rows.copy()
+    dims = demand(rows, positions, rope)
+    _cite(positions, rope, dims < rows.shape[-1])
+    made = _turned(np.asarray(rows), positions, rope.pairing, dims, rope.base)
+    return meter.moved(made) if isinstance(rows, meter.Resident) else made
+
+
+def demand(rows: Array, positions: Array, rope: Rope) -> int:
+    """How many elements of a row are turned. Refuses what cannot be turned."""
+    if rows.ndim != 4 or rows.dtype not in DTYPES.values() or positions.shape != rows.shape[2:3]:
+        raise refusals.rows("ROPE-11", rows, positions)
+    width = rows.shape[-1]
+    dims = width if rope.dims is None else rope.dims
+    if dims < 1 or dims > width or dims % 2:
+        raise refusals.dims("ROPE-12", dims, width)
+    if rope.base < 1:
+        raise refusals.base("ROPE-13", rope.base)
+    return dims
+
+
+def _cite(positions: Array, rope: Rope, partial: bool) -> None:
+    """What every turning owes, and what is owed by the arguments of this one."""
+    cite("ROPE-1" if rope.pairing == "norm" else "ROPE-2", "ROPE-3", "ROPE-5", "ROPE-8", "ROPE-9")
+    cite(*(["ROPE-4"] if partial else []), *(["ROPE-6", "ROPE-18"] if (positions == 0).any() else []))
+    cite("ROPE-15", "ROPE-16", "ROPE-17")
+
+
+def pairs(pairing: str, dims: int) -> tuple[slice, slice]:
+    """The first elements of all pairs, and the second ones."""
+    if pairing == "norm":
+        return slice(0, dims, 2), slice(1, dims, 2)
+    return slice(0, dims // 2), slice(dims // 2, dims)
+
+
+def _turned(rows: Array, positions: Array, pairing: str, dims: int, base: int) -> Array:
+    first, second = pairs(pairing, dims)
+    wide, made = rows.astype(np.float64), rows.copy()
+    x0, x1 = wide[..., first], wide[..., second]
+    c, s = (np.broadcast_to(a.astype(np.float64), x0.shape) for a in angles.table(positions, dims, base))
+    with np.errstate(all="ignore"):
+        made[..., first] = _rounded(fma(x0, c, -_f32(x1 * s)), rows.dtype)
+        made[..., second] = _rounded(fma(x0, s, _f32(x1 * c)), rows.dtype)
+    here: Array = positions == 0
+    made[:, :, here] = rows[:, :, here]
+    return made
+
+
+def _f32(x: Array) -> Array:
+    """A product of f32 numbers, which is exact in f64, rounded to f32."""
+    return x.astype(np.float32).astype(np.float64)
+
+
+def _rounded(x: Array, dtype: np.dtype[Any]) -> Array:
+    """f32 numbers rounded to the dtype of the rows, to nearest even."""
+    return x.astype(np.float32).astype(dtype)
