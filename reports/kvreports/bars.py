@@ -1,13 +1,12 @@
 """The bars of a profile: for each case how near its limit the adapter came, its peers' bars below.
 
-A bar is drawn in a box of 100 units that stretches with the page. `ROOF` of them are the limit; what went beyond the
-box, as a peer may whose rows were in a cache, ends in a mark.
+A bar is drawn in a box of 100 units that stretches with the page. `ROOF` of them are the limit; what went beyond
+the box, as a peer may whose rows were in a cache, ends in a mark.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import groupby
 
 from kvreports import figures
 from kvreports.safe import Html
@@ -32,11 +31,8 @@ class Bars:
 def groups(record: Profile) -> list[tuple[str, str, list[Bars]]]:
     """Cases by operation, in the order of the record: the operation, what it is, its bars."""
     names = figures.names(record)
-    out = []
-    for operation, found in groupby(record["measurements"], key=lambda m: m["operation"]):
-        cases = list(found)
-        out.append((operation, cases[0]["words"], [_bars(case, names) for case in cases]))
-    return out
+    found = figures.by_operation(record).items()
+    return [(operation, cases[0]["words"], [_bars(case, names) for case in cases]) for operation, cases in found]
 
 
 def _bars(found: Measurement, names: list[str]) -> Bars:
@@ -63,7 +59,9 @@ def _drawing(found: Measurement, names: list[str]) -> Html:
     parts.append(_quartiles(found))
     parts += [_bar(i, share, THICK + GAP + n * (THIN + GAP), THIN) for n, (i, share) in enumerate(shares)]
     parts.append(f'<rect class="limit" x="{ROOF}" width=".4" height="{high}"/>')
-    head = f'<svg class="bars" viewBox="0 0 100 {high}" height="{high}" preserveAspectRatio="none" aria-hidden="true">'
+    head = (
+        f'<svg class="bars" viewBox="0 0 100 {high}" height="{high}" preserveAspectRatio="none" aria-hidden="true">'
+    )
     return Html(f"{head}{''.join(parts)}</svg>")
 
 
@@ -78,7 +76,8 @@ def _quartiles(found: Measurement) -> str:
     """A line through the end of the adapter's bar, from quartile to quartile."""
     assert found["fraction"] is not None
     low, high = (min(100.0, ROOF * found["fraction"][k]) for k in ("low", "high"))
-    return f'<rect class="spread" x="{low:.2f}" y="{THICK / 2 - 0.75:g}" width="{max(0.2, high - low):.2f}" height="1.5"/>'
+    place = f'x="{low:.2f}" y="{THICK / 2 - 0.75:g}" width="{max(0.2, high - low):.2f}" height="1.5"'
+    return f'<rect class="spread" {place}/>'
 
 
 @dataclass(frozen=True)
@@ -94,14 +93,22 @@ class Line:
 
 def short(record: Profile) -> list[Line]:
     """For each operation the lowest and the highest share of its limit, and the median ratio to each peer."""
-    return [_line(operation, [b.found for b in bars], record) for operation, _, bars in groups(record)]
+    return [_line(operation, cases, record) for operation, cases in figures.by_operation(record).items()]
 
 
 def _line(operation: str, cases: list[Measurement], record: Profile) -> Line:
     shares = sorted(m["fraction"]["median"] for m in cases if m["fraction"])
-    spanned = f"{shares[0]:.2f} to {shares[-1]:.2f}" if len(shares) > 1 else f"{shares[0]:.2f}" if shares else figures.NONE
+    spanned = (
+        f"{shares[0]:.2f} to {shares[-1]:.2f}"
+        if len(shares) > 1
+        else f"{shares[0]:.2f}"
+        if shares
+        else figures.NONE
+    )
     limits = sorted({str(m["limit"]) for m in cases if m["limit"]})
-    return Line(operation, len(cases), spanned, ", ".join(limits), [_middle(cases, n) for n in figures.names(record)])
+    return Line(
+        operation, len(cases), spanned, ", ".join(limits), [_middle(cases, n) for n in figures.names(record)]
+    )
 
 
 def _middle(cases: list[Measurement], peer: str) -> str:

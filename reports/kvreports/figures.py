@@ -68,8 +68,17 @@ def shape(found: Measurement) -> str:
     words = [found["model"], found["dtype"].replace("-", " to "), f"{found['context']:,} rows"]
     words += [f"{found['rows']:,} at once"] if found["rows"] != 1 else []
     words += [f"batch {found['batch']}"] if found["batch"] != 1 else []
-    layout = found["config"].get("layout")
-    return ", ".join(words + ([f"{layout}-major"] if isinstance(layout, str) else []))
+    layout, splits = (found["config"].get(name) for name in ("layout", "splits"))
+    words += [f"{layout}-major"] if isinstance(layout, str) else []
+    return ", ".join([*words, f"{splits} splits"] if type(splits) is int and splits > 1 else words)
+
+
+def by_operation(record: Profile) -> dict[str, list[Measurement]]:
+    """The measurements of each operation, operations in the order in which they first come."""
+    found: dict[str, list[Measurement]] = {}
+    for each in record["measurements"]:
+        found.setdefault(each["operation"], []).append(each)
+    return found
 
 
 def names(record: Profile) -> list[str]:

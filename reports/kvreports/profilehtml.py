@@ -68,4 +68,6 @@ def _size(value: object) -> str:
 def skipped(cases: list[Skipped]) -> list[tuple[str, list[str]]]:
     """Cases that were not measured, by the reason."""
     ordered = sorted(cases, key=lambda case: case["reason"])
-    return [(reason, [case["id"] for case in them]) for reason, them in groupby(ordered, lambda case: case["reason"])]
+    return [
+        (reason, [case["id"] for case in them]) for reason, them in groupby(ordered, lambda case: case["reason"])
+    ]

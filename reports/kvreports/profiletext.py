@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-
 from tabulate import tabulate
 
 from kvreports import figures, profilefile
@@ -33,7 +31,9 @@ def render(record: Profile) -> str:
     parts = [headline(record), *(["PARTIAL: " + line(record["partial_reason"])] if record["partial"] else [])]
     parts.append(tabulate(limits(record), ("limit", "GB/s", "quartiles", "rounds"), disable_numparse=True))
     head = [*HEAD, *(f"/ {line(name)}" for name in figures.names(record))]
-    parts.append(tabulate(rows(record), head, disable_numparse=True) if record["measurements"] else "nothing measured")
+    parts.append(
+        tabulate(rows(record), head, disable_numparse=True) if record["measurements"] else "nothing measured"
+    )
     parts += [f"not measured: {line(s['id'])}: {line(shortened(s['reason'], 200))}" for s in record["skipped"]]
     parts += [f"no peer: {line(p['name'])}: {line(p['missing'])}" for p in record["peers"] if p["missing"]]
     return "\n\n".join(parts) + "\n"
@@ -46,10 +46,12 @@ def markdown(record: Profile) -> str:
     parts += [f"> **Partial.** {literal(record['partial_reason'])}"] if record["partial"] else []
     parts.append(_table(limits(record), ["limit", "GB/s", "quartiles", "rounds"]))
     head = [*HEAD, *(f"/ {literal(n)}" for n in figures.names(record))]
-    for operation, found in groupby(record["measurements"], lambda m: m["operation"]):
+    for operation, found in figures.by_operation(record).items():
         parts += [f"## {literal(operation)}", _table([row(m, figures.names(record))[1:] for m in found], head[1:])]
     parts += [f"- Not measured: {literal(s['id'])}: {literal(s['reason'], 200)}" for s in record["skipped"]]
-    parts += [f"- No peer: {literal(p['name'])}: {literal(p['missing'], 200)}" for p in record["peers"] if p["missing"]]
+    parts += [
+        f"- No peer: {literal(p['name'])}: {literal(p['missing'], 200)}" for p in record["peers"] if p["missing"]
+    ]
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,7 +1,7 @@
-"""The roofline of a profile: bytes of an operation against its rate, both logarithmic, under the limits of the device.
+"""The roofline of a profile: bytes of an operation against its rate, both logarithmic, under the device's limits.
 
-A point near a roof moves bytes as fast as the device can. A point far below lies on one of the slanting lines, along
-which every operation takes the same time, whatever its size: there the time goes into starting it.
+A point near a roof moves bytes as fast as the device can. A point far below lies on a slanting line, along which
+every operation takes the same time, whatever its size: there the time goes into starting it.
 """
 
 from __future__ import annotations
@@ -67,10 +67,8 @@ def draw(record: Profile, wide: int = 1120, high: int = 520) -> Html:
         return Html("")
     plot = _plot(record, shown, wide, high)
     parts = [*_grid(plot), *_slants(plot), *_roofs(plot, record["limits"]), *(_point(plot, m) for m in shown)]
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" class="drawing roofline" role="img" width="{wide}" height="{high}"'
-    return Html(
-        f'{head} viewBox="0 0 {wide} {high}" aria-label="Rate against bytes, under the limits">{"".join(parts)}</svg>'
-    )
+    head = f'<svg class="drawing roofline" role="img" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}"'
+    return Html(f'{head} aria-label="Rate against bytes, under the limits">{"".join(parts)}</svg>')
 
 
 def _plot(record: Profile, shown: Sequence[Measurement], wide: int, high: int) -> Plot:
@@ -93,11 +91,13 @@ def _path(points: Sequence[tuple[float, float]], kind: str) -> str:
 def _grid(plot: Plot) -> Iterator[str]:
     """Lines at sizes sixteen or more times as large as each other, and at the powers of ten of GB/s."""
     low, high = (round(math.log2(n[0])) for n in (plot.least, plot.most))
-    apart = 5 if plot.wide > 600 else 10
+    apart = 3 if plot.wide > 600 else 6
     for power in range(-(-low // apart) * apart, high + 1, apart):
         x = plot.x(2.0**power)
         yield _path([(x, TOP), (x, plot.high - BOTTOM)], "grid")
-        yield _text(x, plot.high - BOTTOM + LINE, f"{2 ** (power % 10):,} {('B', 'KiB', 'MiB', 'GiB')[power // 10]}", "tick")
+        yield _text(
+            x, plot.high - BOTTOM + LINE, f"{2 ** (power % 10):,} {('B', 'KiB', 'MiB', 'GiB')[power // 10]}", "tick"
+        )
     for power in range(round(math.log10(plot.least[1])), math.floor(math.log10(plot.most[1])) + 1):
         y = plot.y(10.0**power)
         yield _path([(LEFT, y), (plot.wide - plot.right, y)], "grid")
@@ -107,16 +107,34 @@ def _grid(plot: Plot) -> Iterator[str]:
 
 
 def _slants(plot: Plot) -> Iterator[str]:
-    """Lines of the same time: the rate at b bytes is b / t."""
+    """Lines of the same time: the rate at b bytes is b / t. Each is named where it begins, if there is room."""
+    free = 0.0
     for seconds in TIMES:
-        nbytes = [min(max(b, plot.least[0]), plot.most[0]) for b in (r * 1e9 * seconds for r in (plot.least[1], plot.most[1]))]
-        rates = [b / seconds / 1e9 for b in nbytes]
-        if nbytes[1] / nbytes[0] < 4:
+        ends = _ends(plot, seconds)
+        if ends is None:
             continue
-        ends = [(plot.x(b), plot.y(r)) for b, r in zip(nbytes, rates, strict=True)]
         yield _path(ends, "slant")
-        steep = (ends[1][1] - ends[0][1]) / (ends[1][0] - ends[0][0])
-        yield _text(ends[0][0] + 8, ends[0][1] + 8 * steep - 5 + (0 if steep > -1 else 4), figures.duration(seconds * 1e3), "slanted")
+        (x, y), (right, top) = ends
+        if y < plot.high - BOTTOM - 1 or x >= free:
+            yield _text(
+                x + 8, y - 6 + (8 * (top - y) / (right - x) if x > LEFT + 1 else 4), _round(seconds), "slanted"
+            )
+            free = x + 64
+
+
+def _ends(plot: Plot, seconds: float) -> list[tuple[float, float]] | None:
+    """Where a slanting line enters the plot and where it leaves it; None where it only cuts a corner."""
+    reached = (rate * 1e9 * seconds for rate in (plot.least[1], plot.most[1]))
+    sizes = [min(max(nbytes, plot.least[0]), plot.most[0]) for nbytes in reached]
+    if sizes[1] / sizes[0] < 4:
+        return None
+    return [(plot.x(nbytes), plot.y(nbytes / seconds / 1e9)) for nbytes in sizes]
+
+
+def _round(seconds: float) -> str:
+    """A power of ten of seconds."""
+    unit, factor = next((u, f) for u, f in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)) if seconds * f > 0.99)
+    return f"{seconds * factor:.0f} {unit}"
 
 
 def _roofs(plot: Plot, limits: Sequence[LimitRecord]) -> Iterator[str]:
@@ -124,12 +142,18 @@ def _roofs(plot: Plot, limits: Sequence[LimitRecord]) -> Iterator[str]:
     edge, last = plot.wide - plot.right, float(TOP) - LINE
     for limit in sorted(limits, key=lambda each: -each["rate"]["median"]):
         low, middle, high = (plot.y(limit["rate"][k]) for k in ("low", "median", "high"))
-        yield f'<rect class="band" x="{LEFT}" y="{high:.1f}" width="{edge - LEFT}" height="{max(1.0, low - high):.1f}"/>'
+        band = f'x="{LEFT}" y="{high:.1f}" width="{edge - LEFT}" height="{max(1.0, low - high):.1f}"'
+        yield f'<rect class="band" {band}/>'
         yield _path([(LEFT, middle), (edge, middle)], "roof")
         last = max(middle + 4, last + LINE)
         yield _path([(edge, middle), (edge + 8, last - 4)], "roof")
         unit = " GB/s" if plot.wide > 600 else ""
-        yield _text(edge + 12, last, f"{shortened(limit['name'], 12)} {figures.digits(limit['rate']['median'])}{unit}", "roofed")
+        yield _text(
+            edge + 12,
+            last,
+            f"{shortened(limit['name'], 12)} {figures.digits(limit['rate']['median'])}{unit}",
+            "roofed",
+        )
 
 
 def _point(plot: Plot, found: Measurement) -> str:
@@ -138,13 +162,22 @@ def _point(plot: Plot, found: Measurement) -> str:
     assert rate is not None
     x = plot.x(found["bytes_read"] + found["bytes_written"])
     low, middle, high = (plot.y(rate[k]) for k in ("low", "median", "high"))
-    told = shortened(f"{found['operation']}: {figures.shape(found)}: {figures.rate(rate)}, {figures.time(found['device_ms'] or found['total_ms'])}", 300)
+    taken = figures.time(found["device_ms"] or found["total_ms"])
+    told = shortened(f"{found['operation']}: {figures.shape(found)}: {figures.rate(rate)}, {taken}", 300)
     kind = family(found["operation"])
     whisker = _path([(x, low), (x, high)], "whisker") if low - high > 10 else ""
     return f'<g class="f{kind}"><title>{escape(told)}</title>{whisker}{mark(kind, x, middle)}</g>'
 
 
-MARKS = ("M-4 0A4 4 0 1 0 4 0A4 4 0 1 0-4 0Z", "M-4-4H4V4H-4Z", "M0-5L5 4H-5Z", "M0-5L5 0L0 5L-5 0Z", "M-5-4H5L0 5Z", "M-2-5H2V-2H5V2H2V5H-2V2H-5V-2H-2Z", "M-5-2H5V2H-5Z")
+MARKS = (
+    "M-4 0A4 4 0 1 0 4 0A4 4 0 1 0-4 0Z",
+    "M-4-4H4V4H-4Z",
+    "M0-5L5 4H-5Z",
+    "M0-5L5 0L0 5L-5 0Z",
+    "M-5-4H5L0 5Z",
+    "M-2-5H2V-2H5V2H2V5H-2V2H-5V-2H-2Z",
+    "M-5-2H5V2H-5Z",
+)
 """The outline of each family's mark."""
 
 
@@ -157,4 +190,6 @@ def legend(record: Profile) -> list[tuple[Html, str]]:
     """Mark and name of each family that occurs."""
     there = sorted({family(m["operation"]) for m in record["measurements"] if m["rate"] is not None})
     head = '<svg class="drawing roofline" width="14" height="14" viewBox="-7 -7 14 14" aria-hidden="true">'
-    return [(Html(f'{head}<g class="f{kind}">{mark(kind, 0, 0)}</g></svg>'), list(FAMILIES)[kind]) for kind in there]
+    return [
+        (Html(f'{head}<g class="f{kind}">{mark(kind, 0, 0)}</g></svg>'), list(FAMILIES)[kind]) for kind in there
+    ]

@@ -1,6 +1,6 @@
 """Traffic: the bytes of device memory that an operation cannot do without, whoever implements it.
 
-A rate is these bytes over the time an operation took, so two caches are measured by one rule, and a cache that moves
+A rate is these bytes over the time an operation took, so all caches are measured by one rule, and one that moves
 rows twice is slower by it, not busier. The rules:
 
 - every element that goes in is read once, every element that comes out is written once;
@@ -47,9 +47,9 @@ NOTHING = Traffic(0, 0, None)
 def moved(config: Config, rows: int) -> Traffic:
     """Rows copied once: `rows * row_bytes` read, and as many written.
 
-    Appends of n rows are this, histories and views of n rows, snapshots of n rows and their restoration; and the view
-    of a wrapped ring, W - 1 rows put in order. Rows that a ring moves to make room for a chunk (RING-24, RING-25) are
-    not counted: with room to spare it moves none.
+    Appends of n rows are this, histories and views of n rows, snapshots of n rows and their restoration; and the
+    view of a wrapped ring, W - 1 rows put in order. Rows that a ring moves to make room for a chunk (RING-24,
+    RING-25) are not counted: with room to spare it moves none.
     """
     return Traffic(rows * config.row_bytes, rows * config.row_bytes)
 

@@ -14,7 +14,7 @@ WORD = 16
 """Bytes of a word of the kernels in `kernels/limits.inc`."""
 
 WIDTHS = (256, 4096, 65536)
-"""Words of a line: a GPU wants many short lines, a CPU a few long ones. Each kernel has those it is fastest with."""
+"""Words of a line: a GPU wants many short lines, a CPU a few long ones. Each kernel takes what suits it."""
 
 TRIES = 3
 """How often each width is tried; the first launch compiles, and the fastest counts."""

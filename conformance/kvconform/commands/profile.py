@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from argparse import Namespace
@@ -17,13 +18,16 @@ from kvconform.profiling.case import Case
 from kvconform.profiling.measure import Pace
 from kvconform.profiling.session import Session
 from kvconform.runrecord import machine, suite_digest
-from kvreports import profilefile, profiletext
+from kvreports import profiletext
 from kvspec import SPEC_VERSION, clauses
 from kvspec.contract import description
 from kvspec.profile_record import VERSION, Profile
 
 QUICK = Pace(3, 0.002, 1.0)
 """A quick profile shows that everything works; its numbers say little."""
+
+QUICK_MEMORY = 8
+"""MiB of rows that take turns in a quick profile, at most."""
 
 INTERRUPTED = 130
 NOTHING_MEASURED = 3
@@ -37,20 +41,26 @@ def main(options: Namespace) -> int:
     for peer in found.records:
         if peer["missing"]:
             _say(f"peer {peer['name']} takes no part: {peer['missing']}")
-    pace = QUICK if options.quick else Pace(rounds=options.rounds)
-    session = Session(adapter, said, found, options.memory << 20, pace, _say)
-    began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
-    reason = _run(session, todo)
-    seconds = round(time.perf_counter() - began, 1)
-    whole = record(session, options, {"started": started, "seconds": seconds, "reason": reason})
-    _leave(whole, options)
-    if reason:
+    pace = QUICK if options.quick else Pace(rounds=options.rounds, whole=options.minutes * 60)
+    memory = min(options.memory, QUICK_MEMORY) if options.quick else options.memory
+    session = Session(adapter, said, found, memory << 20, pace, _say)
+    about: dict[str, Any] = {"started": datetime.now(UTC).isoformat(timespec="seconds"), "load": _load()}
+    began = time.perf_counter()
+    about["reason"] = _run(session, todo)
+    about["seconds"] = round(time.perf_counter() - began, 1)
+    _leave(record(session, options, about), options)
+    if about["reason"]:
         return INTERRUPTED
     return 0 if session.measured else NOTHING_MEASURED
 
 
 def _names(given: str | None) -> Sequence[str]:
     return [name for name in (given or "").split(",") if name]
+
+
+def _load() -> str:
+    """What else was running before: a profile beside busy neighbours is read with care."""
+    return f"{os.getloadavg()[0]:.2f} over the last minute, on {os.cpu_count()} cores"
 
 
 def _say(text: str) -> None:
@@ -78,7 +88,7 @@ def record(session: Session, options: Namespace, about: dict[str, Any]) -> Profi
         "seconds": about["seconds"],
         "partial": bool(about["reason"]),
         "partial_reason": about["reason"],
-        "machine": machine(),
+        "machine": {**machine(), "load": about["load"]},
         "command": [options.adapter],
         "adapter": session.said.to_json(),
         "clock": session.clock,
@@ -87,6 +97,7 @@ def record(session: Session, options: Namespace, about: dict[str, Any]) -> Profi
             "rounds": pace.rounds,
             "turn_seconds": pace.turn,
             "case_seconds": pace.case,
+            "whole_seconds": pace.whole,
             "memory_bytes": session.memory,
             "quick": options.quick,
             "cases": options.cases,
@@ -100,7 +111,6 @@ def record(session: Session, options: Namespace, about: dict[str, Any]) -> Profi
 
 def _leave(whole: Profile, options: Namespace) -> None:
     if options.report:
-        page = profilefile.leave(whole, Path(options.report), output.leave)
-        _say(f"profile at {page}")
+        _say(f"profile at {output.write_profile(whole, Path(options.report))}")
     sys.stdout.write(profiletext.shown(whole, options.format))
     sys.stdout.flush()

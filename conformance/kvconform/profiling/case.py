@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kvconform.profiling.models import Model
 from kvspec.geometry import Config
@@ -54,6 +55,8 @@ class Job(NamedTuple):
     do: Callable[[int], object]
     most: int
     reset: Callable[[], None] = lambda: None
+    about: Mapping[str, Any] = MappingProxyType({})
+    """What was chosen for it, and belongs into the record beside the config."""
 
 
 ALWAYS = 1 << 60

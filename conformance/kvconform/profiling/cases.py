@@ -33,11 +33,10 @@ def _appends() -> Iterator[Case]:
 
 
 def _rings() -> Iterator[Case]:
-    for model in (MISTRAL, GEMMA):
-        assert model.window is not None
-        yield Case("ring append", model, model.window)
-        yield Case("ring append", model, model.window, CHUNK)
-        yield Case("ring view", model, model.window)
+    full = [(model, model.window) for model in (MISTRAL, GEMMA) if model.window is not None]
+    for rows in (1, CHUNK):
+        yield from (Case("ring append", model, window, rows) for model, window in full)
+    yield from (Case("ring view", model, window) for model, window in full)
 
 
 def _saved() -> Iterator[Case]:
@@ -59,9 +58,9 @@ def _stores() -> Iterator[Case]:
     for model in (LLAMA_8B, QWEN, GPT2):
         yield from (Case("store append", model, 1024, rows) for rows in (1, 128))
     yield Case("zero", LLAMA_8B, 1024)
-    for model in (LLAMA_8B, QWEN):
-        yield from (Case(operation, model, 256, batch=8) for operation in ("batch step", "captured step"))
-        yield Case("scatter", model, 256, 256, batch=8)
+    for operation in ("batch step", "captured step"):
+        yield from (Case(operation, model, 256, batch=8) for model in (LLAMA_8B, QWEN))
+    yield from (Case("scatter", model, 256, 256, batch=8) for model in (LLAMA_8B, QWEN))
 
 
 def _attentions() -> Iterator[Case]:

@@ -1,5 +1,5 @@
-"""One case measured: the adapter, the limit and the peers take turns, round after round, so that all of them meet the
-same neighbours on the machine.
+"""One case measured: the adapter, the limit and the peers take turns, round after round, so that all of them have
+the same neighbours on the machine.
 
 A turn is as many operations as last a while. The first turns warm up, compile and find that number; they do not
 count. What is reset between turns is not measured.
@@ -17,14 +17,25 @@ from kvconform.profiling.case import Job
 WARM = 3
 """Turns that do not count, each longer than the one before until one lasts long enough."""
 
+LONG = 20
+"""A first turn that is so many times as long as it must be is as warm as any."""
+
+LEAST = 0.5
+"""Seconds that every case may take, however late it is."""
+
 
 class Pace(NamedTuple):
-    """How long is measured: rounds, the seconds a turn lasts at least, and those a case may take before its rounds
-    are cut short."""
+    """How long is measured: rounds, the seconds a turn lasts at least, those a case may take before its rounds are
+    cut short, and those that all cases may take together."""
 
     rounds: int = 9
     turn: float = 0.02
     case: float = 6.0
+    whole: float = 480.0
+
+    def among(self, cases: int, seconds: float) -> Pace:
+        """The pace of the next of so many cases when so many seconds are left."""
+        return self._replace(case=max(LEAST, min(self.case, seconds / cases)))
 
 
 class Taken(NamedTuple):
@@ -35,7 +46,7 @@ class Taken(NamedTuple):
     total: float
 
 
-Clock = Callable[[Callable[[], None]], float]
+Clock = Callable[[Callable[[], None]], float | None]
 
 
 @dataclass
@@ -72,20 +83,26 @@ class Party:
 
         self.wait()
         began = time.perf_counter()
-        device = self.elapsed(work) if self.elapsed is not None else work()
+        device = (self.elapsed or _done)(work)
         self.wait()
         total = time.perf_counter() - began
         n = self.operations
         return Taken(None if device is None else device / n, host / n, total / n)
 
     def warm(self, seconds: float) -> None:
-        """Find how many operations a turn must have to last so long. The first of all may have compiled."""
+        """Find how many operations a turn must have to last so long. The first of all may have compiled; but where
+        it took far longer than a turn must last, compiling was little of it."""
         for i in range(WARM):
             total = max(self.turn().total, 1e-9)
             wanted = max(self.operations, int(seconds / total) + 1)
-            if i and wanted == self.operations:
+            if wanted == self.operations and (i or total > LONG * seconds):
                 return
             self.operations = min(wanted, self.job.most)
+
+
+def _done(work: Callable[[], None]) -> None:
+    """Do it, by no clock."""
+    work()
 
 
 def rounds(parties: Sequence[Party], pace: Pace) -> None:

@@ -13,6 +13,7 @@ from kvconform.profiling.bench import Bench
 from kvconform.profiling.case import ALWAYS, Case, Job, Operation
 from kvconform.profiling.jobs import OPERATIONS
 from kvconform.profiling.measure import Pace, Party, Taken, metered, rounds
+from kvconform.profiling.peers.hosted import Host
 from kvconform.profiling.spread import ratios, scaled, spread
 from kvspec.contract import Description
 from kvspec.profile_record import LimitRecord, Measurement, PeerTime, Skipped
@@ -32,7 +33,7 @@ class Left(Exception):
 
 @dataclass
 class Session:
-    """An adapter being profiled. `measured` and `skipped` grow case by case, so that an interrupt loses one case."""
+    """An adapter being profiled. `measured` and `skipped` grow case by case: an interrupt loses one."""
 
     adapter: Any
     said: Description
@@ -48,13 +49,15 @@ class Session:
     clock: str = ""
 
     def run(self, cases: Sequence[Case]) -> None:
-        """Measure them all."""
+        """Measure them all. What is late has fewer rounds, never none."""
+        until = time.perf_counter() + self.pace.whole
         if hasattr(self.adapter, "elapsed"):
             self.say("the limits of the device")
             self.clock, self.streams = self.adapter.clock(), self.adapter.streams()
             self._limits()
-        for i, case in enumerate(cases, 1):
-            self._case(case, f"[{i}/{len(cases)}] {case.id}")
+        for i, case in enumerate(cases):
+            pace = self.pace.among(len(cases) - i, until - time.perf_counter())
+            self._case(case, f"[{i + 1}/{len(cases)}] {case.id}", pace)
 
     def _limits(self) -> None:
         """All three, before anything else: those that no case is held against are measured as well."""
@@ -75,10 +78,10 @@ class Session:
             return Party(name, job)
         return Party(name, job, self.adapter.elapsed, self.adapter.synchronise)
 
-    def _case(self, case: Case, head: str) -> None:
+    def _case(self, case: Case, head: str, pace: Pace) -> None:
         began = time.perf_counter()
         try:
-            found = self._measured(case)
+            found = self._measured(case, pace)
         except Left as e:
             self.skipped.append({"id": case.id, "reason": str(e)})
         except Exception as e:
@@ -89,7 +92,7 @@ class Session:
             return
         self.say(f"{head}: not measured: {self.skipped[-1]['reason']}")
 
-    def _measured(self, case: Case) -> Measurement:
+    def _measured(self, case: Case, pace: Pace) -> Measurement:
         operation = OPERATIONS[case.operation]
         self._demand(case, operation)
         try:
@@ -97,12 +100,13 @@ class Session:
             moved = operation.traffic(case)
             limit = None if self.streams is None or moved.limit is None else self._limit(moved.limit)
             others = list(self._others(case))
-            rounds([own, *([limit] if limit else []), *others], self.pace)
+            rounds([own, *([limit] if limit else []), *others], pace)
             if limit is not None:
                 self._streamed(str(moved.limit), limit)
             counted = metered(self.adapter, own)
             return self._told(case, operation, moved, own, limit, others, counted)
         finally:
+            Host.forget()
             gc.collect()
 
     def _demand(self, case: Case, operation: Operation) -> None:
@@ -139,7 +143,7 @@ class Session:
             "words": operation.words,
             "model": case.model.name,
             "kind": operation.needs[0],
-            "config": operation.config(case).to_json(),
+            "config": {**operation.config(case).to_json(), **own.job.about},
             "context": case.context,
             "rows": case.rows,
             "batch": case.batch,

@@ -97,8 +97,15 @@ def wrapped(bench: Bench) -> list[Any]:
 
 
 def turn(bench: Bench) -> Job:
-    """Rows into rings that are full: one takes the slot of the oldest, several are put behind the newest W - 1."""
+    """Rows into rings that are full: one takes the slot of the oldest, several are put behind the newest W - 1.
+
+    A ring with room to spare moves its rows only now and then. So each ring begins a chunk later than the one
+    before it, lest all of them move in the same turn.
+    """
     rings, sources = wrapped(bench), bench.several(bench.case.rows)
+    for i, ring in enumerate(rings if bench.case.rows > 1 else ()):
+        for _ in range(i):
+            ring.append(*sources[0])
     return Job(lambda i: rings[i % len(rings)].append(*sources[i % len(sources)]), ALWAYS)
 
 

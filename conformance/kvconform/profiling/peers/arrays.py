@@ -5,69 +5,20 @@ numpy and torch index alike, so the work is written once; what they call differe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
 
 from kvconform.profiling.case import ALWAYS, Case, Job
 from kvconform.profiling.jobs.cache import BEYOND
-from kvconform.profiling.rows import noise, turns
-from kvspec.geometry import DTYPES, Array
-
-
-class Library(Protocol):
-    """What array libraries call differently."""
-
-    def wrap(self, array: Array) -> Any:
-        """An array of the library with these elements."""
-
-    def copy(self, array: Any) -> Any:
-        """A copy in new memory."""
-
-    def cat(self, arrays: Sequence[Any], axis: int) -> Any:
-        """Arrays joined, in new memory."""
-
-    def write(self, target: Any, axis: int, at: int, source: Any) -> None:
-        """The source into the target, from index `at` of an axis on."""
-
-    def attend(self, queries: Any, keys: Any, values: Any) -> Any:
-        """Causal attention: the last query sees all rows."""
-
-
-class Rows:
-    """Keys and values in rotation, of a case, and how to move them."""
-
-    def __init__(self, library: Library, case: Case, memory: int) -> None:
-        self.library, self.case, self.memory = library, case, memory
-
-    def pairs(self, shape: tuple[int, ...], most: int = 64, dtype: str = "") -> list[tuple[Any, Any]]:
-        """Keys and values `[*shape, dim]` that take turns."""
-        dtype, dim = dtype or self.case.dtype, self.case.model.dim
-        size = 2 * DTYPES[dtype].itemsize * dim
-        for axis in shape:
-            size *= axis
-        count = turns(self.memory, size, most)
-        return [
-            (self._made((*shape, dim), dtype, 2 * i), self._made((*shape, dim), dtype, 2 * i + 1))
-            for i in range(count)
-        ]
-
-    def _made(self, shape: tuple[int, ...], dtype: str, turn: int) -> Any:
-        return self.library.wrap(noise(shape, dtype, turn))
-
-    def caches(self, rows: int, most: int = 256) -> list[tuple[Any, Any]]:
-        """Keys and values `[B, H, rows, dim]` that take turns."""
-        return self.pairs((self.case.batch, self.case.model.kv_heads, rows), most)
-
-    def write(self, target: tuple[Any, Any], axis: int, at: int, source: tuple[Any, Any]) -> None:
-        """Keys and values, both."""
-        for to, rows in zip(target, source, strict=True):
-            self.library.write(to, axis, at, rows)
+from kvconform.profiling.peers.hosted import Library, Rows
+from kvconform.profiling.rows import noise
 
 
 def append(rows: Rows) -> Job:
     """Rows written behind the context of a buffer that has room."""
     case = rows.case
-    caches, sources = rows.caches(2 * case.context), rows.caches(case.rows, 64)
+    caches, sources = rows.caches(2 * case.context), rows.caches(case.rows, 64, 1)
     runs = case.context // case.rows
 
     def do(i: int) -> None:
@@ -79,7 +30,7 @@ def append(rows: Rows) -> Job:
 
 def grow(rows: Rows) -> Job:
     """The context joined with a row."""
-    caches, (row, *_) = rows.caches(rows.case.context), rows.caches(1, 1)
+    caches, (row, *_) = rows.caches(rows.case.context), rows.caches(1, 1, 1)
     return Job(
         lambda i: [rows.library.cat(pair, 2) for pair in zip(caches[i % len(caches)], row, strict=True)], ALWAYS
     )
@@ -93,14 +44,14 @@ def view(rows: Rows) -> Job:
 
 def restore(rows: Rows) -> Job:
     """Saved rows written over a context."""
-    caches, saved = rows.caches(rows.case.context), rows.caches(rows.case.context)
+    caches, saved = rows.caches(rows.case.context), rows.caches(rows.case.context, kind=1)
     return Job(lambda i: rows.write(caches[i % len(caches)], 2, 0, saved[i % len(saved)]), ALWAYS)
 
 
 def turn(rows: Rows) -> Job:
     """A row into the slot of the oldest; several joined behind the newest W - 1 in new memory."""
     case = rows.case
-    rings, sources = rows.caches(case.context), rows.caches(case.rows, 64)
+    rings, sources = rows.caches(case.context), rows.caches(case.rows, 64, 1)
     if case.rows == 1:
         return Job(
             lambda i: rows.write(
@@ -131,7 +82,7 @@ def copy(rows: Rows) -> Job:
     """Rows `[n, kv_heads, dim]` written into a buffer, which casts them on the way."""
     case, heads = rows.case, rows.case.model.kv_heads
     head = case.layout == "head"
-    sources = rows.pairs((case.rows, heads), dtype=case.source or case.dtype)
+    sources = rows.pairs((case.rows, heads), dtype=case.source or case.dtype, kind=1)
     buffers = rows.pairs((heads, case.context) if head else (case.context, heads), 256)
     runs = case.context // case.rows
 
@@ -148,7 +99,7 @@ def layered(rows: Rows) -> Job:
     """Rows of all layers written behind each other in one array of all layers."""
     case, model = rows.case, rows.case.model
     stores = rows.pairs((model.layers, model.kv_heads, case.context), 256)
-    sources = rows.pairs((model.layers, model.kv_heads, case.rows))
+    sources = rows.pairs((model.layers, model.kv_heads, case.rows), kind=1)
     runs = case.context // case.rows
     return Job(
         lambda i: rows.write(
@@ -174,7 +125,7 @@ def step(rows: Rows) -> Job:
 def scatter(rows: Rows) -> Job:
     """The rows of a store written into one sequence's place."""
     case, model, batch = rows.case, rows.case.model, _batch(rows)
-    (store, *_) = rows.pairs((model.layers, model.kv_heads, case.rows), 1)
+    (store, *_) = rows.pairs((model.layers, model.kv_heads, case.rows), 1, kind=1)
     return Job(
         lambda i: rows.write((batch[0][:, i % case.batch], batch[1][:, i % case.batch]), 2, 0, store), ALWAYS
     )
@@ -196,7 +147,7 @@ def attend(rows: Rows, behind: bool = True) -> Job:
     """Rows written behind the context (of a ring: into it), then attention over all."""
     case, model = rows.case, rows.case.model
     held = case.context + case.rows if behind else case.context
-    caches, sources = rows.caches(held), rows.caches(case.rows, 64)
+    caches, sources = rows.caches(held), rows.caches(case.rows, 64, 1)
     queries = rows.library.wrap(noise((case.batch, model.heads, case.rows, model.dim), "f32", 3))
 
     def do(i: int) -> None:
@@ -232,7 +183,7 @@ class ArrayPeer:
 
     name = ""
     words = ""
-    work = WORK
+    work: Mapping[str, Callable[[Rows], Job]] = MappingProxyType(WORK)
 
     def __init__(self, library: Library) -> None:
         self.library = library

@@ -41,7 +41,7 @@ class Arrays:
         target[(*(slice(None),) * axis, slice(at, at + source.shape[axis]))] = source
 
     def attend(self, queries: Array, keys: Array, values: Array) -> Array:
-        """softmax(q k / sqrt(dim)) v, heads of a group together; rows are cast to f32, for which there is a BLAS."""
+        """softmax(q k / sqrt(dim)) v, heads of a group together; rows are cast to f32, for the BLAS."""
         batch, heads, n, dim = queries.shape
         kv_heads, rows = keys.shape[1:3]
         q = queries.reshape(batch, kv_heads, heads // kv_heads * n, dim)

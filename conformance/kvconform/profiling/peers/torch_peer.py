@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,17 @@ import numpy as np
 from kvconform.profiling.peers.arrays import WORK, ArrayPeer
 from kvspec.geometry import Array
 
+POSITIONED = ("append", "ring append", "store append", "batch step", "captured step")
+"""Operations that write rows at positions and cast none."""
+
 
 class Tensors:
     """torch as a library of arrays."""
 
     def __init__(self) -> None:
+        os.environ.setdefault(
+            "OMP_WAIT_POLICY", "PASSIVE"
+        )  # threads that wait by spinning keep others from their turn
         self.torch: Any = importlib.import_module("torch")
         self.device = "cuda" if self.torch.cuda.is_available() else "cpu"
 
@@ -64,7 +72,7 @@ class Torch(ArrayPeer):
         self.tensors = Tensors() if library is None else library
         super().__init__(self.tensors)
         torch, device = self.tensors.torch, self.tensors.device
-        threads = f", {torch.get_num_threads()} threads" if device == "cpu" else ""
+        threads = f", {torch.get_num_threads()} threads that do not spin" if device == "cpu" else ""
         self.words = f"torch {torch.__version__} on {device}{threads}: {self.ways}"
 
     ways = "slices assigned; scaled_dot_product_attention with enable_gqa, in the dtype of the rows"
@@ -76,11 +84,11 @@ class Torch(ArrayPeer):
 
 
 class IndexCopy(Torch):
-    """Only the operations that write rows at positions, and cast none: index_copy_ does not."""
+    """`POSITIONED` alone: index_copy_ does nothing else."""
 
     name = "index_copy_"
     ways = "index_copy_ with positions made for each call"
-    work = {name: WORK[name] for name in ("append", "ring append", "store append", "batch step", "captured step")}
+    work = MappingProxyType({name: WORK[name] for name in POSITIONED})
 
     def __init__(self) -> None:
         super().__init__(Positions())
