@@ -11,37 +11,39 @@ from kvadapters.gpu import kernels
 from kvadapters.gpu.attention import Positions, Runs
 from kvadapters.gpu.opencl import OpenCLRuntime
 from kvadapters.gpu.resident import DeviceRows
-from kvadapters.gpu.runtime import Block, Work
-from kvspec.errors import Unsupported
+from kvadapters.gpu.runtime import Work
+from kvspec.errors import CannotRun
 from kvspec.geometry import DTYPES
 
 WORTH_SPLITTING = 1 << 20
-"""Bytes of rows that a split has at least: joining is a launch of its own, which takes about as long as reading them."""
+"""Bytes of rows that a split has at least: the launch that joins takes about as long as reading them."""
 
 FLOAT = 4
 """Bytes of an f32."""
+
+INSTALL = "it takes a CPU runtime of OpenCL such as the system package pocl-opencl-icd, PoCL 3.1 or newer"
 
 
 class RowAttention:
     """Attention of f32 queries over rows in f32, f16 or bf16, everything summed in f32. Query head h reads kv head
     h // (heads / kv_heads); scores are q k / sqrt(k_dim), and must be finite in f32 when multiplied by log2(e).
 
-    How near a result is to the exact one: see tests/test_gpu_fast.py. A geometry is compiled when the first of it is
-    made on a runtime. Raises Unsupported if the device is no CPU.
+    How near a result is to the exact one: see tests/test_gpu_fast.py. A geometry is compiled when the first of it
+    is made on a runtime. Raises CannotRun if the device is no CPU, or its compiler fails on wide vectors.
     """
 
     def __init__(
         self, runtime: OpenCLRuntime, dtype: str, k_dim: int, v_dim: int, heads: int, kv_heads: int
     ) -> None:
-        if not runtime.cpu:
-            raise Unsupported("attention by rows is for CPU devices; a GPU wants neighbours to read neighbours")
+        demand(runtime)
         self.runtime, self.heads, self.kv_heads = runtime, heads, kv_heads
         self.k_dim, self.v_dim, self.size = k_dim, v_dim, DTYPES[dtype].itemsize
         self._attend, self._join = names(dtype, k_dim, v_dim, heads // kv_heads)
         if not runtime.knows(self._attend):
             text = source(dtype, k_dim, v_dim, heads // kv_heads)
             runtime.learn(text, {self._attend: 6, self._join: 2})
-        self._parts: Block | None = None
+        # Only fewer runs than workers are split, into fewer pieces than twice as many altogether.
+        self._parts = runtime.allocate(2 * runtime.workers * (heads // kv_heads) * (v_dim + 2) * FLOAT)
 
     def attend(
         self,
@@ -53,21 +55,32 @@ class RowAttention:
         window: int = 0,
         most: int | None = None,
     ) -> None:
-        """Write the outputs `[entries, heads, n, v_dim]` of queries `[entries, heads, n, k_dim]`, both f32, over the
-        rows of each entry: see `gpu.attention` for where these lie and where the queries stand.
+        """Write the outputs `[entries, heads, n, v_dim]` of queries `[entries, heads, n, k_dim]`, both f32, over
+        the rows of each entry: see `gpu.attention` for where these lie and where the queries stand.
 
-        A query sees the positions up to its own if `causal`, else all, of them the newest `window` (0: any number);
-        zeros come out where it sees none, and no row is read that none sees. `most` is how many positions there will
-        be at most, where their end is on the device. One launch or two. Memory is allocated by the first call that
-        is split, and by one with more queries; so make such a call before capturing.
+        A query sees the positions up to its own if `causal`, else all, of them none further back than the newest
+        `window` up to its own (0: any number). Zeros come out where it sees none, and no row is read that no query
+        sees. `most` is how many positions there will be at most, where their end is on the device. One launch or
+        two and nothing else, which may be captured.
         """
         entries, _, count, _ = queries.shape
         held = positions.end - positions.first if most is None else most
         lines = entries * self.kv_heads
         splits = self.splits(lines * count, min(held, window + count) if window else held)
-        parts = self._room(lines * count) if splits > 1 else out.block
-        blocks = queries.block, rows.place.keys, rows.place.values, positions.lengths or out.block, parts, out.block
-        places = queries.at // FLOAT, out.at // FLOAT, rows.place.keys_at // self.size, rows.place.values_at // self.size
+        blocks = (
+            queries.block,
+            rows.place.keys,
+            rows.place.values,
+            positions.lengths or out.block,
+            self._parts,
+            out.block,
+        )
+        places = (
+            queries.at // FLOAT,
+            out.at // FLOAT,
+            rows.place.keys_at // self.size,
+            rows.place.values_at // self.size,
+        )
         lies = rows.entry, rows.place.slots, rows.start, rows.before, rows.then
         ends = positions.first, positions.end, int(positions.lengths is not None), positions.at, positions.stride
         sizes = entries, self.kv_heads, count, splits
@@ -75,7 +88,7 @@ class RowAttention:
         self.runtime.launch(self._attend, work, *blocks, *sizes, *places, *lies, *ends, int(causal), window)
         if splits > 1:
             cells = entries * self.heads * count
-            self.runtime.launch(self._join, Work(1, cells), parts, out.block, cells, splits, places[1])
+            self.runtime.launch(self._join, Work(1, cells), self._parts, out.block, cells, splits, places[1])
 
     def splits(self, runs: int, rows: int) -> int:
         """Into how many pieces each run of so many rows is cut: enough to keep the device busy, none too short."""
@@ -85,12 +98,11 @@ class RowAttention:
     def _enough(self, runs: int) -> int:
         return -(-self.runtime.workers // max(1, runs))
 
-    def _room(self, runs: int) -> Block:
-        """Memory for the parts of so many runs, however long they are."""
-        needed = runs * self._enough(runs) * (self.heads // self.kv_heads) * (self.v_dim + 2) * FLOAT
-        if self._parts is None or self._parts.nbytes < needed:
-            self._parts = self.runtime.allocate(needed)
-        return self._parts
+
+def demand(runtime: OpenCLRuntime) -> None:
+    """Raise CannotRun if the device is no CPU, or its compiler fails on wide vectors."""
+    if not (runtime.cpu and runtime.vectors):
+        raise CannotRun(f"attention by rows is not for {runtime.describe()['device']}; {INSTALL}")
 
 
 def names(dtype: str, k_dim: int, v_dim: int, group: int) -> tuple[str, str]:

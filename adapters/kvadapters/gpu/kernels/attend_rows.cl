@@ -43,12 +43,9 @@ typedef ushort row_t;
 #define CACHE_LINE 64
 #define ROWS_AHEAD(dim) (AHEAD / ((dim) * (int)sizeof(row_t)) + 1)
 #define FETCHES(dim) ((STEP * (dim) * (int)sizeof(row_t) + CACHE_LINE * LINES(dim) - 1) / (CACHE_LINE * LINES(dim)))
-#if defined(__has_builtin)
-#if __has_builtin(__builtin_prefetch)
-#define FETCH(p) __builtin_prefetch(p, 0, 2)
-#endif
-#endif
-#ifndef FETCH
+#ifdef POCL_DEVICE_ADDRESS_BITS
+#define FETCH(p) __builtin_prefetch(p, 0, 2) /* PoCL's own prefetch does nothing */
+#else
 #define FETCH(p) prefetch(p, CACHE_LINE)
 #endif
 
@@ -72,8 +69,8 @@ INLINE void fetch(GLOBAL const row_t *ahead, const int j, const int dim) {
     if (ahead) FETCH(from + i * CACHE_LINE);
 }
 
-/* Sums of the lanes of 16 vectors at once: each of the four levels halves how many vectors there are. AT(n) is where
- * a vector has to be for its sum to come out in lane n. */
+/* Sums of the lanes of 16 vectors at once: each of the four levels halves how many vectors there are. AT(n) is
+ * where a vector has to be for its sum to come out in lane n. */
 #define AT(n) ((n) % 4 * 4 + (n) / 4)
 #define FOLD(a, b, one, other) (shuffle2(a, b, (uint16)one) + shuffle2(a, b, (uint16)other))
 INLINE float16 halves(float16 a, float16 b) {
@@ -235,19 +232,19 @@ INLINE void put(GLOBAL float *part, const float *a, const float m, const float l
 
 /* Outputs, or with more than one split the parts of which `join` makes them: a, m and l, V_DIM + 2 numbers.
  *
- * Queries are [entries, kv_heads * QUERY_HEADS, count, K_DIM] from the element `queries_at` on; outputs and parts end
- * in V_DIM and in [splits, V_DIM + 2] instead. Rows are held of the positions `first` to end - 1, where end is
- * `given` or, with `reads`, number lengths_at + entry * lengths_stride of `lengths`. Of these the first `before` lie
- * in the slots from `start` on, the others in those from `then` on; head h of entry e begins e * apart + h * slots
- * rows behind the element `keys_at` (`values_at`). The queries stand at the last `count` positions. Each sees those
- * up to its own if `causal`, else all, and of them the newest `window` up to its own if that is not 0; no other row
- * is read.
+ * Queries are [entries, kv_heads * QUERY_HEADS, count, K_DIM] from the element `queries_at` on; outputs and parts
+ * end in V_DIM and in [splits, V_DIM + 2] instead. Rows are held of the positions `first` to end - 1, where end is
+ * `given` or, with `reads`, number lengths_at + entry * lengths_stride of `lengths`. Of these the first `before`
+ * lie in the slots from `start` on, the others in those from `then` on; head h of entry e begins
+ * e * apart + h * slots rows behind the element `keys_at` (`values_at`). The queries stand at the last `count`
+ * positions. Each sees those up to its own if `causal`, else all, none of them `window` or more before its own
+ * if that is not 0; no other row is read.
  */
 KERNEL ATTEND(GLOBAL const float *queries, GLOBAL const row_t *keys, GLOBAL const row_t *values,
-              GLOBAL const i64 *lengths, GLOBAL float *parts, GLOBAL float *out, i64 entries, i64 kv_heads, i64 count,
-              i64 splits, i64 queries_at, i64 out_at, i64 keys_at, i64 values_at, i64 apart, i64 slots, i64 start,
-              i64 before, i64 then, i64 first, i64 given, i64 reads, i64 lengths_at, i64 lengths_stride, i64 causal,
-              i64 window) {
+              GLOBAL const i64 *lengths, GLOBAL float *parts, GLOBAL float *out, i64 entries, i64 kv_heads,
+              i64 count, i64 splits, i64 queries_at, i64 out_at, i64 keys_at, i64 values_at, i64 apart, i64 slots,
+              i64 start, i64 before, i64 then, i64 first, i64 given, i64 reads, i64 lengths_at, i64 lengths_stride,
+              i64 causal, i64 window) {
   const i64 tasks = entries * kv_heads * count * splits;
   for (i64 z = GROUP(0) * ITEMS(1) + ITEM(1); z < tasks; z += GROUPS(0) * ITEMS(1)) {
     const i64 split = z % splits, i = z / splits % count, line = z / splits / count, entry = line / kv_heads;
