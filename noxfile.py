@@ -18,15 +18,22 @@ DEV = ["pytest-xdist", "ruff", "mypy", "jsonschema", "types-jsonschema", "types-
 NVRTC = "nvidia-cuda-nvrtc==13.0.88"
 """One version, so that what compiles today compiles tomorrow."""
 
+TORCH, TORCH_INDEX = "torch==2.13.0+cpu", "https://download.pytorch.org/whl/cpu"
+SOON = ("--retries", "0", "--timeout", "15")
+"""The peer torch by its small build for CPUs. Where that is not to be had, the profile says so and goes on."""
+
 CANNOT_RUN = 4
-PROFILES = ("growing", "ring", "mask", "snapshot", "copy", "draft", "store", "batch", "mem", "residency")
+PROFILES = (
+    *("growing", "ring", "mask", "snapshot", "copy", "draft", "store", "batch", "mem", "residency"),
+    *("attention", "page", "bucket", "rope"),
+)
 IN_THE_WHEEL = (
     *(f"kvspec/chapters/{n}.md" for n in PROFILES),
-    *(f"kvspec/schemas/{n}.json" for n in ("trace", "record", "question", "answer", "describe")),
+    *(f"kvspec/schemas/{n}.json" for n in ("trace", "record", "profile", "question", "answer", "describe")),
     *(f"kvspec/vectors/cover-{n}.json" for n in PROFILES),
-    "kvadapters/gpu/kernels/move.inc",
+    *(f"kvadapters/gpu/kernels/{n}.inc" for n in ("move", "limits", "attend")),
     *(f"kvadapters/gpu/shim/{n}" for n in ("cuda.h", "scheduler.cpp")),
-    "kvreports/templates/page.html.j2",
+    *(f"kvreports/templates/{n}.html.j2" for n in ("page", "profile")),
     "kvconform/suite/pytest.ini",
     "kvconform/templates/adapter/adapter.py.txt",
 )
@@ -50,6 +57,16 @@ def cupy(session: nox.Session) -> None:
     session.run("python", "-m", "kvadapters.gpu.nvrtc")
     session.run("python", "-m", "pytest", "-q", "tests/test_gpu_cupy.py", "-k", "nothing_that_cupy_lacks")
     _where_it_can(session, "kvconform", "run", "cupy", "--report", str(REPORTS / "cupy"), *session.posargs)
+
+
+@nox.session
+def profile(session: nox.Session) -> None:
+    """How fast the OpenCL adapter is beside numpy, memcpy and torch, ending in a record and its page. No test."""
+    _install(session, "[opencl]")
+    session.install(TORCH, "--extra-index-url", TORCH_INDEX, *SOON, success_codes=[0, 1], silent=True)
+    folder = REPORTS / "opencl"
+    session.run("kvconform", "profile", "opencl", "--report", str(folder), *session.posargs)
+    session.log(f"the record: {folder / 'profile.json'}; the page: {folder / 'profile.html'}")
 
 
 @nox.session

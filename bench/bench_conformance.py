@@ -14,10 +14,12 @@ from pathlib import Path
 
 from kvadapters.reference import Reference
 from kvconform import trial, vectors
-from kvspec.contract import description
+from kvspec.contract import PROFILES, description
 from kvspec.session import Session
 
 YARDSTICK = 200_000
+MOST = 520
+"""Traces of a profile's last cover that are replayed."""
 
 
 def yardstick() -> float:
@@ -27,9 +29,9 @@ def yardstick() -> float:
     return time.perf_counter() - began
 
 
-def in_process() -> tuple[int, float]:
-    """Operations replayed twice and judged at level storage, and the seconds they took."""
-    adapter, traces = description(Reference().describe()), list(vectors.load("ring")[-1].traces())
+def in_process(profile: str) -> tuple[int, float]:
+    """Operations of a profile replayed twice and judged at level storage, and the seconds they took."""
+    adapter, traces = description(Reference().describe()), list(vectors.load(profile)[-1].traces())[:MOST]
     began = time.perf_counter()
     done = sum(len(trial.run(t, Session(Reference()), adapter).steps) for t in traces)
     return done, time.perf_counter() - began
@@ -56,10 +58,11 @@ def whole_run(adapter: str) -> dict:
 
 def main() -> None:
     unit = yardstick()
-    done, took = in_process()
-    print(
-        f"replay and judge in process: {done / took:,.0f} operations/s ({took / done / unit * 1e3:.2f} milliyards)"
-    )
+    print("replay and judge in process")
+    for profile in PROFILES:
+        if vectors.load(profile):
+            done, took = in_process(profile)
+            print(f"{profile:10} {done / took:8,.0f} operations/s ({took / done / unit * 1e3:.2f} milliyards each)")
     times = sorted(first_line() for _ in range(5))
     print(f"first line of the command line: {times[2]:.3f} s ({times[2] / unit:.1f} yards)")
     for adapter in sys.argv[1:] or ("reference", "opencl"):

@@ -1,9 +1,9 @@
 """Operations a second through a session, of the OpenCL adapter and of the reference in the same run.
 
-    python bench/bench_opencl.py [seconds for each, default 2]
+    python bench/bench_opencl.py [seconds for each adapter and line, default 2]
 
-Small caches (2 heads, 8 and 6 dims, windows up to 8), with state, history and mask observed at every step, as
-the harness drives an adapter. Which device is used: see KVCONFORM_OPENCL.
+Small caches (2 heads, 8 and 6 dims, windows up to 8), stores and buffers, with everything observed at every step,
+as the harness drives an adapter. Which device is used: see KVCONFORM_OPENCL.
 """
 
 from __future__ import annotations
@@ -12,68 +12,90 @@ import itertools
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
-
-import numpy as np
 
 from kvadapters.gpu.opencl import OpenCL
 from kvadapters.reference import Reference
-from kvspec.contract import Pair
-from kvspec.geometry import DTYPES, Config
-from kvspec.session import NOTHING, Given, Session
+from kvconform.replay import Supplies
+from kvspec.notation import trace
+from kvspec.operations import Operation
+from kvspec.session import Given, Session
+from kvspec.trace import Trace
 
-Op = dict[str, Any]
 ROUNDS = 5
 
+APPENDS = "append 3; append 1; append 1; append 2; append 1; append 1; append 1; append 5; append 1; append 1; "
+CACHE = f"{APPENDS}snapshot s; append 1; restore s 9; view; mask causal & window=2; rewind 6; {APPENDS}"
+ROUND = "speculate r A; draft r 3; commit r 2; speculate r A; draft r 1; draft r 2; abandon r; "
+STORE = "append 1; append 2; append 1 layer=1; rollback 2; save s; zero; load s; setlength 0 4; fingerprint 1; "
+BATCH = "append 4; batch 3; scatter 0 4; scatter 1 2; step; step; rollback 3 sequence=0; capture w; replay w; "
 
-def rows(config: Config, n: int) -> Pair:
-    random = np.random.default_rng(n)
-    keys, values = (random.standard_normal(config.shape(kind, n)) for kind in ("k", "v"))
-    return Pair(keys.astype(DTYPES[config.dtype]), values.astype(DTYPES[config.dtype]))
+WORK: dict[str, tuple[Trace, ...]] = {
+    "caches": (
+        *(trace("ring", f"window={window} step=4", CACHE) for window in (1, 3, 8)),
+        *(trace("growing", fields, CACHE) for fields in ("step=4", "")),
+    ),
+    "rounds": (trace("ring", "window=4", ROUND * 3), trace("growing", "step=4", ROUND * 3)),
+    "copies": tuple(
+        trace("copy", f"capacity=6 layout={layout}", "copy 3 0; copy 2 5 sliding=1; copy 4 2 dtype=f32; " * 3)
+        for layout in ("token", "head")
+    ),
+    "stores": (trace("store", "layers=3 max_len=8", STORE * 3),),
+    "batches": (trace("store", "layers=2 max_len=8", BATCH * 3),),
+}
+"""What is done, over and over; some of it is refused."""
+
+Supplied = list[tuple[Operation, Given]]
 
 
-def workload() -> Iterator[tuple[str, Config, list[Op]]]:
-    """Caches to open, and what to do with each; some of it is refused."""
-    appends: list[Op] = [{"op": "append", "n": n} for n in (3, 1, 1, 2, 1, 1, 1, 5, 1, 1)]
-    saves: list[Op] = [{"op": "snapshot", "name": "s"}, {"op": "append", "n": 1}]
-    saves.append({"op": "restore", "name": "s", "to": 9})
-    rest: list[Op] = [{"op": "view"}, {"op": "mask", "parts": ["causal", {"window": 2}]}, {"op": "rewind", "to": 6}]
-    for window in (1, 3, 8):
-        yield "ring", Config(window=window, step=4), [*appends, *saves, *rest, *appends]
-    yield "growing", Config(step=4), [*appends, *saves, *rest, *appends]
-    yield "growing", Config(), [*appends, *saves, *rest, *appends]
+def supplied(given: Trace) -> Supplied:
+    """The operations of a trace with what they need, made beforehand."""
+    supplies, session, made = Supplies(given), Session(Reference(), ()), Supplied()
+    session.begin(given.profile, given.config)
+    for op in given.ops:
+        made.append((op, supplies.give(op)))
+        supplies.done(op, session.do(*made[-1]).result)
+    return made
 
 
-def steps(adapter: Any) -> Iterator[None]:
-    """The workload, over and over; one item a step."""
-    for profile, config, todo in itertools.cycle(workload()):
+def steps(adapter: Any, work: Sequence[tuple[Trace, Supplied]]) -> Iterator[None]:
+    """The work, over and over; one item a step."""
+    for start, todo in itertools.cycle(work):
         session = Session(adapter)
-        session.begin(profile, config)
-        for op in todo:
-            step = session.do(op, Given(rows(config, op["n"])) if op["op"] == "append" else NOTHING)
+        session.begin(start.profile, start.config)
+        for op, given in todo:
+            step = session.do(op, given)
             assert step.result in ("ok", "refused"), step
             yield
 
 
-def rate(adapter: Any, seconds: float) -> float:
+def rate(adapter: Any, work: Sequence[tuple[Trace, Supplied]], seconds: float) -> float:
+    """Operations a second."""
     begin, done = time.perf_counter(), 0
-    for _ in steps(adapter):
+    for _ in steps(adapter, work):
         done += 1
         if time.perf_counter() - begin > seconds:
             break
     return done / (time.perf_counter() - begin)
 
 
+def line(name: str, found: Sequence[float], form: str) -> str:
+    """A median, and how far the rounds lie apart."""
+    shown = (format(x, form) for x in (statistics.median(found), min(found), max(found)))
+    return "{:22} {:>8} ({} to {})".format(name, *shown)
+
+
 def main(seconds: float) -> None:
     opencl, reference = OpenCL(), Reference()
     print(opencl.describe()["device"])
-    rate(opencl, 1.0)
-    found = [(rate(opencl, seconds / ROUNDS), rate(reference, seconds / ROUNDS)) for _ in range(ROUNDS)]
-    for name, rates in zip(("opencl", "reference"), zip(*found, strict=True), strict=True):
-        print(f"{name:10} {statistics.median(rates):8,.0f} operations/s ({min(rates):,.0f} to {max(rates):,.0f})")
-    ratios = [a / b for a, b in found]
-    print(f"{'ratio':10} {statistics.median(ratios):8.3f} ({min(ratios):.3f} to {max(ratios):.3f})")
+    for name, traces in WORK.items():
+        work = [(t, supplied(t)) for t in traces]
+        rate(opencl, work, 1.0)
+        found = [tuple(rate(a, work, seconds / ROUNDS) for a in (opencl, reference)) for _ in range(ROUNDS)]
+        print(line(f"{name}, opencl", [a for a, _ in found], ",.0f"), "operations/s")
+        print(line(f"{name}, reference", [b for _, b in found], ",.0f"), "operations/s")
+        print(line(f"{name}, ratio", [a / b for a, b in found], ".3f"))
 
 
 if __name__ == "__main__":

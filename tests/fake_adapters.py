@@ -17,8 +17,13 @@ from kvspec.contract import Cache, Pair, Readable
 from kvspec.errors import Refused
 from kvspec.geometry import CACHES, Array, Config
 
-OF_THE_ADAPTER = {"draft": ("speculate",), "mem": ("fit",), "residency": ("meter", "place")}
-OF_A_CACHE = {"mask": ("mask",), "snapshot": ("snapshot", "restore", "merge", "split"), "mem": ("plan", "held")}
+OF_THE_ADAPTER = {"draft": ("speculate",), "mem": ("fit",), "residency": ("meter", "place"), "rope": ("rotate",)}
+OF_A_CACHE = {
+    "mask": ("mask",),
+    "snapshot": ("snapshot", "restore", "merge", "split"),
+    "mem": ("plan", "held"),
+    "attention": ("attend",),
+}
 
 
 class Fake(Reference):

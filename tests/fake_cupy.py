@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import math
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -88,6 +89,25 @@ class Graph:
             stream._enqueue(work)
 
 
+class Event:
+    """A mark in a stream: the device comes to it when it has done all that was before it."""
+
+    def __init__(self) -> None:
+        self.reached: float | None = None
+
+    def record(self, stream: Stream) -> None:
+        self.stream = stream
+        stream._enqueue(lambda: setattr(self, "reached", time.perf_counter()))
+
+    def synchronize(self) -> None:
+        self.stream.synchronize()
+
+
+def get_elapsed_time(start: Event, end: Event) -> float:
+    assert start.reached is not None and end.reached is not None, "cudaErrorNotReady"
+    return (end.reached - start.reached) * 1e3
+
+
 class MemoryPointer:
     """Gives its memory back to the pool when nobody holds it any more."""
 
@@ -126,7 +146,8 @@ class Function:
     def __call__(self, grid: Any, block: Any, args: Any, shared_mem: int = 0, stream: Any = None) -> None:
         assert stream is not None, "launched on the null stream"
         assert math.prod(block) <= 1024 and max(grid[1:]) <= 65535, "CUDA_ERROR_INVALID_VALUE"
-        buffers, integers = args[: kernels.KERNELS[self.name]], args[kernels.KERNELS[self.name] :]
+        count = (kernels.KERNELS | kernels.LIMITS)[self.name]
+        buffers, integers = args[:count], args[count:]
         assert all(isinstance(a, MemoryPointer) for a in buffers)
         assert all(isinstance(a, np.int64) for a in integers), "integers of a kernel are 64 bits wide"
         values = [a.ptr for a in buffers] + [int(a) for a in integers]
@@ -137,7 +158,9 @@ class Module:
     """The text, unlike a cubin, tells what to compile."""
 
     def load(self, cubin: bytes) -> None:
-        self.library = CudaCPURuntime(cubin.decode())
+        text = cubin.decode()
+        names = next(names for names in (kernels.LIMITS, kernels.KERNELS) if f" {next(iter(names))}(" in text)
+        self.library = CudaCPURuntime(text, names)
 
     def get_function(self, name: str) -> Function:
         return Function(self.library, name)
@@ -194,6 +217,8 @@ def package(**runtime: Any) -> Any:
         Stream=Stream,
         MemoryPool=MemoryPool,
         Module=Module,
+        Event=Event,
+        get_elapsed_time=get_elapsed_time,
     )
     return SimpleNamespace(__version__="14.2.0", cuda=cuda)
 

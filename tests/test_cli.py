@@ -61,6 +61,7 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "a command that talks": (("run", "--", "echo", "hello"), "its worker does not start: PROTOCOL"),
     "smoke of an unknown adapter": (("smoke", "referense"), "unknown adapter 'referense'"),
+    "strict attention of an unknown adapter": (("strict", "referense"), "unknown adapter 'referense'"),
     "an unknown clause to explain": (("explain", "RING-99"), "unknown clause 'RING-99'; near: RING-9"),
     "an unknown list": (("list", "engines"), "invalid choice: 'engines'"),
     "a trace that is not there": (("replay", "no-such.json"), "no-such.json: cannot be read (No such file"),

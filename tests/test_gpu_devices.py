@@ -136,7 +136,7 @@ def test_what_it_says_of_itself_is_a_description() -> None:
 
 def test_another_profile_is_unsupported() -> None:
     with pytest.raises(Unsupported, match="growing, ring"):
-        adapter().open("page", Config())
+        adapter().open("sheet", Config())
 
 
 ALONE = """

@@ -20,7 +20,7 @@ from kvspec.contract import PROFILES, description
 from kvspec.operations import OPERATIONS
 from kvspec.trace import Trace, from_json
 
-DRAWN = 150
+DRAWN = 240
 
 
 def drawn(*profiles: str) -> list[Trace]:

@@ -71,7 +71,10 @@ def test_every_argument_is_about_a_fault_that_there_is() -> None:
     assert not FAULTS.unfounded()
 
 
-SAMPLE = FAULTS.found[7::19]
+ELSEWHERE = ("aside", "in_order", "held_after")
+"""What other chapters ask of a ring, and show."""
+
+SAMPLE = [m for m in FAULTS.found if m.function not in ELSEWHERE][7::19]
 """Ten faults or so, over the whole file."""
 
 

@@ -90,7 +90,7 @@ def test_the_command_prints_what_was_done_and_what_follows(capsys: pytest.Captur
 
 
 @pytest.mark.parametrize(
-    "wrong", [["prove"], ["prove", "reference", "--profile", "rope"], ["prove", "a", "--", "b"]]
+    "wrong", [["prove"], ["prove", "reference", "--profile", "sheet"], ["prove", "a", "--", "b"]]
 )
 def test_what_cannot_be_proved_is_said(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(wrong) == 2

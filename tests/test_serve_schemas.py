@@ -45,14 +45,33 @@ rollback 1; zero; append 2; batch 2; scatter 0 2; scatter 1 1 layer=0; step; cap
 rollback 1 sequence=0; batch 2; fit 100000 most=4; resetbatch; step values=2; plan 1
 freebatch; scribble; init layers=1; init"""
 
+ATTENTION = """attend 2 heads=4 splits=2; attend 1 into=1 through causal & 110; attend 1 through [0 1 2 -1]
+attend 1 q_dtype=f16 through window=2; attend 1 into=1 out_dtype=bf16 out_dim=3; attend 1 q_dim=5 q_rows=2 q_batch=3
+attend 0; attend 1 rope=norm; rotate 3 7; rotate 1 2 dims=4 by=-2; rotate 1 0 base=0; scribble"""
+
+LAYERS = """append 2; attend 1 layer=0 queries=huge; attend 1 layer=9; batch 2; scatter 0 2
+attendbatch 0 heads=4 into=1
+captureattend w 1 heads=4 splits=2; replayattend w; replayattend w heads=2; replayattend w kv_heads=1; init layers=1
+replayattend w"""
+
 COPY = "copy 2 0; copy 3 3 sliding=1; copy 2 9; copy 2 0 dtype=f32; copy 2 0 rows=1; alias 1 0 2; plan 0; scribble"
+
+BUCKET = """prefill 2; bind; decode resident=1 refresh=1; cut 2; sync; decode heads=4 splits=2 into=1 past=2
+cut 1; block 2 past=1; unbind; encode 3; cross 2; decode k_dim=5; open B profile=bucket bounds=2-1"""
+
+PAGE = """admit; append 3; fork 0 3; append 1 sequence=1; attend 1 sequence=1 through causal & window=2
+truncate 0 1; gather 0,2 2; gather empty 1; peek 1; peek 9; drop 0; drop 0; admit; append 9 sequence=1; scribble"""
 
 CONVERSATION = (
     ("ring", "window=3", CACHE),
     ("growing", "dtype=bf16", CACHE),
     ("growing", "", ROUNDS),
     ("store", "layers=2 max_len=5", STORE),
+    ("growing", "", ATTENTION),
+    ("store", "layers=2 max_len=5", LAYERS),
     ("copy", "capacity=4 layout=head", COPY),
+    ("page", "page_size=2 pages=4 debug=1", PAGE),
+    ("bucket", "layers=2 bounds=1-2", BUCKET),
 )
 """Every operation, some that are refused, on every kind of cache."""
 
@@ -153,7 +172,7 @@ def test_the_answers_held_all_that_an_answer_can_hold() -> None:
     values = {n.partition(".")[0] for a in given for n in a.get("values", {})}
     assert values == {*wire.NUMBERS, *wire.LISTS, *wire.TRUTHS, *wire.TEXTS, "meter"}
     tensors = [t for a in given for t in a.get("tensors", [])]
-    assert {name.partition(".")[0] for name, *_ in tensors} == set(wire.ARRAYS)
+    assert {name.partition(".")[0] for name, *_ in tensors} == {*wire.ALONE, *wire.ARRAYS}
     assert {dtype for _, dtype, _ in tensors} == {"f16", "bf16", "bool", "f32", None}
 
 

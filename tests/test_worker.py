@@ -188,7 +188,7 @@ def test_a_question_that_nobody_can_read_any_more_is_a_hang_not_an_error_here(pi
 def test_an_adapter_that_hangs_is_killed_at_the_deadline_of_a_message(pids: list[int]) -> None:
     start = time.monotonic()
     step = first_append("Hangs", deadline=0.5)
-    assert (step.result, time.monotonic() - start < 3) == ("hang", True)
+    assert (step.result, time.monotonic() - start < 10) == ("hang", True)
 
 
 def test_an_adapter_that_hangs_in_describe_is_killed_at_the_deadline_of_the_start(pids: list[int]) -> None:

@@ -17,6 +17,7 @@ from kvspec.errors import BadInput, CannotRun
 BUILT_IN = {
     "reference": "kvadapters.reference:Reference",
     "opencl": "kvadapters.gpu.opencl:OpenCL",
+    "opencl-fast": "kvadapters.gpu.opencl_fast:OpenCLFast",
     "cuda-cpu": "kvadapters.gpu.cuda_cpu:CudaCPU",
     "cupy": "kvadapters.gpu.cupy:CuPy",
 }

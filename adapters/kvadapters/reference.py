@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kvref import mem, meter
+from kvref.bucket import Bucket
 from kvref.copy import Buffer
 from kvref.draft import Round
 from kvref.growing import Growing
+from kvref.page import Pages
 from kvref.ring import Ring
 from kvref.rope import rotate
 from kvref.store import Store
@@ -24,7 +26,14 @@ from kvspec.timing import HostTimed
 class Reference(HostTimed):
     """Every profile at level storage, growing as the spec says. Subclass it and change `caches` for a variant."""
 
-    caches: ClassVar[dict[str, Any]] = {"growing": Growing, "ring": Ring, "copy": Buffer, "store": Store}
+    caches: ClassVar[dict[str, Any]] = {
+        "growing": Growing,
+        "ring": Ring,
+        "copy": Buffer,
+        "store": Store,
+        "page": Pages,
+        "bucket": Bucket,
+    }
 
     def describe(self) -> dict[str, Any]:
         """What it is and claims."""
@@ -44,8 +53,10 @@ class Reference(HostTimed):
                 "draft": "storage",
                 "store": "storage",
                 "batch": "storage",
+                "page": "storage",
                 "attention": "storage",
                 "rope": "storage",
+                "bucket": "storage",
             },
         }
 

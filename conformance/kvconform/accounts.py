@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kvconform import pools
 from kvconform.judge import Difference
 from kvspec import costs
 from kvspec.contract import Description
@@ -58,12 +59,14 @@ class Accounts:
         self._rounds: dict[str, str] = {}
         self._drafted: dict[tuple[str, str], int] = {}
         self._begun: dict[tuple[str, str], Any] = {}
+        self._done: dict[str, set[str]] = {}
 
     def open(self, name: str, config: Config, got: Step) -> None:
         """A cache was opened."""
         self._configs[name] = config
         self._values[name] = dict(got.values)
         self._planned.pop(name, None)
+        self._done[name] = set()
         if "held" in got.values:
             self._opened[name] = got.values["held"]
 
@@ -75,6 +78,10 @@ class Accounts:
                 found.hold(clause, what, wrong)
         if self._meter and got.result in ("ok", "refused"):
             self._costs(found, op, kind, config, got)
+        if kind == "page" and "free" in got.values:
+            found.cites.append("PAGE-17")
+            unsound = pools.unsound(config, got.values)
+            found.differences += [Difference(what, why, "PAGE-17") for what, why in unsound]
         self._enter(op, config, got)
         return found
 
@@ -113,7 +120,8 @@ class Accounts:
         before = self._values.get(cache_of(op), {})
         cache = self._layer(op, cache_of(op), config, got.values)
         sequences = len(before.get("sequences") or got.values.get("sequences") or ())
-        return Case(op, kind, cache, got, self._saved, sequences, self._layers(op, got))
+        again = _same(op) in self._done.get(cache_of(op), ())
+        return Case(op, kind, cache, got, self._saved, sequences, self._layers(op, got), again)
 
     def _layers(self, op: Operation, got: Step) -> tuple[Layer, ...]:
         """The caches of a whole round."""
@@ -136,6 +144,8 @@ class Accounts:
             if got.result == "ok":
                 self.open(name, config, got)
             return
+        if got.result == "ok":
+            self._done.setdefault(name, set()).add(_same(op))
         for key, value in got.values.items():
             what, _, other = key.partition(".")
             self._values.setdefault(other or name, {})[what] = value
@@ -151,6 +161,12 @@ class Accounts:
         for what, made in (("snapshot", "name"), ("parent", "parent"), ("child", "child")):
             if what in got.values and made in MAKES.get(op["op"], ()):
                 self._saved[op[made]] = (got.values[what] or (0, 0, 0))[2]
+
+
+def _same(op: Operation) -> str:
+    """What operations have in common that need the same scratch space."""
+    alike = ("op", "n", "heads", "splits", "rope", "resident", "into", "layer")
+    return repr([op.get(name) for name in alike])
 
 
 def _rows(op: Operation, kind: str) -> int | None:

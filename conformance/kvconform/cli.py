@@ -80,6 +80,22 @@ def _prove_arguments(prove: argparse.ArgumentParser) -> None:
     prove.add_argument("--deadline", type=_seconds, default=20.0, help="seconds for one operation (20)")
 
 
+def _strict_arguments(strict: argparse.ArgumentParser) -> None:
+    strict.add_argument("adapters", nargs="*", metavar="ADAPTER", help="only these beside numpy; all built-in ones")
+
+
+def _profile_arguments(profile: argparse.ArgumentParser) -> None:
+    profile.add_argument("adapter", help="a name (see `kvconform list`) or module:Class")
+    profile.add_argument("--peers", metavar="NAMES", help="only these, with commas between; all that are installed")
+    profile.add_argument("--cases", metavar="PATTERN", help="only cases whose id matches this regular expression")
+    profile.add_argument("--quick", action="store_true", help="a few small cases, to see that everything works")
+    profile.add_argument("--rounds", type=_above_zero, default=9, help="rounds of every case (9)")
+    profile.add_argument("--memory", type=_above_zero, default=256, help="MiB of rows that take turns (256)")
+    profile.add_argument("--minutes", type=_above_zero, default=8, help="what all cases may take together (8)")
+    profile.add_argument("--report", metavar="DIR", help="write profile.json, profile.html and profile.md there")
+    _format(profile)
+
+
 def _list_arguments(listing: argparse.ArgumentParser) -> None:
     listing.add_argument("what", nargs="?", choices=("adapters", "profiles", "clauses"))
     _format(listing)
@@ -104,11 +120,13 @@ def _new_adapter_arguments(new: argparse.ArgumentParser) -> None:
 
 COMMANDS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]], ...] = (
     ("run", "judge an adapter", _run_arguments),
+    ("profile", "measure an adapter beside its peers and the limits of its device", _profile_arguments),
     ("smoke", "a first look at a new adapter: does it speak, and of what", _smoke_arguments),
     ("list", "adapters, profiles, clauses", _list_arguments),
     ("explain", "a clause: what it says, why, and its worked examples", _explain_arguments),
     ("replay", "replay a trace step by step", _replay_arguments),
     ("prove", "all states of small configurations, every move from each", _prove_arguments),
+    ("strict", "strict attention: one hash for each adapter, numpy's first", _strict_arguments),
     ("report", "render run records, several side by side", _report_arguments),
     ("new-adapter", "write the skeleton of an adapter package", _new_adapter_arguments),
 )
@@ -123,6 +141,12 @@ def _count(text: str) -> int:
     if not text.isdigit() or int(text) > 1 << 40:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 0 or more")
     return int(text)
+
+
+def _above_zero(text: str) -> int:
+    if (count := _count(text)) == 0:
+        raise argparse.ArgumentTypeError("it must be 1 or more")
+    return count
 
 
 def _seconds(text: str) -> float:
@@ -158,8 +182,9 @@ def _run(options: argparse.Namespace, process: tuple[str, ...]) -> int:
             sys.stderr.write(f"kvconform {options.command}: name one adapter, or a command after --\n")
             return 2
         options.process = process
-    if options.command in ("run", "smoke", "prove"):
-        sys.stderr.write(f"kvconform: judging {options.adapter or process[0]}\n")
+    if options.command in ("run", "smoke", "prove", "profile"):
+        doing = "profiling" if options.command == "profile" else "judging"
+        sys.stderr.write(f"kvconform: {doing} {options.adapter or process[0]}\n")
         sys.stderr.flush()
     command = importlib.import_module(f"kvconform.commands.{options.command.replace('-', '_')}")
     from kvspec.errors import BadInput, CannotRun

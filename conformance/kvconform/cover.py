@@ -148,7 +148,8 @@ def _renamed(step: Step, w: Walk, numbers: dict[int, int]) -> str:
         if a is not None and name.endswith((".k", ".v"))
     }
     values = {n: v - _base(w, n) if n.startswith(("offset", "drafted")) else v for n, v in step.values.items()}
-    return repr((step.result, step.clause, values, rows))
+    answered = {name: bool(a.any()) for name, a in step.arrays.items() if name == "output" and a is not None}
+    return repr((step.result, step.clause, values, rows, answered))
 
 
 def _number(serial: int, numbers: dict[int, int]) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from kvconform.lists import Expected
 from kvconform.trial import Outcome
+from kvspec.examples import numbers
 from kvspec.geometry import Array
 from kvspec.notation import words
 from kvspec.record import DrawnStep, Seen
@@ -22,13 +23,18 @@ DRAWN_ALONE = {"state": "slots", "history": "history", "view": "view"}
 """Rows that are the only ones of their sort in a step, and the keys of `Seen` for them."""
 
 SNAPSHOTS = ("can", "snapshot", "parent", "child", "bytes")
-SAID = ("drafted", "lengths", "sequences", "moved", "fingerprint", "plan", "fit", "held", "meter")
+SAID = (
+    *("drafted", "lengths", "sequences", "moved", "fingerprint", "plan", "fit"),
+    *("sequence", "free", "references", "table", "past", "bound", "key", "extent", "held", "meter"),
+)
 COUNTED = ("held", "meter")
 """Values that are told beside the rows; the first are not the same at level visible, the
 last are there after every operation."""
 
 _OTHERS = dict.fromkeys((*SNAPSHOTS, *SAID), "other")
 _DRAWN_AS = {"state": "slots", "mask": "queries", "batch": "layers", "saved": "layers"} | _OTHERS
+_DRAWN_AS |= dict.fromkeys(("gathered", "page", "host", "handle"), "layers")
+_DRAWN_AS |= dict.fromkeys(("output", "rotated"), "other")
 """Keys of `Seen` for observables that go by another name there."""
 
 
@@ -73,13 +79,27 @@ def _expected(want: Step, book: Book, told: Container[str]) -> Seen:
     named = {name: [letters(s) for s in rows[:MOST]] for name, rows in want.rows.items()}
     for name in named.keys() & DRAWN_ALONE:
         seen[DRAWN_ALONE[name]] = named[name]  # type: ignore[literal-required]
-    layers: dict[str, list[str] | None] = {_label(n): r for n, r in named.items() if n not in DRAWN_ALONE}
+    layers: dict[str, list[str] | None] = {_label(n, want): r for n, r in named.items() if n not in DRAWN_ALONE}
     if layers:
         seen["layers"] = layers
-    other = _other(want, SAID, told)
+    middles = {"output": want.outputs, "rotated": want.rotated}
+    wanted = {name: found and found.middle for name, found in middles.items()}
+    other = _other(want, SAID, told) | _numbers(wanted, told)
     if other:
         seen["other"] = other
     return seen
+
+
+def _numbers(arrays: Mapping[str, Array | None], told: Container[str]) -> dict[str, Any]:
+    """Of the numbers that are told those of head 0, sequence 0, four digits each: of an output the first element of
+    each query, of rows that were turned every element."""
+    found: dict[str, Any] = {}
+    for name in ("output", "rotated"):
+        array = arrays.get(name)
+        if name in told and array is not None and array.ndim >= 4:
+            shown = array.reshape(-1, *array.shape[-2:])[0][:MOST] if array.size else array.reshape(0, 1)
+            found[name] = ", ".join(" ".join(numbers(row[:1] if name == "output" else row)) for row in shown)
+    return found
 
 
 def _seen(step: Step, book: Book, told: Container[str]) -> Seen:
@@ -87,16 +107,16 @@ def _seen(step: Step, book: Book, told: Container[str]) -> Seen:
     for name in ("offset", "buffered", "capacity"):
         if name in step.values:
             seen[name] = step.values[name]
-    for name in dict.fromkeys(a.rpartition(".")[0] for a in step.arrays if a != "mask"):
+    for name in dict.fromkeys(a.rpartition(".")[0] for a in step.arrays if a.endswith((".k", ".v"))):
         rows = _names(step.arrays.get(f"{name}.k"), step.arrays.get(f"{name}.v"), book)
         if name in DRAWN_ALONE:
             seen[DRAWN_ALONE[name]] = rows  # type: ignore[literal-required]
         else:
-            seen.setdefault("layers", {})[_label(name)] = rows
+            seen.setdefault("layers", {})[_label(name, step)] = rows
     queries = _queries(step, book)
     if queries is not None:
         seen["queries"] = queries
-    other = _other(step, ("offset.", *SNAPSHOTS, *SAID), told)
+    other = _other(step, ("offset.", *SNAPSHOTS, *SAID), told) | _numbers(step.arrays, told)
     if other:
         seen["other"] = other
     return seen
@@ -109,9 +129,14 @@ def _other(step: Step, names: Sequence[str], told: Container[str]) -> dict[str, 
     return {k: v for n in shown for k, v in step.values.items() if first[k] == n}
 
 
-def _label(name: str) -> str:
-    """What one of several is called: state.0 is layer 0, state.B cache B, batch.0.1 layer 0, sequence 1."""
+def _label(name: str, step: Step) -> str:
+    """What one of several is called: state.0 is layer 0, or sequence 0 of a paged cache, state.B cache B, batch.0.1
+    layer 0, sequence 1."""
     what, *which = name.split(".")
+    if not which:
+        return what
+    if "free" in step.values:
+        return f"sequence {which[0]}"
     if what == "batch":
         return f"layer {which[0]}, sequence {which[1]}"
     if which[0].isupper():
@@ -129,6 +154,8 @@ def _names(keys: Array | None, values: Array | None, book: Book) -> list[str] | 
     )
     if k.shape[1] != v.shape[1]:
         return ["?"] * max(k.shape[1], v.shape[1])
+    if book.by_value and k.shape == v.shape:
+        k = np.where(np.isin(v, list(book.by_value)), v, k)
     both = np.concatenate([k, v])
     return [_name(both[:, slot]) for slot in range(both.shape[1])]
 

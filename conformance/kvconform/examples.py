@@ -23,8 +23,14 @@ from kvspec.geometry import CACHES, Array
 from kvspec.rows import Book, letters
 from kvspec.session import Step
 
-AT_STORAGE = ("slots", "history", "capacity", "bytes", "mask", "references", "gathered", "page")
+AT_STORAGE = (
+    *("slots", "history", "capacity", "bytes", "mask", "references", "gathered", "page", "rotated"),
+    *("bound", "key", "extent"),
+)
 """Columns that speak of storage; the others hold at level `visible` too."""
+
+STORAGE_OF = ("table ", "handle ")
+"""How those begin that speak of one of several."""
 
 
 def disagreements(example: Example, seen: Outcome, adapter: Description) -> list[str]:
@@ -37,8 +43,10 @@ def disagreements(example: Example, seen: Outcome, adapter: Description) -> list
         for column, said in row.said.items():
             if not _judged(column, seen.level, adapter, example):
                 continue
-            bounded = isinstance(want, Expected) and column.startswith("output")
-            found = _expected(column, want, said) if bounded else _found(column, got, seen.book, said)
+            if isinstance(want, Expected) and column.startswith("output"):
+                found: Any = _expected(column, want, said)
+            else:
+                found = _found(column, got, seen.book, said)
             if found != said:
                 wrong.append(f"{do}: the example says {column} {_show(said)}, found {_show(found)}")
     return wrong
@@ -67,7 +75,9 @@ def _judged(column: str, level: str, adapter: Description, example: Example) -> 
         return "mask" in adapter.profiles
     if column == "bytes" and example.trace.config.dtype not in adapter.dtypes:
         return False  # it was judged on rows of another size
-    return level == "storage" or not (column in AT_STORAGE or column.endswith(" slots") or column.startswith("table "))
+    return level == "storage" or not (
+        column in AT_STORAGE or column.endswith(" slots") or column.startswith(STORAGE_OF)
+    )
 
 
 def _exact(level: str, adapter: Description, example: Example) -> bool:
@@ -93,7 +103,7 @@ def _elements(column: str, output: Array) -> Array:
         word, number = column.split()[-2:]
         which[word] = int(number)
     layered = output if output.ndim == 5 else output[None]
-    return np.asarray(layered[(*which.values(), slice(None), 0)])
+    return np.asarray(layered[which["layer"], which["sequence"], which["head"], :, 0])
 
 
 def _found(column: str, got: Step, book: Book, said: Any) -> Any:
@@ -110,6 +120,9 @@ def _found(column: str, got: Step, book: Book, said: Any) -> Any:
         return _as_said(got.arrays.get("mask"), said)
     if column == "snapshot":
         return _ranges(got, said)
+    if column == "rotated":
+        rotated = got.arrays.get("rotated")
+        return None if rotated is None else [numbers(row) for row in rotated[0, 0]]
     if column.startswith("output"):
         output = got.arrays.get("output")
         return None if output is None else numbers(_elements(column, output))
@@ -166,7 +179,7 @@ def _show(value: Any) -> str:
     if isinstance(value, list) and value and isinstance(value[0], str):
         return ", ".join(value)
     if isinstance(value, list) and value and isinstance(value[0], list):
-        return ", ".join(" ".join(letters(x) for x in q) or "-" for q in value)
+        return ", ".join(" ".join(x if isinstance(x, str) else letters(x) for x in q) or "-" for q in value)
     return "none" if value is None else str(value)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kvconform.lists import Lists
 from kvconform.replay import Supplies
 from kvspec.contract import PROFILES, Claim, Description
-from kvspec.operations import TAKES_ROWS, Operation
+from kvspec.operations import TAKES_QUERIES, TAKES_ROWS, Operation
 from kvspec.session import NOTHING
 from kvspec.trace import Trace
 
@@ -24,7 +24,7 @@ class Followed:
     def follow(self, op: Operation) -> None:
         """Add an operation, and have the list model do it."""
         self.ops.append(op)
-        given = NOTHING if op["op"] in TAKES_ROWS else self.supplies.give(op)
+        given = NOTHING if op["op"] in (*TAKES_ROWS, *TAKES_QUERIES) else self.supplies.give(op)
         self.supplies.done(op, self.lists.do(op, given).result)
 
 

@@ -22,6 +22,8 @@ OPENED = {
     "ring": Config(window=4),
     "copy": Config(capacity=4, layout="token"),
     "store": Config(layers=2, max_len=TOO_MANY + 2),
+    "page": Config(page_size=TOO_MANY, pages=2),
+    "bucket": Config(layers=1, bounds="2-4"),
 }
 """What is opened of each kind."""
 
@@ -31,15 +33,24 @@ OPERATIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "draft": (CACHES, ("append 2", "speculate r A")),
     "batch": (("store",), ("append 2", "batch 2")),
     "mem": (KINDS, ("plan 1",)),
+    "rope": (KINDS, ("rotate 1 1",)),
     "residency": ((*CACHES, "store"), ("append 1", "append 1 resident=1")),
+    "attention": (CACHES, ("append 1", "attend 1")),
 }
 """For each profile that is no kind: the kinds it is tried on, and operations of which the last is its own."""
 
 MORE: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "mem": (KINDS, ("fit 1000000",)),
     "residency": (("copy",), ("copy 1 0", "copy 1 0 resident=1")),
+    "attention": (("store",), ("append 1", "attend 1 layer=0")),
 }
 """Others of the same."""
+
+PAGED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "residency": (("page",), ("admit", "append 1", "append 1 resident=1")),
+    "attention": (("page",), ("admit", "append 1", "attend 1")),
+}
+"""The same on paged caches, which need a sequence first."""
 
 
 def undeclared(adapter: Description, worker: Worker) -> Iterator[str]:
@@ -71,7 +82,7 @@ def _dtypes(adapter: Description, profile: str, config: Config) -> Iterator[tupl
 
 
 def _operations(adapter: Description, profile: str, config: Config) -> Iterator[tuple[Trace, str]]:
-    for missing, (kinds, ops) in (*OPERATIONS.items(), *MORE.items()):
+    for missing, (kinds, ops) in (*OPERATIONS.items(), *MORE.items(), *PAGED.items()):
         if missing not in adapter.profiles and profile in kinds:
             yield Trace(profile, config, tuple(map(operation, ops))), f"it does not declare the profile {missing}"
 
@@ -84,9 +95,9 @@ def _limits(adapter: Description, profile: str, config: Config) -> Iterator[tupl
         ops = (operation("append 1"), operation(f"batch {largest + 1} {largest + 1}"))
         yield Trace(profile, config, ops), f"it declares batches of {largest} at most"
     largest = adapter.largest_append
-    if largest is not None and largest < TOO_MANY and profile != "copy":
-        ops = (operation("append 1"), operation(f"append {largest + 1}"))
-        yield Trace(profile, config, ops), f"it declares appends of {largest} rows at most"
+    if largest is not None and largest < TOO_MANY and profile not in ("copy", "bucket"):
+        texts = [*(["admit"] if profile == "page" else []), "append 1", f"append {largest + 1}"]
+        yield Trace(profile, config, tuple(map(operation, texts))), f"it declares appends of {largest} rows at most"
 
 
 def _last(adapter: Description, worker: Worker, trace: Trace) -> tuple[Step, str]:

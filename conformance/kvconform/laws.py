@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from kvconform import batches, stores, visible
+from kvconform import attends, batches, buckets, paged, ropes, stores, visible
 from kvconform.followed import at_the_end
 from kvconform.strategies import batch as batched
+from kvconform.strategies import bucket as bucketed
 from kvconform.strategies import copy as copies
+from kvconform.strategies import page as pages
 from kvconform.strategies.draws import configs
 from kvconform.trial import Outcome
 from kvspec.geometry import CACHES, Array, Config
@@ -56,6 +58,8 @@ class Law:
 CONFIGS: dict[str, Callable[[str], st.SearchStrategy[Config]]] = {
     "copy": lambda _: copies.configs(),
     "store": lambda _: batched.configs(),
+    "bucket": lambda _: bucketed.configs(),
+    "page": lambda _: pages.configs(),
 }
 """The configurations that the laws of a profile are drawn on, where it is no cache."""
 
@@ -206,9 +210,28 @@ def _sides(of: Callable[[st.DrawFn, Config], tuple[Trace, Trace]]) -> Callable[[
     return lambda draw, config: Sides(*of(draw, config))
 
 
+_ATTENTION_LAWS = tuple(
+    map(_sides, (attends.at_once, attends.window, attends.alone, attends.hidden, attends.splits))
+)
+_ATTENTION_NEEDS: tuple[tuple[tuple[str, ...], ...], ...] = (
+    (("growing", "attention"), ("ring", "attention")),
+    (("ring", "growing", "attention"),),
+    (("store", "batch", "attention"),),
+    *((("growing", "attention"), ("ring", "attention")),) * 2,
+)
+"""What each of these laws needs, on every kind it is drawn on."""
 _BATCH_LAWS = tuple(map(_sides, (batches.alone, batches.layers, batches.replays)))
 _STORE_LAWS = tuple(
     map(_sides, (stores.split, stores.layers, stores.append_rollback, stores.rollbacks, stores.save_load))
+)
+_PAGE_LAWS = tuple(map(_sides, (paged.page_size, paged.contiguous, paged.alone, paged.order)))
+_PAGE_NEEDS = ("page",), ("page", "growing", "attention"), ("page",), ("page",)
+_BUCKET_LAWS = tuple(map(_sides, (buckets.bounds, buckets.growing, buckets.refresh, buckets.block)))
+_BUCKET_NEEDS = ("bucket",), ("bucket", "growing", "attention"), ("bucket",), ("bucket",)
+_ROPE_LAWS = tuple(map(_sides, (ropes.pairings, ropes.twice, ropes.shifted, ropes.ring, ropes.block)))
+_ROPE_NEEDS: tuple[tuple[str, ...], ...] = (
+    *(("growing", "rope"),) * 2,
+    *(("growing", "attention", "rope"), ("ring", "growing", "attention", "rope"), ("growing", "attention", "rope")),
 )
 _CACHE_LAWS = (split, append_rewind, rewinds, steps, batch, independence)
 _DRAFT_LAWS = (round_append, round_nothing, round_split, two_rounds)
@@ -222,11 +245,27 @@ LAWS = (
     *(Law(f"STORE-{29 + i}", "store", ("store",), law) for i, law in enumerate(_STORE_LAWS)),
     *(Law(f"BATCH-{28 + i}", "store", ("store", "batch"), law) for i, law in enumerate(_BATCH_LAWS)),
     *(Law(f"DRAFT-{29 + i}", p, (p, "draft"), law) for i, law in enumerate(_DRAFT_LAWS) for p in CACHES),
+    *(
+        Law(f"ATTN-{33 + i}", needs[0], needs, law)
+        for i, law in enumerate(_ATTENTION_LAWS)
+        for needs in _ATTENTION_NEEDS[i]
+    ),
+    *(Law(f"PAGE-{43 + i}", "page", _PAGE_NEEDS[i], law) for i, law in enumerate(_PAGE_LAWS)),
+    *(Law(f"BUCKET-{39 + i}", "bucket", _BUCKET_NEEDS[i], law) for i, law in enumerate(_BUCKET_LAWS)),
+    *(Law(f"ROPE-{24 + i}", _ROPE_NEEDS[i][0], _ROPE_NEEDS[i], law) for i, law in enumerate(_ROPE_LAWS)),
 )
 
 
 def broken(sides: Sides, left: Outcome, right: Outcome) -> str:
     """How the ends of the two sides differ on the adapter; empty if they do not. Rows are known by position."""
+    if ropes.concerns(sides.left):
+        return ropes.differ((sides.left, sides.right), (left, right))
+    if sides.left.profile == "page":
+        return paged.differ((sides.left, sides.right), (left, right))
+    if sides.left.profile == "bucket":
+        return buckets.differ((sides.left, sides.right), (left, right))
+    if attends.concerns(sides.left):
+        return attends.differ((sides.left, sides.right), (left, right))
     if sides.left.profile == "copy":
         return _buffers(sides, left, right)
     if sides.left.profile == "store":

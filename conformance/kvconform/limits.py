@@ -56,7 +56,8 @@ def suits(trace: Trace, adapter: Description) -> bool:
 
 
 def _in_limits(trace: Trace, adapter: Description) -> bool:
-    rows = [op.get(name) or 0 for op in trace.ops if op["op"] in APPENDS for name in ("n", "values")]
+    appends = (*APPENDS, "attend")
+    rows = [op.get(name) or 0 for op in trace.ops if op["op"] in appends for name in ("n", "values")]
     dtypes = {op["dtype"] for op in trace.ops if op.get("dtype")} | {trace.config.dtype}
     batches = [trace.config.batch, *(op["batch"] for op in trace.ops if op["op"] == "open" and op.get("batch"))]
     batches += [op["m"] for op in trace.ops if op["op"] == "batch"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kvreports import html, jsonfile, markdown, text
+from kvreports import html, jsonfile, markdown, profilefile, profilehtml, profiletext, text
 from kvspec import clauses
 from kvspec.errors import BadInput
+from kvspec.profile_record import Profile
 from kvspec.record import Record
 
 
@@ -17,6 +18,14 @@ def write(record: Record, folder: Path) -> Path:
     jsonfile.write(folder / "report.md", markdown.render([record], clauses.index()))
     jsonfile.write(folder / "report.html", html.render([record], clauses.index()))
     return folder / "report.html"
+
+
+def write_profile(record: Profile, folder: Path) -> Path:
+    """Write profile.json, profile.html and profile.md; gives the page's path. Raises BadInput."""
+    leave(folder / "profile.json", profilefile.dumps(record))
+    leave(folder / "profile.md", profiletext.markdown(record))
+    leave(folder / "profile.html", profilehtml.render(record))
+    return folder / "profile.html"
 
 
 def shown(records: Sequence[Record], form: str) -> str:

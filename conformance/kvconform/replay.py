@@ -12,8 +12,8 @@ from kvref.cite import cite, cited
 from kvspec import masks
 from kvspec.contract import Pair
 from kvspec.geometry import OWN, Array, Config
-from kvspec.operations import TAKES_QUERIES, TAKES_ROWS, Operation, argument, cache_of, profiles_of
-from kvspec.rows import Book, queries
+from kvspec.operations import ATTENTION, TAKES_QUERIES, TAKES_ROWS, Operation, argument, cache_of, profiles_of
+from kvspec.rows import Book, cast, queries
 from kvspec.session import NOTHING, OBSERVABLES, Given, Session, Step
 from kvspec.trace import Trace, opening, overridden
 
@@ -91,13 +91,14 @@ class Supplies:
     def _queries(self, op: Operation) -> Array:
         """Queries `[B, heads, n, k_dim]`; of a bucketed cache `[layers, B, heads, n, k_dim]`."""
         profile, config = self.of(op)
-        how = self.captured.get(op["name"], op) if op["op"] == "replayattend" else op
-        heads = how.get("heads", config.kv_heads)
+        how = {**self.captured[op["name"]], **op} if op.get("name") in self.captured else op
         rows = next((op[name] for name in ("q_rows", "n") if op.get(name) is not None), 1)
         batch = self._sequences(op) if op["op"] == "attendbatch" else config.batch
+        own = ("q_batch", batch), ("q_dim", config.k_dim)
+        batch, dim = (size if op.get(name) is None else op[name] for name, size in own)
         layers = (config.layers or 1) if profile == "bucket" else 1
-        dim = config.k_dim if op.get("q_dim") is None else op["q_dim"]
-        made = queries(argument(op, "queries"), self.book.next, layers * batch, heads, rows, dim)
+        size = layers * batch, how.get("heads", config.kv_heads), rows, dim
+        made = cast(queries(argument(op, "queries"), self.book.next, *size), op.get("q_dtype") or "f32")
         return made.reshape(layers, batch, *made.shape[1:]) if profile == "bucket" else made
 
     def _layers(self, op: Operation) -> int:
@@ -123,7 +124,7 @@ class Supplies:
             case "append" | "draft" | "copy" | "attend" | "rotate":
                 self._turned(op)
                 self.book.took(op["n"] * (self._layers(op) if self.of(op)[0] == "store" else 1))
-            case "fill" | "encode" | "decode" | "block":
+            case "prefill" | "encode" | "decode" | "block":
                 self.book.took(op.get("n", 1) * (self.of(op)[1].layers or 1))
             case "replayattend":
                 self.book.took(1)
@@ -151,22 +152,35 @@ def _copied(logical: masks.Logical | None) -> masks.Logical | None:
     return tuple(masks.Explicit(p.array.copy()) if isinstance(p, masks.Explicit) else p for p in logical)
 
 
-OWNERSHIP = {"growing": "GROW-13", "ring": "RING-16", "copy": "COPY-10", "store": "STORE-11"}
-BITS = {"growing": "GROW-12", "ring": "RING-15", "store": "STORE-6"}
+OWNERSHIP = {"growing": "GROW-13", "ring": "RING-16", "copy": "COPY-10", "store": "STORE-11", "page": "PAGE-38"}
+OWNERSHIP |= {"bucket": "BUCKET-28"}
+BITS = {"growing": "GROW-12", "ring": "RING-15", "store": "STORE-6", "page": "PAGE-9"}
+BITS |= {"bucket": "BUCKET-27"}
 
 
 BESIDE, WITHIN = "BATCH-21", "BATCH-22"
 """What operations on a store owe its batch, and those on the batch the store."""
 
 
-def cite_operation(op: Operation, profile: str, batched: bool = False) -> None:
+def refused(op: Operation, clause: str) -> tuple[str, ...]:
+    """The clauses that a refusal exercises: its own, and no other that was cited on the way to it; of an attend the
+    one as well that says that nothing of it is done."""
+    return (clause, "ATTN-23") if op["op"] in ATTENTION else (clause,)
+
+
+def cite_operation(op: Operation, profile: str, batched: bool = False, attended: bool = False) -> None:
     """Clauses that an operation exercises whatever the cache does: on the caller's arrays, on bits, on repeats."""
+    if op["op"] == "scribble" and attended:
+        cite("ATTN-15")
     if op["op"] == "scribble" and profile in OWNERSHIP:
         cite(OWNERSHIP[profile])
     if op["op"] == "mask":
         cite("MASK-15")
-    if op["op"] == "append" and argument(op, "fill") == "bits" and profile in BITS:
+    takes = TAKES_ROWS if profile == "bucket" else ("append",)
+    if op["op"] in takes and argument(op, "fill") == "bits" and profile in BITS:
         cite(BITS[profile])
+    if op["op"] == "rotate" and op.get("by") is not None:
+        cite("ROPE-14")
     if "batch" in profiles_of(op):
         cite(WITHIN)
     elif batched:
@@ -179,6 +193,7 @@ class Cited:
     def __init__(self, adapter: Any = None, observe: tuple[str, ...] = OBSERVABLES) -> None:
         self._session = Session(adapter or Reference(), observe)
         self._profiles: dict[str, str] = {}
+        self._attended: set[str] = set()
 
     @property
     def session(self) -> Session:
@@ -199,12 +214,12 @@ class Cited:
         if step.result == "ok" and op["op"] == "open" and given.opening is not None:
             self._profiles[cache_of(op)] = given.opening[0]
         if step.result == "ok":
-            cite_operation(op, self._profiles[cache_of(op)], self._batched(op))
-        # a refusal exercises its own clause and no other: what was cited on the way to it did not happen
-        step.cites = (step.clause,) if step.result == "refused" else cited()
+            self._attended |= {cache_of(op)} if op["op"] in TAKES_QUERIES else set()
+            cite_operation(op, self._profiles[cache_of(op)], self._batched(op), cache_of(op) in self._attended)
+        step.cites = refused(op, step.clause) if step.result == "refused" else cited()
         return step
 
     def _batched(self, op: Operation) -> bool:
         """Whether there is a batch beside what the operation was for."""
-        sequences = getattr(self._session.caches[cache_of(op)], "sequences", None)
-        return sequences is not None and sequences() is not None
+        store = self._profiles[cache_of(op)] == "store"
+        return store and self._session.caches[cache_of(op)].sequences() is not None

@@ -130,6 +130,8 @@ def lacks(clause: Clause, adapter: Description) -> str:
         return f"the adapter does not declare the profile {clause.profile}"
     if not set(clause.applies) & set(adapter.profiles):
         return f"it speaks of the profile {' or '.join(clause.applies)}, which the adapter does not declare"
+    if set(clause.seen_in) == {"meter"} and "residency" not in adapter.profiles:
+        return "it is seen in what a meter counts, and the adapter does not declare the profile residency"
     if clause.id in ("RING-10", "SNAP-13") and adapter.profiles["ring"].rewind == -1:
         return "the adapter declares that it can rewind past the window without limit"
     if _level(clause, adapter) != "storage" and clause.level == "storage":

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kvref.batch import Batch
+from kvref.bucket import Bucket
 from kvref.copy import Buffer
 from kvref.growing import Growing
+from kvref.page import Pages
 from kvref.ring import Ring
 from kvref.snapshot import Snapshot
 from kvref.store import Store
@@ -55,11 +57,27 @@ def _batch_key(batch: Batch | None) -> Key:
     return () if batch is None else (batch.places, tuple(batch.lengths), tuple(map(tuple, batch.held)))
 
 
+def _pages_key(pages: Pages, book: Book, numbers: dict[int, int]) -> Key:
+    """Lengths and tables; which rows a sequence holds is left out, as nothing that is done depends on it."""
+    return tuple((number, one.length, *one.table) for number, one in sorted(pages.in_use.items()))
+
+
+def _bucket_key(bucket: Bucket, book: Book, numbers: dict[int, int]) -> Key:
+    """Numbers of rows, and where the newest lies; which rows they are is left out, as nothing depends on it."""
+    encoded = None if bucket.encoded is None else bool(bucket.encoded.keys.size)
+    handles = bucket.handles if bucket.pending and not bucket.stale else None
+    slot = bucket.past_ - 1 if handles is None else handles.bound
+    flags = bucket.handles is not None, bucket.stale, bucket.blocked and not bucket.stale
+    return bucket.past_, bucket.rows.keys.shape[3], bucket.bound_, slot, flags, encoded
+
+
 KEYS: dict[str, Callable[[Any, Book, dict[int, int]], Key]] = {
     "growing": _cache_key,
     "ring": _cache_key,
     "copy": _buffer_key,
     "store": _store_key,
+    "page": _pages_key,
+    "bucket": _bucket_key,
 }
 """The state of a cache by its kind; `numbers` are the rows met so far."""
 

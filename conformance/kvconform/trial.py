@@ -310,5 +310,5 @@ def observables(adapter: Description, level: str) -> tuple[str, ...]:
 
 
 def _stored(adapter: Description) -> bool:
-    """Whether it has stores or buffers, of which rows are read as state at either level."""
-    return bool({"copy", "store"} & set(adapter.profiles))
+    """Whether it has stores, buffers or others of which rows are read as state at either level."""
+    return bool({"copy", "store", "page", "bucket"} & set(adapter.profiles))

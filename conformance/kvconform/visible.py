@@ -34,6 +34,8 @@ class Judge:
 
     def compare(self, op: Operation, want: Expected, got: Step) -> list[Difference]:
         """All differences at level `visible`."""
+        if want.result == "any":
+            return []  # what this comes to follows from where rows are stored
         found = result(want, got)
         if found:
             return found

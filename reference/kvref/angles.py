@@ -1,16 +1,15 @@
 """Cosines and sines of the angles of RoPE, each the f32 number nearest to the exact one.
 
-An angle is position * base^(-2i/dims). Its last digits matter as much as its first, and the further the position the
-more of its digits lie before the point: so all of this is done in decimal numbers of `DIGITS` digits. An angle of a
-position of 64 bits keeps more than 40 digits behind the point, and no cosine or sine of one is known to lie so near
-to the middle of two f32 numbers that fewer would not tell on which side.
+An angle is position * base^(-2i/dims). Its last digits matter as much as its first, and the further the position
+the more of its digits lie before the point: so all of this is done in decimal numbers of `DIGITS` digits. An angle
+of a position of 64 bits keeps more than 40 digits behind the point, and no cosine or sine of one is known to lie
+so near to the middle of two f32 numbers that fewer would not tell on which side.
 """
 
 from __future__ import annotations
 
 from decimal import Context, Decimal, localcontext
 from functools import lru_cache
-from itertools import count
 
 import numpy as np
 
@@ -37,14 +36,7 @@ def _quarter() -> Decimal:
 
 
 def _arctan_of_one_by(x: int) -> Decimal:
-    found, power = Decimal(0), Decimal(1) / x
-    for k in count(1, 2):
-        added = power / k
-        if found + added == found:
-            return found
-        found += added
-        power /= -x * x
-    raise AssertionError("the series ends")
+    return sum((Decimal((-1) ** k) / ((2 * k + 1) * x ** (2 * k + 1)) for k in range(DIGITS)), Decimal(0))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -60,15 +52,12 @@ def cosine_and_sine(position: int, pair: int, dims: int, base: int) -> tuple[np.
 
 
 def _series(x: Decimal) -> tuple[Decimal, Decimal]:
-    """Cosine and sine of an angle of at most a quarter of pi, or a little more."""
+    """Cosine and sine of an angle of at most a quarter of pi, by so many terms that the next would not count."""
     found, term = [Decimal(0), Decimal(0)], Decimal(1)
-    for k in count(1):
-        which = (k - 1) % 2
-        if abs(term) < Decimal(10) ** -DIGITS:
-            return found[0], found[1]
-        found[which] += term
-        term *= (x if which == 0 else -x) / k
-    raise AssertionError("the series ends")
+    for k in range(DIGITS):
+        found[k % 2] += term
+        term *= (-x if k % 2 else x) / (k + 1)
+    return found[0], found[1]
 
 
 def nearest(x: Decimal) -> np.float32:

@@ -1,23 +1,21 @@
 """Attention in the list model: each query's output in float64, and how far from it an f32 implementation may be.
 
-With u = 2^-24 and w the unit of the dtype of the rows (2^-24, 2^-11, 2^-8), for a query that sees rows j with exact
-scores s_j and weights p_j = exp(s_j) / sum exp(s):
+The bound is that of ATTN-32, where it is derived. With u = 2^-24, for a query that sees K rows with exact scores
+s_j, of which the largest is s_m, t_j = s_j - s_m, weights w_j = exp(t_j) and p_j = w_j / sum w:
 
-- A score is a sum of `dim` products, in any order, then scaled and added to: it is off by at most
-  e_j = (dim + 4) u (sum |q k| / sqrt(dim) + |added|).
-- The exponent is taken of s_j - m, whose rounding, and that of a factor log2(e), add 3 u |s_j - m|; exp itself 4 u;
-  weights rounded to the rows' dtype w. So a weight is off by at most r_j = expm1(e_j + 3 u |s_j - m| + 4 u + w),
-  relative to itself.
-- Numerator and denominator are sums of K products, in any order, of tiles and splits: (K + 8) u each.
-
-The output is the quotient, so it is off by at most sum p |v| (r_j + r + 2 (K + 8) u) / (1 - r), r = sum p_j r_j,
-and by what underflows: weights and products below 2^-126 may be lost, K 2^-126 (1 + max |v|) of them.
+- A score is off by at most e_j = (k_dim + 4) u (sum |q k| / sqrt(k_dim) + |added|); where q and k may be off
+  themselves, as those that RoPE turned (`Off`), by sum(|k| off q + (|q| + off q) off k) / sqrt(k_dim) more.
+- Weights, as multiples of the largest, are off by a factor of exp(X_j) at most, X_j = e_j + e_m + (3 |t_j| + 10 K +
+  20) u. That moves the output by A = sum over j other than m of (exp(t_j + X_j) - w_j) |v_j - output|.
+- Products, sums, the division and weights that are rounded to the dtype of the rows (w) make at most
+  (w + (2 K + 8) u) / (1 - (K + 8) u) of the mean of |v|, which is sum p |v|, moved as the output is.
+- What underflows: `LOST` of each |v|, and 2^-126 for each product.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -28,6 +26,12 @@ U = 2.0**-24
 
 UNIT = {"f32": U, "f16": 2.0**-11, "bf16": 2.0**-8}
 """Largest relative error of rounding a number to a dtype."""
+
+LOST = {"f32": 2.0**-124, "f16": 2.0**-24, "bf16": 2.0**-124}
+"""The most that a weight loses where it has no relative bound: twice 2^-125 in f32, the last digit of f16."""
+
+LARGEST = float(np.finfo(np.float32).max) / 4
+"""What sums of absolute values may come to: beyond it one of them may overflow, and nothing is said."""
 
 
 class Output(NamedTuple):
@@ -41,47 +45,82 @@ class Output(NamedTuple):
 Seen = Mapping[int, float]
 """What a query sees: rows by serial, and what is added to the score of each."""
 
-Kept = Mapping[int, tuple[Array, Array]]
-"""Key and value row `[B, kv_heads, dim]` by serial."""
+Rows = tuple[Array, Array]
+"""A key and a value row, `[B, kv_heads, dim]`."""
 
 
-def outputs(queries: Array, sees: Sequence[Sequence[Sequence[Seen]]], kept: Kept, dtype: str, v_dim: int) -> Output:
-    """For queries `[B, heads, L, k_dim]` in f32 and what each of them sees, `[B][heads or 1][L]`."""
+class Kept(Protocol):
+    """Rows by serial."""
+
+    def __getitem__(self, serial: int, /) -> Rows: ...
+
+
+class Off(NamedTuple):
+    """How far the queries `[B, heads, L, k_dim]` and the keys `[B, kv_heads, k_dim]`, by serial, may be from those
+    given: such as were turned by RoPE before."""
+
+    queries: Array
+    keys: Mapping[int, Array]
+
+
+def outputs(
+    queries: Array,
+    sees: Sequence[Sequence[Sequence[Seen]]],
+    kept: Kept,
+    dtype: str,
+    v_dim: int,
+    off: Off | None = None,
+) -> Output:
+    """For queries `[B, heads, L, k_dim]` and what each of them sees, `[B][heads or 1][L]`."""
+    off = Off(np.zeros_like(queries), {}) if off is None else off
     found = Output(*(np.zeros((*queries.shape[:3], v_dim)) for _ in range(2)))
     for b, h, i in np.ndindex(queries.shape[:3]):
         seen = sees[b][min(h, len(sees[b]) - 1)][i]
         if seen:
             found.middle[b, h, i], found.bound[b, h, i] = _one(
-                queries[b, h, i], seen, kept, (b, h, queries.shape[1]), dtype
+                (queries[b, h, i], off.queries[b, h, i]), seen, (kept, off.keys), (b, h, queries.shape[1]), dtype
             )
     return found
 
 
-def _one(query: Array, seen: Seen, kept: Kept, at: tuple[int, int, int], dtype: str) -> tuple[Array, Array]:
-    b, h, heads = at
-    group = heads // next(iter(kept.values()))[0].shape[1]
-    keys, values = (np.stack([kept[s][part][b, h // group] for s in seen]).astype(np.float64) for part in (0, 1))
+def _one(
+    asked: tuple[Array, Array],
+    seen: Seen,
+    known: tuple[Kept, Mapping[int, Array]],
+    at: tuple[int, int, int],
+    dtype: str,
+) -> tuple[Array, Array]:
+    (b, h, heads), (kept, off) = at, known
+    head = h // (heads // kept[next(iter(seen))][0].shape[1])
+    with np.errstate(invalid="ignore"):
+        keys, values = (np.stack([kept[s][part][b, head] for s in seen]).astype(np.float64) for part in (0, 1))
+    query, loose = (a.astype(np.float64) for a in asked)
+    astray = np.stack([off[s][b, head] if s in off else np.zeros_like(query) for s in seen])
     with np.errstate(all="ignore"):
-        return weighed(query.astype(np.float64), keys, values, np.array(list(seen.values())), UNIT[dtype])
+        scores = (np.abs(keys) @ loose + astray @ (np.abs(query) + loose)) / np.sqrt(len(query))
+        return weighed(query, keys, values, np.array(list(seen.values())), dtype, scores)
 
 
-def weighed(query: Array, keys: Array, values: Array, added: Array, unit: float) -> tuple[Array, Array]:
-    """The output of one query `[k_dim]` over rows `[K, dim]`, and its bound."""
+def weighed(
+    query: Array, keys: Array, values: Array, added: Array, dtype: str, astray: Array | float = 0.0
+) -> tuple[Array, Array]:
+    """The output of one query `[k_dim]` over rows `[K, dim]` of a dtype, and its bound `[v_dim]`, all in f64;
+    scores may be `astray` beside."""
     dim, rows = query.shape[0], keys.shape[0]
     scores = keys @ query / np.sqrt(dim) + added
-    size = np.abs(keys) @ np.abs(query) / np.sqrt(dim) + np.abs(added)
-    if not np.isfinite(scores).all() or size.max() > float(np.finfo(np.float32).max) / 4:
-        return np.full(values.shape[1], np.nan), np.full(values.shape[1], np.inf)
-    below = scores - scores.max()
-    p = np.exp(below) / np.exp(below).sum()
-    off = np.expm1((dim + 4) * U * size + 3 * U * np.abs(below) + 4 * U + unit)
-    mean = float(p @ off)
-    weights = p[:, None] * np.abs(values)
-    tail = rows * 2.0**-126 * (1 + np.abs(values).max(0))
-    if mean >= 0.5:
-        return p @ values, np.full(values.shape[1], np.inf)
-    bound = (weights * (off[:, None] + mean + 2 * (rows + 8) * U)).sum(0) / (1 - mean) + tail
-    return p @ values, bound
+    size = np.abs(keys) @ np.abs(query) / np.sqrt(dim) + np.abs(added) + astray
+    largest = scores.max()
+    t, error = scores - largest, (dim + 4) * U * size + astray
+    spread = error + error[scores.argmax()] + (3 * np.abs(t) + 10 * rows + 20) * U
+    weights = np.exp(t)
+    off = np.where(np.arange(rows) == scores.argmax(), 0.0, np.exp(t + spread) - weights)
+    p = weights / weights.sum()
+    output, mean = p @ values, p @ np.abs(values)
+    rounded = (UNIT[dtype] + (2 * rows + 8) * U) / (1 - (rows + 8) * U)
+    lost = LOST[dtype] * np.abs(values).sum(0) + rows * 2.0**-126
+    bound = off @ np.abs(values - output) + rounded * (mean + off @ np.abs(np.abs(values) - mean)) + lost
+    sound = np.isfinite(scores).all() & (size.max() * np.sqrt(dim) < LARGEST) & (np.abs(values).sum(0) < LARGEST)
+    return np.where(sound, output, np.nan), np.where(sound, bound, np.inf)
 
 
-__all__ = ["Kept", "Output", "Seen", "outputs", "weighed"]
+__all__ = ["Kept", "Off", "Output", "Seen", "outputs", "weighed"]

@@ -1,24 +1,36 @@
-"""Attention on growing caches and rings: append, then strict attention over the rows in position order."""
+"""Attention on growing caches and rings: append, then strict attention over the rows in position order.
+
+What all kinds of caches share stands here too: what is refused, what each query may see, where the output goes.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
-from kvref import masks, meter, strict
+from kvref import masks, meter, rope, strict
 from kvref.cite import cite
 from kvref.rows import Rows, count
+from kvspec import refusals_attention as refusals
 from kvspec.contract import Attention, Pair
-from kvspec.errors import Refused
 from kvspec.geometry import Array, Config
-from kvspec.masks import Causal, Logical, Window
+from kvspec.masks import Causal, Explicit, Logical, Part, Window
 
 
-class Attending:
-    """What a growing cache and a ring are as well: each knows the slots of its rows in position order."""
+class Answering:
+    """What all that attend are as well."""
 
     config: Config
+
+    def attended(self, queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
+        """What queries make of rows held, in position order."""
+        return attended(queries, held, seen, splits)
+
+
+class Attending(Answering):
+    """What a growing cache and a ring are as well: each knows the slots of its rows in position order."""
+
     rows: Rows
     offset: int
 
@@ -28,6 +40,10 @@ class Attending:
 
     def held_after(self, n: int) -> int:
         """How many rows are held after an append of n rows."""
+        raise NotImplementedError
+
+    def demand_rows(self, new: Pair) -> None:
+        """Refuse rows of another geometry."""
         raise NotImplementedError
 
     def append(self, keys: Array, values: Array) -> None:
@@ -44,42 +60,126 @@ class Attending:
         of: int | None = None,
     ) -> Array:
         """Append n rows, and have n queries `[B, heads, n, k_dim]` attend: the output `[B, heads, n, v_dim]`."""
-        n = count(Pair(keys, values))
-        demand(self.config, queries, n)
-        windows = (Window(self.config.window),) if self.config.window else ()
-        asked = asking(
-            (*how.through, *windows), self.config.batch, queries.shape[1], n, self.held_after(n), self.offset + n
-        )
+        if nothing(queries, keys):
+            self.append(keys, values)
+            return empty(self.config, queries, out)
+        self.demand_rows(Pair(keys, values))
+        n, window = keys.shape[2], self.config.window
+        seen = Seen((*how.through, *([Window(window)] if window else [])), self.held_after(n), self.offset + n)
+        demand(self.config, queries, (self.config.batch, None, n), how, seen.rows, out)
+        queries, keys = rope.at_positions(how.rope, self.offset, queries, keys)
+        cite(*(["ROPE-20"] if how.rope and window else []))
         self.append(keys, values)
         slots = self.in_order()
-        cite("ATTN-1")
-        k, v = (np.asarray(a[:, :, slots]) for a in (self.rows.keys, self.rows.values))
-        return given(out, strict.attend(np.asarray(queries), k, v, self.offset - len(slots), asked, how.splits))
+        cite("ATTN-1", "ATTN-13" if out is None else "ATTN-14", *(["ATTN-6"] if window else []))
+        held = Pair(*(a[:, :, slots] for a in (self.rows.keys, self.rows.values)))
+        return given(out, self.attended(queries, held, seen, how.splits), queries)
 
 
-def demand(config: Config, queries: Array, n: int) -> None:
-    """Refuse queries that do not fit the cache."""
-    fits = queries.ndim == 4 and queries.shape[::2] == (config.batch, n) and queries.shape[3] == config.k_dim
-    if not fits or queries.shape[1] % config.kv_heads or queries.dtype != np.float32:
-        raise Refused("ATTN-2", f"queries {queries.dtype} {queries.shape} do not fit")
+class Seen:
+    """A mask in position order over `rows` rows that are held, the newest at position `end` - 1."""
+
+    def __init__(self, logical: Logical, rows: int, end: int) -> None:
+        self.logical, self.rows, self.end = logical, rows, end
+
+    def asked(self, batch: int, heads: int, n: int) -> strict.Asked:
+        """What each of the n newest positions sees, in every head of every sequence."""
+        position = np.arange(self.end - n, self.end)[:, None]
+        added = np.zeros((batch, heads, n, self.rows), np.float32)
+        hidden = np.zeros(added.shape, np.bool_)
+        for part in self.logical:
+            more, hides = self._part(part, position)
+            with np.errstate(over="ignore", invalid="ignore"):
+                added, hidden = added + more, hidden | hides
+        sizes = [p.size for p in self.logical if isinstance(p, Window)]
+        low = np.maximum(0, position[:, 0] - min(sizes) + 1) if sizes else np.zeros(n, np.int64)
+        causal = any(isinstance(p, Causal) for p in self.logical)
+        seen = np.where(hidden, -np.inf, added)
+        _cite_seen(seen)
+        return strict.Asked(seen, low, position[:, 0] + 1 if causal else np.full(n, self.end))
+
+    def _part(self, part: Part, position: Array) -> tuple[Array, Array]:
+        """What a part adds to scores, and what it hides."""
+        column, none = np.arange(self.end - self.rows, self.end), np.zeros((), np.float32)
+        if isinstance(part, Causal):
+            cite("ATTN-4")
+            return none, column > position
+        if isinstance(part, Window):
+            cite("ATTN-5")
+            return none, column <= position - part.size
+        _cite_array(part.array)
+        return (none, ~part.array) if part.array.dtype == bool else (part.array, np.isneginf(part.array))
 
 
-def asking(logical: Logical, batch: int, heads: int, n: int, rows: int, end: int) -> strict.Asked:
-    """What each of the n newest of `end` positions may see of the `rows` newest, through a mask."""
-    mask = masks.in_position_order(logical, batch, n, rows)
-    whole = np.zeros((batch, heads, n, rows))
-    if mask is not None:
-        whole += np.where(mask, 0.0, -np.inf) if mask.dtype == bool else mask
-    position = np.arange(end - n, end)
-    sizes = [p.size for p in logical if isinstance(p, Window)]
-    low = np.maximum(0, position - min(sizes) + 1) if sizes else np.zeros(n, np.int64)
-    causal = any(isinstance(p, Causal) for p in logical)
-    return strict.Asked(whole, low, position + 1 if causal else np.full(n, end))
+def _cite_array(array: Array) -> None:
+    cite("ATTN-7" if array.dtype == bool else "ATTN-8")
+    if 1 in (array.shape[0], array.shape[1], array.shape[3]):
+        cite("ATTN-9")
 
 
-def given(out: Any, found: Array) -> Array:
-    """The output where the caller wants it."""
-    if out is None:
-        return found
-    meter.write(out, meter.resident(found))
-    return np.asarray(out)
+def _cite_seen(added: Array) -> None:
+    if (added == -np.inf).all(-1).any():
+        cite("ATTN-10")
+
+
+def nothing(queries: Array, keys: Array) -> bool:
+    """Whether there are neither rows nor queries."""
+    return queries.ndim == keys.ndim == 4 and queries.shape[2] == count(Pair(keys, keys)) == 0
+
+
+def empty(config: Config, queries: Array, out: Array | None) -> Array:
+    """The output of no queries."""
+    cite("ATTN-12")
+    shape = (*queries.shape[:2], 0, config.v_dim)
+    return np.zeros(shape, np.float32) if out is None else out
+
+
+Sizes = tuple[int, int | None, int]
+"""Batch, query heads (None: any), and queries of each."""
+
+
+def demand(config: Config, queries: Array, sizes: Sizes, how: Attention, rows: int, out: Array | None) -> None:
+    """Refuse queries, a mask over so many rows, or an output that do not fit."""
+    batch, heads, n = sizes
+    wanted = batch, "heads" if heads is None else heads, n, config.k_dim
+    fits = queries.ndim == 4 and all(w in ("heads", size) for size, w in zip(queries.shape, wanted, strict=True))
+    if not fits or queries.dtype != np.float32:
+        raise refusals.queries("ATTN-24", queries, wanted)
+    demand_how(config, queries.shape[1], how)
+    masks.demand(how.through, batch, n, rows)
+    for part in how.through:
+        if isinstance(part, Explicit) and part.array.shape[1] not in (1, queries.shape[1]):
+            raise refusals.mask_heads("ATTN-27", part.array, queries.shape[1])
+    shape = (*queries.shape[:3], config.v_dim)
+    if out is not None and (out.shape != shape or out.dtype != np.float32):
+        raise refusals.output("ATTN-28", out, shape)
+
+
+def demand_how(config: Config, heads: int, how: Attention) -> None:
+    """Refuse heads that the kv heads cannot be shared out among, and no splits."""
+    if heads == 0 or heads % config.kv_heads:
+        raise refusals.heads("ATTN-25", heads, config.kv_heads)
+    if how.splits < 1:
+        raise refusals.splits("ATTN-26", how.splits)
+
+
+def attended(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
+    """What queries make of rows held, in position order."""
+    cite("ATTN-2", "ATTN-3", "ATTN-11", "ATTN-15", "ATTN-29", "ATTN-30", "ATTN-32")
+    cite(*(["ATTN-31"] if splits > 1 else []))
+    batch, heads, n, _ = queries.shape
+    for array in arrays(seen.logical):
+        meter.taken(array)
+    keys, values = (np.asarray(a) for a in held)
+    asked = seen.asked(batch, heads, n)
+    return strict.attend(meter.taken(queries), keys, values, seen.end - seen.rows, asked, splits)
+
+
+def given(out: Array | None, found: Array, queries: Array | None = None) -> Array:
+    """The output where the caller wants it: in what it gave, or in new memory, which is where the queries are."""
+    return meter.handed(out, found, isinstance(queries, meter.Resident))
+
+
+def arrays(logical: Logical) -> Iterable[Array]:
+    """The explicit arrays of a mask."""
+    return (p.array for p in logical if isinstance(p, Explicit))

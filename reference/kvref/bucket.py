@@ -1,11 +1,13 @@
-"""The bucketed cache: rows on the host, and in device handles that are padded to the bounds graphs were compiled for."""
+"""The bucketed cache: rows on the host, and in device handles padded to the bounds that graphs were compiled
+for."""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 import numpy as np
 
 from kvref import meter
-from kvref.attention import given
 from kvref.cite import cite
 from kvref.graph import Graph, Handles, asks, fits, over
 from kvspec import refusals, refusals_bucket
@@ -14,10 +16,13 @@ from kvspec.geometry import DTYPES, Array, Config
 
 
 class Bucket:
-    """Row p of the `past_` rows of each layer lies in slot p of the handles; the newest may still lie behind the padding
-    (`pending`). Before anything was installed, and after a fill over handles (`stale`), the host has them all."""
+    """Row p of the `past_` rows of each layer lies in slot p of the handles; the newest may still lie behind the
+    padding (`pending`). Before anything was installed, and after a prefill over handles (`stale`), the host has
+    all."""
 
     profile = "bucket"
+    graph: ClassVar[type[Graph]] = Graph
+    """What its graphs are."""
 
     def __init__(self, config: Config) -> None:
         self.bounds = [int(b) for b in (config.bounds or "").split("-") if b]
@@ -25,7 +30,7 @@ class Bucket:
         if not refusals.valid(config) or not config.layers or not self.bounds or not ascending:
             raise refusals_bucket.config("BUCKET-1", config)
         cite("BUCKET-1")
-        self.config = config
+        self.config, self.layers = config, config.layers
         self.graphs: dict[int, Graph] = {}
         self.rows = self._empty()
         self.past_ = 0
@@ -35,10 +40,10 @@ class Bucket:
         self.encoded: Pair | None = None
 
     def _empty(self) -> Pair:
-        shapes = ((self.config.layers or 0, *self.config.shape(kind, 0)) for kind in "kv")
+        shapes = ((self.layers, *self.config.shape(kind, 0)) for kind in "kv")
         return Pair(*(np.empty(shape, DTYPES[self.config.dtype]) for shape in shapes))
 
-    def fill(self, keys: Array, values: Array) -> None:
+    def prefill(self, keys: Array, values: Array) -> None:
         """The host's rows become these; handles that there are have to be installed anew."""
         new = Pair(keys, values)
         if _count(keys) == 0:
@@ -71,43 +76,48 @@ class Bucket:
         out: Array | None = None,
     ) -> Array:
         """One step: queries `[layers, batch, heads, 1, k_dim]` over the past rows and a new one of each layer."""
-        self._demand(queries, Pair(keys, values), how, 1, past)
+        self._demand(queries, Pair(keys, values), how, (1, past), out)
         graph, handles = self._ready(refresh)
         cite("BUCKET-4", "BUCKET-29", "BUCKET-32")
         self._compact(handles)
-        found = self._run(graph, handles, queries, Pair(keys, values), how)
+        found = graph.run(handles, queries, Pair(keys, values), self.past_, how.splits)
+        self._ran = Ran(graph.key, (graph.bound + 1, graph.bound + 1))
         self.pending = True
         self.past_ += 1
-        return given(out, found)
+        return meter.handed(out, found, isinstance(queries, meter.Resident))
 
     def block(
         self, queries: Array, keys: Array, values: Array, how: Attention, past: int | None, out: Array | None = None
     ) -> Array:
         """n rows and queries, each of which sees the past rows and those of the block up to its own."""
         n = _count(keys)
-        if n == 0:
-            return _no_output(queries, self.config)
-        self._demand(queries, Pair(keys, values), how, n, past)
-        graph, handles = self._ready(False)
-        cite("BUCKET-14", "BUCKET-29", "BUCKET-35", *(["BUCKET-15"] if self.past_ + n > self.bounds[-1] else []))
-        if n > 1:
-            handles = self._install(self._carried(handles), graph.bound, n)
+        if n == _count(queries) == 0:
+            return _no_output(queries, self.config, out)
+        self._demand(queries, Pair(keys, values), how, (n, past), out)
+        graph, handles = self._ready(False, n)
+        end = self.past_ + n
+        cite("BUCKET-14", "BUCKET-29", "BUCKET-35", *(["BUCKET-15"] if end > self.bounds[-1] else []))
         self._compact(handles)
-        found = self._run(graph, handles, queries, Pair(keys, values), how)
+        found = graph.run(handles, queries, Pair(keys, values), self.past_, how.splits)
+        self._ran = Ran(graph.key, (end, graph.bound + n))
         self.blocked = True
-        return given(out, found)
+        return meter.handed(out, found, isinstance(queries, meter.Resident))
 
-    def _demand(self, queries: Array, new: Pair, how: Attention, n: int, past: int | None) -> None:
-        """Refuse rows, then queries that do not fit, then a length that is not the cache's."""
+    def _demand(
+        self, queries: Array, new: Pair, how: Attention, counts: tuple[int, int | None], out: Array | None
+    ) -> None:
+        """Refuse rows, then queries that do not fit, n of each; then a length that is not the cache's."""
+        n, past = counts
         if not fits(self.config, new, n):
             raise refusals_bucket.rows("BUCKET-3", self.config, n, *new)
-        if not asks(self.config, queries, how, n):
+        if not asks(self.config, queries, how, out, n):
             raise refusals_bucket.queries("BUCKET-6", self.config, n, queries, how.splits)
-        if past not in (None, self.past_):
-            raise refusals_bucket.disagrees("BUCKET-7", past or 0, self.past_)
+        if past is not None and past != self.past_:
+            raise refusals_bucket.disagrees("BUCKET-7", past, self.past_)
 
-    def _ready(self, refresh: bool) -> tuple[Graph, Handles]:
-        """The graph for the past rows there are, and handles of its bound, installed where they have to be."""
+    def _ready(self, refresh: bool, room: int = 1) -> tuple[Graph, Handles]:
+        """The graph for the past rows, and handles of its bound, with room for so many rows behind it, installed
+        where they have to be."""
         graph = self._graph()
         if refresh and self._host_rows < self.past_:
             raise refusals_bucket.short("BUCKET-11", self._host_rows, self.past_)
@@ -115,12 +125,12 @@ class Bucket:
             self._demand_current()
         if refresh or self.handles is None:
             cite(*(["BUCKET-10"] if refresh else []))
-            return graph, self._install([(0, self.rows)], graph.bound)
-        if graph.bound == self.bound_:
+            return graph, self._install([(0, self.rows)], graph.bound, room)
+        if graph.bound == self.bound_ and room == 1:
             cite("BUCKET-34")
             return graph, self.handles
         cite("BUCKET-17" if self.bound_ is None else "BUCKET-12")
-        return graph, self._install(self._carried(self.handles), graph.bound)
+        return graph, self._install(self._carried(self.handles), graph.bound, room)
 
     def _graph(self) -> Graph:
         """The graph of the smallest bound that takes the past rows."""
@@ -128,7 +138,7 @@ class Bucket:
         if bound is None:
             raise refusals_bucket.beyond("BUCKET-8", self.past_, self.bounds[-1])
         cite("BUCKET-8", "BUCKET-30")
-        return self.graphs.setdefault(bound, Graph(self.config, bound))
+        return self.graphs.setdefault(bound, self.graph(self.config, bound))
 
     def _demand_current(self) -> None:
         """Refuse handles that are older than the host's rows, and such as a block left rows in."""
@@ -143,7 +153,7 @@ class Bucket:
         newest = handles.part(handles.bound, handles.bound + self.pending)
         return [(0, handles.part(0, straight)), (straight, newest)]
 
-    def _install(self, rows: list[tuple[int, Pair]], bound: int, room: int = 1) -> Handles:
+    def _install(self, rows: list[tuple[int, Pair]], bound: int, room: int) -> Handles:
         """New handles of all layers, zeros but for the past rows; the old ones are kept until these are there."""
         cite("BUCKET-31", "BUCKET-33")
         made = Handles(self.config, bound, room)
@@ -154,22 +164,15 @@ class Bucket:
         return made
 
     def _compact(self, handles: Handles) -> None:
-        """Bring the row of the step before, behind the padding, to the slot that is its position."""
-        if self.pending:
-            cite("BUCKET-33")
-            handles.write(self.past_ - 1, handles.part(handles.bound, handles.bound + 1))
-            self.pending = False
-
-    def _run(self, graph: Graph, handles: Handles, queries: Array, new: Pair, how: Attention) -> Array:
-        """Run the graph: of a single row on all its slots, of a block on the past rows alone."""
-        cite("BUCKET-36")
-        n = _count(new.keys)
-        decoding = graph.bound + 1, graph.bound + 1
-        self._ran = Ran(graph.key, decoding if n == 1 else (self.past_ + n, graph.bound + n))
-        return graph.run(handles, queries, new, self.past_, self._ran.extent, how.splits)
+        """Bring the row of the step before, if it lies behind the padding, to the slot that is its position."""
+        cite(*(["BUCKET-33"] if self.pending else []))
+        newest = handles.part(handles.bound, handles.bound + self.pending)
+        handles.write(self.past_ - self.pending, newest)
+        self.pending = False
 
     def ran(self) -> Ran:
         """What ran last."""
+        cite("BUCKET-36")
         return self._ran
 
     def unbind(self) -> None:
@@ -215,13 +218,14 @@ class Bucket:
     def cross(self, queries: Array, how: Attention, out: Array | None = None) -> Array:
         """Queries `[layers, batch, heads, n, k_dim]` over all rows of the encoder."""
         if _count(queries) == 0:
-            return _no_output(queries, self.config)
-        if not asks(self.config, queries, how):
+            return _no_output(queries, self.config, out)
+        if not asks(self.config, queries, how, out):
             raise refusals_bucket.queries("BUCKET-6", self.config, "n", queries, how.splits)
         if self.encoded is None:
             raise refusals_bucket.no_encoding("BUCKET-25")
         cite("BUCKET-22", "BUCKET-23")
-        return given(out, over(queries, *self.encoded, how.splits, causal=False))
+        found = over(queries, *self.encoded, how.splits, causal=False)
+        return meter.handed(out, found, isinstance(queries, meter.Resident))
 
     def past(self) -> int:
         """Past rows of each layer."""
@@ -249,7 +253,7 @@ class Bucket:
 
     def held(self) -> int:
         """Bytes of rows on the device: of the handles, and of the encoder's rows."""
-        cite("MEM-1")
+        cite("BUCKET-43")
         return (self.handles.nbytes if self.handles else 0) + sum(a.nbytes for a in self.encoded or ())
 
 
@@ -258,7 +262,7 @@ def _count(rows: Array) -> int:
     return int(rows.shape[3]) if rows.ndim == 5 else -1
 
 
-def _no_output(queries: Array, config: Config) -> Array:
+def _no_output(queries: Array, config: Config, out: Array | None) -> Array:
     """What no queries give."""
     cite("BUCKET-26")
-    return np.zeros((*queries.shape[:3], 0, config.v_dim), np.float32)
+    return np.zeros((*queries.shape[:3], 0, config.v_dim), np.float32) if out is None else out

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
-from kvref import masks
+from kvref import attention, masks
 from kvref.cite import cite
 from kvref.rows import Rows, count
 from kvspec import refusals
@@ -19,8 +19,14 @@ from kvspec.masks import Logical, Window
 
 Kind = TypeVar("Kind", bound=type)
 
-REFUSED = ("append", "read", "mask", "rewind", "free", "snapshot", "restore", "merge", "split", "plan")
+REFUSED = ("append", "attend", "read", "mask", "rewind", "free", "snapshot", "restore", "merge", "split", "plan")
 """What a cache refuses while a round is open on it."""
+
+NOTHING: dict[str, Callable[..., bool]] = {
+    "append": lambda keys, values: count(Pair(keys, values)) == 0,
+    "attend": attention.nothing,
+}
+"""When such an operation has nothing to do, which is not refused: by what it is handed first."""
 
 
 def speculative(kind: Kind) -> Kind:
@@ -34,7 +40,7 @@ def speculative(kind: Kind) -> Kind:
 def _refusing(name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(operation)
     def guarded(cache: Any, *arguments: Any) -> Any:
-        if cache.in_round and not (name == "append" and count(Pair(*arguments)) == 0):
+        if cache.in_round and not (name in NOTHING and NOTHING[name](*arguments[:2])):
             raise refusals.in_round("DRAFT-12", name)
         return operation(cache, *arguments)
 

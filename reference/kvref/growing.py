@@ -45,10 +45,14 @@ class Growing(Attending):
             cite("GROW-3")
             self.queries = 0
             return
-        if not refusals.fits(self.config, new):
-            raise refusals.rows("GROW-10", self.config, keys, values)
+        self.demand_rows(new)
         self._feed(new)
         self.queries = count(new)
+
+    def demand_rows(self, new: Pair) -> None:
+        """Refuse rows of another geometry."""
+        if not refusals.fits(self.config, new):
+            raise refusals.rows("GROW-10", self.config, *new)
 
     def _feed(self, new: Pair) -> None:
         """Write rows behind the offset, growing where they do not fit."""

@@ -1,7 +1,7 @@
 """The list model of a paged cache: for each sequence the list of its rows, and what it shares by identity.
 
-It knows no page numbers: a page is a thing of its own, free pages are those that nobody has. So it says when there is
-room, and leaves to the reference which page is taken.
+It knows no page numbers: a page is a thing of its own, free pages are those that nobody has. So it says when there
+is room, and leaves to the reference which page is taken.
 """
 
 from __future__ import annotations
@@ -58,7 +58,6 @@ class Pool:
 
     def lengths(self) -> list[int]:
         """The length of each sequence, -1 where there is none."""
-        cite("PAGE-5")
         return [-1 if one is None else len(one.rows) for one in self.all]
 
     def one(self, sequence: int) -> Listed:
@@ -70,7 +69,7 @@ class Pool:
 
     def admit(self, new: Listed | None = None) -> int:
         """A sequence at the first number that is free, or behind the last."""
-        cite("PAGE-3")
+        cite("PAGE-3", "PAGE-5")
         if None not in self.all:
             self.all.append(None)
         number = self.all.index(None)
@@ -89,22 +88,30 @@ class Pool:
         """The pages in which a sequence's first n rows lie."""
         return [page for i, page in enumerate(one.pages) if i * self.size < n]
 
-    def append(self, sequence: int, serials: list[int], fits: bool) -> None:
-        """Rows behind those there are, in pages that nobody else has."""
+    def _room(self, one: Listed, n: int) -> tuple[list[Page], int, bool]:
+        """Of n more rows: the pages that stay, how many must be new, and whether one of these is a copy."""
+        full = len(one.rows) // self.size
+        shared = any(self.held.count(page) > 1 for page in one.pages[full:])
+        kept = one.pages[:full] if shared else one.pages
+        return kept, len(range(0, len(one.rows) + n, self.size)) - len(kept), shared
+
+    def demand(self, sequence: int, n: int, fits: bool) -> None:
+        """Refuse n rows that do not fit, or for which there are no pages."""
         one = self.one(sequence)
         if not fits:
             raise Refused("PAGE-8", "rows of another geometry")
-        mine = len(one.rows) // self.size
-        full, partial = one.pages[:mine], one.pages[mine:]
-        shared = any(self.held.count(page) > 1 for page in partial)
-        kept = full if shared else one.pages
-        new = [Page() for i in range(len(one.rows) + len(serials)) if i % self.size == 0][len(kept) :]
-        if len(new) - shared > self.free:
-            raise refusals_page.full("PAGE-13", len(serials), len(new), self.free)
-        if len(new) > self.free:
-            raise refusals_page.no_copy("PAGE-21", len(serials), len(new) - shared, self.free)
-        cite("PAGE-6", "PAGE-10", "PAGE-18", "PAGE-27", *(["PAGE-19"] if partial else []))
-        one.rows, one.pages = one.rows + serials, kept + new
+        _, new, shared = self._room(one, n)
+        if new - shared > self.free:
+            raise refusals_page.full("PAGE-13", n, new, self.free)
+        if new > self.free:
+            raise refusals_page.no_copy("PAGE-21", n, new - shared, self.free)
+
+    def append(self, sequence: int, serials: list[int]) -> None:
+        """Rows behind those there are, in pages that nobody else has."""
+        one = self.one(sequence)
+        cite("PAGE-6", "PAGE-10", "PAGE-18", "PAGE-27", *(["PAGE-19"] if one.pages else []))
+        kept, new, _ = self._room(one, len(serials))
+        one.rows, one.pages = one.rows + serials, [*kept, *(Page() for _ in range(new))]
 
     def truncate(self, sequence: int, to: int) -> None:
         """The first rows, and the pages in which they lie."""
@@ -117,7 +124,7 @@ class Pool:
     def drop(self, sequence: int) -> None:
         """Nobody at this number; no numbers beyond the last that is in use."""
         self.one(sequence)
-        cite("PAGE-26", "PAGE-18", "PAGE-27")
+        cite("PAGE-26", "PAGE-5", "PAGE-18", "PAGE-27")
         self.all[sequence] = None
         while self.all and self.all[-1] is None:
             self.all.pop()

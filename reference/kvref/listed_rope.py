@@ -1,7 +1,7 @@
 """RoPE in the list model: every pair turned in f64, and how far from that a result in f32 may be.
 
-With u = 2^-24, w half a unit in the last place of the dtype (0 for f32, which is rounded no further), for a pair (a, b)
-at an angle t = position * base^(-2i/dims):
+With u = 2^-24, w half a unit in the last place of the dtype (0 for f32, which is rounded no further), for a pair
+(a, b) at an angle t = position * base^(-2i/dims):
 
 - Cosine and sine, as f32 numbers of an angle in f64, are off by at most e = 2^-24 + 2^-49 |t|: the frequency, the
   position and their product are each rounded in f64, there and here.
@@ -9,8 +9,8 @@ at an angle t = position * base^(-2i/dims):
 - What the pair itself may be off by is turned with it.
 - The result y is rounded to the dtype: w |y|, and half the least number there is, or what f32 may flush.
 
-Where a result may be beyond the largest number of the dtype, and in a pair with NaN or an infinity, nothing is said.
-At position 0, and from the element `dims` on, nothing is turned, and nothing may be off.
+Where a result may be beyond the largest number of the dtype, and in a pair with NaN or an infinity, nothing is
+said. At position 0, and from the element `dims` on, nothing is turned, and nothing may be off.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ LARGEST = {"f32": 2.0**127, "f16": 65504.0, "bf16": 2.0**127}
 
 
 class Turned(NamedTuple):
-    """What rows should be, how far from that they may be (f64, both; infinite where nothing is said), their dtype."""
+    """What rows should be, how far from that they may be (f64, both; infinite where nothing is said), their
+    dtype."""
 
     middle: Array
     bound: Array
@@ -43,7 +44,8 @@ class Turned(NamedTuple):
 
 def exactly(rows: Array, dtype: str) -> Turned:
     """Rows as they are."""
-    wide = rows.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        wide = rows.astype(np.float64)
     return Turned(wide, np.zeros_like(wide), dtype)
 
 

@@ -57,7 +57,7 @@ class Listed:
             raise refusals.config("STORE-1", self.profile, config)
 
     def _open(self, config: Config, rule: str) -> None:
-        self.config = config
+        self.config, self.began = config, object()
         self._empty([Layer() for _ in range(config.layers or 0)], rule)
         self.room = config.max_len or 0
 

@@ -16,13 +16,7 @@ from kvspec.masks import Causal, Explicit, Logical, Part, Window
 
 def in_position_order(logical: Logical, batch: int, queries: int, rows: int) -> Array | None:
     """`[1 or B, 1 or heads, L, K or 1]` in position order; None where nothing needs to be hidden."""
-    for part in logical:
-        if isinstance(part, Explicit):
-            check(part.array, batch, queries, rows)
-    heads = {p.array.shape[1] for p in logical if isinstance(p, Explicit)} - {1}
-    for part in logical:
-        if isinstance(part, Explicit) and (len(heads) > 1 or 0 in heads):
-            raise refusals.mask_shape("MASK-13", part.array, batch, queries)
+    demand(logical, batch, queries, rows)
     parts = [a for a in (_part(p, queries, rows) for p in logical) if a is not None]
     if not parts:
         cite(*(["MASK-3"] if not logical else []), *[c for n, c in ((0, "MASK-16"), (1, "MASK-9")) if n == queries])
@@ -34,7 +28,17 @@ def in_position_order(logical: Logical, batch: int, queries: int, rows: int) -> 
     return mask
 
 
-def check(array: Array, batch: int, queries: int, rows: int) -> None:
+def demand(logical: Logical, batch: int, queries: int, rows: int) -> None:
+    """Refuse explicit arrays that do not fit the history, or each other."""
+    arrays = [p.array for p in logical if isinstance(p, Explicit)]
+    for array in arrays:
+        _check(array, batch, queries, rows)
+    heads = {a.shape[1] for a in arrays} - {1}
+    if len(heads) > 1 or 0 in heads:
+        raise refusals.mask_shape("MASK-13", arrays[0], batch, queries)
+
+
+def _check(array: Array, batch: int, queries: int, rows: int) -> None:
     """Refuse an explicit array that does not fit the history."""
     sizes = ((1, batch), None, (queries,))
     fits = array.ndim == 4 and all(s is None or n in s for n, s in zip(array.shape, sizes, strict=False))

@@ -81,3 +81,21 @@ def fetched(array: Array) -> Array:
     """A copy of device rows on the host."""
     meter.device_to_host += array.nbytes
     return np.array(array)
+
+
+def taken(array: Array) -> Array:
+    """What a kernel reads: it crosses, unless it is on the device already."""
+    if not isinstance(array, Resident):
+        meter.host_to_device += array.nbytes
+    return np.asarray(array)
+
+
+def handed(out: Array | None, found: Array, resident: bool) -> Array:
+    """What a kernel wrote: into `out` where that is given, else into new memory, on the device or on the host."""
+    if out is None:
+        meter.allocations += resident
+        out = np.empty_like(found).view(Resident) if resident else np.empty_like(found)
+    if not isinstance(out, Resident):
+        meter.device_to_host += found.nbytes
+    out[...] = found
+    return out

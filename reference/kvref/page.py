@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
-import numpy as np
-
-from kvref import attention, mem, strict
+from kvref import attention, mem, rope
+from kvref.attention import Seen
 from kvref.cite import cite
 from kvref.pool import Pool
 from kvref.rows import count
@@ -16,12 +14,11 @@ from kvspec.contract import Attention, Pair
 from kvspec.geometry import Array, Config
 
 
-@dataclass
 class Numbered:
     """One sequence: position p lies in slot p mod page_size of the page that entry p div page_size names."""
 
-    table: list[int] = field(default_factory=list)
-    length: int = 0
+    def __init__(self, table: Sequence[int] = (), length: int = 0) -> None:
+        self.table, self.length = list(table), length
 
 
 class Pages:
@@ -39,7 +36,7 @@ class Pages:
 
     def admit(self) -> int:
         """A new sequence of no rows: the lowest number not in use."""
-        cite("PAGE-3")
+        cite("PAGE-3", "PAGE-5")
         number = 0
         while number in self.in_use:
             number += 1
@@ -53,8 +50,9 @@ class Pages:
 
     def sequences(self) -> list[int]:
         """The length of each sequence up to the highest number in use; -1 for a number that is not."""
-        cite("PAGE-5")
-        numbers = range(max(self.in_use, default=-1) + 1)
+        if not self.in_use:
+            return []
+        numbers = range(max(self.in_use) + 1)
         return [self.in_use[n].length if n in self.in_use else -1 for n in numbers]
 
     def append(self, keys: Array, values: Array, sequence: int = 0) -> None:
@@ -86,7 +84,7 @@ class Pages:
 
     def _make_room(self, to: Numbered, length: int) -> None:
         """Pages of its own for all positions that are to be written."""
-        if to.length % self.pool.size != 0:
+        if to.table:
             cite("PAGE-19")
         if self._shared(to):
             to.table[-1] = self.pool.copied(to.table[-1], to.length % self.pool.size)
@@ -120,7 +118,7 @@ class Pages:
     def drop(self, sequence: int) -> None:
         """Give a sequence up."""
         self._cut(self._of(sequence), 0)
-        cite("PAGE-26", "PAGE-18", "PAGE-27")
+        cite("PAGE-26", "PAGE-5", "PAGE-18", "PAGE-27")
         del self.in_use[sequence]
 
     def read_sequence(self, sequence: int) -> Pair:
@@ -142,12 +140,9 @@ class Pages:
 
     def gather(self, table: Sequence[int], n: int) -> Pair:
         """The first n rows, `[kv_heads, n, dim]`, through a block table that is handed in."""
-        if n == 0:
-            cite("PAGE-29")
-            return self.pool.through((), 0)
         needed = self.pool.entries(n)
         self._gatherable(table, needed, n)
-        cite("PAGE-28", *(["PAGE-33"] if needed < len(table) else []))
+        cite("PAGE-28" if n else "PAGE-29", *(["PAGE-33"] if needed < len(table) else []))
         return self.pool.through(table, n)
 
     def _gatherable(self, table: Sequence[int], needed: int, n: int) -> None:
@@ -193,13 +188,19 @@ class Pages:
         out: Array | None = None,
         of: int | None = None,
     ) -> Array:
-        """Append n rows to a sequence, and have n queries `[1, heads, n, k_dim]` attend to what it then has: the output
-        `[1, heads, n, v_dim]`."""
-        sequence, n = of or 0, count(Pair(keys, values))
-        attention.demand(self.config, queries, n)
-        end = self._of(sequence).length + n
-        asked = attention.asking(how.through, 1, queries.shape[1], n, end, end)
-        self.append(keys, values, sequence)
-        cite("PAGE-37")
-        held = (a[None] for a in self.pool.seen(self.table(sequence), end))
-        return attention.given(out, strict.attend(np.asarray(queries), *held, 0, asked, how.splits))
+        """Append n rows to a sequence, and have n queries `[1, heads, n, k_dim]` attend to what it then has: the
+        output `[1, heads, n, v_dim]`."""
+        if attention.nothing(queries, keys):
+            cite("PAGE-7")
+            return attention.empty(self.config, queries, out)
+        to, n = self._of(of or 0), keys.shape[2]
+        self._appendable(Pair(keys, values), to)
+        begin, end = to.length, to.length + n
+        attention.demand(self.config, queries, (1, None, n), how, end, out)
+        queries, keys = rope.at_positions(how.rope, begin, queries, keys)
+        self.append(keys, values, of or 0)
+        cite("PAGE-37", "ATTN-1", "ATTN-13" if out is None else "ATTN-14")
+        held = Pair(*(a[None] for a in self.pool.seen(to.table, end)))
+        return attention.given(
+            out, attention.attended(queries, held, Seen(how.through, end, end), how.splits), queries
+        )

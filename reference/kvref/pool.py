@@ -10,7 +10,7 @@ import numpy as np
 from kvref import meter
 from kvref.cite import cite
 from kvspec.contract import Pair
-from kvspec.geometry import DTYPES, Array, Config
+from kvspec.geometry import DTYPES, Config
 
 
 class Run(NamedTuple):
@@ -28,7 +28,8 @@ class Pool:
         assert config.pages is not None and config.page_size is not None
         self.config, self.size, self.counts = config, config.page_size, [0] * config.pages
         self.keys, self.values = (
-            meter.allocated((config.pages, *config.shape(kind, self.size)[1:]), DTYPES[config.dtype]) for kind in "kv"
+            meter.allocated((config.pages, *config.shape(kind, self.size)[1:]), DTYPES[config.dtype])
+            for kind in "kv"
         )
         for page in range(config.pages):
             self._poison(page)

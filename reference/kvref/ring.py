@@ -52,8 +52,7 @@ class Ring(Attending):
             cite("RING-4")
             self.queries = 0
             return
-        if not refusals.fits(self.config, new):
-            raise refusals.rows("RING-13", self.config, keys, values)
+        self.demand_rows(new)
         cite("RING-1", "RING-2", "RING-17", "RING-26")
         if n == 1:
             self._decode(new)
@@ -62,6 +61,11 @@ class Ring(Attending):
         self.offset += n
         self.written = True
         self.queries = n
+
+    def demand_rows(self, new: Pair) -> None:
+        """Refuse rows of another geometry."""
+        if not refusals.fits(self.config, new):
+            raise refusals.rows("RING-13", self.config, *new)
 
     def _decode(self, new: Pair) -> None:
         """One row: grow if there is room to, cut down to the window, then overwrite the oldest slot."""
@@ -132,9 +136,7 @@ class Ring(Attending):
 
     def held_after(self, n: int) -> int:
         """How many rows are held after an append of n rows."""
-        if n == 1:
-            return min(self.offset + 1, self.window)
-        return min(self.buffered, self.window - 1) + n if n else self.buffered
+        return min(self.buffered, self.window - 1) + n
 
     def plan(self, n: int) -> mem.Plan:
         """Bytes held after an append of n rows, and at most during it: MEM-3."""

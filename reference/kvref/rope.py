@@ -5,8 +5,9 @@ A pair (x0, x1) at an angle whose cosine and sine are the f32 numbers c and s (`
     y0 = fma(x0, c, -(x1 * s))
     y1 = fma(x0, s, x1 * c)
 
-where a product by itself is rounded and `fma` rounds once; then both are rounded to the dtype of the rows. At position
-0 a row is left as it is. So the result depends on the elements of the pair and on the position of its row alone.
+where a product by itself is rounded and `fma` rounds once; then both are rounded to the dtype of the rows. At
+position 0 a row is left as it is. So the result depends on the elements of the pair and on the position of its row
+alone.
 """
 
 from __future__ import annotations
@@ -29,10 +30,33 @@ def rotate(rows: Array, positions: Array, rope: Rope) -> Array:
     if rows.size == 0:
         cite("ROPE-10")
         return rows.copy()
-    dims = demand(rows, positions, rope)
-    _cite(positions, rope, dims < rows.shape[-1])
-    made = _turned(np.asarray(rows), positions, rope.pairing, dims, rope.base)
+    made = _made(rows, positions, rope)
     return meter.moved(made) if isinstance(rows, meter.Resident) else made
+
+
+def at_positions(asked: Rope | None, first: int, queries: Array, keys: Array) -> tuple[Array, Array]:
+    """The queries and the new keys of an attend, each turned at its own position, those of the first row `first`;
+    as they are where that is not asked for."""
+    if asked is None:
+        return queries, keys
+    positions = first + np.arange(keys.shape[2])
+    cite("ROPE-19", "ROPE-21", "ROPE-22", "ROPE-23")
+    return _inside(queries, positions, asked), _inside(keys, positions, asked)
+
+
+def _inside(rows: Array, positions: Array, rope: Rope) -> Array:
+    """Rows turned on their way: on the device there is a place for them."""
+    made = _made(rows, positions, rope)
+    if not isinstance(rows, meter.Resident):
+        return made
+    meter.meter.device_to_device += made.nbytes
+    return meter.resident(made)
+
+
+def _made(rows: Array, positions: Array, rope: Rope) -> Array:
+    dims = demand(rows, positions, rope)
+    _cite(rows, positions, rope, dims)
+    return _turned(np.asarray(rows), positions, rope.pairing, dims, rope.base)
 
 
 def demand(rows: Array, positions: Array, rope: Rope) -> int:
@@ -48,11 +72,17 @@ def demand(rows: Array, positions: Array, rope: Rope) -> int:
     return dims
 
 
-def _cite(positions: Array, rope: Rope, partial: bool) -> None:
+def _cite(rows: Array, positions: Array, rope: Rope, dims: int) -> None:
     """What every turning owes, and what is owed by the arguments of this one."""
     cite("ROPE-1" if rope.pairing == "norm" else "ROPE-2", "ROPE-3", "ROPE-5", "ROPE-8", "ROPE-9")
-    cite(*(["ROPE-4"] if partial else []), *(["ROPE-6", "ROPE-18"] if (positions == 0).any() else []))
     cite("ROPE-15", "ROPE-16", "ROPE-17")
+    if dims < rows.shape[-1]:
+        cite("ROPE-4", "ROPE-18")
+    if (positions == 0).any():
+        cite("ROPE-6", "ROPE-18")
+    with np.errstate(invalid="ignore"):
+        if not np.isfinite(rows).all():
+            cite("ROPE-7")
 
 
 def pairs(pairing: str, dims: int) -> tuple[slice, slice]:
@@ -64,10 +94,11 @@ def pairs(pairing: str, dims: int) -> tuple[slice, slice]:
 
 def _turned(rows: Array, positions: Array, pairing: str, dims: int, base: int) -> Array:
     first, second = pairs(pairing, dims)
-    wide, made = rows.astype(np.float64), rows.copy()
-    x0, x1 = wide[..., first], wide[..., second]
-    c, s = (np.broadcast_to(a.astype(np.float64), x0.shape) for a in angles.table(positions, dims, base))
+    c, s = (a.astype(np.float64) for a in angles.table(positions, dims, base))
+    made = rows.copy()
     with np.errstate(all="ignore"):
+        wide = rows.astype(np.float64)
+        x0, x1 = wide[..., first], wide[..., second]
         made[..., first] = _rounded(fma(x0, c, -_f32(x1 * s)), rows.dtype)
         made[..., second] = _rounded(fma(x0, s, _f32(x1 * c)), rows.dtype)
     here: Array = positions == 0
@@ -81,5 +112,5 @@ def _f32(x: Array) -> Array:
 
 
 def _rounded(x: Array, dtype: np.dtype[Any]) -> Array:
-    """f32 numbers rounded to the dtype of the rows, to nearest even."""
-    return x.astype(np.float32).astype(dtype)
+    """f32 numbers rounded to the dtype of the rows, to nearest even; every NaN is the same one."""
+    return np.where(np.isnan(x), np.nan, x).astype(np.float32).astype(dtype)

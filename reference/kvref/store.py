@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvref import mem, meter
-from kvref.batch import Batching
+from kvref.attend_store import Attending
 from kvref.cite import cite
+from kvref.rows import count
 from kvspec import refusals, sums
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config, same_geometry
 
 
-class Store(Batching):
+class Store(Attending):
     """Row p of head h of layer l is `keys[l][h, p]` and `values[l][h, p]`; it is live while p < `lengths_[l]`.
 
     Rows that were never written are zeros by the rule `zeroed_by`.
@@ -58,14 +59,20 @@ class Store(Batching):
         if n == 0:
             cite("STORE-7")
             return
-        layers = self._layers(layer)
-        if not refusals.fits(self.config.changed(batch=len(layers)), new):
-            raise refusals.rows("STORE-10", self.config.changed(batch=len(layers)), keys, values)
-        self._demand_room(layers, n)
+        layers = self.demand_rows(new, layer)
         cite("STORE-3" if layer is None else "STORE-4", "STORE-5")
         for i, each in enumerate(layers):
             self._write(each, self.lengths_[each], Pair(keys[i], values[i]))
             self.lengths_[each] += n
+
+    def demand_rows(self, new: Pair, layer: int | None) -> Sequence[int]:
+        """The layers meant; refuse rows that do not fit them, or have no room."""
+        layers = self._layers(layer)
+        config = self.config.changed(batch=len(layers))
+        if not refusals.fits(config, new):
+            raise refusals.rows("STORE-10", config, *new)
+        self._demand_room(layers, count(new))
+        return layers
 
     def _demand_room(self, layers: Sequence[int], n: int) -> None:
         for each in layers:

@@ -67,7 +67,10 @@ NORMAL = 2.0**-126
 """The least normal f32 number: digits of lesser ones end earlier."""
 
 
-def fma(a: Array, b: Array, c: Array) -> Array:
+Number = Array | np.float64
+
+
+def fma(a: Array, b: Array, c: Number) -> Array:
     """a * b + c, rounded once; arrays broadcast.
 
     The product is exact in f64: 48 digits of 53, and no exponent too small. Rounding the sum first to f64 and then
@@ -81,7 +84,7 @@ def fma(a: Array, b: Array, c: Array) -> Array:
     return _f32(total)
 
 
-def _odd(total: Array, product: Array, c: Array) -> Array:
+def _odd(total: Array, product: Array, c: Number) -> Array:
     """The f64 sum rounded to odd: f32 numbers are then never mistaken (Boldo and Melquiond, 2008)."""
     back = total - product
     error = (product - (total - back)) + (c - back)
@@ -102,7 +105,7 @@ def exp2(x: Array) -> Array:
     far = ~(x >= LEAST)
     near = np.where(far, 0.0, x)
     whole = _f32(_f32(near + SHIFT) - SHIFT)
-    rest, found = near - whole, np.float64(COEFFICIENTS[0])
+    rest, found = near - whole, np.asarray(COEFFICIENTS[0], np.float64)
     for c in COEFFICIENTS[1:]:
         found = fma(found, rest, np.float64(c))
     return np.where(far, np.where(np.isnan(x), x, 0.0), np.ldexp(found, whole.astype(np.int32)))
@@ -134,8 +137,7 @@ def merge(one: Part, other: Part) -> Part:
     sums = fma(its, other.l, _f32(mine * one.l))
     values = fma(its[..., None], other.a, _f32(mine[..., None] * one.a))
     gone = other.m == -np.inf
-    kept = (np.where(gone, a, b) for a, b in ((one.m, m), (one.l, sums)))
-    return Part(*kept, np.where(gone[..., None], one.a, values))
+    return Part(np.where(gone, one.m, m), np.where(gone, one.l, sums), np.where(gone[..., None], one.a, values))
 
 
 def _difference(x: Array, m: Array) -> Array:
@@ -159,21 +161,22 @@ def attend(queries: Array, keys: Array, values: Array, first: int, asked: Asked,
     with np.errstate(all="ignore"):
         tiles = _tiles(queries, keys, values, first % TILE, asked.added)
         owner = _splits(asked, first // TILE, tiles.m.shape[-1], splits)
-        whole = _empty(tiles.a[..., 0, :])
+        whole = _empty(tiles)
         for split in np.unique(owner[owner >= 0]):
-            part = _empty(whole.a)
+            part = _empty(tiles)
             for t in np.flatnonzero((owner == split).any(0)):
                 mine = np.where(owner[:, t] == split, tiles.m[..., t], -np.inf)
                 part = merge(part, Part(mine, tiles.l[..., t], tiles.a[..., t, :]))
             whole = merge(whole, part)
         nothing = (whole.m == -np.inf)[..., None]
         found = np.where(nothing, 0.0, whole.a / np.where(nothing, 1.0, whole.l[..., None]))
-        return found.reshape(*queries.shape[:3], -1).astype(np.float32)
+        return found.reshape(*queries.shape[:3], values.shape[-1]).astype(np.float32)
 
 
-def _empty(like: Array) -> Part:
-    zeros = np.zeros(like.shape[:-1])
-    return Part(zeros - np.inf, zeros, np.zeros(like.shape))
+def _empty(tiles: Part) -> Part:
+    """What no tile comes to."""
+    zeros = np.zeros(tiles.m.shape[:-1])
+    return Part(zeros - np.inf, zeros, np.zeros((*zeros.shape, tiles.a.shape[-1])))
 
 
 def _splits(asked: Asked, first_tile: int, tiles: int, splits: int) -> Array:
@@ -205,7 +208,7 @@ def _tiled(array: Array, axis: int, before: int, rest: float) -> Array:
     *front, rows = array.shape[: array.ndim + axis + 1]
     behind = array.shape[array.ndim + axis + 1 :]
     whole = np.full((*front, -(-(before + rows) // TILE) * TILE, *behind), np.float64(rest))
-    whole[(..., slice(before, before + rows), *[slice(None)] * len(behind))] = array
+    np.moveaxis(whole, axis, 0)[before : before + rows] = np.moveaxis(array, axis, 0)
     return whole.reshape(*front, -1, TILE, *behind)
 
 
@@ -217,7 +220,7 @@ def _scores(queries: Array, keys: Array, added: Array) -> Array:
     for d in range(dim):
         s = fma(k[..., d], q[..., d, None], s)
     if added.any():
-        s = np.where(added == -np.inf, -np.inf, fma(added, np.float64(LOG2E), s))
+        s = np.where(added == -np.inf, -np.inf, fma(added, np.asarray(LOG2E, np.float64), s))
     return s
 
 
@@ -225,7 +228,7 @@ def _weighted(seen: Array, weights: Array, v: Array) -> Array:
     """The chain over each tile's rows in order, those not seen left out."""
     a = np.zeros((*weights.shape[:-1], v.shape[-1]))
     others = tuple(range(seen.ndim - 1))
-    every = seen.all(others)
+    every = np.asarray(seen.all(others))
     for j in np.flatnonzero(seen.any(others)):
         more = fma(weights[..., j, None], v[..., j, :], a)
         a = more if every[j] else np.where(seen[..., j, None], more, a)

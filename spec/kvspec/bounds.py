@@ -5,7 +5,9 @@ Counted from above, before anything is replayed, with every refusal taken for gr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kvspec.errors import BadInput
 from kvspec.geometry import CACHES, Config
@@ -22,6 +24,9 @@ LARGEST_LOOK = 1 << 22
 
 LARGEST_BATCH = 32
 """Sequences a batch may have unless configured otherwise."""
+
+FLOAT = 4
+"""Bytes of an element of a query and of an output."""
 
 BASE = 128
 """Digits that one element of a legible row can be."""
@@ -80,11 +85,39 @@ class Budget:
         for _ in range(self.sequences.get(name, 1)):
             self.append(config, rows, 1, where)
 
+    def share(self, config: Config, n: int, where: str) -> None:
+        """A sequence that shares rows of another: it is looked at like any other, and has no more rows."""
+        rows = min(max(0, n), self.positions)
+        self.bytes += rows * config.row_bytes
+        self.rows += rows * config.kv_heads
+        self._within(where)
+
+    def gather(self, config: Config, entries: int, n: int, where: str) -> None:
+        """Rows through a table, each page of which has no more than there are."""
+        self.saved += min(n, entries * self.positions) * config.row_bytes
+        self._saved_within(where)
+
     def save(self, where: str) -> None:
         """A snapshot: no larger than all that was appended."""
         self.saved += self.bytes
+        self._saved_within(where)
+
+    def _saved_within(self, where: str) -> None:
         if self.saved > LARGEST_SAVED:
             raise BadInput(f"{where}: the snapshots of the trace may hold more than {LARGEST_SAVED} bytes")
+
+    def ask(self, name: str, op: Mapping[str, Any], config: Config, where: str) -> None:
+        """Queries in each head, of every sequence and layer, and their outputs; they may see every row."""
+        queries = max(op.get("n", 0), op.get("q_rows") or 0, 0 if "n" in op else 1)
+        heads, layers = op.get("heads", max(0, config.kv_heads)), max(1, config.layers or 1)
+        sequences = max(0, config.batch, op.get("q_batch") or 0, self.sequences.get(name, 0))
+        widths = (max(0, d, op.get(n) or 0) for d, n in ((config.k_dim, "q_dim"), (config.v_dim, "out_dim")))
+        rows = queries, max(queries, op.get("out_rows") or 0)
+        elements = sum(n * width for n, width in zip(rows, widths, strict=True))
+        self.bytes += layers * sequences * heads * elements * FLOAT
+        self._within(where)
+        self.queries = max(self.queries, queries)
+        self.look(max(1, heads) * layers, where)
 
     def look(self, heads: int, where: str) -> None:
         """What each query of an append sees, in so many heads."""
@@ -99,5 +132,8 @@ class Budget:
 
 
 def _stored(config: Config) -> int:
-    """Rows that a store has, over all its layers."""
-    return max(0, config.layers or 0) * max(0, config.max_len or 0)
+    """Rows that a store has, over all its layers, or a pool over all its pages, or handles of the largest bound, of
+    which there are two sets while one replaces the other."""
+    bound = max((int(word) + 1 for word in (config.bounds or "").split("-") if word), default=0)
+    each_layer = max(0, config.max_len or 0) + 2 * bound
+    return max(0, config.layers or 0) * each_layer + (config.pages or 0) * (config.page_size or 0)

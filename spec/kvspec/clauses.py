@@ -85,7 +85,11 @@ SEEN_IN = (
 )
 """The observables: where a difference can show. `sees` is what a query sees of a history through a mask."""
 
-SPEAK_OF = {"mask": CACHES, "snapshot": CACHES, "draft": CACHES, "batch": ("store",)}
+SPEAK_OF = {
+    **dict.fromkeys(("mask", "snapshot", "draft"), CACHES),
+    "batch": ("store",),
+    "rope": (*CACHES, "store", "page"),
+}
 """The kinds of cache a chapter's clauses speak of where they name none; of other chapters its own kind, or all."""
 
 _CLAUSE = re.compile(

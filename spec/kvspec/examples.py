@@ -102,6 +102,14 @@ def _mask(cell: str) -> Any:
     return None if cell == "none" else notation.operation(f"mask {cell}")["parts"]
 
 
+def _rotated(cell: str) -> list[list[str]]:
+    return [] if cell == "empty" else [numbers(row.split()) for row in cell.split(",")]
+
+
+def _bound(cell: str) -> int | None:
+    return None if cell == "none" else int(cell)
+
+
 COLUMNS: dict[str, Callable[[str], Any]] = {
     "result": _result,
     "offset": _offset,
@@ -129,6 +137,11 @@ COLUMNS: dict[str, Callable[[str], Any]] = {
     "plan": _numbers,
     "fit": _numbers,
     "output": _outputs,
+    "past": int,
+    "bound": _bound,
+    "key": int,
+    "extent": _numbers,
+    "rotated": _rotated,
     **dict.fromkeys(METERED, int),
 }
 """The columns a table may have after `do`, and how a cell is read. Counts of the meter say at most how many."""
@@ -140,6 +153,7 @@ _WHICH: tuple[tuple[str, str, Callable[[str], Any]], ...] = (
     (r"saved layer (\d+)", r"saved.\1", _letters),
     (r"layer (\d+), sequence (\d+)", r"batch.\1.\2", _letters),
     (r"sequence (\d+)", r"state.\1", _letters),
+    (r"(host|handle) (\d+)", r"\1.\2", _letters),
     (r"table (\d+)", r"table.\1", _numbers),
     (r"output of ((?:layer|sequence|head) \d+)", r"output of \1", _outputs),
 )

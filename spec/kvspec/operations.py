@@ -109,6 +109,12 @@ _ASKED = (
 )
 """What goes with queries: their heads, if not one for each kv head; into how many splits their tiles are parted;
 what they hold; whether the output is given; and their sizes where they are not right."""
+_WRONG = (
+    *_sizes("q_batch", "out_rows", "out_dim", low=0),
+    Argument("q_dtype", "dtype", default=None),
+    Argument("out_dtype", "dtype", default=None),
+)
+"""Sizes and dtypes of queries and of a given output, where they are wrong on purpose."""
 _TURNED = (Argument("rope", "pairing", default=None), Argument("base", low=1, high=1 << 30, default=10000))
 """Whether queries and keys are turned by RoPE first, at their positions."""
 _RANDOM = Argument("fill", "fill", default="random")
@@ -195,15 +201,15 @@ MEM: dict[str, tuple[Argument, ...]] = {
 
 ATTENTION: dict[str, tuple[Argument, ...]] = {
     "attend": (
-        *(_N, *_ASKED, *_TURNED),
+        *(_N, *_ASKED, *_WRONG, *_TURNED),
         *(*_MISFIT, _DTYPE, _RANDOM, _RESIDENT),
         _LAYER,
         _SEQUENCE,
         Argument("through", "mask", default=("causal",)),
     ),
-    "attendbatch": (Argument("layer"), *_ASKED, _RESIDENT),
+    "attendbatch": (Argument("layer"), *_ASKED, *_WRONG, _RESIDENT),
     "captureattend": (_NAMED, Argument("layer"), *_ASKED[:2]),
-    "replayattend": (_NAMED, _RANDOM, _ASKED[2]),
+    "replayattend": (_NAMED, _ASKED[0], *_ASKED[2:3], *_ASKED[4:5], *_ROWS[:-2], _RANDOM, _RESIDENT),
 }
 """`attend` appends n rows and has n queries attend, of a store's `layer` or a paged cache's `sequence` where it
 says so; `attendbatch` has a query of each sequence of a batch attend to what a layer holds of it; `captureattend`
@@ -225,19 +231,19 @@ _LAYERED = (Argument("layers", low=1, high=8, default=None), *_MISFIT, _DTYPE, _
 _PAST = Argument("past", default=None)
 
 BUCKET: dict[str, tuple[Argument, ...]] = {
-    "fill": (_N, *_LAYERED),
+    "prefill": (_N, *_LAYERED),
     "bind": (_flag("refresh"),),
-    "decode": (*_ASKED, *_LAYERED, _RESIDENT, _flag("refresh"), _PAST),
-    "block": (_N, *_ASKED, *_LAYERED, _RESIDENT, _PAST),
+    "decode": (*_ASKED, *_WRONG, *_LAYERED, _RESIDENT, _flag("refresh"), _PAST),
+    "block": (_N, *_ASKED, *_WRONG, *_LAYERED, _RESIDENT, _PAST),
     "unbind": (),
     "sync": (),
     "cut": (Argument("to"),),
     "encode": (_N, *_LAYERED, _RESIDENT),
-    "cross": (_N, *_ASKED, _RESIDENT),
+    "cross": (_N, *_ASKED, *_WRONG, _RESIDENT),
 }
-"""On bucketed caches: the host's rows become n new ones; handles installed where they have to be; a step, and a block
-of n rows that commits nothing; the bindings forgotten; the device's rows to the host; past made shorter; the rows of an
-encoder for cross-attention; n queries over these. `past` is the length that the caller counts on."""
+"""On bucketed caches: the host's rows become n new ones; handles installed where they have to be; a step, and a
+block of n rows that commits nothing; the bindings forgotten; the device's rows to the host; past made shorter; the
+rows of an encoder for cross-attention; n queries over these. `past` is the length that the caller counts on."""
 
 ROPE: dict[str, tuple[Argument, ...]] = {
     "rotate": (
@@ -256,9 +262,9 @@ ROPE: dict[str, tuple[Argument, ...]] = {
     ),
 }
 """Turns n key rows, the first at position `at`, each further one `stride` on; then all of them again `by` so many
-positions; of each row the first `dims` elements. `positions` is how many positions are handed in, if not n; `halved`
-rows have their elements of even number first, then those of odd number; the sizes are those of the rows, where they are
-not the cache's."""
+positions; of each row the first `dims` elements. `positions` is how many positions are handed in, if not n;
+`halved` rows have their elements of even number first, then those of odd number; the sizes are those of the rows,
+where they are not the cache's."""
 
 OPERATIONS: dict[str, tuple[Argument, ...]] = (
     CACHE | MASK | SNAPSHOT | DRAFT | COPY | STORE | BATCH | MEM | ATTENTION | PAGE | BUCKET | ROPE
@@ -286,7 +292,7 @@ PROFILE_OF: dict[str, str] = {
 
 TAKES_ROWS = (
     *("append", "draft", "copy", "step", "replay", "attend", "replayattend", "rotate"),
-    *("fill", "decode", "block", "encode"),
+    *("prefill", "decode", "block", "encode"),
 )
 """Operations that rows are handed to."""
 
@@ -335,7 +341,7 @@ Operation = dict[str, Any]
 def unknown(name: Any) -> str:
     """What to say of an operation that there is not: those with names like it, if any."""
     alike = get_close_matches(str(name), OPERATIONS, 3)
-    hint = f"did you mean {', '.join(alike)}?" if alike else f"there are append, rewind and {len(OPERATIONS) - 2} more"
+    hint = f"did you mean {', '.join(alike)}?" if alike else f"there are append and {len(OPERATIONS) - 1} more"
     return f"unknown operation {name!r:.60}; {hint}"
 
 

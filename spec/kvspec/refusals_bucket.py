@@ -13,7 +13,7 @@ def config(clause: str, config: Config) -> Refused:
     sizes = ", ".join(f"{k}={v}" for k, v in config.to_json().items())
     return Refused(
         clause,
-        f"bucket cannot be opened with {sizes}: sizes must be 1 or more, bounds such sizes too, each above the one before",
+        f"bucket cannot be opened with {sizes}: sizes and bounds must be 1 or more, bounds ascending",
     )
 
 

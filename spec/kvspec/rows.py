@@ -259,9 +259,10 @@ class Book:
             known[rows[place].tobytes()] = first + place[2]
 
     def alike(self, a: Array, b: Array) -> bool:
-        """Whether two rows are the same: to the bit, or, of rows that were cast, but for the bits of NaN."""
+        """Whether two rows are the same: to the bit, or, of rows cast or turned, but for the bits of NaN."""
         settled_ = settled(a).tobytes()
-        return a.tobytes() == b.tobytes() or (settled_ in self._cast and settled_ == settled(b).tobytes())
+        changed = settled_ in self._cast or (bool(self.by_value) and a.tobytes() not in self._known)
+        return a.tobytes() == b.tobytes() or (changed and settled_ == settled(b).tobytes())
 
     def read(self, array: Array, kind: str) -> Array:
         """Serials `[B, H, n]` of rows made by this book; ILLEGIBLE or POISONED where they are not."""

@@ -48,8 +48,8 @@ class Step:
     name was never made); and, from a worker, crash, hang, oom, protocol.
     `values`: offset, retained, buffered, capacity; can (rewind); snapshot, parent, child as
     [start, stop, bytes] or None; bytes (close); intact (scribble); drafted; lengths, sequences, moved; held, plan,
-    fit, meter; sequence, free, references and table.0 (page); past, bound, key, extent (bucket). After an operation on a whole round
-    those of cache X end in `.X`.
+    fit, meter; sequence, free, references and table.0 (page); past, bound, key, extent (bucket). After an
+    operation on a whole round those of cache X end in `.X`.
     `arrays`: history.k, history.v, mask, view.k, view.v, state.k, state.v; output, rotated; gathered.k, page.k
     (page); None where there is none. Those of cache X after an operation on a whole round are state.X.k, those of a
     store's layer 0 state.0.k and saved.0.k, and of sequence 1 of its batch batch.0.1.k; those of a paged cache's

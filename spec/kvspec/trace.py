@@ -22,6 +22,7 @@ from kvspec.operations import (
     MAKES,
     NAMES,
     OPERATIONS,
+    TAKES_QUERIES,
     TAKES_ROWS,
     TEXTS,
     Argument,
@@ -222,6 +223,10 @@ def _spend(budget: Budget, op: Operation, profile: str, config: Config, where: s
         budget.append(config, overridden(config, op), n, where)
     elif kind in ("step", "replay"):
         budget.step(name, config, overridden(config, op), where)
+    elif kind == "fork":
+        budget.share(config, op["n"], where)
+    elif kind == "gather":
+        budget.gather(config, op["table"].count(",") + 1, op["n"], where)
     elif kind == "batch":
         budget.batch(name, config, op["m"], argument(op, "most"), where)
     elif kind == "mask":
@@ -229,6 +234,8 @@ def _spend(budget: Budget, op: Operation, profile: str, config: Config, where: s
         budget.look(max((max(p.array.shape[:2], default=1) for p in parts), default=1), where)
     elif kind in MAKES:
         budget.save(where)
+    if kind in TAKES_QUERIES:
+        budget.ask(name, op, config, where)
 
 
 def overridden(config: Config, op: Operation, *more: str) -> Config:

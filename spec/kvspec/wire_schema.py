@@ -113,12 +113,8 @@ def _tensors(name: str) -> Schema:
         return {"tensors": {"type": "array", "maxItems": 8, "items": part}}
     if name not in (*TAKES_ROWS, *TAKES_QUERIES):
         return {}
-    asked = [_tensor({"const": "queries"}, ("f32",))] if name in TAKES_QUERIES else []
-    rows = (
-        [_tensor({"const": part}, DTYPES) for part in ("keys", "values")]
-        if name in (*TAKES_ROWS, *TAKES_QUERIES)
-        else []
-    )
+    asked = [_tensor({"const": "queries"}, DTYPES)] if name in TAKES_QUERIES else []
+    rows = [_tensor({"const": part}, DTYPES) for part in ("keys", "values")] if name in TAKES_ROWS else []
     if name == "attend":  # its mask's arrays come first, however many there are
         part = _tensor({"type": "string", "pattern": "^mask[0-7]$"}, ("bool", "f32"))
         return {"tensors": {"type": "array", "minItems": 3, "items": {"anyOf": [*asked, *rows, part]}}}

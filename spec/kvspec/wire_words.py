@@ -47,8 +47,8 @@ OPERATION: dict[str, str] = {
     "attend": "Rows as for append, n of each sequence; then n queries [batch, heads, n, k_dim] in f32 attend "
     "through the mask `through`, in so many `splits`; with `rope`, queries and keys are turned at their positions "
     "first. The answer's tensor `output` is [batch, heads, n, v_dim] in f32. `layer` is one of a store, "
-    "`sequence` one of a paged cache; q_dim and q_rows are sizes of the queries that are wrong on purpose; "
-    "into: the output is to be written where the caller says.",
+    "`sequence` one of a paged cache. into: the output is to be written where the caller says. What begins with "
+    "q_ and out_ are sizes and dtypes of the queries and of that output which are wrong on purpose.",
     "attendbatch": "A query for each sequence of the batch, [m, heads, 1, k_dim], over what a layer holds of it.",
     "captureattend": "Capture an attend of one row on a store's layer under a name.",
     "replayattend": "The captured attend on new queries and rows.",
@@ -58,7 +58,7 @@ OPERATION: dict[str, str] = {
     "drop": "Give a sequence up.",
     "gather": "The first n rows through a block table, pages parted by commas: the tensors `gathered`.",
     "peek": "A page as it lies in the pool: the tensors `page`.",
-    "fill": "The host's rows become these, [layers, batch, kv_heads, n, dim]; sizes may be wrong on purpose.",
+    "prefill": "The host's rows become these, [layers, batch, kv_heads, n, dim]; sizes may be wrong on purpose.",
     "bind": "Install handles as a step would that came now; with `refresh`, from the host's rows.",
     "decode": "One step of the graph, on one row and one query of each layer; `past` is the length counted on, "
     "`refresh` has handles installed from the host's rows first. The answer's tensor `output` is [layers, batch, "
@@ -70,7 +70,8 @@ OPERATION: dict[str, str] = {
     "encode": "Install rows for cross-attention, [layers, batch, kv_heads, n, dim].",
     "cross": "Queries [layers, batch, heads, n, k_dim] over those rows.",
     "rotate": "Key rows turned by RoPE, the first at position `at`, each further one `stride` on; then all of them "
-    "`by` so many positions more; of each row the first `dims` elements: the tensor `rotated`.",
+    "`by` so many positions more; of each row the first `dims` elements: the tensor `rotated`. Sizes may be wrong "
+    "on purpose: `positions` is how many positions there are, if not n. `halved` says how the rows were made.",
     "plan": "Bytes of rows allocated after an append of n rows, and at most during it, as the value `plan`.",
     "fit": "How many sequences of this config fit into `free` bytes less `reserve`, and whether one does, as the"
     " value `fit`; at most `most`, if not 32.",
@@ -93,7 +94,7 @@ VALUE: dict[str, str] = {
     "lengths": "The length of each layer of a store.",
     "sequences": "The length of each sequence of its batch; null where there is none.",
     "can": "ask, rewind: whether a rewind would be accepted, asked before it was tried.",
-    "intact": "scribble: whether arrays handed in and out still held what they held; left out where none "
+    "intact": "scribble, rotate: whether arrays handed in and out still held what they held; left out where none "
     "is shared.",
     "moved": "Whether a buffer of the batch has another address than before.",
     "fingerprint": "The sum, as text.",
@@ -103,8 +104,8 @@ VALUE: dict[str, str] = {
     "free": "How many pages of the pool no sequence has.",
     "past": "Rows of each layer of a bucketed cache.",
     "bound": "The bound that its handles are installed for; null where there is none.",
-    "key": "decode, block: the key of the graph that ran, its bound; where the batch is larger than 1, batch << 32 | "
-    "bound.",
+    "key": "decode, block: the key of the graph that ran, its bound; where the batch is larger than 1, batch << 32 "
+    "| bound.",
     "extent": "decode, block: [rows of the graph that took part, rows that it has for them].",
     "meter": "What was counted while the operation itself was done.",
 }

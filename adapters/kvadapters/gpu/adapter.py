@@ -7,17 +7,20 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from kvadapters.gpu import mem
+from kvadapters.gpu.bucket import Bucket
 from kvadapters.gpu.buffers import Workspace
 from kvadapters.gpu.copy import Buffer
 from kvadapters.gpu.draft import Round
 from kvadapters.gpu.growing import Growing
+from kvadapters.gpu.page import Pages
 from kvadapters.gpu.resident import DeviceRows, fetched, placed
 from kvadapters.gpu.ring import Ring
+from kvadapters.gpu.rope import rotate
 from kvadapters.gpu.runtime import Runtime
 from kvadapters.gpu.store import Store
 from kvadapters.gpu.timed import Timing
 from kvspec import SPEC_VERSION
-from kvspec.contract import METERED, Cache
+from kvspec.contract import METERED, Cache, Rope
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config
 
@@ -28,7 +31,14 @@ CHECKS = "KVCONFORM_GPU_CHECKS"
 class Caches(Timing):
     """Opens caches on a runtime; they share its scratch memory."""
 
-    kinds: ClassVar[dict[str, Any]] = {"growing": Growing, "ring": Ring, "copy": Buffer, "store": Store}
+    kinds: ClassVar[dict[str, Any]] = {
+        "growing": Growing,
+        "ring": Ring,
+        "copy": Buffer,
+        "store": Store,
+        "page": Pages,
+        "bucket": Bucket,
+    }
 
     def __init__(self, name: str, runtime: Runtime, checks: bool | None = None) -> None:
         self.name, self.runtime = name, runtime
@@ -52,7 +62,11 @@ class Caches(Timing):
                 "copy": "storage",
                 "store": "storage",
                 "batch": "storage",
+                "page": "storage",
+                "bucket": "storage",
                 "draft": "storage",
+                "attention": "storage",
+                "rope": "storage",
             },
         }
 
@@ -78,6 +92,10 @@ class Caches(Timing):
     def fetch(self, placed: DeviceRows) -> Array:
         """A copy on the host."""
         return fetched(placed)
+
+    def rotate(self, rows: Any, positions: Array, rope: Rope) -> Any:
+        """Rows turned each by its position."""
+        return rotate(self.space, rows, positions, rope)
 
     def open(self, profile: str, config: Config) -> Cache:
         """A fresh cache, which has allocated nothing yet."""

@@ -2,7 +2,8 @@
 
 Whoever attends does it in two steps, so that nothing changes before everything is there:
 
-    asking = asked(space, how.through, windows, batch, n, rows)              # refuses masks that do not fit
+    demand(config, Fit(front, n, rows_held), queries, how, out)              # of `gpu.asking`: refuses
+    asking = asked(how.through, window)                                      # of `gpu.asking`: what queries see
     ready = prepare(space, config, queries, asking, how.splits, most, out)   # allocates, and uploads queries
     ...                                                                      # append the rows
     return ready.answer(rows, positions)                                     # two launches; the output
@@ -14,27 +15,22 @@ product.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvadapters.gpu import mask
+from kvadapters.gpu.asking import FLOAT, Asking
 from kvadapters.gpu.buffers import Workspace
 from kvadapters.gpu.layers import MOST_PARTS
-from kvadapters.gpu.places import Place
+from kvadapters.gpu.places import Geometry, Place, Span, move
 from kvadapters.gpu.resident import DeviceRows, fetched
 from kvadapters.gpu.runtime import Block, Work
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.masks import Causal, Explicit, Logical, Window
 
 TILE = 32
 """Positions of a tile: part of the definition, and of the kernels."""
-
-FLOAT = np.dtype(np.float32)
-"""What queries, masks and outputs are."""
 
 LOG2E = 1.4426950408889634
 """Log2 of e: scores are counted in powers of 2."""
@@ -65,7 +61,7 @@ class Runs(NamedTuple):
     a rule `kv_heads * place.slots`. Slots that hold no position are never read.
 
     - Growing caches, stores, sequences of a batch: `Runs(place, entry)`.
-    - A ring of `wrap` slots from slot `base` on, its oldest row in the `turn`th: `Runs.of(span, entry)`.
+    - A ring in place, where a span of its slots begins with the oldest row: `Runs.of(span, entry)`.
     - A bucket, `past` rows in front and the new ones from slot `upper` on: `Runs(place, entry, 0, past, upper)`.
     """
 
@@ -74,6 +70,11 @@ class Runs(NamedTuple):
     start: int = 0
     before: int = FAR
     then: int = 0
+
+    @classmethod
+    def of(cls, span: Span, entry: int) -> Runs:
+        """A ring in place, its oldest row first."""
+        return cls(span.place, entry, span.first + span.turn, span.wrap - span.turn, span.first)
 
 
 class Pages(NamedTuple):
@@ -90,35 +91,6 @@ class Pages(NamedTuple):
     tables: Block
     at: int = 0
     stride: int = 0
-
-
-class Asking(NamedTuple):
-    """What queries may see, in position order: not the future (`causal`), the newest `window` positions up to their
-    own (0: all), and what `added` leaves, f32 on the host `[1 or batch, 1 or heads, n, 1 or rows]`: it is added to
-    the scores, and minus infinity hides."""
-
-    causal: bool = True
-    window: int = 0
-    added: Array | None = None
-
-
-def asked(space: Workspace, logical: Logical, windows: Sequence[int], batch: int, n: int, rows: int) -> Asking:
-    """What n queries of each of `batch` sequences see of `rows` rows through a mask and the cache's own windows.
-
-    Refuses explicit arrays that do not fit (MASK-12, MASK-13); changes nothing.
-    """
-    sizes = [part.size for part in logical if isinstance(part, Window)] + list(windows)
-    explicit = tuple(part for part in logical if isinstance(part, Explicit))
-    found = mask.built(space, explicit, mask.History(batch, n, rows))
-    causal = any(isinstance(part, Causal) for part in logical)
-    return Asking(causal, min(sizes, default=0), None if found is None else _scores(found))
-
-
-def _scores(array: Array) -> Array:
-    """A mask as what is added to scores."""
-    if array.dtype != bool:
-        return array
-    return np.where(array, FLOAT.type(0), FLOAT.type("-inf"))
 
 
 def prepare(
@@ -138,9 +110,9 @@ def prepare(
     shape = *queries.shape[:-1], config.v_dim
     partials = space.scratch("partials", size.units * (config.v_dim + 2) * FLOAT.itemsize)
     given = _there(space, "queries", queries)
-    added = given if asking.added is None else _there(space, "added", asking.added)
+    added = _there(space, "added", _packed(asking.added)) if asking.added else given
     host = not isinstance(queries if out is None else out, DeviceRows)
-    target = out if isinstance(out, DeviceRows) else _room(space, shape, host)
+    target = out if isinstance(out, DeviceRows) else room(space, shape, host)
     return Ready(space, config, size, given, asking, added, partials, target, host, out)
 
 
@@ -148,13 +120,30 @@ def _there(space: Workspace, name: str, array: Any) -> DeviceRows:
     """Where an array lies on the device: there already, or uploaded into scratch space."""
     if isinstance(array, DeviceRows):
         return array
-    block = space.scratch(name, array.nbytes)
-    if array.nbytes:
-        space.runtime.upload(np.ascontiguousarray(array), block)
-    return DeviceRows(space.runtime, block, array.shape, array.dtype)
+    there = DeviceRows(space.runtime, space.scratch(name, array.nbytes), array.shape, array.dtype)
+    put(array, there)
+    return there
 
 
-def _room(space: Workspace, shape: tuple[int, ...], host: bool) -> DeviceRows:
+def put(array: Any, there: DeviceRows) -> None:
+    """Copy an array to the beginning of a block: from the host by upload."""
+    if isinstance(array, DeviceRows):
+        geometry = Geometry(1, prod(array.shape) * array.dtype.itemsize, 0)
+        source = Place(array.block, array.block, array.at, array.at, 1)
+        move(there.runtime, geometry, 1, source.span(), Place.packed(there.block, geometry, 1).span())
+    elif array.nbytes:
+        there.runtime.upload(np.ascontiguousarray(array), there.block)
+
+
+def _packed(arrays: tuple[Array, ...]) -> Array:
+    """Of each array entries, heads, width, and where its elements begin, four i32 numbers; then all elements."""
+    begins = np.cumsum([4 * len(arrays), *(a.size for a in arrays)])
+    heads = [(a.shape[0], a.shape[1], a.shape[3], at) for a, at in zip(arrays, begins, strict=False)]
+    elements = (np.ascontiguousarray(a).view(np.int32).ravel() for a in arrays)
+    return np.concatenate([np.array(heads, np.int32).ravel(), *elements])
+
+
+def room(space: Workspace, shape: tuple[int, ...], host: bool) -> DeviceRows:
     """Where an output is written: scratch space if it is for the host, else new memory."""
     nbytes = max(1, prod(shape) * FLOAT.itemsize)
     block = space.scratch("output", nbytes) if host else space.runtime.allocate(nbytes)
@@ -177,7 +166,7 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True)
 class Ready:
-    """An attend for which everything is there but the rows: see `prepare`. `added` are the scores of a mask, and
+    """An attend for which everything is there but the rows: see `prepare`. `added` are the arrays of a mask, and
     any block at all where there are none; `out` is what the caller gave."""
 
     space: Workspace
@@ -231,11 +220,9 @@ class Ready:
         size = DTYPES[self.config.dtype].itemsize
         return self.queries.at // FLOAT.itemsize, place.keys_at // size, place.values_at // size
 
-    def _mask(self) -> tuple[int, ...]:
-        """Whether the future is hidden, the window, and the shape of what is added to scores."""
-        causal, window, added = self.asking
-        shape = (1, 1, 0) if added is None else (added.shape[0], added.shape[1], added.shape[3])
-        return int(causal), window, *shape
+    def _mask(self) -> tuple[int, int, int]:
+        """Whether the future is hidden, the window, and how many arrays are added to scores."""
+        return int(self.asking.causal), self.asking.window, len(self.asking.added)
 
     def _join(self) -> None:
         units, width = self.size.units // self.size.splits, self.config.v_dim

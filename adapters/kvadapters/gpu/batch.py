@@ -42,13 +42,14 @@ class Batching:
         made.begin(m)
         self.batched = made
 
-    def _demand_batch(self, what: str) -> Sequences:
+    def demand_batch(self, what: str) -> Sequences:
+        """Refuse where there is no batch."""
         if self.batched is None:
             raise refusals.no_batch("BATCH-3", what)
         return self.batched
 
     def _demand_sequence(self, what: str, sequence: int) -> Sequences:
-        batch = self._demand_batch(what)
+        batch = self.demand_batch(what)
         if sequence < 0 or sequence >= len(batch.lengths):
             raise refusals.sequence("BATCH-9", sequence, len(batch.lengths))
         return batch
@@ -85,7 +86,7 @@ class Batching:
     def step(self, keys: Any, values: Any) -> None:
         """Append a row `[layers, m, kv_heads, dim]` to every sequence in every layer: one launch. Rows that
         are on the host are uploaded before."""
-        batch = self._demand_batch("step")
+        batch = self.demand_batch("step")
         self.demand_step(batch, keys, values)
         there = resident.source(self.space.runtime, self.config.kv_heads, keys, values)
         batch.append(there or batch.take(keys, values))
@@ -114,7 +115,7 @@ class Batching:
 
     def reset_batch(self) -> None:
         """Every length to 0; one launch."""
-        batch = self._demand_batch("reset")
+        batch = self.demand_batch("reset")
         batch.begin(len(batch.lengths))
 
     def free_batch(self) -> None:
@@ -125,7 +126,7 @@ class Batching:
 
     def capture(self) -> Captured:
         """The launch of a step on the rows that lie in the batch's input."""
-        return Captured(self, self._demand_batch("capture"))
+        return Captured(self, self.demand_batch("capture"))
 
 
 class Captured:

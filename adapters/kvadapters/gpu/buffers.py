@@ -7,6 +7,7 @@ import numpy as np
 from kvadapters.gpu import resident
 from kvadapters.gpu.places import Geometry, Place, Span, aligned, move
 from kvadapters.gpu.runtime import Block, Runtime, Work
+from kvadapters.gpu.tables import Tables
 from kvspec.geometry import Array
 
 GUARD = 0x5AC35AC3
@@ -84,6 +85,7 @@ class Workspace:
     def __init__(self, runtime: Runtime, checks: bool = False) -> None:
         self.runtime, self.checks = runtime, checks
         self._blocks: dict[str, Block] = {}
+        self.tables = Tables(runtime)
 
     def scratch(self, name: str, nbytes: int) -> Block:
         """At least so many bytes, to be used before the next call with this name."""

@@ -61,8 +61,18 @@ class Candidate:
     @property
     def rank(self) -> tuple[int, float]:
         """The lower, the better: kind, then the runtime's own version, newest first."""
+        return KINDS.index(self.kind), -self.pocl
+
+    @property
+    def pocl(self) -> float:
+        """The version of PoCL; 0 where it is something else."""
         own = re.search(r"(?:PoCL|pocl) (\d+\.\d+)", self.version)
-        return KINDS.index(self.kind), -float(own[1]) if own else 0.0
+        return float(own[1]) if own else 0.0
+
+    @property
+    def vectors(self) -> bool:
+        """Whether vectors of 16 floats compile: PoCL 3.0 was seen to end the process over the maximum of two."""
+        return self.pocl == 0.0 or self.pocl >= 3.1
 
 
 @dataclass(frozen=True)

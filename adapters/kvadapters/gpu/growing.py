@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kvadapters.gpu import mask, mem, snapshot
+from kvadapters.gpu.attending import Attending
+from kvadapters.gpu.attention import Runs
 from kvadapters.gpu.buffers import Rows, Workspace
 from kvadapters.gpu.draft import speculative
 from kvadapters.gpu.places import Place, Span
@@ -17,10 +19,11 @@ from kvspec.masks import Logical
 
 
 @speculative
-class Growing:
+class Growing(Attending):
     """Slots 0..offset-1 are live. The capacity, the slots of the buffer, follows the spec's rule of growth."""
 
     profile = "growing"
+    misfit = "GROW-10"
     in_round = False
 
     def __init__(self, config: Config, space: Workspace) -> None:
@@ -44,7 +47,7 @@ class Growing:
         """Write n rows, `[B, H, n, k_dim]` and `[B, H, n, v_dim]`, behind the offset; from the host by upload."""
         n = rows_in(keys)
         if n != 0:
-            self._write(self.store.staged("GROW-10", keys, values), self.offset)
+            self._write(self.store.staged(self.misfit, keys, values), self.offset)
         self.queries = n
 
     def _write(self, source: Place, at: int) -> None:
@@ -71,6 +74,19 @@ class Growing:
         if live + n <= now:
             return now
         return (live if live % step else now) + (n + step - 1) // step * step
+
+    def held_after(self, n: int) -> int:
+        """How many rows are held after an append of n rows."""
+        return self.offset + n
+
+    def slots_after(self, n: int) -> int:
+        """Slots of the buffer after an append of n rows."""
+        return self._slots(self.offset, n)
+
+    def in_order(self) -> Runs:
+        """Where all rows lie; there must be some."""
+        assert self.store.rows is not None
+        return Runs(self.store.rows.place, self.config.kv_heads * self.store.slots)
 
     def before_drafts(self) -> tuple[int, Span | None]:
         """How many rows a draft sees beside drafts, and where they lie in position order: all."""

@@ -72,7 +72,7 @@ class Layers:
 
     def put(self, source: Place, first: int, groups: int, advance: bool = False) -> None:
         """Write rows as `place` does; lengths move only with `advance`. One launch."""
-        n, heads, to = source.slots, self.config.kv_heads, self._from(first)
+        n, heads, to = source.slots, self.config.kv_heads, self.begin(first)
         word, k_bytes, v_bytes = self.geometry.word, self.geometry.k_bytes, self.geometry.v_bytes
         shape = Work(max(k_bytes, v_bytes) // word, n, groups, min(2 * heads, MOST_PARTS))
         blocks = source.keys, source.values, to.keys, to.values, self.lengths
@@ -84,7 +84,7 @@ class Layers:
         )
         self.space.runtime.meter.device_to_device += groups * n * self.config.row_bytes
 
-    def _from(self, group: int) -> Place:
+    def begin(self, group: int) -> Place:
         """The places of a group and all behind it."""
         whole, lines = self.rows.place, group * self.config.kv_heads * self.rows.slots
         keys_at = whole.keys_at + lines * self.geometry.k_bytes
@@ -106,7 +106,7 @@ class Layers:
 
     def _lines(self, kind: str, first: int, groups: int, n: int) -> Array:
         """A line of bytes for each head."""
-        place, dtype = self._from(first), DTYPES[self.config.dtype]
+        place, dtype = self.begin(first), DTYPES[self.config.dtype]
         shape = self.config.changed(batch=groups).shape(kind, n)
         if n == 0:
             return np.empty(shape, dtype)
@@ -118,7 +118,7 @@ class Layers:
 
     def key(self, group: int, head: int, slot: int) -> Array:
         """Download one key row, `[k_dim]`."""
-        place, size = self._from(group), self.geometry.k_bytes
+        place, size = self.begin(group), self.geometry.k_bytes
         at = place.keys_at + (head * place.slots + slot) * size
         row: Array = self.space.runtime.download(place.keys, at, size).view(DTYPES[self.config.dtype])[0]
         return row

@@ -29,16 +29,20 @@ class History:
 
 def built(space: Workspace, logical: Logical, history: History) -> Array | None:
     """`[1 or B, 1 or heads, L, K or 1]` with columns in slot order; None where nothing needs to be hidden."""
-    arrays = [part.array for part in logical if isinstance(part, Explicit)]
-    for array in arrays:
-        _demand_fit(array, history)
-    _demand_heads(arrays, history)
+    demand([part.array for part in logical if isinstance(part, Explicit)], history)
     mask: Array | None = None
     for part in logical:
         found = _columns(space, part, history)
         if found is not None:
             mask = found if mask is None else _both(mask, found)
     return mask
+
+
+def demand(arrays: list[Array], history: History) -> None:
+    """Refuse arrays that do not fit the history, or each other."""
+    for array in arrays:
+        _demand_fit(array, history)
+    _demand_heads(arrays, history)
 
 
 def _demand_fit(array: Array, history: History) -> None:

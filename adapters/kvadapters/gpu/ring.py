@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kvadapters.gpu import mask, mem, snapshot
+from kvadapters.gpu.attending import Attending
+from kvadapters.gpu.attention import Runs
 from kvadapters.gpu.buffers import Rows, Workspace
 from kvadapters.gpu.draft import speculative
 from kvadapters.gpu.places import Place, Span
@@ -17,7 +19,7 @@ from kvspec.masks import Logical, Window
 
 
 @speculative
-class Ring:
+class Ring(Attending):
     """The state is `filled` slots from slot `base` of the buffer on; `index` counts from there to after the newest.
 
     `base` is 0 until a decode drops the oldest rows of a long prefill: they stay where they are, before the base.
@@ -28,6 +30,7 @@ class Ring:
     """
 
     profile = "ring"
+    misfit = "RING-13"
     in_round = False
 
     def __init__(self, config: Config, space: Workspace) -> None:
@@ -52,7 +55,7 @@ class Ring:
         the host by upload."""
         n = rows_in(keys)
         if n != 0:
-            self._write(self.store.staged("RING-13", keys, values))
+            self._write(self.store.staged(self.misfit, keys, values))
         self.queries = n
 
     def _write(self, source: Place) -> None:
@@ -65,7 +68,7 @@ class Ring:
 
     def _decode(self, source: Span) -> None:
         """One row: into the slot of the oldest once the window is full. Rows beyond a window are let go first."""
-        rows = self.store.rows or self.store.allocated(self._slots(1))
+        rows = self.store.rows or self.store.allocated(self.slots_after(1))
         surplus = max(0, self.filled - self.window)
         base, held = self.base + surplus, self.filled - surplus
         slot = (self.window if surplus else self.index) % self.window
@@ -85,7 +88,7 @@ class Ring:
     def _in_order(self, kept: int, n: int) -> tuple[int, Rows]:
         """From which slot of which buffer the newest `kept` rows lie in position order, with room for n behind."""
         rows = self.store.rows
-        if rows is None or self._slots(n) != rows.slots:
+        if rows is None or self.slots_after(n) != rows.slots:
             return 0, self._longer(kept, n)
         if kept == 0:
             return 0, rows
@@ -98,17 +101,25 @@ class Ring:
 
     def _longer(self, kept: int, n: int) -> Rows:
         """A new buffer with room for a full window before n more rows, the newest `kept` rows first in it."""
-        rows = self.store.allocated(self._slots(n))
+        rows = self.store.allocated(self.slots_after(n))
         if kept:
             self.store.move(kept, self._newest(kept), rows.place.span())
         return rows
 
-    def _slots(self, n: int) -> int:
+    def slots_after(self, n: int) -> int:
         """Slots of a buffer after an append of n rows: a longer one has room for a full window before them."""
         now, kept = self.store.slots, min(self.filled, self.window - 1)
         if n > 1 and kept + n > now:
             return self.window - 1 + n
         return now or (self.window if n else 0)
+
+    def held_after(self, n: int) -> int:
+        """How many rows are held after an append of n rows."""
+        return min(self.filled, self.window - 1) + n if n else self.filled
+
+    def in_order(self) -> Runs:
+        """Where all rows lie, oldest first; there must be some."""
+        return Runs.of(self._newest(self.filled), self.config.kv_heads * self.store.slots)
 
     def before_drafts(self) -> tuple[int, Span | None]:
         """How many rows a draft sees beside drafts, and where they lie in position order: the newest W-1."""
@@ -134,7 +145,7 @@ class Ring:
 
     def plan(self, n: int) -> mem.Plan:
         """Bytes held after an append of n rows, and at most during it."""
-        return mem.planned(self.store, self._slots(n))
+        return mem.planned(self.store, self.slots_after(n))
 
     def held(self) -> int:
         """Bytes of rows allocated."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kvadapters.gpu import mem
-from kvadapters.gpu.batch import Batching
+from kvadapters.gpu.attend_store import Attending
 from kvadapters.gpu.buffers import Workspace
 from kvadapters.gpu.layers import Layers
 from kvadapters.gpu.places import Place
@@ -19,7 +19,7 @@ from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Config, same_geometry
 
 
-class Store(Batching):
+class Store(Attending):
     """`lengths_` is what the host knows of the lengths on the device: nothing is ever read back to know them."""
 
     profile = "store"
@@ -55,15 +55,19 @@ class Store(Batching):
 
     def append(self, keys: Any, values: Any, layer: int | None = None) -> None:
         """Upload rows `[layers, kv_heads, n, dim]`, or `[1, ...]` of one layer, and write them behind lengths."""
-        n = rows_in(keys)
-        if n == 0:
+        if rows_in(keys) == 0:
             return
+        first, count = self.demand_rows(keys, values, layer)
+        self._write(self.space.staged(self.layers.geometry_of(count), keys, values), first, count)
+
+    def demand_rows(self, keys: Any, values: Any, layer: int | None) -> tuple[int, int]:
+        """The first layer that is meant, and how many are; refuses rows that do not fit, or have no room."""
         first, count = self._which(layer)
         config = self.config.changed(batch=count)
         if not fitting(config, keys, values):
             raise refusals.rows("STORE-10", config, keys, values)
-        self._demand_room(first, count, n)
-        self._write(self.space.staged(self.layers.geometry_of(count), keys, values), first, count)
+        self._demand_room(first, count, rows_in(keys))
+        return first, count
 
     def _which(self, layer: int | None) -> tuple[int, int]:
         """The first layer that is meant, and how many are."""

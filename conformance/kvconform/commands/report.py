@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kvconform import journal, output
 from kvconform.runrecord import record
-from kvreports import html, jsonfile
+from kvreports import html, jsonfile, profilefile, profilehtml, profiletext
 from kvspec.clauses import index
 from kvspec.contract import description
 from kvspec.errors import BadInput
@@ -17,12 +17,28 @@ from kvspec.record import Record
 
 def main(options: Namespace) -> int:
     """Render; 0 unless a record cannot be read."""
-    records = [load(Path(p)) for p in options.records]
+    paths = [Path(p) for p in options.records]
+    if any(profilefile.holds(path) for path in paths):
+        return _profile(paths, options)
+    records = [load(path) for path in paths]
     if options.html:
         output.leave(Path(options.html), html.render(records, index()))
         sys.stderr.write(f"kvconform: report at {options.html}\n")
     else:
         sys.stdout.write(output.shown(records, options.format))
+    return 0
+
+
+def _profile(paths: list[Path], options: Namespace) -> int:
+    """Render the record of a profile."""
+    if len(paths) > 1:
+        raise BadInput("the record of a profile is rendered by itself; name one record")
+    found = profilefile.load(paths[0])
+    if options.html:
+        output.leave(Path(options.html), profilehtml.render(found))
+        sys.stderr.write(f"kvconform: report at {options.html}\n")
+    else:
+        sys.stdout.write(profiletext.shown(found, options.format))
     return 0
 
 

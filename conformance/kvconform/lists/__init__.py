@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kvconform.lists import attention, batch, cache, copy, draft, mem, page, snapshot, store
+from kvconform.lists import attention, batch, bucket, cache, copy, draft, mem, page, rope, snapshot, store
 from kvconform.lists.expected import Expected
-from kvconform.replay import Supplies, cite_operation
+from kvconform.replay import Supplies, cite_operation, refused
 from kvref.cite import cited
 from kvspec.contract import Description
 from kvspec.errors import Refused, Unsupported
-from kvspec.operations import NAMES, Operation, cache_of, names_used
+from kvspec.geometry import Array
+from kvspec.operations import NAMES, TAKES_QUERIES, Operation, cache_of, names_used
 from kvspec.perform.draft import WHOLE
 from kvspec.session import Given
 
@@ -23,9 +24,15 @@ Do = Callable[..., None]
 
 DO: dict[str, Do] = cache.DO | snapshot.DO | draft.DO | copy.DO | store.DO | batch.DO | mem.DO
 DO |= attention.DO | page.DO
+DO |= rope.DO
+DO |= bucket.DO
 MODELS: dict[str, Callable[..., Any]] = {**cache.MODELS, **copy.MODELS, **store.MODELS, **page.MODELS}
+MODELS |= bucket.MODELS
 LOOK: dict[str, Callable[..., None]] = {**cache.LOOK, **copy.LOOK, **store.LOOK, **page.LOOK}
+LOOK |= bucket.LOOK
 APPEND: dict[str, Do] = {**cache.APPEND, **store.APPEND, **page.APPEND}
+BY_KIND: dict[str, dict[str, Do]] = {"append": APPEND, "attend": attention.ATTEND | page.ATTEND}
+"""Operations that are done otherwise on one kind than on another."""
 
 
 class Lists:
@@ -35,6 +42,9 @@ class Lists:
         self.description, self.supplies = description, supplies
         self.caches: dict[str, Any] = {}
         self.names: dict[str, dict[str, Any]] = {kind: {} for kind in set(NAMES.values())}
+        self._attended: set[str] = set()
+        self.astray: dict[int, Array] = {}
+        """How far the keys of serials that were turned by RoPE may be from those kept."""
 
     @property
     def saved(self) -> dict[str, Any]:
@@ -60,7 +70,7 @@ class Lists:
             else:
                 model = self.caches[name]
                 draft.guard(model, op, step)
-                do = APPEND[model.profile] if op["op"] == "append" else DO[op["op"]]
+                do = BY_KIND.get(op["op"], {}).get(model.profile) or DO[op["op"]]
                 do(self, model, op, step, given)
         except Refused as e:
             step.result, step.clause, step.message = "refused", e.clause, str(e)
@@ -68,13 +78,15 @@ class Lists:
             step.result, step.message = "unsupported", str(e)
         if name in self.caches:
             self._look(op, step)
-        step.cites = (step.clause,) if step.result == "refused" else cited()
+        step.cites = refused(op, step.clause) if step.result == "refused" else cited()
         return step
 
     def _look(self, op: Operation, step: Expected) -> None:
         model = self.caches[cache_of(op)]
         if step.result == "ok":
-            cite_operation(op, model.profile, getattr(model, "batch", None) is not None)
+            self._attended |= {cache_of(op)} if op["op"] in TAKES_QUERIES else set()
+            batched = getattr(model, "batch", None) is not None
+            cite_operation(op, model.profile, batched, cache_of(op) in self._attended)
         if op["op"] in WHOLE:
             draft.look(self, op, step)
         else:

@@ -21,12 +21,12 @@ def guard(model: Any, op: Operation, step: Expected) -> None:
         return
     if op["op"] == "rewind":
         step.values["can"] = False
-    nothing = op["op"] == "append" and op["n"] == 0
+    nothing = op["op"] in ("append", "attend") and op["n"] == 0 and not op.get("q_rows")
     if op["op"] in REFUSED and op.get("round") is None and not nothing:
         raise refusals.in_round("DRAFT-12", op["op"])
 
 
-REFUSED = ("append", "view", "mask", "rewind", "free", "snapshot", "restore", "merge", "split", "plan")
+REFUSED = ("append", "attend", "view", "mask", "rewind", "free", "snapshot", "restore", "merge", "split", "plan")
 """Operations that a cache in an open round does not do."""
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvconform.lists.attention import expect
+from kvconform.lists import attention, rope
 from kvconform.lists.cache import fits
 from kvconform.lists.expected import Expected
 from kvref.cite import cite
-from kvref.history import History
 from kvref.listed_page import Pool
-from kvspec import masks
 from kvspec.geometry import Config
 from kvspec.operations import Operation, argument
 from kvspec.session import Given
@@ -34,13 +32,38 @@ def append(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) 
     if op["n"] == 0:
         cite("PAGE-7")
         return
-    first = lists.supplies.book.next
-    pool.append(_sequence(op), list(range(first, first + op["n"])), fits(op, pool.config))
+    pool.demand(_sequence(op), op["n"], fits(op, pool.config))
+    pool.append(_sequence(op), _new(lists, op["n"]))
+
+
+def _new(lists: Any, n: int) -> list[int]:
+    """The serials of n new rows."""
+    return list(range(lists.supplies.book.next, lists.supplies.book.next + n))
 
 
 def _sequence(op: Operation) -> int:
     """The sequence an operation is for, the first where it does not say."""
     return argument(op, "sequence") or 0
+
+
+def attend(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) -> None:
+    """Append, then what each query sees of the sequence."""
+    if argument(op, "into"):
+        step.values["intact"] = True
+    if attention.nothing(op):
+        cite("PAGE-7")
+        attention.none(lists, op, step, given, pool.config)
+        return
+    number, n = _sequence(op), op["n"]
+    pool.demand(number, n, fits(op, pool.config))
+    one = pool.one(number)
+    asked = attention.of(op, pool.config, 1, n)
+    asked.demand(pool.config, len(one.rows) + n)
+    turned = rope.at_positions(lists, op, pool.config, given, len(one.rows))
+    pool.append(number, _new(lists, n))
+    cite("PAGE-37", "ATTN-1")
+    attention.answered(op, step, asked)
+    attention.expect(lists, step, pool.config, given, asked.sees(1, len(one.rows), one.rows), turned)
 
 
 def admit(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) -> None:
@@ -88,3 +111,4 @@ DO: dict[str, Any] = {
 MODELS: dict[str, Any] = {"page": make}
 LOOK: dict[str, Any] = {"page": look}
 APPEND: dict[str, Any] = {"page": append}
+ATTEND: dict[str, Any] = {"page": attend}

@@ -19,7 +19,7 @@ from kvspec.trace import overridden
 
 def asked(op: Operation) -> Rope:
     """How an operation turns rows."""
-    return Rope(argument(op, "pairing"), argument(op, "base"), op.get("dims"))
+    return Rope(op.get("rope") or argument(op, "pairing"), argument(op, "base"), op.get("dims"))
 
 
 def rotate(lists: Any, model: Any, op: Operation, step: Expected, given: Given) -> None:
@@ -49,10 +49,29 @@ def _cite(op: Operation, rope: Rope, config: Config) -> None:
     cite("ROPE-1" if rope.pairing == "norm" else "ROPE-2", "ROPE-3", "ROPE-5", "ROPE-8")
     if rope.dims not in (None, config.k_dim):
         cite("ROPE-4")
-    if 0 in positions(op):
+    if op["op"] == "rotate" and 0 in positions(op):
         cite("ROPE-6")
     if argument(op, "fill") == "bits":
         cite("ROPE-7")
+
+
+def at_positions(lists: Any, op: Operation, config: Config, given: Given, first: int) -> listed_rope.Turned | None:
+    """The queries of an attend turned at their positions, the first at `first`; the new keys are kept turned. None
+    where that is not asked for, or nothing was made."""
+    if op.get("rope") is None:
+        return None
+    _demand(op, asked(op), config.k_dim)
+    _cite(op, asked(op), config)
+    cite("ROPE-19", "ROPE-21", "ROPE-23", *(["ROPE-6"] if first == 0 else []))
+    if given.rows is None or given.queries is None:
+        return None
+    where, rope, book = first + np.arange(op["n"]), asked(op), lists.supplies.book
+    keys = listed_rope.turned(listed_rope.exactly(given.rows.keys, config.dtype), where, rope)
+    for i in range(op["n"]):
+        serial = book.next + i
+        book.kept[serial] = keys.middle[:, :, i], book.kept[serial][1]
+        lists.astray[serial] = keys.bound[:, :, i]
+    return listed_rope.turned(listed_rope.exactly(given.queries, "f32"), where, rope)
 
 
 def positions(op: Operation) -> list[int]:

@@ -23,7 +23,8 @@ LOG = "OCLGRIND_LOG"
 
 @dataclass(frozen=True)
 class Check:
-    """One way of watching. `dialect` is the text it watches; `poison` whether unwritten rows are made NaN."""
+    """One way of watching. `dialect` is the text it watches; `poison` whether unwritten rows are made NaN, and
+    guard bands written and checked."""
 
     name: str
     dialect: Literal["cl", "cuda"]

@@ -10,21 +10,16 @@ import numpy as np
 from kvadapters.gpu.runtime import Block
 from kvspec.geometry import Array
 
-WORDS = {
-    "cl": "#define LOCAL __local\n#define TOGETHER() barrier(CLK_LOCAL_MEM_FENCE)\n",
-    "cuda": "#define LOCAL __shared__\n#define TOGETHER() __syncthreads()\n",
-}
-
 SUM = """
 KERNEL probe_sum(GLOBAL const u32 *from, GLOBAL u32 *to) {
-  LOCAL u32 part[64];
+  SHARED u32 part[64];
   const i64 i = ITEM(0);
   part[i] = from[GROUP(0) * 64 + i];
-  TOGETHER();
+  MEET_NEAR();
   for (i64 by = 32; by > 0; by /= 2) {
     if (i < by)
       part[i] += part[i + by];
-    TOGETHER();
+    MEET_NEAR();
   }
   if (i == 0) to[GROUP(0)] = part[0];
 }
@@ -85,7 +80,7 @@ PROBES = {
 
 def text(dialect: str) -> str:
     """All probes of a dialect; they use the words of the common text."""
-    return WORDS[dialect] + "".join(p.text for p in PROBES[dialect])
+    return "".join(p.text for p in PROBES[dialect])
 
 
 def names(dialect: str) -> dict[str, int]:

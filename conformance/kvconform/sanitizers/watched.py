@@ -15,6 +15,7 @@ from kvadapters.gpu import grids
 from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.opencl import OpenCLRuntime
+from kvadapters.gpu.places import Geometry, Place, move
 from kvadapters.gpu.runtime import Block, Work
 from kvconform import limits, trial, vectors
 from kvconform.sanitizers import probes
@@ -23,6 +24,7 @@ from kvconform.sanitizers.planted import BUGS, Planted
 from kvconform.sanitizers.reports import DIFFERENCE, DIVERGENCE, Report
 from kvspec.clauses import index
 from kvspec.contract import Description, description
+from kvspec.geometry import Array
 from kvspec.session import Session
 from kvspec.trace import Trace
 
@@ -34,6 +36,9 @@ TRACES = {"asan": 6000, "tsan": 2000, "oclgrind": 400, "oclgrind-uninitialised":
 
 FEW = 60
 """The same for a planted bug, which shows early."""
+
+SCRATCH = 1 << 12
+"""Bytes of the smallest scratch space, where kernels do not write to what the host uploads to."""
 
 
 class Kept:
@@ -53,6 +58,19 @@ class Kept:
         """Start a kernel; rows are left as they are found where they shall not be poisoned."""
         if self._poison or kernel != "prepare":
             self._runtime.launch(kernel, work, *args)
+
+    def upload(self, source: Array, to: Block) -> None:
+        """Copy host bytes; a part of a block by way of another one and a kernel, if kernels write to it as well:
+        Oclgrind takes what they write behind a part that the host wrote for unwritten."""
+        if self._poison or source.nbytes == to.nbytes or to.nbytes >= SCRATCH:
+            self._runtime.upload(source, to)
+            return
+        with self._runtime.meter.paused():
+            stage = self.allocate(source.nbytes)
+        self._runtime.upload(source, stage)
+        geometry = Geometry(1, source.nbytes, 0)
+        with self._runtime.meter.paused():
+            move(self._runtime, geometry, 1, *(Place.packed(b, geometry, 1).span() for b in (stage, to)))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._runtime, name)
@@ -138,7 +156,7 @@ def _told(message: str, kernel: str) -> Report:
 def main(check: Check, bug: Planted | None) -> int:
     """Run everything. Where a bug was planted, the first thing found ends it."""
     made = runtime(check, bug)
-    adapter = Caches(check.name, made, checks=False)  # they would read more than residency allows
+    adapter = Caches(check.name, made, checks=check.poison)  # what fills rows with NaN fills the guard bands
     total = FEW if bug else TRACES[check.name]
     for report in chain(probe(made, check), replay(adapter, total, until=_logged if bug else _never)):
         print(f"report: {report.to_json()}", flush=True)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from kvconform.cover import Ops, Plan
-from kvconform.strategies import batch, copy, draws, store
+from kvconform.strategies import attention, batch, bucket, copy, draws, page, store
 from kvconform.strategies.moves import name, ops, single
 from kvspec.geometry import Config
 from kvspec.operations import OPERATIONS, Operation
@@ -75,6 +75,8 @@ def plans() -> list[Plan]:
 def explored(draw: st.DrawFn, profile: str = "growing") -> Trace:
     """A trace that somebody else draws, some of its rows on the device."""
     own = {"store": store.explored(), "batch": batch.explored(), "copy": copy.explored()}
+    own["bucket"] = bucket.explored()
+    own |= {"attention": attention.explored(), "page": page.explored()}
     trace = draw(own[profile] if profile in own else draws.traces(profile, draws.SNAPSHOTS))
     return Trace(trace.profile, trace.config, tuple(_placed(op, draw(st.booleans())) for op in trace.ops))
 

@@ -1,8 +1,9 @@
 """A whole system at once: layers that append, speculate, roll back and restore; a store with its batch; a buffer.
 
 Most real bugs lie between two features. A is a growing cache, B and C are rings of different windows, D is a store
-of several layers with a batch, E a buffer that rows are copied into: as many of them as the adapter declares. A
-draw follows the list model, and steers to where a window fills, a store ends, a sequence is full.
+of several layers with a batch, E a buffer that rows are copied into, F a pool of pages, G a bucketed cache of
+several layers: as many of them as the adapter declares. A draw follows the list model, and steers to where a window
+fills, a store ends, a sequence is full, a pool has no page left, a bound is reached.
 """
 
 from __future__ import annotations
@@ -39,10 +40,37 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "sequence": ("store", "batch"),
     "work": ("store", "batch"),
     "copy": ("copy",),
+    "attend": ("attention",),
+    "layer": ("store", "attention"),
+    "asked": ("store", "batch", "attention"),
+    "graph": ("store", "attention"),
+    "turned": ("attention", "rope"),
+    "rotate": ("rope",),
+    "request": ("page",),
+    "pages": ("page",),
+    "table": ("page",),
+    "filled": ("bucket",),
+    "decoded": ("bucket",),
+    "verified": ("bucket",),
+    "encoded": ("bucket",),
 }
 """What a system may do, and the profiles it takes."""
 
-OFTEN = ("tokens", "tokens", "round", "rewind", "restore", "batch", "sequence", "sequence", "copy")
+OFTEN = (
+    "tokens",
+    "tokens",
+    "store",
+    "round",
+    "rewind",
+    "restore",
+    "batch",
+    "sequence",
+    "sequence",
+    "copy",
+    "request",
+    "pages",
+    "pages",
+)
 """What it does more often than the rest."""
 
 
@@ -87,8 +115,13 @@ class _System(Drawing):
             yield f"open C profile=ring window={self.number(2, 7)}"
         if "store" in self.profiles:
             yield f"open D profile=store layers={self.number(1, 3)} max_len={self.number(2, 7)}"
+        if "bucket" in self.profiles:
+            yield f"open G profile=bucket layers={self.number(1, 3)} bounds={self.of('1-2-4', '2-3', '3')}"
         if "copy" in self.profiles:
             yield f"open E profile=copy capacity={self.number(1, 6)} layout={self.of('token', 'head')}"
+        if "page" in self.profiles:
+            pages = f"page_size={self.number(1, 3)} pages={self.number(1, 6)}{self.of('', ' debug=1')}"
+            yield f"open F profile=page {pages}"
 
     def add(self, kind: str) -> None:
         """Let the system do one thing."""
@@ -230,9 +263,95 @@ class _System(Drawing):
         if "c" in self.lists.names["captured work"]:
             yield "D: replay c"
 
+    def _turned(self) -> Iterator[str]:
+        """A pass of n tokens that RoPE turns, with a base for each layer; at times of one layer more."""
+        n, pairing = self.rows(self.of(*self.layers)), self.of("neox", "norm")
+        bases = self.of("", " base=500000"), "", self.of("", " base=7")
+        yield from (f"{a}: attend {n} rope={pairing}{b}" for a, b in zip(self.layers, bases, strict=False))
+        if "store" in self.profiles:
+            yield f"D: attend {self.of(1, 2)} layer=0 rope={pairing}"
+
+    def _rotate(self) -> Iterator[str]:
+        """Rows of some cache turned by themselves, and to where the cache is now."""
+        cache = self.of(*self.lists.caches)
+        by = self.of("", " by=-3", f" by={self.offset(self.layers[0])}")
+        yield f"{cache}: rotate {self.number(0, 3)} {self.of(0, 1, 70000)} pairing={self.of('norm', 'neox')}{by}"
+
+    def _filled(self) -> Iterator[str]:
+        """The host's rows anew, or back from the device; installed at times."""
+        back = max(0, self.lists.caches["G"].past - 1)
+        yield self.of("G: sync", f"G: prefill {self.number(0, 5)}", f"G: cut {back}")
+        yield self.of("G: bind refresh=1", "G: sync", "G: bind", "G: unbind")
+
+    def _decoded(self) -> Iterator[str]:
+        """Steps, with what they may have to do first."""
+        refresh = " refresh=1" * self.lists.caches["G"].stale
+        yield from (f"G: decode{refresh if i == 0 else ''}" for i in range(self.number(1, 3)))
+
+    def _verified(self) -> Iterator[str]:
+        """A block, and mostly the reset after it."""
+        yield f"G: block {self.number(1, 3)}"
+        yield self.of("G: unbind", "G: unbind", "G: decode")
+
+    def _encoded(self) -> Iterator[str]:
+        yield self.of(f"G: encode {self.number(0, 4)}", "G: cross 2")
+        yield f"G: cross {self.number(1, 2)}"
+
     def _copy(self) -> Iterator[str]:
         capacity = self.lists.caches["E"].config.capacity or 1
         at, n = self.number(0, 2 * capacity), self.of(1, 2, capacity, capacity + 1, 0)
         yield self.of(f"E: copy {n} {at} sliding=1", f"E: copy {n} {at}")
         if self.draw(st.booleans()):
             yield f"E: alias 1 {at % capacity} {capacity - 1}"
+
+    def _request(self) -> Iterator[str]:
+        """A sequence that begins, by itself or as another does; or one that ends."""
+        used = [(number, len(one.rows)) for number, one in enumerate(self.lists.caches["F"].all) if one]
+        number, rows = self.of(*used, (len(used), 0))
+        shared = self.of(rows, self.number(0, rows))
+        yield f"F: {self.of('admit', f'fork {number} {shared}', f'fork {number} {shared}', f'drop {number}')}"
+        yield from self._pages()
+
+    def _pages(self) -> Iterator[str]:
+        """Rows for a sequence, to the end of its page or of the pool; or fewer."""
+        pool = self.lists.caches["F"]
+        used = [(number, one) for number, one in enumerate(pool.all) if one]
+        if not used:
+            yield "F: admit"
+            return
+        number, one = self.of(*used)
+        page = -len(one.rows) % pool.size
+        room = page + pool.free * pool.size
+        more, to = f"append {self.of(1, 1, 2, page + 1, room, room + 1)}", self.number(0, len(one.rows))
+        yield f"F: {self.of(f'{more} sequence={number}', f'{more} sequence={number}', f'truncate {number} {to}')}"
+
+    def _queries(self) -> str:
+        """Heads, splits, where the output goes."""
+        heads = self.start.config.kv_heads * self.of(1, 2)
+        return f"heads={heads} splits={self.of(1, 2)}{self.of('', ' into=1')}"
+
+    def _attend(self) -> Iterator[str]:
+        """A pass of tokens through every layer that attends."""
+        n, asked = self.rows(self.of(*self.layers)), self._queries()
+        mask = self.of("", "", " through causal & window=2", " through none")
+        yield from (f"{layer}: attend {n} {asked}{mask}" for layer in self.layers)
+
+    def _layer(self) -> Iterator[str]:
+        """A token through the layers of the store."""
+        n, asked = self.of(1, 1, 2), self._queries()
+        yield from (f"D: attend {n} {asked} layer={i}" for i in range(len(self.lists.caches["D"].layers)))
+
+    def _asked(self) -> Iterator[str]:
+        yield f"D: attendbatch {self.number(0, len(self.lists.caches['D'].layers) - 1)} {self._queries()}"
+
+    def _graph(self) -> Iterator[str]:
+        """A captured attend, replayed among all else."""
+        if "g" not in self.lists.names["captured attention"] or not self.number(0, 3):
+            yield f"D: captureattend g {self.number(0, len(self.lists.caches['D'].layers) - 1)}"
+        yield "D: replayattend g"
+
+    def _table(self) -> Iterator[str]:
+        """Rows of a page or two, whosever they are; a page as it lies."""
+        pool = self.lists.caches["F"]
+        first, second = (self.number(0, pool.total - 1) for _ in range(2))
+        yield self.of(f"F: gather {first} 1", f"F: gather {first},{second} {pool.size + 1}", f"F: peek {first}")

@@ -33,11 +33,16 @@ def test_explore(bench: Bench, cache: str) -> None:
     "kind",
     [
         pytest.param("copy", marks=pytest.mark.kv_needs("copy", "residency")),
+        pytest.param("bucket", marks=pytest.mark.kv_needs("bucket", "residency")),
         pytest.param("store", marks=pytest.mark.kv_needs("store", "residency")),
+        pytest.param("page", marks=pytest.mark.kv_needs("page", "residency")),
         pytest.param("batch", marks=pytest.mark.kv_needs("store", "batch", "residency")),
+        pytest.param(
+            "attention", marks=pytest.mark.kv_needs("growing", "ring", "store", "batch", "attention", "residency")
+        ),
     ],
 )
 def test_explore_others(bench: Bench, kind: str) -> None:
-    """Buffers, stores and batches."""
+    """Buffers, stores and batches; attention."""
     common.explore_drawn(bench, "residency", residency.explored(kind))
     bench.verdict()

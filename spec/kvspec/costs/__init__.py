@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from kvspec.costs import cache, draft, store
+from kvspec.costs import attention, bucket, cache, draft, page, rope, store
 from kvspec.costs.bounds import Bound, Bounded, Case, Cost, Layer, refused
 
-COSTS: dict[str, Bounded] = cache.COSTS | draft.COSTS | store.COSTS
+COSTS: dict[str, Bounded] = cache.COSTS | draft.COSTS | store.COSTS | page.COSTS | rope.COSTS
+COSTS |= attention.COSTS
+COSTS |= bucket.COSTS
 """The cost of each operation but `append`, which is another's on a store, and `open` and `scribble`."""
 
-APPEND: dict[str, Bounded] = {"growing": cache.append, "ring": cache.append, "store": store.append}
+APPEND = attention.APPEND
 """The cost of an append by the kind of cache."""
 
 

@@ -98,6 +98,8 @@ class Case:
     """Sequences of the store's batch."""
     layers: tuple[Layer, ...] = ()
     """The caches of a whole round."""
+    again: bool = False
+    """Whether the cache has done the same before, of as many rows, queries and whatever goes with them."""
 
     @property
     def config(self) -> Config:

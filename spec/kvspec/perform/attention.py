@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kvspec import masks
 from kvspec.contract import Attention, Rope
-from kvspec.geometry import Array
-from kvspec.operations import Operation, argument
-from kvspec.perform.cache import offered
+from kvspec.errors import Refused
+from kvspec.geometry import CACHES, DTYPES, Array
+from kvspec.operations import Operation, argument, cache_of
+from kvspec.perform.cache import history, offered
 
 if TYPE_CHECKING:
     from kvspec.session import Given, Session, Step
@@ -25,21 +27,46 @@ def how(op: Operation, given: Given) -> Attention:
 
 def answered(session: Session, op: Operation, step: Step, given: Given, ask: Callable[[Any], Any]) -> None:
     """Note the output of what `ask` does, which it is given room for where the operation says so."""
-    out = _room(session, op, given) if argument(op, "into") else None
-    with session.metered(step):
-        found = ask(out)
-    if op.get("resident"):
-        found = session.adapter.fetch(found)
-    elif out is not None:
-        found = out  # what the caller looks at is the array it handed in
-    step.arrays["output"] = session.keep(found)
+    room = Room(session, op, given) if argument(op, "into") else None
+    try:
+        with session.metered(step):
+            found = ask(None if room is None else room.out)
+    except Refused:
+        if room is not None:
+            step.values["intact"] = room.untouched(session)
+        raise
+    if room is not None and not op.get("resident"):
+        step.values["intact"], found = room.guarded, room.out  # the caller looks at the array it handed in
+    step.arrays["output"] = session.keep(session.adapter.fetch(found) if op.get("resident") else found)
 
 
-def _room(session: Session, op: Operation, given: Given) -> Any:
-    """An output to be written to, full of NaN."""
-    assert given.queries is not None
-    room: Array = np.full((*given.queries.shape[:-1], session.config.v_dim), np.nan, np.float32)
-    return session.adapter.place(room)[0] if op.get("resident") else room
+GUARD = 64
+"""Elements before and behind a given output on the host, which nobody may write to."""
+
+
+class Room:
+    """An output to be written to, full of NaN, on the host between two guards."""
+
+    def __init__(self, session: Session, op: Operation, given: Given) -> None:
+        assert given.queries is not None
+        *front, rows, _ = given.queries.shape
+        sizes = ("out_rows", rows), ("out_dim", session.config.v_dim)
+        shape = (*front, *(own if op.get(name) is None else op[name] for name, own in sizes))
+        dtype = DTYPES[op.get("out_dtype") or "f32"]
+        self._all: Array = np.full(prod(shape) + 2 * GUARD, np.nan, dtype)
+        mine = self._all[GUARD:-GUARD].reshape(shape)
+        self._placed = bool(op.get("resident"))
+        self.out: Any = session.adapter.place(mine)[0] if self._placed else mine
+
+    @property
+    def guarded(self) -> bool:
+        """Whether nothing was written beside it."""
+        return bool(np.isnan(self._all[:GUARD]).all() and np.isnan(self._all[-GUARD:]).all())
+
+    def untouched(self, session: Session) -> bool:
+        """Whether nothing was written at all."""
+        found = session.adapter.fetch(self.out) if self._placed else self._all
+        return bool(np.isnan(found).all())
 
 
 def attend(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
@@ -47,6 +74,8 @@ def attend(session: Session, cache: Any, op: Operation, step: Step, given: Given
     arrays, do = session.handed(op, given), offered(cache, "attend")
     of = op.get("layer", op.get("sequence"))
     answered(session, op, step, given, lambda out: do(*arrays, how(op, given), out, of))
+    if session.kinds[cache_of(op)] in CACHES and not session.speculating(cache):
+        history(session, cache, step)
 
 
 def attendbatch(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
@@ -68,7 +97,7 @@ def replayattend(session: Session, store: Any, op: Operation, step: Step, given:
     work, arrays = session.names["captured attention"][op["name"]], session.handed(op, given)
     with session.metered(step):
         found = work.replay(*arrays)
-    step.arrays["output"] = session.keep(found)
+    step.arrays["output"] = session.keep(session.adapter.fetch(found) if op.get("resident") else found)
 
 
 DO = {

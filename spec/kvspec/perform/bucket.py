@@ -24,11 +24,11 @@ def look(session: Session, cache: Any, step: Step, which: str = "") -> None:
     session.held(cache, step, which)
 
 
-def fill(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def prefill(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """New rows on the host."""
     rows = session.handed(op, given)
     with session.metered(step):
-        cache.fill(*rows)
+        cache.prefill(*rows)
 
 
 def bind(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
@@ -91,7 +91,7 @@ def cross(session: Session, cache: Any, op: Operation, step: Step, given: Given)
 
 
 DO = {
-    "fill": fill,
+    "prefill": prefill,
     "bind": bind,
     "decode": decode,
     "block": block,

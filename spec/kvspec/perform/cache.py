@@ -11,6 +11,7 @@ import numpy as np
 from kvspec import masks
 from kvspec.contract import Lengths
 from kvspec.errors import Unsupported
+from kvspec.geometry import CACHES
 from kvspec.operations import Operation, cache_of
 
 if TYPE_CHECKING:
@@ -42,8 +43,12 @@ def append(session: Session, cache: Any, op: Operation, step: Step, given: Given
     rows, of = session.handed(op, given), op.get("layer", op.get("sequence"))
     with session.metered(step):
         cache.append(*rows) if of is None else cache.append(*rows, of)
-    if session.kinds[cache_of(op)] not in ("growing", "ring") or session.speculating(cache):
-        return
+    if session.kinds[cache_of(op)] in CACHES and not session.speculating(cache):
+        history(session, cache, step)
+
+
+def history(session: Session, cache: Any, step: Step) -> None:
+    """What the queries of the append just done attend to."""
     if "history" in session.observe:
         session.take(step, "history", cache.read("history"))
     if "mask" in session.observe:

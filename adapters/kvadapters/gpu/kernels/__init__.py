@@ -10,7 +10,7 @@ from typing import Literal
 WORDS = {1: "u8", 2: "u16", 4: "u32", 16: "u128"}
 """Bytes a word of what moves rows may have, with its type; the kernels are called move1, move2, move4, move16."""
 
-_EACH = {"move": 4, "place": 5, "step": 5, "scatter": 5}
+_EACH = {"move": 4, "place": 5, "step": 5, "scatter": 5, "page": 5}
 """The kernels that there is one of for each word, with their buffer arguments."""
 
 COPIES = {
@@ -39,8 +39,15 @@ LIE = {
 ATTENDS = {f"attend_{lie}_{dtype}": (lie, dtype) for lie in LIE for dtype in NUMBERS}
 """The kernels that attend to rows."""
 
+STORED = {"f32": "(x)", "f16": "(u16)f16_of(x)", "bf16": "(u16)bf16_of(x)"}
+"""How an f32 number of these bits is rounded to what rows of a dtype are made of."""
+
+ROPES = {f"rope_{dtype}": dtype for dtype in NUMBERS}
+"""The kernels that turn rows."""
+
 KERNELS = {"prepare": 1, "bound": 1, "clear": 1} | {f"{k}{n}": b for k, b in _EACH.items() for n in WORDS}
-KERNELS |= dict.fromkeys(COPIES, 4) | dict.fromkeys(ATTENDS, 7) | {"attend_join": 2}
+KERNELS |= {"number": 1, "poison": 1}
+KERNELS |= dict.fromkeys(COPIES, 4) | dict.fromkeys(ATTENDS, 7) | {"attend_join": 2} | dict.fromkeys(ROPES, 5)
 """Every kernel, and how many of its arguments, the first ones, are buffers; all others are integers of 64 bits."""
 
 LIMITS = {"stream_fill": 1, "stream_read": 2, "stream_write": 1, "stream_copy": 2}
@@ -50,7 +57,7 @@ LIMITS = {"stream_fill": 1, "stream_read": 2, "stream_write": 1, "stream_copy": 
 @cache
 def source(dialect: Literal["cl", "cuda"]) -> str:
     """The whole program text in one dialect, ready to be compiled; it includes nothing."""
-    plain = (f"prelude_{dialect}.h", "prepare.inc", "lengths.inc", "casts.inc", "strict.inc")
+    plain = (f"prelude_{dialect}.h", "prepare.inc", "lengths.inc", "tables.inc", "casts.inc", "strict.inc")
     return "".join(map(_text, plain)) + "".join(_several())
 
 
@@ -59,6 +66,7 @@ def _several() -> Iterator[str]:
     yield from map(_each, _EACH)
     yield from map(_copy, COPIES)
     yield from map(_attend, ATTENDS)
+    yield from map(_rope, ROPES)
 
 
 def limits(dialect: Literal["cl", "cuda"]) -> str:
@@ -85,6 +93,13 @@ def _attend(name: str) -> str:
     (places, row), (element, number) = LIE[lie], NUMBERS[dtype]
     defined = {"ATTEND": name, "ELEMENT": element, "NUMBER(x)": number, "PLACES": places, "ROW(p)": row}
     return _with(defined, "attend.inc")
+
+
+def _rope(name: str) -> str:
+    """A kernel that turns rows of a dtype."""
+    element, number = NUMBERS[ROPES[name]]
+    defined = {"ROPE": name, "ELEMENT": element, "NUMBER(x)": number, "STORED(x)": STORED[ROPES[name]]}
+    return _with(defined, "rope.inc")
 
 
 def _with(defined: Mapping[str, str], name: str) -> str:

@@ -1,0 +1,86 @@
+"""`kvconform strict [ADAPTER ...]`: a hash for each adapter over the outputs of strict attention, numpy's first."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from kvadapters.find import BUILT_IN
+from kvconform import strict
+from kvconform.remote import RemoteSession
+from kvconform.strict import Output
+from kvconform.worker import Worker, WorkerFailure, python_worker
+from kvspec.contract import Description
+from kvspec.errors import CannotRun
+
+DEADLINE = 300.0
+"""Seconds for one operation: simulators are slow."""
+
+
+class Ran(NamedTuple):
+    """What an adapter gave, and on which device."""
+
+    device: str
+    found: list[Output]
+
+
+def main(options: Namespace) -> int:
+    """Print a line for each adapter; 1 if one differs, 4 if one that was named cannot run."""
+    for name in options.adapters:
+        _look_up(name)
+    right = _ran("reference")
+    print(_line("numpy", right, right))
+    statuses = [_compared(name, right, bool(options.adapters)) for name in options.adapters or _others()]
+    return max(statuses, default=0)
+
+
+def _look_up(name: str) -> None:
+    """Raise BadInput where there is no such adapter, before time is spent on others."""
+    with Worker(python_worker(name)) as worker, suppress(CannotRun, WorkerFailure):
+        worker.describe()
+
+
+def _others() -> Sequence[str]:
+    """The built-in adapters that numpy is compared with."""
+    return [name for name in BUILT_IN if name != "reference"]
+
+
+def _compared(name: str, right: Ran, named: bool) -> int:
+    try:
+        ran = _ran(name)
+    except (CannotRun, WorkerFailure) as e:
+        sys.stdout.flush()
+        sys.stderr.write(f"kvconform: {name} is left out: {e}\n")
+        return 4 if named else 0
+    print(_line(name, ran, right), flush=True)
+    if said := strict.difference(right.found, ran.found):
+        print(f"  first at {said}", flush=True)
+    return int(bool(said))
+
+
+def _ran(name: str) -> Ran:
+    """All traces through an adapter. Raises BadInput, CannotRun, WorkerFailure."""
+    with Worker(python_worker(name), deadline=DEADLINE) as worker:
+        adapter = worker.describe()
+        _demand(adapter)
+        session = RemoteSession(worker, ())
+        return Ran(adapter.device, [o for trace in strict.traces() for o in strict.outputs(session, trace)])
+
+
+def _demand(adapter: Description) -> None:
+    """Raise CannotRun where it does not claim all that is driven."""
+    claimed = {profile for profile, claim in adapter.profiles.items() if claim.level == "storage"}
+    if missing := [profile for profile in strict.PROFILES if profile not in claimed]:
+        raise CannotRun(f"it does not claim {', '.join(missing)} at level storage")
+
+
+def _line(name: str, ran: Ran, right: Ran) -> str:
+    count = sum(o.array.size for o in ran.found if o.array is not None)
+    verdict = (
+        "" if ran is right else "the same" if strict.digest(ran.found) == strict.digest(right.found) else "DIFFERS"
+    )
+    words = f"{strict.digest(ran.found)}  {name:10} {len(ran.found)} outputs, {count} numbers; {ran.device}"
+    return f"{words}; {verdict}" if verdict else words

@@ -1,0 +1,37 @@
+"""Whether a paged cache's own words agree with each other: lengths, tables, references, free pages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kvspec.geometry import Config
+
+Values = Mapping[str, Any]
+
+
+def unsound(config: Config, values: Values) -> Iterator[tuple[str, str]]:
+    """What is wrong between the values of one step: the observable and a sentence. Who tells no tables is asked
+    whether there can be so many free pages, and nothing else."""
+    size, total = config.page_size or 1, config.pages or 0
+    needed = {s: -(-n // size) for s, n in enumerate(values.get("sequences") or ()) if n >= 0}
+    references = values.get("references")
+    if references is None:
+        least = total - sum(needed.values())
+        if not least <= values.get("free", -1) <= total - max(needed.values(), default=0):
+            yield "free", f"free: {values.get('free')} of {total} pages, of which sequences need {needed}"
+        return
+    yield from _tables(needed, values)
+    counted = Counter(page for s in needed for page in values.get(f"table.{s}") or ())
+    if references != [counted[page] for page in range(total)]:
+        yield "references", f"references: {references}, but in tables pages stand {dict(counted)} times"
+    if values.get("free") != references.count(0):
+        yield "free", f"free: {values.get('free')}, but {references.count(0)} pages have no reference"
+
+
+def _tables(needed: Mapping[int, int], values: Values) -> Iterator[tuple[str, str]]:
+    for sequence, entries in needed.items():
+        table = values.get(f"table.{sequence}") or []
+        if len(table) != entries or len(set(table)) != entries:
+            yield "table", f"table.{sequence}: {table} should be {entries} pages, each once"

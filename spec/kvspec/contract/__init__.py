@@ -1,0 +1,58 @@
+"""The contract an adapter implements. No base class: whatever has these methods is an adapter.
+
+An adapter says what it is (`describe`) and opens caches (`open`). What is opened as `growing` or `ring` has the
+methods of `Cache`, as `copy` those of `Buffer`, as `store` those of `Store`, as `page` those of `Paged`, as
+`bucket` those of `Bucketed`. Whoever declares more owes more: a cache the methods of `Masking` (profile `mask`),
+`Snapshotting` (`snapshot`), `Planning` (`mem`), `Attending` (`attention`, stores and paged caches too); a store
+those of `Batching` (`batch`); the adapter itself those of `Speculating` (`draft`), `Fitting` (`mem`), `Rotating`
+(`rope`), `Metered` (`residency`). Arrays at this boundary are host arrays (numpy), or what the adapter's own
+`place` made of them.
+
+Every method either does the whole of its work, or raises `Refused` or `Unsupported` and has changed nothing.
+"""
+
+from __future__ import annotations
+
+from kvspec.contract.adapters import METERED, Adapter, Fitting, Metered, Planning
+from kvspec.contract.attention import Attending, AttendingBatch, Attention, CapturedAttention, Rope, Rotating
+from kvspec.contract.caches import Buffer, Cache, Masking, Round, Snapshot, Snapshotting, Speculating
+from kvspec.contract.described import Claim, Description, description
+from kvspec.contract.handles import Bucketed, Paged, Ran
+from kvspec.contract.stores import Batching, Captured, Store
+from kvspec.contract.words import LEVELS, PROFILES, Lengths, Level, Pair, Readable
+
+__all__ = [
+    "LEVELS",
+    "METERED",
+    "PROFILES",
+    "Adapter",
+    "Attending",
+    "AttendingBatch",
+    "Attention",
+    "Batching",
+    "Bucketed",
+    "Buffer",
+    "Cache",
+    "Captured",
+    "CapturedAttention",
+    "Claim",
+    "Description",
+    "Fitting",
+    "Lengths",
+    "Level",
+    "Masking",
+    "Metered",
+    "Paged",
+    "Pair",
+    "Planning",
+    "Ran",
+    "Readable",
+    "Rope",
+    "Rotating",
+    "Round",
+    "Snapshot",
+    "Snapshotting",
+    "Speculating",
+    "Store",
+    "description",
+]

@@ -1,0 +1,87 @@
+"""What stores of many layers have, and their batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from kvspec.contract.words import Pair
+from kvspec.geometry import Config
+
+
+class Store(Protocol):
+    """What is opened as `store`: for each layer keys and values `[kv_heads, max_len, dim]`, and a length."""
+
+    def init(self, config: Config) -> None:
+        """Initialise again."""
+
+    def append(self, keys: Any, values: Any, layer: int | None = None) -> None:
+        """Write rows `[layers, kv_heads, n, dim]` behind the length of every layer; or `[1, ...]` of one."""
+
+    def lengths(self) -> Sequence[int]:
+        """The length of each layer."""
+
+    def read(self, layer: int) -> Pair:
+        """The rows of a layer up to its length, `[kv_heads, length, dim]`."""
+
+    def set_length(self, layer: int, n: int) -> None:
+        """Set the length of a layer."""
+
+    def rollback(self, to: int) -> None:
+        """Lower the length of every longer layer to `to`."""
+
+    def reset(self) -> None:
+        """Every length to 0."""
+
+    def zero(self) -> None:
+        """Every length to 0, every row to zeros."""
+
+    def save(self) -> Sequence[Pair]:
+        """A snapshot on the host: for each layer rows `[kv_heads, length, dim]`, contiguous."""
+
+    def load(self, saved: Sequence[Pair]) -> None:
+        """Such a snapshot back, and its lengths."""
+
+    def fingerprint(self, position: int) -> float:
+        """The sum over the key row of layer 0, head 0, at a position."""
+
+
+class Captured(Protocol):
+    """A captured step of a batch."""
+
+    def replay(self, keys: Any, values: Any) -> None:
+        """Do it again, on these rows `[layers, m, kv_heads, dim]`."""
+
+
+class Batching(Protocol):
+    """What the profile `batch` adds to a store: m sequences, per layer `[m, kv_heads, max_len, dim]`."""
+
+    def batch(self, m: int, most: int | None = None) -> None:
+        """Allocate for m sequences, all of length 0; `most` is how many are allowed, if not 32."""
+
+    def sequences(self) -> Sequence[int] | None:
+        """The length of each sequence; None where there is no batch."""
+
+    def read_sequence(self, layer: int, sequence: int) -> Pair:
+        """The rows of a sequence in a layer, `[kv_heads, n, dim]`: up to its length, or what the layer holds."""
+
+    def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
+        """Copy the store's first n rows into a sequence's place, of one layer or of all, and set its length."""
+
+    def step(self, keys: Any, values: Any) -> None:
+        """Append one row `[layers, m, kv_heads, dim]` to every sequence in every layer."""
+
+    def rollback_sequence(self, sequence: int, to: int) -> None:
+        """Lower the length of one sequence to `to`, if it is longer."""
+
+    def reset_batch(self) -> None:
+        """Every sequence's length to 0."""
+
+    def free_batch(self) -> None:
+        """Return the batch's memory."""
+
+    def addresses(self) -> Sequence[int]:
+        """Where the batch's buffers lie; empty where there is none."""
+
+    def capture(self) -> Captured:
+        """A step of this batch, captured."""

@@ -1,0 +1,104 @@
+"""What attention may cost: an append of the rows, queries and an output beside it, two launches."""
+
+from __future__ import annotations
+
+from kvspec import masks
+from kvspec.costs import cache, page, rope, store
+from kvspec.costs.bounds import BUFFER, PADDING, Bound, Bounded, Case, Cost, Counts, how, no_rows
+from kvspec.geometry import CACHES, DTYPES
+from kvspec.operations import argument
+
+LAUNCHES = 2
+"""Tiles, then what they come to together."""
+
+FLOAT = DTYPES["f32"].itemsize
+
+APPEND: dict[str, Bounded] = {
+    "growing": cache.append,
+    "ring": cache.append,
+    "store": store.append,
+    "page": page.append,
+}
+"""What rows that are appended may cost, by the kind of cache."""
+
+
+def attend(case: Case) -> Cost:
+    """The rows as an append of them, then the queries."""
+    n = case.op["n"]
+    if n == 0:
+        return no_rows(case)
+    queries = _queries(case, case.config.batch * n)
+    if case.op.get("rope") is None:
+        return _asked(case, queries, _counts(APPEND[case.kind](case)))
+    cost = _asked(case, queries, _sum(_counts(APPEND[case.kind](case)), rope.inside(case, queries)))
+    return Cost(f"{cost.when}, turned", tuple(Bound("ROPE-30", b.most) for b in cost.bounds))
+
+
+def attendbatch(case: Case) -> Cost:
+    """Queries alone."""
+    queries = _queries(case, case.sequences)
+    return _asked(case, queries, {}) if queries and case.op.get("q_rows") != 0 else no_rows(case)
+
+
+def _asked(case: Case, queries: int, rows: Counts) -> Cost:
+    """Queries, a mask and an output beside what the rows cost."""
+    given = [p.array for p in masks.from_json(list(case.op.get("through") or ())) if isinstance(p, masks.Explicit)]
+    handed = 0 if case.resident else 1
+    scratch = (0 if case.again else LAUNCHES) + len(given)
+    made = 1 if case.resident and not argument(case.op, "into") else 0
+    asked: Counts = {
+        "host_to_device": handed * (queries + PADDING) + sum(a.size * FLOAT + PADDING for a in given),
+        "device_to_host": handed * case.returned("output"),
+        "launches": LAUNCHES,
+        "allocations": scratch + made + 2 * handed,
+        "synchronisations": 2 * handed + len(given),
+    }
+    moved = case.kind in CACHES and case.cache.moved
+    steady = case.resident and case.again and not given and not moved
+    clause, when = ("RESIDENCY-19", ", again") if steady else ("RESIDENCY-18", "")
+    return Cost(f"{how(case)}{when}", (Bound(clause, _sum(rows, asked)),))
+
+
+def captureattend(case: Case) -> Cost:
+    """Places for what is to come, in which nothing is left to chance; nothing is done yet."""
+    queries = _queries(case, 1)
+    most = {"host_to_device": queries + PADDING, "allocations": 3 * BUFFER, "synchronisations": BUFFER}
+    return Cost("", (Bound("RESIDENCY-20", most),))
+
+
+def replayattend(case: Case) -> Cost:
+    """The row and the queries to their places, an append of one row, two launches, the output from its place."""
+    row, output = case.config.row_bytes, case.returned("output")
+    queries = output // case.config.v_dim * case.config.k_dim
+    here = 0 if case.resident else 1
+    most = {
+        "host_to_device": here * (row + queries + 3 * PADDING),
+        "device_to_host": here * output,
+        "device_to_device": 2 * row + (1 - here) * (queries + output),
+        "launches": LAUNCHES + 1 + (1 - here) * 3,
+        "allocations": BUFFER if here else 1,
+        "synchronisations": 3 * here,
+    }
+    return Cost(how(case), (Bound("RESIDENCY-20", most),))
+
+
+def _queries(case: Case, count: int) -> int:
+    """Bytes of so many queries in every head."""
+    heads: int = case.op.get("heads", case.config.kv_heads)
+    return count * heads * case.config.k_dim * FLOAT
+
+
+def _counts(cost: Cost) -> Counts:
+    return {name: most for name, _, most in cost.allowed()}
+
+
+def _sum(a: Counts, b: Counts) -> Counts:
+    return {name: a.get(name, 0) + b.get(name, 0) for name in {**a, **b}}
+
+
+COSTS: dict[str, Bounded] = {
+    "attend": attend,
+    "attendbatch": attendbatch,
+    "captureattend": captureattend,
+    "replayattend": replayattend,
+}

@@ -1,0 +1,132 @@
+"""What the operations on a bucketed cache may cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kvspec.costs.bounds import BUFFER, PADDING, Bound, Bounded, Case, Cost, Counts, how, no_rows
+from kvspec.operations import argument
+
+FLOAT = 4
+"""Bytes of an element of a query or of an output."""
+
+
+def decode(case: Case) -> Cost:
+    """A graph of one row; handles before it, where they have to be installed."""
+    installed = bool(argument(case.op, "refresh")) or _other_bound(case)
+    return _step(case, 1, installed)
+
+
+def block(case: Case) -> Cost:
+    """A graph of n rows, for which handles are installed if they are several."""
+    n = case.op["n"]
+    return _step(case, n, n > 1 or _other_bound(case)) if n else no_rows(case)
+
+
+def bind(case: Case) -> Cost:
+    """Handles installed, or nothing."""
+    installed = bool(argument(case.op, "refresh")) or _other_bound(case)
+    when, most = _installing(case) if installed else ("bound", {})
+    return Cost(when, (Bound("BUCKET-45", most),))
+
+
+def _step(case: Case, n: int, installed: bool) -> Cost:
+    """What crosses is what was handed in, and the output; a row of the step before may have to move to its slot."""
+    rows, layers = n * _row(case), _layers(case)
+    most = _asking(case, n, rows, BUFFER)
+    most |= {"device_to_device": rows + _row(case), "launches": 4 * layers}
+    if not installed:
+        return Cost(f"{how(case)}, bound", (Bound("BUCKET-44", most),))
+    when, more = _installing(case)
+    return Cost(f"{how(case)}, {when}", (Bound("BUCKET-45", dict(Counter(most) + Counter(more))),))
+
+
+def _asking(case: Case, n: int, rows: int = 0, places: int = 0) -> Counts:
+    """What rows and n queries cost that are handed in, and their output; a place to work in beside that."""
+    if case.resident:
+        return {"allocations": 1 if argument(case.op, "into") else 2}
+    queries, output = (n * _heads(case) * dim * FLOAT for dim in (case.config.k_dim, case.config.v_dim))
+    return {
+        "host_to_device": rows + queries + (places + 1) * PADDING,
+        "device_to_host": output,
+        "allocations": places + 3,
+        "synchronisations": places + 2,
+    }
+
+
+def _installing(case: Case) -> tuple[str, Counts]:
+    """New handles, the past rows in them: on the device, or from the host, where that was asked for, or where the
+    host may have been the only one to have them."""
+    past, layers = int(case.cache.before.get("past") or 0) * _row(case), _layers(case)
+    most = {"device_to_device": past, "launches": 4 * layers, "allocations": BUFFER * layers}
+    refreshed = bool(case.op.get("refresh"))
+    if not refreshed and any(case.cache.before.get(name) is not None for name in ("bound", "key")):
+        return "carried over", most
+    crossing = {"host_to_device": past + 2 * PADDING, "allocations": BUFFER, "synchronisations": BUFFER}
+    return "from the host", dict(Counter(most) + Counter(crossing))
+
+
+def _other_bound(case: Case) -> bool:
+    before = case.cache.before.get("bound")
+    return before is None or before != case.got.values.get("bound")
+
+
+def sync(case: Case) -> Cost:
+    """The past rows, and nothing else; they may be gathered first."""
+    past, layers = int(case.cache.before.get("past") or 0) * _row(case), _layers(case)
+    most = {"device_to_host": past, "device_to_device": past, "launches": layers}
+    return Cost("", (Bound("BUCKET-46", {**most, "allocations": BUFFER, "synchronisations": 2 * BUFFER * layers}),))
+
+
+def nothing(case: Case) -> Cost:
+    """What the host alone knows."""
+    return Cost("", (Bound("BUCKET-46", {}),))
+
+
+def encode(case: Case) -> Cost:
+    """Rows that cross once, into memory of their own."""
+    rows, layers = case.op["n"] * _row(case), _layers(case)
+    arriving = 0 if case.resident else BUFFER
+    most = {
+        "host_to_device": 0 if case.resident else rows + 2 * PADDING,
+        "device_to_device": rows,
+        "launches": layers,
+        "allocations": BUFFER * layers + arriving,
+        "synchronisations": arriving * layers,
+    }
+    return Cost(how(case), (Bound("BUCKET-47", most),))
+
+
+def cross(case: Case) -> Cost:
+    """Queries and their output; no row."""
+    if case.op["n"] == 0:
+        return no_rows(case)
+    most = _asking(case, case.op["n"])
+    return Cost(how(case), (Bound("BUCKET-47", {**most, "launches": 2 * _layers(case)}),))
+
+
+def _layers(case: Case) -> int:
+    return case.config.layers or 1
+
+
+def _row(case: Case) -> int:
+    """Bytes of a row of every layer."""
+    return _layers(case) * case.config.row_bytes
+
+
+def _heads(case: Case) -> int:
+    """Query heads of all sequences of all layers."""
+    return _layers(case) * case.config.batch * int(case.op.get("heads") or case.config.kv_heads)
+
+
+COSTS: dict[str, Bounded] = {
+    "prefill": nothing,
+    "bind": bind,
+    "decode": decode,
+    "block": block,
+    "unbind": nothing,
+    "sync": sync,
+    "cut": nothing,
+    "encode": encode,
+    "cross": cross,
+}

@@ -1,0 +1,95 @@
+"""What the operations on a paged cache may cost."""
+
+from __future__ import annotations
+
+from kvspec.costs.bounds import (
+    BUFFER,
+    ENTRY,
+    PADDING,
+    Bound,
+    Bounded,
+    Case,
+    Cost,
+    how,
+    no_rows,
+)
+
+
+def append(case: Case) -> Cost:
+    """Rows behind a sequence: one launch, and more where pages are taken."""
+    n, row, taken = case.op["n"], case.config.row_bytes, _freed(case, -1)
+    if n == 0:
+        return no_rows(case)
+    arriving = 0 if case.resident else BUFFER
+    crossing = 0 if case.resident else n * row + 2 * PADDING
+    copied = (case.config.page_size or 1) - 1 if taken else 0
+    most = {
+        "host_to_device": crossing + (ENTRY * _entries(case) if taken else 0),
+        "device_to_device": (n + copied) * row,
+        "launches": 1 + 2 * taken,
+        "allocations": arriving,
+        "synchronisations": arriving + (1 if taken else 0),
+    }
+    return Cost(f"{how(case)}, {'with new pages' if taken else 'within a page'}", (Bound("PAGE-40", most),))
+
+
+def bookkeeping(case: Case) -> Cost:
+    """Sequences begun, forked, cut and given up."""
+    most = {
+        "host_to_device": ENTRY * _entries(case),
+        "launches": 1 + (_freed(case) if case.config.debug else 0),
+        "allocations": 1,
+        "synchronisations": 1,
+    }
+    return Cost("", (Bound("PAGE-41", most),))
+
+
+def gather(case: Case) -> Cost:
+    """Rows through a table that is handed in."""
+    return _read(case, "gathered", ENTRY * (case.op["table"].count(",") + 1)) if case.op["n"] else _nothing()
+
+
+def peek(case: Case) -> Cost:
+    """One page."""
+    return _read(case, "page", 0)
+
+
+def _read(case: Case, what: str, entries: int) -> Cost:
+    read = case.returned(what)
+    most = {
+        "host_to_device": entries + (PADDING if entries else 0),
+        "device_to_host": read,
+        "device_to_device": read,
+        "launches": 1,
+        "allocations": BUFFER + 1,
+        "synchronisations": BUFFER + 1,
+    }
+    return Cost("", (Bound("PAGE-42", most),))
+
+
+def _nothing() -> Cost:
+    return Cost("no rows", (Bound("PAGE-42", {}),))
+
+
+def _freed(case: Case, sign: int = 1) -> int:
+    """Pages that became free, or with the sign turned those that were taken."""
+    before, after = (int(layer.get("free") or 0) for layer in (case.cache.before, case.got.values))
+    return max(0, sign * (after - before))
+
+
+def _entries(case: Case) -> int:
+    """Entries of the table that the operation leaves its sequence, or gives to a new one."""
+    made, named = case.got.values.get("sequence"), case.op.get("sequence") or 0
+    lengths, number = case.got.values.get("sequences") or [], named if made is None else made
+    rows = max(0, lengths[number]) if number < len(lengths) else 0
+    return -(-rows // (case.config.page_size or 1))
+
+
+COSTS: dict[str, Bounded] = {
+    "admit": bookkeeping,
+    "fork": bookkeeping,
+    "truncate": bookkeeping,
+    "drop": bookkeeping,
+    "gather": gather,
+    "peek": peek,
+}
