@@ -35,7 +35,9 @@ EXAMPLES, TRACES = teeth.examples_of("draft"), teeth.traces_of("draft")
 def bare(kind: type[Any]) -> type[Any]:
     """The kind of cache without its guard, for a faulty one to be put on."""
     plain = {name: getattr(found, "__wrapped__", found) for name, found in vars(kind).items()}
-    return type(kind.__name__, kind.__bases__, {n: f for n, f in plain.items() if n not in ("__dict__", "__weakref__")})
+    return type(
+        kind.__name__, kind.__bases__, {n: f for n, f in plain.items() if n not in ("__dict__", "__weakref__")}
+    )
 
 
 def faulty(m: Mutant) -> Reference:
