@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from kvspec.errors import CannotRun
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup() -> Iterator[None]:
+@contextmanager
+def _skipping() -> Iterator[None]:
     """Skip a test whose runtime says that it cannot run here, with its reason."""
     try:
         yield
@@ -19,9 +20,14 @@ def pytest_runtest_setup() -> Iterator[None]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_call() -> Iterator[None]:
-    """The same for a test that makes its runtime itself."""
-    try:
+def pytest_runtest_setup() -> Iterator[None]:
+    """Of a test that is given its runtime."""
+    with _skipping():
         yield
-    except CannotRun as e:
-        pytest.skip(str(e))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """Of a test that makes its runtime itself."""
+    with _skipping():
+        yield

@@ -9,7 +9,9 @@ from typing import Any
 import fake_cupy
 import numpy as np
 import pytest
+import spent
 from attended import Pairs, settled
+from spent import raises
 from test_gpu_equivalence import adapter
 from test_gpu_scarcity import Scarce
 
@@ -163,12 +165,6 @@ def _opened(ours: Caches, kind: str) -> Any:
     return cache
 
 
-def _cost(ours: Caches, operation: Callable[[], Any]) -> dict[str, int]:
-    before = ours.runtime.meter.reading()
-    operation()
-    return dict(ours.runtime.meter.since(before))
-
-
 @pytest.mark.parametrize("kind", ["growing", "ring", "store"])
 @pytest.mark.parametrize("name", ["opencl", "cuda-cpu", "cupy"])
 def test_a_steady_step_allocates_nothing_and_waits_for_nothing(name: str, kind: str) -> None:
@@ -177,7 +173,7 @@ def test_a_steady_step_allocates_nothing_and_waits_for_nothing(name: str, kind: 
     queries, keys, values, out = ours.place(_asks(), *_rows(1), np.zeros((1, 4, 1, 6), np.float32))
     cache.attend(queries, keys, values, HOW, out, of)
     for _ in range(30):
-        cost = _cost(ours, lambda: cache.attend(queries, keys, values, HOW, out, of))
+        cost = spent.cost(ours, lambda: cache.attend(queries, keys, values, HOW, out, of))
         assert cost == {"launches": 3, "device_to_device": ROW}
 
 
@@ -186,7 +182,7 @@ def test_a_batch_is_asked_in_two_launches_and_waits_for_nothing() -> None:
     store = _opened(ours, "store")
     queries, out = ours.place(_asks(batch=2), np.zeros((2, 4, 1, 6), np.float32))
     store.attend_batch(queries, 1, HOW, out)
-    assert _cost(ours, lambda: store.attend_batch(queries, 1, HOW, out)) == {"launches": 2}
+    assert spent.cost(ours, lambda: store.attend_batch(queries, 1, HOW, out)) == {"launches": 2}
 
 
 def test_a_replay_is_one_launch_and_allocates_nothing() -> None:
@@ -195,7 +191,7 @@ def test_a_replay_is_one_launch_and_allocates_nothing() -> None:
     work = store.capture_attend(0, 4, HOW)
     crossing = {"host_to_device": ROW + 4 * 8 * 4, "device_to_host": 4 * 6 * 4}
     for _ in range(3):
-        cost = _cost(ours, lambda: work.replay(_asks(), *_rows(1)))
+        cost = spent.cost(ours, lambda: work.replay(_asks(), *_rows(1)))
         assert cost == {"launches": 1, "device_to_device": ROW, "synchronisations": 3, **crossing}
 
 
@@ -235,7 +231,7 @@ def test_what_is_refused_has_cost_nothing(kind: str, what: str) -> None:
     ours = adapter()
     cache, (queries, how, out, clause) = _opened(ours, kind), REFUSED[what]
     before = cache.lengths()
-    cost = _cost(ours, lambda: _refused(clause, lambda: cache.attend(queries, *_rows(1), how, out, 0)))
+    cost = spent.cost(ours, lambda: _refused(clause, lambda: cache.attend(queries, *_rows(1), how, out, 0)))
     assert cost == {} and cache.lengths() == before
 
 
@@ -274,21 +270,13 @@ def _fails(operation: str, nth: int) -> bool:
     ours.space._blocks.clear()  # scratch space that the rows came through
     before, runtime = _seen(cache), ours.space.runtime
     runtime.left = nth
-    failed = _raises(lambda: do(ours, cache))
+    failed = raises(lambda: do(ours, cache))
     runtime.left = 1 << 30
     if failed:
         assert _seen(cache) == before
         found, right = (c.attend(_asks(), *_rows(1), HOW, None, 1) for c in (cache, other))
         assert settled(found) == settled(right)
     return failed
-
-
-def _raises(do: Callable[[], Any]) -> bool:
-    try:
-        do()
-    except MemoryError:
-        return True
-    return False
 
 
 def _seen(cache: Any) -> Any:

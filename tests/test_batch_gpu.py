@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from spent import cost, raises
 from test_gpu_equivalence import adapter
 from test_gpu_scarcity import Scarce
 
@@ -64,14 +65,6 @@ def filled(adapter: Caches, n: int = 2, m: int = 3) -> Any:
     store.batch(m)
     store.scatter(1, n)
     return store
-
-
-def cost(store: Any, operation: Callable[[], Any]) -> dict[str, int]:
-    """What the meter counts of an operation, by name."""
-    meter = store.space.runtime.meter
-    before = meter.reading()
-    operation()
-    return dict(meter.since(before))
 
 
 ROW = 2 * 2 * (8 + 6)
@@ -150,7 +143,7 @@ def _fails(do: Callable[[Any], Any], nth: int) -> bool:
     store.scatter(1, 2)
     work, runtime = store.capture(), store.space.runtime
     before, runtime.left = _seen(store), nth
-    failed = _raises(lambda: do(store))
+    failed = raises(lambda: do(store))
     runtime.left = 1 << 30
     if failed:
         assert _seen(store) == before
@@ -158,15 +151,6 @@ def _fails(do: Callable[[Any], Any], nth: int) -> bool:
         assert store.sequences() == [1, 3]
         assert store.read_sequence(2, 0).keys.tobytes() == rows(2).keys[2, 0, :, None].tobytes()
     return failed
-
-
-def _raises(do: Callable[[], Any]) -> bool:
-    """Whether memory runs out. The error is forgotten, and with it what had been allocated before it."""
-    try:
-        do()
-    except MemoryError:
-        return True
-    return False
 
 
 def _seen(store: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from spent import cost, raises
 from test_gpu_equivalence import adapter
 from test_gpu_scarcity import Scarce
 
@@ -73,14 +74,6 @@ def filled(ours: Caches, n: int = 2, steps: int = 1) -> Any:
     for _ in range(steps):
         cache.decode(queries(), *rows(1), HOW, False, None)
     return cache
-
-
-def cost(cache: Any, operation: Callable[[], Any]) -> dict[str, int]:
-    """What the meter counts of an operation, by name."""
-    meter = cache.space.runtime.meter
-    before = meter.reading()
-    operation()
-    return dict(meter.since(before))
 
 
 def test_a_steady_decode_moves_two_rows_of_each_layer_and_nothing_else() -> None:
@@ -189,22 +182,13 @@ def _fails(prepare: Callable[[Any], Any], do: Callable[[Any], Any], nth: int) ->
     prepare(cache)
     runtime, before = cache.space.runtime, _seen(cache)
     runtime.left = nth
-    failed = _raises(lambda: do(cache))
+    failed = raises(lambda: do(cache))
     runtime.left = 1 << 30
     if failed:
         assert _seen(cache) == before
         _decoded(cache)
         assert cache.past() == before[0] + 1
     return failed
-
-
-def _raises(do: Callable[[], Any]) -> bool:
-    """Whether memory runs out. The error is forgotten, and with it what had been allocated before it."""
-    try:
-        do()
-    except MemoryError:
-        return True
-    return False
 
 
 def _seen(cache: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from spent import cost, raises
 from test_gpu_equivalence import adapter
 from test_gpu_scarcity import Scarce
 
@@ -73,14 +74,6 @@ def filled(adapter: Caches, n: int = 6, config: Config = CONFIG) -> Any:
     return pages
 
 
-def cost(pages: Any, operation: Callable[[], Any]) -> dict[str, int]:
-    """What the meter counts of an operation, by name."""
-    meter = pages.space.runtime.meter
-    before = meter.reading()
-    operation()
-    return dict(meter.since(before))
-
-
 def test_an_append_within_a_page_is_one_launch_and_nothing_else() -> None:
     ours = adapter()
     pages = filled(ours, 4)
@@ -125,7 +118,11 @@ def test_dropping_gives_the_table_back_and_costs_nothing_else() -> None:
 def test_freed_pages_that_lie_side_by_side_are_poisoned_in_one_launch() -> None:
     pages = filled(adapter(), 20, CONFIG.changed(debug=1))
     assert cost(pages, lambda: pages.truncate(1, 1)) == {}
-    assert cost(pages, lambda: pages.drop(0)) == {"frees": 1, "live_bytes": -CONFIG.pages * 4, "launches": 1}
+    assert cost(pages, lambda: pages.drop(0)) == {
+        "frees": 1,
+        "live_bytes": -CONFIG.pages * 4,
+        "launches": 1,
+    }
     assert pages.references() == [1, 0, 0, 0, 0, 0]
 
 
@@ -173,20 +170,11 @@ def _fails(do: Callable[[Any], Any], nth: int) -> bool:
     pages = filled(Caches("scarce", runtime), 6, LARGE)
     before, pages.space._blocks = _seen(pages), {}
     runtime.left = nth
-    failed = _raises(lambda: do(pages))
+    failed = raises(lambda: do(pages))
     runtime.left = 1 << 30
     if failed:
         assert _seen(pages)[:4] == before[:4]
     return failed
-
-
-def _raises(do: Callable[[], Any]) -> bool:
-    """Whether memory runs out."""
-    try:
-        do()
-    except MemoryError:
-        return True
-    return False
 
 
 def _seen(pages: Any) -> Any:

@@ -11,9 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from kvconform.followed import LIST_MODEL
-from kvconform.lists import Lists
-from kvconform.replay import Supplies
+from kvconform.followed import expected
 from kvconform.trial import Outcome
 from kvspec.geometry import Array, Config
 from kvspec.notation import operation
@@ -141,10 +139,5 @@ def _near(left: Array, right: Array, sides: Sequence[Trace], least: int) -> Arra
 
 def _bounds(trace: Trace) -> Iterator[Array | None]:
     """The bound of each output, by the list model."""
-    supplies = Supplies(trace)
-    lists = Lists(LIST_MODEL, supplies)
-    lists.do({"op": "open"}, supplies.give({"op": "open"}))
-    for op in trace.ops:
-        step = lists.do(op, supplies.give(op))
-        supplies.done(op, step.result)
+    for step in expected(trace):
         yield None if step.outputs is None else step.outputs.bound

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvconform.lists import Lists
+from kvconform.lists import Expected, Lists
 from kvconform.replay import Supplies
 from kvspec.contract import PROFILES, Claim, Description
 from kvspec.operations import TAKES_QUERIES, TAKES_ROWS, Operation
@@ -13,19 +13,22 @@ LIST_MODEL = Description("list model", dict.fromkeys(PROFILES, Claim("visible"))
 
 
 class Followed:
-    """The operations so far, and the list model's view of them. No rows are made: it needs only their number."""
+    """The operations so far, and the list model's view of them. Rows and queries are made only where outputs are
+    wanted: of all else the model needs only their number."""
 
-    def __init__(self, start: Trace) -> None:
+    def __init__(self, start: Trace, outputs: bool = False) -> None:
         self.ops: list[Operation] = []
+        self.unmade = () if outputs else (*TAKES_ROWS, *TAKES_QUERIES)
         self.supplies = Supplies(start)
         self.lists = Lists(LIST_MODEL, self.supplies)
         self.lists.do({"op": "open"}, self.supplies.give({"op": "open"}))
 
-    def follow(self, op: Operation) -> None:
+    def follow(self, op: Operation) -> Expected:
         """Add an operation, and have the list model do it."""
         self.ops.append(op)
-        given = NOTHING if op["op"] in (*TAKES_ROWS, *TAKES_QUERIES) else self.supplies.give(op)
-        self.supplies.done(op, self.lists.do(op, given).result)
+        step = self.lists.do(op, NOTHING if op["op"] in self.unmade else self.supplies.give(op))
+        self.supplies.done(op, step.result)
+        return step
 
 
 def at_the_end(trace: Trace) -> Lists:
@@ -34,3 +37,9 @@ def at_the_end(trace: Trace) -> Lists:
     for op in trace.ops:
         followed.follow(op)
     return followed.lists
+
+
+def expected(trace: Trace) -> list[Expected]:
+    """What the list model expects of every operation of a trace, outputs among it."""
+    followed = Followed(trace, outputs=True)
+    return [followed.follow(op) for op in trace.ops]

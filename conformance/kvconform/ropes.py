@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from kvconform.followed import LIST_MODEL
-from kvconform.lists import Expected, Lists
-from kvconform.replay import Supplies, halved
+from kvconform.followed import expected
+from kvconform.replay import halved
 from kvconform.trial import Outcome
 from kvspec.geometry import Array, Config
 from kvspec.notation import operation
@@ -109,7 +108,7 @@ def _last(side: Trace, name: str) -> Any:
 
 def _end(side: Trace, seen: Outcome, n: int, halves: bool) -> tuple[Array, Array]:
     """The numbers of the last n rows or queries in f64, and how far they may be off."""
-    steps = [(got.arrays, want) for (_, got), want in zip(seen.steps, _expected(side), strict=True)]
+    steps = [(got.arrays, want) for (_, got), want in zip(seen.steps, expected(side), strict=True)]
     if side.ops[-1]["op"] == "rotate":
         arrays, want = steps[-1]
         both = _wide(arrays["rotated"]), want.rotated.bound if want.rotated else np.zeros(())
@@ -123,14 +122,3 @@ def _end(side: Trace, seen: Outcome, n: int, halves: bool) -> tuple[Array, Array
 
 def _wide(array: Array | None) -> Array:
     return np.empty(0) if array is None else array.astype(np.float64)
-
-
-def _expected(side: Trace) -> list[Expected]:
-    """What the list model says of a trace."""
-    supplies, opening = Supplies(side), {"op": "open"}
-    lists, found = Lists(LIST_MODEL, supplies), list[Expected]()
-    lists.do(opening, supplies.give(opening))
-    for op in side.ops:
-        found.append(lists.do(op, supplies.give(op)))
-        supplies.done(op, found[-1].result)
-    return found

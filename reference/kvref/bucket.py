@@ -45,16 +45,20 @@ class Bucket:
 
     def prefill(self, keys: Array, values: Array) -> None:
         """The host's rows become these; handles that there are have to be installed anew."""
-        new = Pair(keys, values)
-        if _count(keys) == 0:
-            cite("BUCKET-26")
-            new = self._empty()
-        elif not fits(self.config, new):
-            raise refusals_bucket.rows("BUCKET-3", self.config, "n", keys, values)
+        new = self._taken(Pair(keys, values))
         cite("BUCKET-2")
         self.rows = Pair(*(np.array(a) for a in new))
         self.past_ = self._host_rows
         self.stale = self.handles is not None
+
+    def _taken(self, new: Pair) -> Pair:
+        """Rows that are handed in, any number of them. Refuse such as do not fit."""
+        if _count(new.keys) == 0:
+            cite("BUCKET-26")
+            return self._empty()
+        if not fits(self.config, new):
+            raise refusals_bucket.rows("BUCKET-3", self.config, "n", *new)
+        return new
 
     @property
     def _host_rows(self) -> int:
@@ -203,12 +207,7 @@ class Bucket:
 
     def encode(self, keys: Array, values: Array) -> None:
         """Install the rows of an encoder, in place of those there were."""
-        new = Pair(keys, values)
-        if _count(keys) == 0:
-            cite("BUCKET-26")
-            new = self._empty()
-        elif not fits(self.config, new):
-            raise refusals_bucket.rows("BUCKET-3", self.config, "n", keys, values)
+        new = self._taken(Pair(keys, values))
         cite("BUCKET-24")
         made = Pair(*(meter.allocated(a.shape, a.dtype) for a in new))
         for handle, rows in zip(made, new, strict=True):

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.cover import Ops, Plan
-from kvconform.strategies.drawing import Drawing, geometry
+from kvconform.strategies.drawing import DrawingOnOne, geometry
 from kvconform.strategies.moves import ops, single
 from kvref.listed_bucket import Listed
 from kvspec.geometry import Config
@@ -101,20 +101,12 @@ def explored(draw: st.DrawFn) -> Trace:
     return Trace("bucket", config, tuple(drawing.ops))
 
 
-class _Drawing(Drawing):
+class _Drawing(DrawingOnOne):
     """A trace on bucketed caches: it knows how many rows there are, and what a step would be refused for."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(draw, start)
         self.fill = {"fill": "bits"} if draw(st.integers(0, 5)) == 0 else {}
-        self.cache = "A"
-
-    def add(self, kind: str) -> None:
-        """Add one operation of this kind and follow it."""
-        self.cache = self.draw(st.sampled_from(sorted(self.lists.caches)))
-        op = getattr(self, f"_{kind}")()
-        op |= {} if self.cache == "A" or "cache" in op else {"cache": self.cache}
-        self.follow(op)
 
     @property
     def rows(self) -> Listed:

@@ -35,3 +35,16 @@ class Drawing(Followed):
     def number(self, low: int, high: int) -> int:
         """Any from low to high."""
         return self.draw(st.integers(low, max(low, high)))
+
+
+class DrawingOnOne(Drawing):
+    """A trace on one cache or on several, each operation on one of them: `_kind()` makes one of a kind."""
+
+    cache = "A"
+
+    def add(self, kind: str) -> None:
+        """Add one operation of this kind and follow it."""
+        self.cache = self.draw(st.sampled_from(sorted(self.lists.caches)))
+        op = getattr(self, f"_{kind}")()
+        op |= {} if self.cache == "A" or "cache" in op else {"cache": self.cache}
+        self.follow(op)
