@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 FORMATS = ("table", "json", "markdown")
+MUTANTS = ("controls", "catalogue", "reference", "gpu")
 
 
 class Parser(argparse.ArgumentParser):
@@ -80,6 +81,18 @@ def _prove_arguments(prove: argparse.ArgumentParser) -> None:
     prove.add_argument("--deadline", type=_seconds, default=20.0, help="seconds for one operation (20)")
 
 
+def _mutants_arguments(mutants: argparse.ArgumentParser) -> None:
+    mutants.add_argument(
+        "--kind", action="append", default=[], choices=MUTANTS, help="only these (repeatable; all of them)"
+    )
+    mutants.add_argument("--match", metavar="PATTERN", help="only mutants whose id matches this regular expression")
+    mutants.add_argument("--argued", action="store_true", help="those too that are argued to be equivalent")
+    mutants.add_argument("--list", action="store_true", help="name them, and what each does")
+    mutants.add_argument("--processes", type=_above_zero, help="how many at once (one for each core)")
+    mutants.add_argument("--report", metavar="DIR", help="write mutants.json there")
+    _format(mutants)
+
+
 def _strict_arguments(strict: argparse.ArgumentParser) -> None:
     strict.add_argument("adapters", nargs="*", metavar="ADAPTER", help="only these beside numpy; all built-in ones")
 
@@ -126,6 +139,7 @@ COMMANDS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]], ...]
     ("explain", "a clause: what it says, why, and its worked examples", _explain_arguments),
     ("replay", "replay a trace step by step", _replay_arguments),
     ("prove", "all states of small configurations, every move from each", _prove_arguments),
+    ("mutants", "the suite's own teeth: bugs planted in every part, and what finds each", _mutants_arguments),
     ("strict", "strict attention: one hash for each adapter, numpy's first", _strict_arguments),
     ("report", "render run records, several side by side", _report_arguments),
     ("new-adapter", "write the skeleton of an adapter package", _new_adapter_arguments),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from kvconform import laws, vectors
 from kvconform.bench import Bench
 from kvconform.examples import declared_otherwise, disagreements
 from kvconform.limits import suits, within
-from kvconform.strategies import draws
+from kvconform.strategies import drawn, draws
 from kvconform.trial import Outcome, used_profiles
 from kvspec.clauses import index
 from kvspec.contract import Description
@@ -95,15 +94,15 @@ def explore(bench: Bench, profile: str, kinds: Sequence[str]) -> None:
 
 def explore_drawn(bench: Bench, profile: str, strategy: Any) -> None:
     """Traces that a strategy draws."""
-    drawn = [within(t, bench.adapter) for t in _drawn(bench, strategy, bench.examples)]
-    bench.judge_all((t for t in drawn if suits(t, bench.adapter)), "explore", profile, watch=True)
+    found = [within(t, bench.adapter) for t in drawn.some(strategy, bench.examples, bench.seed)]
+    bench.judge_all((t for t in found if suits(t, bench.adapter)), "explore", profile, watch=True)
 
 
 def law(bench: Bench, stated: laws.Law) -> None:
     """Both sides of a law as ordinary traces, and then their ends against each other."""
-    for drawn in _drawn(bench, stated.strategy(), max(1, bench.examples // 5)):
-        sides = laws.Sides(*(within(side, bench.adapter) for side in (drawn.left, drawn.right)))
-        if not _same_law(drawn, sides, bench.adapter):
+    for pair in drawn.some(stated.strategy(), max(1, bench.examples // 5), bench.seed):
+        sides = laws.Sides(*(within(side, bench.adapter) for side in (pair.left, pair.right)))
+        if not _same_law(pair, sides, bench.adapter):
             continue
         left, right = bench.judge(sides.left, "law"), bench.judge(sides.right, "law")
         wrong = laws.broken(sides, left, right)
@@ -115,30 +114,8 @@ def law(bench: Bench, stated: laws.Law) -> None:
             bench.tally.held(stated.clause, "law", bench.test, left.oracle)
 
 
-def _same_law(drawn: laws.Sides, sides: laws.Sides, adapter: Description) -> bool:
+def _same_law(pair: laws.Sides, sides: laws.Sides, adapter: Description) -> bool:
     """Whether sides fitted to declared limits still say what they said: only the dtype may have changed."""
-    pairs = ((drawn.left, sides.left), (drawn.right, sides.right))
+    pairs = ((pair.left, sides.left), (pair.right, sides.right))
     same = all(a.ops == b.ops and a.config.batch == b.config.batch for a, b in pairs)
     return same and all(suits(b, adapter) for _, b in pairs)
-
-
-def _drawn(bench: Bench, strategy: Any, count: int) -> Iterator[Any]:
-    """Draw first, judge later: Hypothesis is a source here, and shrinking is the bench's."""
-    if not count:
-        return
-    found: list[Any] = []
-
-    @seed(bench.seed)
-    @settings(
-        max_examples=count,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(strategy)
-    def collect(drawn: Any) -> None:
-        found.append(drawn)
-
-    collect()
-    yield from found

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from planted import Planted
-
 from kvadapters.reference import Reference
+from kvconform.mutants.mutant import Planted
 from kvref.draft import Layer, Round
 from kvref.growing import Growing
 from kvref.ring import Ring

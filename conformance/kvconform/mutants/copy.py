@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from planted import Planted
 
 from kvadapters.reference import Reference
+from kvconform.mutants.mutant import Planted
 from kvref.copy import Buffer
 from kvspec.contract import Pair
 from kvspec.geometry import Array

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from planted import Planted
 
 from kvadapters.reference import Reference
+from kvconform.mutants.mutant import Planted
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvref.rope import rotate

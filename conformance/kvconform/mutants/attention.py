@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from planted import Planted
 
 from kvadapters.reference import Reference
+from kvconform.mutants.mutant import Planted
 from kvref import attention, strict
 from kvref.attend_store import CapturedAttention
 from kvref.attention import Seen

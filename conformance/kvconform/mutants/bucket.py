@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from planted import Planted
 
 from kvadapters.reference import Reference
+from kvconform.mutants.mutant import Planted
 from kvref.bucket import Bucket
 from kvref.graph import Graph, Handles, over
 from kvspec.contract import Attention, Pair

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from planted import Planted
-
 from kvadapters.reference import Reference
+from kvconform.mutants.mutant import Planted
 from kvref import mem
 from kvref.growing import Growing
 from kvref.ring import Ring

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from planted import Planted
-from planted_mem import having
-
+from kvconform.mutants.mem import having
+from kvconform.mutants.mutant import Planted
 from kvref import meter
 from kvref.growing import Growing
 from kvref.rows import Rows

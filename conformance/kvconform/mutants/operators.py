@@ -1,10 +1,11 @@
 """Systematic faults: every comparison, offset, constant, min and max of a module made wrong, or a line lost."""
 
+from __future__ import annotations
+
 import ast
-import copy
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 SWAPPED = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
 SWAPPED_ARITHMETIC = {
@@ -18,32 +19,42 @@ STATEMENTS = (ast.Assign, ast.AugAssign, ast.Raise, ast.Return)
 
 
 @dataclass(frozen=True)
-class Mutant:
-    """A module with one fault."""
+class Fault:
+    """One fault of a module: which node of its tree is changed, and how."""
 
+    source: str = field(repr=False)
     line: int
     what: str
     function: str
     clauses: frozenset[str]
     """Clauses named in the function that holds the fault."""
-    text: str
+    node: int
+    """The node's number, as `ast.walk` meets it."""
+    change: int
+    """Which of the changes to this node."""
+
+    @property
+    def text(self) -> str:
+        """The module's text with the fault in it."""
+        tree = ast.parse(self.source)
+        node = list(ast.walk(tree))[self.node]
+        _, change = list(_changes(node))[self.change]
+        change(node)
+        return ast.unparse(ast.fix_missing_locations(tree))
 
 
-def mutants(source: str) -> Iterator[Mutant]:
-    """Every mutant of a module's text."""
+def faults(source: str) -> Iterator[Fault]:
+    """Every fault of a module's text, one at a time."""
     tree = ast.parse(source)
-    nodes = list(ast.walk(tree))
     owners = _owners(tree)
-    for i, node in enumerate(nodes):
-        for what, change in _changes(node):
-            changed = copy.deepcopy(tree)
-            change(list(ast.walk(changed))[i])
-            line = getattr(node, "lineno", 0)
-            function = owners.get(line)
-            if function is None:
-                continue
-            clauses = frozenset(re.findall(r"[A-Z]+-\d+", ast.unparse(function)))
-            yield Mutant(line, what, function.name, clauses, ast.unparse(ast.fix_missing_locations(changed)))
+    named: dict[str, frozenset[str]] = {}
+    for i, node in enumerate(ast.walk(tree)):
+        function = owners.get(getattr(node, "lineno", 0))
+        if function is None:
+            continue
+        for j, (what, _) in enumerate(_changes(node)):
+            clauses = named.setdefault(function.name, frozenset(re.findall(r"[A-Z]+-\d+", ast.unparse(function))))
+            yield Fault(source, node.lineno, what, function.name, clauses, i, j)  # type: ignore[attr-defined]
 
 
 def _owners(tree: ast.AST) -> dict[int, ast.FunctionDef]:
@@ -73,12 +84,12 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Callable[[ast.AST], None]]]:
     elif isinstance(node, ast.If):
         yield f"if {ast.unparse(node.test)}: never", _set("test", ast.Constant(False))
         yield f"if {ast.unparse(node.test)}: always", _set("test", ast.Constant(True))
-    for field in ("body", "orelse"):
-        statements = getattr(node, field, None)
+    for part in ("body", "orelse"):
+        statements = getattr(node, part, None)
         if isinstance(node, ast.FunctionDef | ast.If) and isinstance(statements, list):
             for j, statement in enumerate(statements):
                 if isinstance(statement, STATEMENTS) or _matters(statement):
-                    yield f"lost: {ast.unparse(statement)}", _set_in(field, j, ast.Pass())
+                    yield f"lost: {ast.unparse(statement)}", _set_in(part, j, ast.Pass())
 
 
 def _matters(statement: ast.stmt) -> bool:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
-from planted import Planted
-
 from kvadapters.reference import Reference
+from kvconform.mutants.mutant import Planted
 from kvref.page import Numbered, Pages
 from kvref.pool import Pool
 from kvspec.contract import Pair

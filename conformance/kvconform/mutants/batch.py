@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from planted import Planted
-
 from kvadapters.reference import Reference
+from kvconform.mutants.mutant import Planted
 from kvref.batch import Batch, Captured
 from kvref.store import Store
 from kvspec import refusals

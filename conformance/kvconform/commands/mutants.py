@@ -1,0 +1,65 @@
+"""`kvconform mutants`: the suite's teeth, shown: every bug that it must find, by what it is found, and how soon."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from kvconform.mutants import crowd, lists, matrix
+from kvconform.mutants.hunt import Hunted, explored, hunted
+from kvconform.mutants.mutant import Mutant
+from kvspec.errors import BadInput
+
+
+def main(options: Namespace) -> int:
+    """Hunt the mutants asked for; 1 if one lives that is not argued, or a control does not do what it must."""
+    chosen = selected(options)
+    if not chosen:
+        raise BadInput("no mutant matches; `kvconform mutants --list` names them all")
+    if options.list:
+        print("\n".join(f"{m.id}: {m.says}" for m in chosen))
+        return 0
+    _draw_before(chosen)
+    began = time.monotonic()
+    found = sorted(_told(crowd.all_of(chosen, hunted, options.processes), len(chosen)), key=_order(chosen))
+    made = matrix.made(chosen, found, time.monotonic() - began)
+    if options.report:
+        matrix.write(made, Path(options.report))
+    print(matrix.printed(made, options.format))
+    return 1 if matrix.wrong(made) else 0
+
+
+def selected(options: Namespace) -> list[Mutant]:
+    """The mutants that are to be hunted: those argued to be none only if asked for."""
+    kinds = options.kind or lists.KINDS
+    every = (m for kind in kinds for m in lists.KINDS[kind]())
+    wanted = re.compile(options.match or "")
+    return [m for m in every if wanted.search(m.id) and (options.argued or options.list or not m.equivalent)]
+
+
+def _draw_before(mutants: Iterable[Mutant]) -> None:
+    """Draw what is explored now, so that every process has it."""
+    for profile in dict.fromkeys(p for m in mutants for p in m.profiles):
+        explored(profile)
+
+
+def _order(mutants: list[Mutant]):  # type: ignore[no-untyped-def]
+    places = {m.id: i for i, m in enumerate(mutants)}
+    return lambda found: places[found.id]
+
+
+def _told(found: Iterable[Hunted], count: int) -> Iterator[Hunted]:
+    """Each as it comes, with progress on standard error."""
+    killed, last = 0, 0.0
+    for i, one in enumerate(found, 1):
+        killed += one.killed
+        if not one.killed or time.monotonic() - last > 2 or i == count:
+            last = time.monotonic()
+            survivor = "" if one.killed else f"; not found: {one.id}"
+            sys.stderr.write(f"kvconform mutants: [{i}/{count}] {killed} found{survivor}\n")
+            sys.stderr.flush()
+        yield one

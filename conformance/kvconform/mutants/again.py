@@ -1,0 +1,80 @@
+"""Modules once more, beside those that everybody uses: with the text of some of them changed.
+
+A mutant has to live next to the sound reference that judges it. So its modules are executed anew under their own
+names, which are then given back.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.resources import files
+from importlib.util import spec_from_loader
+from types import CodeType, ModuleType
+
+
+@cache
+def text(name: str) -> str:
+    """What a module is written as."""
+    package, _, leaf = name.rpartition(".")
+    return files(package).joinpath(f"{leaf}.py").read_text(encoding="utf-8")
+
+
+@cache
+def _code(name: str) -> CodeType:
+    return compile(text(name), f"{name} again", "exec")
+
+
+def loaded(entry: str, again: Collection[str], changed: Mapping[str, str]) -> ModuleType:
+    """The module `entry`, executed anew like all named in `again`; those in `changed` with another text."""
+    with _aside(again), _found(again, changed):
+        return importlib.import_module(entry)
+
+
+@contextmanager
+def _aside(names: Collection[str]) -> Iterator[None]:
+    """Take modules away, out of their packages too, and bring them back at the end."""
+    kept = {n: sys.modules.pop(n) for n in names if n in sys.modules}
+    inside = {n: vars(_package(n)).get(n.rpartition(".")[2]) for n in names}
+    try:
+        yield
+    finally:
+        for name in names:
+            sys.modules.pop(name, None)
+            if inside[name] is not None:
+                setattr(_package(name), name.rpartition(".")[2], inside[name])
+        sys.modules.update(kept)
+
+
+def _package(name: str) -> ModuleType:
+    return importlib.import_module(name.rpartition(".")[0])
+
+
+@contextmanager
+def _found(names: Collection[str], changed: Mapping[str, str]) -> Iterator[None]:
+    finder = _Again(names, changed)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+class _Again(MetaPathFinder, Loader):
+    """Finds the modules of some names, and executes them."""
+
+    def __init__(self, names: Collection[str], changed: Mapping[str, str]) -> None:
+        self.names, self.changed = names, changed
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        return spec_from_loader(name, self) if name in self.names else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        name = module.__name__
+        changed = self.changed.get(name)
+        exec(_code(name) if changed is None else compile(changed, f"{name} changed", "exec"), vars(module))

@@ -1,0 +1,8 @@
+"""Mutants that no trace can find, each with the argument. `kvconform mutants --argued` tries them all the same."""
+
+from __future__ import annotations
+
+from kvconform.mutants.equivalents import gpu_caches, gpu_stores, kernels, reference
+
+ARGUED: dict[str, str] = {**reference.ARGUED, **gpu_caches.ARGUED, **gpu_stores.ARGUED, **kernels.ARGUED}
+"""Of each such mutant, by its id (without its number: all that are alike), why nothing can find it."""

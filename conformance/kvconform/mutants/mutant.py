@@ -1,0 +1,43 @@
+"""What a mutant is: an adapter with one thing wrong, and what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One wrong adapter. It says what is wrong with it, and which clauses that breaks."""
+
+    id: str
+    """Unique among all: `SPEC-01/LosesTheLast`, `kvref.ring.rewind: to < 0: Lt swapped`."""
+    cls: str
+    """The class of bug: one of the catalogue's such as SPEC, or `systematic`, or `control`."""
+    says: str
+    """What it does, in a sentence."""
+    clauses: tuple[str, ...]
+    """The clauses it breaks; one of them should be blamed. Empty where none is known."""
+    adapter: Callable[[], Any]
+    """Makes the adapter."""
+    link: str = ""
+    """Where the bug was seen."""
+    profiles: tuple[str, ...] = ()
+    """Whose traces are tried, in this order."""
+    equivalent: str = ""
+    """Why no trace can find it; empty where one must."""
+    lives: bool = False
+    """Whether it is none at all, but a control that must not be found."""
+    first_is_enough: bool = False
+    """Whether the first source that finds it ends the hunt: for mutants of which there are thousands."""
+
+
+@dataclass(frozen=True)
+class Planted:
+    """One bug of the catalogue: where it was seen, the clauses it breaks, an adapter that has it."""
+
+    entry: str
+    url: str
+    clauses: tuple[str, ...]
+    adapter: Callable[[], Any]
