@@ -89,7 +89,7 @@ def _mutants_arguments(mutants: argparse.ArgumentParser) -> None:
     mutants.add_argument("--argued", action="store_true", help="those too that are argued to be equivalent")
     mutants.add_argument("--list", action="store_true", help="name them, and what each does")
     mutants.add_argument("--processes", type=_above_zero, help="how many at once (one for each core)")
-    mutants.add_argument("--report", metavar="DIR", help="write mutants.json there")
+    mutants.add_argument("--report", metavar="DIR", help="write mutants.json, mutants.html and mutants.md there")
     _format(mutants)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kvreports import html, jsonfile, markdown, profilefile, profilehtml, profiletext, text
+from kvreports import html, jsonfile, markdown, matrixhtml, matrixtext, profilefile, profilehtml, profiletext, text
 from kvspec import clauses
 from kvspec.errors import BadInput
+from kvspec.mutants_record import Matrix
 from kvspec.profile_record import Profile
 from kvspec.record import Record
 
@@ -26,6 +27,14 @@ def write_profile(record: Profile, folder: Path) -> Path:
     leave(folder / "profile.md", profiletext.markdown(record))
     leave(folder / "profile.html", profilehtml.render(record))
     return folder / "profile.html"
+
+
+def write_matrix(record: Matrix, folder: Path) -> Path:
+    """Write mutants.json, mutants.html and mutants.md; gives the page's path. Raises BadInput."""
+    leave(folder / "mutants.json", jsonfile.lines(record))
+    leave(folder / "mutants.md", matrixtext.markdown(record))
+    leave(folder / "mutants.html", matrixhtml.render(record))
+    return folder / "mutants.html"
 
 
 def shown(records: Sequence[Record], form: str) -> str:

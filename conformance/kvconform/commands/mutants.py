@@ -9,9 +9,11 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from kvconform import output
 from kvconform.mutants import crowd, lists, matrix
 from kvconform.mutants.hunt import Hunted, explored, hunted
 from kvconform.mutants.mutant import Mutant
+from kvreports import matrixtext
 from kvspec.errors import BadInput
 
 
@@ -28,8 +30,9 @@ def main(options: Namespace) -> int:
     found = sorted(_told(crowd.all_of(chosen, hunted, options.processes), len(chosen)), key=_order(chosen))
     made = matrix.made(chosen, found, time.monotonic() - began)
     if options.report:
-        matrix.write(made, Path(options.report))
-    print(matrix.printed(made, options.format))
+        page = output.write_matrix(made, Path(options.report))
+        sys.stderr.write(f"kvconform: report at {page}\n")
+    sys.stdout.write(matrixtext.shown(made, options.format))
     return 1 if matrix.wrong(made) else 0
 
 

@@ -39,16 +39,21 @@ def loaded(entry: str, again: Collection[str], changed: Mapping[str, str]) -> Mo
 @contextmanager
 def _aside(names: Collection[str]) -> Iterator[None]:
     """Take modules away, out of their packages too, and bring them back at the end."""
-    kept = {n: sys.modules.pop(n) for n in names if n in sys.modules}
-    inside = {n: vars(_package(n)).get(n.rpartition(".")[2]) for n in names}
+    kept = {n: _taken(n) for n in names}
     try:
         yield
     finally:
-        for name in names:
-            sys.modules.pop(name, None)
-            if inside[name] is not None:
-                setattr(_package(name), name.rpartition(".")[2], inside[name])
-        sys.modules.update(kept)
+        for name, module in kept.items():
+            _taken(name)
+            if module is not None:
+                sys.modules[name] = module
+                setattr(_package(name), name.rpartition(".")[2], module)
+
+
+def _taken(name: str) -> ModuleType | None:
+    """A module, which can no longer be found; in its package an attribute would be found first."""
+    vars(_package(name)).pop(name.rpartition(".")[2], None)
+    return sys.modules.pop(name, None)
 
 
 def _package(name: str) -> ModuleType:

@@ -34,9 +34,9 @@ def mutants() -> Iterator[Mutant]:
         Mutant(
             f"control/{name} again",
             "control",
-            f"The {name} as it is, executed anew as mutants are.",
+            f"The {name} as it is, executed anew as mutants are, and after another that must leave nothing behind.",
             (),
-            lambda gpu=gpu: systematic.adapter({}, gpu=gpu),
+            lambda gpu=gpu: [systematic.adapter({}, gpu=gpu) for _ in "ab"][1],
             profiles=PROFILES,
             lives=True,
         )

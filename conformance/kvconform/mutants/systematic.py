@@ -91,7 +91,7 @@ def adapter(changed: dict[str, str], gpu: bool = False) -> Any:
     """The reference, or the GPU caches over the CUDA kernels on the CPU, with these texts for some modules."""
     if not gpu:
         return again.loaded("kvadapters.reference", REFERENCE_AGAIN, changed).Reference()
-    return again.loaded("kvadapters.gpu.adapter", GPU_AGAIN, changed).Caches("cuda-cpu", _runtime())
+    return again.loaded("kvadapters.gpu.adapter", GPU_AGAIN, changed).Caches("cuda-cpu", _runtime(), checks=True)
 
 
 @cache

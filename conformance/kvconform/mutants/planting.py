@@ -1,0 +1,34 @@
+"""Planting a real bug: what says what it is, and how the reference comes to have it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kvadapters.reference import Reference
+from kvconform.mutants.mutant import Mutant
+from kvspec.clauses import index
+
+GITHUB = "https://github.com/"
+"""Where all of them were seen."""
+
+
+def planted(
+    entry: str, seen: str, clauses: tuple[str, ...], wrong: Callable[..., Any], adapter: Callable[[], Any]
+) -> Mutant:
+    """An entry of the catalogue, where on GitHub it was seen, the clauses it breaks, what is wrong, which says so
+    in its docstring, and the adapter that has it."""
+    return Mutant(
+        f"{entry}/{wrong.__name__}",
+        entry.partition("-")[0],
+        " ".join((wrong.__doc__ or "").split()),
+        clauses,
+        adapter,
+        GITHUB + seen,
+        tuple(dict.fromkeys(index()[c].profile for c in clauses)),
+    )
+
+
+def having(**kinds: Any) -> Callable[[], Reference]:
+    """Makes the reference with other caches of some kinds."""
+    return type("Faulty", (Reference,), {"caches": {**Reference.caches, **kinds}})
