@@ -29,11 +29,11 @@ PROFILES = (
 )
 IN_THE_WHEEL = (
     *(f"kvspec/chapters/{n}.md" for n in PROFILES),
-    *(f"kvspec/schemas/{n}.json" for n in ("trace", "record", "profile", "question", "answer", "describe")),
+    *(f"kvspec/schemas/{n}.json" for n in ("trace", "record", "profile", "mutants", "question", "answer", "describe")),
     *(f"kvspec/vectors/cover-{n}.json" for n in PROFILES),
     *(f"kvadapters/gpu/kernels/{n}.inc" for n in ("move", "limits", "attend")),
     *(f"kvadapters/gpu/shim/{n}" for n in ("cuda.h", "scheduler.cpp")),
-    *(f"kvreports/templates/{n}.html.j2" for n in ("page", "profile")),
+    *(f"kvreports/templates/{n}.html.j2" for n in ("page", "profile", "mutants")),
     "kvconform/suite/pytest.ini",
     "kvconform/templates/adapter/adapter.py.txt",
 )

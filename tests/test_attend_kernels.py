@@ -50,7 +50,7 @@ def test_any_launch_shape_does_all_the_work(shape: Any, lie: str) -> None:
 @cache
 def probing(dialect: str) -> Any:
     """A runtime with the functions of strict.inc and nothing else."""
-    text = kernels._text(f"prelude_{dialect}.h") + kernels._text("strict.inc") + PROBES
+    text = kernels.text(f"prelude_{dialect}.h") + kernels._text("strict.inc") + PROBES
     made: Any = OpenCLRuntime if dialect == "cl" else CudaCPURuntime
     return made(text=text, names={"probe": 3})
 

@@ -115,7 +115,7 @@ def test_both_dialects_have_the_same_words_and_all_kernels() -> None:
 
 
 def _prelude(dialect: str) -> str:
-    return kernels._text(f"prelude_{dialect}.h").replace(";", " ;")
+    return kernels.text(f"prelude_{dialect}.h").replace(";", " ;")
 
 
 @pytest.mark.parametrize(

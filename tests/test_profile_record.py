@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from profile_samples import SAMPLES, whole
 
-from kvreports import profilefile, shape
+from kvreports import jsonfile, profilefile, shape
 from kvspec import profile_record
 from kvspec.errors import BadInput
 
@@ -30,7 +30,7 @@ def test_a_record_survives_its_file(sample: Any, tmp_path: Path) -> None:
     VALID.validate(sample)
     file = tmp_path / "profile.json"
     file.write_text(profilefile.dumps(sample))
-    assert profilefile.load(file) == sample and profilefile.holds(file)
+    assert profilefile.load(file) == sample and jsonfile.begins(file, profilefile.MARK)
 
 
 PARTS = {

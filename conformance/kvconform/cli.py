@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 FORMATS = ("table", "json", "markdown")
-MUTANTS = ("controls", "catalogue", "reference", "gpu")
+MUTANTS = ("controls", "catalogue", "reference", "gpu", "kernels")
 
 
 class Parser(argparse.ArgumentParser):

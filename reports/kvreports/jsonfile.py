@@ -69,6 +69,15 @@ def from_json(document: Any, where: str = "record") -> Record:
     return cast(Record, document)
 
 
+def begins(path: Path, mark: str) -> bool:
+    """Whether a file looks like a record that begins with this field, whatever is wrong with it otherwise."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return f'"{mark}"' in file.read(200)
+    except OSError:
+        return False
+
+
 def dumps(record: Record) -> str:
     """The text of a record file: one clause, failure, or field a line, so that two of them can be compared."""
     return lines(record)

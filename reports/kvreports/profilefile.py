@@ -11,17 +11,8 @@ from kvreports.shape import check
 from kvspec.errors import BadInput
 from kvspec.profile_record import VERSION, Profile
 
-MARK = '"kvprofile"'
+MARK = "kvprofile"
 """Only the record of a profile begins with it."""
-
-
-def holds(path: Path) -> bool:
-    """Whether a file looks like the record of a profile, whatever is wrong with it otherwise."""
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return MARK in file.read(200)
-    except OSError:
-        return False
 
 
 def load(path: Path) -> Profile:

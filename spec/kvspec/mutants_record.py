@@ -1,4 +1,4 @@
-"""The record of `kvconform mutants`: one JSON document that tells of every planted fault whether and how it was found.
+"""The record of `kvconform mutants`: one JSON document that tells whether and how every planted fault was found.
 
 The types below name its fields; `kvspec/schemas/mutants.json` is the published schema.
 """
@@ -33,9 +33,9 @@ MutantRecord = TypedDict(
     },
 )
 """One mutant. `class`: of the catalogue's bugs, or systematic, control and so on; `link`: where the bug was seen;
-`says`: what it does; `clauses`: those it breaks; `by`: the clauses blamed on its shortest trace, which is `trace`, of
-so many `operations`; `equivalent`: why nothing can find it; `control`: lives or dies, where it is one; `right`: whether
-a clause that it breaks was blamed; `sources`: of each source that was tried, whether it found it."""
+`says`: what it does; `clauses`: those it breaks; `by`: the clauses blamed on its shortest trace, which is `trace`,
+of so many `operations`; `equivalent`: why nothing can find it; `control`: lives or dies, where it is one; `right`:
+whether a clause that it breaks was blamed; `sources`: of each source that was tried, whether it found it."""
 
 
 class Matrix(TypedDict):

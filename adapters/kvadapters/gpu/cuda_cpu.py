@@ -54,18 +54,20 @@ class CudaCPURuntime:
     ) -> None:
         self._shape = shape
         self._compiler, self._sanitizer = compiler.find(), sanitizer
-        self._library = self._made(kernels.source("cuda") if text is None else text, names)
+        self._library = self._made(kernels.source("cuda") if text is None else text, names, compiler.FLAGS)
         self._kernels = {name: Kernel(self._library, name, buffers) for name, buffers in names.items()}
         self.meter = Meter()
         self._recorder = Recorder(self.meter)
 
-    def _made(self, text: str, names: Mapping[str, int]) -> Any:
-        program = compiler.Program(text, tuple(names), self._sanitizer)
+    def _made(self, text: str, names: Mapping[str, int], flags: tuple[str, ...]) -> Any:
+        program = compiler.Program(text, tuple(names), self._sanitizer, flags)
         return _loaded(compiler.library(program, self._compiler))
 
-    def learn(self, text: str, names: Mapping[str, int]) -> None:
+    def learn(
+        self, text: str, names: Mapping[str, int], flags: tuple[str, ...] = compiler.FLAGS
+    ) -> None:
         """Compile another text, whose kernels can then be launched as well."""
-        library = self._made(text, names)
+        library = self._made(text, names, flags)
         self._kernels |= {name: Kernel(library, name, buffers) for name, buffers in names.items()}
 
     def elapsed(self, work: Callable[[], None]) -> float:
@@ -141,6 +143,8 @@ class Kernel:
         """Run it to its end."""
         if len(args) != self._arity:
             raise TypeError(f"{self.name} takes {self._arity} arguments, {len(args)} were given")
+        if min(groups) < 1 or max(groups[1:]) > grids.MOST_GROUPS:
+            raise RuntimeError(f"{self.name}: no GPU launches so many blocks, {groups}")
         values = (a.handle.address if isinstance(a, Block) else a for a in args)
         if self._library.shim_launch(self._body, self._cells(*group, *groups, *values)):
             raise RuntimeError(f"{self.name}: {self._library.shim_message().decode()}")

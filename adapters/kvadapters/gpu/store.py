@@ -117,7 +117,7 @@ class Store(Attending):
         if to < 0:
             raise refusals.rollback("STORE-15", to)
         self.layers.bound(0, len(self.lengths_), high=to)
-        self.lengths_ = [to if n > to else n for n in self.lengths_]
+        self.lengths_ = [min(n, to) for n in self.lengths_]
 
     def reset(self) -> None:
         """Every length to 0; one launch."""
@@ -151,10 +151,10 @@ class Store(Attending):
         """The lengths that were saved, if everything fits."""
         if len(pairs) != len(self.lengths_):
             raise refusals.saved_layers("STORE-22", len(pairs), len(self.lengths_))
-        lengths = [int(p.keys.shape[1]) if p.keys.ndim == 3 else -1 for p in pairs]
         for layer, pair in enumerate(pairs):
             if not fitting(self.config, pair.keys[None], pair.values[None]):
                 raise refusals.saved_rows("STORE-22", layer, self.config, pair)
+        lengths = [int(pair.keys.shape[1]) for pair in pairs]
         for layer, n in enumerate(lengths):
             if n > self.max_len:
                 raise refusals.saved_length("STORE-23", layer, n, self.max_len)

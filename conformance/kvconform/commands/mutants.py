@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kvconform import output
-from kvconform.mutants import crowd, lists, matrix
+from kvconform.mutants import crowd, kernels, lists, matrix
 from kvconform.mutants.hunt import Hunted, explored, hunted
 from kvconform.mutants.mutant import Mutant
 from kvreports import matrixtext
@@ -25,6 +25,7 @@ def main(options: Namespace) -> int:
     if options.list:
         print("\n".join(f"{m.id}: {m.says}" for m in chosen))
         return 0
+    kernels.compiled(chosen, options.processes)
     _draw_before(chosen)
     began = time.monotonic()
     found = sorted(_told(crowd.all_of(chosen, hunted, options.processes), len(chosen)), key=_order(chosen))

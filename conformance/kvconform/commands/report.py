@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from kvconform import journal, output
 from kvconform.runrecord import record
-from kvreports import html, jsonfile, profilefile, profilehtml, profiletext
+from kvreports import html, jsonfile, matrixfile, matrixhtml, matrixtext, profilefile, profilehtml, profiletext
 from kvspec.clauses import index
 from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.record import Record
 
+Loads = Callable[[Path], Any]
+Renders = Callable[[Any], str]
+Shows = Callable[[Any, str], str]
+
+ALONE: dict[str, tuple[Loads, Renders, Shows]] = {
+    profilefile.MARK: (profilefile.load, profilehtml.render, profiletext.shown),
+    matrixfile.MARK: (matrixfile.load, matrixhtml.render, matrixtext.shown),
+}
+"""Records that are no run's, by the field they begin with: what reads them, makes a page of them, and a text."""
+
 
 def main(options: Namespace) -> int:
     """Render; 0 unless a record cannot be read."""
     paths = [Path(p) for p in options.records]
-    if any(profilefile.holds(path) for path in paths):
-        return _profile(paths, options)
+    for mark, rendered in ALONE.items():
+        if any(jsonfile.begins(path, mark) for path in paths):
+            return _alone(paths, options, *rendered)
     records = [load(path) for path in paths]
     if options.html:
         output.leave(Path(options.html), html.render(records, index()))
@@ -29,16 +42,16 @@ def main(options: Namespace) -> int:
     return 0
 
 
-def _profile(paths: list[Path], options: Namespace) -> int:
-    """Render the record of a profile."""
+def _alone(paths: list[Path], options: Namespace, load: Loads, page: Renders, shown: Shows) -> int:
+    """Render a record that is no run's."""
     if len(paths) > 1:
-        raise BadInput("the record of a profile is rendered by itself; name one record")
-    found = profilefile.load(paths[0])
+        raise BadInput("the record of a profile or of mutants is rendered by itself; name one record")
+    found = load(paths[0])
     if options.html:
-        output.leave(Path(options.html), profilehtml.render(found))
+        output.leave(Path(options.html), page(found))
         sys.stderr.write(f"kvconform: report at {options.html}\n")
     else:
-        sys.stdout.write(profiletext.shown(found, options.format))
+        sys.stdout.write(shown(found, options.format))
     return 0
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from kvadapters.reference import Reference
-from kvconform.mutants.mutant import Planted
+from kvconform.mutants.planting import having, planted
 from kvref import attention, strict
 from kvref.attend_store import CapturedAttention
 from kvref.attention import Seen
@@ -24,26 +24,16 @@ from kvspec.masks import Causal, Explicit, Logical, Part, Window
 KINDS: dict[str, Any] = {"growing": Growing, "ring": Ring, "store": Store}
 
 
-def having(**caches: Any) -> Callable[[], Reference]:
-    """Makes the reference with these caches."""
-
-    class Faulty(Reference):
-        caches: ClassVar[dict[str, Any]] = {**Reference.caches}
-
-    Faulty.caches |= caches
-    return Faulty
-
-
 Attended = Callable[[Array, Pair, Seen, int], Array]
 
 
-def answering(name: str, wrong: Attended) -> Callable[[], Reference]:
+def answering(wrong: Attended) -> Callable[[], Reference]:
     """Makes the reference whose caches all make this of queries and rows."""
 
     def attended(self: Any, queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
         return wrong(queries, held, seen, splits)
 
-    return having(**{kind: type(name, (of,), {"attended": attended}) for kind, of in KINDS.items()})
+    return having(**{kind: type("Answering", (of,), {"attended": attended}) for kind, of in KINDS.items()})
 
 
 def changed(part: Callable[[Part, int, Seen], Part | None]) -> Attended:
@@ -204,7 +194,7 @@ class SlotLeftOut(Growing):
         return super().attend(queries, keys, values, how, out, of)
 
 
-class LengthOfTheFirst(Store):
+class AsLongAsTheFirst(Store):
     """Every sequence is as long as the first."""
 
     def length(self, batch: Batch, sequence: int) -> int:
@@ -218,7 +208,7 @@ class LengthOfTheFirst(Store):
             batch.lengths = real
 
 
-class LongestLength(LengthOfTheFirst):
+class LongestLength(AsLongAsTheFirst):
     """Every sequence is as long as the longest."""
 
     def length(self, batch: Batch, sequence: int) -> int:
@@ -245,7 +235,7 @@ class Remembers(Store):
         return Remembering(super().capture_attend(layer, heads, how), self.lengths_[layer])
 
 
-class RoomForOne(Store):
+class AttendsWithRoomForOne(Store):
     """Whether there is room is asked for one row."""
 
     def _demand_room(self, layers: Any, n: int) -> None:
@@ -260,94 +250,113 @@ class RoomForOne(Store):
         self.lengths_ = [min(n, self.max_len) for n in self.lengths_]
 
 
-GITHUB = "https://github.com/"
 PLANTED = [
-    Planted(entry, GITHUB + path, clauses, adapter)
-    for entry, path, clauses, adapter in (
-        (
-            "GQA-01",
-            "tinygrad/tinygrad/commit/880e693207500713bf4bc8e896fd30657a6a46a9",
-            ("ATTN-2",),
-            answering("Remainder", remainder),
-        ),
-        (
-            "GQA-04",
-            "ml-explore/mlx-lm/commit/a790972f0f844d81067ed45c28b524220a10c019",
-            ("ATTN-9",),
-            answering("OverKvHeads", changed(over_kv_heads)),
-        ),
-        (
-            "MASK-09",
-            "huggingface/candle/commit/46928bcedb2751e7526112f847a0a88e2ee73d5d",
-            ("ATTN-10",),
-            answering("NoRowNoNumber", no_row_no_number),
-        ),
-        ("MASK-21", "google/flax/issues/5591", ("ATTN-4",), answering("UpperLeft", upper_left)),
-        ("MASK-23", "Mikyx-1/TinyLLM/pull/18", ("ATTN-4",), answering("OnlyWithoutHistory", only_without_history)),
-        (
-            "MASK-04",
-            "ml-explore/mlx-lm/commit/1dc5de4fcec61820a5c784fefaa8ac573d11c94a",
-            ("ATTN-7",),
-            answering("AddedAsFloats", changed(added_as_floats)),
-        ),
-        (
-            "DTYPE-06",
-            "ml-explore/mlx-swift-lm/commit/631325f4781f1701e1dc37c9add4c3c827327664",
-            ("ATTN-7",),
-            answering("NearlyZero", changed(nearly_zero)),
-        ),
-        (
-            "MASK-14",
-            "huggingface/candle/commit/3b7af4a5ba7cf85b6c852680410913f6418e7487",
-            ("ATTN-9",),
-            answering("BeyondTheFirst", in_batches_of_two),
-        ),
-        (
-            "WIN-02",
-            "ml-explore/mlx-lm/commit/6fd60d3edbc4e3c94f1dd4e444919352aac14bb2",
-            ("ATTN-5",),
-            answering("OneMore", changed(one_more)),
-        ),
-        (
-            "PAD-03",
-            "flashinfer-ai/flashinfer/commit/7f33b20840d00f5521400d23e3a75c62056e94dc",
-            ("ATTN-11",),
-            answering("ZerosToo", zeros_too),
-        ),
-        ("PAD-09", "meta-pytorch/gpt-fast/issues/233", ("ATTN-11",), having(growing=WholeBuffer)),
-        (
-            "RING-05",
-            "EricLBuehler/mistral.rs/commit/3b129ca9114b5aae78b822252606b26d63b23848",
-            ("ATTN-6",),
-            having(ring=SlotOrder),
-        ),
-        (
-            "RING-02",
-            "EricLBuehler/mistral.rs/commit/86190f8b7b473d0161134aa62d097db5ef121300",
-            ("ATTN-6",),
-            having(ring=AfterEviction),
-        ),
-        (
-            "MASK-10",
-            "EricLBuehler/mistral.rs/commit/d6e9469924e5f9c2e324ec02af317d583b3d5c97",
-            ("ATTN-23", "ATTN-27"),
-            having(ring=FullWidth),
-        ),
-        (
-            "POS-16",
-            "microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
-            ("ATTN-1",),
-            having(growing=SlotLeftOut),
-        ),
-        ("SLOT-04", "microsoft/onnxruntime/pull/20521", ("ATTN-17",), having(store=LengthOfTheFirst)),
-        ("MASK-22", "microsoft/onnxruntime/pull/27992", ("ATTN-17",), having(store=LongestLength)),
-        ("ASYNC-06", "spiritbuun/buun-llama-cpp/issues/116", ("ATTN-21",), having(store=Remembers)),
-        (
-            "BOUND-02",
-            "ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6",
-            ("ATTN-23",),
-            having(store=RoomForOne),
-        ),
-    )
+    planted(
+        "GQA-01",
+        "tinygrad/tinygrad/commit/880e693207500713bf4bc8e896fd30657a6a46a9",
+        ("ATTN-2",),
+        remainder,
+        answering(remainder),
+    ),
+    planted(
+        "GQA-04",
+        "ml-explore/mlx-lm/commit/a790972f0f844d81067ed45c28b524220a10c019",
+        ("ATTN-9",),
+        over_kv_heads,
+        answering(changed(over_kv_heads)),
+    ),
+    planted(
+        "MASK-09",
+        "huggingface/candle/commit/46928bcedb2751e7526112f847a0a88e2ee73d5d",
+        ("ATTN-10",),
+        no_row_no_number,
+        answering(no_row_no_number),
+    ),
+    planted("MASK-21", "google/flax/issues/5591", ("ATTN-4",), upper_left, answering(upper_left)),
+    planted(
+        "MASK-23", "Mikyx-1/TinyLLM/pull/18", ("ATTN-4",), only_without_history, answering(only_without_history)
+    ),
+    planted(
+        "MASK-04",
+        "ml-explore/mlx-lm/commit/1dc5de4fcec61820a5c784fefaa8ac573d11c94a",
+        ("ATTN-7",),
+        added_as_floats,
+        answering(changed(added_as_floats)),
+    ),
+    planted(
+        "DTYPE-06",
+        "ml-explore/mlx-swift-lm/commit/631325f4781f1701e1dc37c9add4c3c827327664",
+        ("ATTN-7",),
+        nearly_zero,
+        answering(changed(nearly_zero)),
+    ),
+    planted(
+        "MASK-14",
+        "huggingface/candle/commit/3b7af4a5ba7cf85b6c852680410913f6418e7487",
+        ("ATTN-9",),
+        in_batches_of_two,
+        answering(in_batches_of_two),
+    ),
+    planted(
+        "WIN-02",
+        "ml-explore/mlx-lm/commit/6fd60d3edbc4e3c94f1dd4e444919352aac14bb2",
+        ("ATTN-5",),
+        one_more,
+        answering(changed(one_more)),
+    ),
+    planted(
+        "PAD-03",
+        "flashinfer-ai/flashinfer/commit/7f33b20840d00f5521400d23e3a75c62056e94dc",
+        ("ATTN-11",),
+        zeros_too,
+        answering(zeros_too),
+    ),
+    planted("PAD-09", "meta-pytorch/gpt-fast/issues/233", ("ATTN-11",), WholeBuffer, having(growing=WholeBuffer)),
+    planted(
+        "RING-05",
+        "EricLBuehler/mistral.rs/commit/3b129ca9114b5aae78b822252606b26d63b23848",
+        ("ATTN-6",),
+        SlotOrder,
+        having(ring=SlotOrder),
+    ),
+    planted(
+        "RING-02",
+        "EricLBuehler/mistral.rs/commit/86190f8b7b473d0161134aa62d097db5ef121300",
+        ("ATTN-6",),
+        AfterEviction,
+        having(ring=AfterEviction),
+    ),
+    planted(
+        "MASK-10",
+        "EricLBuehler/mistral.rs/commit/d6e9469924e5f9c2e324ec02af317d583b3d5c97",
+        ("ATTN-23", "ATTN-27"),
+        FullWidth,
+        having(ring=FullWidth),
+    ),
+    planted(
+        "POS-16",
+        "microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
+        ("ATTN-1",),
+        SlotLeftOut,
+        having(growing=SlotLeftOut),
+    ),
+    planted(
+        "SLOT-04",
+        "microsoft/onnxruntime/pull/20521",
+        ("ATTN-17",),
+        AsLongAsTheFirst,
+        having(store=AsLongAsTheFirst),
+    ),
+    planted(
+        "MASK-22", "microsoft/onnxruntime/pull/27992", ("ATTN-17",), LongestLength, having(store=LongestLength)
+    ),
+    planted("ASYNC-06", "spiritbuun/buun-llama-cpp/issues/116", ("ATTN-21",), Remembers, having(store=Remembers)),
+    planted(
+        "BOUND-02",
+        "ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6",
+        ("ATTN-23",),
+        AttendsWithRoomForOne,
+        having(store=AttendsWithRoomForOne),
+    ),
 ]
 """Each with the clauses it breaks."""

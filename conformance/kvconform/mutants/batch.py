@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
-
-from kvadapters.reference import Reference
-from kvconform.mutants.mutant import Planted
+from kvconform.mutants.planting import having, planted
 from kvref.batch import Batch, Captured
 from kvref.store import Store
 from kvspec import refusals
 from kvspec.contract import Pair
 from kvspec.geometry import Array
-
-
-def having(store: type[Store]) -> Callable[[], Reference]:
-    """Makes the reference with this store."""
-
-    class Faulty(Reference):
-        caches: ClassVar[dict[str, Any]] = {**Reference.caches, "store": store}
-
-    return Faulty
 
 
 class ResetAllocates(Store):
@@ -110,7 +97,7 @@ class NoBounds(Store):
             self.lengths_ = real
 
 
-class PaddedLength(Store):
+class LengthOfTheStore(Store):
     """The length becomes that of the store, not what was asked for."""
 
     def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
@@ -118,7 +105,7 @@ class PaddedLength(Store):
         super().scatter(sequence, whole if 0 < n < whole else n, layer)
 
 
-class OneTooFar(Store):
+class StepLeavesASlotOut(Store):
     """A step leaves a slot out."""
 
     def step(self, keys: Array, values: Array) -> None:
@@ -200,60 +187,77 @@ class PaddedRows(Store):
         super().step(keys[:, :m], values[:, :m])
 
 
-GITHUB = "https://github.com/"
 PLANTED = [
-    Planted(entry, GITHUB + path, clauses, having(store))
-    for entry, path, clauses, store in (
-        ("ASYNC-09", "infinigence/ApxInf/pull/89", ("BATCH-4",), ResetAllocates),
-        ("ASYNC-06", "spiritbuun/buun-llama-cpp/issues/116", ("BATCH-24",), ReplayRemembers),
-        ("SLOT-04", "microsoft/onnxruntime/pull/20521", ("BATCH-13",), LengthOfTheFirst),
-        ("SLOT-06", "ggml-org/llama.cpp/pull/14742", ("BATCH-19",), ResetsTheFirst),
-        (
-            "SLOT-02",
-            "Dao-AILab/flash-attention/commit/cd9383f314b6bb81c79f56139da9c405f0e397dd",
-            ("BATCH-1",),
-            CountsPlaces,
-        ),
-        (
-            "BOUND-02",
-            "ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6",
-            ("BATCH-15",),
-            RoomForTheFirst,
-        ),
-        ("BOUND-07", "flashinfer-ai/flashinfer/issues/320", ("BATCH-10",), NoBounds),
-        (
-            "PAD-01",
-            "AI-Hypercomputer/maxtext/commit/604d91aa4f6b96f635f84a21a45908bdd7185aee",
-            ("BATCH-6",),
-            PaddedLength,
-        ),
-        (
-            "POS-16",
-            "microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
-            ("BATCH-13",),
-            OneTooFar,
-        ),
-        (
-            "TRIM-05",
-            "lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
-            ("BATCH-10",),
-            FirstLayerSpeaks,
-        ),
-        ("SNAP-14", "unslothai/llama.cpp/pull/143", ("BATCH-6",), KeysOnly),
-        (
-            "MEM-01",
-            "mlc-ai/mlc-llm/commit/97df6979dee543f1d65649262aeaea9ea74ab70d",
-            ("BATCH-20",),
-            StaleCount,
-        ),
-        (
-            "POS-06",
-            "tinygrad/tinygrad/commit/91ccf1c343ad250e93cfe4b2c1f7a5e97897b8b2",
-            ("BATCH-15",),
-            IgnoresTheFull,
-        ),
-        ("SLOT-10", "ggml-org/llama.cpp/pull/27752", ("BATCH-12",), PositionAlone),
-        ("SLOT-05", "vllm-project/vllm/pull/13922", ("BATCH-14",), PaddedRows),
-    )
+    planted("ASYNC-09", "infinigence/ApxInf/pull/89", ("BATCH-4",), ResetAllocates, having(store=ResetAllocates)),
+    planted(
+        "ASYNC-06",
+        "spiritbuun/buun-llama-cpp/issues/116",
+        ("BATCH-24",),
+        ReplayRemembers,
+        having(store=ReplayRemembers),
+    ),
+    planted(
+        "SLOT-04",
+        "microsoft/onnxruntime/pull/20521",
+        ("BATCH-13",),
+        LengthOfTheFirst,
+        having(store=LengthOfTheFirst),
+    ),
+    planted(
+        "SLOT-06", "ggml-org/llama.cpp/pull/14742", ("BATCH-19",), ResetsTheFirst, having(store=ResetsTheFirst)
+    ),
+    planted(
+        "SLOT-02",
+        "Dao-AILab/flash-attention/commit/cd9383f314b6bb81c79f56139da9c405f0e397dd",
+        ("BATCH-1",),
+        CountsPlaces,
+        having(store=CountsPlaces),
+    ),
+    planted(
+        "BOUND-02",
+        "ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6",
+        ("BATCH-15",),
+        RoomForTheFirst,
+        having(store=RoomForTheFirst),
+    ),
+    planted("BOUND-07", "flashinfer-ai/flashinfer/issues/320", ("BATCH-10",), NoBounds, having(store=NoBounds)),
+    planted(
+        "PAD-01",
+        "AI-Hypercomputer/maxtext/commit/604d91aa4f6b96f635f84a21a45908bdd7185aee",
+        ("BATCH-6",),
+        LengthOfTheStore,
+        having(store=LengthOfTheStore),
+    ),
+    planted(
+        "POS-16",
+        "microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
+        ("BATCH-13",),
+        StepLeavesASlotOut,
+        having(store=StepLeavesASlotOut),
+    ),
+    planted(
+        "TRIM-05",
+        "lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
+        ("BATCH-10",),
+        FirstLayerSpeaks,
+        having(store=FirstLayerSpeaks),
+    ),
+    planted("SNAP-14", "unslothai/llama.cpp/pull/143", ("BATCH-6",), KeysOnly, having(store=KeysOnly)),
+    planted(
+        "MEM-01",
+        "mlc-ai/mlc-llm/commit/97df6979dee543f1d65649262aeaea9ea74ab70d",
+        ("BATCH-20",),
+        StaleCount,
+        having(store=StaleCount),
+    ),
+    planted(
+        "POS-06",
+        "tinygrad/tinygrad/commit/91ccf1c343ad250e93cfe4b2c1f7a5e97897b8b2",
+        ("BATCH-15",),
+        IgnoresTheFull,
+        having(store=IgnoresTheFull),
+    ),
+    planted("SLOT-10", "ggml-org/llama.cpp/pull/27752", ("BATCH-12",), PositionAlone, having(store=PositionAlone)),
+    planted("SLOT-05", "vllm-project/vllm/pull/13922", ("BATCH-14",), PaddedRows, having(store=PaddedRows)),
 ]
 """Each with the clauses it breaks."""

@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from kvadapters.reference import Reference
-from kvconform.mutants.mutant import Planted
+from kvconform.mutants.planting import having, planted
 from kvref.bucket import Bucket
 from kvref.graph import Graph, Handles, over
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Array
 
-GITHUB = "https://github.com/"
-
-
-def having(bucket: type[Bucket]) -> Callable[[], Reference]:
-    """Makes the reference with this bucketed cache."""
-
-    class Faulty(Reference):
-        caches: ClassVar[dict[str, Any]] = {**Reference.caches, "bucket": bucket}
-
-    return Faulty
-
 
 def running(graph: type[Graph]) -> Callable[[], Reference]:
     """Makes the reference with these graphs."""
-    return having(type(graph.__name__, (Bucket,), {"graph": graph}))
+    return having(bucket=type(graph.__name__, (Bucket,), {"graph": graph}))
 
 
 def padded(rows: Array, slots: int) -> Array:
@@ -47,7 +36,7 @@ class PaddedLength(Bucket):
         self.past_ = bound
 
 
-class OneTooFar(Bucket):
+class BehindItsSlot(Bucket):
     """The row of the step before comes to the slot behind its own."""
 
     def _compact(self, handles: Handles) -> None:
@@ -147,7 +136,7 @@ class FillerSynced(Bucket):
             self.rows = self.handles.fetched(list(range(self.past_)))
 
 
-class ExtentAsLength(Bucket):
+class BoundAsLength(Bucket):
     """A layer is read up to its bound."""
 
     def read(self, layer: int) -> Pair:
@@ -214,73 +203,132 @@ class WindowedEncoding(Bucket):
             self.encoded = whole
 
 
+class CutMissesTheNewest(Bucket):
+    """A cut reaches the rows that were installed; the newest, which lies by itself behind the padding, stays."""
+
+    def cut(self, to: int) -> None:
+        kept = self.pending and 0 < to < self.past_
+        newest = self.past_ - 1
+        super().cut(to)
+        if kept and self.handles is not None:
+            self.handles.write(to - 1, self.handles.part(self.handles.bound, self.handles.bound + 1))
+            self.kept = newest
+
+
+class NewestNotCounted(Bucket):
+    """Of the rows in their slots and the one behind the padding only the former are counted when all are read."""
+
+    def _newest(self) -> Pair:
+        found = super()._newest()
+        behind = self.handles is not None and not self.stale and self.pending
+        return Pair(*(a[..., : a.shape[3] - behind, :] for a in found))
+
+
 PLANTED = [
-    Planted(
+    planted(
+        "DTYPE-09",
+        "huggingface/transformers/pull/45510",
+        ("BUCKET-19",),
+        CutMissesTheNewest,
+        having(bucket=CutMissesTheNewest),
+    ),
+    planted(
+        "DTYPE-10",
+        "NVIDIA/kvpress/issues/27",
+        ("BUCKET-18", "BUCKET-21"),
+        NewestNotCounted,
+        having(bucket=NewestNotCounted),
+    ),
+    planted(
         "PAD-01",
-        GITHUB + "AI-Hypercomputer/maxtext/commit/604d91aa4f6b96f635f84a21a45908bdd7185aee",
+        "AI-Hypercomputer/maxtext/commit/604d91aa4f6b96f635f84a21a45908bdd7185aee",
         ("BUCKET-2",),
-        having(PaddedLength),
+        PaddedLength,
+        having(bucket=PaddedLength),
     ),
-    Planted(
+    planted(
         "POS-16",
-        GITHUB + "microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
+        "microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
         ("BUCKET-4",),
-        having(OneTooFar),
+        BehindItsSlot,
+        having(bucket=BehindItsSlot),
     ),
-    Planted("MASK-21", GITHUB + "google/flax/issues/5591", ("BUCKET-4",), running(OnlyTheFirst)),
-    Planted("PAD-09", GITHUB + "meta-pytorch/gpt-fast/issues/233", ("BUCKET-5",), running(ZerosSeen)),
-    Planted(
+    planted("MASK-21", "google/flax/issues/5591", ("BUCKET-4",), OnlyTheFirst, running(OnlyTheFirst)),
+    planted("PAD-09", "meta-pytorch/gpt-fast/issues/233", ("BUCKET-5",), ZerosSeen, running(ZerosSeen)),
+    planted(
         "PAD-03",
-        GITHUB + "flashinfer-ai/flashinfer/commit/7f33b20840d00f5521400d23e3a75c62056e94dc",
+        "flashinfer-ai/flashinfer/commit/7f33b20840d00f5521400d23e3a75c62056e94dc",
         ("BUCKET-5",),
+        TailInTheDenominator,
         running(TailInTheDenominator),
     ),
-    Planted(
+    planted(
         "SNAP-05",
-        GITHUB + "pytorch/executorch/commit/f11e4d37dbb491166ca495280a4e84d06e02b793",
+        "pytorch/executorch/commit/f11e4d37dbb491166ca495280a4e84d06e02b793",
         ("BUCKET-10",),
-        having(OldHandles),
+        OldHandles,
+        having(bucket=OldHandles),
     ),
-    Planted("GROW-07", GITHUB + "oxiglade/mlx-rs/pull/338", ("BUCKET-12",), having(NewestLeftBehind)),
-    Planted(
+    planted(
+        "GROW-07", "oxiglade/mlx-rs/pull/338", ("BUCKET-12",), NewestLeftBehind, having(bucket=NewestLeftBehind)
+    ),
+    planted(
         "TRIM-05",
-        GITHUB + "lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
+        "lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
         ("BUCKET-12",),
-        having(Layer0Alone),
+        Layer0Alone,
+        having(bucket=Layer0Alone),
     ),
-    Planted(
+    planted(
         "POS-05",
-        GITHUB + "ollama/ollama/commit/c3ff9164317940ec09534fd2370ec604a0de32ad",
+        "ollama/ollama/commit/c3ff9164317940ec09534fd2370ec604a0de32ad",
         ("BUCKET-14",),
-        having(CountedWhenAsked),
+        CountedWhenAsked,
+        having(bucket=CountedWhenAsked),
     ),
-    Planted(
+    planted(
         "SPEC-02",
-        GITHUB + "mlc-ai/mlc-llm/commit/9336b4a3451a3b714bd7613dc6641a7ff873109e",
+        "mlc-ai/mlc-llm/commit/9336b4a3451a3b714bd7613dc6641a7ff873109e",
         ("BUCKET-16",),
-        having(NeverReset),
+        NeverReset,
+        having(bucket=NeverReset),
     ),
-    Planted("SNAP-12", GITHUB + "ml-explore/mlx-lm/pull/1746", ("BUCKET-18",), having(FillerSynced)),
-    Planted(
+    planted("SNAP-12", "ml-explore/mlx-lm/pull/1746", ("BUCKET-18",), FillerSynced, having(bucket=FillerSynced)),
+    planted(
         "SPEC-02",
-        GITHUB + "mlc-ai/mlc-llm/commit/9336b4a3451a3b714bd7613dc6641a7ff873109e",
+        "mlc-ai/mlc-llm/commit/9336b4a3451a3b714bd7613dc6641a7ff873109e",
         ("BUCKET-19",),
-        having(RejectedOnTheHost),
+        RejectedOnTheHost,
+        having(bucket=RejectedOnTheHost),
     ),
-    Planted("GROW-08", GITHUB + "ROCm/hip-ep/pull/989", ("BUCKET-21",), having(ExtentAsLength)),
-    Planted("XATTN-02", GITHUB + "vllm-project/vllm/pull/38321", ("BUCKET-22",), having(EncodingAsOwnRows)),
-    Planted(
+    planted("GROW-08", "ROCm/hip-ep/pull/989", ("BUCKET-21",), BoundAsLength, having(bucket=BoundAsLength)),
+    planted(
+        "XATTN-02",
+        "vllm-project/vllm/pull/38321",
+        ("BUCKET-22",),
+        EncodingAsOwnRows,
+        having(bucket=EncodingAsOwnRows),
+    ),
+    planted(
         "XATTN-01",
-        GITHUB + "huggingface/candle/commit/2e5fb0b2518aa7f7c666967fe4160462578cf8d0",
+        "huggingface/candle/commit/2e5fb0b2518aa7f7c666967fe4160462578cf8d0",
         ("BUCKET-23",),
-        having(GrowingEncoding),
+        GrowingEncoding,
+        having(bucket=GrowingEncoding),
     ),
-    Planted("XATTN-03", GITHUB + "huggingface/transformers/pull/46111", ("BUCKET-23",), having(WindowedEncoding)),
-    Planted(
+    planted(
+        "XATTN-03",
+        "huggingface/transformers/pull/46111",
+        ("BUCKET-23",),
+        WindowedEncoding,
+        having(bucket=WindowedEncoding),
+    ),
+    planted(
         "PAD-02",
-        GITHUB + "microsoft/onnxruntime-genai/commit/81a7aca47fe02ac94a07f16aed6d004029a9af54",
+        "microsoft/onnxruntime-genai/commit/81a7aca47fe02ac94a07f16aed6d004029a9af54",
         ("BUCKET-31",),
-        having(PaddingFirst),
+        PaddingFirst,
+        having(bucket=PaddingFirst),
     ),
 ]
-"""Bugs of the catalogue that a bucketed cache can have."""
+"""Each with the clauses it breaks."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from kvadapters.reference import Reference
-from kvconform.mutants import systematic
+from kvconform.mutants import kernels, systematic
 from kvconform.mutants.mutant import Mutant
 from kvref.growing import Growing
 from kvref.ring import Ring
@@ -42,3 +42,4 @@ def mutants() -> Iterator[Mutant]:
         )
         for name, gpu in (("reference", False), ("gpu", True))
     )
+    yield from kernels.sound()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from kvadapters.reference import Reference
-from kvconform.mutants.mutant import Planted
+from kvconform.mutants.planting import having, planted
 from kvref.copy import Buffer
 from kvspec.contract import Pair
 from kvspec.geometry import Array
@@ -153,43 +152,64 @@ class ClearedLate(Buffer):
             self.keys[...], self.values[...], self.cleared = 0, 0, True
 
 
-def _planted(entry: str, url: str, buffer: type[Buffer], *clauses: str) -> Planted:
-    adapter = type(f"With{buffer.__name__}", (Reference,), {"caches": {**Reference.caches, "copy": buffer}})
-    make: Callable[[], Any] = adapter
-    return Planted(entry, f"https://github.com/{url}", clauses, make)
-
-
 PLANTED = [
-    _planted("RING-01", "google/gemma.cpp/commit/f6abbab3a4f8edcb91de063951b7920925359bbb", WrapsOneLate, "COPY-5"),
-    _planted("RING-10", "huggingface/transformers/pull/38046", RollsWhenFull, "COPY-5"),
-    _planted("RING-12", "Lightning-AI/litgpt/pull/2215", FirstRowsRemain, "COPY-6"),
-    _planted(
+    planted(
+        "RING-01",
+        "google/gemma.cpp/commit/f6abbab3a4f8edcb91de063951b7920925359bbb",
+        ("COPY-5",),
+        WrapsOneLate,
+        having(copy=WrapsOneLate),
+    ),
+    planted(
+        "RING-10", "huggingface/transformers/pull/38046", ("COPY-5",), RollsWhenFull, having(copy=RollsWhenFull)
+    ),
+    planted("RING-12", "Lightning-AI/litgpt/pull/2215", ("COPY-6",), FirstRowsRemain, having(copy=FirstRowsRemain)),
+    planted(
         "GROW-03",
         "EricLBuehler/mistral.rs/commit/aaafc2efc6305c1a79eee632b177d76586df1646",
+        ("COPY-5",),
         WrapsElsewhere,
-        "COPY-5",
+        having(copy=WrapsElsewhere),
     ),
-    _planted("GROW-07", "oxiglade/mlx-rs/pull/338", LastRowMissing, "COPY-4"),
-    _planted("BOUND-02", "ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6", AsManyAsFit, "COPY-22"),
-    _planted("BOUND-06", "vllm-project/vllm/pull/1514", In32Bits, "COPY-5"),
-    _planted("BOUND-06", "vllm-project/vllm/pull/1514", SumIn32Bits, "COPY-22"),
-    _planted("BOUND-07", "flashinfer-ai/flashinfer/issues/320", AsManyAsThereAre, "COPY-20"),
-    _planted(
-        "DTYPE-03", "google/gemma.cpp/commit/7f62c2606ef34c8b4aec29e4188df3f57eedb2fd", RoundedTwice, "COPY-12"
+    planted("GROW-07", "oxiglade/mlx-rs/pull/338", ("COPY-4",), LastRowMissing, having(copy=LastRowMissing)),
+    planted(
+        "BOUND-02",
+        "ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6",
+        ("COPY-22",),
+        AsManyAsFit,
+        having(copy=AsManyAsFit),
     ),
-    _planted(
+    planted("BOUND-06", "vllm-project/vllm/pull/1514", ("COPY-5",), In32Bits, having(copy=In32Bits)),
+    planted("BOUND-06", "vllm-project/vllm/pull/1514", ("COPY-22",), SumIn32Bits, having(copy=SumIn32Bits)),
+    planted(
+        "BOUND-07",
+        "flashinfer-ai/flashinfer/issues/320",
+        ("COPY-20",),
+        AsManyAsThereAre,
+        having(copy=AsManyAsThereAre),
+    ),
+    planted(
+        "DTYPE-03",
+        "google/gemma.cpp/commit/7f62c2606ef34c8b4aec29e4188df3f57eedb2fd",
+        ("COPY-12",),
+        RoundedTwice,
+        having(copy=RoundedTwice),
+    ),
+    planted(
         "GQA-01",
         "tinygrad/tinygrad/commit/880e693207500713bf4bc8e896fd30657a6a46a9",
+        ("COPY-2", "COPY-3"),
         QueryHeads,
-        "COPY-2",
-        "COPY-3",
+        having(copy=QueryHeads),
     ),
-    _planted(
+    planted(
         "GQA-03",
         "microsoft/onnxruntime-genai/commit/7389590b5f3cc74f6afcc1994fe7935990997ea8",
+        ("COPY-17",),
         OtherHeads,
-        "COPY-17",
+        having(copy=OtherHeads),
     ),
-    _planted("ASYNC-04", "NVIDIA/TensorRT-LLM/issues/8813", NotWaitedFor, "COPY-10"),
-    _planted("ASYNC-07", "kekzl/imp/pull/1709", ClearedLate, "COPY-1", "COPY-4"),
+    planted("ASYNC-04", "NVIDIA/TensorRT-LLM/issues/8813", ("COPY-10",), NotWaitedFor, having(copy=NotWaitedFor)),
+    planted("ASYNC-07", "kekzl/imp/pull/1709", ("COPY-1", "COPY-4"), ClearedLate, having(copy=ClearedLate)),
 ]
+"""Each with the clauses it breaks."""

@@ -62,7 +62,7 @@ def all_of(mutants: Sequence[Mutant], hunts: Hunts, processes: int | None = None
                 if found is None:
                     continue
                 yield found
-                if not hunter.process.is_alive():
+                if mutants[hunter.busy].alone or not hunter.process.is_alive():
                     hunter.end()
                     hunters[i] = hunter = _begun(mutants, hunts)
                 hunter.busy = -1
@@ -77,9 +77,11 @@ def _found(hunter: _Hunter, mutants: Sequence[Mutant], ready: bool) -> Hunted | 
     """What came of a hunter's mutant; None as long as it is under way."""
     mutant = mutants[hunter.busy]
     if ready:
-        with suppress(EOFError, OSError):
-            found: Hunted = hunter.pipe.recv()
-            return found
+        with suppress(Exception):  # a mutant that wrote anywhere may send anything
+            found = hunter.pipe.recv()
+            if isinstance(found, Hunted):
+                return found
+        hunter.process.kill()
         hunter.process.join()
         return died(mutant, f"its process died with status {hunter.process.exitcode}")
     if time.monotonic() - hunter.since > LONGEST:

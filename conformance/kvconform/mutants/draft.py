@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from kvadapters.reference import Reference
-from kvconform.mutants.mutant import Planted
+from kvconform.mutants.planting import having, planted
 from kvref.draft import Layer, Round
 from kvref.growing import Growing
 from kvref.ring import Ring
@@ -15,7 +15,7 @@ from kvspec.contract import Pair
 from kvspec.errors import Refused
 
 
-def having(round_: type[Round] = Round, layer: type[Layer] = Layer) -> Callable[[], Reference]:
+def speculating(round_: type[Round] = Round, layer: type[Layer] = Layer) -> Callable[[], Reference]:
     """Makes the reference with these rounds and layers."""
 
     class Faulty(Reference):
@@ -142,60 +142,75 @@ class Saving(Reference):
     caches: ClassVar[dict[str, Any]] = {**Reference.caches, "growing": SavesInBetween}
 
 
-GITHUB = "https://github.com"
-
 PLANTED = [
-    Planted(
+    planted(
         "SPEC-01",
-        f"{GITHUB}/mlc-ai/mlc-llm/commit/44b56753a602df40195f67063951e37959c0ff6e",
+        "mlc-ai/mlc-llm/commit/44b56753a602df40195f67063951e37959c0ff6e",
         ("DRAFT-18",),
-        having(layer=LosesTheLast),
+        LosesTheLast,
+        speculating(layer=LosesTheLast),
     ),
-    Planted(
+    planted(
         "SPEC-02",
-        f"{GITHUB}/mlc-ai/mlc-llm/commit/9336b4a3451a3b714bd7613dc6641a7ff873109e",
+        "mlc-ai/mlc-llm/commit/9336b4a3451a3b714bd7613dc6641a7ff873109e",
         ("DRAFT-22",),
-        having(OneForgets),
+        OneForgets,
+        speculating(OneForgets),
     ),
-    Planted(
+    planted(
         "SPEC-06",
-        f"{GITHUB}/vllm-project/vllm/pull/9730",
+        "vllm-project/vllm/pull/9730",
         ("DRAFT-1", "DRAFT-18"),
-        having(layer=KeepsAnother),
+        KeepsAnother,
+        speculating(layer=KeepsAnother),
     ),
-    Planted("SPEC-07", f"{GITHUB}/ml-explore/mlx-lm/pull/1109", ("DRAFT-16",), NobodyAsks),
-    Planted(
+    planted("SPEC-07", "ml-explore/mlx-lm/pull/1109", ("DRAFT-16",), NobodyAsks, NobodyAsks),
+    planted(
         "SPEC-08",
-        f"{GITHUB}/huggingface/transformers/pull/47447",
+        "huggingface/transformers/pull/47447",
         ("DRAFT-3",),
-        having(layer=EvictsAtOnce),
+        EvictsAtOnce,
+        speculating(layer=EvictsAtOnce),
     ),
-    Planted("SPEC-09", f"{GITHUB}/lablup/mlxcel/issues/994", ("DRAFT-18",), having(layer=GoesOneTooFar)),
-    Planted("SPEC-13", f"{GITHUB}/ggml-org/llama.cpp/issues/28049", ("DRAFT-22",), having(layer=IgnoresTheStop)),
-    Planted(
+    planted("SPEC-09", "lablup/mlxcel/issues/994", ("DRAFT-18",), GoesOneTooFar, speculating(layer=GoesOneTooFar)),
+    planted(
+        "SPEC-13",
+        "ggml-org/llama.cpp/issues/28049",
+        ("DRAFT-22",),
+        IgnoresTheStop,
+        speculating(layer=IgnoresTheStop),
+    ),
+    planted(
         "TRIM-05",
-        f"{GITHUB}/lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
+        "lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
         ("DRAFT-17", "DRAFT-18"),
-        having(AsksLayerZero),
+        AsksLayerZero,
+        speculating(AsksLayerZero),
     ),
-    Planted("TRIM-09", f"{GITHUB}/ml-explore/mlx-swift-lm/pull/584", ("DRAFT-22",), having(GivesUp)),
-    Planted(
+    planted("TRIM-09", "ml-explore/mlx-swift-lm/pull/584", ("DRAFT-22",), GivesUp, speculating(GivesUp)),
+    planted(
         "RING-05",
-        f"{GITHUB}/EricLBuehler/mistral.rs/commit/3b129ca9114b5aae78b822252606b26d63b23848",
+        "EricLBuehler/mistral.rs/commit/3b129ca9114b5aae78b822252606b26d63b23848",
         ("DRAFT-4", "DRAFT-5"),
-        having(layer=InSlotOrder),
+        InSlotOrder,
+        speculating(layer=InSlotOrder),
     ),
-    Planted(
+    planted(
         "POS-05",
-        f"{GITHUB}/ollama/ollama/commit/c3ff9164317940ec09534fd2370ec604a0de32ad",
+        "ollama/ollama/commit/c3ff9164317940ec09534fd2370ec604a0de32ad",
         ("DRAFT-1", "DRAFT-21"),
-        having(layer=CountsWhatFailed),
+        CountsWhatFailed,
+        speculating(layer=CountsWhatFailed),
     ),
-    Planted(
+    planted(
         "POS-09",
-        f"{GITHUB}/ml-explore/mlx-lm/commit/d17184063a191b5906d7ce32220803db0a279089",
+        "ml-explore/mlx-lm/commit/d17184063a191b5906d7ce32220803db0a279089",
         ("DRAFT-8", "DRAFT-21"),
-        having(StaysLonger),
+        StaysLonger,
+        speculating(StaysLonger),
     ),
-    Planted("SNAP-12", f"{GITHUB}/ml-explore/mlx-lm/pull/1746", ("DRAFT-12",), Saving),
+    planted(
+        "SNAP-12", "ml-explore/mlx-lm/pull/1746", ("DRAFT-12",), SavesInBetween, having(growing=SavesInBetween)
+    ),
 ]
+"""Each with the clauses it breaks."""

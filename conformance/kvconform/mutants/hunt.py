@@ -175,7 +175,7 @@ class _Hunt:
         assert self.about is not None
         level = trial.level_of(trace, self.about)
         try:
-            with limited(SECONDS):
+            with limited(SECONDS, self.mutant.limit):
                 session = Session(self.adapter, trial.observables(self.about, level))
                 return trial.run(trace, session, self.about, level)
         except Hangs:
@@ -203,18 +203,21 @@ class _Hunt:
 
 
 @contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """Raise Hangs in what takes longer; only in a process's first thread."""
+def limited(seconds: float, of_the_processor: float = 0.0) -> Iterator[None]:
+    """Raise Hangs in what takes longer; only in a process's first thread. After so many seconds of the processor, if
+    any are given, the process ends."""
 
     def ring(signum: int, frame: FrameType | None) -> None:
         raise Hangs
 
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_PROF, of_the_processor)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGALRM, before)
 
 

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvadapters.reference import Reference
-from kvconform.mutants.mutant import Planted
+from kvconform.mutants.planting import having, planted
 from kvref import mem
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvref.store import Store
-
-
-def having(**kinds: Any) -> Any:
-    """Makes the reference with another cache of some kind."""
-    return type("Faulty", (Reference,), {"caches": {**Reference.caches, **kinds}})
 
 
 class OneBlock(Growing):
@@ -94,39 +88,43 @@ class SmallPool(Store):
         return 0
 
 
-_COMMIT = "https://github.com/{}/commit/{}"
-
 PLANTED = [
-    Planted(
+    planted(
         "GROW-02",
-        _COMMIT.format("EricLBuehler/mistral.rs", "32ec1fb5816150708d9dcbef34ebbddaed1ce8b7"),
+        "EricLBuehler/mistral.rs/commit/32ec1fb5816150708d9dcbef34ebbddaed1ce8b7",
         ("MEM-2", "MEM-6"),
+        OneBlock,
         having(growing=OneBlock),
     ),
-    Planted(
+    planted(
         "GROW-03",
-        _COMMIT.format("EricLBuehler/mistral.rs", "aaafc2efc6305c1a79eee632b177d76586df1646"),
+        "EricLBuehler/mistral.rs/commit/aaafc2efc6305c1a79eee632b177d76586df1646",
         ("MEM-3", "MEM-6"),
+        PastTheWindow,
         having(ring=PastTheWindow),
     ),
-    Planted(
+    planted(
         "MEM-01",
-        _COMMIT.format("mlc-ai/mlc-llm", "97df6979dee543f1d65649262aeaea9ea74ab70d"),
+        "mlc-ai/mlc-llm/commit/97df6979dee543f1d65649262aeaea9ea74ab70d",
         ("MEM-1", "MEM-10"),
+        Stale,
         having(growing=Stale),
     ),
-    Planted(
+    planted(
         "MEM-04",
-        _COMMIT.format("ollama/ollama", "d1151e18a1a689e47d2c1c27538213ae412d0297"),
+        "ollama/ollama/commit/d1151e18a1a689e47d2c1c27538213ae412d0297",
         ("MEM-1", "MEM-6"),
+        Pinned,
         having(ring=Pinned),
     ),
-    Planted("MEM-05", "https://github.com/sgl-project/sglang/pull/10637", ("MEM-1",), having(growing=KeysTwice)),
-    Planted("MEM-06", "https://github.com/sgl-project/sglang/pull/17630", ("MEM-19",), having(store=SmallPool)),
-    Planted(
+    planted("MEM-05", "sgl-project/sglang/pull/10637", ("MEM-1",), KeysTwice, having(growing=KeysTwice)),
+    planted("MEM-06", "sgl-project/sglang/pull/17630", ("MEM-19",), SmallPool, having(store=SmallPool)),
+    planted(
         "MEM-09",
-        _COMMIT.format("EricLBuehler/mistral.rs", "b95c8ecb7253a60f5b7bba845a133be02bd921c5"),
+        "EricLBuehler/mistral.rs/commit/b95c8ecb7253a60f5b7bba845a133be02bd921c5",
         ("MEM-9",),
+        Leaking,
         having(growing=Leaking),
     ),
 ]
+"""Each with the clauses it breaks."""

@@ -31,13 +31,8 @@ class Mutant:
     """Whether it is none at all, but a control that must not be found."""
     first_is_enough: bool = False
     """Whether the first source that finds it ends the hunt: for mutants of which there are thousands."""
-
-
-@dataclass(frozen=True)
-class Planted:
-    """One bug of the catalogue: where it was seen, the clauses it breaks, an adapter that has it."""
-
-    entry: str
-    url: str
-    clauses: tuple[str, ...]
-    adapter: Callable[[], Any]
+    alone: bool = False
+    """Whether a process that hunted it hunts no other: it may have written anywhere."""
+    limit: float = 0.0
+    """Seconds of the processor for a trace, after which its process is ended; 0 for none. A handler of Python's
+    does not interrupt what never comes back from a library."""

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
 
-from kvadapters.reference import Reference
-from kvconform.mutants.mutant import Planted
+from kvconform.mutants.planting import having, planted
 from kvref.page import Numbered, Pages
 from kvref.pool import Pool
 from kvspec.contract import Pair
 from kvspec.errors import Refused
 from kvspec.geometry import Array, Config
-
-
-def having(pages: type[Pages]) -> Callable[[], Reference]:
-    """Makes the reference with these pages."""
-
-    class Faulty(Reference):
-        caches: ClassVar[dict[str, Any]] = {**Reference.caches, "page": pages}
-
-    return Faulty
 
 
 def over(pool: type[Pool]) -> type[Pages]:
@@ -170,7 +159,7 @@ class FreedWithTheFirst(Pages):
             self.pool.counts[page] = 0
 
 
-class OneTooFar(Pages):
+class SlotOfAPageLeftOut(Pages):
     """A row that is appended by itself leaves a slot out, which nobody has written."""
 
     def append(self, keys: Array, values: Array, sequence: int = 0) -> None:
@@ -193,33 +182,236 @@ class LastPageHoldsAll(Pages):
         return super().gather([*table, *table[-1:] * (self.pool.entries(n) - len(table))], n)
 
 
-GITHUB = "https://github.com/"
+class CountedToThePage(Pages):
+    """Where a chunk reaches into another page it is counted up to the end of the one before, and all of it stored."""
+
+    def append(self, keys: Array, values: Array, sequence: int = 0) -> None:
+        before = self.in_use[sequence].length if sequence in self.in_use else 0
+        super().append(keys, values, sequence)
+        to, size = self.in_use.get(sequence), self.pool.size
+        if to and to.length // size > before // size and to.length % size:
+            to.length -= to.length % size
 
 
-def _planted() -> Iterator[tuple[str, str, tuple[str, ...], type[Pages]]]:
-    """Entry, where it was seen, the clauses it breaks, and the pages that have it."""
-    exllama, flash = "turboderp-org/exllamav", "Dao-AILab/flash-attention/commit/"
-    mlc = "mlc-ai/mlc-llm/commit/"
-    yield "SLOT-03", f"{exllama}3/commit/8d38d4fcbd982ec14b3a60c398fda5a6574bd56a", ("PAGE-6",), TableOfTheFirst
-    yield "PAGE-05", f"{flash}e3b2400a31e1a094411102dfd474b3c582a42305", ("PAGE-6",), over(AsWideAsKeys)
-    yield "PAGE-14", "pegainfer-project/pegainfer/pull/350", ("PAGE-10",), Eager
-    yield "PAGE-09", "NVIDIA/TensorRT-LLM/issues/13320", ("PAGE-10",), FrozenTable
-    yield "PAGE-07", f"{flash}77aacb68d194ba9af1010eda5eac3e7c0df8e6f6", ("PAGE-13",), Unbounded
-    yield "MERGE-03", f"{mlc}c7951ab4d384851445220a577b212b6e66e8a5d7", ("PAGE-14",), NextPage
-    tgi = "huggingface/text-generation-inference/commit/aadc9cb485e3837a2603da512d2a798ebb7db5ee"
-    yield "SPEC-03", tgi, ("PAGE-11",), over(SideBySide)
-    infer = "flashinfer-ai/flashinfer/commit/103fcf862b902e100775ac781a0de36d067de3a4"
-    yield "PAGE-06", infer, ("PAGE-11",), over(OnceForTwo)
-    yield "PAGE-12", "xLLM-AI/xllm/pull/1984", ("PAGE-18",), InPlace
-    yield "PAGE-03", f"{exllama}2/commit/d053e9ea80d958062a5218206cff22a423b17801", ("PAGE-20",), over(KeysOnly)
-    yield "MEM-01", f"{mlc}97df6979dee543f1d65649262aeaea9ea74ab70d", ("PAGE-17",), CountedOnce
-    mistral = "EricLBuehler/mistral.rs/commit/b95c8ecb7253a60f5b7bba845a133be02bd921c5"
-    yield "MEM-09", mistral, ("PAGE-17",), NeverTakenBack
-    yield "ASYNC-08", "sgl-project/sglang/pull/38355", ("PAGE-26",), FreedWithTheFirst
-    genai = "microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29"
-    yield "POS-16", genai, ("PAGE-27",), OneTooFar
-    yield "BOUND-07", "flashinfer-ai/flashinfer/issues/320", ("PAGE-30",), LastPageHoldsAll
+class PointerNotAdvanced(Pages):
+    """All tables stand in one list, and where a third sequence begins in it is taken to be where the second does."""
+
+    def read_sequence(self, sequence: int) -> Pair:
+        mine, others = self._of(sequence), [s for n, s in sorted(self.in_use.items()) if n < sequence]
+        entries = [page for s in (*others[:1], *others[1:], mine) for page in s.table]
+        begin = len(others[0].table) if others else 0
+        return self.pool.through(entries[begin:], mine.length)
 
 
-PLANTED = [Planted(entry, GITHUB + path, clauses, having(pages)) for entry, path, clauses, pages in _planted()]
+class WholePagesShared(Pages):
+    """A fork shares whole pages, and has as many rows as lie in them."""
+
+    def fork(self, sequence: int, n: int) -> int:
+        whole = n // self.pool.size * self.pool.size if n <= self._of(sequence).length else n
+        return super().fork(sequence, whole)
+
+
+class SlotByBits(Pool):
+    """The slot of a position is looked up by its lowest bits, as if every page size were a power of two."""
+
+    def write(self, table: Sequence[int], begin: int, rows: Pair) -> None:
+        super().write(table, begin, rows)
+        for page, slots, positions in list(self.runs(table, begin, begin + rows.keys.shape[1])):
+            for slot, p in zip(range(slots.start, slots.stop), range(positions.start, positions.stop), strict=True):
+                for pool, new in ((self.keys, rows.keys), (self.values, rows.values)):
+                    pool[page][:, p & (self.size - 1)] = new[:, p - begin]
+                    pool[page][:, slot] = pool[page][:, p & (self.size - 1)]
+
+
+class InOnePiece(Pages):
+    """Pages that are free are found only where they lie side by side."""
+
+    def _appendable(self, new: Pair, to: Numbered) -> None:
+        super()._appendable(new, to)
+        needed = self.pool.entries(to.length + new.keys.shape[2]) - len(to.table)
+        free = "".join("x" if n else "." for n in self.pool.counts).split("x")
+        if needed > max(map(len, free)):
+            raise refusals_page.full("PAGE-13", new.keys.shape[2], needed, self.pool.free)
+
+
+class GivenBackLater(Pages):
+    """Pages behind the end of a sequence are given back when it gets rows again, not when it is cut."""
+
+    def _cut(self, cut: Numbered, to: int) -> None:
+        if to == 0:
+            super()._cut(cut, to)
+        cut.length = to
+
+    def append(self, keys: Array, values: Array, sequence: int = 0) -> None:
+        for one in self.in_use.values():
+            if one is self.in_use.get(sequence):
+                super()._cut(one, one.length)
+        super().append(keys, values, sequence)
+
+
+class ForksWhatIsReserved(Pages):
+    """Whoever forks may have rows up to the end of the last page, written or not."""
+
+    def fork(self, sequence: int, n: int) -> int:
+        parent = self._of(sequence)
+        real, parent.length = parent.length, max(parent.length, min(n, len(parent.table) * self.pool.size))
+        try:
+            return super().fork(sequence, n)
+        finally:
+            parent.length = real
+
+
+class EvictedFromTheParent(Pages):
+    """A page that is cut off is free, whoever else has it."""
+
+    def _cut(self, cut: Numbered, to: int) -> None:
+        gone = cut.table[self.pool.entries(to) :]
+        super()._cut(cut, to)
+        for page in gone if to else ():
+            self.pool.counts[page] = 0
+
+
+class SmallestPage(Pages):
+    """All pools that there are reckon with the smallest of their page sizes."""
+
+    alive: ClassVar[WeakSet[Pages]] = WeakSet()
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.alive.add(self)
+
+    def append(self, keys: Array, values: Array, sequence: int = 0) -> None:
+        real, least = self.pool.size, min(p.config.page_size or 1 for p in self.alive)
+        to = self.in_use.get(sequence)
+        fits = to is not None and keys.ndim == 4 and self._fits(Pair(keys, values), to, least)
+        self.pool.size = least if fits else real
+        try:
+            super().append(keys, values, sequence)
+        finally:
+            self.pool.size = real
+
+
+PLANTED = [
+    planted(
+        "POS-13",
+        "turboderp-org/exllamav3/commit/0b898f2cc0e7e05ae283133f0ddd912faaf6a0c9",
+        ("PAGE-6",),
+        CountedToThePage,
+        having(page=CountedToThePage),
+    ),
+    planted("PAGE-13", "vllm-project/vllm/pull/5412", ("PAGE-6",), PointerNotAdvanced, having(page=PointerNotAdvanced)),
+    planted("PAGE-15", "sgl-project/sglang/pull/28692", ("PAGE-14",), WholePagesShared, having(page=WholePagesShared)),
+    planted("PAGE-17", "flashinfer-ai/flashinfer/issues/4347", ("PAGE-11", "PAGE-43"), SlotByBits, having(page=over(SlotByBits))),
+    planted(
+        "BOUND-01",
+        "ollama/ollama/commit/08a832b4827b7fd5f489d72cef36de24f6fb3d36",
+        ("PAGE-13",),
+        InOnePiece,
+        having(page=InOnePiece),
+    ),
+    planted(
+        "MEM-03",
+        "ollama/ollama/commit/1fc35f1260a525aca8b63fcc9ed953b54c5eaace",
+        ("PAGE-22",),
+        GivenBackLater,
+        having(page=GivenBackLater),
+    ),
+    planted(
+        "REUSE-01",
+        "huggingface/text-generation-inference/commit/deec30f8",
+        ("PAGE-16",),
+        ForksWhatIsReserved,
+        having(page=ForksWhatIsReserved),
+    ),
+    planted(
+        "MERGE-02",
+        "mlc-ai/mlc-llm/commit/0fb56095455a5641f7880f7ff9e0bfb76b9b01d7",
+        ("PAGE-17", "PAGE-22"),
+        EvictedFromTheParent,
+        having(page=EvictedFromTheParent),
+    ),
+    planted(
+        "SLOT-03",
+        "turboderp-org/exllamav3/commit/8d38d4fcbd982ec14b3a60c398fda5a6574bd56a",
+        ("PAGE-6",),
+        TableOfTheFirst,
+        having(page=TableOfTheFirst),
+    ),
+    planted(
+        "PAGE-05",
+        "Dao-AILab/flash-attention/commit/e3b2400a31e1a094411102dfd474b3c582a42305",
+        ("PAGE-6",),
+        AsWideAsKeys,
+        having(page=over(AsWideAsKeys)),
+    ),
+    planted("PAGE-14", "pegainfer-project/pegainfer/pull/350", ("PAGE-10",), Eager, having(page=Eager)),
+    planted("PAGE-09", "NVIDIA/TensorRT-LLM/issues/13320", ("PAGE-10",), FrozenTable, having(page=FrozenTable)),
+    planted(
+        "PAGE-07",
+        "Dao-AILab/flash-attention/commit/77aacb68d194ba9af1010eda5eac3e7c0df8e6f6",
+        ("PAGE-13",),
+        Unbounded,
+        having(page=Unbounded),
+    ),
+    planted(
+        "MERGE-03",
+        "mlc-ai/mlc-llm/commit/c7951ab4d384851445220a577b212b6e66e8a5d7",
+        ("PAGE-14",),
+        NextPage,
+        having(page=NextPage),
+    ),
+    planted(
+        "SPEC-03",
+        "huggingface/text-generation-inference/commit/aadc9cb485e3837a2603da512d2a798ebb7db5ee",
+        ("PAGE-11",),
+        SideBySide,
+        having(page=over(SideBySide)),
+    ),
+    planted(
+        "PAGE-06",
+        "flashinfer-ai/flashinfer/commit/103fcf862b902e100775ac781a0de36d067de3a4",
+        ("PAGE-11",),
+        OnceForTwo,
+        having(page=over(OnceForTwo)),
+    ),
+    planted("PAGE-12", "xLLM-AI/xllm/pull/1984", ("PAGE-18",), InPlace, having(page=InPlace)),
+    planted(
+        "PAGE-03",
+        "turboderp-org/exllamav2/commit/d053e9ea80d958062a5218206cff22a423b17801",
+        ("PAGE-20",),
+        KeysOnly,
+        having(page=over(KeysOnly)),
+    ),
+    planted(
+        "MEM-01",
+        "mlc-ai/mlc-llm/commit/97df6979dee543f1d65649262aeaea9ea74ab70d",
+        ("PAGE-17",),
+        CountedOnce,
+        having(page=CountedOnce),
+    ),
+    planted(
+        "MEM-09",
+        "EricLBuehler/mistral.rs/commit/b95c8ecb7253a60f5b7bba845a133be02bd921c5",
+        ("PAGE-17",),
+        NeverTakenBack,
+        having(page=NeverTakenBack),
+    ),
+    planted(
+        "ASYNC-08", "sgl-project/sglang/pull/38355", ("PAGE-26",), FreedWithTheFirst, having(page=FreedWithTheFirst)
+    ),
+    planted(
+        "POS-16",
+        "microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
+        ("PAGE-27",),
+        SlotOfAPageLeftOut,
+        having(page=SlotOfAPageLeftOut),
+    ),
+    planted(
+        "BOUND-07",
+        "flashinfer-ai/flashinfer/issues/320",
+        ("PAGE-30",),
+        LastPageHoldsAll,
+        having(page=LastPageHoldsAll),
+    ),
+]
 """Each with the clauses it breaks."""

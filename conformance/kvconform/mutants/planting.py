@@ -18,8 +18,9 @@ def planted(
 ) -> Mutant:
     """An entry of the catalogue, where on GitHub it was seen, the clauses it breaks, what is wrong, which says so
     in its docstring, and the adapter that has it."""
+    name = wrong.__name__ if isinstance(wrong, type) else wrong.__name__.title().replace("_", "")
     return Mutant(
-        f"{entry}/{wrong.__name__}",
+        f"{entry}/{name}",
         entry.partition("-")[0],
         " ".join((wrong.__doc__ or "").split()),
         clauses,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvconform.mutants.mem import having
-from kvconform.mutants.mutant import Planted
+from kvconform.mutants.planting import having, planted
 from kvref import meter
 from kvref.growing import Growing
 from kvref.rows import Rows
@@ -43,14 +42,8 @@ class Offloaded(Growing):
 
 
 PLANTED = [
-    Planted("GROW-08", "https://github.com/ROCm/hip-ep/pull/989", ("RESIDENCY-3",), having(growing=Anew)),
-    Planted(
-        "ASYNC-09", "https://github.com/infinigence/ApxInf/pull/89", ("RESIDENCY-6",), having(growing=Clearing)
-    ),
-    Planted(
-        "ASYNC-04",
-        "https://github.com/NVIDIA/TensorRT-LLM/issues/8813",
-        ("RESIDENCY-11",),
-        having(growing=Offloaded),
-    ),
+    planted("GROW-08", "ROCm/hip-ep/pull/989", ("RESIDENCY-3",), Anew, having(growing=Anew)),
+    planted("ASYNC-09", "infinigence/ApxInf/pull/89", ("RESIDENCY-6",), Clearing, having(growing=Clearing)),
+    planted("ASYNC-04", "NVIDIA/TensorRT-LLM/issues/8813", ("RESIDENCY-11",), Offloaded, having(growing=Offloaded)),
 ]
+"""Each with the clauses it breaks."""

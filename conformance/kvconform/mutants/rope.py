@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from kvadapters.reference import Reference
-from kvconform.mutants.mutant import Planted
+from kvconform.mutants.planting import having, planted
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvref.rope import rotate
@@ -128,38 +127,61 @@ class RoundedBefore(Reference):
         return np.where((positions == 0)[:, None], rows, twice.astype(rows.dtype))
 
 
-def _cache(entry: str, url: str, cache: Any, *clauses: str) -> Planted:
-    adapter = type(f"With{cache.__name__}", (Reference,), {"caches": {**Reference.caches, cache.profile: cache}})
-    make: Callable[[], Any] = adapter
-    return Planted(entry, f"https://github.com/{url}", clauses, make)
+class NarrowIndices(Reference):
+    """Positions are made into indices of the default width, which is 32 bits."""
 
-
-def _adapter(entry: str, url: str, adapter: Callable[[], Any], *clauses: str) -> Planted:
-    return Planted(entry, f"https://github.com/{url}", clauses, adapter)
+    def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
+        return super().rotate(rows, np.asarray(positions).astype(np.int32).astype(np.int64), rope)
 
 
 PLANTED = [
-    _cache(
+    planted("DTYPE-07", "google/flax/pull/3571", ("ROPE-5",), NarrowIndices, NarrowIndices),
+    planted(
         "ROPE-01",
         "huggingface/text-generation-inference/commit/d19c768cb80abe48d3763b55cf4602a3b820cbe8",
+        ("ROPE-20",),
         ClampedToTheWindow,
-        "ROPE-20",
+        having(ring=ClampedToTheWindow),
     ),
-    _cache("ROPE-02", "pytorch/executorch/commit/027ad541b5101d6d7781a077e21420ee91db8f7b", FromZero, "ROPE-19"),
-    _cache("ROPE-07", "ml-explore/mlx-lm/issues/1805", AtTheNextOffset, "ROPE-19"),
-    _cache(
-        "POS-01", "huggingface/candle/commit/84250bf52f58528cf59dca3b82effd9f07a13cc7", GoesOnCounting, "ROPE-21"
+    planted(
+        "ROPE-02",
+        "pytorch/executorch/commit/027ad541b5101d6d7781a077e21420ee91db8f7b",
+        ("ROPE-19",),
+        FromZero,
+        having(growing=FromZero),
     ),
-    _cache("POS-03", "google/gemma.cpp/commit/8c634f6486a3f0c33cbb5357b311cd6222a62429", SecondTurn, "ROPE-19"),
-    _cache(
+    planted(
+        "ROPE-07", "ml-explore/mlx-lm/issues/1805", ("ROPE-19",), AtTheNextOffset, having(growing=AtTheNextOffset)
+    ),
+    planted(
+        "POS-01",
+        "huggingface/candle/commit/84250bf52f58528cf59dca3b82effd9f07a13cc7",
+        ("ROPE-21",),
+        GoesOnCounting,
+        having(growing=GoesOnCounting),
+    ),
+    planted(
+        "POS-03",
+        "google/gemma.cpp/commit/8c634f6486a3f0c33cbb5357b311cd6222a62429",
+        ("ROPE-19",),
+        SecondTurn,
+        having(growing=SecondTurn),
+    ),
+    planted(
         "POS-16",
         "microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
+        ("ROPE-19",),
         CountsTheTokenUnderWay,
-        "ROPE-19",
+        having(growing=CountsTheTokenUnderWay),
     ),
-    _adapter("ROPE-05", "ggml-org/llama.cpp/pull/3835", SecondDifferenceAlone, "ROPE-14"),
-    _adapter("ROPE-09", "ggml-org/llama.cpp/issues/12357", OneBase, "ROPE-3"),
-    _adapter(
-        "DTYPE-03", "google/gemma.cpp/commit/7f62c2606ef34c8b4aec29e4188df3f57eedb2fd", RoundedBefore, "ROPE-17"
+    planted("ROPE-05", "ggml-org/llama.cpp/pull/3835", ("ROPE-14",), SecondDifferenceAlone, SecondDifferenceAlone),
+    planted("ROPE-09", "ggml-org/llama.cpp/issues/12357", ("ROPE-3",), OneBase, OneBase),
+    planted(
+        "DTYPE-03",
+        "google/gemma.cpp/commit/7f62c2606ef34c8b4aec29e4188df3f57eedb2fd",
+        ("ROPE-17",),
+        RoundedBefore,
+        RoundedBefore,
     ),
 ]
+"""Each with the clauses it breaks."""

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
 
-from kvadapters.reference import Reference
-from kvconform.mutants.mutant import Planted
+from kvconform.mutants.planting import having, planted
 from kvref.store import Store
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
-
-GITHUB = "https://github.com/"
-
-
-def having(store: type[Store]) -> Callable[[], Reference]:
-    """Makes the reference with this store."""
-
-    class Faulty(Reference):
-        caches: ClassVar[dict[str, Any]] = {**Reference.caches, "store": store}
-
-    return Faulty
 
 
 class OnlyPromptsCount(Store):
@@ -172,77 +159,98 @@ class ExtentAsLength(Store):
 
 
 PLANTED = [
-    Planted(
+    planted(
         "POS-10",
-        GITHUB + "pytorch/executorch/commit/8946d8085d338cc05b763fbcfa599c3265a3f41f",
+        "pytorch/executorch/commit/8946d8085d338cc05b763fbcfa599c3265a3f41f",
         ("STORE-3", "STORE-4"),
-        having(OnlyPromptsCount),
+        OnlyPromptsCount,
+        having(store=OnlyPromptsCount),
     ),
-    Planted(
+    planted(
         "TRIM-05",
-        GITHUB + "lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
+        "lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
         ("STORE-3",),
-        having(LengthOfLayer0),
+        LengthOfLayer0,
+        having(store=LengthOfLayer0),
     ),
-    Planted("GROW-08", GITHUB + "ROCm/hip-ep/pull/989", ("STORE-5",), having(ExtentAsLength)),
-    Planted(
+    planted("GROW-08", "ROCm/hip-ep/pull/989", ("STORE-5",), ExtentAsLength, having(store=ExtentAsLength)),
+    planted(
         "POS-06",
-        GITHUB + "tinygrad/tinygrad/commit/91ccf1c343ad250e93cfe4b2c1f7a5e97897b8b2",
+        "tinygrad/tinygrad/commit/91ccf1c343ad250e93cfe4b2c1f7a5e97897b8b2",
         ("STORE-8",),
-        having(OnePastTheEnd),
+        OnePastTheEnd,
+        having(store=OnePastTheEnd),
     ),
-    Planted(
+    planted(
         "BOUND-02",
-        GITHUB + "ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6",
+        "ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6",
         ("STORE-8",),
-        having(RoomForOne),
+        RoomForOne,
+        having(store=RoomForOne),
     ),
-    Planted(
+    planted(
         "SNAP-02",
-        GITHUB + "google/gemma.cpp/commit/e54d9cbdddf98b79c698cbb4d08dd3c0c88325fc",
+        "google/gemma.cpp/commit/e54d9cbdddf98b79c698cbb4d08dd3c0c88325fc",
         ("STORE-13",),
-        having(NotCleared),
+        NotCleared,
+        having(store=NotCleared),
     ),
-    Planted("TRIM-08", GITHUB + "microsoft/onnxruntime-genai/issues/2140", ("STORE-14",), having(DeafToRollback)),
-    Planted(
-        "TRIM-01",
-        GITHUB + "mlc-ai/mlc-llm/commit/ad3a6b998dab3df2d3a0a0f97ffb3da914b1e67c",
+    planted(
+        "TRIM-08",
+        "microsoft/onnxruntime-genai/issues/2140",
         ("STORE-14",),
-        having(OneTooMany),
+        DeafToRollback,
+        having(store=DeafToRollback),
     ),
-    Planted("TRIM-10", GITHUB + "huggingface/transformers/issues/47433", ("STORE-15",), having(FromTheEnd)),
-    Planted("BOUND-06", GITHUB + "vllm-project/vllm/pull/1514", ("STORE-17",), having(Narrow)),
-    Planted(
+    planted(
+        "TRIM-01",
+        "mlc-ai/mlc-llm/commit/ad3a6b998dab3df2d3a0a0f97ffb3da914b1e67c",
+        ("STORE-14",),
+        OneTooMany,
+        having(store=OneTooMany),
+    ),
+    planted(
+        "TRIM-10", "huggingface/transformers/issues/47433", ("STORE-15",), FromTheEnd, having(store=FromTheEnd)
+    ),
+    planted("BOUND-06", "vllm-project/vllm/pull/1514", ("STORE-17",), Narrow, having(store=Narrow)),
+    planted(
         "SNAP-06",
-        GITHUB + "ml-explore/mlx-lm/commit/23af85703e426031a927e91a907ebe7caf64e092",
+        "ml-explore/mlx-lm/commit/23af85703e426031a927e91a907ebe7caf64e092",
         ("STORE-18",),
-        having(LastLayerSaved),
+        LastLayerSaved,
+        having(store=LastLayerSaved),
     ),
-    Planted(
+    planted(
         "MEM-04",
-        GITHUB + "ollama/ollama/commit/d1151e18a1a689e47d2c1c27538213ae412d0297",
+        "ollama/ollama/commit/d1151e18a1a689e47d2c1c27538213ae412d0297",
         ("STORE-11", "STORE-19"),
-        having(SavedByReference),
+        SavedByReference,
+        having(store=SavedByReference),
     ),
-    Planted(
+    planted(
         "SNAP-01",
-        GITHUB + "turboderp-org/exllamav2/commit/e6bb29f06b62651d2edc8467d63d19912b551bc5",
+        "turboderp-org/exllamav2/commit/e6bb29f06b62651d2edc8467d63d19912b551bc5",
         ("STORE-20",),
-        having(RowsWithoutLengths),
+        RowsWithoutLengths,
+        having(store=RowsWithoutLengths),
     ),
-    Planted(
+    planted(
         "LAYER-01",
-        GITHUB + "EricLBuehler/mistral.rs/commit/86190f8b7b473d0161134aa62d097db5ef121300",
+        "EricLBuehler/mistral.rs/commit/86190f8b7b473d0161134aa62d097db5ef121300",
         ("STORE-20",),
-        having(Layer0AsTemplate),
+        Layer0AsTemplate,
+        having(store=Layer0AsTemplate),
     ),
-    Planted("REUSE-10", GITHUB + "sgl-project/sglang/pull/31108", ("STORE-20",), having(LongestLoaded)),
-    Planted("SNAP-14", GITHUB + "unslothai/llama.cpp/pull/143", ("STORE-20",), having(KeysWithoutValues)),
-    Planted(
+    planted("REUSE-10", "sgl-project/sglang/pull/31108", ("STORE-20",), LongestLoaded, having(store=LongestLoaded)),
+    planted(
+        "SNAP-14", "unslothai/llama.cpp/pull/143", ("STORE-20",), KeysWithoutValues, having(store=KeysWithoutValues)
+    ),
+    planted(
         "GQA-01",
-        GITHUB + "tinygrad/tinygrad/commit/880e693207500713bf4bc8e896fd30657a6a46a9",
+        "tinygrad/tinygrad/commit/880e693207500713bf4bc8e896fd30657a6a46a9",
         ("STORE-26", "STORE-10"),
-        having(HeadsIgnored),
+        HeadsIgnored,
+        having(store=HeadsIgnored),
     ),
 ]
-"""Bugs of the catalogue that a store of many layers can have."""
+"""Each with the clauses it breaks."""

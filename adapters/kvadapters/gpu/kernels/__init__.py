@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Literal
@@ -23,20 +23,24 @@ COPIES = {
 NUMBERS = {"f32": ("u32", "FLOAT(x)"), "f16": ("u16", "f16_in(x)"), "bf16": ("u16", "FLOAT((u32)(x) << 16)")}
 """The dtypes rows may have: the integers they are made of, and how such an x becomes a number."""
 
-LIE = {
-    "runs": (
-        "i64 of_entry_rows, i64 start, i64 before, i64 then",
-        "entry * of_entry_rows + kv_head * slots + (p - first < before ? start : then - before) + p - first",
+PLACES = {
+    "runs": "i64 of_entry_rows, i64 start, i64 before, i64 then",
+    "pages": "i64 of_page_rows, i64 tables_at, i64 tables_stride",
+}
+"""The ways in which rows lie that are attended to, with the arguments that say where."""
+
+ROWS = {
+    "row of runs": (
+        "entry * of_entry_rows + kv_head * slots + (p - first < before ? start : then - before) + p - first"
     ),
-    "pages": (
-        "i64 of_page_rows, i64 tables_at, i64 tables_stride",
+    "row of pages": (
         "(i64)tables[tables_at + entry * tables_stride + (u32)p / (u32)slots] * of_page_rows + kv_head * slots + "
-        "(u32)p % (u32)slots",
+        "(u32)p % (u32)slots"
     ),
 }
-"""The ways in which rows lie that are attended to: the arguments that say where, and the row of position p."""
+"""Of each way the row of position p: texts as the files are, too short to be ones."""
 
-ATTENDS = {f"attend_{lie}_{dtype}": (lie, dtype) for lie in LIE for dtype in NUMBERS}
+ATTENDS = {f"attend_{lie}_{dtype}": (lie, dtype) for lie in PLACES for dtype in NUMBERS}
 """The kernels that attend to rows."""
 
 STORED = {"f32": "(x)", "f16": "(u16)f16_of(x)", "bf16": "(u16)bf16_of(x)"}
@@ -54,59 +58,75 @@ LIMITS = {"stream_fill": 1, "stream_read": 2, "stream_write": 1, "stream_copy": 
 """The kernels that measure the limits of a device, a text of their own, and how many arguments are buffers."""
 
 
+SEVERAL = {f"{kind}{n}": f"{kind}.inc" for kind in _EACH for n in WORDS}
+SEVERAL |= dict.fromkeys(COPIES, "copy.inc") | dict.fromkeys(ATTENDS, "attend.inc") | dict.fromkeys(ROPES, "rope.inc")
+"""The kernels that there are several of, with the text that each is made of."""
+
+PLAIN = ("prepare.inc", "lengths.inc", "tables.inc", "casts.inc", "strict.inc")
+"""The texts that stand in the program once."""
+
+
+def text(name: str) -> str:
+    """What a file of this folder holds, or one of `ROWS`."""
+    return ROWS[name] if name in ROWS else files(__name__).joinpath(name).read_text()
+
+
+Read = Callable[[str], str]
+"""Gives the text of a name: `text`, or whatever has some of them changed."""
+
+
 @cache
 def source(dialect: Literal["cl", "cuda"]) -> str:
     """The whole program text in one dialect, ready to be compiled; it includes nothing."""
-    plain = (f"prelude_{dialect}.h", "prepare.inc", "lengths.inc", "tables.inc", "casts.inc", "strict.inc")
-    return "".join(map(_text, plain)) + "".join(_several())
-
-
-def _several() -> Iterator[str]:
-    """The kernels that there are several of."""
-    yield from map(_each, _EACH)
-    yield from map(_copy, COPIES)
-    yield from map(_attend, ATTENDS)
-    yield from map(_rope, ROPES)
+    return "".join(map(text, (f"prelude_{dialect}.h", *PLAIN))) + several()
 
 
 def limits(dialect: Literal["cl", "cuda"]) -> str:
     """The text of the kernels that measure the limits of a device; only a profile has it compiled."""
-    return _text(f"prelude_{dialect}.h") + _text("limits.inc")
+    return text(f"prelude_{dialect}.h") + text("limits.inc")
 
 
-def _each(name: str) -> str:
-    """A kernel once for each word, called move1 and so on."""
-    macro = name.upper()
-    text, undo = _text(f"{name}.inc"), f"#undef WORD\n#undef {macro}\n"
-    return "".join(f"#define WORD {t}\n#define {macro} {name}{n}\n{text}{undo}" for n, t in WORDS.items())
+def several(names: Iterable[str] = SEVERAL, read: Read = text) -> str:
+    """The text of these kernels that there are several of."""
+    return "".join(_with(_macros(name, read), read(SEVERAL[name])) for name in names)
 
 
-def _copy(name: str) -> str:
+def _macros(name: str, read: Read) -> dict[str, str]:
+    """What is defined for a kernel alone."""
+    if name in COPIES:
+        return _copy(name)
+    if name in ATTENDS:
+        return _attend(name, read)
+    return _rope(name) if name in ROPES else _each(name)
+
+
+def _each(name: str) -> dict[str, str]:
+    """A kernel for one of the words, such as move1."""
+    kind = name.rstrip("0123456789")
+    return {"WORD": WORDS[int(name.removeprefix(kind))], kind.upper(): name}
+
+
+def _copy(name: str) -> dict[str, str]:
     """A kernel that copies into a buffer."""
     read, written, function = COPIES[name]
-    return _with({"FROM": read, "TO": written, "CONVERT(x)": f"{function}(x)", "COPY": name}, "copy.inc")
+    return {"FROM": read, "TO": written, "CONVERT(x)": f"{function}(x)", "COPY": name}
 
 
-def _attend(name: str) -> str:
+def _attend(name: str, read: Read) -> dict[str, str]:
     """A kernel that attends to rows of a dtype that lie in a certain way."""
     lie, dtype = ATTENDS[name]
-    (places, row), (element, number) = LIE[lie], NUMBERS[dtype]
-    defined = {"ATTEND": name, "ELEMENT": element, "NUMBER(x)": number, "PLACES": places, "ROW(p)": row}
-    return _with(defined, "attend.inc")
+    element, number = NUMBERS[dtype]
+    places = {"PLACES": PLACES[lie], "ROW(p)": read(f"row of {lie}")}
+    return {"ATTEND": name, "ELEMENT": element, "NUMBER(x)": number, **places}
 
 
-def _rope(name: str) -> str:
+def _rope(name: str) -> dict[str, str]:
     """A kernel that turns rows of a dtype."""
     element, number = NUMBERS[ROPES[name]]
-    defined = {"ROPE": name, "ELEMENT": element, "NUMBER(x)": number, "STORED(x)": STORED[ROPES[name]]}
-    return _with(defined, "rope.inc")
+    return {"ROPE": name, "ELEMENT": element, "NUMBER(x)": number, "STORED(x)": STORED[ROPES[name]]}
 
 
-def _with(defined: Mapping[str, str], name: str) -> str:
+def _with(defined: Mapping[str, str], text: str) -> str:
     """A text, with macros that are there for it alone."""
     defines = "".join(f"#define {macro} {means}\n" for macro, means in defined.items())
-    return defines + _text(name) + "".join(f"#undef {macro.partition('(')[0]}\n" for macro in defined)
-
-
-def _text(name: str) -> str:
-    return files(__name__).joinpath(name).read_text()
+    return defines + text + "".join(f"#undef {macro.partition('(')[0]}\n" for macro in defined)

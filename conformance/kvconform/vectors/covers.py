@@ -1,20 +1,15 @@
-"""Frozen covers: computed once, kept as text, replayed ever after. Regenerating one is a reviewed diff.
-
-`python -m kvconform.vectors` computes them anew and says what changed; with `--write` it writes them.
-"""
+"""Frozen covers: every transition of small state graphs, as traces, each with a digest of what the reference does."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from kvconform import cover
@@ -133,21 +128,3 @@ def _cover_text(c: dict[str, Any]) -> str:
     traces = c.pop("traces")
     lines = ",\n".join("   " + json.dumps(t) for t in traces)
     return "  " + json.dumps(c)[:-1] + ', "traces": [\n' + lines + "\n  ]}"
-
-
-def main(write: bool) -> int:
-    """Compare what is computed with what is frozen; 1 if they differ and nothing was written."""
-    changed = 0
-    for profile in planned():
-        new = text(compute(profile))
-        file = Path(str(path(profile)))
-        same = file.is_file() and file.read_text(encoding="utf-8") == new
-        changed += not same
-        if write and not same:
-            file.write_text(new, encoding="utf-8")
-        print(f"{file.name}: {'as frozen' if same else 'written anew' if write else 'DIFFERS from what is frozen'}")
-    return int(changed > 0 and not write)
-
-
-if __name__ == "__main__":
-    sys.exit(main("--write" in sys.argv[1:]))

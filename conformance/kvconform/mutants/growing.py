@@ -1,0 +1,105 @@
+"""Bugs of offsets, lengths and rewinds, planted in the reference's growing cache."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvconform.mutants.planting import having, planted
+from kvref.growing import Growing
+from kvref.rows import count
+from kvspec.contract import Lengths, Pair
+from kvspec.geometry import Array
+
+
+class LastOneStays(Growing):
+    """A rewind cuts first and then goes one further back, so that the row there stays and is stored once more."""
+
+    left = 0
+
+    def _clear(self) -> None:
+        super()._clear()
+        self.left = 0
+
+    def rewind(self, to: int) -> None:
+        super().rewind(min(to + 1, self.offset) if 0 < to < self.offset - self.left else to)
+        self.left = self.offset - to
+
+    def lengths(self) -> Lengths:
+        real = super().lengths()
+        return real._replace(offset=real.offset - self.left)
+
+
+class ChunkByPosition(Growing):
+    """Which row of a chunk is stored is looked up by its position in the cache, not in the chunk."""
+
+    def _feed(self, new: Pair) -> None:
+        order = (self.offset + np.arange(count(new))) % count(new)
+        super()._feed(Pair(new.keys[:, :, order], new.values[:, :, order]))
+
+
+class QueriesLeft(Growing):
+    """An append of nothing, when all of a prompt is there already, leaves the queries of the append before."""
+
+    def append(self, keys: Array, values: Array) -> None:
+        before = self.queries
+        super().append(keys, values)
+        if keys.shape[2] == 0:
+            self.queries = before
+
+
+class TrimsFromTheStep(Growing):
+    """How many rows a rewind drops is counted from the step by which the cache grows; where that is none, it says
+    it was done."""
+
+    def rewind(self, to: int) -> None:
+        offset = self.offset
+        super().rewind(to)
+        if 0 < self.config.step <= to:
+            self.offset = offset
+
+
+class CapacityAsLength(Growing):
+    """The rows that are buffered are said to be as many as there is room for."""
+
+    def lengths(self) -> Lengths:
+        return super().lengths()._replace(buffered=len(self.rows))
+
+
+PLANTED = [
+    planted(
+        "POS-02",
+        "ollama/ollama/commit/a64570dcae17794adf100a85667180e03b6d7ef2",
+        ("GROW-5", "GROW-6"),
+        LastOneStays,
+        having(growing=LastOneStays),
+    ),
+    planted(
+        "POS-04",
+        "google/gemma.cpp/commit/18e601287222a922fcf3d11bc7fa56fc09d20101",
+        ("GROW-1",),
+        ChunkByPosition,
+        having(growing=ChunkByPosition),
+    ),
+    planted(
+        "POS-11",
+        "ollama/ollama/commit/dd5eb6337dab84d76d7edec2c102064504d75378",
+        ("GROW-3", "MASK-16"),
+        QueriesLeft,
+        having(growing=QueriesLeft),
+    ),
+    planted(
+        "POS-19",
+        "nicedreamzapp/claude-code-local/pull/47",
+        ("GROW-5",),
+        TrimsFromTheStep,
+        having(growing=TrimsFromTheStep),
+    ),
+    planted(
+        "POS-19",
+        "nicedreamzapp/claude-code-local/pull/47",
+        ("GROW-14",),
+        CapacityAsLength,
+        having(growing=CapacityAsLength),
+    ),
+]
+"""Each with the clauses it breaks."""

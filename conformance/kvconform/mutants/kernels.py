@@ -1,0 +1,227 @@
+"""Systematic mutants of the kernels' text, judged through the GPU caches over the CUDA kernels on the CPU.
+
+Many are compiled into one program, each in a namespace. A mutant may write anywhere or never end, so each has a
+process of its own. It is launched in several shapes, few of them with an item for everything, because a kernel
+promises to do all the work in any shape.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+from kvadapters.gpu import compiler, grids, kernels
+from kvadapters.gpu.adapter import Caches
+from kvadapters.gpu.capture import Launch
+from kvadapters.gpu.cuda_cpu import CudaCPURuntime
+from kvconform.mutants import equivalents, kernel_faults
+from kvconform.mutants.kernel_faults import Fault
+from kvconform.mutants.mutant import Mutant
+from kvspec.contract import Cache
+from kvspec.geometry import Config
+
+
+class Part(NamedTuple):
+    """A text of the kernels: the kernels that it is in, the sound texts that they need too, whose traces are tried."""
+
+    kernels: tuple[str, ...]
+    before: tuple[str, ...]
+    profiles: tuple[str, ...]
+
+
+def _each(kind: str) -> tuple[str, ...]:
+    return tuple(f"{kind}{n}" for n in kernels.WORDS)
+
+
+def _of(lie: str) -> tuple[str, ...]:
+    return tuple(name for name, (of, _) in kernels.ATTENDS.items() if of == lie)
+
+
+CASTS = tuple(name for name in kernels.COPIES if name.startswith("cast"))
+ATTENDED = ("attention", "page", "bucket", "batch", "draft")
+
+PARTS = {
+    "move.inc": Part(_each("move"), (), ("ring", "growing", "snapshot", "draft", "residency", "page", "bucket")),
+    "place.inc": Part(_each("place"), (), ("store", "bucket", "batch", "draft")),
+    "step.inc": Part(_each("step"), (), ("batch",)),
+    "scatter.inc": Part(_each("scatter"), (), ("batch",)),
+    "page.inc": Part(_each("page"), (), ("page",)),
+    "prepare.inc": Part(("prepare",), (), ("growing", "ring", "store", "page", "copy", "mem", "bucket")),
+    "lengths.inc": Part(("bound", "clear"), (), ("store", "batch", "bucket")),
+    "tables.inc": Part(("number", "poison"), (), ("page",)),
+    "casts.inc": Part((*CASTS, "rope_f16", "rope_bf16"), ("strict.inc",), ("copy", "rope")),
+    "copy.inc": Part(tuple(kernels.COPIES), ("casts.inc",), ("copy", "mem")),
+    "rope.inc": Part(tuple(kernels.ROPES), ("casts.inc", "strict.inc"), ("rope",)),
+    "strict.inc": Part(("attend_join", *kernels.ATTENDS), (), ATTENDED),
+    "attend.inc": Part(tuple(kernels.ATTENDS), ("strict.inc",), ATTENDED),
+    "row of runs": Part(_of("runs"), ("strict.inc",), ("attention", "bucket", "batch", "draft")),
+    "row of pages": Part(_of("pages"), ("strict.inc",), ("page", "attention")),
+}
+"""Every text whose faults are sought."""
+
+CHUNK = 40
+"""Mutants of one program."""
+
+QUICK = tuple("-O0" if flag == "-O2" else flag for flag in compiler.FLAGS if flag != "-g1")
+"""Each mutant runs for a moment: what takes long is to compile them."""
+
+LIMIT = 2.0
+"""Seconds of the processor for one trace: a kernel that does not end cannot be interrupted."""
+
+SHAPES = (((1, 2, 1), (1, 2, 1)), ((3, 1, 1), (2, 1, 2)), ((2, 3, 1), (3, 1, 1)), ((1, 1, 1), (2, 3, 2)))
+"""Items of a group, and groups at the most: none of them enough for much work."""
+
+
+class Others(CudaCPURuntime):
+    """A runtime that launches other kernels in the place of some, each time in another shape."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.others: Mapping[str, str] = {}
+        self.turn = 0
+
+    def _start(self, launch: Launch) -> None:
+        self.turn += 1
+        shape = grids.gpu(launch.work) if self.turn % 5 == 0 else _few(launch, *SHAPES[self.turn % len(SHAPES)])
+        self.run(self.others.get(launch.kernel, launch.kernel), *shape, *launch.args)
+
+
+def _few(launch: Launch, items: grids.Axes, groups: grids.Axes) -> tuple[grids.Axes, grids.Axes]:
+    """No more groups than there is work along an axis. Attention takes its items in whatever shape they are."""
+    work = launch.work
+    if launch.kernel in kernels.ATTENDS:
+        return (items[2], items[0], items[1]), groups
+    return items, (min(groups[0], work.rows), min(groups[1], work.heads), min(groups[2], work.parts))
+
+
+class Judged(Caches):
+    """The GPU caches, guard bands checked. Shapes begin anew with each trace, so that each is the same every time."""
+
+    def open(self, profile: str, config: Config) -> Cache:
+        """A fresh cache."""
+        self.runtime.turn = 0  # type: ignore[attr-defined]
+        return super().open(profile, config)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some of the faults of a text, compiled together. A text of None is the sound one."""
+
+    name: str
+    texts: tuple[str | None, ...]
+
+    def text(self) -> str:
+        """The program."""
+        before = "".join(map(kernels.text, ("prelude_cuda.h", *PARTS[self.name].before)))
+        bodies = (self._namespace(i, changed) for i, changed in enumerate(self.texts))
+        return f"{before}{kernel_faults.APART}{''.join(bodies)}"
+
+    def _namespace(self, i: int, changed: str | None) -> str:
+        part = PARTS[self.name]
+        body = self._body(kernels.text(self.name) if changed is None else changed)
+        renamed = "".join(f"#define {kernel} {kernel}_{i}\n" for kernel in part.kernels)
+        macros = dict.fromkeys((*part.kernels, *re.findall(r"^#define (\w+)", body, re.MULTILINE)))
+        undo = "".join(f"#undef {macro}\n" for macro in macros)
+        called = "".join(f"using m{i}::{kernel}_{i};\n" for kernel in part.kernels)
+        return f"{renamed}namespace m{i} {{\n{body}}}\n{undo}{called}"
+
+    def _body(self, changed: str) -> str:
+        """The text itself if it stands alone, and all kernels that it is in."""
+        several = [kernel for kernel in PARTS[self.name].kernels if kernel in kernels.SEVERAL]
+        made = kernels.several(several, lambda name: changed if name == self.name else kernels.text(name))
+        return f"{changed}\n{made}" if self.name in kernels.PLAIN else made
+
+    def names(self) -> dict[str, int]:
+        """The kernels in it, each with the number of its buffers."""
+        numbers = range(len(self.texts))
+        return {f"{kernel}_{i}": kernels.KERNELS[kernel] for i in numbers for kernel in PARTS[self.name].kernels}
+
+    def compile(self) -> None:
+        """Compile it, if that was never done. Raises CannotRun."""
+        compiler.library(compiler.Program(self.text(), tuple(self.names()), flags=QUICK), compiler.find())
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Makes the adapter whose kernels are those of one fault of a chunk; in a process there is one at a time."""
+
+    chunk: Chunk
+    number: int
+
+    def __call__(self) -> Any:
+        runtime = _runtime()
+        runtime.learn(self.chunk.text(), self.chunk.names(), QUICK)
+        runtime.others = {kernel: f"{kernel}_{self.number}" for kernel in PARTS[self.chunk.name].kernels}
+        return Judged("cuda-cpu", runtime, checks=True)
+
+
+@cache
+def _runtime() -> Others:
+    return Others()
+
+
+def compiled(mutants: Iterable[Mutant], processes: int | None = None) -> None:
+    """Compile whatever these need before they are hunted, so many at once. Raises CannotRun."""
+    chunks = dict.fromkeys(m.adapter.chunk for m in mutants if isinstance(m.adapter, Kernel))
+    if chunks:
+        _runtime()
+        with ThreadPoolExecutor(processes) as pool:
+            list(pool.map(Chunk.compile, chunks))
+
+
+def mutants() -> Iterator[Mutant]:
+    """Every systematic mutant of the kernels' text."""
+    for name in PARTS:
+        yield from of(name)
+
+
+def sound() -> Iterator[Mutant]:
+    """The kernels as they are, made as mutants are: controls that live."""
+    for name, part in PARTS.items():
+        says = f"The kernels of {name} as they are, compiled as mutants are."
+        yield Mutant(
+            f"control/{name} again",
+            "control",
+            says,
+            (),
+            Kernel(Chunk(name, (None,)), 0),
+            profiles=part.profiles,
+            lives=True,
+            alone=True,
+        )
+
+
+@cache
+def _found(name: str) -> tuple[Fault, ...]:
+    """The faults of a text; what several mean the same by stands there once."""
+    found = kernel_faults.faults(name, kernels.text(name))
+    return tuple({fault.text: fault for fault in found}.values())
+
+
+def of(name: str) -> Iterator[Mutant]:
+    """The mutants of one text, each named by its function and its change; numbered where several are alike."""
+    found = _found(name)
+    alike, seen = Counter((f.function, f.what) for f in found), Counter[tuple[str, str]]()
+    chunks = [Chunk(name, tuple(f.text for f in found[i : i + CHUNK])) for i in range(0, len(found), CHUNK)]
+    for i, fault in enumerate(found):
+        key = fault.function, fault.what
+        seen[key] += 1
+        bare = f"kernels.{name}: {fault.function}: {fault.what}"
+        numbered = f"{bare} #{seen[key]}" if alike[key] > 1 else bare
+        yield Mutant(
+            numbered,
+            "systematic",
+            f"line {fault.line} of {name}: {fault.what}",
+            (),
+            Kernel(chunks[i // CHUNK], i % CHUNK),
+            profiles=PARTS[name].profiles,
+            first_is_enough=True,
+            equivalent=equivalents.ARGUED.get(numbered) or equivalents.ARGUED.get(bare, ""),
+            alone=True,
+            limit=LIMIT,
+        )

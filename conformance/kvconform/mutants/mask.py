@@ -1,0 +1,198 @@
+"""Bugs of masks, planted in the reference's caches and in its rounds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvconform.mutants.draft import speculating
+from kvconform.mutants.planting import having, planted
+from kvref import masks
+from kvref.draft import Layer, Round
+from kvref.growing import Growing
+from kvref.ring import Ring
+from kvspec.geometry import Array
+from kvspec.masks import Causal, Explicit, Logical, Window
+
+
+def array_of(mask: Array, sequences: int) -> Array:
+    """An explicit array in which every sequence has the rows of this one."""
+    return np.array(np.broadcast_to(mask, (sequences, *mask.shape[1:])))
+
+
+class DroppedWhileItFits(Ring):
+    """As long as the window is not full there is no mask, for several queries either."""
+
+    def mask(self, logical: Logical) -> Array | None:
+        found = super().mask(logical)
+        return None if not logical and self.offset <= self.window else found
+
+
+class HiddenForOneForAll(Growing):
+    """What is hidden from a position of one sequence is hidden from that position of every other."""
+
+    def mask(self, logical: Logical) -> Array | None:
+        found = super().mask(logical)
+        if found is None or found.shape[0] == 1 or found.dtype != bool:
+            return found
+        return array_of(found.all(axis=0, keepdims=True), found.shape[0])
+
+
+class OneForTheBatch(Growing):
+    """The mask of the first sequence is kept, and used for all."""
+
+    def mask(self, logical: Logical) -> Array | None:
+        found = super().mask(logical)
+        return found if found is None else array_of(found[:1], found.shape[0])
+
+
+class CountedInTheChunk(Growing):
+    """Queries are counted from the beginning of their chunk, keys from that of the cache."""
+
+    def mask(self, logical: Logical) -> Array | None:
+        found = super().mask(logical)
+        if found is None or logical != (Causal(),):
+            return found
+        return np.tril(np.ones(found.shape, np.bool_))
+
+
+class AllOldOnesHidden(Ring):
+    """Once rows are evicted, all that were there before the chunk are hidden, not those alone that are too many."""
+
+    def mask(self, logical: Logical) -> Array | None:
+        found, queries = super().mask(logical), self.queries or 0
+        if found is None or queries < 2 or self.offset <= self.window or found.shape[3] == 1:
+            return found
+        old = np.arange(found.shape[3]) < found.shape[3] - queries
+        return masks.intersected(found, ~old[None, None, None])
+
+
+class WidthFromTheOffset(Ring):
+    """A mask has as many columns as the window and one, or the offset if that is less, and the chunk."""
+
+    def mask(self, logical: Logical) -> Array | None:
+        found, queries = super().mask(logical), self.queries or 0
+        if found is None or queries < 2 or found.shape[3] == 1:
+            return found
+        width = queries + min(self.window + 1, self.offset - queries)
+        more = np.zeros((*found.shape[:3], max(0, width - found.shape[3])), found.dtype)
+        return np.concatenate([more, found], axis=3)
+
+
+class OneColumnTooMany(Ring):
+    """The window of a mask is one row wider than that of the cache."""
+
+    def mask(self, logical: Logical) -> Array | None:
+        if self.queries is None or self.queries < 2:
+            return super().mask(logical)
+        real, self.window = self.window, self.window + 1
+        try:
+            return super().mask(logical)
+        finally:
+            self.window = real
+
+
+class MadeOnce(Round):
+    """A mask is made for the first layer that asks for it, and is that of every layer after it."""
+
+    def mask(self, layer: int, logical: Logical) -> Array | None:
+        self.made = getattr(self, "made", {})
+        found = super().mask(layer, logical)
+        plain = not any(isinstance(p, Explicit) for p in logical)
+        shape = (logical if plain else layer, None if found is None else found.shape)
+        mask: Array | None = self.made.setdefault(shape, found)
+        return mask
+
+
+class WindowOfTheFirst(Round):
+    """What windows there are is asked of the model, not of the layer: the first one's is that of all that have one."""
+
+    def mask(self, layer: int, logical: Logical) -> Array | None:
+        first = next((x.window for x in self.layers.values() if x.window), None)
+        found = super().mask(layer, logical)
+        if (
+            found is None
+            or first is None
+            or not self.layers[layer].window
+            or first >= (self.layers[layer].window or 0)
+        ):
+            return found
+        rows, queries = found.shape[3], found.shape[2]
+        narrow = masks.in_position_order((Window(first),), 1, queries, rows)
+        return found if narrow is None or rows == 1 else masks.intersected(found, narrow)
+
+
+class RecordsMoreThanItSays(Layer):
+    """While drafts are recorded all of them are handed out, and a mask has columns for a window and the newest."""
+
+    def mask(self, logical: Logical) -> Array | None:
+        found = super().mask(logical)
+        if found is None or not self.window or found.shape[3] == 1:
+            return found
+        return found[..., -(self.window - 1 + (self.queries or 0)) :]
+
+
+PLANTED = [
+    planted(
+        "MASK-02",
+        "EricLBuehler/mistral.rs/commit/8ccdc41693fc445d4881f6d59b28c5939f3e6c5e",
+        ("MASK-8",),
+        DroppedWhileItFits,
+        having(ring=DroppedWhileItFits),
+    ),
+    planted(
+        "MASK-03",
+        "ollama/ollama/commit/a8e83a7654fffa169b90fa927e6d19c4c0c765d7",
+        ("MASK-17",),
+        HiddenForOneForAll,
+        having(growing=HiddenForOneForAll),
+    ),
+    planted(
+        "PAD-05",
+        "meta-pytorch/torchtune/issues/1250",
+        ("MASK-17",),
+        OneForTheBatch,
+        having(growing=OneForTheBatch),
+    ),
+    planted(
+        "PAD-04", "mosaicml/examples/pull/257", ("MASK-2",), CountedInTheChunk, having(growing=CountedInTheChunk)
+    ),
+    planted(
+        "MASK-11",
+        "pytorch/executorch/commit/4db56439a1de9528119907db8ebbd2996b7a2a7d",
+        ("MASK-8",),
+        AllOldOnesHidden,
+        having(ring=AllOldOnesHidden),
+    ),
+    planted(
+        "MASK-18",
+        "ml-explore/mlx-swift-lm/pull/39",
+        ("MASK-8",),
+        WidthFromTheOffset,
+        having(ring=WidthFromTheOffset),
+    ),
+    planted(
+        "WIN-05",
+        "mistralai/mistral-inference/pull/137",
+        ("MASK-8",),
+        OneColumnTooMany,
+        having(ring=OneColumnTooMany),
+    ),
+    planted(
+        "MASK-05",
+        "ml-explore/mlx-lm/commit/465b107c2a55bb36ffa28138e5a7d64ccc419c15",
+        ("DRAFT-5", "DRAFT-6"),
+        MadeOnce,
+        speculating(MadeOnce),
+    ),
+    planted(
+        "MASK-16", "ggml-org/llama.cpp/pull/15811", ("DRAFT-5",), WindowOfTheFirst, speculating(WindowOfTheFirst)
+    ),
+    planted(
+        "MASK-20",
+        "huggingface/transformers/pull/48280",
+        ("DRAFT-5", "DRAFT-6"),
+        RecordsMoreThanItSays,
+        speculating(layer=RecordsMoreThanItSays),
+    ),
+]
+"""Each with the clauses it breaks."""

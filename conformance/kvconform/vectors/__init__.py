@@ -1,0 +1,14 @@
+"""Frozen vectors: computed once, kept as text, replayed ever after. Regenerating one is a reviewed diff.
+
+`covers` hold every transition of small state graphs, each trace with a digest: they are for judging adapters here.
+What is `written` down step by step, with all that goes in and all that must come out, is for an engine's own tests:
+the worked examples, a covering set of the covers' traces, the shortest trace of each mutant (`sources`).
+
+`python -m kvconform.vectors` computes all of them anew and says what changed; with `--write` it writes them.
+"""
+
+from __future__ import annotations
+
+from kvconform.vectors.covers import FOLDER, Cover, compute, digest, load, path, planned, profiles, text
+
+__all__ = ["FOLDER", "Cover", "compute", "digest", "load", "path", "planned", "profiles", "text"]

@@ -1,0 +1,95 @@
+"""Files of vectors: a JSON document with one step a line, and a safetensors file of the tensors it names.
+
+The frozen ones are the documents alone: a tensor is known there by its sha256, and made anew when it is wanted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from kvconform.vectors import tensors
+from kvconform.vectors.covers import FOLDER
+from kvconform.vectors.sources import SOURCES
+from kvconform.vectors.written import VERSION, Written
+from kvspec.contract import PROFILES
+from kvspec.errors import BadInput
+from kvspec.geometry import Array
+
+Document = dict[str, Any]
+
+LARGEST = 64 << 20
+"""Bytes a file may have."""
+
+
+def name(source: str, profile: str) -> str:
+    """What the files of a source and a profile are called, without their endings."""
+    return f"{source}-{profile}"
+
+
+def frozen(source: str, profile: str) -> Path:
+    """Where a document is frozen."""
+    return Path(str(FOLDER)) / f"{name(source, profile)}.json"
+
+
+def there(folder: Path, sources: Collection[str] = (), profiles: Collection[str] = ()) -> Iterator[Path]:
+    """The documents in a folder, of these sources and profiles, or of all."""
+    for source in sources or SOURCES:
+        each = (folder / f"{name(source, profile)}.json" for profile in profiles or PROFILES)
+        yield from (file for file in each if file.is_file())
+
+
+def text(document: Document) -> str:
+    """A document as it is written: one step a line."""
+    head = {name: value for name, value in document.items() if name != "vectors"}
+    listed = ",\n".join(map(_vector, document["vectors"]))
+    return json.dumps(head)[:-1] + ', "vectors": [\n' + listed + "\n]}\n"
+
+
+def _vector(vector: dict[str, Any]) -> str:
+    head = {name: value for name, value in vector.items() if name != "steps"}
+    steps = ",\n  ".join(map(json.dumps, vector["steps"]))
+    return " " + json.dumps(head)[:-1] + ', "steps": [\n  ' + steps + "\n ]}"
+
+
+def write(made: Written, file: Path) -> None:
+    """Write a document, and its tensors beside it. Raises OSError."""
+    file.write_text(text(made.document), encoding="utf-8")
+    about = {"licence": made.document["licence"], "of": file.name}
+    file.with_suffix(".safetensors").write_bytes(tensors.dumps(made.tensors, about))
+
+
+def read(file: Path) -> Document:
+    """A document. Raises BadInput that says what is wrong with it, and where."""
+    try:
+        document = json.loads(_bytes(file))
+    except json.JSONDecodeError as e:
+        why = "was it cut off?" if e.pos >= len(e.doc.rstrip()) - 1 else f"{e.msg}, line {e.lineno}, column {e.colno}"
+        raise BadInput(f"{file}: not complete JSON: {why}") from None
+    except (UnicodeDecodeError, RecursionError) as e:
+        raise BadInput(f"{file}: not JSON ({e!s:.100})") from None
+    if not isinstance(document, dict) or document.get("kvvectors") != VERSION:
+        raise BadInput(f"{file}: not vectors of version {VERSION}")
+    missing = [n for n in ("source", "profile", "counts", "vectors") if n not in document]
+    if missing or not isinstance(document["vectors"], list):
+        raise BadInput(f"{file}: vectors need source, profile, counts and a list vectors; no {', '.join(missing)}")
+    return document
+
+
+def read_tensors(file: Path) -> dict[str, Array]:
+    """The tensors beside a document. Raises BadInput."""
+    beside = file.with_suffix(".safetensors")
+    return tensors.loads(_bytes(beside), str(beside))
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(LARGEST + 1)
+    except OSError as e:
+        raise BadInput(f"{file}: cannot be read: {e.strerror or e}") from None
+    if len(data) > LARGEST:
+        raise BadInput(f"{file}: a file of vectors has at most {LARGEST} bytes; is this another file?")
+    return data

@@ -1,0 +1,122 @@
+"""Where vectors come from: worked examples, the covers, the hunt for mutants; and of each what is worth keeping."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from kvconform.cover import FROZEN
+from kvconform.replay import Cited, Supplies
+from kvconform.vectors import covers
+from kvconform.vectors.written import Vector
+from kvspec import notation
+from kvspec.clauses import index
+from kvspec.contract import PROFILES
+from kvspec.errors import BadInput
+from kvspec.trace import Trace
+
+Happening = tuple[str, ...]
+"""An operation, its result, and the clauses that it exercised."""
+
+
+def examples(profile: str) -> Iterator[Vector]:
+    """Every worked example of a chapter."""
+    for clause in index().values():
+        if clause.profile == profile:
+            yield from (Vector(e.id, "examples", e.trace, clause.id) for e in clause.examples)
+
+
+def covering(profile: str) -> Iterator[Vector]:
+    """Of a profile's frozen covers the traces, chosen greedily, in which everything happens that happens in any:
+    every operation with every result, exercising every set of clauses."""
+    whole = [(cover.name, i, trace) for cover in covers.load(profile) for i, trace in enumerate(cover.traces())]
+    for at in _chosen([trace for _, _, trace in whole]):
+        name, i, trace = whole[at]
+        yield Vector(f"{profile}/{name}/{i}".replace(" ", "-"), "covering", trace)
+
+
+def _chosen(whole: list[Trace]) -> Iterator[int]:
+    """The places of those that have most of what is left, the shortest of these first."""
+    happens = [_happens(trace) for trace in whole]
+    left = set[Happening]().union(*happens)
+    while left:
+        best = max(range(len(whole)), key=lambda i: (len(happens[i] & left), -len(whole[i].ops)))
+        left -= happens[best]
+        yield best
+
+
+def _happens(trace: Trace) -> set[Happening]:
+    cited, supplies = Cited(observe=FROZEN), Supplies(trace)
+    cited.begin(trace.profile, trace.config)
+    found = set()
+    for op in trace.ops:
+        step = cited.do(op, supplies.give(op))
+        supplies.done(op, step.result)
+        found.add((op["op"], step.result, *sorted(step.cites)))
+    return found
+
+
+def mutants(matrix: Path) -> dict[str, list[Vector]]:
+    """By profile, the shortest trace on which each mutant of a matrix (`mutants.json`) was found: one vector for each
+    real bug, and one for each trace that finds systematic ones. Raises BadInput."""
+    try:
+        found = [m for m in json.loads(matrix.read_text(encoding="utf-8"))["mutants"] if _worth_keeping(m)]
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise BadInput(f"{matrix}: not what `kvconform mutants --report` writes ({e})") from None
+    real = [_real(m) for m in found if m["class"] != "systematic"]
+    by_trace: dict[str, list[dict[str, Any]]] = {}
+    for m in found:
+        if m["class"] == "systematic":
+            by_trace.setdefault(m["trace"], []).append(m)
+    each = sorted([*real, *map(_systematic, by_trace.values())], key=lambda v: (v.bug_class == "systematic", v.id))
+    return {p: [v for v in each if index()[v.clause].profile == p] for p in PROFILES}
+
+
+def _worth_keeping(m: dict[str, Any]) -> bool:
+    """Whether it was found by what it did and not by how it ended; and is no control."""
+    return bool(m["killed"] and m["by"] and m["operations"] and not m["control"])
+
+
+def _clause(m: dict[str, Any]) -> str:
+    """The clause that was blamed, one that the bug breaks if there is such."""
+    return next((c for c in m["by"] if c in m["clauses"]), str(m["by"][0]))
+
+
+def _real(m: dict[str, Any]) -> Vector:
+    notes = {"bug": m["says"], "effect": m["message"], "links": [m["link"]] if m["link"] else []}
+    return Vector(m["id"], "mutants", trace(m["trace"]), _clause(m), m["class"], notes)
+
+
+def _systematic(alike: list[dict[str, Any]]) -> Vector:
+    """One trace for all mutants that it finds."""
+    first = alike[0]
+    id_ = f"systematic/{sha256(first['trace'].encode()).hexdigest()[:10]}"
+    notes = {"effect": first["message"], "finds": [m["id"] for m in alike]}
+    return Vector(id_, "mutants", trace(first["trace"]), _clause(first), "systematic", notes)
+
+
+def trace(sentence: str) -> Trace:
+    """Read what `notation.sentence` wrote. Raises BadInput."""
+    head, _, ops = sentence.partition(": ")
+    profile, _, fields = head.partition(" ")
+    return notation.trace(profile, fields, ops)
+
+
+def again(listed: Iterable[dict[str, Any]]) -> list[Vector]:
+    """The vectors of a document, to be written down anew. Raises BadInput."""
+    return [_again(v) for v in listed]
+
+
+def _again(v: dict[str, Any]) -> Vector:
+    return Vector(v["id"], v["source"], trace(v["words"]), v.get("clause", ""), v.get("class", ""), v.get("notes", {}))
+
+
+SOURCES: dict[str, Callable[[str], Iterable[Vector]] | None] = {
+    "examples": examples,
+    "covering": covering,
+    "mutants": None,
+}
+"""What there is of each profile, by the name of its source; mutants come from a matrix."""

@@ -1,0 +1,117 @@
+"""Does the reference still give exactly what vectors say? Each that it does not is named by id, step and field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kvconform.vectors import files
+from kvconform.vectors.written import Vector, counts, vector
+from kvspec import trace as traces
+from kvspec.errors import BadInput
+from kvspec.geometry import Array
+from kvspec.trace import Trace
+
+
+def differences(file: Path, with_tensors: bool) -> Iterator[str]:
+    """Of a document, and the tensors beside it if it has them: a line for each vector that differs, and for counts
+    that are not those of the file. Raises BadInput where it cannot be read."""
+    document = files.read(file)
+    tensors = files.read_tensors(file) if with_tensors else None
+    try:
+        found = counts(document["vectors"], tensors or {})
+    except (KeyError, TypeError, AttributeError):
+        found = {}
+    for what, count in found.items():
+        said = document["counts"].get(what)
+        if said != count and (what != "tensors" or tensors is not None):
+            yield f"{file.name}: the header counts {said} {what}, and there are {count}"
+    mine = _by_vector(tensors)
+    for each in document["vectors"]:
+        wrong = next(_wrong(each, None if mine is None else mine.get(str(_id(each)), {})), "")
+        if wrong:
+            yield f"{file.name}: {_id(each)}: {wrong}"
+
+
+def _id(vector: Any) -> Any:
+    return vector.get("id", "a vector without an id") if isinstance(vector, dict) else vector
+
+
+def _by_vector(tensors: Mapping[str, Array] | None) -> dict[str, dict[str, Array]] | None:
+    """The tensors of each vector: their names begin with its id and the number of a step."""
+    if tensors is None:
+        return None
+    found: dict[str, dict[str, Array]] = {}
+    for name, array in tensors.items():
+        found.setdefault(name.rpartition("/")[0].rpartition("/")[0], {})[name] = array
+    return found
+
+
+def _wrong(said: Any, mine: Mapping[str, Array] | None) -> Iterator[str]:
+    """What differs in one vector, first things first."""
+    try:
+        tensors: dict[str, Array] = {}
+        does = vector(_read(said), tensors)
+        steps = list(zip(said["steps"], does["steps"], strict=True))
+    except (BadInput, ValueError, KeyError, TypeError, AttributeError, IndexError) as e:
+        yield f"not a vector: {type(e).__name__}: {e}"
+        return
+    for i, (was, now) in enumerate(steps):
+        yield from (f"step {i} ({now['do']}): {text}" for text in _step(was, now))
+    head = (n for n in {**said, **does} if n != "steps" and said.get(n) != does.get(n))
+    yield from (_differs(n, said.get(n), does.get(n)) for n in head)
+    if mine is not None:
+        yield from _unlike(mine, tensors)
+
+
+def _read(said: dict[str, Any]) -> Vector:
+    """The vector, from its operations. Raises BadInput."""
+    ops = [step["op"] for step in said["steps"][1:]]
+    document = {"kvtrace": 1, "profile": said["profile"], "config": said["config"], "ops": ops}
+    made: Trace = traces.from_json(document)
+    return Vector(
+        said["id"], said["source"], made, said.get("clause", ""), said.get("class", ""), said.get("notes", {})
+    )
+
+
+def _step(was: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    """What differs in one step: first what must be seen, by name, then what is given."""
+    for part in ("see", "given"):
+        a, b = was.get(part, {}), now.get(part, {})
+        yield from (_differs(n, a.get(n), b.get(n)) for n in {**b, **a} if a.get(n, part) != b.get(n, part))
+    rest = (n for n in {**now, **was} if n not in ("see", "given") and was.get(n) != now.get(n))
+    yield from (_differs(n, was.get(n), now.get(n)) for n in rest)
+
+
+def _differs(name: str, was: Any, now: Any) -> str:
+    return f"{name} is {_short(was)}; the reference gives {_short(now)}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+def _unlike(mine: Mapping[str, Array], now: Mapping[str, Array]) -> Iterator[str]:
+    """Tensors that are missing, too many, or not the same to the bit."""
+    for name in {**now, **mine}:
+        step, _, field = name.split("/", name.count("/") - 1)[-1].rpartition("/")
+        if name not in mine or name not in now:
+            yield f"step {step}: {field}: tensor {name} {'is missing' if name in now else 'belongs to nothing'}"
+        elif text := _bits(mine[name], now[name]):
+            yield f"step {step}: {field}: {text}"
+
+
+def _bits(a: Array, b: Array) -> str:
+    """How two tensors differ; empty where they do not."""
+    if (a.dtype, a.shape) != (b.dtype, b.shape):
+        return f"the tensor is {a.dtype}{list(a.shape)}; the reference gives {b.dtype}{list(b.shape)}"
+    whole = (np.ascontiguousarray(x).reshape(-1).view(f"u{x.dtype.itemsize}") for x in (a, b))
+    unlike = np.flatnonzero(np.not_equal(*whole))
+    if not len(unlike):
+        return ""
+    at = np.unravel_index(int(unlike[0]), a.shape)
+    return f"the tensor holds {a[at]} at {[int(i) for i in at]}; the reference gives {b[at]}"
