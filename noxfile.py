@@ -134,6 +134,13 @@ def oclgrind(session: nox.Session) -> None:
 
 
 @nox.session
+def mutants(session: nox.Session) -> None:
+    """Every planted bug and systematic fault, each of which must be found; ends with the matrix. Needs g++."""
+    _install(session)
+    session.run("kvconform", "mutants", "--report", str(REPORTS / "mutants"), *session.posargs)
+
+
+@nox.session
 def tests(session: nox.Session) -> None:
     """The project's own tests: the harness, its fakes, the reports, the floors, the GPU caches."""
     _install(session, "[opencl]", *DEV)

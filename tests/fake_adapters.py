@@ -1,64 +1,21 @@
 """Fake adapters on top of the reference: each answers wrongly, as its docstring says.
 
-Used as `fake_adapters:NoopRewind`. Those that declare what others do not are in `fake_declarations.py`, those that
-do not answer in `fake_endings.py`; the fakes of the worker, without the reference, are in `fakes.py`.
+Used as `fake_adapters:NoopRewind`. The eight that guard the harness are in `kvconform.mutants.fakes`; those that
+declare what others do not in `fake_declarations.py`, those that do not answer in `fake_endings.py`; the fakes of
+the worker, without the reference, in `fakes.py`.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from kvadapters.reference import Reference
+from kvconform.mutants.fakes import Fake, one_row
 from kvref.growing import Growing
-from kvref.ring import Ring
-from kvspec.contract import Cache, Pair, Readable
+from kvspec.contract import Pair, Readable
 from kvspec.errors import Refused
-from kvspec.geometry import CACHES, Array, Config
-
-OF_THE_ADAPTER = {"draft": ("speculate",), "mem": ("fit",), "residency": ("meter", "place"), "rope": ("rotate",)}
-OF_A_CACHE = {
-    "mask": ("mask",),
-    "snapshot": ("snapshot", "restore", "merge", "split"),
-    "mem": ("plan", "held"),
-    "attention": ("attend",),
-}
-
-
-class Fake(Reference):
-    """The reference's growing cache under another name; fakes have caches of their own, and say `more`."""
-
-    growing: ClassVar[Any] = Growing
-    ring: ClassVar[Any] = Ring
-    profiles: ClassVar[dict[str, Any]] = {"growing": {"level": "storage", "grows": "step"}}
-    more: ClassVar[dict[str, Any]] = {}
-
-    def __init__(self) -> None:
-        for profile, methods in OF_THE_ADAPTER.items():
-            for method in () if profile in self.profiles else methods:
-                setattr(self, method, None)  # what is not declared is not offered
-
-    def describe(self) -> dict[str, Any]:
-        return {"name": type(self).__name__, "profiles": self.profiles, **self.more}
-
-    @property
-    def caches(self) -> dict[str, Any]:  # type: ignore[override]
-        return {p: getattr(self, p) for p in CACHES if p in self.profiles}
-
-    def open(self, profile: str, config: Config) -> Cache:
-        cache: Any = super().open(profile, config)
-        for name, methods in OF_A_CACHE.items():
-            for method in () if name in self.profiles else methods:
-                setattr(cache, method, None)
-        return cache  # type: ignore[no-any-return]
-
-
-def one_row(pair: Pair | None, value: float) -> Pair | None:
-    """The pair with its last key row overwritten."""
-    if pair is not None and pair.keys.shape[2]:
-        pair.keys[:, :, -1] = value
-    return pair
+from kvspec.geometry import Config
 
 
 class WrongShape(Fake):
@@ -87,55 +44,6 @@ class SendsNaN(Fake):
             return one_row(super().read(what), np.nan)
 
 
-class Nondeterministic(Fake):
-    """Wrong at every 37th read."""
-
-    class growing(Growing):
-        reads: ClassVar[list[int]] = [0]
-
-        def read(self, what: Readable) -> Pair | None:
-            self.reads[0] += 1
-            pair = super().read(what)
-            return one_row(pair, 3.0) if self.reads[0] % 37 == 0 else pair
-
-
-class RightTheFirstTimeOnly(Fake):
-    """Its first cache is right, and all that come after lose the last row."""
-
-    opened: ClassVar[list[int]] = [0]
-
-    def open(self, profile: str, config: Config) -> Cache:
-        self.opened[0] += 1
-        cache: Any = super().open(profile, config)
-        if self.opened[0] > 1:
-            read = cache.read
-            cache.read = lambda what: one_row(read(what), 1.0)
-        return cache  # type: ignore[no-any-return]
-
-
-class KeepsCallersArrays(Fake):
-    """Keeps the arrays it was handed where they are all it holds, instead of copies."""
-
-    class growing(Growing):
-        def _feed(self, new: Pair) -> None:
-            first = self.offset == 0
-            super()._feed(new)
-            if first:
-                self.rows.keys, self.rows.values = new
-
-    profiles: ClassVar[dict[str, Any]] = {"growing": "storage"}
-
-
-class ReturnsLiveViews(Fake):
-    """Hands out its own storage."""
-
-    class growing(Growing):
-        def read(self, what: Readable) -> Pair | None:
-            if what != "history" and not self.written:
-                return None
-            return Pair(self.rows.keys[:, :, : self.offset], self.rows.values[:, :, : self.offset])
-
-
 class SharedBetweenCaches(Fake):
     """All caches of a geometry write into the same buffer."""
 
@@ -152,31 +60,6 @@ class SharedBetweenCaches(Fake):
         def read(self, what: Readable) -> Pair | None:
             pair, shared = super().read(what), self.buffers.get(self.config.changed(step=1))
             return pair and Pair(*(a[:, :, : self.offset].copy() for a in shared or pair))
-
-
-class RefusesEverything(Fake):
-    """Refuses to append anything at all."""
-
-    class growing(Growing):
-        def append(self, keys: Array, values: Array) -> None:
-            raise Refused("", "not today")
-
-
-class ReturnsConstants(Fake):
-    """Returns rows of the right shape that are all ones."""
-
-    class growing(Growing):
-        def read(self, what: Readable) -> Pair | None:
-            pair = super().read(what)
-            return pair and Pair(*(np.ones_like(a) for a in pair))
-
-
-class DoesNothing(Fake):
-    """Takes everything, and holds nothing."""
-
-    class growing(Growing):
-        def append(self, keys: Array, values: Array) -> None:
-            pass
 
 
 class NoopRewind(Fake):

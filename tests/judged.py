@@ -21,6 +21,7 @@ import fakes
 from kvadapters.serve import Server
 from kvconform import honesty, laws, vectors
 from kvconform.bench import Bench
+from kvconform.mutants import fakes as mutants_fakes
 from kvconform.process import Answer
 from kvconform.runrecord import record
 from kvconform.strategies import draws
@@ -66,7 +67,8 @@ class Wired:
 
 def fake(name: str) -> str:
     """A fake, named as an adapter is."""
-    module = next(m for m in (fake_adapters, fake_declarations, fake_endings) if hasattr(m, name))
+    of_tests = fake_adapters, fake_declarations, fake_endings
+    module = next(m for m in (mutants_fakes, *of_tests) if hasattr(m, name))
     return f"{module.__name__}:{name}"
 
 

@@ -2,14 +2,11 @@
 
 from typing import Any
 
-from kvconform import trial
 from kvconform.bench import Bench
 from kvconform.suite import common
-from kvconform.trial import Outcome
 from kvspec.clauses import index
 from kvspec.contract import PROFILES, description
 from kvspec.session import Session
-from kvspec.trace import Trace
 
 
 class Local:
@@ -25,10 +22,8 @@ class LocalBench(Bench):
     def __init__(self, adapter: Any, **settings: Any) -> None:
         super().__init__(Local(adapter), description(adapter.describe()), **settings)  # type: ignore[arg-type]
 
-    def run(self, trace: Trace, watch: bool = False) -> Outcome:
-        level = trial.level_of(trace, self.adapter)
-        session = Session(self.worker.adapter, trial.observables(self.adapter, level))  # type: ignore[attr-defined]
-        return trial.run(trace, session, self.adapter, level, watch)
+    def session(self, observe: tuple[str, ...]) -> Session:
+        return Session(self.worker.adapter, observe)  # type: ignore[attr-defined]
 
 
 def examples(bench: LocalBench, only: str = "") -> None:

@@ -17,8 +17,8 @@ from kvadapters.gpu.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.layers import Layers
 from kvadapters.gpu.places import Place
 from kvadapters.gpu.store import Store
+from kvconform.strategies import drawn
 from kvconform.strategies.store import explored
-from kvconform.suite import common
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Config
 from kvspec.notation import sentence
@@ -47,13 +47,9 @@ def caches(request: pytest.FixtureRequest) -> Caches:
     return ADAPTERS[request.param]()
 
 
-class _Seeded:
-    seed = 7
-
-
 @cache
-def drawn() -> tuple[Trace, ...]:
-    return tuple(common._drawn(_Seeded(), explored(), 80))  # type: ignore[arg-type]
+def some() -> tuple[Trace, ...]:
+    return tuple(drawn.some(explored(), 80, seed=7))
 
 
 def rows(n: int, config: Config = CONFIG, layers: int | None = None, seed: int = 0) -> Pair:
@@ -78,7 +74,7 @@ def on_device(store: Store) -> list[int]:
 
 def test_random_operations_do_what_the_reference_does(caches: Caches) -> None:
     bench = LocalBench(caches)
-    for trace in drawn():
+    for trace in some():
         seen = bench.run(trace)
         assert not seen.failed, (sentence(trace), seen.differences)
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 from kvconform import draw, trial
 from kvconform.judge import Difference
 from kvconform.remote import RemoteSession
+from kvconform.replay import Performs
 from kvconform.shrink import shrink
 from kvconform.tally import Tally, empty_coverage
 from kvconform.trial import Outcome
@@ -54,11 +55,15 @@ class Bench:
         self.test, self.tally, self.spent = test, Tally(), 0.0
         yield self.tally
 
-    def run(self, trace: Trace, watch: bool = False) -> Outcome:
+    def session(self, observe: tuple[str, ...]) -> Performs:
+        """What performs a trace on the adapter."""
+        return RemoteSession(self.worker, observe)
+
+    def run(self, trace: Trace, watch: bool = False, past: bool = False) -> Outcome:
         """One trial, counted nowhere."""
         level = trial.level_of(trace, self.adapter)
-        session = RemoteSession(self.worker, trial.observables(self.adapter, level))
-        seen = trial.run(trace, session, self.adapter, level, watch)
+        session = self.session(trial.observables(self.adapter, level))
+        seen = trial.run(trace, session, self.adapter, level, watch, past)
         self.operations += len(seen.steps)
         return seen
 

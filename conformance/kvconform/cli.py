@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 FORMATS = ("table", "json", "markdown")
-MUTANTS = ("controls", "catalogue", "reference", "gpu", "kernels")
+MUTANTS = ("controls", "catalogue", "anomalies", "reference", "gpu", "kernels")
+VECTORS = ("examples", "covering", "mutants")
 
 
 class Parser(argparse.ArgumentParser):
@@ -73,12 +74,13 @@ def _smoke_arguments(smoke: argparse.ArgumentParser) -> None:
 def _prove_arguments(prove: argparse.ArgumentParser) -> None:
     prove.usage = "kvconform prove [options] (ADAPTER | -- COMMAND ...)"
     prove.add_argument("adapter", nargs="?", help="a name (see `kvconform list`) or module:Class")
-    prove.add_argument("--profile", action="append", default=[], help="whose states (repeatable; ring)")
+    prove.add_argument("--profile", action="append", default=[], help="whose states (repeatable; ring), or all")
     prove.add_argument("--window", type=_count, help="largest window (8 of the reference, 4 of others)")
     prove.add_argument(
-        "--k", type=_count, help="states more than the reference an adapter may have (0; 1 of others)"
+        "--k", type=_count, help="states more than the reference an adapter may have (0; 1 for rings of others)"
     )
     prove.add_argument("--deadline", type=_seconds, default=20.0, help="seconds for one operation (20)")
+    _format(prove)
 
 
 def _mutants_arguments(mutants: argparse.ArgumentParser) -> None:
@@ -91,6 +93,17 @@ def _mutants_arguments(mutants: argparse.ArgumentParser) -> None:
     mutants.add_argument("--processes", type=_above_zero, help="how many at once (one for each core)")
     mutants.add_argument("--report", metavar="DIR", help="write mutants.json, mutants.html and mutants.md there")
     _format(mutants)
+
+
+def _vectors_arguments(vectors: argparse.ArgumentParser) -> None:
+    actions = vectors.add_subparsers(dest="action", required=True, metavar="ACTION")
+    export = actions.add_parser("export", help="write a folder that needs nothing of this project")
+    export.add_argument("--out", required=True, metavar="DIR", help="where to write it")
+    verify = actions.add_parser("verify", help="does the reference still give exactly these?")
+    verify.add_argument("folder", nargs="?", metavar="DIR", help="an exported folder; what is frozen here")
+    for action in (export, verify):
+        action.add_argument("--profile", action="append", default=[], help="only this chapter (repeatable)")
+        action.add_argument("--source", action="append", default=[], choices=VECTORS, help="only these (repeatable)")
 
 
 def _strict_arguments(strict: argparse.ArgumentParser) -> None:
@@ -140,6 +153,7 @@ COMMANDS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]], ...]
     ("replay", "replay a trace step by step", _replay_arguments),
     ("prove", "all states of small configurations, every move from each", _prove_arguments),
     ("mutants", "the suite's own teeth: bugs planted in every part, and what finds each", _mutants_arguments),
+    ("vectors", "frozen traces for an engine's own tests: export them, verify them", _vectors_arguments),
     ("strict", "strict attention: one hash for each adapter, numpy's first", _strict_arguments),
     ("report", "render run records, several side by side", _report_arguments),
     ("new-adapter", "write the skeleton of an adapter package", _new_adapter_arguments),

@@ -29,8 +29,8 @@ TRIED = 60
 
 @dataclass
 class Identifiers:
-    """For each state the sequences that tell it from all others; and pairs of states that nothing tried tells
-    apart."""
+    """For each state the sequences that tell it from all others, positions in them counted from the first that
+    matters; and pairs of states that nothing tried tells apart."""
 
     sequences: dict[Key, list[Ops]]
     alike: list[tuple[Key, Key]] = field(default_factory=list)
@@ -38,24 +38,40 @@ class Identifiers:
 
 def told_apart(plan: Plan, closed: Closure) -> bool:
     """Whether a look and the continuations tell all states apart."""
-    whole = {k: [plan.look, *plan.continuations(walk(plan.start, p).session)] for k, p in closed.states.items()}
-    return not _alike(_all_answers(plan, closed, whole))
+    return not _alike(_all_answers(plan, closed, _looks_and_continuations(plan, closed)))
+
+
+def _looks_and_continuations(plan: Plan, closed: Closure) -> dict[Key, list[Ops]]:
+    """The continuations of each state; before them a look, where there is any."""
+    look = [plan.look] if plan.look else []
+    return {k: [*look, *plan.continuations(walk(plan.start, p).session)] for k, p in closed.states.items()}
 
 
 def identifiers(plan: Plan, closed: Closure) -> Identifiers:
-    """The shortest beginnings of the continuations that tell all states apart; what they leave, by other moves."""
-    whole = {k: list(plan.continuations(walk(plan.start, p).session)) for k, p in closed.states.items()}
-    longest = max(len(c) for ends in whole.values() for c in ends)
-    for length in range(1, longest + 1):
-        cut = {k: _distinct(c[:length] for c in ends) for k, ends in whole.items()}
-        alike = _alike(_all_answers(plan, closed, cut))
-        if not alike:
-            return Identifiers(cut)
-    found = Identifiers(whole)
+    """The shortest beginnings of the continuations that tell all states apart; what all of them leave, by moves."""
+    whole = _looks_and_continuations(plan, closed)
+    cut, alike = whole, _alike(_all_answers(plan, closed, whole))
+    for fewer in () if alike else _shorter(plan, whole):
+        if not _alike(_all_answers(plan, closed, fewer)):
+            cut = fewer
+            break
+    found = Identifiers(cut)
     for one, other in alike:
         if not _searched(plan, closed, found.sequences, one, other):
             found.alike.append((one, other))
+    for state, ends in found.sequences.items():
+        found.sequences[state] = at(walk(plan.start, closed.states[state]).session, ends, -1)
     return found
+
+
+def _shorter(plan: Plan, whole: dict[Key, list[Ops]]) -> Iterator[dict[Key, list[Ops]]]:
+    """Beginnings of the first continuation of each state, then of all; each as it is, and behind a look."""
+    ends = {k: [c for c in all_ if c != plan.look] for k, all_ in whole.items()}
+    longest = max((len(c) for all_ in ends.values() for c in all_), default=0)
+    for most in (1, None):
+        for length in range(1, longest + 1):
+            for look in ((), plan.look):
+                yield {k: _distinct(look + c[:length] for c in all_[:most]) for k, all_ in ends.items()}
 
 
 def _distinct(ops: Iterator[Ops]) -> list[Ops]:
@@ -77,6 +93,11 @@ def answers(plan: Plan, path: Ops, sequences: list[Ops]) -> Answers:
             so_far += repr(shifted(op, -base(session, op)))
             found[so_far] = _answer(op, step, w, session, numbers)
     return found
+
+
+def at(session: Session, ends: list[Ops], sign: int = 1) -> list[Ops]:
+    """Sequences with their positions counted from 0, moved to where a session is; with -1 the other way."""
+    return [tuple(shifted(op, sign * base(session, op)) for op in ops) for ops in ends]
 
 
 def _alike(found: dict[Key, Answers]) -> list[tuple[Key, Key]]:
@@ -123,7 +144,8 @@ def _answer(op: Operation, step: Step, w: Walk, before: Session, numbers: dict[i
         if a is not None and name.endswith((".k", ".v"))
     }
     values = {n: v - _base_of(before, op, n) if n.startswith(("offset", "drafted")) else v for n, v in _said(step)}
-    others = {n: a.tobytes() for n, a in step.arrays.items() if n in ("output", "mask") and a is not None}
+    mask, output = step.arrays.get("mask"), step.arrays.get("output")
+    others = None if mask is None else mask.tobytes(), output is not None and bool(output.any())
     return repr((step.result, step.clause, values, rows, others))
 
 

@@ -28,7 +28,7 @@ def shrink(trace: Trace, fails: Fails, attempts: int = 400) -> Trace:
     found = True
     while found and budget.attempts > 0:
         found = False
-        for candidate in _simpler(trace):
+        for candidate in simpler(trace):
             if budget.attempts <= 0:
                 break
             length = _tried(candidate, fails, budget)
@@ -47,7 +47,7 @@ def _tried(candidate: Trace, fails: Fails, budget: _Budget) -> int:
     return fails(candidate)
 
 
-def _simpler(trace: Trace) -> Iterator[Trace]:
+def simpler(trace: Trace) -> Iterator[Trace]:
     """Simpler traces, the most daring first."""
     n = len(trace.ops)
     size = max(n // 2, min(n, 1))

@@ -94,15 +94,21 @@ def level_of(trace: Trace, adapter: Description) -> str:
 
 
 def run(
-    trace: Trace, session: Performs, adapter: Description, level: str | None = None, watch: bool = False
+    trace: Trace,
+    session: Performs,
+    adapter: Description,
+    level: str | None = None,
+    watch: bool = False,
+    past: bool = False,
 ) -> Outcome:
     """Judge an adapter's session on one trace, at the level claimed or at a lower one asked for.
 
-    With `watch` the states that the oracle passes through are noted, to count what a source has exercised.
+    With `watch` the states that the oracle passes through are noted, to count what a source has exercised. With
+    `past` the trial goes on past the first difference, to the end of the trace.
     """
     level = level or level_of(trace, adapter)
     judged = (_Storage if level == "storage" else _Visible)(trace, session, adapter, level)
-    judged.watch = watch
+    judged.watch, judged.past = watch, past
     return judged.run()
 
 
@@ -138,7 +144,7 @@ class _Trial:
         self.supplies = Supplies(trace)
         self.outcome = Outcome(trace, level, book=self.supplies.book)
         self.accounts = Accounts(adapter, level)
-        self.watch = False
+        self.watch = self.past = False
         self.speculated: set[str] = set()
         """Growing caches that were in a round: drafts that were not kept may have made them grow."""
 
@@ -160,9 +166,9 @@ class _Trial:
         waiting: deque[_Asked] = deque()
         for op in self.trace.ops:
             waiting.append(self._asked(op))
-            if len(waiting) >= self.AHEAD and not self._agrees(waiting.popleft()):
+            if len(waiting) >= self.AHEAD and not self._agrees(waiting.popleft()) and not self.past:
                 break
-        while waiting and not self.outcome.failed:
+        while waiting and (self.past or not self.outcome.failed):
             self._agrees(waiting.popleft())
         for left in waiting:
             left.answer()  # nobody looks at what came after a difference, but it has to be out of the way

@@ -65,6 +65,29 @@ class DrawnStep(TypedDict):
     """Keys of Seen in which found differs from expected; empty for all but the last step."""
 
 
+class Fits(TypedDict):
+    """How many traces somebody answers as the adapter did, of how many that were tried."""
+
+    traces: int
+    of: int
+
+
+class Named(TypedDict):
+    """A known bug that answers as the adapter did."""
+
+    id: str
+    """The mutant's: RING-07/CutAtTheOffset, stale-cursor/RingStaleCursor."""
+    says: str
+    """What it does, in a sentence."""
+    anomaly: str
+    """The id of what kind of wrong it is; see `kvspec.anomalies`. Empty where it is none of them."""
+    link: str
+    """Where the bug was seen; empty where nobody reported it."""
+    clauses: list[str]
+    """Clauses that it breaks."""
+    fits: Fits
+
+
 class Failure(TypedDict):
     """A trace on which the adapter differed, as short as could be made."""
 
@@ -86,6 +109,9 @@ class Failure(TypedDict):
     trace: dict[str, Any]
     steps: list[DrawnStep]
     deterministic: bool
+    diagnosis: NotRequired[list[Named]]
+    """Known bugs that answer as the adapter did, the likeliest first; none where none does. Not there where nobody
+    looked."""
 
 
 class ClauseRecord(TypedDict):

@@ -56,12 +56,12 @@ def empty(config: Config, queries: Any, out: Any) -> Any:
 
 
 class Fit(NamedTuple):
-    """What queries must be: f32 `[*front, heads, n, k_dim]`, any number of heads if None; a mask is over `rows`
-    rows, and its batch the last axis in front."""
+    """What queries must be: f32 `[*front, heads, n, k_dim]`, any number of heads if None; a mask with arrays is over
+    `rows` rows, and its batch the last axis in front."""
 
     front: tuple[int, ...]
     n: int
-    rows: int
+    rows: int = 0
     heads: int | None = None
 
 

@@ -62,9 +62,9 @@ class Attending(Batching):
             return empty(self.config, queries, out)
         batch, only = self.demand_batch("attend"), how._replace(through=CAUSAL)
         self._demand_whole(batch, layer)
-        demand(self.config, Fit((len(batch.lengths),), 1, 0), queries, only, out)
+        demand(self.config, Fit((len(batch.lengths),), 1), queries, only, out)
         ready = prepare(self.space, self.config, queries, asked(CAUSAL), how.splits, self.max_len, out)
-        lengths = Positions(0, 0, batch.memory.lengths, layer, batch.layers)
+        lengths = Positions(lengths=batch.memory.lengths, at=layer, stride=batch.layers)
         return ready.answer(runs(batch.memory, layer * batch.places), lengths)
 
     def _demand_whole(self, batch: Sequences, layer: int) -> None:
@@ -103,7 +103,7 @@ class CapturedAttention:
 
     def _launch(self) -> None:
         self.layers.place(self.rows, self.layer, 1)
-        lengths = Positions(0, 0, self.layers.lengths, self.layer)
+        lengths = Positions(lengths=self.layers.lengths, at=self.layer)
         self.ready.launch(runs(self.layers, self.layer), lengths)
 
     def replay(self, queries: Any, keys: Any, values: Any) -> Any:
@@ -126,5 +126,4 @@ class CapturedAttention:
         if self.store.layers is not self.layers:
             raise refusals_attention.dropped("ATTN-22")
         self.store.demand_rows(keys, values, self.layer)
-        fit = Fit((1,), 1, self.store.lengths_[self.layer] + 1, self.heads)
-        demand(self.store.config, fit, queries, self.how)
+        demand(self.store.config, Fit((1,), 1, heads=self.heads), queries, self.how)

@@ -24,6 +24,8 @@ class Bucket:
     them behind the padding while `behind`; the `left` rows of a block are there instead until they are unbound."""
 
     profile = "bucket"
+    last: Ran
+    """What ran last, once something has."""
 
     def __init__(self, config: Config, space: Workspace) -> None:
         self.bounds = [int(word) for word in (config.bounds or "0").split("-")]
@@ -38,7 +40,6 @@ class Bucket:
         self.fresh = self.behind = False
         self.left = 0
         self.encoded: Encoded | None = None
-        self.last = Ran(0, (0, 0))
 
     def _none(self) -> Pair:
         shapes = ((self.layers, *self.config.shape(kind, 0)) for kind in "kv")
@@ -52,7 +53,6 @@ class Bucket:
             new = Pair(np.array(keys), np.array(values))
         self.rows, self.length = new, new.keys.shape[3]
         self.fresh = self.behind = False
-        self.left = 0
 
     def bind(self, refresh: bool) -> None:
         """Install handles where a step would."""
@@ -114,12 +114,11 @@ class Bucket:
                 raise refusals.rows("BUCKET-3", self.config, "n" if n is None else n, keys, values)
 
     def _demand_queries(self, queries: Any, how: Attention, n: int | None, out: Any) -> None:
-        shape = queries.shape if queries.ndim == 5 else (0, 0, 0, 0, 0)
-        heads, count = shape[2], shape[3] if n is None else n
-        wanted = self.layers, self.config.batch, heads, count, self.config.k_dim
-        shared = heads > 0 and heads % self.config.kv_heads == 0
+        shape, count = tuple(queries.shape), _count(queries) if n is None else n
+        wanted = self.layers, self.config.batch, *shape[2:3], count, self.config.k_dim
+        shared = shape == wanted and shape[2] > 0 and shape[2] % self.config.kv_heads == 0
         room = out is None or (out.shape == (*shape[:4], self.config.v_dim) and out.dtype == FLOAT)
-        if shape != wanted or not shared or not room or queries.dtype != FLOAT or how.splits < 1:
+        if not shared or not room or queries.dtype != FLOAT or how.splits < 1:
             raise refusals.queries("BUCKET-6", self.config, "n" if n is None else n, queries, how.splits)
 
     def _bound_for(self, refresh: bool) -> int:

@@ -63,9 +63,7 @@ class CudaCPURuntime:
         program = compiler.Program(text, tuple(names), self._sanitizer, flags)
         return _loaded(compiler.library(program, self._compiler))
 
-    def learn(
-        self, text: str, names: Mapping[str, int], flags: tuple[str, ...] = compiler.FLAGS
-    ) -> None:
+    def learn(self, text: str, names: Mapping[str, int], flags: tuple[str, ...] = compiler.FLAGS) -> None:
         """Compile another text, whose kernels can then be launched as well."""
         library = self._made(text, names, flags)
         self._kernels |= {name: Kernel(library, name, buffers) for name, buffers in names.items()}
@@ -82,15 +80,17 @@ class CudaCPURuntime:
         return Block(Memory(self._library, nbytes), nbytes, self.meter)
 
     def upload(self, source: Array, to: Block) -> None:
-        """Copy contiguous host bytes to the beginning of a block."""
+        """Copy contiguous host bytes to the beginning of a block. Raises ValueError if there are none."""
         self._recorder.refuse("upload")
+        _demand_some(source.nbytes)
         to.handle.bytes[: source.nbytes] = source.reshape(-1).view(np.uint8)
         self.meter.host_to_device += source.nbytes
         self.meter.synchronisations += 1
 
     def download(self, source: Block, at: int, width: int, height: int = 1, pitch: int = 0) -> Array:
-        """Copy lines of bytes to a new array."""
+        """Copy lines of bytes to a new array. Raises ValueError if there are none."""
         self._recorder.refuse("download")
+        _demand_some(height * width)
         lines: Array = np.ndarray((height, width), np.uint8, source.handle.bytes, at, (pitch, 1)).copy()
         self.meter.device_to_host += lines.nbytes
         self.meter.synchronisations += 1
@@ -129,6 +129,12 @@ class CudaCPURuntime:
         return {"device": f"the CUDA kernels on the CPU, {self._compiler.label}", "details": details}
 
 
+def _demand_some(nbytes: int) -> None:
+    """Refuse to copy nothing, as OpenCL does."""
+    if nbytes < 1:
+        raise ValueError("there is nothing to copy")
+
+
 class Kernel:
     """A compiled kernel, whose first `buffers` arguments are buffers, and the others integers."""
 
@@ -140,7 +146,7 @@ class Kernel:
         assert buffers <= self._arity, f"{name} has {self._arity} arguments, of which {buffers} cannot be buffers"
 
     def __call__(self, group: grids.Axes, groups: grids.Axes, *args: Block | int) -> None:
-        """Run it to its end."""
+        """Run it to its end. Refuses what no GPU launches: no blocks, or more than it allows along an axis."""
         if len(args) != self._arity:
             raise TypeError(f"{self.name} takes {self._arity} arguments, {len(args)} were given")
         if min(groups) < 1 or max(groups[1:]) > grids.MOST_GROUPS:

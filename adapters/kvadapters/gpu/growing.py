@@ -91,7 +91,7 @@ class Growing(Attending):
     def before_drafts(self) -> tuple[int, Span | None]:
         """How many rows a draft sees beside drafts, and where they lie in position order: all."""
         rows = self.store.rows
-        return self.offset, rows.place.span() if rows is not None and self.offset else None
+        return self.offset, None if rows is None else rows.place.span()
 
     def plan(self, n: int) -> mem.Plan:
         """Bytes held after an append of n rows, and at most during it."""

@@ -39,10 +39,6 @@ class DeviceRows:
         entry = prod(self.shape[1:]) * self.dtype.itemsize
         return replace(self, shape=(max(0, stop - start), *self.shape[1:]), at=self.at + start * entry)
 
-    def reshape(self, first: int, _: int) -> DeviceRows:
-        """The same bytes as `[first, all the rest]`."""
-        return replace(self, shape=(first, prod(self.shape) // max(1, first)))
-
 
 def placed(runtime: Runtime, array: Array) -> DeviceRows:
     """A copy of a host array on the device, in a block of its own."""

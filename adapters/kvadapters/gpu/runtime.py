@@ -94,10 +94,10 @@ class Runtime(Protocol):
         """New memory, aligned to 16 bytes at least. Raises MemoryError, and has then changed nothing."""
 
     def upload(self, source: Array, to: Block) -> None:
-        """Copy contiguous host bytes to the beginning of a block; `source` may be changed afterwards."""
+        """Copy contiguous host bytes, some, to the beginning of a block; `source` may be changed afterwards."""
 
     def download(self, source: Block, at: int, width: int, height: int = 1, pitch: int = 0) -> Array:
-        """A new array `[height, width]` of bytes: line i is the `width` bytes from `at + i * pitch` on."""
+        """A new array `[height, width]` of bytes, some: line i is the `width` bytes from `at + i * pitch` on."""
 
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
         """Start a kernel of `kernels.source`. Integers are 64 bits wide. Any launch shape does all the work."""

@@ -3,46 +3,58 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
+import time
 from argparse import Namespace
 from collections.abc import Iterator
 
 from tabulate import tabulate
 
 from kvadapters.reference import Reference
-from kvconform import prove, trial, vectors
+from kvconform import claims, prove, trial, vectors
+from kvconform.claims import Judge
 from kvconform.cover import Plan
 from kvconform.prove import Proof, Runs
 from kvconform.remote import RemoteSession
 from kvconform.replay import Cited
 from kvconform.trial import Outcome
 from kvconform.worker import Worker, python_worker
-from kvspec.contract import description
+from kvspec.contract import Description, description
 from kvspec.errors import BadInput
-from kvspec.notation import sentence
 from kvspec.trace import Trace
 
 OF_THE_REFERENCE = 8
 """Windows that are proved of the reference unless the caller says otherwise."""
 OF_AN_ADAPTER = 4
 
+ALL = "all"
+"""Every profile that has states to explore."""
+
 
 def main(options: Namespace) -> int:
     """Prove, print what was done and what follows; 1 if there is a counterexample."""
     if options.adapter == "reference" and not options.process:
-        return _told(list(_all(options, OF_THE_REFERENCE, 0, _reference)), "list model")
+        judge = Judge("reference", "list model", "visible")
+        return _told(list(_all(options, OF_THE_REFERENCE, _reference)), judge, options.format)
     with Worker(list(options.process) or python_worker(options.adapter), deadline=options.deadline) as worker:
         adapter = worker.describe()
-        missing = set(options.profile) - set(adapter.profiles)
+        missing = set(profiles(options)) - set(adapter.profiles)
         if missing:
             raise BadInput(f"{adapter.name} does not declare {', '.join(sorted(missing))}")
+        proofs = list(_all(options, OF_AN_ADAPTER, _runs(worker, adapter)))
+        level = min((trial.level_of(p.plan.start, adapter) for p in proofs), key=("visible", "storage").index)
+        oracle = "reference" if level == "storage" else "list model"
+        return _told(proofs, Judge(adapter.name, oracle, level), options.format)
 
-        def runs(trace: Trace) -> Outcome:
-            level = trial.level_of(trace, adapter)
-            session = RemoteSession(worker, trial.observables(adapter, level))
-            return trial.run(trace, session, adapter, level)
 
-        return _told(list(_all(options, OF_AN_ADAPTER, 1, runs)), "reference")
+def _runs(worker: Worker, adapter: Description) -> Runs:
+    def runs(trace: Trace) -> Outcome:
+        level = trial.level_of(trace, adapter)
+        session = RemoteSession(worker, trial.observables(adapter, level))
+        return trial.run(trace, session, adapter, level)
+
+    return runs
 
 
 def _reference(trace: Trace) -> Outcome:
@@ -50,15 +62,30 @@ def _reference(trace: Trace) -> Outcome:
     return trial.run(trace, Cited(), description(Reference().describe()), "visible")
 
 
-def _all(options: Namespace, windows: int, k: int, runs: Runs) -> Iterator[Proof]:
+def profiles(options: Namespace) -> list[str]:
+    """Those asked for."""
+    return list(vectors.planned()) if ALL in options.profile else options.profile or ["ring"]
+
+
+def _all(options: Namespace, windows: int, runs: Runs) -> Iterator[Proof]:
     """A proof for each plan of the profiles, up to the first counterexample."""
     largest = windows if options.window is None else options.window
-    for profile in options.profile or ["ring"]:
+    for profile in profiles(options):
         for plan in plans(profile, largest):
-            proof = prove.proved(plan, k if options.k is None else options.k, runs, _tells)
+            k = _extra(options, profile, windows)
+            began = time.monotonic()
+            proof = prove.proved(plan, k, runs, _tells)
+            proof.seconds = time.monotonic() - began
             yield proof
             if proof.counterexample is not None:
                 return
+
+
+def _extra(options: Namespace, profile: str, windows: int) -> int:
+    """States more than the reference that are allowed for: of a ring over an adapter one, unless said otherwise."""
+    if options.k is not None:
+        return int(options.k)
+    return int(profile == "ring" and windows == OF_AN_ADAPTER)
 
 
 def plans(profile: str, largest: int) -> list[Plan]:
@@ -75,37 +102,18 @@ def _tells(message: str) -> None:
     sys.stderr.flush()
 
 
-def _told(proofs: list[Proof], oracle: str) -> int:
-    rows = [(p.plan.name, p.states, p.transitions, p.k, p.traces, p.operations, _result(p)) for p in proofs]
-    print(tabulate(rows, ("configuration", "states", "transitions", "k", "traces", "operations", "result")))
-    failed = next((p.counterexample for p in proofs if p.counterexample is not None), None)
-    if failed is not None:
-        short = failed.trace.cut(len(failed.steps))
-        print(f"\nA shortest counterexample, {len(short.ops)} operations:\n  {sentence(short)}")
-        print(f"  {', '.join(failed.blamed) or 'no clause'}: {failed.differences[0].message}")
-        return 1
-    print("\n" + claim(proofs, oracle))
-    return 0
+HEAD = (
+    *("configuration", "states", "transitions", "k", "identifiers", "traces", "operations", "seconds", "result"),
+)
 
 
-def _result(proof: Proof) -> str:
-    if proof.counterexample is not None:
-        return "counterexample"
-    return "holds" if proof.holds else "agrees; states not told apart"
-
-
-def claim(proofs: list[Proof], oracle: str) -> str:
-    """What follows, and what it rests on."""
-    k, apart = proofs[0].k, [p for p in proofs if p.told_apart]
-    count = f"{sum(p.states for p in proofs)} states and {sum(p.transitions for p in proofs)} transitions"
-    one = (
-        f"The state graphs of {len(proofs)} configurations are closed: {count}. On every transition, with up to "
-        f"{k} more moves behind it and then what tells states apart, the adapter did what the {oracle} does."
-    )
-    two = (
-        f"So in {len(apart)} of them it agrees with the {oracle} on every sequence of these moves, however long, "
-        f"provided that what it does depends neither on the data of rows nor on the absolute position, and that "
-        f"it has at most {k} more states than the reference (Chow 1978). Buffers used in turns double the states "
-        f"there may be: for them the claim holds of runs up to the length tried."
-    )
-    return one + "\n" + two
+def _told(proofs: list[Proof], judge: Judge, how: str) -> int:
+    """Print what came of it; 1 if there is a counterexample."""
+    document = claims.document(proofs, judge)
+    if how == "json":
+        print(json.dumps(document, indent=1))
+    else:
+        rows = [[p[name] for name in HEAD] for p in document["proofs"]]
+        print(tabulate(rows, HEAD, tablefmt="github" if how == "markdown" else "simple"))
+        print("\n" + claims.printed(document))
+    return int(document["counterexample"] is not None)

@@ -207,12 +207,9 @@ class CutMissesTheNewest(Bucket):
     """A cut reaches the rows that were installed; the newest, which lies by itself behind the padding, stays."""
 
     def cut(self, to: int) -> None:
-        kept = self.pending and 0 < to < self.past_
-        newest = self.past_ - 1
+        newest = self.pending
         super().cut(to)
-        if kept and self.handles is not None:
-            self.handles.write(to - 1, self.handles.part(self.handles.bound, self.handles.bound + 1))
-            self.kept = newest
+        self.pending = newest and to > 0
 
 
 class NewestNotCounted(Bucket):

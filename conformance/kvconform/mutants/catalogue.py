@@ -9,11 +9,11 @@ from kvconform.mutants.mutant import Mutant
 from kvspec.contract import PROFILES
 
 NOT_PLANTED: dict[str, str] = {
-    "DTYPE-05": "quantised rows and their scales are not specified here, so there is no scale to be another layer's",
-    "DTYPE-11": "quantised rows and their scales are not specified here, so there is no scale to change before reuse",
-    "REUSE-03": "what was wrong was never said; that a hit must be as a cold start is what SNAP-12 and SNAP-31 demand",
+    "DTYPE-05": "quantised rows and their scales are not specified here: there is no scale to be another layer's",
+    "DTYPE-11": "quantised rows and their scales are not specified here: there is no scale to change before reuse",
+    "REUSE-03": "nobody said what was wrong; that a hit is as a cold start is what SNAP-12 and SNAP-31 demand",
 }
-"""The entries of the catalogue that are not planted, and why not. With those that are, it is the whole catalogue."""
+"""The entries of the catalogue that are not planted, and why not; with those that are, all there are."""
 
 
 def mutants() -> Iterator[Mutant]:

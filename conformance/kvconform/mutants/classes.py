@@ -17,7 +17,7 @@ class Class(NamedTuple):
 CLASSES: dict[str, Class] = {
     "POS": Class(
         "Offset / position / token ledger",
-        "what counts the tokens and what stores them disagree, so a row is written, or asked for, at another position",
+        "what counts the tokens and what stores them disagree, so a row stands at another position",
     ),
     "RING": Class(
         "Ring order, wrap, windowed eviction",
@@ -65,7 +65,7 @@ CLASSES: dict[str, Class] = {
     ),
     "DTYPE": Class(
         "dtype / cast / quantisation tiers",
-        "numbers are rounded twice, indices are too narrow, or rows of one kind of storage are forgotten for another's",
+        "numbers are rounded twice, indices are too narrow, or one of two kinds of storage is forgotten",
     ),
     "ASYNC": Class(
         "Concurrency, async copy, graph capture",

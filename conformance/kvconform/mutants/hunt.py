@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +16,7 @@ from kvconform import trial, vectors
 from kvconform.examples import disagreements
 from kvconform.mutants.mutant import Mutant
 from kvconform.shrink import shrink
-from kvconform.strategies import drawn, draws
+from kvconform.strategies import drawn, exploring
 from kvconform.trial import Outcome
 from kvspec.clauses import index
 from kvspec.contract import PROFILES, Description, description
@@ -133,9 +132,9 @@ class _Hunt:
             self.broken = f"the adapter cannot be made: {type(e).__name__}: {e}"
 
     def some(self, source: str) -> Iterator[Item]:
-        """What is tried at first: of systematic mutants their own chapter, of covers a part."""
+        """What is tried at first: of covers a part; of systematic mutants their own chapter, and all examples."""
         quick = self.mutant.cls == "systematic"
-        profiles = self.profiles[:1] if quick else self.profiles
+        profiles = self.profiles[:1] if quick and source != "examples" else self.profiles
         most = {"cover": SPREAD, "explored": FEW if quick else EXPLORED * len(CACHES)}
         return chain.from_iterable(_spread(SOURCES[source](p), most.get(source)) for p in profiles)
 
@@ -204,8 +203,8 @@ class _Hunt:
 
 @contextmanager
 def limited(seconds: float, of_the_processor: float = 0.0) -> Iterator[None]:
-    """Raise Hangs in what takes longer; only in a process's first thread. After so many seconds of the processor, if
-    any are given, the process ends."""
+    """Raise Hangs in what takes longer; only in a process's first thread. After so many seconds of the processor,
+    if any are given, the process ends."""
 
     def ring(signum: int, frame: FrameType | None) -> None:
         raise Hangs
@@ -242,17 +241,7 @@ def covers(profile: str) -> tuple[Item, ...]:
 @cache
 def explored(profile: str) -> tuple[Item, ...]:
     """Traces as exploration draws them, the same every time."""
-    return tuple(Item(t) for strategy in _strategies(profile) for t in drawn.some(strategy, EXPLORED, seed=20))
-
-
-def _strategies(profile: str) -> Iterator[Any]:
-    kinds = {"mask": draws.MASKS, "snapshot": draws.SNAPSHOTS}.get(profile, draws.BASE)
-    if profile in ("growing", "ring"):
-        yield draws.traces(profile, kinds)
-    elif profile in ("mask", "snapshot"):
-        yield from (draws.traces(kind, kinds) for kind in CACHES)
-    else:
-        yield importlib.import_module(f"kvconform.strategies.{profile}").explored()
+    return tuple(Item(t) for strategy in exploring.of(profile) for t in drawn.some(strategy, EXPLORED, seed=20))
 
 
 SOURCES: dict[str, Callable[[str], tuple[Item, ...]]] = {

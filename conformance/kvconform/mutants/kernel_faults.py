@@ -1,4 +1,4 @@
-"""Systematic faults of a kernel's text: every comparison, sum, number, axis, rounding and choice made wrong, in turn."""
+"""Systematic faults of a kernel's text: each comparison, sum, number, axis, rounding and choice made wrong."""
 
 from __future__ import annotations
 

@@ -22,12 +22,12 @@ from kvadapters.gpu.cuda_cpu import CudaCPURuntime
 from kvconform.mutants import equivalents, kernel_faults
 from kvconform.mutants.kernel_faults import Fault
 from kvconform.mutants.mutant import Mutant
-from kvspec.contract import Cache
+from kvspec.contract import PROFILES, Cache
 from kvspec.geometry import Config
 
 
 class Part(NamedTuple):
-    """A text of the kernels: the kernels that it is in, the sound texts that they need too, whose traces are tried."""
+    """A text: the kernels it is in, the sound texts that they need as well, the profiles whose traces are tried."""
 
     kernels: tuple[str, ...]
     before: tuple[str, ...]
@@ -100,7 +100,7 @@ def _few(launch: Launch, items: grids.Axes, groups: grids.Axes) -> tuple[grids.A
 
 
 class Judged(Caches):
-    """The GPU caches, guard bands checked. Shapes begin anew with each trace, so that each is the same every time."""
+    """The GPU caches, guard bands checked. Shapes begin anew with a trace, so that it is the same every time."""
 
     def open(self, profile: str, config: Config) -> Cache:
         """A fresh cache."""
@@ -147,16 +147,18 @@ class Chunk:
 
 
 @dataclass(frozen=True)
-class Kernel:
-    """Makes the adapter whose kernels are those of one fault of a chunk; in a process there is one at a time."""
+class Changed:
+    """Makes the adapter that has the kernels of one number of each chunk; in a process there is one at a time."""
 
-    chunk: Chunk
-    number: int
+    chunks: tuple[Chunk, ...]
+    number: int = 0
 
     def __call__(self) -> Any:
         runtime = _runtime()
-        runtime.learn(self.chunk.text(), self.chunk.names(), QUICK)
-        runtime.others = {kernel: f"{kernel}_{self.number}" for kernel in PARTS[self.chunk.name].kernels}
+        for chunk in self.chunks:
+            runtime.learn(chunk.text(), chunk.names(), QUICK)
+        changed = (kernel for chunk in self.chunks for kernel in PARTS[chunk.name].kernels)
+        runtime.others = {kernel: f"{kernel}_{self.number}" for kernel in changed}
         return Judged("cuda-cpu", runtime, checks=True)
 
 
@@ -167,7 +169,7 @@ def _runtime() -> Others:
 
 def compiled(mutants: Iterable[Mutant], processes: int | None = None) -> None:
     """Compile whatever these need before they are hunted, so many at once. Raises CannotRun."""
-    chunks = dict.fromkeys(m.adapter.chunk for m in mutants if isinstance(m.adapter, Kernel))
+    chunks = dict.fromkeys(c for m in mutants if isinstance(m.adapter, Changed) for c in m.adapter.chunks)
     if chunks:
         _runtime()
         with ThreadPoolExecutor(processes) as pool:
@@ -180,20 +182,11 @@ def mutants() -> Iterator[Mutant]:
         yield from of(name)
 
 
-def sound() -> Iterator[Mutant]:
-    """The kernels as they are, made as mutants are: controls that live."""
-    for name, part in PARTS.items():
-        says = f"The kernels of {name} as they are, compiled as mutants are."
-        yield Mutant(
-            f"control/{name} again",
-            "control",
-            says,
-            (),
-            Kernel(Chunk(name, (None,)), 0),
-            profiles=part.profiles,
-            lives=True,
-            alone=True,
-        )
+def sound() -> Mutant:
+    """The kernels as they are, made and launched as mutants are: it lives."""
+    again = Changed(tuple(Chunk(name, (None,)) for name in PARTS))
+    says = "The kernels as they are, compiled and launched as mutants are."
+    return Mutant("control/kernels again", "control", says, (), again, profiles=PROFILES, lives=True, alone=True)
 
 
 @cache
@@ -218,7 +211,7 @@ def of(name: str) -> Iterator[Mutant]:
             "systematic",
             f"line {fault.line} of {name}: {fault.what}",
             (),
-            Kernel(chunks[i // CHUNK], i % CHUNK),
+            Changed((chunks[i // CHUNK],), i % CHUNK),
             profiles=PARTS[name].profiles,
             first_is_enough=True,
             equivalent=equivalents.ARGUED.get(numbered) or equivalents.ARGUED.get(bare, ""),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kvconform.mutants import catalogue, controls, kernels, systematic
+from kvconform.mutants import anomalies, catalogue, controls, kernels, systematic
 from kvconform.mutants.mutant import Mutant
 
 KINDS: dict[str, Callable[[], Iterator[Mutant]]] = {
@@ -12,6 +12,8 @@ KINDS: dict[str, Callable[[], Iterator[Mutant]]] = {
     "catalogue": catalogue.mutants,
     "reference": systematic.reference,
     "gpu": systematic.gpu,
+    "anomalies": anomalies.mutants,
     "kernels": kernels.mutants,
 }
-"""Controls; real bugs; systematic faults of the reference, of the GPU caches, and of the kernels' text."""
+"""Controls; real bugs; bugs as anybody could write them; systematic faults of the reference, of the GPU caches, and
+of the kernels' text."""

@@ -104,7 +104,7 @@ class MadeOnce(Round):
 
 
 class WindowOfTheFirst(Round):
-    """What windows there are is asked of the model, not of the layer: the first one's is that of all that have one."""
+    """Which window there is is asked of the model, not of the layer: the first one's is that of all."""
 
     def mask(self, layer: int, logical: Logical) -> Array | None:
         first = next((x.window for x in self.layers.values() if x.window), None)

@@ -1,4 +1,8 @@
-"""Systematic faults: every comparison, offset, constant, min and max of a module made wrong, or a line lost."""
+"""Systematic faults: every comparison, offset, constant, min and max of a module made wrong, or a line lost.
+
+Left out is what no cache does: citations, with all that decides on them alone, and assertions, which tell the
+reader what is so.
+"""
 
 from __future__ import annotations
 
@@ -47,10 +51,11 @@ def faults(source: str) -> Iterator[Fault]:
     """Every fault of a module's text, one at a time."""
     tree = ast.parse(source)
     owners = _owners(tree)
+    silent = _silent(tree)
     named: dict[str, frozenset[str]] = {}
     for i, node in enumerate(ast.walk(tree)):
         function = owners.get(getattr(node, "lineno", 0))
-        if function is None:
+        if function is None or node in silent:
             continue
         for j, (what, _) in enumerate(_changes(node)):
             clauses = named.setdefault(function.name, frozenset(re.findall(r"[A-Z]+-\d+", ast.unparse(function))))
@@ -60,6 +65,26 @@ def faults(source: str) -> Iterator[Fault]:
 def _owners(tree: ast.AST) -> dict[int, ast.FunctionDef]:
     functions = [f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)]
     return {n: f for f in functions for n in range(f.lineno, (f.end_lineno or f.lineno) + 1)}
+
+
+def _silent(tree: ast.AST) -> set[ast.AST]:
+    """All nodes of what no cache does."""
+    return {part for node in ast.walk(tree) if _says_nothing(node) for part in ast.walk(node)}
+
+
+def _says_nothing(node: ast.AST) -> bool:
+    """Whether all that a statement, or a function, does is to cite, or to assert."""
+    if isinstance(node, ast.FunctionDef):
+        return _citing(node.name)
+    if isinstance(node, ast.If | ast.For | ast.With):
+        return all(_says_nothing(s) for s in (*node.body, *getattr(node, "orelse", ())))
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        return _citing(ast.unparse(node.value.func).rpartition(".")[2])
+    return isinstance(node, ast.Assert)
+
+
+def _citing(name: str) -> bool:
+    return name == "cite" or name.startswith("_cite")
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, Callable[[ast.AST], None]]]:
@@ -88,14 +113,14 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Callable[[ast.AST], None]]]:
         statements = getattr(node, part, None)
         if isinstance(node, ast.FunctionDef | ast.If) and isinstance(statements, list):
             for j, statement in enumerate(statements):
-                if isinstance(statement, STATEMENTS) or _matters(statement):
+                if isinstance(statement, STATEMENTS) or _acts(statement):
                     yield f"lost: {ast.unparse(statement)}", _set_in(part, j, ast.Pass())
 
 
-def _matters(statement: ast.stmt) -> bool:
-    """A call for its effect, that is not a citation or a docstring."""
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(call, ast.Call) and not ast.unparse(call).startswith(("cite(", "_cite"))
+def _acts(statement: ast.stmt) -> bool:
+    """A call for its effect, that is not a citation."""
+    is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+    return is_call and not _says_nothing(statement)
 
 
 def _set(field: str, value: object) -> Callable[[ast.AST], None]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
+from weakref import WeakSet
 
 from kvconform.mutants.planting import having, planted
 from kvref.page import Numbered, Pages
 from kvref.pool import Pool
+from kvspec import refusals_page
 from kvspec.contract import Pair
 from kvspec.errors import Refused
 from kvspec.geometry import Array, Config
@@ -183,7 +186,7 @@ class LastPageHoldsAll(Pages):
 
 
 class CountedToThePage(Pages):
-    """Where a chunk reaches into another page it is counted up to the end of the one before, and all of it stored."""
+    """A chunk that reaches into another page is stored, but counted only up to the end of the one before."""
 
     def append(self, keys: Array, values: Array, sequence: int = 0) -> None:
         before = self.in_use[sequence].length if sequence in self.in_use else 0
@@ -194,11 +197,11 @@ class CountedToThePage(Pages):
 
 
 class PointerNotAdvanced(Pages):
-    """All tables stand in one list, and where a third sequence begins in it is taken to be where the second does."""
+    """All tables stand in one list, in which the third sequence is taken to begin where the second does."""
 
     def read_sequence(self, sequence: int) -> Pair:
         mine, others = self._of(sequence), [s for n, s in sorted(self.in_use.items()) if n < sequence]
-        entries = [page for s in (*others[:1], *others[1:], mine) for page in s.table]
+        entries = [page for s in (*others, mine) for page in s.table]
         begin = len(others[0].table) if others else 0
         return self.pool.through(entries[begin:], mine.length)
 
@@ -215,12 +218,25 @@ class SlotByBits(Pool):
     """The slot of a position is looked up by its lowest bits, as if every page size were a power of two."""
 
     def write(self, table: Sequence[int], begin: int, rows: Pair) -> None:
-        super().write(table, begin, rows)
-        for page, slots, positions in list(self.runs(table, begin, begin + rows.keys.shape[1])):
-            for slot, p in zip(range(slots.start, slots.stop), range(positions.start, positions.stop), strict=True):
-                for pool, new in ((self.keys, rows.keys), (self.values, rows.values)):
-                    pool[page][:, p & (self.size - 1)] = new[:, p - begin]
-                    pool[page][:, slot] = pool[page][:, p & (self.size - 1)]
+        for i in range(rows.keys.shape[1]):
+            page, slot = table[(begin + i) // self.size], (begin + i) & (self.size - 1)
+            self.keys[page][:, slot], self.values[page][:, slot] = rows.keys[:, i], rows.values[:, i]
+
+
+class SmallestPage(Pool):
+    """All pools that there are look rows up by the smallest of their page sizes."""
+
+    alive: ClassVar[WeakSet[Pool]] = WeakSet()
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.alive.add(self)
+
+    def write(self, table: Sequence[int], begin: int, rows: Pair) -> None:
+        least = min(pool.size for pool in self.alive)
+        for i in range(rows.keys.shape[1]):
+            page, slot = table[min((begin + i) // least, len(table) - 1)], (begin + i) % least
+            self.keys[page][:, slot], self.values[page][:, slot] = rows.keys[:, i], rows.values[:, i]
 
 
 class InOnePiece(Pages):
@@ -243,9 +259,8 @@ class GivenBackLater(Pages):
         cut.length = to
 
     def append(self, keys: Array, values: Array, sequence: int = 0) -> None:
-        for one in self.in_use.values():
-            if one is self.in_use.get(sequence):
-                super()._cut(one, one.length)
+        if sequence in self.in_use:
+            super()._cut(self.in_use[sequence], self.in_use[sequence].length)
         super().append(keys, values, sequence)
 
 
@@ -271,27 +286,14 @@ class EvictedFromTheParent(Pages):
             self.pool.counts[page] = 0
 
 
-class SmallestPage(Pages):
-    """All pools that there are reckon with the smallest of their page sizes."""
-
-    alive: ClassVar[WeakSet[Pages]] = WeakSet()
-
-    def __init__(self, config: Config) -> None:
-        super().__init__(config)
-        self.alive.add(self)
-
-    def append(self, keys: Array, values: Array, sequence: int = 0) -> None:
-        real, least = self.pool.size, min(p.config.page_size or 1 for p in self.alive)
-        to = self.in_use.get(sequence)
-        fits = to is not None and keys.ndim == 4 and self._fits(Pair(keys, values), to, least)
-        self.pool.size = least if fits else real
-        try:
-            super().append(keys, values, sequence)
-        finally:
-            self.pool.size = real
-
-
 PLANTED = [
+    planted(
+        "PAGE-18",
+        "vllm-project/vllm/issues/55600",
+        ("PAGE-11", "PAGE-6"),
+        SmallestPage,
+        having(page=over(SmallestPage)),
+    ),
     planted(
         "POS-13",
         "turboderp-org/exllamav3/commit/0b898f2cc0e7e05ae283133f0ddd912faaf6a0c9",
@@ -299,9 +301,19 @@ PLANTED = [
         CountedToThePage,
         having(page=CountedToThePage),
     ),
-    planted("PAGE-13", "vllm-project/vllm/pull/5412", ("PAGE-6",), PointerNotAdvanced, having(page=PointerNotAdvanced)),
-    planted("PAGE-15", "sgl-project/sglang/pull/28692", ("PAGE-14",), WholePagesShared, having(page=WholePagesShared)),
-    planted("PAGE-17", "flashinfer-ai/flashinfer/issues/4347", ("PAGE-11", "PAGE-43"), SlotByBits, having(page=over(SlotByBits))),
+    planted(
+        "PAGE-13", "vllm-project/vllm/pull/5412", ("PAGE-6",), PointerNotAdvanced, having(page=PointerNotAdvanced)
+    ),
+    planted(
+        "PAGE-15", "sgl-project/sglang/pull/28692", ("PAGE-14",), WholePagesShared, having(page=WholePagesShared)
+    ),
+    planted(
+        "PAGE-17",
+        "flashinfer-ai/flashinfer/issues/4347",
+        ("PAGE-11", "PAGE-43"),
+        SlotByBits,
+        having(page=over(SlotByBits)),
+    ),
     planted(
         "BOUND-01",
         "ollama/ollama/commit/08a832b4827b7fd5f489d72cef36de24f6fb3d36",

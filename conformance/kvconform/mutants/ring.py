@@ -8,7 +8,7 @@ from kvconform.mutants.planting import having, planted
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvspec import refusals
-from kvspec.contract import Lengths, Pair, Readable
+from kvspec.contract import Pair, Readable
 from kvspec.geometry import Array, Config
 
 
@@ -55,17 +55,13 @@ class Unasked(Ring):
 
 
 class IndexGoesBack(Ring):
-    """A rewind past the window takes as many from the index as from the offset, below 0 as well."""
+    """A rewind past the window takes as many from the index as from the offset, wrap or no wrap."""
 
     def rewind(self, to: int) -> None:
         if not 0 <= to < self.offset or self.offset <= self.window:
             super().rewind(to)
             return
-        self.index, self.offset, self.queries = self.index - (self.offset - to), to, None
-
-    def read(self, what: Readable) -> Pair | None:
-        self.index = max(0, self.index)
-        return super().read(what)
+        self.index, self.offset, self.queries = max(0, self.index - (self.offset - to)), to, None
 
 
 class AWindowBack(Ring):
@@ -151,9 +147,6 @@ class FullLayer(Growing):
         if config.window is None:
             raise refusals.config("RING-14", self.profile, config)
         super().__init__(config)
-
-    def lengths(self) -> Lengths:
-        return super().lengths()
 
 
 PLANTED = [

@@ -1,9 +1,9 @@
 """Arrays as vectors write them: rows by their serials where these tell all of them, masks as text, else tensors.
 
-What is written by serials can be made by whoever replays a vector, and read in a diff. `axes` names the axes of such
-an array, one letter each: `t` rows, `l` layers and `s` sequences have serials of their own, listed in the order the
-array is walked; `b` sequences and `h` heads hold the same ones, each in digits of its own (`kvspec.rows`); `d` the
-elements.
+What is written by serials can be made by whoever replays a vector, and read in a diff. `axes` names the axes of
+such an array, a letter each: `t` rows, `l` layers and `s` sequences have serials of their own, listed in the order
+the array is walked; `b` sequences and `h` heads hold the same ones, each in digits of its own (`kvspec.rows`); `d`
+the elements.
 """
 
 from __future__ import annotations
@@ -14,14 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from kvspec.bounds import largest
 from kvspec.geometry import DTYPES, Array
-from kvspec.rows import BASE, ZEROED, Book, read, spell, who
+from kvspec.rows import ZEROED, Book, read, spell, who
 
 AXES = {3: ("thd",), 4: ("bhtd", "lhtd", "lshd"), 5: ("lbhtd",)}
 """The axes that arrays of rows may have, by how many."""
 
 NAMED = "lst"
 """The axes along which every place has a serial of its own."""
+
+LEAST_DIM = 3
+"""Elements that a row needs to spell who it is digit by digit."""
 
 LARGEST_MASK = 1 << 12
 """Elements of a mask that is written as text."""
@@ -57,7 +61,11 @@ def _serials(array: Array, axes: str, kind: str) -> list[int | None]:
 
 def by_serials(keys: Array, values: Array) -> dict[str, Any] | None:
     """Key and value rows by their serials; None if they are not all told by them, to the bit."""
-    if keys.ndim not in AXES or keys.shape[:-1] != values.shape[:-1]:
+    if (
+        keys.ndim not in AXES
+        or keys.shape[:-1] != values.shape[:-1]
+        or min(keys.shape[-1], values.shape[-1]) < LEAST_DIM
+    ):
         return None
     for axes in AXES[keys.ndim]:
         serials = _common(keys, values, axes)
@@ -73,7 +81,9 @@ def _common(keys: Array, values: Array, axes: str) -> list[int | None] | None:
     both = (("k", keys), ("v", values))
     for kind, array in both:
         serials = _serials(array, axes, kind)
-        if all(s is None or 0 <= s < BASE**3 for s in serials) and all(_is(a, serials, axes, k) for k, a in both):
+        if all(s is None or 0 <= s < largest(array.shape[-1]) for s in serials) and all(
+            _is(a, serials, axes, k) for k, a in both
+        ):
             return serials
     return None
 
@@ -104,7 +114,9 @@ class Arrays:
             told = by_serials(keys, values)
             if told is not None:
                 return {name: told}
-        return {f"{name}.{kind}": self.alone(f"{name}.{kind}", a) for kind, a in zip("kv", (keys, values), strict=True)}
+        return {
+            f"{name}.{kind}": self.alone(f"{name}.{kind}", a) for kind, a in zip("kv", (keys, values), strict=True)
+        }
 
     def alone(self, name: str, array: Array | None, within: Array | None = None) -> dict[str, Any] | None:
         """A mask as text, another array as a tensor; with how far another's elements may be from it, if that is

@@ -20,24 +20,22 @@ from kvspec.geometry import Array
 
 Document = dict[str, Any]
 
+FROZEN = Path(str(FOLDER))
+"""The folder of what is frozen."""
+
 LARGEST = 64 << 20
 """Bytes a file may have."""
 
 
 def name(source: str, profile: str) -> str:
-    """What the files of a source and a profile are called, without their endings."""
-    return f"{source}-{profile}"
-
-
-def frozen(source: str, profile: str) -> Path:
-    """Where a document is frozen."""
-    return Path(str(FOLDER)) / f"{name(source, profile)}.json"
+    """What the document of a source and a profile is called."""
+    return f"{source}-{profile}.json"
 
 
 def there(folder: Path, sources: Collection[str] = (), profiles: Collection[str] = ()) -> Iterator[Path]:
     """The documents in a folder, of these sources and profiles, or of all."""
     for source in sources or SOURCES:
-        each = (folder / f"{name(source, profile)}.json" for profile in profiles or PROFILES)
+        each = (folder / name(source, profile) for profile in profiles or PROFILES)
         yield from (file for file in each if file.is_file())
 
 
@@ -66,15 +64,18 @@ def read(file: Path) -> Document:
     try:
         document = json.loads(_bytes(file))
     except json.JSONDecodeError as e:
-        why = "was it cut off?" if e.pos >= len(e.doc.rstrip()) - 1 else f"{e.msg}, line {e.lineno}, column {e.colno}"
+        why = (
+            "was it cut off?" if e.pos >= len(e.doc.rstrip()) - 1 else f"{e.msg}, line {e.lineno}, column {e.colno}"
+        )
         raise BadInput(f"{file}: not complete JSON: {why}") from None
     except (UnicodeDecodeError, RecursionError) as e:
         raise BadInput(f"{file}: not JSON ({e!s:.100})") from None
     if not isinstance(document, dict) or document.get("kvvectors") != VERSION:
         raise BadInput(f"{file}: not vectors of version {VERSION}")
     missing = [n for n in ("source", "profile", "counts", "vectors") if n not in document]
-    if missing or not isinstance(document["vectors"], list):
-        raise BadInput(f"{file}: vectors need source, profile, counts and a list vectors; no {', '.join(missing)}")
+    if missing or not isinstance(document["vectors"], list) or not isinstance(document["counts"], dict):
+        said = f"no {', '.join(missing)}" if missing else "counts is no object, or vectors no list"
+        raise BadInput(f"{file}: not vectors: {said}")
     return document
 
 

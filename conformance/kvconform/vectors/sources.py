@@ -9,17 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from kvconform.cover import FROZEN
+from kvconform.mutants import taxonomy
+from kvconform.mutants.mutant import Mutant
 from kvconform.replay import Cited, Supplies
 from kvconform.vectors import covers
 from kvconform.vectors.written import Vector
 from kvspec import notation
+from kvspec.anomalies import anomalies
 from kvspec.clauses import index
 from kvspec.contract import PROFILES
 from kvspec.errors import BadInput
-from kvspec.trace import Trace
+from kvspec.trace import Trace, from_json
 
 Happening = tuple[str, ...]
-"""An operation, its result, and the clauses that it exercised."""
+"""An operation with its result, and the clauses that it exercised; or with the operation before it."""
 
 
 def examples(profile: str) -> Iterator[Vector]:
@@ -31,7 +34,7 @@ def examples(profile: str) -> Iterator[Vector]:
 
 def covering(profile: str) -> Iterator[Vector]:
     """Of a profile's frozen covers the traces, chosen greedily, in which everything happens that happens in any:
-    every operation with every result, exercising every set of clauses."""
+    every operation with every result, exercising every set of clauses, and after each other operation."""
     whole = [(cover.name, i, trace) for cover in covers.load(profile) for i, trace in enumerate(cover.traces())]
     for at in _chosen([trace for _, _, trace in whole]):
         name, i, trace = whole[at]
@@ -51,17 +54,18 @@ def _chosen(whole: list[Trace]) -> Iterator[int]:
 def _happens(trace: Trace) -> set[Happening]:
     cited, supplies = Cited(observe=FROZEN), Supplies(trace)
     cited.begin(trace.profile, trace.config)
-    found = set()
+    found, before = set[Happening](), "open"
     for op in trace.ops:
         step = cited.do(op, supplies.give(op))
         supplies.done(op, step.result)
-        found.add((op["op"], step.result, *sorted(step.cites)))
+        found |= {("cites", op["op"], step.result, *sorted(step.cites)), ("after", before, op["op"], step.result)}
+        before = op["op"]
     return found
 
 
 def mutants(matrix: Path) -> dict[str, list[Vector]]:
-    """By profile, the shortest trace on which each mutant of a matrix (`mutants.json`) was found: one vector for each
-    real bug, and one for each trace that finds systematic ones. Raises BadInput."""
+    """By profile, the shortest trace on which each mutant of a matrix (`mutants.json`) was found: one vector for
+    each real bug, and one for each trace that finds systematic ones. Raises BadInput."""
     try:
         found = [m for m in json.loads(matrix.read_text(encoding="utf-8"))["mutants"] if _worth_keeping(m)]
     except (OSError, ValueError, KeyError, TypeError) as e:
@@ -86,7 +90,9 @@ def _clause(m: dict[str, Any]) -> str:
 
 
 def _real(m: dict[str, Any]) -> Vector:
-    notes = {"bug": m["says"], "effect": m["message"], "links": [m["link"]] if m["link"] else []}
+    anomaly = anomalies().get(taxonomy.anomaly(Mutant(m["id"], m["class"], m["says"], (), object)))
+    notes = {"bug": m["says"], "shows": m["message"], "links": [m["link"]] if m["link"] else []}
+    notes |= {"anomaly": anomaly.id, "effect": anomaly.effect} if anomaly else {}
     return Vector(m["id"], "mutants", trace(m["trace"]), _clause(m), m["class"], notes)
 
 
@@ -94,7 +100,7 @@ def _systematic(alike: list[dict[str, Any]]) -> Vector:
     """One trace for all mutants that it finds."""
     first = alike[0]
     id_ = f"systematic/{sha256(first['trace'].encode()).hexdigest()[:10]}"
-    notes = {"effect": first["message"], "finds": [m["id"] for m in alike]}
+    notes = {"shows": first["message"], "finds": [m["id"] for m in alike]}
     return Vector(id_, "mutants", trace(first["trace"]), _clause(first), "systematic", notes)
 
 
@@ -105,13 +111,14 @@ def trace(sentence: str) -> Trace:
     return notation.trace(profile, fields, ops)
 
 
-def again(listed: Iterable[dict[str, Any]]) -> list[Vector]:
-    """The vectors of a document, to be written down anew. Raises BadInput."""
-    return [_again(v) for v in listed]
-
-
-def _again(v: dict[str, Any]) -> Vector:
-    return Vector(v["id"], v["source"], trace(v["words"]), v.get("clause", ""), v.get("class", ""), v.get("notes", {}))
+def again(v: dict[str, Any]) -> Vector:
+    """A vector of a document, to be written down anew. Raises BadInput where it holds no trace."""
+    try:
+        _, *ops = (step["op"] for step in v["steps"])
+        made = from_json({"kvtrace": 1, "profile": v["profile"], "config": v["config"], "ops": ops})
+        return Vector(v["id"], v["source"], made, v.get("clause", ""), v.get("class", ""), v.get("notes", {}))
+    except (KeyError, TypeError, ValueError) as e:
+        raise BadInput(f"not a vector: {type(e).__name__}: {e}") from None
 
 
 SOURCES: dict[str, Callable[[str], Iterable[Vector]] | None] = {

@@ -37,13 +37,17 @@ def loads(data: bytes, where: str) -> dict[str, Array]:
     """The tensors of a file. Raises BadInput that says what is wrong with it."""
     size = int.from_bytes(data[:8], "little")
     if len(data) < 8 or size > len(data) - 8:
-        raise BadInput(f"{where}: not a safetensors file: {len(data)} bytes, too few for its header; was it cut off?")
+        raise BadInput(
+            f"{where}: not a safetensors file: {len(data)} bytes, too few for its header; was it cut off?"
+        )
     try:
         header = dict(json.loads(data[8 : 8 + size]))
     except (ValueError, TypeError) as e:
         raise BadInput(f"{where}: not a safetensors file: its header is no JSON object ({e})") from None
     body = data[8 + size :]
-    return {name: _read(body, entry, f"{where}: {name}") for name, entry in header.items() if name != "__metadata__"}
+    return {
+        name: _read(body, entry, f"{where}: {name}") for name, entry in header.items() if name != "__metadata__"
+    }
 
 
 def _read(body: bytes, entry: Any, where: str) -> Array:

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from kvconform.vectors import files
-from kvconform.vectors.written import Vector, counts, vector
-from kvspec import trace as traces
+from kvconform.vectors.sources import again
+from kvconform.vectors.written import counts, vector
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
-from kvspec.trace import Trace
 
 
 def differences(file: Path, with_tensors: bool) -> Iterator[str]:
@@ -54,44 +53,36 @@ def _wrong(said: Any, mine: Mapping[str, Array] | None) -> Iterator[str]:
     """What differs in one vector, first things first."""
     try:
         tensors: dict[str, Array] = {}
-        does = vector(_read(said), tensors)
-        steps = list(zip(said["steps"], does["steps"], strict=True))
-    except (BadInput, ValueError, KeyError, TypeError, AttributeError, IndexError) as e:
-        yield f"not a vector: {type(e).__name__}: {e}"
+        does = vector(again(said), tensors)
+    except BadInput as e:
+        yield str(e)
         return
-    for i, (was, now) in enumerate(steps):
+    for i, (was, now) in enumerate(zip(said["steps"], does["steps"], strict=True)):
         yield from (f"step {i} ({now['do']}): {text}" for text in _step(was, now))
-    head = (n for n in {**said, **does} if n != "steps" and said.get(n) != does.get(n))
-    yield from (_differs(n, said.get(n), does.get(n)) for n in head)
+    yield from _fields({**said, "steps": None}, {**does, "steps": None})
     if mine is not None:
         yield from _unlike(mine, tensors)
 
 
-def _read(said: dict[str, Any]) -> Vector:
-    """The vector, from its operations. Raises BadInput."""
-    ops = [step["op"] for step in said["steps"][1:]]
-    document = {"kvtrace": 1, "profile": said["profile"], "config": said["config"], "ops": ops}
-    made: Trace = traces.from_json(document)
-    return Vector(
-        said["id"], said["source"], made, said.get("clause", ""), said.get("class", ""), said.get("notes", {})
-    )
-
-
 def _step(was: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
-    """What differs in one step: first what must be seen, by name, then what is given."""
+    """What differs in one step: first what must be seen, by name, then what is given, then the rest."""
     for part in ("see", "given"):
-        a, b = was.get(part, {}), now.get(part, {})
-        yield from (_differs(n, a.get(n), b.get(n)) for n in {**b, **a} if a.get(n, part) != b.get(n, part))
-    rest = (n for n in {**now, **was} if n not in ("see", "given") and was.get(n) != now.get(n))
-    yield from (_differs(n, was.get(n), now.get(n)) for n in rest)
+        both = was.get(part, {}), now.get(part, {})
+        if isinstance(both[0], dict):
+            yield from _fields(*both)
+    yield from _fields(was, now)
 
 
-def _differs(name: str, was: Any, now: Any) -> str:
-    return f"{name} is {_short(was)}; the reference gives {_short(now)}"
+def _fields(was: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    """The fields that differ, those that the reference gives first."""
+    for name in {**now, **was}:
+        said, does = _short(was, name), _short(now, name)
+        if said != does or was.get(name) != now.get(name):
+            yield f"{name} is {said}; the reference gives {does}"
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
+def _short(fields: dict[str, Any], name: str) -> str:
+    text = repr(fields[name]) if name in fields else "missing"
     return text if len(text) <= 200 else f"{text[:197]}..."
 
 

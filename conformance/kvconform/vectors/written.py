@@ -1,4 +1,4 @@
-"""A vector: a trace on the reference, written down step by step with all that goes in and all that must come out."""
+"""A vector: a trace on the reference, written down step by step, all that goes in and all that must come out."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class Vector:
     bug_class: str = ""
     """The class of the bug that it finds."""
     notes: dict[str, Any] = field(default_factory=dict)
-    """`bug`, what it finds; `effect`, what is seen of that; `links`, where it was met; `finds`, ids of mutants."""
+    """`bug`, what it finds; `anomaly` and `effect`, what kind of wrong that is and what that does to a model;
+    `shows`, what is seen of it; `links`, where it was met; `finds`, ids of mutants."""
 
 
 @dataclass
@@ -71,12 +72,14 @@ def vector(v: Vector, tensors: dict[str, Array]) -> dict[str, Any]:
     steps = list(_steps(v, tensors, cites))
     why = {"clause": v.clause, "class": v.bug_class, "notes": v.notes}
     made = {
-        **{"id": v.id, "source": v.source},
+        "id": v.id,
+        "source": v.source,
         **{name: value for name, value in why.items() if value},
         "exercises": sorted(cites),
         "needs": sorted(used_profiles(v.trace)),
         "words": notation.sentence(v.trace),
-        **{"profile": v.trace.profile, "config": v.trace.config.to_json()},
+        "profile": v.trace.profile,
+        "config": v.trace.config.to_json(),
         "steps": steps,
     }
     return dict(json.loads(json.dumps(made)))  # as it will be read

@@ -59,7 +59,9 @@ LIMITS = {"stream_fill": 1, "stream_read": 2, "stream_write": 1, "stream_copy": 
 
 
 SEVERAL = {f"{kind}{n}": f"{kind}.inc" for kind in _EACH for n in WORDS}
-SEVERAL |= dict.fromkeys(COPIES, "copy.inc") | dict.fromkeys(ATTENDS, "attend.inc") | dict.fromkeys(ROPES, "rope.inc")
+SEVERAL |= (
+    dict.fromkeys(COPIES, "copy.inc") | dict.fromkeys(ATTENDS, "attend.inc") | dict.fromkeys(ROPES, "rope.inc")
+)
 """The kernels that there are several of, with the text that each is made of."""
 
 PLAIN = ("prepare.inc", "lengths.inc", "tables.inc", "casts.inc", "strict.inc")

@@ -1,0 +1,52 @@
+"""`kvconform vectors export` and `verify`: frozen traces for an engine's own tests, and whether they still hold."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+
+from kvconform.vectors import export, files, verify
+from kvspec.clauses import digest
+from kvspec.errors import BadInput
+
+
+def main(options: Namespace) -> int:
+    """Do what was asked for; 1 if a vector is not what the reference gives."""
+    return {"export": _export, "verify": _verify}[options.action](options)
+
+
+def _export(options: Namespace) -> int:
+    """Write a folder."""
+    index = export.export(Path(options.out), options.source, options.profile)
+    counts = ", ".join(f"{count} {what}" for what, count in index["counts"].items())
+    print(f"{options.out}: {counts}, in {len(index['files'])} files; README.md there says how to replay them")
+    return 0
+
+
+def _verify(options: Namespace) -> int:
+    """Compare a folder, or what is frozen, with the reference; name every vector that differs."""
+    names, found = _folder(Path(options.folder)) if options.folder else _frozen(options)
+    wrong = 0
+    for text in found:
+        wrong += 1
+        print(text)
+    said = f"{wrong} differ from what the reference gives" if wrong else "exactly what the reference gives"
+    print(f"{options.folder or 'the frozen vectors'}, {len(names)} files: {said}")
+    return 1 if wrong else 0
+
+
+def _folder(folder: Path) -> tuple[list[str], Iterator[str]]:
+    index = export.index_of(folder)
+    if index.get("spec") != digest():
+        sys.stderr.write(f"kvconform vectors: {folder} was made from other clauses ({index.get('spec')})\n")
+    return [entry["file"] for entry in index["files"]], export.differences(folder, index)
+
+
+def _frozen(options: Namespace) -> tuple[list[str], Iterable[str]]:
+    found = list(files.there(files.FROZEN, options.source, options.profile))
+    if not found:
+        raise BadInput("no vectors are frozen for these sources and profiles")
+    return [f.name for f in found], chain.from_iterable(verify.differences(f, with_tensors=False) for f in found)

@@ -1,0 +1,123 @@
+"""A folder of vectors that an engine's own tests can replay without this project; and whether it still holds."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from kvconform.vectors import files, sources, verify
+from kvconform.vectors.written import LICENCE, VERSION, Written, written
+from kvspec import clauses
+from kvspec.errors import BadInput
+from kvspec.operations import OPERATIONS
+from kvspec.perform import DO
+
+INDEX = "index.json"
+SCHEMAS = {"schema.json": "vectors.json", "trace.schema.json": "trace.json"}
+
+
+def export(folder: Path, chosen: Collection[str] = (), profiles: Collection[str] = ()) -> dict[str, Any]:
+    """Write what is frozen of these sources and profiles, or all, with its tensors; gives the index. Raises
+    BadInput where the reference does not do what is frozen, or the folder cannot be written."""
+    found = list(files.there(files.FROZEN, chosen, profiles))
+    if not found:
+        raise BadInput("no vectors are frozen for these sources and profiles")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        listed = [_file(file, folder) for file in found]
+        index = _index(listed)
+        _beside(folder, index)
+    except OSError as e:
+        raise BadInput(f"{e.filename or folder}: cannot be written: {e.strerror or e}") from None
+    return index
+
+
+def _file(file: Path, folder: Path) -> dict[str, Any]:
+    """Write one document with its tensors; gives what it counts."""
+    frozen = files.read(file)
+    made: Written = written(frozen["source"], frozen["profile"], map(sources.again, frozen["vectors"]))
+    if made.document["vectors"] != frozen["vectors"]:
+        wrong = next(verify.differences(file, with_tensors=False), file.name)
+        raise BadInput(f"the reference does not do what is frozen: {wrong}")
+    files.write(made, folder / file.name)
+    return {"file": file.name, **made.document["counts"]}
+
+
+def _index(listed: list[dict[str, Any]]) -> dict[str, Any]:
+    head = {"kvvectors": VERSION, "licence": LICENCE, "spec": clauses.digest()}
+    return {**head, "counts": _total(listed), "files": listed}
+
+
+def _total(listed: list[dict[str, Any]]) -> dict[str, int]:
+    total = Counter[str]()
+    for each in listed:
+        total.update({name: count for name, count in each.items() if name != "file"})
+    return dict(total)
+
+
+def _beside(folder: Path, index: dict[str, Any]) -> None:
+    """Everything but the vectors."""
+    counts = ", ".join(f"{count} {what}" for what, count in index["counts"].items())
+    filled = {"@counts@": counts, "@spec@": index["spec"], "@operations@": _operations()}
+    readme = resources.files("kvconform").joinpath("templates", "vectors", "README.md.txt").read_text("utf-8")
+    for mark, text in filled.items():
+        readme = readme.replace(mark, text)
+    spec = resources.files("kvspec")
+    texts = {"README.md": readme, "LICENSE": files.FROZEN.joinpath("LICENSE").read_text("utf-8")}
+    texts |= {name: spec.joinpath("schemas", of).read_text("utf-8") for name, of in SCHEMAS.items()}
+    texts |= {"clauses.json": _json(_clauses()), INDEX: _json(index)}
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _json(document: Any) -> str:
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _clauses() -> dict[str, dict[str, str]]:
+    return {c.id: {"level": c.level, "text": c.text} for c in clauses.index().values()}
+
+
+def _operations() -> str:
+    """Every operation with its arguments, and what it does, as a Markdown table."""
+    rows = ["| operation | arguments | what it does |", "|---|---|---|"]
+    for name, arguments in OPERATIONS.items():
+        listed = " ".join(a.name if a.required else f"[{a.name}]" for a in arguments)
+        does = "Open a cache." if name == "open" else " ".join((DO[name].__doc__ or "").split())
+        rows.append(f"| `{name}` | {listed} | {does} |")
+    return "\n".join(rows)
+
+
+def index_of(folder: Path) -> dict[str, Any]:
+    """The index of an exported folder. Raises BadInput."""
+    try:
+        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        listed = [str(entry["file"]) for entry in index["files"] if _total([entry])]
+    except OSError as e:
+        raise BadInput(f"{folder / INDEX}: cannot be read: {e.strerror or e}") from None
+    except (ValueError, KeyError, TypeError) as e:
+        raise BadInput(f"{folder / INDEX}: not the index of a folder of vectors ({e!s:.100})") from None
+    odd = [name for name in listed if Path(name).name != name]
+    if odd:
+        raise BadInput(f"{folder / INDEX}: {odd[0]!r} is not the name of a file in that folder")
+    return dict(index)
+
+
+def differences(folder: Path, index: dict[str, Any]) -> Iterator[str]:
+    """What of an exported folder is not what the reference gives. Raises BadInput where a file cannot be read."""
+    if index.get("counts") != _total(index["files"]):
+        yield f"{INDEX}: counts {index.get('counts')}, and its files come to {_total(index['files'])}"
+    for entry in index["files"]:
+        file = folder / entry["file"]
+        said = files.read(file)["counts"]
+        if {"file": file.name, **said} != entry:
+            yield f"{INDEX}: {file.name} is said to hold {_without_file(entry)}, its header says {said}"
+        yield from verify.differences(file, with_tensors=True)
+
+
+def _without_file(entry: dict[str, Any]) -> dict[str, Any]:
+    return {name: count for name, count in entry.items() if name != "file"}

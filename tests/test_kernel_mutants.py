@@ -1,0 +1,108 @@
+"""Mutants of the kernels' text: how they are made, and that no fault of a kernel harms whoever looks for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from kvadapters.gpu import kernels as texts
+from kvconform.mutants import crowd, equivalents, kernel_faults, kernels
+from kvconform.mutants.hunt import SECONDS, Hunted, hunted
+from kvconform.mutants.kernels import Changed, Chunk
+from kvconform.mutants.mutant import Mutant
+
+
+def planted(name: str, was: str, now: str) -> Mutant:
+    """A mutant of a text with this done to it."""
+    text = texts.text(name)
+    assert text.count(was) == 1
+    adapter = Changed((Chunk(name, (text.replace(was, now),)),))
+    return Mutant(was, "systematic", now, (), adapter, profiles=kernels.PARTS[name].profiles[:1], alone=True, limit=2)
+
+
+def found(*mutants: Mutant, hunts: Callable[[Mutant], Hunted] = hunted) -> list[Hunted]:
+    """What comes of them, one after another."""
+    return list(crowd.all_of(mutants, hunts, 1))
+
+
+def test_every_text_of_the_program_has_faults_whose_ids_differ() -> None:
+    ids = [m.id for m in kernels.mutants()]
+    assert len(set(ids)) == len(ids)
+    made = {*texts.PLAIN, *texts.SEVERAL.values(), *texts.ROWS}
+    assert made == set(kernels.PARTS) == {re.match(r"kernels\.([\w. ]+): ", i)[1] for i in ids}  # type: ignore[index]
+
+
+def test_every_kernel_of_a_text_is_made_of_it() -> None:
+    for name, part in kernels.PARTS.items():
+        program = Chunk(name, (texts.text(name).replace("for (", "for (int its_own; "),)).text()
+        assert all(re.search(rf"#define {kernel} {kernel}_0\b", program) for kernel in part.kernels)
+
+
+def test_argued_faults_are_there() -> None:
+    ids = {m.id for m in kernels.mutants()} | {re.sub(r" #\d+$", "", m.id) for m in kernels.mutants()}
+    assert not set(equivalents.kernels.ARGUED) - ids
+
+
+TEXT = """
+/* 1 + 1 < 2 */
+KERNEL adds(GLOBAL u32 *to, i64 n) {
+  for (i64 i = GROUP(2); i < n && n != 0; i += 2)
+    if (to[i] > 7) to[i] = FMA(to[i], 3.0f, n ? 0 : 0x10u);
+  MEET();
+}
+"""
+
+FAULTS = """2 became 0 in GROUP(2)
+< became <= in i < n
+&& became || in i < n && n != 0
+!= became == in n != 0
+0 became 1 in n != 0
++= became -= in i += 2
+2 became 3 in i += 2
+if always in if (to[i] > 7) to[i] = FMA(to[i], 3.0f, n ? 0 : 0x10u)
+if never in if (to[i] > 7) to[i] = FMA(to[i], 3.0f, n ? 0 : 0x10u)
+> became >= in to[i] > 7
+7 became 8 in to[i] > 7
+lost: to[i] = FMA(to[i], 3.0f, n ? 0 : 0x10u)
+FMA rounds twice in FMA(to[i], 3.0f, n ? 0 : 0x10u)
+3.0 became 3.0029999999999997 in FMA(to[i], 3.0f, n ? 0 : 0x10u)
+? always in n ? 0
+? never in n ? 0
+0 became 1 in FMA(to[i], 3.0f, n ? 0 : 0x10u)
+0x10 became 0x11 in FMA(to[i], 3.0f, n ? 0 : 0x10u)
+lost: MEET()"""
+
+
+def test_faults_of_a_text() -> None:
+    faults = list(kernel_faults.faults("adds.inc", TEXT))
+    print("\n".join(f.what for f in faults))
+    assert "\n".join(f.what for f in faults) == FAULTS
+    assert {f.function for f in faults} == {"adds"}
+    assert all(f.text != TEXT and f.text.startswith("\n/* 1 + 1 < 2 */") for f in faults)
+    assert faults[0].text == TEXT.replace("GROUP(2)", "GROUP(0)")
+    assert "if (true) to[i]" in faults[7].text and "if (false) to[i]" in faults[8].text
+
+
+def test_the_kernels_as_they_are_live_and_a_fault_dies() -> None:
+    right, wrong = found(planted("tables.inc", "page + i", "i + page"), planted("tables.inc", "page + i", "page - i"))
+    assert not right.killed
+    assert wrong.killed and "took" not in wrong.shortest.message  # type: ignore[union-attr]
+
+
+def test_a_kernel_that_never_ends_or_writes_anywhere_harms_no_other() -> None:
+    hangs = planted("tables.inc", "if (ITEM(0) == 0) table", "for (;;) if (ITEM(0) == 0) table")
+    writes = planted("tables.inc", "if (ITEM(0) == 0) table", "for (i64 x = 0; x < 1 << 30; ++x) table[x] = -1, table")
+    right = planted("tables.inc", "page + i", "i + page")
+    ends = found(hangs, writes, right)
+    assert [e.killed for e in ends] == [True, True, False]
+    assert "status -27" in ends[0].shortest.message  # type: ignore[union-attr]
+    assert ends[0].seconds < SECONDS
+
+
+@pytest.mark.parametrize("name", ["move.inc", "attend.inc"])
+def test_what_is_launched_is_the_changed_kernel(name: str) -> None:
+    start = "i64 part = GROUP(2)" if name == "move.inc" else "i64 entry = GROUP(2)"
+    (nothing,) = found(planted(name, start, f"{start} + (i64(1) << 40)"))
+    assert nothing.killed
