@@ -22,6 +22,9 @@ TORCH, TORCH_INDEX = "torch==2.13.0+cpu", "https://download.pytorch.org/whl/cpu"
 SOON = ("--retries", "0", "--timeout", "15")
 """The peer torch by its small build for CPUs. Where that is not to be had, the profile says so and goes on."""
 
+SOAKED = ("reference", "opencl", "cuda-cpu", "Linked", "Whole", "HeadMajor", "FromTheTop")
+"""What must never be accused: every runtime that needs no GPU, and correct caches that are stored differently."""
+
 CANNOT_RUN = 4
 PROFILES = (
     *("growing", "ring", "mask", "snapshot", "copy", "draft", "store", "batch", "mem", "residency"),
@@ -29,7 +32,11 @@ PROFILES = (
 )
 IN_THE_WHEEL = (
     *(f"kvspec/chapters/{n}.md" for n in PROFILES),
-    *(f"kvspec/schemas/{n}.json" for n in ("trace", "record", "profile", "mutants", "question", "answer", "describe")),
+    *(f"kvspec/appendices/{n}.md" for n in ("anomalies", "prove")),
+    *(
+        f"kvspec/schemas/{n}.json"
+        for n in ("trace", "record", "profile", "mutants", "question", "answer", "describe")
+    ),
     *(f"kvspec/vectors/cover-{n}.json" for n in PROFILES),
     *(f"kvadapters/gpu/kernels/{n}.inc" for n in ("move", "limits", "attend")),
     *(f"kvadapters/gpu/shim/{n}" for n in ("cuda.h", "scheduler.cpp")),
@@ -109,10 +116,10 @@ def cuda_cpu(session: nox.Session) -> None:
 
 
 def _sanitized(session: nox.Session, tool: str, extras: str = "") -> None:
-    """The kernels as they are, in which nothing may be found; then with bugs that must be."""
+    """The kernels as they are, in which nothing may be found; with bugs that must be, unless `--every` is given."""
     _install(session, extras)
-    for planted in ((), ("--planted",)):
-        session.run("python", "-m", "kvconform.sanitizers", tool, *planted)
+    for more in (session.posargs, *([] if session.posargs else [("--planted",)])):
+        session.run("python", "-m", "kvconform.sanitizers", tool, *more)
 
 
 @nox.session
@@ -160,6 +167,21 @@ def types(session: nox.Session) -> None:
     """Mypy, strict."""
     _install(session, "", *DEV)
     session.run("mypy")
+
+
+@nox.session
+def prove(session: nox.Session) -> None:
+    """The reference proved equal to the list model in the small, for every chapter that has states."""
+    _install(session)
+    session.run("kvconform", "prove", "reference", "--profile", "all", "--window", "5", *session.posargs)
+
+
+@nox.session
+def nightly(session: nox.Session) -> None:
+    """Correct adapters are never accused: a million operations drawn on each runtime and each correct variant."""
+    _install(session, "[opencl]")
+    for adapter in SOAKED:
+        session.run("python", "-m", "kvconform.soak", adapter, *session.posargs)
 
 
 @nox.session

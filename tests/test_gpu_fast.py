@@ -134,10 +134,10 @@ def attended(runtime: OpenCLRuntime, case: Case) -> Array:
     """What the kernel makes of it."""
     heads = case.kv_heads * case.group
     attention = RowAttention(runtime, case.dtype, case.k_dim, case.v_dim, heads, case.kv_heads)
-    keys, values = (placed(runtime, case.laid(rows)) for rows in (case.keys, case.values))
-    span = Place(keys.block, values.block, 0, 0, case.slots).span(case.base, case.turn, case.wrap)
-    queries = placed(runtime, case.queries)
-    out = placed(runtime, np.full((*case.queries.shape[:3], case.v_dim), np.nan, np.float32))
+    keys, values = placed(runtime, *(case.laid(rows) for rows in (case.keys, case.values)))
+    span = Place(keys.block, values.block, keys.at, values.at, case.slots).span(case.base, case.turn, case.wrap)
+    nowhere = np.full((*case.queries.shape[:3], case.v_dim), np.nan, np.float32)
+    queries, out = placed(runtime, case.queries, nowhere)
     rows = Runs.of(span, case.kv_heads * case.slots)
     attention.attend(queries, rows, positions(runtime, case), out, case.causal, case.window, case.held)
     return fetched(out)
@@ -150,7 +150,9 @@ def positions(runtime: OpenCLRuntime, case: Case) -> Positions:
         return Positions(case.first, end)
     lengths = np.full(2 * case.entries + 1, -1, np.int64)
     lengths[1::2] = end
-    return Positions(case.first, 0, placed(runtime, lengths).block, 1, 2)
+    block = runtime.allocate(lengths.nbytes)
+    runtime.upload(lengths, block)
+    return Positions(case.first, 0, block, 1, 2)
 
 
 def check(runtime: OpenCLRuntime, case: Case) -> None:
@@ -250,12 +252,12 @@ def test_a_steady_decode_allocates_nothing_and_waits_for_nothing(runtime: OpenCL
     monkeypatch.setattr(fast, "WORTH_SPLITTING", 1)
     case = Case(group=2, held=200, wrap=200)
     attention = RowAttention(runtime, case.dtype, case.k_dim, case.v_dim, 2, 1)
-    given = [placed(runtime, a) for a in (case.keys, case.values, case.queries, case.queries)]
-    rows = Runs(Place(given[0].block, given[1].block, 0, 0, 200), 200)
-    attention.attend(given[2], rows, Positions(0, 100), given[3])
+    keys, values, queries, out = placed(runtime, case.keys, case.values, case.queries, case.queries)
+    rows = Runs(Place(keys.block, values.block, keys.at, values.at, 200), 200)
+    attention.attend(queries, rows, Positions(0, 100), out)
     before = runtime.meter.reading()
     for end in range(100, 201, 20):
-        attention.attend(given[2], rows, Positions(0, end), given[3])
+        attention.attend(queries, rows, Positions(0, end), out)
     assert runtime.meter.since(before) == {"launches": 12}
 
 
@@ -263,13 +265,15 @@ def test_captured_work_reads_the_length_anew(runtime: OpenCLRuntime, monkeypatch
     monkeypatch.setattr(fast, "WORTH_SPLITTING", 1)
     case = Case(group=2, held=64, wrap=64, causal=False)
     attention = RowAttention(runtime, case.dtype, case.k_dim, case.v_dim, 2, 1)
-    keys, values, queries, out = (placed(runtime, a) for a in (case.keys, case.values, case.queries, case.queries))
-    ends = placed(runtime, np.array([1], np.int64))
-    rows, where = Runs(Place(keys.block, values.block, 0, 0, 64), 64), Positions(0, 0, ends.block)
+    keys, values, queries, out = placed(runtime, case.keys, case.values, case.queries, case.queries)
+    ends = runtime.allocate(8)
+    runtime.upload(np.array([1], np.int64), ends)
+    rows = Runs(Place(keys.block, values.block, keys.at, values.at, 64), 64)
+    where = Positions(lengths=ends)
     attention.attend(queries, rows, where, out, most=64)
     captured = runtime.capture(lambda: attention.attend(queries, rows, where, out, most=64))
     for end in (64, 3):
-        runtime.upload(np.array([end], np.int64), ends.block)
+        runtime.upload(np.array([end], np.int64), ends)
         captured.replay()
         shorter = Case(group=2, held=end, wrap=end)
         shorter.keys, shorter.values, shorter.queries = case.keys[:, :, :end], case.values[:, :, :end], case.queries

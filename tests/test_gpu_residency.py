@@ -55,7 +55,7 @@ def test_rows_that_are_placed_may_be_forgotten_at_once(profile: str) -> None:
         placed = adapter().place(*_rows(3))
         cache.append(*placed)
         del placed
-    assert meter.found["frees"] == 2
+    assert meter.found["frees"] == 1
     assert cache.read("state").values.tobytes() == _rows(3).values.tobytes()
 
 
@@ -71,10 +71,10 @@ def test_keys_and_values_must_be_in_one_place() -> None:
 def test_a_part_of_placed_rows_is_where_they_are() -> None:
     rows = np.arange(24, dtype=np.float16).reshape(4, 3, 2)
     buffer: Any = adapter().open("copy", Config(capacity=2, layout="token", kv_heads=3, k_dim=2, v_dim=2))
+    placed = adapter().place(rows, rows)
     with Metered() as meter:
-        placed = adapter().place(rows, rows)
-    buffer.copy(*placed, 4, 0, sliding=True)
-    assert meter.found["host_to_device"] == 2 * rows.nbytes
+        buffer.copy(*placed, 4, 0, sliding=True)
+    assert "host_to_device" not in meter.found
     assert [a.tolist() for a in buffer.read("state")] == [rows[2:].tolist()] * 2
 
 

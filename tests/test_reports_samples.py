@@ -200,6 +200,26 @@ def passing(name: str = "reference") -> Any:
     return record(name, [clause(i) for i in TEXTS])
 
 
+NAMED = [
+    {
+        "id": "TRIM-99/RowsComeBack",
+        "says": "A rewind leaves the rows, and the next append counts them again.",
+        "anomaly": "stale-tail",
+        "link": "https://github.com/an/engine/pull/99",
+        "clauses": ["GROW-6", "GROW-7"],
+        "fits": {"traces": 19, "of": 19},
+    },
+    {
+        "id": "stale-tail/Another",
+        "says": "A rewind leaves one row too many.",
+        "anomaly": "stale-tail",
+        "link": "",
+        "clauses": ["GROW-6"],
+        "fits": {"traces": 19, "of": 19},
+    },
+]
+
+
 def failing(name: str = "opencl-ring") -> Any:
     """Every verdict but PROTOCOL and HARNESS_ERROR."""
     said = {
@@ -233,8 +253,10 @@ def failing(name: str = "opencl-ring") -> Any:
                 "slot 2, head 1 holds row c (a rejected draft, step 2); expected row e",
                 words="growing step=4: append 4; rewind 2; append 1",
                 source="cover",
-            ),
-            failure("FAIL", "RING-4 RING-1", ring_steps(), "slot 1, head 0 holds row b; expected row f"),
+            )
+            | {"diagnosis": NAMED},
+            failure("FAIL", "RING-4 RING-1", ring_steps(), "slot 1, head 0 holds row b; expected row f")
+            | {"diagnosis": []},
             failure(
                 "CRASH", "RING-11", crash, "the adapter died at step 5 (append 0): signal 11", deterministic=False
             ),

@@ -13,7 +13,7 @@ from test_reports_samples import SAMPLES, failing
 
 from kvreports import jsonfile, shape
 from kvspec.errors import BadInput
-from kvspec.record import VERDICTS, VERSION, ClauseRecord, Coverage, DrawnStep, Failure, Record, Residency, Seen
+from kvspec.record import VERDICTS, VERSION, ClauseRecord, Coverage, DrawnStep, Failure, Fits, Named, Record, Residency, Seen
 
 SCHEMA = json.loads(resources.files("kvspec").joinpath("schemas/record.json").read_text(encoding="utf-8"))
 validator = Draft202012Validator
@@ -34,6 +34,8 @@ PARTS = {
     "seen": Seen,
     "step": DrawnStep,
     "failure": Failure,
+    "named": Named,
+    "fits": Fits,
     "clause": ClauseRecord,
     "coverage": Coverage,
     "residency": Residency,

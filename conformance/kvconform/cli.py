@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 FORMATS = ("table", "json", "markdown")
-MUTANTS = ("controls", "catalogue", "anomalies", "reference", "gpu", "kernels")
+MUTANTS = ("controls", "fakes", "catalogue", "anomalies", "reference", "gpu", "kernels")
 VECTORS = ("examples", "covering", "mutants")
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations, islice
+from typing import Any
 
 from kvconform.cover import Closure, Ops, Plan, Walk, walk
 from kvconform.states import Key
@@ -83,10 +84,11 @@ def _all_answers(plan: Plan, closed: Closure, sequences: dict[Key, list[Ops]]) -
 
 
 def answers(plan: Plan, path: Ops, sequences: list[Ops]) -> Answers:
-    """What is answered behind a path, by the sequences asked and by all their beginnings; and which names there
-    are, which whoever asks knows."""
+    """What is answered behind a path, by the sequences asked and all their beginnings; and which caches and names
+    there are, which whoever asks knows."""
     session = walk(plan.start, path).session
-    found = {"": repr(sorted((kind, *sorted(there)) for kind, there in session.names.items() if there))}
+    names = sorted((kind, *sorted(there)) for kind, there in session.names.items() if there)
+    found = {"": repr((sorted(session.caches), names))}
     for ops in sequences:
         w, numbers, so_far = walk(plan.start, path + ops), dict[int, int](), ""
         for op, step in zip(ops, w.steps[len(path) :], strict=True):
@@ -127,8 +129,9 @@ def base(session: Session, op: Operation) -> int:
     saved = session.snapshots.get(op.get("name", ""))
     cache = session.caches.get(cache_of(op))
     if saved is not None:
-        return max(0, saved.stop - (saved.config.window or saved.stop) - 1)
-    return max(0, cache.offset - cache.window - 1) if hasattr(cache, "window") else 0
+        return max(0, int(saved.stop) - (saved.config.window or int(saved.stop)) - 1)
+    window = getattr(cache, "window", None)
+    return 0 if cache is None or window is None else max(0, int(cache.offset) - int(window) - 1)
 
 
 def shifted(op: Operation, by: int) -> Operation:
@@ -149,7 +152,7 @@ def _answer(op: Operation, step: Step, w: Walk, before: Session, numbers: dict[i
     return repr((step.result, step.clause, values, rows, others))
 
 
-def _said(step: Step) -> Iterator[tuple[str, object]]:
+def _said(step: Step) -> Iterator[tuple[str, Any]]:
     """Values; of the bounds of snapshots, which are positions, only how far they are apart."""
     for name, value in step.values.items():
         bounds = name.startswith(("snapshot", "parent", "child")) and value is not None

@@ -157,8 +157,8 @@ def _sequences(plan: Plan, path: Ops, most: int) -> Iterator[tuple[Ops, int]]:
 
 
 def _ends(plan: Plan, found: Identifiers, ops: Ops, moves: int) -> Iterator[Ops]:
-    """What tells the state reached from all others; behind few moves the continuations of the plan too."""
+    """What tells the state reached from all others; behind one move the continuations of the plan too."""
     w = cover.walk(plan.start, ops)
     yield from identify.at(w.session, found.sequences[cover.key_of(plan, w)])
-    if moves <= CONTINUED:
+    if moves == CONTINUED:
         yield from plan.continuations(w.session)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kvconform import SUITE_VERSION, vectors
+from kvconform.diagnosis import key
 from kvconform.limits import beyond
 from kvconform.tally import Tally
 from kvspec import SPEC_VERSION, clauses
@@ -27,7 +28,6 @@ def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], a
     """The record of a run. `about` holds started, seconds, partial, partial_reason, command, selection, memory."""
     found = [_clause(c, tally, adapter, about["partial"]) for c in selected.values()]
     summary = Counter(c["verdict"] for c in found)
-    failures = sorted(tally.failures, key=lambda f: (len(f["steps"]), len(f["words"])))
     whole: Record = {
         "kvrecord": VERSION,
         "spec": {"version": SPEC_VERSION, "hash": clauses.digest()},
@@ -44,7 +44,7 @@ def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], a
         "exit_status": 0,
         "summary": dict(summary),
         "clauses": found,
-        "failures": _one_each(failures),
+        "failures": [_diagnosed(f, tally) for f in kept(tally)],
         "coverage": dict(sorted(tally.coverage.items())),
         "problems": [*tally.problems, *_problems(found, about["partial"])],
         "memory": about["memory"],
@@ -55,6 +55,16 @@ def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], a
         f["clauses"].sort(key=lambda c: -tally.suspicion(c))
     whole["exit_status"] = exit_status(whole)
     return whole
+
+
+def kept(tally: Tally) -> list[Failure]:
+    """The failures that a record tells, shortest first."""
+    return _one_each(sorted(tally.failures, key=lambda f: (len(f["steps"]), len(f["words"]))))
+
+
+def _diagnosed(failure: Failure, tally: Tally) -> Failure:
+    found = tally.diagnosis.get(key(failure))
+    return failure if found is None else {**failure, "diagnosis": found}
 
 
 def exit_status(whole: Record) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from kvconform.accounts import Spent
 from kvconform.trial import Outcome
 from kvspec.contract import METERED
-from kvspec.record import Coverage, Failure, Residency
+from kvspec.record import Coverage, Failure, Named, Residency
 
 
 @dataclass
@@ -35,6 +35,8 @@ class Tally:
     spent: dict[str, Residency] = field(default_factory=dict)
     """What operations cost, by kind, operation and condition."""
     problems: list[str] = field(default_factory=list)
+    diagnosis: dict[str, list[Named]] = field(default_factory=dict)
+    """Known bugs that answer as the adapter did, by the key of the failure; see `kvconform.diagnosis`."""
 
     def add(self, seen: Outcome, source: str, test: str) -> None:
         """Count one trial."""
@@ -96,6 +98,7 @@ class Tally:
         self.failures += other.failures
         self.own = other.own | self.own
         self.problems += other.problems
+        self.diagnosis |= other.diagnosis
         for spent in other.spent.values():
             self._spend(spent)
         for name, c in other.coverage.items():

@@ -12,7 +12,7 @@ from pathlib import Path
 def _legible(a, kind):  # rows by their serials
     (dtype, *shape), places, out = a[kind], {}, b""
     for at in product(*map(range, shape[:-1])):
-        index = dict(zip(a["axes"], at, strict=False))
+        index = dict(zip(a.get("axes", "bhtd"), at, strict=False))
         nth = places.setdefault(tuple(i for axis, i in index.items() if axis in "lst"), len(places))
         serial, who = a["rows"][nth], (kind == "v") + 2 * (index.get("h", 0) % 8) + 16 * (index.get("b", 0) % 8)
         low, mid, high = (serial or 0) % 128, (serial or 0) // 128 % 128, (serial or 0) // 128**2

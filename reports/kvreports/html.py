@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from kvreports import coverage, facts, failures, inline, residency, standing
+from kvreports import coverage, diagnosed, facts, failures, inline, residency, standing
 from kvreports.clause import Clauses
 from kvreports.overview import Column, Overview, overview
 from kvreports.safe import Html, cleaned_record, shortened
@@ -59,6 +59,7 @@ def environment() -> Environment:
         legend=legend(),
         facts=facts,
         failures=failures,
+        diagnosed=diagnosed,
         coverage=coverage,
         residency=residency,
         groups=standing.groups,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tabulate import tabulate
 
-from kvreports import facts, inline, residency
+from kvreports import diagnosed, facts, inline, residency
 from kvreports.clause import Clauses
 from kvreports.overview import Column, Overview, Row, overview
 from kvreports.safe import cleaned_record, line, shortened
@@ -111,7 +111,8 @@ def _column(column: Column) -> list[str]:
 
 def _failure(failed: Failure) -> str:
     head = f"### {literal(failed['verdict'])} {literal(', '.join(failed['clauses']))}"
-    parts = [head, literal(failed["message"], 1500), code(failed["words"], 1500)]
+    parts = [head, *(f"> {literal(inline.text(p), 900)}" for p in diagnosed.told(failed))]
+    parts += [literal(failed["message"], 1500), code(failed["words"], 1500)]
     if not failed["deterministic"]:
         parts.append("This did not happen on every replay: the adapter is nondeterministic.")
     return "\n\n".join([*parts, _fenced(draw(failed["steps"]))])

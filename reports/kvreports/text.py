@@ -8,7 +8,7 @@ from textwrap import fill
 
 from tabulate import tabulate
 
-from kvreports import residency
+from kvreports import diagnosed, inline, residency
 from kvreports.clause import Clauses
 from kvreports.frames import Cell, Frame, Strip, frames
 from kvreports.overview import Chapter, Column, overview
@@ -80,7 +80,8 @@ def _reasons(record: Record, width: int) -> str:
 def failure(failed: Failure, adapter: str, width: int = 100) -> str:
     """One failure: what broke, the trace in words and drawn."""
     head = f"{failed['verdict']} {', '.join(map(line, failed['clauses']))} on {line(adapter)}, the shortest trace:"
-    told = [line(shortened(failed["words"], 600)), line(shortened(failed["message"], 600))]
+    told = [line(inline.text(shortened(p, 900))) for p in diagnosed.told(failed)]
+    told += [line(shortened(failed["words"], 600)), line(shortened(failed["message"], 600))]
     if not failed["deterministic"]:
         told.append("This did not happen on every replay: the adapter is nondeterministic.")
     paragraphs = [fill(t, width, initial_indent="  ", subsequent_indent="  ") for t in told]

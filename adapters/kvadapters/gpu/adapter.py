@@ -87,7 +87,7 @@ class Caches(Timing):
 
     def place(self, *arrays: Array) -> tuple[DeviceRows, ...]:
         """Copies on the device, to be handed to whatever takes rows."""
-        return tuple(placed(self.runtime, a) for a in arrays)
+        return placed(self.runtime, *arrays)
 
     def fetch(self, placed: DeviceRows) -> Array:
         """A copy on the host."""

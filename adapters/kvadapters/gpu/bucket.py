@@ -127,8 +127,9 @@ class Bucket:
         if at == len(self.bounds):
             raise refusals.beyond("BUCKET-8", self.length, self.bounds[-1])
         if refresh:
-            if self.rows.keys.shape[3] < self.length:
-                raise refusals.short("BUCKET-11", self.rows.keys.shape[3], self.length)
+            rows = self.rows.keys.shape[3]
+            if rows < self.length:
+                raise refusals.short("BUCKET-11", rows, self.length)
         elif self.handles is not None and not self.fresh:
             raise refusals.stale("BUCKET-9", self.length)
         elif self.left:

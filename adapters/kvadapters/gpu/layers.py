@@ -59,7 +59,7 @@ class Layers:
         """Make every row zeros."""
         self.rows.clear()
 
-    def bound(self, first: int, count: int, add: int = 0, low: int = 0, high: int = 0) -> None:
+    def bound(self, first: int, count: int, high: int, low: int = 0, add: int = 0) -> None:
         """Add to the lengths of some groups, and keep them in low..high; one launch."""
         self.space.runtime.launch("bound", Work(1, count), self.lengths, first, count, add, low, high)
 
@@ -68,7 +68,7 @@ class Layers:
         these by n: in one launch if n is 1, in two otherwise."""
         self.put(source, first, groups, advance=source.slots == 1)
         if source.slots != 1:
-            self.bound(first, groups, source.slots, 0, self.rows.slots)
+            self.bound(first, groups, high=self.rows.slots, add=source.slots)
 
     def put(self, source: Place, first: int, groups: int, advance: bool = False) -> None:
         """Write rows as `place` does; lengths move only with `advance`. One launch."""

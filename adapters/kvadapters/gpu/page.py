@@ -167,9 +167,9 @@ class Pages:
                 raise refusals_page.entry("PAGE-31", entry, page, self.pool.total)
         live = self._live()
         for entry, page in enumerate(table[:needed]):
-            rows = min(size, n - entry * size)
-            if rows > live.get(page, 0):
-                raise refusals_page.dead("PAGE-32", page, rows, live.get(page, 0))
+            rows, there = min(size, n - entry * size), live.get(page, 0)
+            if rows > there:
+                raise refusals_page.dead("PAGE-32", page, rows, there)
 
     def _live(self) -> dict[int, int]:
         """The rows of each page in use that some sequence has."""
@@ -178,7 +178,7 @@ class Pages:
             for entry, page in enumerate([] if table is None else table.pages):
                 assert table is not None
                 rows = min(self.pool.size, table.length - entry * self.pool.size)
-                found[page] = max(rows, found.get(page, 0))
+                found[page] = max(rows, found.get(page, rows))
         return found
 
     def peek(self, page: int) -> Pair:

@@ -40,12 +40,20 @@ class DeviceRows:
         return replace(self, shape=(max(0, stop - start), *self.shape[1:]), at=self.at + start * entry)
 
 
-def placed(runtime: Runtime, array: Array) -> DeviceRows:
-    """A copy of a host array on the device, in a block of its own."""
-    block = runtime.allocate(max(1, array.nbytes))
-    if array.nbytes:
-        runtime.upload(np.ascontiguousarray(array), block)
-    return DeviceRows(runtime, block, array.shape, array.dtype)
+APART = 256
+"""Bytes of which arrays that are placed begin at multiples: what a GPU reads at once divides it."""
+
+
+def placed(runtime: Runtime, *arrays: Array) -> tuple[DeviceRows, ...]:
+    """Copies of host arrays on the device, side by side in one block: none of them where that begins, so that
+    nobody gets away with reading it from there."""
+    ends = np.cumsum([APART, *(-(-a.nbytes // APART) * APART for a in arrays)]).tolist()
+    host = np.zeros(ends[-1], np.uint8)
+    for at, array in zip(ends, arrays, strict=False):
+        host[at : at + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    block = runtime.allocate(host.nbytes)
+    runtime.upload(host, block)
+    return tuple(DeviceRows(runtime, block, a.shape, a.dtype, at) for a, at in zip(arrays, ends, strict=False))
 
 
 def fetched(there: DeviceRows) -> Array:

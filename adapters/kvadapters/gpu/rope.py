@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kvadapters.gpu.asking import FLOAT
 from kvadapters.gpu.attention import Ready
 from kvadapters.gpu.buffers import Workspace
 from kvadapters.gpu.places import Geometry
@@ -28,10 +29,10 @@ def rotate(space: Workspace, rows: Any, positions: Array, rope: Rope) -> Any:
     dims = demand(rope, shape[3])
     if isinstance(rows, DeviceRows):
         target = replace(rows, block=space.runtime.allocate(_nbytes(rows)), at=0)
-        _turn(space, positions, rope, dims, rows, target)
+        _turn(space, positions, rope, dims, (rows, target))
         return target
     target = _scratch(space, "turned keys", rows)
-    _turn(space, positions, rope, dims, _uploaded(space, rows), target)
+    _turn(space, positions, rope, dims, (_uploaded(space, rows), target))
     found = space.runtime.download(target.block, 0, _nbytes(rows))
     return found.view(rows.dtype).reshape(shape)
 
@@ -55,15 +56,14 @@ def at_positions(
     keys and values are on the device then. `demand` has looked at the rope, the cache at everything else."""
     if rope is None:
         return ready, keys, values
-    if not isinstance(keys, DeviceRows):
-        place = space.staged(Geometry.of(config), keys, values)
-        keys, values = (
-            DeviceRows(space.runtime, block, tuple(a.shape), a.dtype, at)
-            for a, block, at in ((keys, place.keys, place.keys_at), (values, place.values, place.values_at))
-        )
+    place = space.staged(Geometry.of(config), keys, values)
+    keys, values = (
+        DeviceRows(space.runtime, block, tuple(a.shape), a.dtype, at)
+        for a, block, at in ((keys, place.keys, place.keys_at), (values, place.values, place.values_at))
+    )
     to = _scratch(space, "turned keys", keys), _scratch(space, "turned queries", ready.queries)
     positions = np.arange(first, first + keys.shape[-2], dtype=np.int64)
-    _turn(space, positions, rope, demand(rope, config.k_dim), keys, to[0], ready.queries, to[1])
+    _turn(space, positions, rope, demand(rope, config.k_dim), (keys, to[0]), (ready.queries, to[1]))
     return replace(ready, queries=to[1]), to[0], values
 
 
@@ -83,24 +83,16 @@ def _uploaded(space: Workspace, rows: Array) -> DeviceRows:
 
 
 def _turn(
-    space: Workspace,
-    positions: Array,
-    rope: Rope,
-    dims: int,
-    keys: DeviceRows,
-    to: DeviceRows,
-    queries: DeviceRows | None = None,
-    to_queries: DeviceRows | None = None,
+    space: Workspace, positions: Array, rope: Rope, dims: int, *turned: tuple[DeviceRows, DeviceRows]
 ) -> None:
-    """The launch. Without queries there is one part."""
+    """The launch: rows, and where they are turned to; keys, then queries if there are some, which are f32."""
     table = space.tables.table(np.asarray(positions, np.int64), dims, rope.base)
-    width, rows = keys.shape[-1], keys.shape[-2]
-    heads, parts, size = prod(keys.shape[:-2]), 1 if queries is None else 2, int(keys.dtype.itemsize)
-    queries, to_queries = queries or keys, to_queries or to
-    others = prod(queries.shape[:-2])
+    (keys, to), (queries, to_queries) = turned[0], turned[-1]
+    width, rows, size = keys.shape[-1], keys.shape[-2], keys.dtype.itemsize
+    heads, others, parts = prod(keys.shape[:-2]), prod(queries.shape[:-2]), len(turned)
     step, apart = (2, 1) if rope.pairing == "norm" else (1, dims // 2)
     blocks = keys.block, to.block, queries.block, to_queries.block, table
-    sizes = parts, heads, others, rows, width, dims, step, apart, keys.at // size, queries.at // 4
+    sizes = parts, heads, others, rows, width, dims, step, apart, keys.at // size, queries.at // FLOAT.itemsize
     name = next(name for name, dtype in DTYPES.items() if dtype == keys.dtype)
     space.runtime.launch(f"rope_{name}", Work(width - dims // 2, rows, max(heads, others), parts), *blocks, *sizes)
-    space.runtime.meter.device_to_device += _nbytes(to) + (_nbytes(to_queries) if parts == 2 else 0)
+    space.runtime.meter.device_to_device += sum(_nbytes(to) for _, to in turned)

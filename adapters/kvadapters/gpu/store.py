@@ -109,7 +109,7 @@ class Store(Attending):
         first, _ = self._which(layer)
         if n < 0 or n > self.max_len:
             raise refusals.length("STORE-17", layer, n, self.max_len)
-        self.layers.bound(first, 1, 0, n, n)
+        self.layers.bound(first, 1, high=n, low=n)
         self.lengths_[first] = n
 
     def rollback(self, to: int) -> None:

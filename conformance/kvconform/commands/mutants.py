@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kvconform import output
-from kvconform.mutants import crowd, kernels, lists, matrix
-from kvconform.mutants.hunt import Hunted, explored, hunted
+from kvconform.mutants import crowd, kernels, lists, matrix, systematic
+from kvconform.mutants.hunt import SOURCES, Hunted, hunted
 from kvconform.mutants.mutant import Mutant
 from kvreports import matrixtext
 from kvspec.errors import BadInput
@@ -46,9 +46,11 @@ def selected(options: Namespace) -> list[Mutant]:
 
 
 def _draw_before(mutants: Iterable[Mutant]) -> None:
-    """Draw what is explored now, so that every process has it."""
+    """Read and draw now what is tried, and make what mutants share, so that every process has it."""
     for profile in dict.fromkeys(p for m in mutants for p in m.profiles):
-        explored(profile)
+        for source in SOURCES.values():
+            source(profile)
+    systematic.prepared(mutants)
 
 
 def _order(mutants: list[Mutant]):  # type: ignore[no-untyped-def]

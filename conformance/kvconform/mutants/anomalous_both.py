@@ -184,7 +184,7 @@ class UpperLeft(Masking):
     def meant(self, logical: Logical) -> Logical:
         if self.queries is None or self.queries < 2:
             return logical
-        corner = Explicit(np.tril(np.ones((1, 1, self.queries, self.lengths().buffered), np.bool_)))
+        corner = Explicit(np.tril(np.ones((1, 1, self.queries, self.lengths().buffered or 0), np.bool_)))
         return tuple(corner if isinstance(p, Causal) else p for p in logical)
 
 

@@ -262,7 +262,7 @@ class LastLayerLeft(Round):
     def commit(self, n: int) -> None:
         last = max(self.layers)
         if len(self.layers) > 1:
-            self.layers[last].keep = lambda _: None  # type: ignore[method-assign]
+            self.layers[last].keep = lambda _: None  # type: ignore
         super().commit(n)
 
 

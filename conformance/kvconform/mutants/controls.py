@@ -7,11 +7,14 @@ from functools import partial
 from typing import Any, ClassVar
 
 from kvadapters.reference import Reference
-from kvconform.mutants import kernels, systematic
+from kvconform.mutants import kernels, stored, systematic
 from kvconform.mutants.mutant import Mutant
 from kvref.growing import Growing
 from kvref.ring import Ring
+from kvref.store import Store
 from kvspec.contract import PROFILES, Pair, Readable
+from kvspec.geometry import Array
+from kvspec.masks import Logical, Window
 
 
 class LosesTheLastRow(Growing):
@@ -28,6 +31,38 @@ class Losing(Reference):
     caches: ClassVar[dict[str, Any]] = {**Reference.caches, "growing": LosesTheLastRow, "ring": Ring}
 
 
+class SeesOneRowMore(stored.WholeRing):
+    """Masks a window that is one row too wide."""
+
+    def mask(self, logical: Logical) -> Array | None:
+        return Growing.mask(self, (*logical, Window(self.window + 1)))
+
+
+class Wide(stored.Whole):
+    """A ring that keeps the whole history, as one may, and masks a window that is one row too wide."""
+
+    ring: ClassVar[Any] = SeesOneRowMore
+
+
+class RollsNothingBack(Store):
+    """A rollback is taken, and leaves every length as it is."""
+
+    def rollback(self, to: int) -> None:
+        lengths = list(self.lengths_)
+        super().rollback(to)
+        self.lengths_ = lengths
+
+
+class Stuck(Reference):
+    """A store whose rollback does nothing."""
+
+    caches: ClassVar[dict[str, Any]] = {**Reference.caches, "store": RollsNothingBack}
+
+
+DIES: dict[type[Any], tuple[str, ...]] = {Losing: ("GROW-2",), Wide: ("RING-1",), Stuck: ("STORE-14",)}
+"""Each control that must be found, and the clauses it breaks."""
+
+
 def _second(gpu: bool) -> Any:
     """The second of two: the first must have left nothing behind."""
     systematic.adapter({}, gpu=gpu)
@@ -36,7 +71,11 @@ def _second(gpu: bool) -> Any:
 
 def mutants() -> Iterator[Mutant]:
     """Every control."""
-    yield Mutant("control/Losing", "control", Losing.__doc__ or "", ("GROW-2",), Losing)
+    for wrong, clauses in DIES.items():
+        yield Mutant(f"control/{wrong.__name__}", "control", wrong.__doc__ or "", clauses, wrong)
+    for right, profiles in stored.VARIANTS.items():
+        says = right.__doc__ or ""
+        yield Mutant(f"control/{right.__name__}", "control", says, (), right, profiles=profiles, lives=True)
     yield from (
         Mutant(
             f"control/{name} again",

@@ -61,8 +61,9 @@ STORED = {"level": "storage", "grows": "step"}
 class FakeOfBoth(Fake):
     """A fake that declares a growing cache and a ring, both with the methods of `of` over the reference's."""
 
-    def __init_subclass__(cls, of: type = object) -> None:
-        cls.growing, cls.ring = (type(base.__name__, (of, base), {}) for base in (Growing, Ring))
+    def __init_subclass__(cls, of: type | None = None) -> None:
+        over = () if of is None else (of,)
+        cls.growing, cls.ring = (type(base.__name__, (*over, base), {}) for base in (Growing, Ring))
 
     profiles: ClassVar[dict[str, Any]] = dict.fromkeys(CACHES, STORED)
 

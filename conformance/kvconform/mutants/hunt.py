@@ -14,6 +14,7 @@ from typing import Any
 
 from kvconform import trial, vectors
 from kvconform.examples import disagreements
+from kvconform.limits import suits
 from kvconform.mutants.mutant import Mutant
 from kvconform.shrink import shrink
 from kvconform.strategies import drawn, exploring
@@ -159,15 +160,22 @@ class _Hunt:
     def _tried(self, source: str, item: Item) -> Kill | None:
         if self.about is None:
             return Kill(source, (), item.trace.cut(0), self.broken)
+        if not suits(item.trace, self.about):
+            return None  # it needs what is not declared
         seen = self.run(item.trace)
         if isinstance(seen, str):
             return Kill(source, (), item.trace, seen)
-        wrong = disagreements(item.example, seen, self.about) if item.example and not seen.failed else []
+        wrong = self._misread(item.example, seen) if item.example and not seen.failed else []
         if wrong and item.example:
             return Kill(source, (item.example.clause,), item.trace, wrong[0])
         if not seen.failed:
             return None
         return Kill(source, seen.blamed, seen.trace.cut(len(seen.steps)), seen.differences[0].message)
+
+    def _misread(self, worked: Example, seen: Outcome) -> list[str]:
+        """What the table of a worked example says otherwise, where its clause binds at the level judged."""
+        binds = seen.level == "storage" or index()[worked.clause].level == "visible"
+        return disagreements(worked, seen, self.about) if binds and self.about is not None else []
 
     def run(self, trace: Trace) -> Outcome | str:
         """One trial; or how it ended otherwise."""

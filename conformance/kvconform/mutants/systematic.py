@@ -7,7 +7,7 @@ find, and why, stands in `equivalents`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -21,7 +21,7 @@ REFERENCE: dict[str, tuple[str, ...]] = {
     "kvref.ring": ("ring", "snapshot", "mem", "mask", "residency", "draft"),
     "kvref.masks": ("mask", "attention"),
     "kvref.snapshot": ("snapshot",),
-    "kvref.rows": ("growing", "ring", "snapshot", "draft", "residency"),
+    "kvref.rows": ("ring", "growing", "snapshot", "draft", "residency"),
     "kvref.copy": ("copy", "mem"),
     "kvref.casts": ("copy",),
     "kvref.draft": ("draft",),
@@ -48,7 +48,7 @@ GPU: dict[str, tuple[str, ...]] = {
     "kvadapters.gpu.slots": ("growing", "ring", "snapshot", "draft", "store"),
     "kvadapters.gpu.mask": ("mask", "attention"),
     "kvadapters.gpu.snapshot": ("snapshot", "residency"),
-    "kvadapters.gpu.copy": ("copy", "mem"),
+    "kvadapters.gpu.copy": ("copy", "mem", "residency"),
     "kvadapters.gpu.draft": ("draft",),
     "kvadapters.gpu.layers": ("store", "batch", "residency"),
     "kvadapters.gpu.store": ("store", "batch", "mem", "residency"),
@@ -68,11 +68,17 @@ GPU: dict[str, tuple[str, ...]] = {
     "kvadapters.gpu.graph": ("bucket",),
     "kvadapters.gpu.rope": ("rope", "residency"),
     "kvadapters.gpu.angles": ("rope",),
+    "kvadapters.gpu.capture": ("batch", "attention", "bucket", "residency"),
 }
-"""Modules of the GPU caches, tried with the CUDA kernels on the CPU."""
+"""Modules of the GPU caches, tried with the CUDA kernels on the CPU.
+
+Not here is what knows nothing of a cache: a runtime and what it is made of (`runtime`, `cuda_cpu`, `compiler`, ...), the
+meter with it, which the suite believes; `grids`, as any launch shape does all the work; `fast`, which is held to a bound
+and not to bits; `timed`; and `adapter`, which names what the others do.
+"""
 
 REFERENCE_AGAIN = (*REFERENCE, "kvadapters.reference")
-GPU_AGAIN = (*GPU, "kvadapters.gpu.timed", "kvadapters.gpu.adapter")
+GPU_AGAIN = (*GPU, "kvadapters.gpu.timed", "kvadapters.gpu.adapter", "kvadapters.gpu.cuda_cpu")
 """What is executed anew for a mutant: whatever may hold one, and the adapter over it. The rest is shared."""
 
 
@@ -91,7 +97,15 @@ def adapter(changed: dict[str, str], gpu: bool = False) -> Any:
     """The reference, or the GPU caches over the CUDA kernels on the CPU, with these texts for some modules."""
     if not gpu:
         return again.loaded("kvadapters.reference", REFERENCE_AGAIN, changed).Reference()
+    if "kvadapters.gpu.capture" in changed:  # a runtime is made of it
+        return again.loaded("kvadapters.gpu.cuda_cpu", GPU_AGAIN, changed).CudaCPU(checks=True)
     return again.loaded("kvadapters.gpu.adapter", GPU_AGAIN, changed).Caches("cuda-cpu", _runtime(), checks=True)
+
+
+def prepared(mutants: Iterable[Mutant]) -> None:
+    """Make what mutants of the GPU caches share, so that it is there in each of their processes."""
+    if any(isinstance(m.adapter, Faulty) and m.adapter.module in GPU for m in mutants):
+        adapter({}, gpu=True)
 
 
 @cache
@@ -132,5 +146,6 @@ def of(module: str, profiles: tuple[str, ...]) -> Iterator[Mutant]:
             Faulty(module, fault),
             profiles=profiles,
             first_is_enough=module in GPU,
+            alone=module in GPU,
             equivalent=argued,
         )

@@ -1,4 +1,4 @@
-"""`python -m kvconform.sanitizers TOOL [--planted]`.
+"""`python -m kvconform.sanitizers TOOL [--planted] [--every N]`.
 
 Exit status: 0 nothing found, or all planted bugs caught; 1 something found, or a planted bug missed; 2 usage; 3 the
 watched process failed, or did nothing; 4 the tool is missing.
@@ -44,13 +44,19 @@ class Watched:
         return self.done.startswith("0 ")
 
 
-def watch(check: Check, bug: Planted | None = None, show: bool = False) -> Watched:
+def watch(check: Check, bug: Planted | None = None, show: bool = False, every: int = 1) -> Watched:
     """Run the process under the tool, and read what both said. Raises CannotRun."""
     text = bug.plant(check.text) if bug else check.text
     check.prepare(text)
     with tempfile.TemporaryDirectory() as folder:
         logs = Path(folder)
-        command = [*check.command(logs, bug is not None), "-m", "kvconform.sanitizers.watched", check.name]
+        command = [
+            *check.command(logs, bug is not None),
+            "-m",
+            "kvconform.sanitizers.watched",
+            check.name,
+            str(every),
+        ]
         watched = _followed([*command, *([bug.name] if bug else [])], check, show)
         watched.reports += check.found(logs)
     return watched
@@ -76,9 +82,9 @@ def _followed(command: Sequence[str], check: Check, show: bool) -> Watched:
     return watched
 
 
-def clean(check: Check) -> int:
-    """The kernels as they are: nothing may be found."""
-    watched = watch(check, show=True)
+def clean(check: Check, every: int) -> int:
+    """The kernels as they are, on one in so many traces: nothing may be found."""
+    watched = watch(check, show=True, every=every)
     for report in watched.reports:
         print(f"{check.name}: FOUND {report.named(check.text)}")
     if watched.reports:
@@ -112,10 +118,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("tool", choices=tuple(TOOLS))
     parser.add_argument("--planted", action="store_true", help="plant known bugs, which must be found")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="replay one trace in N (1: all of them)")
     options = parser.parse_args(arguments)
     begun = time.monotonic()
     try:
-        status = max((planted if options.planted else clean)(CHECKS[name]) for name in TOOLS[options.tool])
+        checks = [CHECKS[name] for name in TOOLS[options.tool]]
+        status = max(planted(c) if options.planted else clean(c, max(1, options.every)) for c in checks)
     except CannotRun as e:
         print(f"{options.tool} cannot run here: {e}", file=sys.stderr)
         return 4

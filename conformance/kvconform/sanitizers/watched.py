@@ -1,6 +1,6 @@
 """The process that is watched: probes, then worked examples and frozen covers on an adapter in process.
 
-`python -m kvconform.sanitizers.watched CHECK [BUG]`. What it finds itself it prints as `report: {...}`.
+`python -m kvconform.sanitizers.watched CHECK EVERY [BUG]`. What it finds itself it prints as `report: {...}`.
 """
 
 from __future__ import annotations
@@ -103,10 +103,11 @@ def runtime(check: Check, bug: Planted | None) -> Any:
     return Hasty(made) if bug and not bug.old else made
 
 
-def traces(adapter: Description, total: int) -> Iterator[tuple[str, list[Trace]]]:
-    """What is replayed, by source, each with a name that says how much of it that is."""
+def traces(adapter: Description, total: int, every: int = 1) -> Iterator[tuple[str, list[Trace]]]:
+    """What is replayed, by source, each with a name that says how much it is; of all that one in `every`."""
     examples = [e.trace for c in index().values() for e in c.examples]
-    yield _some("worked examples", _suitable(examples, adapter), len(examples))
+    yield _some("worked examples", _suitable(examples, adapter), max(1, len(examples) // every))
+    total //= every
     covers = [c for p in adapter.profiles for c in vectors.load(p) if (c.start.config.window or 0) <= WIDEST]
     for cover in covers:
         yield _some(f"cover {cover.name}", _suitable(cover.traces(), adapter), max(1, total // len(covers)))
@@ -134,10 +135,10 @@ def probe(made: Any, check: Check) -> Iterator[Report]:
             yield Report(DIFFERENCE, each.name, detail=f"expected {expected.tolist()}, found {found.tolist()}")
 
 
-def replay(adapter: Any, total: int, until: Callable[[], bool]) -> Iterator[Report]:
+def replay(adapter: Any, total: int, every: int, until: Callable[[], bool]) -> Iterator[Report]:
     """The traces, each compared with the reference; ends with a line that counts them. `until` may end it early."""
     told, replayed, operations = description(adapter.describe()), 0, 0
-    for name, chosen in traces(told, total):
+    for name, chosen in traces(told, total, every):
         print(name, flush=True)
         for trace in chosen:
             if until():
@@ -153,12 +154,12 @@ def _told(message: str, kernel: str) -> Report:
     return Report(DIVERGENCE if DIVERGENCE in message else DIFFERENCE, kernel, detail=message)
 
 
-def main(check: Check, bug: Planted | None) -> int:
-    """Run everything. Where a bug was planted, the first thing found ends it."""
+def main(check: Check, every: int, bug: Planted | None) -> int:
+    """Run everything, or one in every so many traces. Where a bug was planted, the first thing found ends it."""
     made = runtime(check, bug)
     adapter = Caches(check.name, made, checks=check.poison)  # what fills rows with NaN fills the guard bands
     total = FEW if bug else TRACES[check.name]
-    for report in chain(probe(made, check), replay(adapter, total, until=_logged if bug else _never)):
+    for report in chain(probe(made, check), replay(adapter, total, every, until=_logged if bug else _never)):
         print(f"report: {report.to_json()}", flush=True)
         if bug:
             break
@@ -177,4 +178,4 @@ def _logged() -> bool:
 
 if __name__ == "__main__":
     named = {b.name: b for b in BUGS[sys.argv[1]]}
-    sys.exit(main(CHECKS[sys.argv[1]], named[sys.argv[2]] if len(sys.argv) > 2 else None))
+    sys.exit(main(CHECKS[sys.argv[1]], int(sys.argv[2]), named[sys.argv[3]] if len(sys.argv) > 3 else None))

@@ -18,7 +18,7 @@ STORES = (*KINDS, *("captured",) * 3, *("batch",) * 5)
 """What a trace is made of, the likelier the more often it stands here."""
 
 LONGEST = 12
-"""Operations of a trace."""
+"""Operations of a trace; of one on a store, which has a batch too, twice as many."""
 
 
 @st.composite
@@ -34,10 +34,10 @@ def configs(draw: st.DrawFn, kind: str) -> Config:
 @st.composite
 def explored(draw: st.DrawFn, kind: str | None = None) -> Trace:
     """A trace on one kind of cache, or on any."""
-    kind = kind or draw(st.sampled_from(("growing", "ring", "store")))
+    kind = kind or draw(st.sampled_from(("growing", "ring", "store", "store")))
     start = Trace(kind, draw(configs(kind)))
     drawing = _Drawing(draw, start)
-    length = draw(st.integers(2, LONGEST))
+    length = draw(st.integers(2, 2 * LONGEST if kind == "store" else LONGEST))
     while len(drawing.ops) < length:
         drawing.do(getattr(drawing, f"_{draw(st.sampled_from(STORES if kind == 'store' else KINDS))}")())
     return Trace(kind, start.config, tuple(drawing.ops))
@@ -84,7 +84,7 @@ class _Drawing(Drawing):
         return f" heads={heads} splits={self.of(1, 1, 2, 3, 4)} queries={queries}{self.of('', ' into=1')}"
 
     def _fill(self) -> str:
-        return str(self.of("", "", "", " fill=even", " fill=legible"))
+        return str(self.of("", "", "", "", " fill=even", " fill=legible", " fill=bits", " fill=edges"))
 
     def _attend(self) -> list[str]:
         where, n = self._where(), self._rows()
@@ -116,7 +116,7 @@ class _Drawing(Drawing):
 
     def _append(self) -> list[str]:
         where = self._where()
-        return [f"append {self._rows()} fill={self.of('random', 'even', 'bits')}{where}"]
+        return [f"append {self._rows()} fill={self.of('random', 'even', 'bits', 'edges')}{where}"]
 
     def _back(self, to: int) -> str:
         return f"rollback {to}" if self.store else f"rewind {to}"

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.cover import Ops, Plan
-from kvconform.strategies.drawing import Drawing, geometry
+from kvconform.strategies.drawing import Drawing, geometry, mostly
 from kvconform.strategies.moves import ops, single
 from kvspec import notation
 from kvspec.geometry import Config
@@ -101,7 +101,7 @@ def configs(draw: st.DrawFn) -> Config:
     """Any geometry, with few rows, so that sequences fill up."""
     return geometry(draw).changed(
         layers=draw(st.integers(1, 4)),
-        max_len=draw(st.one_of(st.integers(1, 4), st.integers(5, 12))),
+        max_len=mostly(draw, st.integers(1, 4), st.integers(5, 12)),
     )
 
 
@@ -112,7 +112,7 @@ KINDS = (
     *("replay",) * 4,
     *("rollback",) * 3,
     *("batch", "capture", "append") * 2,
-    *("shorten", "misfit", "beyond", "resetbatch", "freebatch", "reinit", "scribble"),
+    *("shorten", "misfit", "beyond", "resetbatch", "freebatch", "reinit", "scribble", "beside"),
 )
 """What a trace is made of, the likelier the more often it stands here."""
 
@@ -204,8 +204,15 @@ class _Drawing(Drawing):
     def _beyond(self) -> list[str]:
         m, layers, room = len(self.sequences), len(self.store.layers), self.store.room
         places = f"scatter {m} 0", "scatter -1 0", f"scatter 0 0 layer={layers}", f"rollback 0 sequence={m}"
-        counts = f"scatter 0 {room + 1}", "scatter 0 -1", "rollback -1 sequence=0", "batch 0", "batch 33"
-        return self.one_of(*places, *counts)
+        longer = min(layer.length for layer in self.store.layers) + 1
+        counts = f"scatter 0 {room + 1}", f"scatter 0 {longer}", "scatter 0 -1", "rollback -1 sequence=0"
+        far = f"scatter {FAR} 0", f"scatter 0 {FAR}", f"rollback {FAR} sequence=0", f"batch {FAR}"
+        return self.one_of(*places, *counts, *far, "batch 0", "batch 33", f"batch {m} most={m - 1}")
+
+    def _beside(self) -> list[str]:
+        """Another store, and its own batch."""
+        on = "B: append 1", "B: step", "B: step", "B: scatter 0 1", "B: freebatch"
+        return self.one_of(*on) if "B" in self.lists.caches else ["open B", f"B: batch {self.number(1, 3)}"]
 
     def _resetbatch(self) -> list[str]:
         return ["resetbatch"]

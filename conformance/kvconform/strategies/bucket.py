@@ -154,6 +154,9 @@ class _Drawing(DrawingOnOne):
         return {"op": "encode", "n": self.of(1, 3, 5, 33, 0), **self.fill}
 
     def _cross(self) -> Operation:
+        """Mostly over rows that there are."""
+        if self.rows.encoded is None and self.number(0, 3):
+            return self._encode()
         return {"op": "cross", "n": self.of(1, 2, 3, 0), **self._asks()}
 
     def _misfit(self) -> Operation:

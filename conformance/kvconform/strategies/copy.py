@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.cover import Ops, Plan
-from kvconform.strategies.drawing import geometry
+from kvconform.strategies.drawing import geometry, mostly
 from kvconform.strategies.moves import ops, single
 from kvspec.geometry import LAYOUTS, Config
 from kvspec.operations import Operation
@@ -71,7 +71,7 @@ def configs(draw: st.DrawFn) -> Config:
     """Any geometry; capacities mostly small, so that edges are met often."""
     small = st.integers(1, 6)
     return geometry(draw, heads=4).changed(
-        capacity=draw(st.one_of(small, small, st.integers(7, 40))),
+        capacity=mostly(draw, small, st.integers(7, 40)),
         layout=draw(st.sampled_from(LAYOUTS)),
     )
 
@@ -100,7 +100,7 @@ def _changes() -> st.SearchStrategy[dict[str, Any]]:
 @st.composite
 def operations(draw: st.DrawFn, config: Config) -> Operation:
     """One operation, mostly a copy that is not refused."""
-    kind = draw(st.sampled_from(("linear",) * 4 + ("sliding",) * 5 + ("misfit", "alias", "scribble")))
+    kind = draw(st.sampled_from(("linear",) * 4 + ("sliding",) * 5 + ("misfit", "misfit", "alias", "scribble")))
     if kind == "scribble":
         return {"op": "scribble"}
     capacity = config.capacity or 1
@@ -125,7 +125,9 @@ def placed(draw: st.DrawFn, capacity: int, sliding: bool) -> Operation:
     n = draw(st.sampled_from([max(0, size) for size in sizes]))
     if not sliding:
         last = max(0, capacity - n)
-        return {"op": "copy", "n": n, "at": draw(st.sampled_from((last, last, 0, last // 2, last + 1, -1)))}
+        far = draw(st.sampled_from(POWERS)) - draw(st.sampled_from((n, 0)))
+        at = draw(st.sampled_from((last, last, last, 0, last // 2, last + 1, -1, far)))
+        return {"op": "copy", "n": n, "at": at}
     near = draw(st.sampled_from((capacity, 2 * capacity, *POWERS)))
     at = draw(st.one_of(st.integers(0, 3 * capacity), st.integers(near - min(near, n + 1), near + 2), st.just(-1)))
     return {"op": "copy", "n": n, "at": at, "sliding": 1}

@@ -136,6 +136,8 @@ class _Drawing(Drawing):
         self.fill = self.of(*[""] * 4, " fill=bits")
         for letter in "BC"[: draw(st.integers(0, 2))]:
             self.do(f"open {letter} profile={self.of('growing', 'ring window=2', 'ring window=5')}")
+        if not draw(st.integers(0, 3)):
+            self.do("open S profile=store layers=1 max_len=4")
 
     def do(self, text: str) -> None:
         """Add an operation, and follow it."""
@@ -144,9 +146,14 @@ class _Drawing(Drawing):
 
     def cache(self) -> tuple[str, Any]:
         """Some cache, mostly one that is in no round, and the list model of it."""
-        idle = [letter for letter, cache in self.lists.caches.items() if not cache.in_round]
-        letter = self.of(*idle * 4, *self.lists.caches)
+        idle = [letter for letter in self.letters if not self.lists.caches[letter].in_round]
+        letter = self.of(*idle * 4, *self.letters)
         return letter, self.lists.caches[letter]
+
+    @property
+    def letters(self) -> list[str]:
+        """The caches that can enter rounds."""
+        return [letter for letter in self.lists.caches if letter != "S"]
 
     def open(self) -> dict[str, Any]:
         """The rounds that are open, by name."""
@@ -175,8 +182,9 @@ class _Drawing(Drawing):
         return f"{self.cache()[0]}: {self.of('view', 'view', 'scribble', 'free')}"
 
     def _begin(self) -> str:
-        letters = self.draw(st.permutations(sorted(self.lists.caches)))
+        letters = self.draw(st.permutations(sorted(self.letters)))
         some = letters[: self.draw(st.integers(1, len(letters)))]
+        some += ["S"] if "S" in self.lists.caches and not self.number(0, 4) else []
         return f"speculate {self.of('r', 'r', 'q')} {self.of('', '-')}{self.of('', '-').join(some)}"
 
     def _isolated(self) -> str:
@@ -231,6 +239,9 @@ class _Drawing(Drawing):
         return f"{self.cache()[0]}: snapshot {self.of('s', 't')}"
 
     def _restore(self) -> str:
-        name, (letter, _) = self.of("s", "t"), self.cache()
-        saved = self.lists.saved.get(name)
-        return f"{letter}: restore {name} {saved.stop}" if saved else ""
+        if not self.lists.saved:
+            return self._snapshot()
+        name, (letter, _) = self.of(*self.lists.saved), self.cache()
+        saved = self.lists.saved[name]
+        stop = saved.stop if saved else 0
+        return f"{letter}: restore {name} {self.of(stop, stop, max(0, stop - 1))}"

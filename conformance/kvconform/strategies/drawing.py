@@ -21,6 +21,15 @@ def geometry(draw: st.DrawFn, heads: int = 3, widest: int = 16) -> Config:
     )
 
 
+def mostly(draw: st.DrawFn, usual: st.SearchStrategy[Any], rare: st.SearchStrategy[Any]) -> Any:
+    """Two times in three one of the usual. (`one_of` takes a strategy that is named twice for one.)"""
+    return draw(usual if draw(st.integers(0, 2)) < 2 else rare)
+
+
+FAR = (1 << 31, (1 << 31) - 1, -(1 << 31))
+"""Where a narrower number changes its sign."""
+
+
 class Drawing(Followed):
     """The operations so far, followed by the list model: by it a draw knows where the boundaries are."""
 

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from kvconform.strategies.drawing import Drawing, geometry
+from kvconform.strategies.drawing import FAR, Drawing, geometry, mostly
 from kvspec import masks
 from kvspec.geometry import Config
 from kvspec.masks import Explicit
 from kvspec.operations import Operation
 from kvspec.trace import Trace
 
-BASE = ("append",) * 8 + ("rewind",) * 3 + ("ask", "view", "free", "scribble", "misfit")
+BASE = ("append",) * 8 + ("run",) + ("rewind",) * 3 + ("ask", "view", "free", "scribble", "misfit", "beside")
 MASKS = BASE + ("mask",) * 8
 SNAPSHOTS = BASE + ("snapshot",) * 4 + ("restore",) * 4 + ("split", "merge", "merge", "close", "open")
 EVERYTHING = MASKS + SNAPSHOTS
@@ -33,10 +33,10 @@ LARGEST_WINDOW = 24
 def configs(draw: st.DrawFn, profile: str) -> Config:
     """Any geometry; windows and steps mostly small, so that boundaries are met often."""
     small = st.integers(1, 6)
-    window = draw(st.one_of(small, small, st.integers(7, LARGEST_WINDOW))) if profile == "ring" else None
+    window = mostly(draw, small, st.integers(7, LARGEST_WINDOW)) if profile == "ring" else None
     return geometry(draw).changed(
         batch=draw(st.sampled_from((1, 1, 2, 3))),
-        step=draw(st.one_of(small, st.sampled_from((8, 256)))),
+        step=mostly(draw, small, st.sampled_from((8, 256))),
         window=window,
     )
 
@@ -61,14 +61,13 @@ class _Drawing(Drawing):
         self.cache = "A"
 
     def add(self, kind: str) -> None:
-        """Add one operation of this kind, where there is one; and follow it."""
+        """Add one operation of this kind, where there is one, or several; and follow them."""
         self.cache = self.draw(st.sampled_from(sorted(self.lists.caches)))
-        op = getattr(self, f"_{kind}")()
-        if op is None:
-            return
-        if self.cache != "A":
-            op["cache"] = op.get("cache", self.cache)
-        self.follow(op)
+        found = getattr(self, f"_{kind}")()
+        for op in found if isinstance(found, list) else [found] if found else []:
+            if self.cache != "A":
+                op["cache"] = op.get("cache", self.cache)
+            self.follow(op)
 
     @property
     def history(self) -> Any:
@@ -79,19 +78,34 @@ class _Drawing(Drawing):
         edge = window if window and offset < window else -(-max(1, offset) // step) * step
         room = max(0, min(edge - offset, LARGEST_WINDOW))
         chunk = window or 4
-        n = self.of(1, 1, 1, 2, 0, room, room + 1, max(0, room - 1), chunk, chunk + 1, max(0, chunk - 1))
+        long = self.number(0, 2 * chunk + 1)
+        n = self.of(1, 1, 1, 2, 0, room, room + 1, max(0, room - 1), chunk, chunk + 1, max(0, chunk - 1), long)
         return {"op": "append", "n": n} | ({"fill": "bits"} if self.fill == "bits" else {})
 
+    def _run(self) -> list[Operation]:
+        """Row after row, mostly once around a small ring."""
+        around = min(8, (self.history.config.window or 3) + 1)
+        fill = {"fill": "bits"} if self.fill == "bits" else {}
+        return [{"op": "append", "n": 1, **fill} for _ in range(self.of(2, around, around))]
+
+    def _beside(self) -> list[Operation] | None:
+        """A second cache, of either kind, and a row in it; mostly none."""
+        if len(self.lists.caches) > 1 or self.draw(st.booleans()):
+            return None
+        kind = self.of({}, {"profile": "ring", "window": self.number(1, 5)}, {"profile": "growing"})
+        return [{"op": "open", "cache": "B", **kind}, {"op": "append", "cache": "B", "n": self.of(1, 2, 3)}]
+
     def _misfit(self) -> Operation:
-        field, value = self.draw(
-            st.sampled_from((("kv_heads", 4), ("k_dim", 17), ("v_dim", 3), ("batch", 4), ("values", 5)))
-        )
-        return {"op": "append", "n": self.of(1, 2, 0), field: value}
+        other = "f32" if self.history.config.dtype != "f32" else self.of("f16", "bf16")
+        sizes = ("kv_heads", 4), ("k_dim", 17), ("v_dim", 3), ("batch", 4), ("values", 5), ("values", 0)
+        field, value = self.draw(st.sampled_from((*sizes, ("dtype", other))))
+        return {"op": "append", "n": self.of(1, 1, 2, 2, 0), field: value}
 
     def _rewind(self) -> Operation:
         offset = self.history.offset
         inside = self.draw(st.integers(0, max(0, offset)))
-        return {"op": "rewind", "to": self.of(max(0, offset - 1), inside, inside, offset, 0, offset + 1, -1)}
+        beyond = self.of(offset + 1, -1, offset + (self.history.config.window or 2), *FAR)
+        return {"op": "rewind", "to": self.of(max(0, offset - 1), inside, inside, offset, 0, offset + 1, beyond)}
 
     def _ask(self) -> Operation:
         return self._rewind() | {"op": "ask"}
@@ -118,8 +132,10 @@ class _Drawing(Drawing):
 
     def _explicit(self, queries: int, columns: int) -> st.SearchStrategy[masks.Part]:
         config = self.history.config
-        batch, heads = st.sampled_from((1, config.batch)), st.sampled_from((1, config.kv_heads, 2))
-        width = st.sampled_from((columns,) * 6 + (1, columns + 1))
+        several = (1, config.batch, config.batch)
+        batch, heads = st.sampled_from((*several * 3, config.batch + 1)), st.sampled_from((1, config.kv_heads, 2))
+        width = st.sampled_from((columns,) * 6 + (1, columns + 1, max(1, columns - 1)))
+        queries += self.of(*[0] * 9, 1)
 
         def build(seed: int, b: int, h: int, k: int, scores: bool) -> masks.Part:
             random = np.random.default_rng(seed)
@@ -137,7 +153,7 @@ class _Drawing(Drawing):
     def _snapshot(self) -> Operation:
         name = self.draw(st.sampled_from(("s", "t", "u")))
         offset = self.history.offset
-        start = self.of(0, 0, max(0, offset // 2), max(0, offset - 1), -1, offset)
+        start = self.of(0, 0, max(0, offset // 2), max(0, offset - 1), -1, offset, self.of(*FAR))
         return {"op": "snapshot", "name": name} | ({"start": start} if start else {})
 
     def _restore(self) -> Operation | None:
@@ -147,7 +163,11 @@ class _Drawing(Drawing):
         saved = self.lists.saved[name]
         start, stop = (saved.start, saved.stop) if saved else (0, self.history.offset)
         inside = self.draw(st.integers(0, stop))
-        return {"op": "restore", "name": name, "to": self.of(stop, stop, inside, stop - 1, start, stop + 1, -1)}
+        return {
+            "op": "restore",
+            "name": name,
+            "to": self.of(stop, stop, inside, stop - 1, start, stop + 1, self.of(-1, *FAR)),
+        }
 
     def _split(self) -> Operation | None:
         if not self._names():
@@ -155,7 +175,7 @@ class _Drawing(Drawing):
         name = self.draw(st.sampled_from(self._names()))
         saved = self.lists.saved[name]
         start, stop = (saved.start, saved.stop) if saved else (0, 1)
-        at = self.draw(st.integers(start - 1, stop + 1))
+        at = self.of(self.number(start - 1, stop + 1), self.number(start, stop), *FAR[:1])
         return {"op": "split", "name": name, "at": at, "parent": "p", "child": "q"}
 
     def _merge(self) -> Operation | None:
@@ -189,8 +209,10 @@ class _Drawing(Drawing):
             {"window": 7},
             {"dtype": "f32"},
             {"step": 0},
+            {"profile": "ring", "window": 3},
+            {"profile": "growing"},
         )
         changed = dict(self.draw(st.sampled_from(fields)))
-        if "window" in changed and self.supplies.opened["A"][0] == "growing":
+        if changed == {"window": 7} and self.supplies.opened["A"][0] == "growing":
             changed = {}
         return {"op": "open", "cache": self.draw(st.sampled_from(("B", "C"))), **changed}

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.cover import Ops, Plan
-from kvconform.strategies.drawing import Drawing, geometry
+from kvconform.strategies.drawing import Drawing, geometry, mostly
 from kvconform.strategies.moves import ops, single
 from kvref.listed_page import Listed, Pool
 from kvspec import notation
@@ -123,7 +123,7 @@ def _plan(config: Config, most: int) -> Plan:
 def configs(draw: st.DrawFn, pages: int = 12) -> Config:
     """Any geometry; pages mostly of few rows, pools that are filled often."""
     return geometry(draw).changed(
-        page_size=draw(st.one_of(st.integers(1, 4), st.sampled_from((5, 7, 8, 16, 33)))),
+        page_size=mostly(draw, st.integers(1, 4), st.sampled_from((5, 7, 8, 16, 33))),
         pages=draw(st.integers(1, pages)),
         debug=draw(st.sampled_from((None, None, 1))),
     )
@@ -133,7 +133,7 @@ KINDS = (
     *("append",) * 7,
     *("fork", "truncate") * 3,
     *("admit", "drop", "gather") * 2,
-    *("misfit", "beyond", "gone", "peek", "scribble"),
+    *("misfit", "beyond", "gone", "peek", "scribble", "another"),
 )
 """What a trace is made of, the likelier the more often it stands here."""
 
@@ -241,6 +241,13 @@ class PageDrawing(Drawing):
     def peek(self) -> str:
         """Any page."""
         return f"peek {self.number(-1, self.pool.total)}"
+
+    def another(self) -> str:
+        """A second pool, of another page size, and what becomes of it beside the first."""
+        if "B" not in self.lists.caches:
+            self.do(f"open B page_size={self.number(1, 5)} pages={self.number(2, 4)}")
+            return "B: admit"
+        return str(self.of("B: append 1", "B: append 3", "B: fork 0 1", "B: truncate 0 0", "B: admit"))
 
     def scribble(self) -> str:
         """Nothing the caller does shows."""

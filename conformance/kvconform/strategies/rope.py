@@ -27,6 +27,9 @@ GROWING = 3
 FAR = (100_000, (1 << 31) - 1, 1 << 32, 1 << 40)
 """Positions at which an angle, or an integer, of few digits goes wrong."""
 
+NEAR = (386482969782, 634982163474, -740439780889, 559353798958)
+"""Positions whose cosine or sine lies too near to the middle of two f32 numbers for f64 to tell the nearest."""
+
 KINDS: dict[str, Config] = {
     "growing": SMALL,
     "ring": SMALL.changed(window=2),
@@ -122,7 +125,7 @@ class _Drawing(Drawing):
 
     def rotate(self) -> str:
         """Rows by themselves; at times such as cannot be turned."""
-        at, n = self.of(0, 1, 5, -1, -100, 4096, *FAR), self.of(1, 2, 3, 5, 0)
+        at, n = self.of(0, 1, 5, -1, -100, 4096, *FAR, *NEAR), self.of(1, 2, 3, 5, 0)
         width = self.start.config.k_dim
         dims = self.of("", "", f" dims={2 * self.number(1, width // 2)}", f" dims={self.number(-1, width + 1)}")
         more = self.of("", "", f" by={self.of(1, -3, -at, 70, FAR[0])}", f" stride={self.of(2, 0, -7, FAR[1])}")

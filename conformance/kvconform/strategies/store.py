@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.cover import Ops, Plan
-from kvconform.strategies.drawing import DrawingOnOne, geometry
+from kvconform.strategies.drawing import FAR, DrawingOnOne, geometry, mostly
 from kvconform.strategies.moves import ops, single
 from kvref.listed_store import Listed
 from kvspec.geometry import Config
@@ -18,9 +18,6 @@ from kvspec.trace import Trace
 
 SIZES = ((1, 3), (2, 1))
 """Layers and rows of the stores that are covered."""
-
-FAR = (1 << 31, (1 << 31) - 1, -(1 << 31))
-"""Where a narrower number changes its sign."""
 
 LONGEST = 24
 """Operations of a trace."""
@@ -100,7 +97,7 @@ def configs(draw: st.DrawFn) -> Config:
     small = st.integers(1, 6)
     return geometry(draw, heads=4).changed(
         layers=draw(st.integers(1, 5)),
-        max_len=draw(st.one_of(small, small, st.integers(7, 40))),
+        max_len=mostly(draw, small, st.integers(7, 40)),
     )
 
 
@@ -156,6 +153,7 @@ class _Drawing(DrawingOnOne):
             ("k_dim", 17),
             ("v_dim", 4),
             ("values", 3),
+            ("dtype", "f32" if self.store.config.dtype != "f32" else "f16"),
             ("batch", 2),
             ("layer", -1),
             ("layer", 5),
@@ -214,6 +212,9 @@ class _Drawing(DrawingOnOne):
             {"max_len": max(1, room - 1)},
             {"layers": 3},
             {"kv_heads": 2},
+            {"k_dim": 6},
+            {"v_dim": 6},
+            {"dtype": "f32"},
         )
         wrong = ({"layers": 0}, {"k_dim": -1})
         return {"op": "init", **self.draw(st.sampled_from(changes + wrong))}

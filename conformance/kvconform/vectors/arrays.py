@@ -21,6 +21,9 @@ from kvspec.rows import ZEROED, Book, read, spell, who
 AXES = {3: ("thd",), 4: ("bhtd", "lhtd", "lshd"), 5: ("lbhtd",)}
 """The axes that arrays of rows may have, by how many."""
 
+USUAL = "bhtd"
+"""The axes where none are named."""
+
 NAMED = "lst"
 """The axes along which every place has a serial of its own."""
 
@@ -31,7 +34,7 @@ LARGEST_MASK = 1 << 12
 """Elements of a mask that is written as text."""
 
 DIGITS = 16
-"""Digits of the sha256 by which a tensor is known."""
+"""Digits of the sha256 of its dtype, shape and bytes that a tensor is called by."""
 
 
 def made(serials: list[int | None], axes: str, shape: tuple[int, ...], dtype: str, kind: str) -> Array:
@@ -70,7 +73,8 @@ def by_serials(keys: Array, values: Array) -> dict[str, Any] | None:
     for axes in AXES[keys.ndim]:
         serials = _common(keys, values, axes)
         if serials is not None:
-            return {"rows": serials, "axes": axes, "k": _form(keys), "v": _form(values)}
+            named = {} if axes == USUAL else {"axes": axes}
+            return {"rows": serials, **named, "k": _form(keys), "v": _form(values)}
     return None
 
 
@@ -104,7 +108,6 @@ def _form(array: Array) -> list[Any]:
 class Arrays:
     """Writes the arrays of one step; keeps the tensors among them by their names."""
 
-    where: str
     book: Book
     tensors: dict[str, Array] = field(default_factory=dict)
 
@@ -126,14 +129,14 @@ class Arrays:
         if array.dtype == bool and array.size <= LARGEST_MASK:
             rows = array.reshape(-1, array.shape[-1]) if array.size else array[:0].reshape(0, 0)
             return {"bits": ["".join("01"[int(x)] for x in row) for row in rows], "as": _form(array)}
-        written = self._tensor(name, array) | ({"nan": "any"} if self._any_nan(array, name) else {})
-        return written | ({} if within is None else {"within": self._tensor(f"{name}.within", within)})
+        written = self._tensor(array) | ({"nan": "any"} if self._any_nan(array, name) else {})
+        return written | ({} if within is None else {"within": self._tensor(within)})
 
-    def _tensor(self, name: str, array: Array) -> dict[str, Any]:
-        array = np.ascontiguousarray(array)
-        self.tensors[f"{self.where}/{name}"] = array
-        known = hashlib.sha256(array.tobytes()).hexdigest()[:DIGITS]
-        return {"tensor": f"{self.where}/{name}", "as": _form(array), "sha256": known}
+    def _tensor(self, array: Array) -> dict[str, Any]:
+        form = _form(array)
+        name = hashlib.sha256(repr(form).encode() + array.tobytes()).hexdigest()[:DIGITS]
+        self.tensors[name] = np.ascontiguousarray(array)
+        return {"tensor": name, "as": form}
 
     def _any_nan(self, array: Array, name: str) -> bool:
         """Whether one NaN of it is as good as another: of rows that were cast or turned, and of what is no rows."""

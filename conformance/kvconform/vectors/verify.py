@@ -28,25 +28,14 @@ def differences(file: Path, with_tensors: bool) -> Iterator[str]:
         said = document["counts"].get(what)
         if said != count and (what != "tensors" or tensors is not None):
             yield f"{file.name}: the header counts {said} {what}, and there are {count}"
-    mine = _by_vector(tensors)
     for each in document["vectors"]:
-        wrong = next(_wrong(each, None if mine is None else mine.get(str(_id(each)), {})), "")
+        wrong = next(_wrong(each, tensors), "")
         if wrong:
             yield f"{file.name}: {_id(each)}: {wrong}"
 
 
 def _id(vector: Any) -> Any:
     return vector.get("id", "a vector without an id") if isinstance(vector, dict) else vector
-
-
-def _by_vector(tensors: Mapping[str, Array] | None) -> dict[str, dict[str, Array]] | None:
-    """The tensors of each vector: their names begin with its id and the number of a step."""
-    if tensors is None:
-        return None
-    found: dict[str, dict[str, Array]] = {}
-    for name, array in tensors.items():
-        found.setdefault(name.rpartition("/")[0].rpartition("/")[0], {})[name] = array
-    return found
 
 
 def _wrong(said: Any, mine: Mapping[str, Array] | None) -> Iterator[str]:
@@ -61,7 +50,7 @@ def _wrong(said: Any, mine: Mapping[str, Array] | None) -> Iterator[str]:
         yield from (f"step {i} ({now['do']}): {text}" for text in _step(was, now))
     yield from _fields({**said, "steps": None}, {**does, "steps": None})
     if mine is not None:
-        yield from _unlike(mine, tensors)
+        yield from _unlike(does["steps"], mine, tensors)
 
 
 def _step(was: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
@@ -86,14 +75,21 @@ def _short(fields: dict[str, Any], name: str) -> str:
     return text if len(text) <= 200 else f"{text[:197]}..."
 
 
-def _unlike(mine: Mapping[str, Array], now: Mapping[str, Array]) -> Iterator[str]:
-    """Tensors that are missing, too many, or not the same to the bit."""
-    for name in {**now, **mine}:
-        step, _, field = name.split("/", name.count("/") - 1)[-1].rpartition("/")
-        if name not in mine or name not in now:
-            yield f"step {step}: {field}: tensor {name} {'is missing' if name in now else 'belongs to nothing'}"
-        elif text := _bits(mine[name], now[name]):
-            yield f"step {step}: {field}: {text}"
+def _unlike(steps: list[Any], mine: Mapping[str, Array], now: Mapping[str, Array]) -> Iterator[str]:
+    """Tensors that are missing or not the same to the bit, by the steps and fields that name them."""
+    for i, step in enumerate(steps):
+        for part in ("see", "given"):
+            for field, name in _tensors(step.get(part, {})):
+                text = _bits(mine[name], now[name]) if name in mine else f"there is no tensor {name}"
+                if text:
+                    yield f"step {i} ({step['do']}): {field}: {text}"
+
+
+def _tensors(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Fields with the tensors they name."""
+    for field, value in fields.items():
+        if isinstance(value, dict):
+            yield from ((field, v["tensor"]) for v in (value, value.get("within")) if v and "tensor" in v)
 
 
 def _bits(a: Array, b: Array) -> str:

@@ -92,7 +92,7 @@ def _steps(v: Vector, tensors: dict[str, Array], cites: dict[str, None]) -> Iter
     opening: Operation = {"op": "open"}
     for i, op in enumerate((opening, *v.trace.ops)):
         given = supplies.give(op) if i else Given(opening=(v.trace.profile, v.trace.config))
-        arrays = Arrays(f"{v.id}/{i}", supplies.book, tensors)
+        arrays = Arrays(supplies.book, tensors)
         put = _given(given, arrays)
         step = cited.do(op, given)
         cites.update(dict.fromkeys(step.cites))

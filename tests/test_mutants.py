@@ -1,0 +1,125 @@
+"""`kvconform mutants`: what it runs, what it writes, when it fails; and that every argument is about a mutant."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvadapters.reference import Reference
+from kvconform import cli
+from kvconform.mutants import controls, equivalents, lists, matrix
+from kvconform.mutants.hunt import Hunted, Kill
+from kvconform.mutants.mutant import Mutant
+from kvspec.geometry import Config
+from kvspec.trace import Trace
+
+HANDFUL = r"^kvref\.ring\.can_rewind: "
+"""Few, all found by worked examples; one of them argued to be none."""
+
+
+@pytest.fixture(scope="module")
+def every() -> list[Mutant]:
+    """All mutants there are."""
+    return [m for kind in lists.KINDS.values() for m in kind()]
+
+
+def test_no_two_mutants_have_one_id(every: list[Mutant]) -> None:
+    ids = [m.id for m in every]
+    assert len(ids) == len(set(ids)) > 4000
+
+
+def test_every_argument_is_about_a_mutant_that_there_is(every: list[Mutant]) -> None:
+    ids = {name for m in every for name in (m.id, re.sub(r" #\d+$", "", m.id))}
+    assert sorted(equivalents.ARGUED.keys() - ids) == []
+
+
+def test_every_argument_says_something(every: list[Mutant]) -> None:
+    assert [i for i, why in equivalents.ARGUED.items() if len(why.split()) < 4] == []
+    assert {m.equivalent for m in every} >= set(equivalents.ARGUED.values())
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    """The command's exit status, and what it printed."""
+    capsys.readouterr()
+    status = cli.main(["mutants", "--processes", "1", "--format", "json", *arguments])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_a_handful_is_found_and_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    status, document = run(capsys, "--kind", "reference", "--match", HANDFUL, "--report", str(tmp_path))
+    assert status == 0 and json.loads((tmp_path / "mutants.json").read_text()) == document
+    assert len(document["mutants"]) > 3
+    for m in document["mutants"]:
+        assert m.keys() >= {"id", "class", "link", "killed", "by", "operations", "equivalent"}
+        assert m["class"] == "systematic" and m["killed"] is True and m["equivalent"] == ""
+        assert m["sources"]["examples"] and m["by"] and 1 <= m["operations"] <= 8 and m["trace"] and m["message"]
+
+
+def test_those_that_are_argued_are_tried_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    ids = {}
+    for more in ((), ("--argued",)):
+        status, document = run(capsys, "--kind", "reference", "--match", HANDFUL, *more)
+        assert status == 0
+        ids[more] = {m["id"]: m["killed"] for m in document["mutants"]}
+    beside = ids["--argued",].keys() - ids[()].keys()
+    assert beside and all(i in equivalents.ARGUED and not ids["--argued",][i] for i in beside)
+
+
+def one(**known: Any) -> Mutant:
+    """A mutant that is none: the reference as it is."""
+    return Mutant(**{"id": "one", "cls": "systematic", "says": "", "clauses": (), "adapter": Reference, **known})
+
+
+@pytest.mark.parametrize(
+    ("mutant", "status"),
+    [
+        (one(profiles=("growing",)), 1),
+        (one(profiles=("growing",), equivalent="it is the reference as it is"), 0),
+        (one(profiles=("growing",), adapter=controls.Losing), 0),
+        (one(profiles=("growing",), adapter=controls.Losing, equivalent="it is said to be none"), 1),
+        (one(profiles=("growing",), cls="control", lives=True), 0),
+        (one(profiles=("growing",), cls="control", lives=True, adapter=controls.Losing), 1),
+    ],
+    ids=["survives", "is none", "is found", "is found though argued", "lives", "is accused"],
+)
+def test_the_command_fails_by_what_comes_of_a_mutant(
+    mutant: Mutant, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(lists.KINDS, "reference", lambda: iter([mutant]))
+    assert run(capsys, "--kind", "reference", "--argued")[0] == status
+
+
+def test_that_nothing_matches_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["mutants", "--match", "no such mutant"]) == 2
+    assert "no mutant matches" in capsys.readouterr().err
+
+
+def cases() -> Iterator[tuple[Mutant, Hunted, bool]]:
+    """A mutant, what came of it, and whether that is wrong."""
+    kill = Kill("examples", ("GROW-2",), Trace("growing", Config()), "as said")
+    for i, (known, killed, wrong) in enumerate(
+        [
+            ({}, False, True),
+            ({}, True, False),
+            ({"equivalent": "why"}, False, False),
+            ({"equivalent": "why"}, True, True),
+            ({"cls": "control", "lives": True}, False, False),
+            ({"cls": "control", "lives": True}, True, True),
+            ({"cls": "control"}, False, True),
+            ({"cls": "control"}, True, False),
+        ]
+    ):
+        found = Hunted(str(i), {"examples": kill if killed else None}, kill if killed else None)
+        yield one(id=str(i), **known), found, wrong
+
+
+def test_the_matrix_names_what_must_not_be() -> None:
+    mutants, found, wrong = zip(*cases(), strict=True)
+    made = matrix.made(mutants, found[::-1], 1.0)
+    assert [m["id"] for m in made["mutants"]] == [m.id for m in mutants]
+    assert matrix.wrong(made) == [m.id for m, is_wrong in zip(mutants, wrong, strict=True) if is_wrong]

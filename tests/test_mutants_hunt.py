@@ -1,0 +1,109 @@
+"""The hunt finds what is wrong, says by what and under which clause, and leaves alone what is right."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kvadapters.reference import Reference
+from kvconform.mutants import controls, hunt
+from kvconform.mutants.hunt import hunted
+from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.planting import having
+from kvref.growing import Growing
+from kvspec.contract import Pair
+
+
+def mutant(adapter: Any, clauses: tuple[str, ...] = ("GROW-2",), **more: Any) -> Mutant:
+    """A mutant that is tried on the growing cache's traces."""
+    return Mutant("tried", "GROW", "", clauses, adapter, **{"profiles": ("growing",), **more})
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few traces of each cover, and little time for each."""
+    monkeypatch.setattr(hunt, "SPREAD", 10)
+    monkeypatch.setattr(hunt, "MOST", 10)
+    monkeypatch.setattr(hunt, "EXPLORED", 8)
+    hunt.explored.cache_clear()
+
+
+def test_a_planted_bug_is_found_by_every_source_under_its_clause_on_a_short_trace() -> None:
+    found = hunted(mutant(controls.Losing))
+    assert found.killed and found.right and all(found.kills[s] for s in hunt.SOURCES)
+    assert found.shortest is not None and 1 <= found.operations <= 2
+    assert "GROW-2" in found.shortest.clauses and "expected" in found.shortest.message
+
+
+def test_a_right_cache_is_not_found_though_everything_is_tried() -> None:
+    tried: list[str] = []
+
+    class Watched(Reference):
+        def open(self, profile: str, config: Any) -> Any:
+            tried.append(profile)
+            return super().open(profile, config)
+
+    found = hunted(mutant(Watched, lives=True))
+    assert (found.kills, found.killed, found.right) == (dict.fromkeys(hunt.SOURCES), False, False)
+    assert len(tried) >= len(hunt.examples("growing")) + 10 + 8
+
+
+def test_a_bug_that_breaks_another_clause_than_it_says_was_blamed_wrongly() -> None:
+    found = hunted(mutant(controls.Losing, ("GROW-11",)))
+    assert found.killed and found.right is False
+
+
+def test_the_first_source_is_enough_where_that_is_asked_for() -> None:
+    assert list(hunted(mutant(controls.Losing, first_is_enough=True)).kills) == ["examples"]
+
+
+class Hanging(Growing):
+    """Never comes back from a rewind."""
+
+    def rewind(self, to: int) -> None:
+        while True:
+            time.sleep(0.01)
+
+
+def test_a_cache_that_hangs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hunt, "SECONDS", 0.3)
+    found = hunted(mutant(having(growing=Hanging), first_is_enough=True))
+    assert found.shortest is not None and found.shortest.message == "took more than 0.3 seconds"
+
+
+def test_an_adapter_that_cannot_be_made_is_found() -> None:
+    def broken() -> Any:
+        raise ImportError("no such thing")
+
+    found = hunted(mutant(broken))
+    assert found.shortest is not None and "cannot be made: ImportError: no such thing" in found.shortest.message
+
+
+class LateAlone(Growing):
+    """Zeroes what it holds once there are four rows, and only then."""
+
+    def append(self, keys: Any, values: Any) -> None:
+        super().append(keys, values)
+        if self.offset >= 4:
+            self.rows.write(0, Pair(*(np.zeros_like(a[:, :, :1]) for a in (self.rows.keys, self.rows.values))))
+
+
+def test_the_shortest_trace_is_shown_and_still_fails() -> None:
+    m = mutant(having(growing=LateAlone))
+    found = hunted(m)
+    assert found.shortest is not None
+    rows = sum(op["n"] for op in found.shortest.trace.ops if op["op"] == "append")
+    assert rows >= 4 and found.operations <= 2
+    seen = hunt._Hunt(m).run(found.shortest.trace)
+    assert not isinstance(seen, str) and seen.failed
+
+
+def test_only_the_time_of_the_first_thread_is_limited_and_the_alarm_is_taken_back() -> None:
+    with pytest.raises(hunt.Hangs), hunt.limited(0.1):
+        time.sleep(5)
+    time.sleep(0.2)
+    with hunt.limited(5):
+        pass
