@@ -1,75 +1,23 @@
 """Fake adapters that declare something: what is so and unlike the reference, or what is not so.
 
-Used as `fake_declarations:Whole`.
+Used as `fake_declarations:OnlyF32`. Correct caches that are stored otherwise are in `kvconform.mutants.stored`.
 """
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from fake_adapters import AcceptsAnyRewind, Fake
+from fake_adapters import AcceptsAnyRewind
 
 from kvadapters.reference import Reference
-from kvref import snapshot
+from kvconform.mutants.fakes import Fake
+from kvconform.mutants.stored import Whole, WholeRing
 from kvref.growing import Growing
 from kvref.ring import Ring
-from kvref.snapshot import Snapshot
-from kvspec import refusals
-from kvspec.contract import Cache, Lengths, Pair, Readable
-from kvspec.errors import Refused, Unsupported
+from kvspec.contract import Cache
+from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical, Window
-
-
-class Whole(Fake):
-    """No lie: keeps the whole history, masks the window, and can therefore rewind to anywhere."""
-
-    class ring(Growing):
-        profile = "ring"
-
-        def __init__(self, config: Config) -> None:
-            if not refusals.valid(config):
-                raise Refused("RING-14", "no such ring")
-            super().__init__(config)
-            self.window = config.window or 1
-
-        def append(self, keys: Array, values: Array) -> None:
-            if keys.shape[2] and not refusals.fits(self.config, Pair(keys, values)):
-                raise Refused("RING-13", "rows of another geometry")
-            super().append(keys, values)
-
-        def read(self, what: Readable) -> Pair | None:
-            pair, first = super().read(what), max(0, self.offset - self.window + 1)
-            return pair if what != "view" or pair is None else Pair(*(a[:, :, first:] for a in pair))
-
-        def mask(self, logical: Logical) -> Array | None:
-            return super().mask((*logical, Window(self.window)))
-
-        def rewind(self, to: int) -> None:
-            if not 0 <= to <= self.offset:
-                raise Refused("RING-9", "beyond the ends")
-            super().rewind(to)
-
-        def lengths(self) -> Lengths:
-            return Lengths(self.offset)
-
-        def snapshot(self, start: int) -> Snapshot | None:
-            return super().snapshot(start if start >= self.offset else 0)
-
-        def merge(self, parent: Snapshot | None, child: Snapshot | None) -> Snapshot | None:
-            pieces = snapshot.pieces("merge", (parent, child), self.profile, self.config)
-            for other in pieces[:-1]:
-                other.consume()
-            return pieces[-1].handed_on() if pieces else None
-
-        def split(self, saved: Snapshot | None, at: int) -> tuple[Snapshot | None, Snapshot | None]:
-            return super().split(saved, 0)
-
-    profiles: ClassVar[dict[str, Any]] = {
-        "ring": {"level": "visible", "rewind": -1},
-        "mask": "visible",
-        "snapshot": "visible",
-    }
 
 
 class SeesTooMuch(Whole):
@@ -77,7 +25,7 @@ class SeesTooMuch(Whole):
 
     profiles: ClassVar[dict[str, Any]] = {"ring": {"level": "visible", "rewind": -1}, "mask": "visible"}
 
-    class ring(Whole.ring):
+    class ring(WholeRing):
         def mask(self, logical: Logical) -> Array | None:
             return Growing.mask(self, (*logical, Window(self.window + 1)))
 
@@ -87,7 +35,7 @@ class ForgetsToRewind(Whole):
 
     profiles: ClassVar[dict[str, Any]] = {"ring": {"level": "visible", "rewind": -1}, "mask": "visible"}
 
-    class ring(Whole.ring):
+    class ring(WholeRing):
         def rewind(self, to: int) -> None:
             there = self.offset
             super().rewind(to)

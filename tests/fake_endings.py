@@ -13,8 +13,8 @@ import time
 from typing import ClassVar
 
 import numpy as np
-from fake_adapters import Fake
 
+from kvconform.mutants.fakes import Fake
 from kvref.growing import Growing
 from kvspec.contract import Cache, Pair, Readable
 from kvspec.errors import Unsupported

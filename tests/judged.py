@@ -22,6 +22,7 @@ from kvadapters.serve import Server
 from kvconform import honesty, laws, vectors
 from kvconform.bench import Bench
 from kvconform.mutants import fakes as mutants_fakes
+from kvconform.mutants import stored
 from kvconform.process import Answer
 from kvconform.runrecord import record
 from kvconform.strategies import draws
@@ -67,8 +68,8 @@ class Wired:
 
 def fake(name: str) -> str:
     """A fake, named as an adapter is."""
-    of_tests = fake_adapters, fake_declarations, fake_endings
-    module = next(m for m in (mutants_fakes, *of_tests) if hasattr(m, name))
+    modules = mutants_fakes, stored, fake_adapters, fake_declarations, fake_endings
+    module = next(m for m in modules if hasattr(m, name))
     return f"{module.__name__}:{name}"
 
 
@@ -83,8 +84,8 @@ def record_of(
 ) -> Record:
     """The same for any adapter by its name, anew each time."""
     worker: Any = Wired(adapter)
-    adapter = worker.describe()
-    bench = Bench(worker, adapter.at_most("visible") if level == "visible" else adapter, examples)
+    about = worker.describe()
+    bench = Bench(worker, about.at_most("visible") if level == "visible" else about, examples)
     total = Tally()
     for test, work in _sources(bench, profiles):
         with bench.judging(test) as tally:

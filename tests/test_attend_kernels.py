@@ -10,7 +10,6 @@ import attend_cases
 import fake_cupy
 import numpy as np
 import pytest
-from attend_mutants import PROBES
 from test_gpu_equivalence import adapter
 
 from kvadapters.gpu import grids, kernels
@@ -45,6 +44,17 @@ SHAPES = [((1, 1, 1), (1, 1, 1)), ((5, 3, 2), (2, 2, 3)), ((3, 1, 1), (7, 1, 1))
 def test_any_launch_shape_does_all_the_work(shape: Any, lie: str) -> None:
     runtime = CudaCPURuntime(shape=lambda work: shape)
     assert all(attend_cases.agree(attend_cases.drawn(seed), runtime, lie) for seed in range(20))
+
+
+PROBES = """
+KERNEL probe(GLOBAL const float *a, GLOBAL const float *b, GLOBAL float *to, i64 what, i64 count) {
+  for (i64 i = GROUP(0) * ITEMS(1) + ITEM(1); i < count; i += GROUPS(0) * ITEMS(1))
+    if (ITEM(0) == 0)
+      to[i] = what == 0 ? quotient(a[i], b[i]) : what == 1 ? power(a[i]) : what == 2 ? f16_in((u32)i) :
+              what == 3 ? larger(a[i], b[i]) : below(a[i], b[i]);
+}
+"""
+"""A kernel that calls the functions of strict.inc one by one."""
 
 
 @cache

@@ -11,6 +11,7 @@ import pytest
 from judged import broken, clause, verdicts
 
 from kvconform.bench import Bench
+from kvconform.mutants import fakes as fakes_of_the_harness
 from kvconform.remote import RemoteSession
 from kvconform.suite import common
 from kvconform.worker import Worker, python_worker
@@ -26,6 +27,7 @@ HONEST = {
     "Fake": set[str](),
     "Preallocates": set[str](),
     "OnlyF32": set[str](),
+    "Linked": set[str](),
     "Whole": {"RING-10", "SNAP-13"},
     "OneRowAtATime": {"GROW-17", "GROW-19", "GROW-20", "GROW-21", "GROW-22", "GROW-23", "GROW-24"},
 }
@@ -118,8 +120,8 @@ def test_a_failure_is_kept_with_its_trace_and_its_steps(name: str) -> None:
 
 
 NARROW = {
-    "KeepsCallersArrays": {"GROW-13"},
-    "ReturnsLiveViews": {"GROW-13"},
+    "KeepsCallersArrays": {"GROW-13", "RING-16"},
+    "ReturnsLiveViews": {"GROW-13", "RING-16"},
     "CanRewindRewinds": {"GROW-8"},
     "KnownDeviation": {"GROW-7"},
     "KnownButRight": {"GROW-7"},
@@ -136,7 +138,24 @@ def test_a_lie_about_one_thing_blames_nothing_else(name: str, wanted: set[str]) 
 )
 def test_who_does_nothing_right_passes_no_clause(name: str) -> None:
     seen = verdicts(judged.judged(name))
-    assert {v for i, v in seen.items() if i.startswith("GROW")} == {"FAIL"}
+    declared = ("GROW", "RING") if "RING-1" in broken(judged.judged(name)) else ("GROW",)
+    assert {v for i, v in seen.items() if i.startswith(declared)} == {"FAIL"}
+
+
+def test_who_claims_everything_is_held_to_everything() -> None:
+    """It has a growing cache: what it claims beside it fails at the first thing that is asked of it."""
+    seen = judged.judged("ClaimsEverything", ("growing", "ring", "store", "page"))
+    failed = broken(seen)
+    assert seen["exit_status"] == 1
+    assert not {i for i in failed if i.startswith("GROW")}
+    assert {"RING-5", "STORE-3", "PAGE-3"} <= failed
+
+
+@pytest.mark.parametrize("fake", fakes_of_the_harness.VERDICTS)
+def test_each_fake_breaks_a_clause_of_every_cache_that_it_is_judged_by(fake: type[Any]) -> None:
+    clauses = fakes_of_the_harness.VERDICTS[fake]
+    seen = judged.judged(fake.__name__, tuple(index()[c].profile for c in clauses))
+    assert seen["exit_status"] == 1 and set(clauses) <= broken(seen)
 
 
 def test_who_opens_nothing_fails_before_the_first_operation() -> None:
@@ -240,7 +259,7 @@ def test_an_answer_that_came_whole_counts_though_gibberish_follows() -> None:
 
 
 def test_an_example_that_is_not_read_to_its_end_shows_nothing() -> None:
-    wired: Any = judged.Wired("fake_declarations:Whole")
+    wired: Any = judged.Wired("kvconform.mutants.stored:Whole")
     bench = Bench(wired, wired.describe())
     with bench.judging("example") as tally:
         common.example(bench, index()["RING-10"].examples[0])

@@ -9,7 +9,7 @@ import pytest
 
 from kvadapters.gpu import kernels as texts
 from kvconform.mutants import crowd, equivalents, kernel_faults, kernels
-from kvconform.mutants.hunt import SECONDS, Hunted, hunted
+from kvconform.mutants.hunt import Hunted, hunted
 from kvconform.mutants.kernels import Changed, Chunk
 from kvconform.mutants.mutant import Mutant
 
@@ -19,7 +19,9 @@ def planted(name: str, was: str, now: str) -> Mutant:
     text = texts.text(name)
     assert text.count(was) == 1
     adapter = Changed((Chunk(name, (text.replace(was, now),)),))
-    return Mutant(was, "systematic", now, (), adapter, profiles=kernels.PARTS[name].profiles[:1], alone=True, limit=2)
+    return Mutant(
+        was, "systematic", now, (), adapter, profiles=kernels.PARTS[name].profiles[:1], alone=True, limit=2
+    )
 
 
 def found(*mutants: Mutant, hunts: Callable[[Mutant], Hunted] = hunted) -> list[Hunted]:
@@ -54,51 +56,50 @@ KERNEL adds(GLOBAL u32 *to, i64 n) {
 }
 """
 
-FAULTS = """2 became 0 in GROUP(2)
+FAULTS = """2 became 0 in i64 i = GROUP(2)
 < became <= in i < n
 && became || in i < n && n != 0
 != became == in n != 0
 0 became 1 in n != 0
 += became -= in i += 2
 2 became 3 in i += 2
-if always in if (to[i] > 7) to[i] = FMA(to[i], 3.0f, n ? 0 : 0x10u)
-if never in if (to[i] > 7) to[i] = FMA(to[i], 3.0f, n ? 0 : 0x10u)
+if (to[i] > 7): never
+if (to[i] > 7): always
 > became >= in to[i] > 7
 7 became 8 in to[i] > 7
 lost: to[i] = FMA(to[i], 3.0f, n ? 0 : 0x10u)
-FMA rounds twice in FMA(to[i], 3.0f, n ? 0 : 0x10u)
-3.0 became 3.0029999999999997 in FMA(to[i], 3.0f, n ? 0 : 0x10u)
-? always in n ? 0
+FMA rounds twice in to[i] = FMA(to[i], 3.0f, n ? 0 : 0x10u)
+3.0 became 3.0029999999999997 in 3.0f
 ? never in n ? 0
-0 became 1 in FMA(to[i], 3.0f, n ? 0 : 0x10u)
-0x10 became 0x11 in FMA(to[i], 3.0f, n ? 0 : 0x10u)
+? always in n ? 0
+0 became 1 in 0
+0x10 became 0x11 in 0x10u
 lost: MEET()"""
 
 
 def test_faults_of_a_text() -> None:
     faults = list(kernel_faults.faults("adds.inc", TEXT))
-    print("\n".join(f.what for f in faults))
     assert "\n".join(f.what for f in faults) == FAULTS
     assert {f.function for f in faults} == {"adds"}
     assert all(f.text != TEXT and f.text.startswith("\n/* 1 + 1 < 2 */") for f in faults)
     assert faults[0].text == TEXT.replace("GROUP(2)", "GROUP(0)")
-    assert "if (true) to[i]" in faults[7].text and "if (false) to[i]" in faults[8].text
+    assert "if (false) to[i]" in faults[7].text and "if (true) to[i]" in faults[8].text
 
 
 def test_the_kernels_as_they_are_live_and_a_fault_dies() -> None:
-    right, wrong = found(planted("tables.inc", "page + i", "i + page"), planted("tables.inc", "page + i", "page - i"))
+    right, wrong = found(*(planted("tables.inc", "(page + i)", now) for now in ("(i + page)", "(page - i)")))
     assert not right.killed
     assert wrong.killed and "took" not in wrong.shortest.message  # type: ignore[union-attr]
 
 
 def test_a_kernel_that_never_ends_or_writes_anywhere_harms_no_other() -> None:
-    hangs = planted("tables.inc", "if (ITEM(0) == 0) table", "for (;;) if (ITEM(0) == 0) table")
-    writes = planted("tables.inc", "if (ITEM(0) == 0) table", "for (i64 x = 0; x < 1 << 30; ++x) table[x] = -1, table")
-    right = planted("tables.inc", "page + i", "i + page")
+    was = "if (ITEM(0) == 0) table"
+    hangs = planted("tables.inc", was, f"for (;;) {was}")
+    writes = planted("tables.inc", was, "for (i64 x = 0; x < 1 << 30; ++x) table[x] = -1, table")
+    right = planted("tables.inc", "(page + i)", "(i + page)")
     ends = found(hangs, writes, right)
     assert [e.killed for e in ends] == [True, True, False]
     assert "status -27" in ends[0].shortest.message  # type: ignore[union-attr]
-    assert ends[0].seconds < SECONDS
 
 
 @pytest.mark.parametrize("name", ["move.inc", "attend.inc"])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import planted_rope
 import pytest
 from local import LocalBench
 
+from kvadapters.reference import Reference
 from kvconform import draw, trial
+from kvconform.mutants import rope
 from kvconform.trial import Outcome
 from kvspec.notation import trace
 from kvspec.session import Session
@@ -21,7 +22,7 @@ def failed(adapter: object, ops: str, level: str) -> Outcome:
 @pytest.mark.parametrize("level", ["storage", "visible"])
 def test_an_output_is_drawn_with_the_first_element_of_each_query(level: str) -> None:
     ops = "attend 1 rope=neox fill=ramp; attend 2 rope=neox fill=ramp"
-    adapter = next(p for p in planted_rope.PLANTED if p.entry == "ROPE-02").adapter()
+    adapter = next(m for m in rope.PLANTED if m.id == "ROPE-02/FromZero").adapter()
     last = draw.failing_steps(failed(adapter, ops, level))[-1]
     assert "other" in last["differs"]
     expected, found = (last[side]["other"]["output"] for side in ("expected", "found"))  # type: ignore[literal-required]
@@ -30,12 +31,12 @@ def test_an_output_is_drawn_with_the_first_element_of_each_query(level: str) -> 
 
 @pytest.mark.parametrize("level", ["storage", "visible"])
 def test_turned_rows_are_drawn_element_by_element(level: str) -> None:
-    seen = failed(planted_rope.SecondDifferenceAlone(), "rotate 2 1; rotate 2 5 fill=ramp by=-3", level)
+    seen = failed(rope.SecondDifferenceAlone(), "rotate 2 1; rotate 2 5 fill=ramp by=-3", level)
     last = draw.failing_steps(seen)[-1]
     expected, found = (last[side]["other"]["rotated"] for side in ("expected", "found"))  # type: ignore[literal-required]
     assert expected.split(", ")[1] == "-1.413 1.879 -2.829 4.058" and expected != found
 
 
 def test_numbers_that_agree_are_not_drawn() -> None:
-    drawn = draw.steps(failed(planted_rope.Reference(), "rotate 1 1; attend 1 rope=neox", "storage"))
+    drawn = draw.steps(failed(Reference(), "rotate 1 1; attend 1 rope=neox", "storage"))
     assert all("rotated" not in step["found"].get("other", {}) for step in drawn) and len(drawn) == 2

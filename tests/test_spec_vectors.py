@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kvadapters.reference import Reference
-from kvconform import cover, identify, vectors
+from kvconform import cover, vectors
 from kvconform.strategies import ring, snapshot
 from kvref.growing import Growing
 from kvref.ring import Ring
@@ -93,14 +93,14 @@ def test_a_small_cover_is_computed_as_it_is_frozen() -> None:
         frozen.states,
         frozen.transitions,
     )
-    assert identify.told_apart(plan, closed)
+    assert cover.told_apart(plan, closed)
 
 
 def test_without_continuations_states_are_not_told_apart() -> None:
     """The claim is computed and not taken for granted: what a snapshot holds shows only when it is restored."""
     plan = next(p for p in snapshot.plans() if p.start.config.window == 1)
     blind, closed = cover.Plan(plan.name, plan.start, plan.moves, lambda _: [], plan.snapshots), cover.closure(plan)
-    assert identify.told_apart(plan, closed) and not identify.told_apart(blind, closed)
+    assert cover.told_apart(plan, closed) and not cover.told_apart(blind, closed)
 
 
 def test_an_alphabet_that_does_not_close_is_an_error() -> None:

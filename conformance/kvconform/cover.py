@@ -3,7 +3,7 @@
 `closure` walks the states breadth first, so every path it notes is a shortest one. A cover follows each
 transition with continuations, the appends that bring out what an operation left hidden (a ring index lost on a
 restore is invisible until the next append). That the continuations tell all states apart is computed, not
-assumed (`kvconform.identify`), and stands in the frozen cover.
+assumed, and stands in the frozen cover.
 
 The claim: if an adapter agrees with the reference on a cover, it agrees on every trace of that configuration
 and alphabet, provided its behaviour depends neither on the data nor on the absolute position, and it has no
@@ -126,6 +126,45 @@ def _chained(staying: list[tuple[Ops, Ops]]) -> list[tuple[Ops, Ops]]:
         _, moves = by_path.get(repr(path), ((), ()))
         by_path[repr(path)] = (path, moves + move)
     return list(by_path.values())
+
+
+def told_apart(plan: Plan, closed: Closure) -> bool:
+    """Whether what can be observed in a state, and under the continuations, is different for every state.
+
+    This is what a frozen cover can say of itself. What a claim needs is stricter: see `kvconform.identify`.
+    """
+    seen = set[str]()
+    for path in closed.states.values():
+        steps: list[str] = []
+        for continuation in [plan.look, *plan.continuations(walk(plan.start, path).session)]:
+            w = walk(plan.start, path + continuation)
+            numbers: dict[int, int] = {}
+            steps += [_renamed(s, w, numbers) for s in w.steps[max(0, len(path) - 1) :]]
+        seen.add(repr(steps))
+    return len(seen) == len(closed.states)
+
+
+def _renamed(step: Step, w: Walk, numbers: dict[int, int]) -> str:
+    """What was observed, rows numbered as they are met and positions past a window taken from its end."""
+    rows = {
+        name: [number(int(s), numbers) for s in w.supplies.book.read(a, name[-1])[0, 0]]
+        for name, a in step.arrays.items()
+        if a is not None and name.endswith((".k", ".v"))
+    }
+    values = {n: v - _base(w, n) if n.startswith(("offset", "drafted")) else v for n, v in step.values.items()}
+    answered = {name: bool(a.any()) for name, a in step.arrays.items() if name == "output" and a is not None}
+    return repr((step.result, step.clause, values, rows, answered))
+
+
+def number(serial: int, numbers: dict[int, int]) -> int:
+    """What is no row, such as zeros, is itself."""
+    return serial if serial < 0 else numbers.setdefault(serial, len(numbers))
+
+
+def _base(w: Walk, value: str) -> int:
+    """The first position that matters to the cache that a value is of: A, or that of `offset.B`."""
+    cache = w.session.caches[value.partition(".")[2] or "A"]
+    return max(0, cache.offset - cache.window - 1) if hasattr(cache, "window") else 0
 
 
 def digest(start: Trace, ops: Ops) -> str:

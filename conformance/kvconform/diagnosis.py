@@ -19,7 +19,7 @@ from typing import Any
 
 from kvconform import trial
 from kvconform.diagnosis_alike import alike
-from kvconform.diagnosis_neighbours import examples, neighbours, spread
+from kvconform.diagnosis_neighbours import examples, neighbours
 from kvconform.mutants import anomalies, catalogue, taxonomy
 from kvconform.mutants.hunt import Hangs, limited
 from kvconform.mutants.mutant import Mutant
@@ -38,9 +38,6 @@ EACH = 2.0
 
 FAILURES = 6
 """Failures that are diagnosed, the shortest first."""
-
-PROBES = 40
-"""Worked examples on which those that fit are told apart."""
 
 NAMED = 3
 """How many are named."""
@@ -116,7 +113,7 @@ class _Doctor:
         """Those that answer as the adapter did, here and on every neighbour."""
         kinds = _opened(trace)
         fitting = [s for s in subjects if s.kinds & kinds and self.same(s, trace)]
-        for near in neighbours(trace) if fitting else ():
+        for near in neighbours(trace, self.about) if fitting else ():
             fitting = [s for s in fitting if self.same(s, near)]
         return fitting
 
@@ -124,20 +121,18 @@ class _Doctor:
         """Most specific first: what explains most else; then by the clauses blamed; then what was really seen."""
         if len(fits) < 2:
             return fits
-        chapters = {index()[c].profile for c in (*failure["clauses"], *failure["implicated"]) if c in index()}
+        clauses = {c for s in fits for c in s.mutant.clauses} | set(failure["clauses"])
+        chapters = {index()[c].profile for c in clauses if c in index()}
         others = [from_json(f["trace"]) for f in self.failures[:FAILURES]]
-        probes = [*others, *spread(examples(sorted(chapters)), PROBES)]
-        wrong = {s.mutant.id: 0 for s in fits}
-        for probe in probes:
-            for s in fits if trial.used_profiles(probe) <= set(self.about.profiles) else ():
-                wrong[s.mutant.id] += not self.same(s, probe)
+        probes = [*others, *examples(clauses, chapters, self.about)]
+        wrong = {s.mutant.id: sum(not self.same(s, probe) for probe in probes) for s in fits}
         blamed = set(failure["clauses"])
         return sorted(fits, key=lambda s: (wrong[s.mutant.id], -_shared(s.mutant, blamed), not s.mutant.link))
 
     def named(self, subject: _Subject, trace: Trace) -> Named:
         """As it stands in the record."""
         mutant = subject.mutant
-        tried = 1 + len(neighbours(trace))
+        tried = 1 + len(neighbours(trace, self.about))
         return {
             "id": mutant.id,
             "says": mutant.says,

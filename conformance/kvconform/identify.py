@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, islice
 from typing import Any
 
-from kvconform.cover import Closure, Ops, Plan, Walk, walk
+from kvconform.cover import Closure, Ops, Plan, Walk, number, walk
 from kvconform.states import Key
 from kvspec.operations import Operation, cache_of
 from kvspec.session import Session, Step
@@ -35,11 +35,6 @@ class Identifiers:
 
     sequences: dict[Key, list[Ops]]
     alike: list[tuple[Key, Key]] = field(default_factory=list)
-
-
-def told_apart(plan: Plan, closed: Closure) -> bool:
-    """Whether a look and the continuations tell all states apart."""
-    return not _alike(_all_answers(plan, closed, _looks_and_continuations(plan, closed)))
 
 
 def _looks_and_continuations(plan: Plan, closed: Closure) -> dict[Key, list[Ops]]:
@@ -142,7 +137,7 @@ def shifted(op: Operation, by: int) -> Operation:
 def _answer(op: Operation, step: Step, w: Walk, before: Session, numbers: dict[int, int]) -> str:
     """What was observed: rows numbered as they are met, positions counted from the first that matters."""
     rows = {
-        name: [_number(int(s), numbers) for s in w.supplies.book.read(a, name[-1])[0, 0]]
+        name: [number(int(s), numbers) for s in w.supplies.book.read(a, name[-1])[0, 0]]
         for name, a in step.arrays.items()
         if a is not None and name.endswith((".k", ".v"))
     }
@@ -163,8 +158,3 @@ def _base_of(before: Session, op: Operation, value: str) -> int:
     """`offset.B` is of cache B."""
     letter = value.partition(".")[2] or cache_of(op)
     return base(before, {"op": op["op"], "cache": letter})
-
-
-def _number(serial: int, numbers: dict[int, int]) -> int:
-    """What is no row, such as zeros, is itself."""
-    return serial if serial < 0 else numbers.setdefault(serial, len(numbers))

@@ -51,22 +51,24 @@ def _same(want, found, a, tensors, within):  # to the bit, but for NaN where tha
     return all(str(x) == str(y) or abs(x - y) <= w for x, y, w in zip(want, found, bounds, strict=False))
 
 
+def _tensors(file):  # of a safetensors file, as bytes
+    data = file.read_bytes()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    places = {name: t.get("data_offsets") for name, t in json.loads(data[8:begin]).items()}
+    return {name: data[begin + at[0] : begin + at[1]] for name, at in places.items() if at}
+
+
+def _differences(vector, tensors, engine, within):
+    for i, step in enumerate(vector["steps"]):
+        seen = engine(step["op"], {name: x for name, x, _ in _read(step.get("given", {}), tensors)})
+        for name, want, a in _read(step["see"], tensors):
+            if name in seen and not _same(want, seen[name], a, tensors, within):
+                yield f"step {i}, {step['do']}: {name} is {seen[name]!r:.99}, not {want!r:.99}"
+
+
 def replay(folder, make, within=False):
     """Of each vector its id, and what is not as expected. `within`: outputs need only lie within their bounds."""
-    for file in (
-        Path(folder, entry["file"]) for entry in json.loads(Path(folder, "index.json").read_text())["files"]
-    ):
-        data = file.with_suffix(".safetensors").read_bytes()
-        end = 8 + int.from_bytes(data[:8], "little")
-        places = {name: t.get("data_offsets") for name, t in json.loads(data[8:end]).items()}
-        tensors = {name: data[end + at[0] : end + at[1]] for name, at in places.items() if at}
-        for vector in json.loads(file.read_text())["vectors"]:
-            engine, wrong = make(), []
-            for i, step in enumerate(vector["steps"]):
-                seen = engine(step["op"], {name: x for name, x, _ in _read(step.get("given", {}), tensors)})
-                for name, want, a in _read(step["see"], tensors):
-                    if name in seen and not _same(want, seen[name], a, tensors, within):
-                        wrong.append(
-                            f"step {i} ({step['do']}): {name}: expected {want!r:.99}, found {seen[name]!r:.99}"
-                        )
-            yield vector["id"], wrong
+    for entry in json.loads(Path(folder, "index.json").read_text())["files"]:
+        tensors = _tensors(Path(folder, entry["file"]).with_suffix(".safetensors"))
+        for vector in json.loads(Path(folder, entry["file"]).read_text())["vectors"]:
+            yield vector["id"], list(_differences(vector, tensors, make(), within))

@@ -2,8 +2,8 @@
 
 Angles are counted in turns, as whole numbers of 2^-192: what a position makes of a frequency is then one product,
 of which the digits above the point, whole turns, fall away by themselves, however far the position. The nearest
-quarter of a turn is taken off exactly; the rest becomes an f64 number and its error, so that cosine and sine are
-good to some units in the last place of f64. Only where such a number lies too near to the middle of two f32
+quarter of a turn is taken off exactly; the rest becomes an f64 number, however small it is, so that cosine and sine
+are good to some units in the last place of f64. Only where such a number lies too near to the middle of two f32
 numbers to tell which is the nearest, about once in two million, whole numbers do all of the work.
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 from decimal import Context, Decimal, localcontext
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -49,12 +48,9 @@ def table(positions: Array, dims: int, base: int) -> Array:
     """Cosine and sine `[n, dims / 2, 2]` in f32 of each pair at each position, `[n]` in i64."""
     above, below = _fractions(np.abs(positions).astype(np.uint64), _limbs(dims, base))
     quarter = (above + np.uint64(1 << 61)) >> np.uint64(62)
-    x, error = _radians((above - (quarter << np.uint64(62))).view(np.int64), below)
-    cos, sin = np.cos(x) - np.sin(x) * error, np.sin(x) + np.cos(x) * error
-    backwards = np.where(positions < 0, -1.0, 1.0)[:, None]
-    found = np.stack(
-        [_choose(quarter, cos, -sin, -cos, sin), _choose(quarter, sin, cos, -sin, -cos) * backwards], -1
-    )
+    x = _radians((above - (quarter << np.uint64(62))).view(np.int64), below)
+    cos, sin, way = np.cos(x), np.sin(x), np.sign(positions)[:, None]
+    found = np.stack([_choose(quarter, cos, -sin, -cos, sin), _choose(quarter, sin, cos, -sin, -cos) * way], -1)
     made = found.astype(np.float32)
     for t, i, which in zip(*np.nonzero(_doubtful(found)), strict=True):
         made[t, i, which] = _surely(int(positions[t]) * _frequencies(dims, base)[i], int(which))
@@ -79,36 +75,9 @@ def _fractions(positions: Array, limbs: Array) -> tuple[Array, Array]:
     return columns[last] << shift | columns[last - 1], columns[last - 2] << shift | columns[last - 3]
 
 
-HIGH = np.int64(1 << 20)
-"""Where the first 64 digits are cut, so that both parts are f64 numbers."""
-
-
-def _radians(above: Array, below: Array) -> tuple[Array, Array]:
-    """A fraction of at most an eighth of a turn, as an f64 number of radians, and what is missing from it."""
-    turns = (above // HIGH).astype(np.float64) * 2.0**-44
-    more = (above % HIGH).astype(np.float64) * 2.0**-64 + below.astype(np.float64) * 2.0**-128
-    x, error = _product(turns, TURN)
-    error = error + (turns * TURN_REST + more * TURN)
-    total = x + error
-    return total, (x - total) + error
-
-
-TURN, TURN_REST = 6.283185307179586, 2.4492935982947064e-16
-"""Two pi: the nearest f64 number, and what is missing from it."""
-
-
-def _product(a: Array, b: float) -> tuple[Array, Array]:
-    """The product rounded, and its error (Dekker, 1971)."""
-    (a1, a2), (b1, b2) = _split(a), _split(np.float64(b))
-    product = a * b
-    return product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
-
-
-def _split(a: Any) -> tuple[Any, Any]:
-    """Two numbers of 26 digits each."""
-    high = a * 134217729.0
-    high = high - (high - a)
-    return high, a - high
+def _radians(above: Array, below: Array) -> Array:
+    """A fraction of at most an eighth of a turn in radians: its first 64 digits, with a sign, and the next 64."""
+    return 2 * np.pi * (above * 2.0**-64 + below * 2.0**-128)
 
 
 def _choose(quarter: Array, *of: Array) -> Array:
@@ -124,23 +93,18 @@ def _doubtful(found: Array) -> Array:
 
 def _surely(turns: int, which: int) -> np.float32:
     """Cosine (0) or sine (1) of so many turns of 2^-192, by its series in whole numbers; rounded once."""
-    one, half = 1 << DIGITS, 1 << (DIGITS - 1)
-    angle = ((turns + half) % one - half) * 2 * int(Decimal(PI).scaleb(60)) // 10**60
+    one = 1 << DIGITS
+    angle = turns % one * 2 * int(Decimal(PI).scaleb(60)) // 10**60
     term, found, k = one, 0, 0
     while term:
-        found += (term if k % 4 < 2 else -term) if k % 2 == which else 0
-        k, term = k + 1, _divided(term * angle, one * (k + 1))
+        if k % 2 == which:
+            found += term if k % 4 < 2 else -term
+        k, term = k + 1, term * angle // (one * (k + 1))
     return np.float32(_to_odd(found))
-
-
-def _divided(a: int, b: int) -> int:
-    """Towards zero, so that a series ends."""
-    return -(-a // b) if a < 0 else a // b
 
 
 def _to_odd(number: int) -> float:
     """A number of 2^-192 as f64, rounded to odd, so that rounding it once more is rounding once."""
-    size = max(0, abs(number).bit_length() - 53)
-    digits = abs(number) >> size
-    digits |= int(digits << size != abs(number))
-    return float(digits) * 2.0 ** (size - DIGITS) * (1 if number >= 0 else -1)
+    size = abs(number).bit_length() - 53
+    digits = number >> size
+    return float(digits | (digits << size != number)) * 2.0 ** (size - DIGITS)

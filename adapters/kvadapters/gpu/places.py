@@ -62,7 +62,7 @@ class Place:
         return cls(block, block, 0, geometry.packed(rows)[0], rows)
 
     def span(self, first: int = 0, turn: int = 0, wrap: int | None = None) -> Span:
-        """The `wrap` slots from `first` on (all up to the end), read or written from the `turn`th of them on."""
+        """The `wrap` slots from `first` on (all up to the end), read from the `turn`th of them on."""
         return Span(self, first, turn, self.slots - first if wrap is None else wrap)
 
 
@@ -85,23 +85,25 @@ class Span:
         return inside and 0 <= self.turn < self.wrap and rows <= self.wrap
 
     def arguments(self, geometry: Geometry) -> tuple[int, ...]:
-        """As the kernel takes it: where keys and values begin in their blocks, in words; slots, turn, wrap."""
+        """As the kernel takes it: where keys and values begin in their blocks, in words; slots."""
         keys = self.place.keys_at + self.first * geometry.k_bytes
         values = self.place.values_at + self.first * geometry.v_bytes
         word = geometry.word
-        return keys // word, values // word, self.place.slots, self.turn, self.wrap
+        return keys // word, values // word, self.place.slots
 
 
 def move(runtime: Runtime, geometry: Geometry, rows: int, source: Span, target: Span) -> None:
-    """Copy rows on the device, keys and values in one launch. Source and target must not overlap."""
+    """Copy rows on the device, keys and values in one launch, to the beginning of a target that has no turn. Source
+    and target must not overlap."""
     if rows == 0:
         return
-    assert source.holds(rows) and target.holds(rows), f"{rows} rows from {source} to {target}"
+    fit = source.holds(rows) and target.holds(rows) and target.turn == 0
+    assert fit, f"{rows} rows from {source} to {target}"
     word = geometry.word
     widths = geometry.k_bytes // word, geometry.v_bytes // word
     work = Work(max(widths), rows, geometry.heads, 2 if geometry.v_bytes else 1)
     blocks = source.place.keys, source.place.values, target.place.keys, target.place.values
     sizes = work.parts, work.heads, rows, *widths
-    ends = (*source.arguments(geometry), *target.arguments(geometry))
+    ends = (*source.arguments(geometry), source.turn, source.wrap, *target.arguments(geometry))
     runtime.launch(f"move{word}", work, *blocks, *sizes, *ends)
     runtime.meter.device_to_device += rows * geometry.row_bytes

@@ -21,8 +21,9 @@ ENTRY = np.dtype(np.int32)
 
 
 class Pool:
-    """Head h of page g begins `(g * kv_heads + h) * page_size` rows behind where the pool does. Which pages are
-    free, and how many tables have each of the others, the host alone knows."""
+    """Head h of page g begins `(g * kv_heads + h) * page_size` rows behind where the pool does; all are poisoned
+    until they are written, as any rows are. Which pages are free, and how many tables have each of the others, the
+    host alone knows."""
 
     def __init__(self, space: Workspace, config: Config) -> None:
         assert config.pages is not None and config.page_size is not None
@@ -31,8 +32,6 @@ class Pool:
         self.rows = Rows(space.runtime, Geometry.of(config.changed(batch=config.pages)), config.page_size)
         self.total, self.free = config.pages, list(range(config.pages))
         self.tables: Counter[int] = Counter()
-        if config.debug:
-            self._poison(0, self.total)
 
     def pages_for(self, rows: int) -> int:
         """Pages in which so many rows lie."""
@@ -86,7 +85,7 @@ class Pool:
 
     def scatter(self, rows: Place, table: Block, first: int) -> None:
         """Packed rows into the pages of a table, from position `first` on; one launch."""
-        self._through(rows, table, first, 0)
+        self._through(rows, table, first, gather=False)
 
     def gathered(self, table: Block, n: int) -> Pair:
         """Download the first n rows of a table, `[kv_heads, n, dim]`; one launch."""
@@ -95,20 +94,20 @@ class Pool:
         if n == 0:
             return self.nothing()
         rows = self.space.other(self.geometry, n)
-        self._through(rows, table, 0, 1)
+        self._through(rows, table, 0, gather=True)
         return self._fetched(rows)
 
     def nothing(self) -> Pair:
         """No rows."""
         return Pair(*(np.empty(self.config.shape(kind, 0)[1:], DTYPES[self.config.dtype]) for kind in "kv"))
 
-    def _through(self, rows: Place, table: Block, first: int, gather: int) -> None:
+    def _through(self, rows: Place, table: Block, first: int, gather: bool) -> None:
         geometry, pages, heads = self.geometry, self.rows.place, self.config.kv_heads
         word = geometry.word
         widths = geometry.k_bytes // word, geometry.v_bytes // word
         blocks = rows.keys, rows.values, pages.keys, pages.values, table
         starts = (at // word for at in (rows.keys_at, rows.values_at, pages.keys_at, pages.values_at))
-        numbers = gather, heads, rows.slots, first, *widths, *starts, self.size
+        numbers = int(gather), heads, rows.slots, first, *widths, *starts, self.size
         self.space.runtime.launch(f"page{word}", Work(max(widths), rows.slots, heads, 2), *blocks, *numbers)
         self.space.runtime.meter.device_to_device += rows.slots * geometry.row_bytes
 

@@ -28,7 +28,9 @@ def _export(options: Namespace) -> int:
 
 def _verify(options: Namespace) -> int:
     """Compare a folder, or what is frozen, with the reference; name every vector that differs."""
-    names, found = _folder(Path(options.folder)) if options.folder else _frozen(options)
+    names, found = _folder(options) if options.folder else _frozen(options)
+    if not names:
+        raise BadInput(f"{options.folder or 'the package'}: no vectors of these sources and profiles")
     wrong = 0
     for text in found:
         wrong += 1
@@ -38,15 +40,16 @@ def _verify(options: Namespace) -> int:
     return 1 if wrong else 0
 
 
-def _folder(folder: Path) -> tuple[list[str], Iterator[str]]:
+def _folder(options: Namespace) -> tuple[list[str], Iterator[str]]:
+    folder = Path(options.folder)
     index = export.index_of(folder)
     if index.get("spec") != digest():
         sys.stderr.write(f"kvconform vectors: {folder} was made from other clauses ({index.get('spec')})\n")
-    return [entry["file"] for entry in index["files"]], export.differences(folder, index)
+    wanted = set(files.names(options.source, options.profile))
+    chosen = [entry["file"] for entry in index["files"] if entry["file"] in wanted]
+    return chosen, export.differences(folder, index, chosen)
 
 
 def _frozen(options: Namespace) -> tuple[list[str], Iterable[str]]:
     found = list(files.there(files.FROZEN, options.source, options.profile))
-    if not found:
-        raise BadInput("no vectors are frozen for these sources and profiles")
     return [f.name for f in found], chain.from_iterable(verify.differences(f, with_tensors=False) for f in found)

@@ -104,4 +104,7 @@ def _hunting(pipe: Connection, mutants: Sequence[Mutant], hunts: Hunts) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     with suppress(EOFError, KeyboardInterrupt):
         while True:
-            pipe.send(hunts(mutants[pipe.recv()]))
+            mutant = mutants[pipe.recv()]
+            if mutant.alone:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where the memory is found to be broken
+            pipe.send(hunts(mutant))

@@ -76,7 +76,7 @@ PLANTED = [
     planted(
         "POS-04",
         "google/gemma.cpp/commit/18e601287222a922fcf3d11bc7fa56fc09d20101",
-        ("GROW-1",),
+        ("GROW-1", "GROW-2", "GROW-14"),
         ChunkByPosition,
         having(growing=ChunkByPosition),
     ),

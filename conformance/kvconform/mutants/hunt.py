@@ -39,7 +39,10 @@ EXPLORED = 60
 """Traces drawn for a profile and kind of cache."""
 
 SECONDS = 5.0
-"""Time for one trace, after which the mutant hangs."""
+"""Time of the processor for one trace, after which the mutant hangs; on a busy machine that takes a while."""
+
+WAITS = 12
+"""So many times as long may be waited for a processor, or for nothing."""
 
 ATTEMPTS = 120
 """Replays spent on making a trace short."""
@@ -211,21 +214,23 @@ class _Hunt:
 
 @contextmanager
 def limited(seconds: float, of_the_processor: float = 0.0) -> Iterator[None]:
-    """Raise Hangs in what takes longer; only in a process's first thread. After so many seconds of the processor,
-    if any are given, the process ends."""
+    """Raise Hangs in what computes longer, or waits far longer; only in a process's first thread. After so many
+    seconds of the processor, if any are given, the process ends."""
 
     def ring(signum: int, frame: FrameType | None) -> None:
         raise Hangs
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = [(s, signal.signal(s, ring)) for s in (signal.SIGALRM, signal.SIGVTALRM)]
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds * WAITS)
     signal.setitimer(signal.ITIMER_PROF, of_the_processor)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGALRM, before)
+        for timer in (signal.ITIMER_VIRTUAL, signal.ITIMER_REAL, signal.ITIMER_PROF):
+            signal.setitimer(timer, 0)
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
 def _spread(items: Sequence[Item], most: int | None) -> Sequence[Item]:

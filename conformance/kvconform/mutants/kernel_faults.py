@@ -85,7 +85,7 @@ def faults(name: str, text: str) -> Iterator[Fault]:
     blank = re.sub(r"/\*.*?\*/", lambda m: re.sub(r"[^\n]", " ", m[0]), text, flags=re.DOTALL)
     found = [*_tokens(blank), *_choices(blank), *_roundings(blank), *_conditions(blank), *_lost(blank)]
     for change in sorted(found):
-        around = f" in {_around(blank, change)}" if "lost" not in change.called else ""
+        around = "" if change.called.startswith(("lost", "if")) else f" in {_around(blank, change)}"
         yield _fault(text, change, f"{change.called}{around}")
     for was, now in ORDERS.get(name, []):
         assert text.count(was) == 1, f"{was!r} is no longer there"
@@ -131,18 +131,16 @@ def _conditions(blank: str) -> Iterator[Change]:
     """Each `if` made to hold always, and never."""
     for found in re.finditer(r"\bif \(", blank):
         end = _closing(blank, found.end())
-        yield Change(found.start(), end, "if (true)", "if always")
-        yield Change(found.start(), end, "if (false)", "if never")
+        for other, name in (("true", "always"), ("false", "never")):
+            yield Change(found.start(), end, f"if ({other})", f"{_short(blank[found.start() : end])}: {name}")
 
 
 def _lost(blank: str) -> Iterator[Change]:
     """Each statement that changes something, or waits, left out."""
-    for found in re.finditer(r"[^;{}\\]+(?=;)", re.sub(r"^#.*$", lambda m: " " * len(m[0]), blank, flags=re.M)):
-        start, statement = found.start(), found[0]
-        while statement != (bare := _bare(statement)):
-            start, statement = start + len(statement) - len(bare), bare
-        if STATEMENT.match(statement) and not DECLARED.match(statement) and _level(blank, start):
-            yield Change(start, found.end(), "", f"lost: {_short(statement)}")
+    for found in re.finditer(r"[^;{}\\]+(?=;)", _of_statements(blank)):
+        statement = _bare(blank[found.start() : found.end()])
+        if STATEMENT.match(statement) and not DECLARED.match(statement):
+            yield Change(found.end() - len(statement), found.end(), "", f"lost: {_short(statement)}")
 
 
 def _bare(statement: str) -> str:
@@ -151,13 +149,14 @@ def _bare(statement: str) -> str:
     header = HEADER.match(statement)
     if header is None:
         return statement
-    return statement[header.end() if "else" in header[0] else _closing(statement, header.end()) :]
+    end = header.end() if "else" in header[0] else _closing(statement, header.end())
+    return _bare(statement[end:]) if statement[end:].strip() else statement
 
 
-def _level(blank: str, at: int) -> bool:
-    """Whether a place is outside of all brackets, as the head of a loop is not."""
-    line = blank[blank.rfind("\n", 0, at) + 1 : at]
-    return line.count("(") == line.count(")")
+def _of_statements(blank: str) -> str:
+    """The text with a `;` behind statements alone: none in the head of a loop, or in a macro's first line."""
+    plain = re.sub(r"^#.*$", lambda m: " " * len(m[0]), blank, flags=re.MULTILINE)
+    return re.sub(r"\bfor \([^{}]*?;[^{}]*?;", lambda m: m[0].replace(";", ","), plain)
 
 
 def _closing(text: str, at: int) -> int:
@@ -175,7 +174,7 @@ def _around(blank: str, change: Change) -> str:
     start, end = _end(blank, change.start - 1, -1, ends), _end(blank, change.end, 1, ends)
     if end - start < LITTLE and blank[start] in "([":
         return _around(blank, change._replace(start=start, end=end + 1))
-    return _short(blank[start + 1 : end])
+    return _short(_bare(blank[start + 1 : end]))
 
 
 def _end(text: str, at: int, way: int, ends: str) -> int:

@@ -34,7 +34,7 @@ class HiddenForOneForAll(Growing):
         found = super().mask(logical)
         if found is None or found.shape[0] == 1 or found.dtype != bool:
             return found
-        return array_of(found.all(axis=0, keepdims=True), found.shape[0])
+        return array_of(np.asarray(found.all(axis=0, keepdims=True)), found.shape[0])
 
 
 class OneForTheBatch(Growing):

@@ -179,10 +179,10 @@ class LastPageHoldsAll(Pages):
     """A table that is too short ends in a page as long as need be."""
 
     def _gatherable(self, table: Sequence[int], needed: int, n: int) -> None:
-        super()._gatherable([*table, *table[-1:] * needed], needed, n)
+        super()._gatherable([*table, *list(table[-1:]) * needed], needed, n)
 
     def gather(self, table: Sequence[int], n: int) -> Pair:
-        return super().gather([*table, *table[-1:] * (self.pool.entries(n) - len(table))], n)
+        return super().gather([*table, *list(table[-1:]) * (self.pool.entries(n) - len(table))], n)
 
 
 class CountedToThePage(Pages):
@@ -317,7 +317,7 @@ PLANTED = [
     planted(
         "BOUND-01",
         "ollama/ollama/commit/08a832b4827b7fd5f489d72cef36de24f6fb3d36",
-        ("PAGE-13",),
+        ("PAGE-13", "PAGE-6"),
         InOnePiece,
         having(page=InOnePiece),
     ),

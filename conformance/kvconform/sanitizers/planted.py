@@ -22,8 +22,8 @@ class Planted:
         return text.replace(self.old, self.new) if self.old else text
 
 
-TARGET = "GLOBAL WORD *d = to + (head * to_slots + (in < to_wrap ? in : in - to_wrap)) * width"
-SOURCE = "GLOBAL const WORD *s = from + (head * from_slots + (out < from_wrap ? out : out - from_wrap)) * width"
+TARGET = "GLOBAL WORD *d = to + (head * to_slots + t) * width"
+SOURCE = "GLOBAL const WORD *s = from + (head * from_slots + slot) * width"
 LANES = "for (i64 j = ITEM(0); j < width; j += ITEMS(0))"
 ACROSS = f"{LANES} d[j] = s[j]"
 HEADS = "for (i64 head = GROUP(1); head < heads; head += GROUPS(1))"

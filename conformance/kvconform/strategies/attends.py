@@ -13,7 +13,7 @@ from kvspec.geometry import Config
 from kvspec.masks import Causal, Explicit, Part, Window, to_json
 from kvspec.trace import Trace
 
-KINDS = (*("attend",) * 8, *("append",) * 2, "rewind", "dead", "misfit", "beyond", "still")
+KINDS = (*("attend",) * 8, *("append",) * 2, "rewind", "dead", "misfit", "beyond", "beyond", "still")
 STORES = (*KINDS, *("captured",) * 3, *("batch",) * 5)
 """What a trace is made of, the likelier the more often it stands here."""
 
@@ -34,7 +34,7 @@ def configs(draw: st.DrawFn, kind: str) -> Config:
 @st.composite
 def explored(draw: st.DrawFn, kind: str | None = None) -> Trace:
     """A trace on one kind of cache, or on any."""
-    kind = kind or draw(st.sampled_from(("growing", "ring", "store", "store")))
+    kind = kind or draw(st.sampled_from(("growing", "ring", "ring", "store", "store")))
     start = Trace(kind, draw(configs(kind)))
     drawing = _Drawing(draw, start)
     length = draw(st.integers(2, 2 * LONGEST if kind == "store" else LONGEST))
@@ -141,7 +141,8 @@ class _Drawing(Drawing):
         where = self._where()
         if self.store and self.draw(st.booleans()):
             return [f"attend {self.model.room - self._length() + 1}{where}"]
-        return [f"attend 1{where} through {'1' * (self._columns(1) + self.of(-1, 1) or 2)}"]
+        other = self.of(self._columns(1) - 1, self._columns(1) + 1, self._length() + 1)
+        return [f"attend 1{where} through {'1' * (other or 2)}"]
 
     def _still(self) -> list[str]:
         return [str(self.of("scribble", "scribble", "attend 0 heads=3"))] if not self.store else ["scribble"]

@@ -124,6 +124,8 @@ def explored(draw: st.DrawFn) -> Trace:
     length = draw(st.integers(4, LONGEST))
     drawing = _Drawing(draw, Trace("store", config))
     drawing.do(f"append {draw(st.integers(0, config.max_len or 1))}", f"batch {drawing.number(1, 5)}")
+    if draw(st.booleans()):
+        drawing.do(f"append {drawing.number(1, 2)} layer={drawing.number(0, (config.layers or 1) - 1)}")
     while len(drawing.ops) < length:
         drawing.do(*getattr(drawing, f"_{draw(st.sampled_from(KINDS))}")())
     return Trace("store", config, tuple(drawing.ops))
@@ -162,9 +164,11 @@ class _Drawing(Drawing):
         return [f"step{self.fill}"]
 
     def _scatter(self) -> list[str]:
-        """As many rows as all layers have, or any fewer."""
-        shortest = min(layer.length for layer in self.store.layers)
-        return [f"scatter {self._sequence()} {self.draw(st.sampled_from((shortest, self.number(0, shortest))))}"]
+        """As many rows as all layers have, or any fewer; at times as many as the longest has."""
+        lengths = [layer.length for layer in self.store.layers]
+        shortest, longest = min(lengths), max(lengths)
+        n = self.of(shortest, shortest, shortest, *[self.number(0, shortest)] * 3, longest)
+        return [f"scatter {self._sequence()} {n}"]
 
     def _layer(self) -> list[str]:
         """One layer; or all of them, one by one and each its own."""

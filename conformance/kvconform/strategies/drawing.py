@@ -52,8 +52,9 @@ class DrawingOnOne(Drawing):
     cache = "A"
 
     def add(self, kind: str) -> None:
-        """Add one operation of this kind and follow it."""
+        """Add one operation of this kind, or several, and follow them."""
         self.cache = self.draw(st.sampled_from(sorted(self.lists.caches)))
-        op = getattr(self, f"_{kind}")()
-        op |= {} if self.cache == "A" or "cache" in op else {"cache": self.cache}
-        self.follow(op)
+        found = getattr(self, f"_{kind}")()
+        for op in found if isinstance(found, list) else [found]:
+            op |= {} if self.cache == "A" or "cache" in op else {"cache": self.cache}
+            self.follow(op)

@@ -20,13 +20,18 @@ from kvspec.masks import Explicit
 from kvspec.operations import Operation
 from kvspec.trace import Trace
 
-BASE = ("append",) * 8 + ("run",) + ("rewind",) * 3 + ("ask", "view", "free", "scribble", "misfit", "beside")
+BASE = (
+    ("append",) * 8 + ("run", "twice") + ("rewind",) * 3 + ("ask", "view", "free", "scribble", "misfit", "beside")
+)
 MASKS = BASE + ("mask",) * 8
-SNAPSHOTS = BASE + ("snapshot",) * 4 + ("restore",) * 4 + ("split", "merge", "merge", "close", "open")
+PIECES = ("resumed", "resumed", "pieces", "pieces", "elsewhere")
+SNAPSHOTS = BASE + ("snapshot",) * 4 + ("restore",) * 4 + ("split", "merge", "merge", "close", "open") + PIECES
 EVERYTHING = MASKS + SNAPSHOTS
 
 LONGEST = 30
 LARGEST_WINDOW = 24
+LARGEST_MASK = 2500
+"""Elements of an explicit mask, for each head and sequence."""
 
 
 @st.composite
@@ -76,7 +81,7 @@ class _Drawing(Drawing):
     def _append(self) -> Operation:
         window, step, offset = self.history.config.window, self.history.config.step, self.history.offset
         edge = window if window and offset < window else -(-max(1, offset) // step) * step
-        room = max(0, min(edge - offset, LARGEST_WINDOW))
+        room = max(0, min(edge - offset, self.of(*[LARGEST_WINDOW] * 7, 256)))
         chunk = window or 4
         long = self.number(0, 2 * chunk + 1)
         n = self.of(1, 1, 1, 2, 0, room, room + 1, max(0, room - 1), chunk, chunk + 1, max(0, chunk - 1), long)
@@ -107,6 +112,14 @@ class _Drawing(Drawing):
         beyond = self.of(offset + 1, -1, offset + (self.history.config.window or 2), *FAR)
         return {"op": "rewind", "to": self.of(max(0, offset - 1), inside, inside, offset, 0, offset + 1, beyond)}
 
+    def _twice(self) -> list[Operation]:
+        """Back, and further back, while that is allowed; else a ring begins anew."""
+        window, offset = self.history.config.window, self.history.offset
+        if window and offset > window:
+            return [{"op": "free"}]
+        first = self.number(0, offset)
+        return [{"op": "rewind", "to": first}, {"op": "rewind", "to": self.number(0, first)}]
+
     def _ask(self) -> Operation:
         return self._rewind() | {"op": "ask"}
 
@@ -128,7 +141,8 @@ class _Drawing(Drawing):
 
     def _part(self, queries: int, columns: int) -> st.SearchStrategy[masks.Part]:
         symbolic = st.one_of(st.just(masks.Causal()), st.integers(1, LARGEST_WINDOW).map(masks.Window))
-        return st.one_of(symbolic, self._explicit(queries, columns))
+        small = queries * columns <= LARGEST_MASK
+        return st.one_of(symbolic, self._explicit(queries, columns)) if small else symbolic
 
     def _explicit(self, queries: int, columns: int) -> st.SearchStrategy[masks.Part]:
         config = self.history.config
@@ -194,6 +208,39 @@ class _Drawing(Drawing):
         anyone = (self.draw(st.sampled_from(names)), self.draw(st.sampled_from(names)))
         parent, child = self.draw(st.sampled_from([*meeting, anyone]))
         return {"op": "merge", "parent": parent, "child": child, "name": self.draw(st.sampled_from(("s", "m")))}
+
+    def _resumed(self) -> list[Operation]:
+        """Saved, gone on, and back to where it was saved, or to less; then on."""
+        offset = self.history.offset
+        between = self._run() if self.draw(st.booleans()) else [self.of({"op": "free"}, {"op": "append", "n": 2})]
+        to = self.of(offset, offset, max(0, offset - 1))
+        back = {"op": "restore", "name": "s", "to": to}
+        return [{"op": "snapshot", "name": "s"}, *between, back, {"op": "append", "n": self.of(1, 1, 2)}]
+
+    def _pieces(self) -> list[Operation]:
+        """Cut inside, mostly; joined again, or restored piece by piece."""
+        offset = self.history.offset
+        start = self.of(0, 0, self.number(0, offset))
+        at = self.number(start, offset)
+        cut = [
+            {"op": "snapshot", "name": "s", "start": start},
+            {"op": "split", "name": "s", "at": at, "parent": "p", "child": "q"},
+        ]
+        if self.draw(st.booleans()):
+            back = [{"op": "restore", "name": "p", "to": at}, {"op": "restore", "name": "q", "to": offset}]
+            return [*cut, {"op": "rewind", "to": self.of(start, 0, offset)}, *self.of(back, back[::-1])]
+        parts = self.of(("p", "q"), ("p", "q"), ("q", "p"))
+        joined = {"op": "merge", "parent": parts[0], "child": parts[1], "name": "m"}
+        return [*cut, joined, {"op": "restore", "name": "m", "to": offset}]
+
+    def _elsewhere(self) -> list[Operation]:
+        """To a second cache, perhaps of another window or geometry."""
+        window = self.history.config.window
+        other = self.of({}, {"step": 3}, {"window": window + 1}, {"window": window + 7}) if window else {"step": 3}
+        saved = {"op": "snapshot", "name": "t"}
+        back = {"op": "restore", "cache": "C", "name": "t", "to": self.history.offset}
+        opened = {"op": "open", "cache": "C", **other}
+        return [saved, opened, back, {"op": "append", "cache": "C", "n": 1}]
 
     def _close(self) -> Operation | None:
         names = [n for n in self._names() if self.lists.saved[n] is not None]

@@ -133,7 +133,7 @@ KINDS = (
     *("append",) * 7,
     *("fork", "truncate") * 3,
     *("admit", "drop", "gather") * 2,
-    *("misfit", "beyond", "gone", "peek", "scribble", "another"),
+    *("misfit", "beyond", "beyond", "gone", "peek", "scribble", "another"),
 )
 """What a trace is made of, the likelier the more often it stands here."""
 
@@ -221,7 +221,8 @@ class PageDrawing(Drawing):
         last = self.pool.total - 1
         table = [self.of(self.number(0, last), self.number(0, last), self.number(-1, last + 1)) for _ in range(3)]
         table = table[: self.number(1, 3)]
-        return f"gather {','.join(map(str, table))} {self.number(0, len(table) * self.pool.size)}"
+        room = len(table) * self.pool.size
+        return f"gather {','.join(map(str, table))} {self.of(self.number(0, room), self.number(0, room), room + 1)}"
 
     def misfit(self) -> str:
         """Rows that do not fit."""
@@ -230,7 +231,7 @@ class PageDrawing(Drawing):
     def beyond(self) -> str:
         """Lengths that there are not."""
         number, one = self.some()
-        return f"{self.of('fork', 'truncate')} {number} {self.of(len(one.rows) + 1, -1)}"
+        return f"{self.of('fork', 'truncate')} {number} {self.of(len(one.rows) + 1, len(one.rows) + 1, -1, FAR)}"
 
     def gone(self) -> str:
         """A sequence that there is not."""

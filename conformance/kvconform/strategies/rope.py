@@ -27,8 +27,9 @@ GROWING = 3
 FAR = (100_000, (1 << 31) - 1, 1 << 32, 1 << 40)
 """Positions at which an angle, or an integer, of few digits goes wrong."""
 
-NEAR = (386482969782, 634982163474, -740439780889, 559353798958)
-"""Positions whose cosine or sine lies too near to the middle of two f32 numbers for f64 to tell the nearest."""
+NEAR = (386482969782, 634982163474, -740439780889, 559353798958, 42106686282, -902209779836)
+"""Positions whose cosine or sine lies too near to the middle of two f32 numbers for f64 to tell the nearest, or
+so near to 0 that far digits of the angle make all of it."""
 
 KINDS: dict[str, Config] = {
     "growing": SMALL,

@@ -105,7 +105,7 @@ KINDS = (
     *("append",) * 5,
     *("one_layer",) * 4,
     *("setlength", "rollback", "save", "load") * 2,
-    *("reset", "zero", "init", "fingerprint", "scribble", "misfit", "open"),
+    *("reset", "zero", "init", "fingerprint", "scribble", "misfit", "open", "revealed", "revealed"),
 )
 
 
@@ -170,6 +170,12 @@ class _Drawing(DrawingOnOne):
         lengths = [layer.length for layer in self.store.layers]
         inside = self.draw(st.integers(0, max(lengths)))
         return {"op": "rollback", "to": self.of(inside, inside, min(lengths), max(lengths) - 1, 0, -1, FAR[0])}
+
+    def _revealed(self) -> list[Operation]:
+        """All rows of a layer, live or not, and back."""
+        layer = self._layer()
+        length = self.store.layers[layer].length
+        return [{"op": "setlength", "layer": layer, "n": n} for n in (self.store.room, length)]
 
     def _reset(self) -> Operation:
         return {"op": "reset"}

@@ -12,7 +12,7 @@ from importlib import resources
 from importlib.util import find_spec
 from typing import Any
 
-from kvconform import cover, identify
+from kvconform import cover
 from kvspec import notation
 from kvspec.contract import PROFILES
 from kvspec.trace import Trace, config_from_json
@@ -112,7 +112,7 @@ def _computed(plan: cover.Plan) -> dict[str, Any]:
         "config": plan.start.config.to_json(),
         "states": len(closed.states),
         "transitions": closed.transitions,
-        "told_apart": identify.told_apart(plan, closed),
+        "told_apart": cover.told_apart(plan, closed),
         "traces": traces,
     }
 

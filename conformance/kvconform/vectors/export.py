@@ -107,11 +107,12 @@ def index_of(folder: Path) -> dict[str, Any]:
     return dict(index)
 
 
-def differences(folder: Path, index: dict[str, Any]) -> Iterator[str]:
-    """What of an exported folder is not what the reference gives. Raises BadInput where a file cannot be read."""
+def differences(folder: Path, index: dict[str, Any], chosen: Collection[str]) -> Iterator[str]:
+    """What of an exported folder is not what the reference gives, of these files. Raises BadInput where one cannot
+    be read."""
     if index.get("counts") != _total(index["files"]):
         yield f"{INDEX}: counts {index.get('counts')}, and its files come to {_total(index['files'])}"
-    for entry in index["files"]:
+    for entry in (entry for entry in index["files"] if entry["file"] in chosen):
         file = folder / entry["file"]
         said = files.read(file)["counts"]
         if {"file": file.name, **said} != entry:

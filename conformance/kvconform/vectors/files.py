@@ -6,14 +6,14 @@ The frozen ones are the documents alone: a tensor is known there by its sha256, 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from kvconform.vectors import tensors
 from kvconform.vectors.covers import FOLDER
 from kvconform.vectors.sources import SOURCES
-from kvconform.vectors.written import VERSION, Written
+from kvconform.vectors.written import LICENCE, VERSION, Written
 from kvspec.contract import PROFILES
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
@@ -32,11 +32,14 @@ def name(source: str, profile: str) -> str:
     return f"{source}-{profile}.json"
 
 
+def names(sources: Collection[str] = (), profiles: Collection[str] = ()) -> Iterator[str]:
+    """What the documents of these sources and profiles are called; of all, where none are named."""
+    yield from (name(s, p) for s in sources or SOURCES for p in profiles or PROFILES)
+
+
 def there(folder: Path, sources: Collection[str] = (), profiles: Collection[str] = ()) -> Iterator[Path]:
     """The documents in a folder, of these sources and profiles, or of all."""
-    for source in sources or SOURCES:
-        each = (folder / name(source, profile) for profile in profiles or PROFILES)
-        yield from (file for file in each if file.is_file())
+    yield from (folder / n for n in names(sources, profiles) if (folder / n).is_file())
 
 
 def text(document: Document) -> str:
@@ -55,8 +58,13 @@ def _vector(vector: dict[str, Any]) -> str:
 def write(made: Written, file: Path) -> None:
     """Write a document, and its tensors beside it. Raises OSError."""
     file.write_text(text(made.document), encoding="utf-8")
-    about = {"licence": made.document["licence"], "of": file.name}
-    file.with_suffix(".safetensors").write_bytes(tensors.dumps(made.tensors, about))
+    write_tensors(made.tensors, file)
+
+
+def write_tensors(named: Mapping[str, Array], file: Path) -> None:
+    """Write tensors beside a document. Raises OSError."""
+    about = {"licence": LICENCE, "of": file.name}
+    file.with_suffix(".safetensors").write_bytes(tensors.dumps(named, about))
 
 
 def read(file: Path) -> Document:

@@ -43,15 +43,16 @@ def covering(profile: str) -> Iterator[Vector]:
 
 def _chosen(whole: list[Trace]) -> Iterator[int]:
     """The places of those that have most of what is left, the shortest of these first."""
-    happens = [_happens(trace) for trace in whole]
-    left = set[Happening]().union(*happens)
+    each = [happens(trace) for trace in whole]
+    left = set[Happening]().union(*each)
     while left:
-        best = max(range(len(whole)), key=lambda i: (len(happens[i] & left), -len(whole[i].ops)))
-        left -= happens[best]
+        best = max(range(len(whole)), key=lambda i: (len(each[i] & left), -len(whole[i].ops)))
+        left -= each[best]
         yield best
 
 
-def _happens(trace: Trace) -> set[Happening]:
+def happens(trace: Trace) -> set[Happening]:
+    """All that happens in a trace."""
     cited, supplies = Cited(observe=FROZEN), Supplies(trace)
     cited.begin(trace.profile, trace.config)
     found, before = set[Happening](), "open"

@@ -10,7 +10,7 @@ import numpy as np
 
 from kvconform.vectors import files
 from kvconform.vectors.sources import again
-from kvconform.vectors.written import counts, vector
+from kvconform.vectors.written import counts, named, vector
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
 
@@ -20,18 +20,23 @@ def differences(file: Path, with_tensors: bool) -> Iterator[str]:
     that are not those of the file. Raises BadInput where it cannot be read."""
     document = files.read(file)
     tensors = files.read_tensors(file) if with_tensors else None
-    try:
-        found = counts(document["vectors"], tensors or {})
-    except (KeyError, TypeError, AttributeError):
-        found = {}
-    for what, count in found.items():
-        said = document["counts"].get(what)
-        if said != count and (what != "tensors" or tensors is not None):
-            yield f"{file.name}: the header counts {said} {what}, and there are {count}"
+    yield from (f"{file.name}: {text}" for text in _miscounted(document, tensors))
     for each in document["vectors"]:
         wrong = next(_wrong(each, tensors), "")
         if wrong:
             yield f"{file.name}: {_id(each)}: {wrong}"
+
+
+def _miscounted(document: files.Document, tensors: Mapping[str, Array] | None) -> Iterator[str]:
+    """Where the header does not count what is there, or there are tensors that nothing names."""
+    try:
+        found = counts(document["vectors"])
+    except (KeyError, TypeError, AttributeError):
+        return  # what is wrong with a vector is said of it
+    if document["counts"] != found:
+        yield f"the header counts {document['counts']}, and there are {found}"
+    if tensors is not None and len(tensors) > found["tensors"]:
+        yield f"{len(tensors)} tensors lie beside it, and {found['tensors']} are named"
 
 
 def _id(vector: Any) -> Any:
@@ -78,18 +83,10 @@ def _short(fields: dict[str, Any], name: str) -> str:
 def _unlike(steps: list[Any], mine: Mapping[str, Array], now: Mapping[str, Array]) -> Iterator[str]:
     """Tensors that are missing or not the same to the bit, by the steps and fields that name them."""
     for i, step in enumerate(steps):
-        for part in ("see", "given"):
-            for field, name in _tensors(step.get(part, {})):
-                text = _bits(mine[name], now[name]) if name in mine else f"there is no tensor {name}"
-                if text:
-                    yield f"step {i} ({step['do']}): {field}: {text}"
-
-
-def _tensors(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Fields with the tensors they name."""
-    for field, value in fields.items():
-        if isinstance(value, dict):
-            yield from ((field, v["tensor"]) for v in (value, value.get("within")) if v and "tensor" in v)
+        for field, name in named(step):
+            text = _bits(mine[name], now[name]) if name in mine else f"there is no tensor {name}"
+            if text:
+                yield f"step {i} ({step['do']}): {field}: {text}"
 
 
 def _bits(a: Array, b: Array) -> str:

@@ -58,12 +58,21 @@ def written(source: str, profile: str, vectors: Iterable[Vector]) -> Written:
     tensors: dict[str, Array] = {}
     listed = [vector(v, tensors) for v in vectors]
     head = {"kvvectors": VERSION, "licence": LICENCE, "source": source, "profile": profile}
-    return Written({**head, "counts": counts(listed, tensors), "vectors": listed}, tensors)
+    return Written({**head, "counts": counts(listed), "vectors": listed}, tensors)
 
 
-def counts(listed: list[dict[str, Any]], tensors: dict[str, Array]) -> dict[str, int]:
+def counts(listed: list[dict[str, Any]]) -> dict[str, int]:
     """How much there is of everything."""
-    return {"vectors": len(listed), "steps": sum(len(v["steps"]) for v in listed), "tensors": len(tensors)}
+    steps = [step for v in listed for step in v["steps"]]
+    return {"vectors": len(listed), "steps": len(steps), "tensors": len({t for s in steps for _, t in named(s)})}
+
+
+def named(step: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The fields of a step with the tensors that they name."""
+    for fields in (step.get("see", {}), step.get("given", {})):
+        for field_, value in fields.items() if isinstance(fields, dict) else ():
+            if isinstance(value, dict):
+                yield from ((field_, v["tensor"]) for v in (value, value.get("within")) if v and "tensor" in v)
 
 
 def vector(v: Vector, tensors: dict[str, Array]) -> dict[str, Any]:

