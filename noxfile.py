@@ -30,19 +30,21 @@ PROFILES = (
     *("growing", "ring", "mask", "snapshot", "copy", "draft", "store", "batch", "mem", "residency"),
     *("attention", "page", "bucket", "rope"),
 )
+VECTORS = ("cover", "examples", "covering", "mutants")
 IN_THE_WHEEL = (
     *(f"kvspec/chapters/{n}.md" for n in PROFILES),
     *(f"kvspec/appendices/{n}.md" for n in ("anomalies", "prove")),
     *(
         f"kvspec/schemas/{n}.json"
-        for n in ("trace", "record", "profile", "mutants", "question", "answer", "describe")
+        for n in ("trace", "record", "profile", "mutants", "vectors", "question", "answer", "describe")
     ),
-    *(f"kvspec/vectors/cover-{n}.json" for n in PROFILES),
+    *(f"kvspec/vectors/{source}-{n}.json" for source in VECTORS for n in PROFILES),
     *(f"kvadapters/gpu/kernels/{n}.inc" for n in ("move", "limits", "attend")),
     *(f"kvadapters/gpu/shim/{n}" for n in ("cuda.h", "scheduler.cpp")),
     *(f"kvreports/templates/{n}.html.j2" for n in ("page", "profile", "mutants")),
     "kvconform/suite/pytest.ini",
     "kvconform/templates/adapter/adapter.py.txt",
+    "kvconform/templates/vectors/README.md.txt",
 )
 
 
@@ -186,9 +188,14 @@ def nightly(session: nox.Session) -> None:
 
 @nox.session
 def vectors(session: nox.Session) -> None:
-    """Compute the covers anew and compare; `-- --write` writes what changed, for review."""
+    """Compute all that is frozen anew and compare; `-- --write` writes what changed, for review. Then export the
+    vectors, verify them, and replay them with the plain reader."""
     _install(session)
     session.run("python", "-m", "kvconform.vectors", *session.posargs)
+    folder = str((REPORTS / "vectors").resolve())
+    session.run("kvconform", "vectors", "export", "--out", folder)
+    session.run("kvconform", "vectors", "verify", folder)
+    session.run("python", "examples/vectors/reference.py", folder)
 
 
 @nox.session

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
 
 from kvadapters.gpu import kernels as texts
 from kvconform.mutants import crowd, equivalents, kernel_faults, kernels
-from kvconform.mutants.hunt import Hunted, hunted
+from kvconform.mutants.hunt import Hunted, _Hunt, examples
 from kvconform.mutants.kernels import Changed, Chunk
 from kvconform.mutants.mutant import Mutant
 
@@ -24,9 +23,15 @@ def planted(name: str, was: str, now: str) -> Mutant:
     )
 
 
-def found(*mutants: Mutant, hunts: Callable[[Mutant], Hunted] = hunted) -> list[Hunted]:
+def hunted(mutant: Mutant) -> Hunted:
+    """What comes of the worked examples of its first profile."""
+    kill = _Hunt(mutant).first("examples", iter(examples(mutant.profiles[0])))
+    return Hunted(mutant.id, {"examples": kill}, kill)
+
+
+def found(*mutants: Mutant) -> list[Hunted]:
     """What comes of them, one after another."""
-    return list(crowd.all_of(mutants, hunts, 1))
+    return list(crowd.all_of(mutants, hunted, 1))
 
 
 def test_every_text_of_the_program_has_faults_whose_ids_differ() -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
+from kvadapters.reference import Reference
 from kvconform import soak
 from kvconform.mutants import stored
 from kvconform.mutants.fakes import DoesNothing
 from kvconform.soak import Soak
+from kvref.store import Store
+from kvspec import notation
 from kvspec.trace import from_json
 
 
@@ -68,3 +71,22 @@ def test_what_was_found_before_an_interruption_is_kept(tmp_path: Path, capsys: A
 def test_the_variants_can_be_named() -> None:
     for variant in stored.VARIANTS:
         assert isinstance(soak.adapter(variant.__name__), variant)
+
+
+class Off(Reference):
+    """A store whose fingerprint is one too large."""
+
+    class store(Store):
+        def fingerprint(self, position: int) -> float:
+            return super().fingerprint(position) + 1
+
+    caches: ClassVar[dict[str, Any]] = {**Reference.caches, "store": store}
+
+
+def test_the_fingerprint_of_rows_that_were_attended_is_known_to_the_list_model(tmp_path: Path) -> None:
+    """The soak once accused the reference here: the list took rows of an attend for rows of an append."""
+    trace = notation.trace("store", "layers=1 max_len=2", "captureattend g 0; replayattend g; fingerprint 0")
+    sound, wrong = (Soak(name, a, tmp_path) for name, a in (("reference", Reference()), ("off", Off())))
+    wrong.about = wrong.about.at_most("visible")
+    assert not sound.run(trace).failed
+    assert sound.run(trace).level == "visible" and wrong.run(trace).blamed == ("STORE-27",)

@@ -20,6 +20,11 @@ class Judge:
     oracle: str
     level: str
 
+    @property
+    def by_definition(self) -> bool:
+        """Whether it is the reference, judged by the list model that defines it."""
+        return (self.adapter, self.oracle) == ("reference", "list model")
+
 
 def document(proofs: list[Proof], judge: Judge) -> Document:
     """All that is printed, as JSON."""
@@ -64,7 +69,7 @@ def _result(p: Proof, judge: Judge) -> str:
 
 def _supported(judge: Judge) -> bool:
     """Whether states are told apart by what is compared: not by what is visible alone, except of the reference."""
-    return judge.level == "storage" or judge.adapter == "reference"
+    return judge.level == "storage" or judge.by_definition
 
 
 def claim(proofs: list[Proof], judge: Judge) -> str:
@@ -102,7 +107,7 @@ def assumptions(proofs: list[Proof], judge: Judge) -> list[str]:
         "Behaviour does not depend on the data of rows.",
         "Behaviour does not depend on the absolute position: past a window, positions may be shifted.",
     ]
-    if judge.adapter == "reference":
+    if judge.by_definition:
         return [*found, "The list model tells no two histories apart that lead to one state of the reference."]
     return [*found, *(_at_most(k) for k in sorted({p.k for p in proofs}))]
 
@@ -118,7 +123,7 @@ def _at_most(k: int) -> str:
 
 def notes(proofs: list[Proof], judge: Judge) -> list[str]:
     """A plain word on the assumption that is most easily wrong."""
-    if judge.adapter == "reference":
+    if judge.by_definition:
         return []
     length = max((p.k + 1 for p in proofs), default=1)
     return [

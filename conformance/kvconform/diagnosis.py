@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from typing import Any
 
 from kvconform import trial
 from kvconform.diagnosis_alike import alike
-from kvconform.diagnosis_neighbours import examples, neighbours
+from kvconform.diagnosis_neighbours import neighbours, probes
 from kvconform.mutants import anomalies, catalogue, taxonomy
 from kvconform.mutants.hunt import Hangs, limited
 from kvconform.mutants.mutant import Mutant
@@ -121,13 +122,21 @@ class _Doctor:
         """Most specific first: what explains most else; then by the clauses blamed; then what was really seen."""
         if len(fits) < 2:
             return fits
-        clauses = {c for s in fits for c in s.mutant.clauses} | set(failure["clauses"])
-        chapters = {index()[c].profile for c in clauses if c in index()}
+        clauses = dict.fromkeys(c for s in fits for c in s.mutant.clauses)
         others = [from_json(f["trace"]) for f in self.failures[:FAILURES]]
-        probes = [*others, *examples(clauses, chapters, self.about)]
-        wrong = {s.mutant.id: sum(not self.same(s, probe) for probe in probes) for s in fits}
+        told = [*others, *probes(clauses, from_json(failure["trace"]), self.about)]
+        wrong = Counter(i for trace in told for i in self.mistaken(fits, trace))
         blamed = set(failure["clauses"])
         return sorted(fits, key=lambda s: (wrong[s.mutant.id], -_shared(s.mutant, blamed), not s.mutant.link))
+
+    def mistaken(self, fits: Sequence[_Subject], trace: Trace) -> list[str]:
+        """Who answers otherwise than the adapter; nobody is asked who cannot be told from the others here."""
+        answers = [self.of_mutant(s, trace) for s in fits]
+        if all(a and answers[0] and alike(answers[0], a, self.about) for a in answers):
+            return []
+        found = self.of_adapter(trace)
+        pairs = zip(fits, answers, strict=True)
+        return [s.mutant.id for s, a in pairs if not (a and alike(found, a, self.about))]
 
     def named(self, subject: _Subject, trace: Trace) -> Named:
         """As it stands in the record."""
@@ -143,18 +152,26 @@ class _Doctor:
         }
 
     def same(self, subject: _Subject, trace: Trace) -> bool:
-        """Whether a mutant answers a trace as the adapter did. What hangs or breaks does not."""
-        answer = self.of_adapter(trace)
+        """Whether a mutant answers a trace as the adapter did."""
+        found, other = self.of_adapter(trace), self.of_mutant(subject, trace)
+        return other is not None and alike(found, other, self.about)
+
+    def of_mutant(self, subject: _Subject, trace: Trace) -> Outcome | None:
+        """What a mutant answers; None where it hangs or breaks. Raises TimeIsUp."""
+        self.spend()
         with suppress(Exception, Hangs), limited(EACH):
             session = Session(subject.made(), trial.observables(self.about, trial.level_of(trace, self.about)))
-            other = trial.run(trace, session, self.about, past=True)
-            return alike(answer, other, self.about)
-        return False
+            return trial.run(trace, session, self.about, past=True)
+        return None
+
+    def spend(self) -> None:
+        """Go on only while there is time."""
+        if time.process_time() > self.until[0] or time.monotonic() > self.until[1]:
+            raise TimeIsUp
 
     def of_adapter(self, trace: Trace) -> Outcome:
         """What the adapter answers. Raises TimeIsUp."""
-        if time.process_time() > self.until[0] or time.monotonic() > self.until[1]:
-            raise TimeIsUp
+        self.spend()
         name = json.dumps(trace.to_json(), sort_keys=True)
         if name not in self.answers:
             seen = self.replay(trace)

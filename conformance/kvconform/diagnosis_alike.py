@@ -21,11 +21,19 @@ from kvspec.trace import Trace, opening
 
 
 def alike(found: Outcome, other: Outcome, adapter: Description) -> bool:
-    """Whether both answered every operation of the same trace alike; `adapter` is what the first claims."""
-    if len(found.steps) != len(other.steps):
+    """Whether both answered every operation of the same trace alike; `adapter` is what the first claims.
+
+    What operations cost need not be alike, as long as the same bounds are kept and broken.
+    """
+    if len(found.steps) != len(other.steps) or _broken(found) != _broken(other):
         return False
     same = _stored if found.level == "storage" else _seen
     return same(found, other, adapter)
+
+
+def _broken(outcome: Outcome) -> list[tuple[str, str]]:
+    """What differed from the oracle, and the clauses of bounds that were broken."""
+    return [(d.field, d.clause) for d in outcome.differences]
 
 
 def _stored(found: Outcome, other: Outcome, adapter: Description) -> bool:

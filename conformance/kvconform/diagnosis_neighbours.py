@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
+from random import Random
 
 from kvconform.limits import suits, within
-from kvconform.shrink import SIZES, simpler
+from kvconform.mutants.hunt import covers
+from kvconform.shrink import REACHES, SIZES, simpler
 from kvspec.clauses import index
 from kvspec.contract import Description
 from kvspec.errors import BadInput
@@ -18,8 +20,8 @@ from kvspec.trace import Trace, from_json
 SIMPLER, GREATER, LONGER = 8, 8, 12
 """How many of each, spread over all there are."""
 
-MANY, SOME = 60, 20
-"""How many worked examples of the clauses asked for, and of their chapters' others."""
+EXAMPLES, COVERED, DRAWN = 60, 40, 60
+"""Worked examples, traces of covers, and drawn ones that bugs are told apart on."""
 
 
 def neighbours(trace: Trace, adapter: Description) -> list[Trace]:
@@ -29,14 +31,29 @@ def neighbours(trace: Trace, adapter: Description) -> list[Trace]:
     return [t for near, most in sorts for t in spread(list(_valid(near, adapter)), most)]
 
 
-def examples(clauses: Iterable[str], profiles: Iterable[str], adapter: Description) -> list[Trace]:
-    """Worked examples that the adapter can be asked to do: all of some clauses, and some of others in some chapters."""
-    own, chapters = set(clauses), set(profiles)
-    told = [c for c in index().values() if c.profile in chapters and c.id not in own]
-    sorts = ((c for c in index().values() if c.id in own), MANY), (told, SOME)
-    traces = ((within(e.trace, adapter) for c in found for e in c.examples) for found, _ in sorts)
-    both = zip(traces, sorts, strict=True)
-    return [t for found, (_, most) in both for t in spread([t for t in found if suits(t, adapter)], most)]
+def probes(clauses: Iterable[str], near: Trace, adapter: Description) -> list[Trace]:
+    """Traces that may tell bugs apart, such as the adapter can be asked to do.
+
+    They are worked examples of the clauses that the bugs break, some of what the covers of these chapters hold, and
+    a trace that they agree on, drawn out.
+    """
+    own = [index()[c] for c in clauses if c in index()]
+    told = [e.trace for c in own for e in c.examples]
+    covered = [i.trace for profile in dict.fromkeys(c.profile for c in own) for i in covers(profile)]
+    fitted = (within(t, adapter) for t in (*spread(told, EXAMPLES), *spread(covered, COVERED)))
+    return [*(t for t in fitted if suits(t, adapter)), *_valid(_drawn_out(near), adapter)]
+
+
+def _drawn_out(trace: Trace) -> Iterator[Trace]:
+    """The trace in greater sizes, with numbers that reach them, and a few operations more; the same every time."""
+    random = Random(0)
+    for _ in range(DRAWN):
+        more = random.randrange(4)
+        config = trace.config.changed(
+            **{s: getattr(trace.config, s) + more for s in SIZES if getattr(trace.config, s)}
+        )
+        ops = [{k: v + random.choice((0, more)) if k in REACHES else v for k, v in op.items()} for op in trace.ops]
+        yield Trace(trace.profile, config, (*ops, *random.choices(_operations(trace.profile), k=3)))
 
 
 def _greater(trace: Trace) -> Iterator[Trace]:

@@ -131,7 +131,7 @@ def put(array: Any, there: DeviceRows) -> None:
         geometry = Geometry(1, prod(array.shape) * array.dtype.itemsize, 0)
         source = Place(array.block, array.block, array.at, array.at, 1)
         move(there.runtime, geometry, 1, source.span(), Place.packed(there.block, geometry, 1).span())
-    elif array.nbytes:
+    else:
         there.runtime.upload(np.ascontiguousarray(array), there.block)
 
 

@@ -47,9 +47,9 @@ def _kept_out(operation: Callable[..., Any]) -> Callable[..., Any]:
         name = operation.__name__
         if name == "attend" and nothing(*given[:2]):
             return operation(cache, *given)
-        if name != "append" or rows_in(given[0]) != 0:
-            raise refusals.in_round("DRAFT-12", name)
-        return None
+        if name == "append" and rows_in(given[0]) == 0:
+            return None
+        raise refusals.in_round("DRAFT-12", name)
 
     return checked
 

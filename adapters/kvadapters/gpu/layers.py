@@ -71,7 +71,7 @@ class Layers:
             self.bound(first, groups, high=self.rows.slots, add=source.slots)
 
     def put(self, source: Place, first: int, groups: int, advance: bool = False) -> None:
-        """Write rows as `place` does; lengths move only with `advance`. One launch."""
+        """Write rows as `place` does; lengths move only with `advance`, which takes a single row. One launch."""
         n, heads, to = source.slots, self.config.kv_heads, self.begin(first)
         word, k_bytes, v_bytes = self.geometry.word, self.geometry.k_bytes, self.geometry.v_bytes
         shape = Work(max(k_bytes, v_bytes) // word, n, groups, min(2 * heads, MOST_PARTS))

@@ -167,10 +167,12 @@ class Ring(Attending):
         """History and state are all held rows as they lie; the view is the newest W-1, oldest first."""
         if what == "view":
             kept = min(self.window - 1, self.filled)
-            turn = (self.index - kept) % self.filled if kept else 0
-            return self.store.read(kept, self.base, turn, self.filled) if kept else None
+            return self._view(self._newest(kept), kept) if kept else None
         there = self.queries is not None if what == "history" else self.written
         return self.store.read(self.filled, self.base) if there else None
+
+    def _view(self, newest: Span, kept: int) -> Pair:
+        return self.store.read(kept, newest.first, newest.turn, newest.wrap)
 
     def lengths(self) -> Lengths:
         """Offset, retained, buffered, capacity."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from kvadapters.gpu.buffers import Workspace
 from kvadapters.gpu.layers import MOST_PARTS, Layers
-from kvadapters.gpu.places import Geometry, Place, aligned
+from kvadapters.gpu.places import Geometry, Place
 from kvadapters.gpu.runtime import Work
 from kvspec.geometry import Array, Config
 
@@ -16,25 +16,23 @@ class Sequences:
     them are in use. How many rows each layer holds of each sequence, `[m, layers]`, the device knows, and the host
     as `held`.
 
-    `input` is where the rows of a step come from, at one address for as long as the memory lives.
+    `input` is where the rows of a step come from, at one address for as long as the memory lives. Nothing else is
+    asked before `begin`.
     """
+
+    lengths: Array
+    held: Array
 
     def __init__(self, space: Workspace, config: Config, places: int) -> None:
         assert config.layers is not None
         self.space, self.config, self.layers, self.places = space, config, config.layers, places
         self.memory = Layers(space, config, config.layers * places)
-        self.input = space.runtime.allocate(self._packed(places)[1])
-        self.lengths: Array = np.zeros(0, np.int64)
-        self.held: Array = np.zeros((0, config.layers), np.int64)
+        self.input = space.runtime.allocate(self._geometry(places).packed(config.kv_heads)[1])
 
     def _geometry(self, m: int) -> Geometry:
         """Of the rows of a step, `[layers, m, kv_heads, dim]`: lines of kv_heads rows."""
         whole = self.memory.geometry
         return Geometry(self.layers * m, whole.k_bytes, whole.v_bytes)
-
-    def _packed(self, m: int) -> tuple[int, int]:
-        values, end = self._geometry(m).packed(self.config.kv_heads)
-        return values, aligned(end)
 
     def release(self) -> None:
         """Give all memory back."""
@@ -89,7 +87,7 @@ class Sequences:
     @property
     def taken(self) -> Place:
         """Where a step's rows come from."""
-        return Place(self.input, self.input, 0, self._packed(len(self.lengths))[0], 1)
+        return Place.packed(self.input, self._geometry(len(self.lengths)), self.config.kv_heads)
 
     def append(self, source: Place) -> None:
         """A row behind every length, which the device reads and advances; one launch. The host is not told."""

@@ -9,7 +9,7 @@ from kvconform.lists import batch
 from kvconform.lists.cache import fits
 from kvconform.lists.expected import Expected
 from kvref.listed_store import UNKNOWN, Listed, Saved
-from kvspec import refusals
+from kvspec import refusals, sums
 from kvspec.geometry import Config
 from kvspec.operations import Operation, argument
 from kvspec.session import Given
@@ -106,8 +106,12 @@ def altered(saved: Saved, op: Operation) -> Saved:
 
 
 def fingerprint(lists: Any, store: Listed, op: Operation, step: Expected, given: Given) -> None:
-    """The sum over a key row."""
+    """The sum over a key row; of rows that were kept because somebody attends to them, over the row kept."""
     found = store.fingerprint(op["position"])
+    serial = store.layers[0].row(op["position"])
+    kept = (lists.supplies.book.kept or {}).get(serial)
+    if kept is not None:
+        found = None if serial in lists.astray else sums.text(sums.exact(kept[0][0, 0]))
     if found is not None:
         step.values["fingerprint"] = found
 

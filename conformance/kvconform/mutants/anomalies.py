@@ -114,7 +114,6 @@ COMMON = (
     Common("silent-no-op", s.PagesTruncateNothing, "PAGE-22"),
     Common("silent-no-op", s.BucketCutsNothing, "BUCKET-19"),
     Common("missing-refusal", g.GrowingClamps, "GROW-7"),
-    Common("missing-refusal", r.RingRewindsPastIt, "RING-10"),
     Common("needless-refusal", r.RingRefusesWhenFull, "RING-7"),
     Common("changed-though-refused", b.CountsWhatFailed, "GROW-10 RING-13"),
     Common("changed-though-refused", s.StoreHalfDone, "STORE-8"),

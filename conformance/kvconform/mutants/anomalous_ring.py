@@ -41,17 +41,6 @@ class RingRewindsOneShort(Ring):
             self.offset = self.index = to + 1
 
 
-class RingRewindsPastIt(Ring):
-    """A rewind past the window is accepted, and the rows that were overwritten do not come back."""
-
-    def rewind(self, to: int) -> None:
-        if not self.in_round and 0 <= to < self.offset and self.offset > self.window:
-            self.index = (self.index - self.offset + to) % max(1, self.buffered)
-            self.offset, self.queries = to, None
-        else:
-            super().rewind(to)
-
-
 class RingRefusesWhenFull(Ring):
     """A rewind is refused as soon as the window is full, though nothing was overwritten yet."""
 

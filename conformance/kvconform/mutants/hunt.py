@@ -173,7 +173,9 @@ class _Hunt:
             return Kill(source, (item.example.clause,), item.trace, wrong[0])
         if not seen.failed:
             return None
-        return Kill(source, seen.blamed, seen.trace.cut(len(seen.steps)), seen.differences[0].message)
+        also = (item.example.clause,) if item.example else ()  # as the suite does, which reports its test
+        blamed = tuple(dict.fromkeys((*seen.blamed, *also)))
+        return Kill(source, blamed, seen.trace.cut(len(seen.steps)), seen.differences[0].message)
 
     def _misread(self, worked: Example, seen: Outcome) -> list[str]:
         """What the table of a worked example says otherwise, where its clause binds at the level judged."""

@@ -73,11 +73,11 @@ CHUNK = 40
 QUICK = tuple("-O0" if flag == "-O2" else flag for flag in compiler.FLAGS if flag != "-g1")
 """Each mutant runs for a moment: what takes long is to compile them."""
 
-LIMIT = 2.0
+LIMIT = 1.0
 """Seconds of the processor for one trace: a kernel that does not end cannot be interrupted."""
 
-SHAPES = (((1, 2, 1), (1, 2, 1)), ((3, 1, 1), (2, 1, 2)), ((2, 3, 1), (3, 1, 1)), ((1, 1, 1), (2, 3, 2)))
-"""Items of a group, and groups at the most: none of them enough for much work."""
+SHAPES = (((1, 2, 1), (1, 2, 1)), ((3, 1, 2), (2, 1, 2)), ((2, 3, 1), (3, 1, 1)), ((1, 1, 2), (2, 3, 2)))
+"""Items of a group, and groups: none of them enough for much work, some too many for a little."""
 
 
 class Others(CudaCPURuntime):
@@ -90,16 +90,10 @@ class Others(CudaCPURuntime):
 
     def _start(self, launch: Launch) -> None:
         self.turn += 1
-        shape = grids.gpu(launch.work) if self.turn % 5 == 0 else _few(launch, *SHAPES[self.turn % len(SHAPES)])
+        shape = grids.gpu(launch.work) if self.turn % 5 == 0 else SHAPES[self.turn % len(SHAPES)]
+        if launch.kernel == "bound":  # it adds: along the other axes there is nothing to share, but to do again
+            shape = (*shape[0][:2], 1), (shape[1][0], 1, 1)
         self.run(self.others.get(launch.kernel, launch.kernel), *shape, *launch.args)
-
-
-def _few(launch: Launch, items: grids.Axes, groups: grids.Axes) -> tuple[grids.Axes, grids.Axes]:
-    """No more groups than there is work along an axis. Attention takes its items in whatever shape they are."""
-    work = launch.work
-    if launch.kernel in kernels.ATTENDS:
-        return (items[2], items[0], items[1]), groups
-    return items, (min(groups[0], work.rows), min(groups[1], work.heads), min(groups[2], work.parts))
 
 
 class Judged(Caches):

@@ -17,8 +17,8 @@ from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.operators import Fault
 
 REFERENCE: dict[str, tuple[str, ...]] = {
-    "kvref.growing": ("growing", "snapshot", "mem", "mask", "residency", "draft"),
-    "kvref.ring": ("ring", "snapshot", "mem", "mask", "residency", "draft"),
+    "kvref.growing": ("growing", "snapshot", "mem", "mask", "residency", "draft", "attention"),
+    "kvref.ring": ("ring", "snapshot", "mem", "mask", "residency", "draft", "attention"),
     "kvref.masks": ("mask", "attention"),
     "kvref.snapshot": ("snapshot",),
     "kvref.rows": ("ring", "growing", "snapshot", "draft", "residency"),
@@ -44,9 +44,9 @@ REFERENCE: dict[str, tuple[str, ...]] = {
 GPU: dict[str, tuple[str, ...]] = {
     "kvadapters.gpu.growing": ("growing", "snapshot", "mem", "mask", "residency", "draft", "attention"),
     "kvadapters.gpu.ring": ("ring", "snapshot", "mem", "mask", "residency", "draft", "attention"),
-    "kvadapters.gpu.buffers": ("growing", "ring", "snapshot", "residency"),
+    "kvadapters.gpu.buffers": ("growing", "ring", "snapshot", "residency", "batch", "attention", "rope"),
     "kvadapters.gpu.slots": ("growing", "ring", "snapshot", "draft", "store"),
-    "kvadapters.gpu.mask": ("mask", "attention"),
+    "kvadapters.gpu.mask": ("mask", "attention", "draft", "residency"),
     "kvadapters.gpu.snapshot": ("snapshot", "residency"),
     "kvadapters.gpu.copy": ("copy", "mem", "residency"),
     "kvadapters.gpu.draft": ("draft",),
@@ -72,9 +72,9 @@ GPU: dict[str, tuple[str, ...]] = {
 }
 """Modules of the GPU caches, tried with the CUDA kernels on the CPU.
 
-Not here is what knows nothing of a cache: a runtime and what it is made of (`runtime`, `cuda_cpu`, `compiler`, ...), the
-meter with it, which the suite believes; `grids`, as any launch shape does all the work; `fast`, which is held to a bound
-and not to bits; `timed`; and `adapter`, which names what the others do.
+Not here is what knows nothing of a cache: a runtime and what it is made of (`runtime`, `cuda_cpu`, `compiler`, ...),
+the meter with it, which the suite believes; `grids`, as any launch shape does all the work; `fast`, which is held to
+a bound and not to bits; `timed`; and `adapter`, which names what the others do.
 """
 
 REFERENCE_AGAIN = (*REFERENCE, "kvadapters.reference")
@@ -129,7 +129,7 @@ def gpu() -> Iterator[Mutant]:
 
 def of(module: str, profiles: tuple[str, ...]) -> Iterator[Mutant]:
     """The mutants of one module, each named by its function and its change; numbered where several are alike."""
-    found = list(operators.faults(again.text(module)))
+    found = list(operators.faults(again.text(module), fine=module in REFERENCE))
     alike = Counter((f.function, f.what) for f in found)
     seen = Counter[tuple[str, str]]()
     for fault in found:

@@ -24,7 +24,7 @@ BASE = (
     ("append",) * 8 + ("run", "twice") + ("rewind",) * 3 + ("ask", "view", "free", "scribble", "misfit", "beside")
 )
 MASKS = BASE + ("mask",) * 8
-PIECES = ("resumed", "resumed", "pieces", "pieces", "elsewhere")
+PIECES = ("resumed", "resumed", "pieces", "pieces", "elsewhere", "again")
 SNAPSHOTS = BASE + ("snapshot",) * 4 + ("restore",) * 4 + ("split", "merge", "merge", "close", "open") + PIECES
 EVERYTHING = MASKS + SNAPSHOTS
 
@@ -150,10 +150,11 @@ class _Drawing(Drawing):
         batch, heads = st.sampled_from((*several * 3, config.batch + 1)), st.sampled_from((1, config.kv_heads, 2))
         width = st.sampled_from((columns,) * 6 + (1, columns + 1, max(1, columns - 1)))
         queries += self.of(*[0] * 9, 1)
+        axes = self.of(*[4] * 18, 3, 5)
 
         def build(seed: int, b: int, h: int, k: int, scores: bool) -> masks.Part:
             random = np.random.default_rng(seed)
-            shape = (b, h, queries, k)
+            shape = (1, b, h, queries, k)[5 - axes :]
             if scores:
                 values = random.integers(-9, 10, shape).astype(np.float32)
                 return Explicit(np.where(random.random(shape) < 0.2, np.float32(-np.inf), values))
@@ -216,6 +217,14 @@ class _Drawing(Drawing):
         to = self.of(offset, offset, max(0, offset - 1))
         back = {"op": "restore", "name": "s", "to": to}
         return [{"op": "snapshot", "name": "s"}, *between, back, {"op": "append", "n": self.of(1, 1, 2)}]
+
+    def _again(self) -> list[Operation]:
+        """Restored, overwritten in place and restored once more: what was saved must be as it was."""
+        offset = self.history.offset
+        back = {"op": "restore", "name": "s", "to": offset}
+        other = [{"op": "rewind", "to": max(0, offset - 1)}, {"op": "append", "n": 1}]
+        begin = self.of([], [{"op": "free"}])
+        return [{"op": "snapshot", "name": "s"}, *begin, back, *other, back]
 
     def _pieces(self) -> list[Operation]:
         """Cut inside, mostly; joined again, or restored piece by piece."""

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-LET_GO = "memory goes back with the last reference to it anyway, and what is held is counted from what a cache refers to"
+LET_GO = (
+    "memory goes back with the last reference to it anyway, and what is held is counted from what a cache refers to"
+)
 ABSTRACT = "whatever attends has its own: this one is there for mypy"
 AS_MANY = "there are as many of the one as of the other: strict only says so"
 CHECKS = "guard bands are looked at for the suite's sake: nothing else comes of it while they are whole"
 SHAPE = "only how many threads there are: every axis of the kernel strides, so that any number does all the work"
-UNCOUNTED = "costs are bounded from above: bytes that were not counted cannot be told from bytes that were not moved"
+UNCOUNTED = (
+    "costs are bounded from above: bytes that were not counted cannot be told from bytes that were not moved"
+)
 NOWHERE = "an output of no elements: where it lies cannot be seen, and the caller has the one that was handed in"
 NO_NUMBER = "-2 is no number of rows either"
 DOUBTED = "numbers at the edge of doubt are computed to the same bits both ways: only time"
-FAR_DIGITS = "some 2^-192 more or less: no cosine or sine of a position of 64 bits is so near to the middle of two numbers"
+FAR_DIGITS = (
+    "some 2^-192 more or less: no cosine or sine of a position of 64 bits is so near to the middle of two numbers"
+)
 
 ARGUED: dict[str, str] = {
     # store
@@ -23,6 +29,13 @@ ARGUED: dict[str, str] = {
     "kvadapters.gpu.batch.batch: lost: old.release()": LET_GO,
     "kvadapters.gpu.batch.free_batch: if self.batched is not None: never": LET_GO,
     "kvadapters.gpu.batch.free_batch: lost: self.batched.release()": LET_GO,
+    "kvadapters.gpu.sequences.release: lost: self.memory.release()": LET_GO,
+    "kvadapters.gpu.sequences.release: lost: self.input.release()": LET_GO,
+    "kvadapters.gpu.sequences.scatter: lost: self.space.runtime.meter.device_to_device += layers * n * self.config.row_bytes": UNCOUNTED,
+    "kvadapters.gpu.sequences.append: lost: self.space.runtime.meter.device_to_device += self.layers * m * self.config.row_bytes": UNCOUNTED,
+    "kvadapters.gpu.sequences.scatter: max(widths): min": SHAPE,
+    # attention
+    "kvadapters.gpu.attention.output: lost: return self.out": "on the host the caller looks at the array that it handed in, which is written by then",
     # attend_store and attending
     "kvadapters.gpu.attend_store.append: lost: raise NotImplementedError": ABSTRACT,
     "kvadapters.gpu.attend_store.demand_rows: lost: raise NotImplementedError": ABSTRACT,
@@ -56,6 +69,9 @@ ARGUED: dict[str, str] = {
     "kvadapters.gpu.rope._turn: max(heads, others): min": SHAPE,
     "kvadapters.gpu.rope._turn: dims // 2: operator swapped #2": SHAPE,
     "kvadapters.gpu.rope._turn: 2 became 3 #4": SHAPE,
+    "kvadapters.gpu.angles._frequencies: 90 became 91": "one digit more than is kept anyway",
+    "kvadapters.gpu.angles._fractions: 2 became 3 #1": "one column more, which nobody reads",
+    "kvadapters.gpu.angles._fractions: 3 became 4": "digits 97 to 128 behind the point: they count only within 2^-45 turns of a whole quarter, and no position that a trace names is so near",
     "kvadapters.gpu.angles.table: True became False": AS_MANY,
     "kvadapters.gpu.angles._doubtful: np.abs(digits - (1 << 28)) <= DOUBT: LtE swapped": DOUBTED,
     "kvadapters.gpu.angles._doubtful: 1 became 2 #1": "doubt reaches 256 units: one more or less is nothing to it",
