@@ -175,7 +175,7 @@ def types(session: nox.Session) -> None:
 def prove(session: nox.Session) -> None:
     """The reference proved equal to the list model in the small, for every chapter that has states."""
     _install(session)
-    session.run("kvconform", "prove", "reference", "--profile", "all", "--window", "5", *session.posargs)
+    session.run("kvconform", "prove", "reference", "--profile", "all", "--window", "3", *session.posargs)
 
 
 @nox.session

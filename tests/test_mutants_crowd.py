@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import time
@@ -19,7 +20,7 @@ NAMES = ("a", "exits", "b", "faults", "hangs", "c", "eats", "raises", "d")
 
 def mutant(name: str) -> Mutant:
     """A mutant that is only a name."""
-    return Mutant(name, "systematic", "", (), Growing)
+    return Mutant(name, "systematic", "", (), object)
 
 
 def hunts(m: Mutant) -> Hunted:
@@ -77,7 +78,7 @@ def test_none_left_over_when_the_caller_stops() -> None:
     began: Any = crowd.all_of([mutant(n) for n in "abcd"], hunts, 2)
     next(began)
     began.close()
-    assert [p for p in crowd.multiprocessing.active_children() if p.is_alive()] == []
+    assert [p for p in multiprocessing.active_children() if p.is_alive()] == []
 
 
 class Endless(Growing):

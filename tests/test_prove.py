@@ -84,7 +84,7 @@ def plan(profile: str, name: str) -> Plan:
     return next(p for p in plans(profile, 4) if p.name == name)
 
 
-KINDS = ("append", "rewind", "free", "view", "snapshot", "restore")
+KINDS = ("append", "rewind", "snapshot", "restore")
 
 
 def of_one_operation(plan: Plan) -> Plan:

@@ -126,10 +126,11 @@ def notes(proofs: list[Proof], judge: Judge) -> list[str]:
     if judge.by_definition:
         return []
     length = max((p.k + 1 for p in proofs), default=1)
+    tried = "1 move" if length == 1 else f"{length} moves"
     return [
         "Buffers used in turns (ping-pong) break the last assumption: which buffer is in use is a state of its "
         "own, so that there may be twice as many states as the reference has, far more than k. Of an adapter "
-        f"that has them the claim is only that it agrees on the traces tried: from every state, {length} moves."
+        f"that has them the claim is only that it agrees on the traces tried: from every state, {tried}."
     ]
 
 

@@ -104,7 +104,7 @@ def exp2(x: Array) -> Array:
     """2^x for x <= 0: 0 below `LEAST`, NaN for NaN; else a polynomial in what the nearest whole number leaves."""
     far = ~(x >= LEAST)
     near = np.where(far, 0.0, x)
-    whole = _f32(_f32(near + SHIFT) - SHIFT)
+    whole = _f32(near + SHIFT) - SHIFT
     rest, found = near - whole, np.asarray(COEFFICIENTS[0], np.float64)
     for c in COEFFICIENTS[1:]:
         found = fma(found, rest, np.float64(c))

@@ -132,7 +132,13 @@ def _mask_words(part: Any) -> str:
         return f"{part['dtype']}{list(array.shape)}"
     if part["dtype"] == "bool":
         return _joined(array, "/", lambda q: "".join("1" if x else "0" for x in q))
-    return "[" + _joined(array, " / ", lambda q: " ".join(x if x == "-inf" else f"{x:g}" for x in q)) + "]"
+    return "[" + _joined(array, " / ", lambda q: " ".join(map(_score_words, q))) + "]"
+
+
+def _score_words(x: Any) -> str:
+    """A score as `_score` reads it back: in six digits if these say all of it."""
+    short = x if x == "-inf" else f"{x:g}"
+    return short if float(short) == float(x) else repr(float(x))
 
 
 def _joined(array: Any, between: str, query: Callable[[Any], str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,7 +75,7 @@ class Session:
         self.caches: dict[str, Any] = {}
         self.kinds: dict[str, str] = {}
         self.configs: dict[str, Config] = {}
-        self.lent: dict[str, deque[tuple[Array, Array]]] = {}
+        self.lent: dict[str, deque[tuple[Any, Array]]] = {}
         self.names: dict[str, dict[str, Any]] = {kind: {} for kind in set(NAMES.values())}
         self._now = "A"
 
@@ -131,7 +131,7 @@ class Session:
         assert given.opening is not None
         self.caches[name] = self.adapter.open(*given.opening)
         self.kinds[name], self.configs[name] = given.opening
-        self.lent[name] = deque(maxlen=16)
+        self.lent[name] = deque(maxlen=32)
 
     def _named(self, op: Operation) -> bool:
         there = self.names.get(NAMES.get(op["op"], ""), {})
@@ -165,7 +165,10 @@ class Session:
         place = getattr(self.adapter, "place", None)
         if place is None:
             raise Unsupported("this adapter has no place for rows on a device")
-        return tuple(place(*arrays))
+        placed = tuple(place(*arrays))
+        for array, there in zip(arrays, placed, strict=True):
+            self._lend_there(there, np.array(array))
+        return placed
 
     def take(self, step: Step, what: str, pair: Any) -> None:
         """Note copies of arrays that were read; the originals are the caller's, to scribble on."""
@@ -179,6 +182,15 @@ class Session:
         copy = np.array(array)
         self.lent[self._now].append((array, copy))
         return copy
+
+    def keep_there(self, array: Any) -> Array:
+        """The same of one on the device."""
+        copy = np.array(self.adapter.fetch(array))
+        self._lend_there(array, copy)
+        return copy
+
+    def _lend_there(self, array: Any, copy: Array) -> None:
+        self.lent[self._now].append((Placed(array, self.adapter.fetch), copy))
 
     @contextmanager
     def metered(self, step: Step) -> Iterator[None]:
@@ -198,6 +210,18 @@ class Session:
         """Note the bytes of rows a cache has allocated, where that is observed."""
         if "held" in self.observe and hasattr(cache, "held"):
             step.values[f"held{which}"] = int(cache.held())
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An array on the device that was lent: what it holds can be fetched at any time."""
+
+    array: Any
+    fetch: Callable[[Any], Any]
+
+    def tobytes(self) -> bytes:
+        """What it holds now, as arrays of the host say it."""
+        return np.asarray(self.fetch(self.array)).tobytes()
 
 
 def _what(e: Exception) -> str:

@@ -145,7 +145,7 @@ def _packed(arrays: tuple[Array, ...]) -> Array:
 
 def room(space: Workspace, shape: tuple[int, ...], host: bool) -> DeviceRows:
     """Where an output is written: scratch space if it is for the host, else new memory."""
-    nbytes = max(1, prod(shape) * FLOAT.itemsize)
+    nbytes = prod(shape) * FLOAT.itemsize
     block = space.scratch("output", nbytes) if host else space.runtime.allocate(nbytes)
     return DeviceRows(space.runtime, block, shape, FLOAT)
 
@@ -197,9 +197,8 @@ class Ready:
 
     def launch(self, rows: Runs | Pages, positions: Positions) -> None:
         """The two launches and nothing else, which may be captured."""
-        if self.size.units:
-            self._attend(rows, positions)
-            self._join()
+        self._attend(rows, positions)
+        self._join()
 
     def _attend(self, rows: Runs | Pages, positions: Positions) -> None:
         entries, heads, queries, splits = self.size

@@ -20,7 +20,12 @@ from kvspec.geometry import DTYPES, Array, Config
 
 def geometry(config: Config) -> Geometry:
     """Of rows of all layers: their heads are those of every sequence of every layer."""
-    return Geometry.of(config.changed(batch=(config.layers or 1) * config.batch))
+    return Geometry.of(config.changed(batch=_layers(config) * config.batch))
+
+
+def _layers(config: Config) -> int:
+    assert config.layers is not None
+    return config.layers
 
 
 class Handles:
@@ -73,7 +78,7 @@ class Handles:
     def _lines(self, kind: str, slot: int, n: int, layer: int | None) -> Array:
         """n rows side by side, one line of bytes for each head: `[layers, ...]`, or `[...]` of one layer."""
         shape, dtype = self.config.shape(kind, n), DTYPES[self.config.dtype]
-        layers = (self.config.layers or 1,) if layer is None else ()
+        layers = (_layers(self.config),) if layer is None else ()
         if n == 0:
             return np.empty((*layers, *shape), dtype)
         heads, size, place = shape[0] * shape[1], shape[3] * dtype.itemsize, self.rows.place

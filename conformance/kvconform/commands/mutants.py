@@ -6,7 +6,7 @@ import re
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from kvconform import output
@@ -53,7 +53,7 @@ def _draw_before(mutants: Iterable[Mutant]) -> None:
     systematic.prepared(mutants)
 
 
-def _order(mutants: list[Mutant]):  # type: ignore[no-untyped-def]
+def _order(mutants: Iterable[Mutant]) -> Callable[[Hunted], int]:
     places = {m.id: i for i, m in enumerate(mutants)}
     return lambda found: places[found.id]
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import importlib
 import json
+import multiprocessing
+import os
+import signal
 import sys
 import time
 from argparse import Namespace
 from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
 
 from tabulate import tabulate
 
@@ -36,7 +41,7 @@ def main(options: Namespace) -> int:
     """Prove, print what was done and what follows; 1 if there is a counterexample."""
     if options.adapter == "reference" and not options.process:
         judge = Judge("reference", "list model", "visible")
-        return _told(list(_all(options, OF_THE_REFERENCE, _reference)), judge, options.format)
+        return _told(list(_of_the_reference(options)), judge, options.format)
     with Worker(list(options.process) or python_worker(options.adapter), deadline=options.deadline) as worker:
         adapter = worker.describe()
         missing = set(profiles(options)) - set(adapter.profiles)
@@ -69,16 +74,51 @@ def profiles(options: Namespace) -> list[str]:
 
 def _all(options: Namespace, windows: int, runs: Runs) -> Iterator[Proof]:
     """A proof for each plan of the profiles, up to the first counterexample."""
-    largest = windows if options.window is None else options.window
-    for profile in profiles(options):
-        for plan in plans(profile, largest):
-            k = _extra(options, profile, windows)
-            began = time.monotonic()
-            proof = prove.proved(plan, k, runs, _tells)
-            proof.seconds = time.monotonic() - began
-            yield proof
+    for plan, k in _chosen(options, windows):
+        yield (proof := _timed(plan, k, runs))
+        if proof.counterexample is not None:
+            return
+
+
+def _of_the_reference(options: Namespace) -> Iterator[Proof]:
+    """The same of the reference, as many at once as there are cores: it needs no worker."""
+    chosen = list(_chosen(options, OF_THE_REFERENCE))
+    fork = multiprocessing.get_context("fork")
+    with fork.Pool(min(len(chosen), os.cpu_count() or 1), _begin, (chosen,)) as pool:
+        for i, found in enumerate(pool.imap(_one, range(len(chosen)))):
+            yield (proof := Proof(chosen[i][0], **found))
             if proof.counterexample is not None:
                 return
+
+
+PLANNED: list[tuple[Plan, int]] = []
+"""What the processes of a pool choose from by number: plans hold functions, which cannot be sent."""
+
+
+def _begin(chosen: list[tuple[Plan, int]]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    PLANNED[:] = chosen
+
+
+def _one(number: int) -> dict[str, Any]:
+    """What a proof says beside its plan."""
+    proof = _timed(*PLANNED[number], _reference)
+    return {f.name: getattr(proof, f.name) for f in fields(proof) if f.name != "plan"}
+
+
+def _timed(plan: Plan, k: int, runs: Runs) -> Proof:
+    began = time.monotonic()
+    proof = prove.proved(plan, k, runs, _tells)
+    proof.seconds = time.monotonic() - began
+    return proof
+
+
+def _chosen(options: Namespace, windows: int) -> Iterator[tuple[Plan, int]]:
+    """The plans asked for, each with its k."""
+    largest = windows if options.window is None else options.window
+    for profile in profiles(options):
+        yield from ((plan, _extra(options, profile, windows)) for plan in plans(profile, largest))
 
 
 def _extra(options: Namespace, profile: str, windows: int) -> int:

@@ -189,15 +189,6 @@ class RingFreesHalf(Ring):
         self.rows, self.index = kept
 
 
-class RingRestoresRowsAlone(Ring):
-    """A restore brings the rows back, and takes the write cursor to stand behind the last slot."""
-
-    def restore(self, saved: Snapshot | None, to: int) -> None:
-        super().restore(saved, to)
-        if saved is not None and to == saved.stop:
-            self.index = len(self.rows)
-
-
 class RingRestoresNoOffset(Ring):
     """A restore brings the rows back, and counts the offset from them."""
 

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 from kvadapters.gpu import compiler, grids, kernels
 from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.capture import Launch
-from kvadapters.gpu.cuda_cpu import CudaCPURuntime
+from kvadapters.gpu.cuda_cpu import CudaCPURuntime, Memory
+from kvadapters.gpu.runtime import Block
 from kvconform.mutants import equivalents, kernel_faults
 from kvconform.mutants.kernel_faults import Fault
 from kvconform.mutants.mutant import Mutant
@@ -50,15 +51,15 @@ ATTENDED = ("attention", "page", "bucket", "batch", "draft")
 
 PARTS = {
     "move.inc": Part(_each("move"), (), ("ring", "growing", "snapshot", "draft", "residency", "page", "bucket")),
-    "place.inc": Part(_each("place"), (), ("store", "bucket", "batch", "draft")),
-    "step.inc": Part(_each("step"), (), ("batch",)),
-    "scatter.inc": Part(_each("scatter"), (), ("batch",)),
-    "page.inc": Part(_each("page"), (), ("page",)),
+    "place.inc": Part(_each("place"), (), ("store", "bucket", "batch", "draft", "residency")),
+    "step.inc": Part(_each("step"), (), ("batch", "residency", "attention")),
+    "scatter.inc": Part(_each("scatter"), (), ("batch", "attention")),
+    "page.inc": Part(_each("page"), (), ("page", "residency")),
     "prepare.inc": Part(("prepare",), (), ("growing", "ring", "store", "page", "copy", "mem", "bucket")),
     "lengths.inc": Part(("bound", "clear"), (), ("store", "batch", "bucket")),
     "tables.inc": Part(("number", "poison"), (), ("page",)),
     "casts.inc": Part((*CASTS, "rope_f16", "rope_bf16"), ("strict.inc",), ("copy", "rope")),
-    "copy.inc": Part(tuple(kernels.COPIES), ("casts.inc",), ("copy", "mem")),
+    "copy.inc": Part(tuple(kernels.COPIES), ("casts.inc",), ("copy", "mem", "residency")),
     "rope.inc": Part(tuple(kernels.ROPES), ("casts.inc", "strict.inc"), ("rope",)),
     "strict.inc": Part(("attend_join", *ATTEND), (), ATTENDED),
     "attend.inc": Part(ATTEND, ("strict.inc",), ATTENDED),
@@ -80,13 +81,25 @@ SHAPES = (((1, 2, 1), (1, 2, 1)), ((3, 1, 2), (2, 1, 2)), ((2, 3, 1), (3, 1, 1))
 """Items of a group, and groups: none of them enough for much work, some too many for a little."""
 
 
+BEHIND, UNTOUCHED = 64, 0xA7
+"""Bytes behind every block, and what they hold, for kernels that write beyond it."""
+
+
 class Others(CudaCPURuntime):
-    """A runtime that launches other kernels in the place of some, each time in another shape."""
+    """A runtime that launches other kernels in the place of some, each time in another shape, and looks behind the
+    blocks that they were given."""
 
     def __init__(self) -> None:
         super().__init__()
         self.others: Mapping[str, str] = {}
         self.turn = 0
+
+    def allocate(self, nbytes: int) -> Block:
+        """New memory with a little more behind it."""
+        block = super().allocate(nbytes)
+        block.handle = Memory(self._library, nbytes + BEHIND)
+        block.handle.bytes[nbytes:] = UNTOUCHED
+        return block
 
     def _start(self, launch: Launch) -> None:
         self.turn += 1
@@ -94,6 +107,9 @@ class Others(CudaCPURuntime):
         if launch.kernel == "bound":  # it adds: along the other axes there is nothing to share, but to do again
             shape = (*shape[0][:2], 1), (shape[1][0], 1, 1)
         self.run(self.others.get(launch.kernel, launch.kernel), *shape, *launch.args)
+        blocks = (a for a in launch.args if isinstance(a, Block) and a.handle is not None)
+        if any((b.handle.bytes[b.nbytes :] != UNTOUCHED).any() for b in blocks):
+            raise RuntimeError(f"{launch.kernel} wrote behind a block")
 
 
 class Judged(Caches):

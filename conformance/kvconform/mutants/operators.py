@@ -42,8 +42,8 @@ SWAPPED_FINE: dict[type[ast.AST], type[ast.AST]] = {
 OPPOSITE = {"min": "max", "max": "min"}
 """Functions, each with the one that takes its place."""
 
-OPPOSITE_FINE = {"minimum": "maximum", "maximum": "minimum", "any": "all", "all": "any"}
-"""More of them, and methods."""
+OPPOSITE_FINE = {"np.minimum": "np.maximum", "np.maximum": "np.minimum", "any": "all", "all": "any"}
+"""More of them."""
 
 ROUNDING = ("_f32", "astype")
 """What rounds its argument, or that whose method it is."""
@@ -173,17 +173,15 @@ def _constants(node: ast.AST) -> Made:
         yield f"{node.value} became {other}", _set(node, "value", other)
 
 
-def _opposites(node: ast.AST) -> Made:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in OPPOSITE:
-        other = OPPOSITE[node.func.id]
-        yield f"{ast.unparse(node)}: {other}", _set(node.func, "id", other)
+def _opposites(node: ast.AST, opposite: Mapping[str, str] = OPPOSITE) -> Made:
+    called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+    if called in opposite:
+        other = ast.parse(opposite[called], mode="eval").body
+        yield f"{ast.unparse(node)}: {opposite[called]}", _set(node, "func", other)
 
 
 def _finer_opposites(node: ast.AST) -> Made:
-    if isinstance(node, ast.Call) and _called(node) in (found := OPPOSITE | OPPOSITE_FINE):
-        other, by_name = found[_called(node)], isinstance(node.func, ast.Name)
-        if not by_name or _called(node) in OPPOSITE_FINE:
-            yield f"{ast.unparse(node)}: {other}", _set(node.func, "id" if by_name else "attr", other)
+    yield from _opposites(node, OPPOSITE_FINE)
 
 
 def _conditions(node: ast.AST) -> Made:
@@ -196,9 +194,6 @@ def _finer_conditions(node: ast.AST) -> Made:
     if isinstance(node, ast.IfExp):
         yield f"{ast.unparse(node)}: never", _set(node, "test", ast.Constant(False))
         yield f"{ast.unparse(node)}: always", _set(node, "test", ast.Constant(True))
-    elif isinstance(node, ast.comprehension):
-        for j, test in enumerate(node.ifs):
-            yield f"only if {ast.unparse(test)}: always", _put(node.ifs, j, ast.Constant(True))
 
 
 def _places(node: ast.AST) -> Made:

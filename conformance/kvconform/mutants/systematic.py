@@ -44,7 +44,7 @@ REFERENCE: dict[str, tuple[str, ...]] = {
 GPU: dict[str, tuple[str, ...]] = {
     "kvadapters.gpu.growing": ("growing", "snapshot", "mem", "mask", "residency", "draft", "attention"),
     "kvadapters.gpu.ring": ("ring", "snapshot", "mem", "mask", "residency", "draft", "attention"),
-    "kvadapters.gpu.buffers": ("growing", "ring", "snapshot", "residency", "batch", "attention", "rope"),
+    "kvadapters.gpu.buffers": ("growing", "ring", "snapshot", "residency", "batch", "attention", "rope", "bucket"),
     "kvadapters.gpu.slots": ("growing", "ring", "snapshot", "draft", "store"),
     "kvadapters.gpu.mask": ("mask", "attention", "draft", "residency"),
     "kvadapters.gpu.snapshot": ("snapshot", "residency"),
@@ -72,9 +72,9 @@ GPU: dict[str, tuple[str, ...]] = {
 }
 """Modules of the GPU caches, tried with the CUDA kernels on the CPU.
 
-Not here is what knows nothing of a cache: a runtime and what it is made of (`runtime`, `cuda_cpu`, `compiler`, ...),
-the meter with it, which the suite believes; `grids`, as any launch shape does all the work; `fast`, which is held to
-a bound and not to bits; `timed`; and `adapter`, which names what the others do.
+Not here is what knows nothing of a cache: a runtime and what it is made of (`runtime`, `cuda_cpu`, `compiler`), the
+meter with it, which the suite believes; `grids`, as any launch shape does all the work; `fast`, which is held to a
+bound and not to bits; `timed`; and `adapter`, which names what the others do.
 """
 
 REFERENCE_AGAIN = (*REFERENCE, "kvadapters.reference")

@@ -37,7 +37,7 @@ def answered(session: Session, op: Operation, step: Step, given: Given, ask: Cal
         raise
     if room is not None and not op.get("resident"):
         step.values["intact"], found = room.guarded, room.out  # the caller looks at the array it handed in
-    step.arrays["output"] = session.keep(session.adapter.fetch(found) if op.get("resident") else found)
+    step.arrays["output"] = (session.keep_there if op.get("resident") else session.keep)(found)
 
 
 GUARD = 64
@@ -97,7 +97,7 @@ def replayattend(session: Session, store: Any, op: Operation, step: Step, given:
     work, arrays = session.names["captured attention"][op["name"]], session.handed(op, given)
     with session.metered(step):
         found = work.replay(*arrays)
-    step.arrays["output"] = session.keep(session.adapter.fetch(found) if op.get("resident") else found)
+    step.arrays["output"] = (session.keep_there if op.get("resident") else session.keep)(found)
 
 
 DO = {

@@ -25,7 +25,7 @@ def rotate(session: Session, cache: Any, op: Operation, step: Step, given: Given
         turned = turn(keys, op["at"] + argument(op, "stride") * np.arange(n), rope)
         if op.get("by") is not None:
             turned = turn(turned, np.full(n, op["by"]), rope)
-    step.arrays["rotated"] = session.keep(session.adapter.fetch(turned) if op.get("resident") else turned)
+    step.arrays["rotated"] = (session.keep_there if op.get("resident") else session.keep)(turned)
     left = session.adapter.fetch(keys) if op.get("resident") else given.rows.keys
     step.values["intact"] = left.tobytes() == before
 

@@ -2,102 +2,178 @@
 
 from __future__ import annotations
 
-ARGUED: dict[str, str] = {
-    "kvref.draft.__init__: len(given) < len(caches): Lt swapped": "it decides on a citation alone",
-    "kvref.draft.commit: {n} != set(kept): NotEq swapped": "it decides on a citation alone",
+LESS = "the meter counts less than is done, and every clause bounds a count from above"
+ROOM = "it costs more, within what the clause on its operation leaves room for"
+PLACED = "rows are placed by the suite, before an operation whose cost is counted"
+MESSAGE = "it is a number in the message of a refusal"
+NOBODY = "nobody comes here: each kind has its own"
+PAIR = "there are as many keys as values in a pair"
+SHAPE = "a number below 0 or above tells rows of no known shape, which are refused by their shape"
+SIZES = "no operation hands over rows of fewer sizes"
+WIDE = "beside f64 numbers those of narrower dtypes become f64 by themselves"
+NONE_LEFT = "what no queries give has no elements: whether it is the array that was given shows in nothing"
+ODD = "1 is odd"
+TURNS = "four quarters more are a whole turn more"
+NEVER_SO = "what is asked is never so: an error of 0 is asked before, and a sum of 0 has none"
+SAME_SUM = "the arithmetic after it comes to the same, and takes longer"
+LEFT = "numpy takes any size below 0 for the one that is left"
+FIRST = "what is first merged with takes its place; with no tiles there is one query at most"
+NO_ARRAY = "there is no mask's array to fit these rows"
+NO_ROWS = "there is always room for no rows"
+
+OF_CACHES = {
+    "kvref.ring._straighten: self.offset <= self.window: LtE swapped": "at offset = W the index is W too: neither "
+    "branch moves",
+    "kvref.ring.can_rewind: 0 <= to < self.offset <= self.window: Lt swapped": "to = offset is allowed by the line's "
+    "first half",
+    "kvref.rows.joined: True became False": PAIR,
+    "kvref.rows.keep: if (start, stop) != (0, len(self)): always": ROOM,
+    "kvref.snapshot.__init__: 0 became 1": "it is the ring index of what is no ring, and never asked for",
     "kvref.draft.commit: True became False": "there are as many numbers as layers, one was made of each",
-    "kvref.draft.draft: lost: self._demand_open('draft')": "the mask asked for next refuses under the same clause, and nothing looks at the rows of such a round",
-    "kvref.ring._straighten: self.offset <= self.window: LtE swapped": "at offset = W the index is W too: neither branch moves",
-    "kvref.ring._straighten: if self.index < len(self.rows): never #1": "a citation alone; the other line alike loses a turn, or makes one too many, and is found",
-    "kvref.ring._straighten: if self.index < len(self.rows): always #1": "a citation alone; the other line alike loses a turn, or makes one too many, and is found",
-    "kvref.ring._straighten: self.index < len(self.rows): Lt swapped #1": "a citation alone; the other line alike loses a turn, or makes one too many, and is found",
-    "kvref.ring.can_rewind: 0 <= to < self.offset <= self.window: Lt swapped": "to = offset is allowed by the line's first half",
-    "kvref.store._allocate: config.layers is not None and config.max_len is not None: and/or swapped": "what is asserted is true: no store is opened without either",
-    "kvref.store.append: 1 became 2": "-2 is no number of rows either, and refused by the shape",
-    "kvref.store._clear: lost: self.zeroed_by = zeroed_by": "which clause is cited for rows of zeros",
-    "kvref.store.set_length: n > self.lengths_[layer]: Gt swapped": "which clause is cited for rows of zeros",
-    "kvref.store.fingerprint: position < self.lengths_[0]: Lt swapped": "which clauses are cited for rows that are not live",
-    "kvref.store.plan: if n > 0: always": "there is always room for no rows",
-    "kvref.store.plan: n > 0: Gt swapped": "there is always room for no rows",
-    "kvref.store.held: batch == 0: Eq swapped": "which clause is cited",
-    "kvref.store.held: 0 became 1": "which clause is cited",
-    "kvref.batch.scatter: if not n: never": "a citation alone",
-    "kvref.batch.scatter: if not n: always": "a citation alone",
-    "kvref.batch._end_batch: if self.batch_ is not None: never": "a citation alone",
-    "kvref.batch._end_batch: if self.batch_ is not None: always": "a citation alone",
-    "kvref.batch.__init__: config.layers is not None and config.max_len is not None: and/or swapped": "what is asserted is true: no store is opened without either",
-    "kvref.copy.copy: if len(keys) > n: never": "a citation alone",
-    "kvref.copy.copy: if len(keys) > n: always": "a citation alone",
-    "kvref.copy.copy: len(keys) > n: Gt swapped": "a citation alone",
-    "kvref.copy.copy: if n > self.capacity: never": "a citation alone",
-    "kvref.copy.copy: if n > self.capacity: always": "a citation alone",
-    "kvref.copy.copy: n > self.capacity: Gt swapped": "a citation alone",
-    "kvref.copy._cast: if array.dtype == DTYPES[self.config.dtype]: always": "numpy rounds alike where it is written",
-    "kvref.copy._cite: if beyond.any(): never": "a citation alone",
-    "kvref.copy._cite: if beyond.any(): always": "a citation alone",
-    "kvref.copy._cite: if np.isnan(x).any(): never": "a citation alone",
-    "kvref.copy._cite: if np.isnan(x).any(): always": "a citation alone",
-    "kvref.copy._cite: if small.any(): never": "a citation alone",
-    "kvref.copy._cite: if small.any(): always": "a citation alone",
-    "kvref.casts.narrowed: np.abs(x) < 2.0 ** (to.least - 1): Lt swapped": "a citation alone",
-    "kvref.casts.narrowed: to.least - 1: operator swapped": "a citation alone",
-    "kvref.casts.narrowed: 1 became 2": "a citation alone",
-    "kvref.mem.sequence_bytes: config.layers is not None and config.max_len is not None: and/or swapped": "an assertion for the reader: a store has both",
+    "kvref.draft.draft: lost: self._demand_open('draft')": "the mask asked for next refuses under the same clause, and "
+    "nothing looks at the rows of such a round",
     "kvref.mem.ring: 0 became 1 #1": "a ring has a window",
     "kvref.mem.fit: 0 became 1 #2": "no sequence is a single byte long, so one byte that is left over fits none either",
-    "kvref.page._make_room: if to.table: never": "a citation alone",
-    "kvref.page._make_room: if to.table: always": "a citation alone",
-    "kvref.page.gather: needed < len(table): Lt swapped": "a citation alone",
-    "kvref.pool._poison: if self.config.debug: always": "without debug nobody can look at what lies in a free page",
-    "kvref.pool.__init__: config.pages is not None and config.page_size is not None: and/or swapped": "what is asserted is true: no pool is opened without either",
-    "kvref.bucket.block: end > self.bounds[-1]: Gt swapped": "a citation alone",
-    "kvref.bucket.encode: True became False": "there are as many keys as values in a pair",
-    "kvref.bucket._count: 1 became 2": "-2 is no number of rows either",
-    "kvref.graph.write: True became False": "there are as many keys as values in a pair",
-    "kvref.graph.__init__: 1 became 2 #2": "no cache is opened without layers",
-    "kvref.graph.fits: 1 became 2": "-2 is no number of rows either",
-    "kvref.rope.demand: dims < 1: Lt swapped": "1 is odd",
-    "kvref.rope.demand: 1 became 2 #3": "1 is odd",
-    "kvref.angles.cosine_and_sine: int(turns % 4) % 4: operator swapped": "four quarters more are a whole turn more",
-    "kvref.angles.cosine_and_sine: turns % 4: operator swapped": "four quarters more are a whole turn more",
-    "kvref.attention.in_order: lost: raise NotImplementedError": "nobody comes here: each kind has its own",
-    "kvref.attention.held_after: lost: raise NotImplementedError": "nobody comes here: each kind has its own",
-    "kvref.attention.demand_rows: lost: raise NotImplementedError": "nobody comes here: each kind has its own",
-    "kvref.attention.append: lost: raise NotImplementedError": "nobody comes here: each kind has its own",
-    "kvref.attention.attend: how.rope and window: and/or swapped": "it decides on a citation alone",
-    "kvref.attention._cite_array: array.dtype == bool: Eq swapped": "it decides on a citation alone",
-    "kvref.attention._cite_array: if 1 in (array.shape[0], array.shape[1], array.shape[3]): never": "it decides on a citation alone",
-    "kvref.attention._cite_array: if 1 in (array.shape[0], array.shape[1], array.shape[3]): always": "it decides on a citation alone",
-    "kvref.attention._cite_seen: if (added == -np.inf).all(-1).any(): never": "it decides on a citation alone",
-    "kvref.attention._cite_seen: if (added == -np.inf).all(-1).any(): always": "it decides on a citation alone",
-    "kvref.attention._cite_array: 0 became 1 #1": "it decides on a citation alone",
-    "kvref.attention._cite_array: 1 became 2 #1": "it decides on a citation alone",
-    "kvref.attention._cite_array: 1 became 2 #2": "it decides on a citation alone",
-    "kvref.attention._cite_seen: added == -np.inf: Eq swapped": "it decides on a citation alone",
-    "kvref.attention._cite_seen: 1 became 2": "it decides on a citation alone",
-    "kvref.attention.attended: splits > 1: Gt swapped": "it decides on a citation alone",
-    "kvref.attention.attended: 1 became 2": "it decides on a citation alone",
-    "kvref.attention.asked: 0 became 1 #1": "positions 0 and 1 are of the same tile, and only tiles are counted from here",
-    "kvref.attention.demand: 1 became 2 #4": "it is a number in the message of a refusal",
-    "kvref.attention.demand: True became False": "both have four sizes: that was asked before",
-    "kvref.attend_store.append: lost: raise NotImplementedError": "nobody comes here: each kind has its own",
-    "kvref.attend_store.demand_rows: lost: raise NotImplementedError": "nobody comes here: each kind has its own",
-    "kvref.attend_store.replay: self.store.lengths_[self.layer] + 1: operator swapped": "there is no mask's array to fit these rows",
-    "kvref.attend_store.replay: 1 became 2 #1": "there is no mask's array to fit these rows",
-    "kvref.attend_store.attend_batch: 0 became 1 #1": "there is no mask's array to fit these rows",
-    "kvref.attend_store.attend_batch: 0 became 1 #3": "it decides on a citation alone",
-    "kvref.attend_store._one: 1 became 2": "it is a number in the message of a refusal",
-    "kvref.strict.fma: if (total.view(np.int64) & BELOW == TIE).any() or (np.abs(total) < NORMAL).any(): always": "a sum that is made odd where it need not be rounds to the same",
-    "kvref.strict.fma: np.abs(total) < NORMAL: Lt swapped": "the least normal number is one of f32, and odd or not rounds to it",
-    "kvref.strict._odd: error > 0: Gt swapped": "what is asked is never so: an error of 0 is asked before, and a sum of 0 has none",
-    "kvref.strict._odd: total > 0: Gt swapped": "what is asked is never so: an error of 0 is asked before, and a sum of 0 has none",
-    "kvref.strict.merge: if (one.m == -np.inf).all(): never": "the arithmetic after it comes to the same, and takes longer",
-    "kvref.strict.merge: lost: return Part(other.m, other.l, other.a + 0.0)": "the arithmetic after it comes to the same, and takes longer",
-    "kvref.strict._empty: 1 became 2 #1": "what is first merged with takes its place; with no tiles there is one query at most",
-    "kvref.strict._splits: tile[None] < end[:, None]: Lt swapped": "a tile behind the last is hidden, and comes to nothing",
-    "kvref.strict._splits: 1 became 2 #2": "any number below 0 says that it belongs to no split",
-    "kvref.strict._tiles: 1 became 2 #4": "numpy takes any size below 0 for the one that is left",
-    "kvref.strict._tiled: 1 became 2": "numpy takes any size below 0 for the one that is left",
-    "kvref.strict._tiled: -(before + rows) // TILE: operator swapped": "more tiles than there are rows for come to nothing",
-    "kvref.strict._scores: if added.any(): always": "where nothing is added the arithmetic adds 0, and hides nothing",
 }
+
+OF_STORES = {
+    "kvref.store.append: 1 became 2": SHAPE,
+    "kvref.store.append: -1: USub lost": SHAPE,
+    "kvref.store.append: keys.shape[2] if keys.ndim == 4 else -1: always": SIZES,
+    "kvref.store._clear: lost: self.zeroed_by = zeroed_by": "which clause is cited for rows of zeros",
+    "kvref.store.plan: if n > 0: always": NO_ROWS,
+    "kvref.store.plan: n > 0: Gt swapped": NO_ROWS,
+    "kvref.pool._poison: if self.config.debug: always": "without debug nobody can look at what lies in a free page",
+    "kvref.bucket.encode: True became False": PAIR,
+    "kvref.bucket._count: 1 became 2": SHAPE,
+    "kvref.bucket._count: -1: USub lost": SHAPE,
+    "kvref.bucket._count: int(rows.shape[3]) if rows.ndim == 5 else -1: always": SIZES,
+    "kvref.bucket._no_output: np.zeros((*queries.shape[:3], 0, config.v_dim), np.float32) if out is None else out: "
+    "always": NONE_LEFT,
+    "kvref.graph.write: True became False": PAIR,
+    "kvref.graph.__init__: 1 became 2 #2": "no cache is opened without layers",
+    "kvref.graph.fits: 1 became 2": SHAPE,
+    "kvref.graph.fits: -1: USub lost": SHAPE,
+    "kvref.graph.fits: rows.keys.shape[3] if rows.keys.ndim == 5 else -1: always": SIZES,
+    "kvref.graph.fits: (rows.keys.shape[3] if rows.keys.ndim == 5 else -1) if n is None else n: always": "no "
+    "operation hands over another number of keys than of rows it says",
+}
+
+OF_COPIES = {
+    "kvref.copy._cast: if array.dtype == DTYPES[self.config.dtype]: always": "numpy rounds alike where it is written",
+    "kvref.copy._demand_rows: all((self._takes(a) for a in source)): any": "keys and values of two dtypes are refused "
+    "under the same clause by what is asked next",
+    "kvref.copy.alias: [source:source + n]: upper + 1": "of the rows handed over only n are taken",
+    "kvref.copy.copy: [:n]: upper + 1": "of the rows cast only n are written",
+    "kvref.casts.narrowed: array.astype(np.float64): not rounded": WIDE,
+}
+
+OF_THE_METER = {
+    **{
+        f"kvref.meter.{count}": LESS
+        for function, line in (
+            ("placed", "meter.host_to_device += array.nbytes"),
+            ("placed", "meter.allocations += 1"),
+            ("allocated", "meter.allocations += 1"),
+            ("zeros", "meter.allocations += 1"),
+            ("moved", "meter.allocations += 1"),
+            ("moved", "meter.device_to_device += array.nbytes"),
+            ("fetched", "meter.device_to_host += array.nbytes"),
+            ("write", "meter.device_to_device += target.nbytes"),
+            ("write", "meter.host_to_device += source.nbytes"),
+            ("taken", "meter.host_to_device += array.nbytes"),
+            ("handed", "meter.allocations += resident"),
+            ("handed", "meter.device_to_host += found.nbytes"),
+        )
+        for count in (f"{function}: lost: {line}", f"{function}: {line}: operator swapped")
+    },
+    "kvref.meter.placed: 1 became 2": PLACED,
+    "kvref.meter.zeros: 1 became 2": ROOM,
+    "kvref.meter.write: if isinstance(source, Resident): always": ROOM,
+    "kvref.meter.taken: if not isinstance(array, Resident): never": LESS,
+    "kvref.meter.handed: if not isinstance(out, Resident): never": LESS,
+    "kvref.meter.handed: np.empty_like(found).view(Resident) if resident else np.empty_like(found): always": LESS,
+    "kvref.attention.attended: lost: meter.taken(array)": LESS,
+    "kvref.rope._inside: lost: meter.meter.device_to_device += made.nbytes": LESS,
+    "kvref.rope._inside: meter.meter.device_to_device += made.nbytes: operator swapped": LESS,
+    "kvref.rope._inside: if not isinstance(rows, meter.Resident): never": ROOM,
+    "kvref.rope._inside: lost: return made": ROOM,
+    "kvref.rope.rotate: meter.moved(made) if isinstance(rows, meter.Resident) else made: never": LESS,
+    "kvref.rope.rotate: meter.moved(made) if isinstance(rows, meter.Resident) else made: always": ROOM,
+}
+
+OF_ROPE = {
+    "kvref.rope.demand: dims < 1: Lt swapped": ODD,
+    "kvref.rope.demand: 1 became 2 #3": ODD,
+    "kvref.rope._turned: a.astype(np.float64): not rounded": WIDE,
+    "kvref.rope._turned: rows.astype(np.float64): not rounded": WIDE,
+    "kvref.rope._f32: x.astype(np.float32).astype(np.float64): not rounded": WIDE,
+    "kvref.rope._rounded: np.where(np.isnan(x), np.nan, x).astype(np.float32): not rounded": "what fma gives are f32 "
+    "numbers",
+    "kvref.rope._rounded: np.where(np.isnan(x), np.nan, x).astype(np.float32).astype(dtype): not rounded": "numpy "
+    "rounds alike where it is written",
+    "kvref.angles.cosine_and_sine: int(turns % 4) % 4: operator swapped": TURNS,
+    "kvref.angles.cosine_and_sine: turns % 4: operator swapped": TURNS,
+    "kvref.angles.nearest: x > Decimal(wide): Gt swapped": "no cosine or sine is a number of f64 in the middle of two "
+    "of f32, but one of an angle of 0, which are none",
+}
+
+OF_ATTENTION = {
+    **{f"kvref.attention.{f}: lost: raise NotImplementedError": NOBODY for f in ("in_order", "held_after")},
+    **{f"kvref.attention.{f}: lost: raise NotImplementedError": NOBODY for f in ("demand_rows", "append")},
+    **{f"kvref.attend_store.{f}: lost: raise NotImplementedError": NOBODY for f in ("demand_rows", "append")},
+    "kvref.attention.asked: 0 became 1 #1": "positions 0 and 1 are of the same tile, and only tiles are counted from "
+    "here",
+    "kvref.attention.demand: 1 became 2 #4": MESSAGE,
+    "kvref.attention.demand: True became False": "both have four sizes: that was asked before",
+    "kvref.attention.empty: np.zeros(shape, np.float32) if out is None else out: always": NONE_LEFT,
+    "kvref.attend_store.replay: self.store.lengths_[self.layer] + 1: operator swapped": NO_ARRAY,
+    "kvref.attend_store.replay: 1 became 2 #1": NO_ARRAY,
+    "kvref.attend_store.attend_batch: 0 became 1 #1": NO_ARRAY,
+    "kvref.attend_store._one: 1 became 2": MESSAGE,
+    "kvref.attend_store._one: -1: USub lost": MESSAGE,
+    "kvref.attend_store._one: -1 if layer is None else layer: never": MESSAGE,
+    "kvref.attend_store._one: -1 if layer is None else layer: always": MESSAGE,
+    "kvref.attend_store._one: layer is None: Is swapped #2": MESSAGE,
+    "kvref.attend_store._demand_whole: batch.held[s]: index + 1 #2": MESSAGE,
+}
+
+OF_STRICT_ATTENTION = {
+    "kvref.strict.fma: if (total.view(np.int64) & BELOW == TIE).any() or (np.abs(total) < NORMAL).any(): always": "a "
+    "sum that is made odd where it need not be rounds to the same",
+    "kvref.strict.fma: np.abs(total) < NORMAL: Lt swapped": "the least normal number is one of f32, and odd or not "
+    "rounds to it",
+    "kvref.strict._odd: error > 0: Gt swapped": NEVER_SO,
+    "kvref.strict._odd: total > 0: Gt swapped": NEVER_SO,
+    "kvref.strict.tree: x[..., 0].astype(np.float64): not rounded": WIDE,
+    "kvref.strict.merge: if (one.m == -np.inf).all(): never": SAME_SUM,
+    "kvref.strict.merge: lost: return Part(other.m, other.l, other.a + 0.0)": SAME_SUM,
+    "kvref.strict.attend: 1 became 2 #1": "whoever attends says how many splits: what stands there for others is not "
+    "asked for",
+    "kvref.strict._empty: 1 became 2 #1": FIRST,
+    "kvref.strict._empty: [:-1]: upper - 1": FIRST,
+    "kvref.strict._splits: tile[None] < end[:, None]: Lt swapped": "a tile behind the last is hidden, and comes to "
+    "nothing",
+    "kvref.strict._splits: 1 became 2 #2": "any number below 0 says that it belongs to no split",
+    "kvref.strict._splits: -1: USub lost": "a tile that a query has nothing in comes to nothing in whatever split",
+    "kvref.strict._tiles: 1 became 2 #4": LEFT,
+    "kvref.strict._tiled: 1 became 2": LEFT,
+    "kvref.strict._tiled: -(before + rows) // TILE: operator swapped": "more tiles than there are rows for come to "
+    "nothing",
+    "kvref.strict._scores: if added.any(): always": "where nothing is added the arithmetic adds 0, and hides nothing",
+    "kvref.strict._scores: keys.astype(np.float64): not rounded": WIDE,
+    "kvref.strict._scores: queries.astype(np.float64): not rounded": WIDE,
+    "kvref.strict._weighted: more if every[j] else np.where(seen[..., j, None], more, a): never": "where every query "
+    "sees a row both are the same",
+}
+
+ARGUED: dict[str, str] = {
+    **OF_CACHES,
+    **OF_STORES,
+    **OF_COPIES,
+    **OF_THE_METER,
+    **OF_ROPE,
+    **OF_ATTENTION,
+    **OF_STRICT_ATTENTION,
+}
+"""Of each, by its id, the reason."""
