@@ -1,4 +1,4 @@
-"""A fault is shown on a short trace, under a clause that speaks of it: systematic faults in the reference's ring."""
+"""A fault is shown on a short trace, under a clause that speaks of it: systematic faults in the ring."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def test_an_output_is_drawn_with_the_first_element_of_each_query(level: str) -> 
     adapter = next(m for m in rope.PLANTED if m.id == "ROPE-02/FromZero").adapter()
     last = draw.failing_steps(failed(adapter, ops, level))[-1]
     assert "other" in last["differs"]
-    expected, found = (last[side]["other"]["output"] for side in ("expected", "found"))  # type: ignore[literal-required]
+    expected, found = (last[side]["other"]["output"] for side in ("expected", "found"))
     assert expected != found and expected.startswith("1.613, 2.5") and len(found.split(", ")) == 2
 
 
@@ -33,7 +33,7 @@ def test_an_output_is_drawn_with_the_first_element_of_each_query(level: str) -> 
 def test_turned_rows_are_drawn_element_by_element(level: str) -> None:
     seen = failed(rope.SecondDifferenceAlone(), "rotate 2 1; rotate 2 5 fill=ramp by=-3", level)
     last = draw.failing_steps(seen)[-1]
-    expected, found = (last[side]["other"]["rotated"] for side in ("expected", "found"))  # type: ignore[literal-required]
+    expected, found = (last[side]["other"]["rotated"] for side in ("expected", "found"))
     assert expected.split(", ")[1] == "-1.413 1.879 -2.829 4.058" and expected != found
 
 

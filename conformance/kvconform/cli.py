@@ -103,7 +103,7 @@ def _vectors_arguments(vectors: argparse.ArgumentParser) -> None:
     verify.add_argument("folder", nargs="?", metavar="DIR", help="an exported folder; what is frozen here")
     for action in (export, verify):
         action.add_argument("--profile", action="append", default=[], help="only this chapter (repeatable)")
-        action.add_argument("--source", action="append", default=[], choices=VECTORS, help="only these (repeatable)")
+        action.add_argument("--source", action="append", default=[], choices=VECTORS, help="only this (repeatable)")
 
 
 def _strict_arguments(strict: argparse.ArgumentParser) -> None:

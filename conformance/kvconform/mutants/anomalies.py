@@ -72,7 +72,7 @@ COMMON = (
     Common("stale-cursor", g.GrowingStaleCursor, "GROW-6 GROW-2 GROW-14"),
     Common("stale-cursor", r.RingStaleCursor, "RING-7 RING-8 RING-27 RING-1 RING-26"),
     Common("stale-cursor", r.RingMovedByNothing, "RING-4 RING-1 RING-26"),
-    Common("stale-cursor", r.RingFreesHalf, "RING-12 RING-1 RING-26"),
+    Common("stale-cursor", r.RingFreesHalf, "RING-12 RING-1 RING-26 MEM-1"),
     Common("half-restored", r.RingRestoresNoOffset, "SNAP-12 SNAP-15"),
     Common("slot-order", r.RingInSlotOrder, "RING-24"),
     Common("slot-order", r.RingViewInSlotOrder, "RING-5"),

@@ -47,7 +47,7 @@ CASTS = tuple(name for name in kernels.COPIES if name.startswith("cast"))
 ATTEND = (*_of("runs"), "attend_pages_f16")
 """Those of them that are enough to show a fault of what they share."""
 
-ATTENDED = ("attention", "page", "bucket", "batch", "draft")
+ATTENDED = ("attention", "page", "bucket", "batch", "draft", "residency")
 
 PARTS = {
     "move.inc": Part(_each("move"), (), ("ring", "growing", "snapshot", "draft", "residency", "page", "bucket")),

@@ -190,7 +190,9 @@ PLANTED = [
         AskedOfTheWidest,
         having(ring=AskedOfTheWidest),
     ),
-    planted("TRIM-14", "ggml-org/llama.cpp/issues/22746", ("RING-27", "RING-30"), RebasedOnce, having(ring=RebasedOnce)),
+    planted(
+        "TRIM-14", "ggml-org/llama.cpp/issues/22746", ("RING-27", "RING-30"), RebasedOnce, having(ring=RebasedOnce)
+    ),
     planted(
         "PAD-10",
         "ml-explore/mlx-lm/issues/439",

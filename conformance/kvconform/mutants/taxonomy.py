@@ -38,7 +38,7 @@ OTHERS = {
     ),
     "padding-seen": (
         "POS-19/CapacityAsLength GROW-08/ExtentAsLength GROW-08/BoundAsLength "
-        "RING-04/AsWideAsTheOffset PAD-01/LengthOfTheStore SLOT-05/PaddedRows "
+        "RING-04/AsWideAsTheOffset SLOT-05/PaddedRows "
         "REUSE-01/ForksWhatIsReserved MERGE-06/PlaceholderOfTheOther RING-07/CutAtTheOffset "
         "REUSE-10/LongestLoaded SNAP-12/FillerSynced"
     ),
@@ -62,8 +62,7 @@ OTHERS = {
     "stale-cursor": "TRIM-02/OffsetInTheRing TRIM-14/RebasedOnce",
     "wrong-position": "SPEC-06/KeepsAnother PAD-02/PaddingFirst",
     "wrong-sequence": (
-        "SLOT-06/ResetsTheFirst MASK-03/HiddenForOneForAll PAD-05/OneForTheBatch "
-        "MASK-14/InBatchesOfTwo MASK-22/LongestLength"
+        "MASK-03/HiddenForOneForAll PAD-05/OneForTheBatch MASK-14/InBatchesOfTwo MASK-22/LongestLength"
     ),
     "desynchronised-layers": (
         "SPEC-02/OneForgets TRIM-05/AsksLayerZero TRIM-05/LengthOfLayer0 TRIM-05/FirstLayerSpeaks "
