@@ -60,7 +60,7 @@ KERNEL probe(GLOBAL const float *a, GLOBAL const float *b, GLOBAL float *to, i64
 @cache
 def probing(dialect: str) -> Any:
     """A runtime with the functions of strict.inc and nothing else."""
-    text = kernels.text(f"prelude_{dialect}.h") + kernels._text("strict.inc") + PROBES
+    text = kernels.text(f"prelude_{dialect}.h") + kernels.text("strict.inc") + PROBES
     made: Any = OpenCLRuntime if dialect == "cl" else CudaCPURuntime
     return made(text=text, names={"probe": 3})
 

@@ -12,8 +12,7 @@ from kvadapters.reference import Reference
 from kvconform import honesty
 from kvconform.limits import suits, within
 from kvconform.shrink import shrink
-from kvconform.strategies import system
-from kvconform.suite import common
+from kvconform.strategies import drawn, system
 from kvref.store import Store
 from kvspec import notation
 from kvspec.contract import PROFILES, description
@@ -23,21 +22,21 @@ from kvspec.trace import Trace, from_json
 DRAWN = 240
 
 
-def drawn(*profiles: str) -> list[Trace]:
-    return list(common._drawn(LocalBench(Reference(), seed=3), system.explored(profiles or PROFILES), DRAWN))
+def of_all(*profiles: str) -> list[Trace]:
+    return drawn.some(system.explored(profiles or PROFILES), DRAWN, seed=3)
 
 
 def test_a_whole_system_does_all_there_is() -> None:
-    asked = {op["op"] for t in drawn() for op in t.ops}
+    asked = {op["op"] for t in of_all() for op in t.ops}
     assert set(OPERATIONS) - asked <= {"split", "merge", "close", "init"}, "joining and cutting are for SNAP alone"
-    mixed = [t for t in drawn() if {"speculate", "copy", "append"} <= {op["op"] for op in t.ops}]
+    mixed = [t for t in of_all() if {"speculate", "copy", "append"} <= {op["op"] for op in t.ops}]
     assert len(mixed) > DRAWN // 10
 
 
 @pytest.mark.parametrize("profiles", [("growing",), ("ring", "snapshot"), ("growing", "ring", "store", "mem")])
 def test_a_system_has_no_more_than_is_declared(profiles: tuple[str, ...]) -> None:
     adapter = description({"name": "x", "profiles": dict.fromkeys(profiles, "visible")})
-    assert all(suits(t, adapter) for t in drawn(*profiles))
+    assert all(suits(t, adapter) for t in of_all(*profiles))
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -47,7 +46,7 @@ def test_what_is_explored_may_be_read_from_a_file(profile: str) -> None:
     explored = getattr(strategies, "explored", None)
     kinds = [("growing",), ("ring",), ("store",)] if profile in ("mem", "residency") else [()]
     for kind in kinds if explored else ():
-        for t in common._drawn(LocalBench(Reference(), seed=1), explored(*kind), DRAWN):
+        for t in drawn.some(explored(*kind), DRAWN, seed=1):
             assert from_json(t.to_json()) == t
 
 
@@ -76,7 +75,7 @@ def test_a_bug_between_two_features_is_found_and_made_short() -> None:
         seen = bench.run(trace)
         return len(seen.steps) if seen.failed else 0
 
-    found = next(t for t in drawn() if fails(t))
+    found = next(t for t in of_all() if fails(t))
     short = shrink(found.cut(fails(found)), fails)
     assert [op["op"] for op in short.ops if op["op"] in ("batch", "speculate")] == ["batch", "speculate"]
     assert len(short.ops) <= 6

@@ -13,7 +13,19 @@ from test_reports_samples import SAMPLES, failing
 
 from kvreports import jsonfile, shape
 from kvspec.errors import BadInput
-from kvspec.record import VERDICTS, VERSION, ClauseRecord, Coverage, DrawnStep, Failure, Fits, Named, Record, Residency, Seen
+from kvspec.record import (
+    VERDICTS,
+    VERSION,
+    ClauseRecord,
+    Coverage,
+    DrawnStep,
+    Failure,
+    Fits,
+    Named,
+    Record,
+    Residency,
+    Seen,
+)
 
 SCHEMA = json.loads(resources.files("kvspec").joinpath("schemas/record.json").read_text(encoding="utf-8"))
 validator = Draft202012Validator

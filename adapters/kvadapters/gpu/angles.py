@@ -105,6 +105,6 @@ def _surely(turns: int, which: int) -> np.float32:
 
 def _to_odd(number: int) -> float:
     """A number of 2^-192 as f64, rounded to odd, so that rounding it once more is rounding once."""
-    size = abs(number).bit_length() - 53
+    size = max(0, abs(number).bit_length() - 53)
     digits = number >> size
     return float(digits | (digits << size != number)) * 2.0 ** (size - DIGITS)

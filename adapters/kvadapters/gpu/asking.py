@@ -56,7 +56,7 @@ def empty(config: Config, queries: Any, out: Any) -> Any:
 
 
 class Fit(NamedTuple):
-    """What queries must be: f32 `[*front, heads, n, k_dim]`, any number of heads if None; a mask with arrays is over
+    """What queries must be: f32 `[*front, heads, n, k_dim]`, any number of heads if None; a mask with arrays over
     `rows` rows, and its batch the last axis in front."""
 
     front: tuple[int, ...]

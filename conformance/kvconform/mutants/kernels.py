@@ -77,7 +77,7 @@ QUICK = tuple("-O0" if flag == "-O2" else flag for flag in compiler.FLAGS if fla
 LIMIT = 1.0
 """Seconds of the processor for one trace: a kernel that does not end cannot be interrupted."""
 
-SHAPES = (((1, 2, 1), (1, 2, 1)), ((3, 1, 2), (2, 1, 2)), ((2, 3, 1), (3, 1, 1)), ((1, 1, 2), (2, 3, 2)))
+SHAPES = (((1, 1, 1), (2, 1, 1)), ((3, 1, 2), (2, 1, 2)), ((2, 3, 1), (3, 1, 1)), ((1, 1, 2), (2, 3, 2)))
 """Items of a group, and groups: none of them enough for much work, some too many for a little."""
 
 

@@ -109,4 +109,5 @@ ARGUED: dict[str, str] = {
     "kvadapters.gpu.angles._doubtful: np.abs(digits - (1 << 28)) <= DOUBT: LtE swapped": DOUBTED,
     "kvadapters.gpu.angles._doubtful: 1 became 2 #1": "doubt reaches 256 units: one more or less is nothing to it",
     "kvadapters.gpu.angles._surely: 0 became 1 #1": FAR_DIGITS,
+    "kvadapters.gpu.angles._to_odd: 0 became 1": "a number in doubt has far more than 53 digits",
 }

@@ -6,6 +6,17 @@ SAME_NUMBER = "more items write the same number: it is made of a length that was
 SAME_LENGTHS = "more items do it, and each makes the same of the lengths, however often it is done"
 NAN = "any NaN is as good as another where rows are cast"
 LEAST = "the least normal number counts 1024 units of those below as well"
+TWICE = "the values are copied once more, to the same place"
+BOUNDED = "a line behind the last has no word that is asked for: each word is compared with the end"
+NEXT_LINE = "the first word of the next line is looked at twice, and decided alike"
+SAME_ENTRY = "more items write the same number into the same entry"
+ZEROS = "equal numbers may be zeros of either sign, and what is subtracted from either is the same"
+NAN_ALL = (
+    "it differs where a maximum is NaN, and then the sum of weights is NaN anyway; no maximum is left out before"
+)
+FIRST = "what is joined first has all the weight: 0 times anything finite is added"
+ONE_EACH = "with no more tiles than splits, one for each is what the division gives, too"
+NO_ROWS = "tiles behind the last have no rows that are seen, and come to nothing"
 
 ARGUED: dict[str, str] = {
     # step and place
@@ -50,4 +61,34 @@ ARGUED: dict[str, str] = {
     "kernels.casts.inc: f16_of: 0x33000000 became 0x33000001 in size < 0x33000000u": (
         "half the least number rounds to zero"
     ),
+    # page and copy
+    "kernels.copy.inc: COPY: < became <= in part < parts": TWICE,
+    "kernels.move.inc: MOVE: < became <= in part < parts": TWICE,
+    "kernels.page.inc: PAGE: < became <= in part < 2": TWICE,
+    "kernels.page.inc: PAGE: 2 became 3 in part < 2": TWICE,
+    # prepare and tables
+    "kernels.prepare.inc: prepare: < became <= in line * width < words": BOUNDED,
+    "kernels.prepare.inc: prepare: < became <= in j < width": NEXT_LINE,
+    "kernels.tables.inc: number: if (ITEM(0) == 0): always": SAME_ENTRY,
+    "kernels.tables.inc: poison: < became <= in line * width < keys_bytes + values_bytes": BOUNDED,
+    "kernels.tables.inc: poison: < became <= in j < width": NEXT_LINE,
+    # strict
+    "kernels.strict.inc: larger: > became >= in return a > b": ZEROS,
+    "kernels.strict.inc: below: ? never in return x == UNSEEN ? x": NAN_ALL,
+    "kernels.strict.inc: f16_in: >= became > in size >= 0x400u": LEAST,
+    "kernels.strict.inc: f16_in: 0x400 became 0x401 in size >= 0x400u": LEAST,
+    "kernels.strict.inc: quotient: * became + in return a * b": "infinity and NaN stay what they are in a sum with 1 or more, too",
+    "kernels.strict.inc: quotient: < became <= in rest < divisor": "a quotient of 1 becomes 0.111..., which is rounded up to it",
+    "kernels.strict.inc: quotient: > became >= in const int above = exponent > 1": "1 less 1 is 0, as on the other side",
+    "kernels.strict.inc: attend_join: 0.0 became 1.0 in l = 0.0f": FIRST,
+    "kernels.strict.inc: attend_join: 0.0 became 1.0 in a = 0.0f": FIRST,
+    # attend
+    "kernels.attend.inc: ATTEND: > became >= in const i64 each = tiles > splits": ONE_EACH,
+    "kernels.attend.inc: ATTEND: ? always in const i64 each = tiles > splits ? ((u32)tiles + (u32)splits - 1) / (u32)splits": ONE_EACH,
+    "kernels.attend.inc: ATTEND: + became - in split + 1 #1": NO_ROWS,
+    "kernels.attend.inc: ATTEND: < became <= in const i64 stop = (split + 1) * each < tiles": "as many as there are, either way",
+    "kernels.attend.inc: ATTEND: ? always in const i64 stop = (split + 1) * each < tiles ? (split + 1) * each": NO_ROWS,
+    "kernels.attend.inc: ATTEND: 0.0 became 1.0 in l = 0.0f": FIRST,
+    "kernels.attend.inc: ATTEND: 0.0 became 1.0 in part[2 + j] = 0.0f": FIRST,
+    "kernels.attend.inc: ATTEND: if (item == 0): always": "every item has the same numbers, and writes them",
 }
