@@ -130,13 +130,13 @@ class Part(NamedTuple):
 
 def merge(one: Part, other: Part) -> Part:
     """Both together; a part whose maximum is minus infinity leaves the other as it is."""
-    if (one.m == -np.inf).all():
-        return Part(other.m, other.l, other.a + 0.0)  # as the arithmetic below: its weight is 1, and -0 becomes 0
+    gone = other.m == -np.inf
+    if (one.m == -np.inf).all():  # as the arithmetic below: the other's weight is 1, and -0 becomes 0
+        return Part(other.m, np.where(gone, 0.0, other.l), np.where(gone[..., None], 0.0, other.a + 0.0))
     m = np.maximum(one.m, other.m)
     mine, its = exp2(_difference(one.m, m)), exp2(_difference(other.m, m))
     sums = fma(its, other.l, _f32(mine * one.l))
     values = fma(its[..., None], other.a, _f32(mine[..., None] * one.a))
-    gone = other.m == -np.inf
     return Part(np.where(gone, one.m, m), np.where(gone, one.l, sums), np.where(gone[..., None], one.a, values))
 
 

@@ -17,6 +17,11 @@ NAN_ALL = (
 FIRST = "what is joined first has all the weight: 0 times anything finite is added"
 ONE_EACH = "with no more tiles than splits, one for each is what the division gives, too"
 NO_ROWS = "tiles behind the last have no rows that are seen, and come to nothing"
+ONE_ENTRY = "pages are attended to a sequence at a time: there is one entry, 0, whose stride is 0"
+RAGGED = (
+    "while the layers of a sequence differ attends and steps are refused, and what makes them alike again sets or cuts "
+    "all lengths to what the layers then have"
+)
 
 ARGUED: dict[str, str] = {
     # step and place
@@ -91,4 +96,13 @@ ARGUED: dict[str, str] = {
     "kernels.attend.inc: ATTEND: 0.0 became 1.0 in l = 0.0f": FIRST,
     "kernels.attend.inc: ATTEND: 0.0 became 1.0 in part[2 + j] = 0.0f": FIRST,
     "kernels.attend.inc: ATTEND: if (item == 0): always": "every item has the same numbers, and writes them",
+    "kernels.attend.inc: ATTEND: < became <= in i < TILE #1": "what lies behind the scores of a tile is written, which is the next array's, and written again before it is read",
+    "kernels.row of pages: : + became - in tables_at + entry * tables_stride + (u32)p / (u32)slots #1": ONE_ENTRY,
+    "kernels.row of pages: : * became + in tables_at + entry * tables_stride + (u32)p / (u32)slots": ONE_ENTRY,
+    "kernels.scatter.inc: SCATTER: < became <= in l < first + layers": RAGGED,
+    "kernels.scatter.inc: SCATTER: if (copied || lengths[lengths_at + l] > rows): always": RAGGED,
+    "kernels.scatter.inc: SCATTER: && became || in const int copied = l >= first && l < first + layers": RAGGED,
+    "kernels.attend.inc: ATTEND: if (highest != UNSEEN): always": (
+        "what has no rows weighs 0, and the zero that it may make positive attend_join makes so too"
+    ),
 }
