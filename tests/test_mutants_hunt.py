@@ -52,7 +52,7 @@ def test_a_right_cache_is_not_found_though_everything_is_tried() -> None:
 
 
 def test_a_bug_that_breaks_another_clause_than_it_says_was_blamed_wrongly() -> None:
-    found = hunted(mutant(controls.Losing, ("GROW-11",)))
+    found = hunted(mutant(controls.Losing, ("RING-14",)))
     assert found.killed and found.right is False
 
 

@@ -165,7 +165,7 @@ BUGS = {
     ),
     "oclgrind-uninitialised": (
         Planted(
-            "a row that was never written", "uninitialised value", "out = from_turn + t", "out = from_turn + t + 1"
+            "a row that was never written", "uninitialised value", "from_slots + slot)", "from_slots + slot + 1)"
         ),
         Planted(
             "a token that was never handed in", "uninitialised value", TOKEN, TOKEN.replace("t *", "(t + 1) *")
