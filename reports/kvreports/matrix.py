@@ -74,8 +74,13 @@ def grouped(rows: Iterable[MutantRecord], name: Callable[[MutantRecord], str]) -
 
 
 def real(record: Matrix) -> Rows:
-    """The real bugs."""
-    return [m for m in record["mutants"] if m["class"] not in APART]
+    """The real bugs: those that were seen somewhere."""
+    return [m for m in record["mutants"] if m["class"] not in APART and m["link"]]
+
+
+def anomalies(record: Matrix) -> Rows:
+    """Those that go wrong in the ways real ones do, though nobody reported them."""
+    return [m for m in record["mutants"] if m["class"] not in APART and not m["link"]]
 
 
 def apart(record: Matrix, which: str) -> Rows:
@@ -92,7 +97,11 @@ def whole(record: Matrix) -> list[Group]:
     """Real bugs, systematic faults of each part, controls: what is told at once."""
     parts = grouped(apart(record, "systematic"), lambda m: f"systematic: {module(m).partition('.')[0]}")
     ends = [Group(f"{which}s", apart(record, which)) for which in ("control", "fake")]
-    return [g for g in (Group("real bugs", real(record)), *parts, *ends) if g.rows]
+    return [
+        g
+        for g in (Group("real bugs", real(record)), Group("anomalies", anomalies(record)), *parts, *ends)
+        if g.rows
+    ]
 
 
 def headline(record: Matrix) -> str:

@@ -26,7 +26,10 @@ def render(record: Matrix) -> str:
             head=matrix.HEAD,
             whole=matrix.whole(record),
             wrong=[(result(m), m) for g in matrix.whole(record) for m in g.wrong],
-            classes=matrix.grouped(matrix.real(record), lambda m: m["class"]),
+            classes=[
+                *matrix.grouped(matrix.real(record), lambda m: m["class"]),
+                *matrix.grouped(matrix.anomalies(record), lambda m: f"anomaly: {m['class']}"),
+            ],
             modules=matrix.grouped(matrix.apart(record, "systematic"), matrix.module),
             ends=[(result(m), m) for which in ("control", "fake") for m in matrix.apart(record, which)],
             arguments=matrix.grouped(argued, lambda m: m["equivalent"]),

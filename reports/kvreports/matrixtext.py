@@ -53,6 +53,7 @@ def markdown(record: Matrix) -> str:
     if wrong:
         parts += ["## Not as it must be", *(f"- {result(m)}: {literal(m['id'], 200)}" for m in wrong)]
     parts += ["## Real bugs", _table(_BUGS, [_bug(m) for m in matrix.real(record)])]
+    parts += ["## Anomalies", _table(_BUGS, [_bug(m) for m in matrix.anomalies(record)])]
     modules = matrix.grouped(matrix.apart(record, "systematic"), matrix.module)
     parts += ["## Systematic faults", _table(matrix.HEAD, [g.row() for g in modules])]
     parts += ["## Argued to be no faults", *_arguments(record)]
