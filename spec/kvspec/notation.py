@@ -136,9 +136,9 @@ def _mask_words(part: Any) -> str:
 
 
 def _score_words(x: Any) -> str:
-    """A score as `_score` reads it back: in six digits if these say all of it."""
+    """A score as `_score` reads it back: in six digits if these say all of it. A plus would part batch rows."""
     short = x if x == "-inf" else f"{x:g}"
-    return short if float(short) == float(x) else repr(float(x))
+    return (short if float(short) == float(x) else repr(float(x))).replace("e+", "e")
 
 
 def _joined(array: Any, between: str, query: Callable[[Any], str]) -> str:
