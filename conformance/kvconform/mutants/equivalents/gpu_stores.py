@@ -45,6 +45,7 @@ ARGUED: dict[str, str] = {
     "kvadapters.gpu.places.holds: inside and 0 <= self.turn < self.wrap and (rows <= self.wrap): and/or swapped": "what it is asserted by is true",
     "kvadapters.gpu.places.straight: lost: return self.turn + rows <= self.wrap": "rows are gathered that lie side by side already: a launch more, within what a read may cost",
     "kvadapters.gpu.places.move: source.holds(rows) and target.holds(rows) and (target.turn == 0): and/or swapped": "what is asserted is true",
+    "kvadapters.gpu.places.move: max(widths): min": SHAPE,
     "kvadapters.gpu.places.move: lost: runtime.meter.device_to_device += rows * geometry.row_bytes": UNCOUNTED,
     # attention
     "kvadapters.gpu.attention.prepare: -most // TILE: operator swapped": "more splits than tiles: those without a tile are left out when the others are joined",
