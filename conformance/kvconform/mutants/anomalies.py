@@ -13,6 +13,7 @@ from kvconform.mutants import anomalous_growing as g
 from kvconform.mutants import anomalous_ring as r
 from kvconform.mutants import anomalous_stores as s
 from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.planting import speculating
 from kvref.draft import Layer, Round
 
 CLASS = "anomaly"
@@ -31,9 +32,9 @@ class Common:
     def adapter(self) -> Callable[[], Any]:
         """Makes the reference with this fault."""
         if issubclass(self.fault, Layer):
-            return s.speculating(layer=self.fault)
+            return speculating(layer=self.fault)
         if issubclass(self.fault, Round):
-            return s.speculating(self.fault)
+            return speculating(self.fault)
         kinds = {self.fault.profile: self.fault} if hasattr(self.fault, "profile") else b.both(self.fault)
         return type(f"With{self.fault.__name__}", (Reference,), {"caches": {**Reference.caches, **kinds}})
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from kvadapters.reference import Reference
 from kvref.bucket import Bucket
 from kvref.casts import narrowed
 from kvref.copy import Buffer
@@ -264,16 +263,3 @@ class LastLayerLeft(Round):
         if len(self.layers) > 1:
             self.layers[last].keep = lambda _: None  # type: ignore
         super().commit(n)
-
-
-def speculating(round_: type[Round] = Round, layer: type[Layer] = Layer) -> Callable[[], Reference]:
-    """Makes the reference with these rounds and layers."""
-
-    class Faulty(Reference):
-        def speculate(self, caches: Sequence[Any], isolated: bool) -> Round:
-            made = round_(caches, isolated)
-            for found in made.layers.values():
-                found.__class__ = layer
-            return made
-
-    return Faulty

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,14 +15,13 @@ from kvconform import draw, trial
 from kvconform.mutants import catalogue
 from kvconform.mutants.classes import CLASSES
 from kvconform.mutants.mutant import Mutant
+from kvconform.vectors import sources
 from kvreports import matrixfile
 from kvreports.svg import draw_svg
-from kvspec import notation
 from kvspec.clauses import index
 from kvspec.contract import description
 from kvspec.mutants_record import MutantRecord
 from kvspec.session import Session
-from kvspec.trace import Trace
 
 PUBLISHED = Path("reports/published/mutants/mutants.json")
 PAGE, PICTURES = Path("spec/BUGS.md"), Path("spec/pictures")
@@ -90,14 +88,8 @@ def picture(m: MutantRecord, planted: Mutant) -> str:
     adapter = planted.adapter()
     about = description(adapter.describe())
     session = Session(adapter, trial.observables(about, "storage"))
-    seen = trial.run(read(m["trace"]), session, about, "storage")
+    seen = trial.run(sources.trace(m["trace"]), session, about, "storage")
     return str(draw_svg(draw.failing_steps(seen), m["says"]))
-
-
-def read(sentence: str) -> Trace:
-    """A trace from its sentence. Raises BadInput."""
-    profile, fields, ops = re.fullmatch(r"(\w+) ?([^:]*): (.*)", sentence).groups()  # type: ignore[union-attr]
-    return notation.trace(profile, fields, ops)
 
 
 def main() -> int:

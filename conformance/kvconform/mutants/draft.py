@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from kvadapters.reference import Reference
-from kvconform.mutants.planting import having, planted
+from kvconform.mutants.planting import having, planted, speculating
 from kvref.draft import Layer, Round
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvref.rows import count
 from kvspec.contract import Pair
 from kvspec.errors import Refused
-
-
-def speculating(round_: type[Round] = Round, layer: type[Layer] = Layer) -> Callable[[], Reference]:
-    """Makes the reference with these rounds and layers."""
-
-    class Faulty(Reference):
-        def speculate(self, caches: Sequence[Any], isolated: bool) -> Round:
-            made = round_(caches, isolated)
-            for found in made.layers.values():
-                found.__class__ = layer
-            return made
-
-    return Faulty
 
 
 class LosesTheLast(Layer):

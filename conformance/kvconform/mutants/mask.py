@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvconform.mutants.draft import speculating
-from kvconform.mutants.planting import having, planted
+from kvconform.mutants.planting import having, planted, speculating
 from kvref import masks
 from kvref.draft import Layer, Round
 from kvref.growing import Growing

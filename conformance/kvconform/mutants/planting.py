@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kvadapters.reference import Reference
 from kvconform.mutants.mutant import Mutant
+from kvref.draft import Layer, Round
 from kvspec.clauses import index
 
 GITHUB = "https://github.com/"
@@ -33,3 +34,16 @@ def planted(
 def having(**kinds: Any) -> Callable[[], Reference]:
     """Makes the reference with other caches of some kinds."""
     return type("Faulty", (Reference,), {"caches": {**Reference.caches, **kinds}})
+
+
+def speculating(round_: type[Round] = Round, layer: type[Layer] = Layer) -> Callable[[], Reference]:
+    """Makes the reference with these rounds and layers."""
+
+    class Faulty(Reference):
+        def speculate(self, caches: Sequence[Any], isolated: bool) -> Round:
+            made = round_(caches, isolated)
+            for found in made.layers.values():
+                found.__class__ = layer
+            return made
+
+    return Faulty
