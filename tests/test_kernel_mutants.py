@@ -8,7 +8,7 @@ import pytest
 
 from kvadapters.gpu import kernels as texts
 from kvconform.mutants import crowd, equivalents, kernel_faults, kernels
-from kvconform.mutants.hunt import Hunted, _Hunt, examples
+from kvconform.mutants.hunt import Hints, Hunted, _Hunt, examples
 from kvconform.mutants.kernels import Changed, Chunk
 from kvconform.mutants.mutant import Mutant
 
@@ -23,7 +23,7 @@ def planted(name: str, was: str, now: str) -> Mutant:
     )
 
 
-def hunted(mutant: Mutant) -> Hunted:
+def hunted(mutant: Mutant, hints: Hints) -> Hunted:
     """What comes of the worked examples of its first profile."""
     kill = _Hunt(mutant).first("examples", iter(examples(mutant.profiles[0])))
     return Hunted(mutant.id, {"examples": kill}, kill)

@@ -6,14 +6,16 @@ import ctypes
 import multiprocessing
 import os
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from kvconform.mutants import crowd
-from kvconform.mutants.hunt import Hunted, hunted
+from kvconform.mutants import crowd, hunt
+from kvconform.mutants.hunt import Hints, Hunted, Kill, hunted
 from kvconform.mutants.mutant import Mutant
 from kvref.growing import Growing
+from kvspec import notation
 
 NAMES = ("a", "exits", "b", "faults", "hangs", "c", "eats", "raises", "d")
 
@@ -23,7 +25,7 @@ def mutant(name: str) -> Mutant:
     return Mutant(name, "systematic", "", (), object)
 
 
-def hunts(m: Mutant) -> Hunted:
+def hunts(m: Mutant, hints: Hints) -> Hunted:
     """What a mutant's name says happens to who hunts it."""
     if m.id == "exits":
         os._exit(3)
@@ -38,7 +40,7 @@ def hunts(m: Mutant) -> Hunted:
     return Hunted(m.id)
 
 
-ENDS = {"exits": "status 3", "faults": "status -11", "hangs": "more than 8 seconds", "eats": "", "raises": ""}
+ENDS = {"exits": "status 3", "faults": "status -11", "eats": "", "raises": ""}
 
 
 @pytest.fixture(autouse=True)
@@ -56,18 +58,40 @@ def test_every_mutant_comes_to_an_end_and_says_how(processes: int) -> None:
     for name, says in ENDS.items():
         shortest = found[name].shortest
         assert shortest is not None and says in shortest.message, name
+    assert found["hangs"].seconds == crowd.LONGEST
+
+
+def test_what_takes_too_long_counts_against_the_suite_whatever_was_to_be_shown() -> None:
+    control = replace(mutant("hangs"), cls="control", lives=True)
+    assert [h.killed for h in crowd.all_of([mutant("hangs"), control], hunts, 2)] == [False, True]
+
+
+def test_what_showed_one_fault_is_tried_first_on_the_next_of_its_function_and_module() -> None:
+    items = {name: hunt.Item(notation.trace("growing", "", f"append {n}")) for n, name in enumerate("fgh", 1)}
+
+    def shown(m: Mutant, hints: Hints) -> Hunted:
+        given = str([i.trace.ops[0]["n"] for i in hints.get("cover", ())])
+        item = items[m.id.split(".")[-1][0]]
+        kill = Kill("cover", (), item.trace, given, item)
+        return Hunted(m.id, {"examples": None, "cover": kill}, kill)
+
+    ids = ("a.f: 1", "a.f: 2", "a.g: 1", "a.f: 3", "b.h: 1", "a.f: 4")
+    bug = replace(mutant("a.f: real"), cls="RING")
+    found = list(crowd.all_of([*map(mutant, ids), bug], shown, 1))
+    given = [h.shortest.message for h in found if h.shortest]
+    assert given == ["[]", "[1]", "[1]", "[1, 2]", "[]", "[1, 2]", "[]"]
 
 
 def test_one_after_another_is_hunted_by_the_same_process_until_it_dies() -> None:
-    def who(m: Mutant) -> Hunted:
-        return hunts(m) if m.id == "exits" else Hunted(m.id, seconds=float(os.getpid()))
+    def who(m: Mutant, hints: Hints) -> Hunted:
+        return hunts(m, hints) if m.id == "exits" else Hunted(m.id, seconds=float(os.getpid()))
 
     found = {h.id: h.seconds for h in crowd.all_of([mutant(n) for n in ("a", "b", "exits", "c", "d")], who, 1)}
     assert found["a"] == found["b"] != found["c"] == found["d"] and os.getpid() not in found.values()
 
 
 def test_several_are_hunted_at_once() -> None:
-    def slowly(m: Mutant) -> Hunted:
+    def slowly(m: Mutant, hints: Hints) -> Hunted:
         time.sleep(0.5)
         return Hunted(m.id, seconds=float(os.getpid()))
 
@@ -99,7 +123,8 @@ class Endlessly:
         return having(growing=Endless)()
 
 
-def test_a_cache_that_takes_all_memory_is_found() -> None:
+def test_a_cache_that_takes_all_memory_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crowd, "LONGEST", 120.0)
     eats = Mutant("eats", "systematic", "", (), Endlessly, profiles=("growing",), first_is_enough=True)
     (found,) = crowd.all_of([eats], hunted, 1)
     assert found.killed

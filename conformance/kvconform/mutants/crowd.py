@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from kvconform.mutants.hunt import Hunted, died
+from kvconform.mutants.hints import Seen
+from kvconform.mutants.hunt import SOURCES, Hints, Hunted, died
 from kvconform.mutants.mutant import Mutant
 
 LONGEST = 240.0
@@ -24,7 +25,8 @@ MEMORY = 16 << 30
 FORK = multiprocessing.get_context("fork")
 """What was read and drawn before is there in every process."""
 
-Hunts = Callable[[Mutant], Hunted]
+Hunts = Callable[[Mutant, Hints], Hunted]
+"""Hunts one mutant, given what to try first."""
 
 
 @dataclass
@@ -36,10 +38,10 @@ class _Hunter:
     busy: int = -1
     since: float = 0.0
 
-    def go(self, number: int) -> None:
+    def go(self, number: int, hints: Hints) -> None:
         """Hunt this one."""
         self.busy, self.since = number, time.monotonic()
-        self.pipe.send(number)
+        self.pipe.send((number, hints))
 
     def end(self) -> None:
         """End the process, whatever it does."""
@@ -52,8 +54,9 @@ def all_of(mutants: Sequence[Mutant], hunts: Hunts, processes: int | None = None
     """What came of every mutant, in the order in which they are done."""
     todo = list(range(len(mutants)))[::-1]
     hunters = [_begun(mutants, hunts) for _ in range(min(len(todo), processes or os.cpu_count() or 1))]
+    seen = Seen()
     for hunter in hunters:
-        hunter.go(todo.pop())
+        hunter.go(todo.pop(), {})
     try:
         while any(h.busy >= 0 for h in hunters):
             ready = wait([h.pipe for h in hunters if h.busy >= 0], timeout=1.0)
@@ -62,12 +65,14 @@ def all_of(mutants: Sequence[Mutant], hunts: Hunts, processes: int | None = None
                 if found is None:
                     continue
                 yield found
+                seen.note(mutants[hunter.busy], found)
                 if mutants[hunter.busy].alone or not hunter.process.is_alive():
                     hunter.end()
                     hunters[i] = hunter = _begun(mutants, hunts)
                 hunter.busy = -1
                 if todo:
-                    hunter.go(todo.pop())
+                    number = todo.pop()
+                    hunter.go(number, seen.hints(mutants[number], tuple(SOURCES)))
     finally:
         for hunter in hunters:
             hunter.end()
@@ -87,8 +92,14 @@ def _found(hunter: _Hunter, mutants: Sequence[Mutant], ready: bool) -> Hunted | 
     if time.monotonic() - hunter.since > LONGEST:
         hunter.process.kill()
         hunter.process.join()
-        return died(mutant, f"it took more than {LONGEST:g} seconds")
+        return _given_up(mutant)
     return None
+
+
+def _given_up(mutant: Mutant) -> Hunted:
+    """It tells nothing that a busy machine took too long: it counts against the suite, whatever was to be shown."""
+    says = f"it took more than {LONGEST:g} seconds"
+    return died(mutant, says) if mutant.lives else Hunted(mutant.id, seconds=LONGEST)
 
 
 def _begun(mutants: Sequence[Mutant], hunts: Hunts) -> _Hunter:
@@ -104,7 +115,8 @@ def _hunting(pipe: Connection, mutants: Sequence[Mutant], hunts: Hunts) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     with suppress(EOFError, KeyboardInterrupt):
         while True:
-            mutant = mutants[pipe.recv()]
+            number, hints = pipe.recv()
+            mutant = mutants[number]
             if mutant.alone:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where the memory is found to be broken
-            pipe.send(hunts(mutant))
+            pipe.send(hunts(mutant, hints))

@@ -56,6 +56,18 @@ class Hangs(BaseException):
 
 
 @dataclass(frozen=True)
+class Item:
+    """A trace of a source; of a worked example, its table too."""
+
+    trace: Trace
+    example: Example | None = None
+
+
+Hints = dict[str, tuple[Item, ...]]
+"""Of each source, what to try first."""
+
+
+@dataclass(frozen=True)
 class Kill:
     """The trace on which a mutant was found, and what it showed."""
 
@@ -63,6 +75,8 @@ class Kill:
     clauses: tuple[str, ...]
     trace: Trace
     message: str
+    item: Item | None = None
+    """What was tried."""
 
 
 @dataclass
@@ -88,21 +102,13 @@ class Hunted:
         return len(self.shortest.trace.ops) if self.shortest else 0
 
 
-@dataclass(frozen=True)
-class Item:
-    """A trace of a source; of a worked example, its table too."""
-
-    trace: Trace
-    example: Example | None = None
-
-
-def hunted(mutant: Mutant) -> Hunted:
-    """Try the mutant on all its sources; where a few traces of each do not find it, on all."""
+def hunted(mutant: Mutant, hints: Hints | None = None) -> Hunted:
+    """Try the mutant on all its sources, hints first; where a few traces of each do not find it, on all."""
     began = time.monotonic()
     hunt = _Hunt(mutant)
     found = Hunted(mutant.id)
     for source in SOURCES:
-        found.kills[source] = hunt.first(source, hunt.some(source))
+        found.kills[source] = hunt.first(source, chain((hints or {}).get(source, ()), hunt.some(source)))
         if found.kills[source] and mutant.first_is_enough:
             break
     for source in () if mutant.lives else SOURCES:
@@ -162,20 +168,20 @@ class _Hunt:
 
     def _tried(self, source: str, item: Item) -> Kill | None:
         if self.about is None:
-            return Kill(source, (), item.trace.cut(0), self.broken)
+            return Kill(source, (), item.trace.cut(0), self.broken, item)
         if not suits(item.trace, self.about):
             return None  # it needs what is not declared
         seen = self.run(item.trace)
         if isinstance(seen, str):
-            return Kill(source, (), item.trace, seen)
+            return Kill(source, (), item.trace, seen, item)
         wrong = self._misread(item.example, seen) if item.example and not seen.failed else []
         if wrong and item.example:
-            return Kill(source, (item.example.clause,), item.trace, wrong[0])
+            return Kill(source, (item.example.clause,), item.trace, wrong[0], item)
         if not seen.failed:
             return None
         also = (item.example.clause,) if item.example else ()  # as the suite does, which reports its test
         blamed = tuple(dict.fromkeys((*seen.blamed, *also)))
-        return Kill(source, blamed, seen.trace.cut(len(seen.steps)), seen.differences[0].message)
+        return Kill(source, blamed, seen.trace.cut(len(seen.steps)), seen.differences[0].message, item)
 
     def _misread(self, worked: Example, seen: Outcome) -> list[str]:
         """What the table of a worked example says otherwise, where its clause binds at the level judged."""

@@ -146,6 +146,8 @@ OF_STRICT_ATTENTION = {
     "kvref.strict._odd: error > 0: Gt swapped": NEVER_SO,
     "kvref.strict._odd: total > 0: Gt swapped": NEVER_SO,
     "kvref.strict.tree: x[..., 0].astype(np.float64): not rounded": WIDE,
+    "kvref.strict._difference: -np.inf: USub lost #2": "minus infinity less a finite maximum is so of itself, and of "
+    "parts whose maximum it is nothing is used; where a score is plus infinity, all come to 0 / 0 instead of to NaN",
     "kvref.strict.merge: if (one.m == -np.inf).all(): never": SAME_SUM,
     "kvref.strict.merge: lost: return Part(other.m, np.where(gone, 0.0, other.l), np.where(gone[..., None], 0.0, other.a + 0.0))": SAME_SUM,
     "kvref.strict.attend: 1 became 2 #1": "whoever attends says how many splits: what stands there for others is not "
