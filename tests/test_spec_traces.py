@@ -65,6 +65,18 @@ WRONG: dict[str, tuple[Any, str]] = {
     "ops that are none": (document(ops={}), "ops must be a list of at most 4096 operations"),
     "too many ops": (ops(*[{"op": "view"}] * 4097), "ops must be a list of at most 4096 operations"),
     "unknown operation": (ops({"op": "explode"}), "operation 1: unknown operation 'explode'; did you mean"),
+    "an operation of another kind of cache": (
+        ops({"op": "rollback", "to": 0}),
+        "operation 1 \\(rollback\\): A is a growing cache, which has no rollback",
+    ),
+    "an operation of the kind that it was before": (
+        ops(
+            *({"op": "open", "cache": "B"}, {"op": "view", "cache": "B"}),
+            *({"op": "open", "cache": "B", "profile": "ring", "window": 2}, {"op": "view", "cache": "B"}),
+            *({"op": "open", "cache": "B", "profile": "copy"}, {"op": "view", "cache": "B"}),
+        ),
+        "operation 6 \\(view\\): B is a copy cache, which has no view",
+    ),
     "an operation that is a list": (ops({"op": ["append"]}), "operation 1: unknown operation"),
     "an operation of no form": (ops({"op": "view"}, 7), "operation 2: unknown operation 7"),
     "unknown argument": (ops({"op": "view", "loud": 1}), "operation 1 \\(view\\): unknown argument 'loud'"),

@@ -17,6 +17,7 @@ from kvspec.bounds import Budget
 from kvspec.errors import BadInput
 from kvspec.geometry import FIELDS, KINDS, MAY, OWN, SIZES, WORDS, Config, fitted
 from kvspec.geometry import TEXTS as IN_CONFIGS
+from kvspec.kinds import OF_KIND
 from kvspec.operations import (
     CACHE_NAME,
     MAKES,
@@ -190,6 +191,9 @@ def check_trace(trace: Trace) -> None:
             caches[cache] = caches[cache][0], overridden(caches[cache][1], op, *OWN["store"])
         for letter in sorted(set(op.get("layers", "")) - {"-", *caches}) if op["op"] == "speculate" else ():
             raise BadInput(f"{where}: no cache {letter} was opened")
+        if op["op"] not in OF_KIND[caches[cache][0]]:
+            its = ", ".join(sorted(OF_KIND[caches[cache][0]]))
+            raise BadInput(f"{where}: {cache} is a {caches[cache][0]} cache, which has no {op['op']}; it has {its}")
         _check_names(op, names, where)
         _spend(budget, op, *caches[cache], where)
 

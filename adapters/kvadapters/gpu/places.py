@@ -101,7 +101,7 @@ def move(runtime: Runtime, geometry: Geometry, rows: int, source: Span, target: 
     assert fit, f"{rows} rows from {source} to {target}"
     word = geometry.word
     widths = geometry.k_bytes // word, geometry.v_bytes // word
-    work = Work(max(widths), rows, geometry.heads, 2 if geometry.v_bytes else 1)
+    work = Work(max(widths), rows, geometry.heads, 2)
     blocks = source.place.keys, source.place.values, target.place.keys, target.place.values
     sizes = work.parts, work.heads, rows, *widths
     ends = (*source.arguments(geometry), source.turn, source.wrap, *target.arguments(geometry))

@@ -41,6 +41,9 @@ ARGUED: dict[str, str] = {
     "kvadapters.gpu.sequences.append: 1 became 2": SHAPE,
     # places
     "kvadapters.gpu.places.straight: self.turn + rows <= self.wrap: LtE swapped": "rows are gathered that lie side by side already: a launch more, within what a read may cost",
+    "kvadapters.gpu.places.holds: 0 <= self.turn < self.wrap: Lt swapped": "what it is asserted by is true",
+    "kvadapters.gpu.places.holds: self.first + self.wrap: operator swapped": "what it is asserted by is true",
+    "kvadapters.gpu.places.move: 2 became 3": "the values are written once more",
     "kvadapters.gpu.places.holds: self.first >= 0 and self.first + self.wrap <= self.place.slots: and/or swapped": "what it is asserted by is true",
     "kvadapters.gpu.places.holds: inside and 0 <= self.turn < self.wrap and (rows <= self.wrap): and/or swapped": "what it is asserted by is true",
     "kvadapters.gpu.places.straight: lost: return self.turn + rows <= self.wrap": "rows are gathered that lie side by side already: a launch more, within what a read may cost",
@@ -54,6 +57,10 @@ ARGUED: dict[str, str] = {
     "kvadapters.gpu.attention.put: 1 became 2 #4": "one line of bytes: how many more lie behind it, nobody asks",
     "kvadapters.gpu.attention._attend: queries * splits: operator swapped": SHAPE,
     "kvadapters.gpu.attention.output: lost: return self.out": "on the host the caller looks at the array that it handed in, which is written by then",
+    # asking
+    "kvadapters.gpu.asking.empty: if out is not None: never": NOWHERE,
+    "kvadapters.gpu.asking.empty: lost: return out": NOWHERE,
+    "kvadapters.gpu.asking.demand: True became False": AS_MANY,
     # attend_store and attending
     "kvadapters.gpu.attend_store.append: lost: raise NotImplementedError": ABSTRACT,
     "kvadapters.gpu.attend_store.demand_rows: lost: raise NotImplementedError": ABSTRACT,
@@ -86,6 +93,9 @@ ARGUED: dict[str, str] = {
     "kvadapters.gpu.pool.peek: if self.space.checks: never": CHECKS,
     "kvadapters.gpu.pool.peek: if self.space.checks: always": CHECKS,
     "kvadapters.gpu.pool.peek: lost: self.rows.check_guards()": CHECKS,
+    "kvadapters.gpu.pool._through: max(widths): min": SHAPE,
+    "kvadapters.gpu.pool._through: 2 became 3": SHAPE,
+    "kvadapters.gpu.pool.number: 1 became 2": SHAPE,
     "kvadapters.gpu.pool._through: lost: self.space.runtime.meter.device_to_device += rows.slots * geometry.row_bytes": UNCOUNTED,
     "kvadapters.gpu.pool._poison: -(keys + values) // LINE: operator swapped": SHAPE,
     "kvadapters.gpu.pool.runs: each[1] - each[0]: operator swapped": "pages come in ascending order: a launch for each of them instead of each run, which PAGE-40 and PAGE-41 allow",
