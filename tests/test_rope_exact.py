@@ -13,9 +13,9 @@ import pytest
 
 from kvadapters.gpu import angles as device_angles
 from kvref import angles, listed_rope, rope
+from kvspec.arguments import PAIRINGS
 from kvspec.contract import Rope
 from kvspec.geometry import DTYPES, Array
-from kvspec.operations import PAIRINGS
 
 PLACES = (0, 1, 2, 3, 7, 100, 4095, 65_536, 100_000, 1_000_003, (1 << 31) - 1, 1 << 40, (1 << 62) + 12_345)
 POSITIONS = np.array([*PLACES, *(-p for p in PLACES[1:])], np.int64)

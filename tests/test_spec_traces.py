@@ -212,14 +212,29 @@ def test_a_drawn_trace_is_written_and_read_back(drawn: Trace) -> None:
 @given(TRACES)
 def test_the_notation_says_an_operation_and_reads_it_back(drawn: Trace) -> None:
     for op in drawn.ops:
-        if not _wordless(op):
-            assert _plain(notation.operation(notation.words(op))) == _plain(op)
+        said = notation.words(op)
+        read = notation.operation(said)
+        assert notation.words(read) == said
+        if not _sized(op):
+            assert _plain(read) == _plain(op)
 
 
-def _wordless(op: dict[str, Any]) -> bool:
-    """A mask with values but without four axes is named by its shape alone."""
+def _sized(op: dict[str, Any]) -> bool:
+    """Of a mask with values but without four axes the shape alone is said."""
     arrays = [p for p in op.get("parts", ()) if isinstance(p, dict) and "array" in p and "shape" not in p]
     return any(np.array(a["array"], dtype=object).ndim != 4 for a in arrays)
+
+
+@pytest.mark.parametrize(("said", "shape"), [("f32[2,3]", (2, 3)), ("bool[1, 2,3]", (1, 2, 3)), ("f32[]", ())])
+def test_of_a_mask_without_four_axes_the_shape_alone_is_said(said: str, shape: tuple[int, ...]) -> None:
+    read = notation.operation(f"mask causal & {said}")
+    assert np.shape(read["parts"][1]["array"]) == shape
+    assert notation.words(read) == "mask causal & " + said.replace(" ", "")
+
+
+def test_a_shape_that_is_said_is_bounded() -> None:
+    with pytest.raises(BadInput, match=r"f32\[70000,70000\].*at most 65536 elements"):
+        notation.operation("mask f32[70000,70000]")
 
 
 def _plain(op: dict[str, Any]) -> dict[str, Any]:

@@ -14,10 +14,11 @@ from typing import Any
 
 from kvadapters.find import guarded, load
 from kvspec import wire
+from kvspec.arguments import LARGEST
 from kvspec.contract import Adapter, Pair, description
 from kvspec.errors import BadInput, CannotRun
 from kvspec.geometry import FIELDS, SIZES, Array, Config
-from kvspec.operations import LARGEST, TAKES_QUERIES, TAKES_ROWS
+from kvspec.operations import TAKES_QUERIES, TAKES_ROWS
 from kvspec.session import OBSERVABLES, Given, Session, Step
 from kvspec.trace import check_operation
 

@@ -88,7 +88,8 @@ def _mutants_arguments(mutants: argparse.ArgumentParser) -> None:
         "--kind", action="append", default=[], choices=MUTANTS, help="only these (repeatable; all of them)"
     )
     mutants.add_argument("--match", metavar="PATTERN", help="only mutants whose id matches this regular expression")
-    mutants.add_argument("--argued", action="store_true", help="those too that are argued to be equivalent")
+    mutants.add_argument("--every", type=_above_zero, default=1, metavar="N", help="one in N systematic faults (1)")
+    mutants.add_argument("--argued", action="store_true", help="hunt those too that are argued to be equivalent")
     mutants.add_argument("--list", action="store_true", help="name them, and what each does")
     mutants.add_argument("--processes", type=_above_zero, help="how many at once (one for each core)")
     mutants.add_argument("--report", metavar="DIR", help="write mutants.json, mutants.html and mutants.md there")

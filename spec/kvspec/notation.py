@@ -10,6 +10,7 @@ attend 2 heads=4 through causal & window=3   gather 0,2 5         rotate 3 at=7 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +21,9 @@ from kvspec.errors import BadInput
 from kvspec.geometry import SIZES, Config
 from kvspec.operations import OPERATIONS, Operation, argument, cache_of, unknown
 from kvspec.trace import Trace, check_operation, from_json
+
+LARGEST_SAID = 1 << 16
+"""Elements of a mask of which the shape alone is said."""
 
 
 def operation(text: str) -> Operation:
@@ -79,12 +83,21 @@ def _mask_part(text: str) -> Any:
         return {"window": _number(text[len("window=") :], text)}
     if text.startswith("["):
         return {"array": _nested(text.strip("[]"), lambda q: [_score(x) for x in q.split()]), "dtype": "f32"}
-    sized = re.fullmatch(r"(bool|f32)\[([\d, ]+)\]", text)
+    sized = re.fullmatch(r"(bool|f32)\[([\d, ]*)\]", text)
     if sized:
-        return {"array": [], "dtype": sized[1], "shape": [_number(n, text) for n in sized[2].split(",")]}
+        return _sized(sized[1], tuple(_number(n, text) for n in sized[2].split(",") if n.strip()), text)
     if set(text) <= set("01/,+ ") and text:
         return {"array": _nested(text, lambda q: [c == "1" for c in q.strip()]), "dtype": "bool"}
     raise BadInput(f"mask {text!r}: expected none, causal, window=N, 0s and 1s, or [scores]")
+
+
+def _sized(dtype: str, shape: tuple[int, ...], where: str) -> Any:
+    """An array of which the shape alone is said: it hides nothing, or has no elements."""
+    if math.prod(shape) > LARGEST_SAID:
+        raise BadInput(f"{where!r}: a mask said by its shape has at most {LARGEST_SAID} elements")
+    if 0 in shape:
+        return {"array": [], "dtype": dtype, "shape": list(shape)}
+    return {"array": np.full(shape, dtype == "bool", bool if dtype == "bool" else float).tolist(), "dtype": dtype}
 
 
 def _nested(text: str, query: Callable[[str], list[Any]]) -> list[Any]:
@@ -116,7 +129,7 @@ def words(op: Operation) -> str:
 
 
 def mask_words(parts: list[Any]) -> str:
-    """Write a logical mask as JSON parts; an array without four axes is named by its shape."""
+    """Write a logical mask as JSON parts; of an array without four axes, which is refused, the shape alone."""
     return " & ".join(_mask_words(p) for p in parts) or "none"
 
 
@@ -126,10 +139,8 @@ def _mask_words(part: Any) -> str:
     if "window" in part:
         return f"window={part['window']}"
     array = np.array(part["array"], dtype=object)
-    if "shape" in part:
-        return f"{part['dtype']}[{','.join(map(str, part['shape']))}]"
-    if array.ndim != 4:
-        return f"{part['dtype']}{list(array.shape)}"
+    if "shape" in part or array.ndim != 4:
+        return f"{part['dtype']}[{','.join(map(str, part.get('shape', array.shape)))}]"
     if part["dtype"] == "bool":
         return _joined(array, "/", lambda q: "".join("1" if x else "0" for x in q))
     return "[" + _joined(array, " / ", lambda q: " ".join(map(_score_words, q))) + "]"

@@ -13,27 +13,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvspec import masks
+from kvspec.arguments import CACHE_NAME, TEXTS, Argument
+from kvspec.arguments import WORDS as CHOICES
 from kvspec.bounds import Budget
 from kvspec.errors import BadInput
 from kvspec.geometry import FIELDS, KINDS, MAY, OWN, SIZES, WORDS, Config, fitted
 from kvspec.geometry import TEXTS as IN_CONFIGS
 from kvspec.kinds import OF_KIND
 from kvspec.operations import (
-    CACHE_NAME,
     MAKES,
     NAMES,
     OPERATIONS,
     TAKES_QUERIES,
     TAKES_ROWS,
-    TEXTS,
-    Argument,
     Operation,
     argument,
     cache_of,
     names_used,
     unknown,
 )
-from kvspec.operations import WORDS as CHOICES
 
 VERSION = 1
 LARGEST_TRACE = 4096

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from kvspec import trace, wire
+from kvspec.arguments import CACHE_NAME, LARGEST, Argument
 from kvspec.contract import LEVELS, METERED, PROFILES
 from kvspec.geometry import DTYPES, FIELDS, KINDS, SIZES, TEXTS, WORDS
-from kvspec.operations import CACHE_NAME, LARGEST, OPERATIONS, TAKES_QUERIES, TAKES_ROWS, Argument
+from kvspec.operations import OPERATIONS, TAKES_QUERIES, TAKES_ROWS
 from kvspec.session import OBSERVABLES
 from kvspec.wire_words import OPERATION, VALUE
 

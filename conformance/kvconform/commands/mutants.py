@@ -6,7 +6,8 @@ import re
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from itertools import count
 from pathlib import Path
 
 from kvconform import output
@@ -25,10 +26,12 @@ def main(options: Namespace) -> int:
     if options.list:
         print("\n".join(f"{m.id}: {m.says}" for m in chosen))
         return 0
-    kernels.compiled(chosen, options.processes)
-    _draw_before(chosen)
+    tried = [m for m in chosen if options.argued or not m.equivalent]
+    kernels.compiled(tried, options.processes)
+    _draw_before(tried)
     began = time.monotonic()
-    found = sorted(_told(crowd.all_of(chosen, hunted, options.processes), len(chosen)), key=_order(chosen))
+    found = list(_told(crowd.all_of(tried, hunted, options.processes), len(tried)))
+    found += [Hunted(m.id) for m in chosen if m.equivalent and not options.argued]
     made = matrix.made(chosen, found, time.monotonic() - began)
     if options.report:
         page = output.write_matrix(made, Path(options.report))
@@ -38,11 +41,13 @@ def main(options: Namespace) -> int:
 
 
 def selected(options: Namespace) -> list[Mutant]:
-    """The mutants that are to be hunted: those argued to be none only if asked for."""
+    """The mutants that are asked for."""
     kinds = options.kind or lists.KINDS
     every = (m for kind in kinds for m in lists.KINDS[kind]())
     wanted = re.compile(options.match or "")
-    return [m for m in every if wanted.search(m.id) and (options.argued or options.list or not m.equivalent)]
+    chosen = (m for m in every if wanted.search(m.id))
+    systematic = count()
+    return [m for m in chosen if m.cls != "systematic" or next(systematic) % options.every == 0]
 
 
 def _draw_before(mutants: Iterable[Mutant]) -> None:
@@ -51,11 +56,6 @@ def _draw_before(mutants: Iterable[Mutant]) -> None:
         for source in SOURCES.values():
             source(profile)
     systematic.prepared(mutants)
-
-
-def _order(mutants: Iterable[Mutant]) -> Callable[[Hunted], int]:
-    places = {m.id: i for i, m in enumerate(mutants)}
-    return lambda found: places[found.id]
 
 
 def _told(found: Iterable[Hunted], count: int) -> Iterator[Hunted]:

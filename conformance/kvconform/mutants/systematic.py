@@ -53,7 +53,7 @@ GPU: dict[str, tuple[str, ...]] = {
     "kvadapters.gpu.layers": ("store", "batch", "residency"),
     "kvadapters.gpu.store": ("store", "batch", "mem", "residency"),
     "kvadapters.gpu.sequences": ("batch", "residency"),
-    "kvadapters.gpu.places": ("batch", "store", "ring", "residency", "bucket", "attention"),
+    "kvadapters.gpu.places": ("batch", "store", "ring", "residency", "bucket", "attention", "growing"),
     "kvadapters.gpu.batch": ("batch", "residency"),
     "kvadapters.gpu.mem": ("mem",),
     "kvadapters.gpu.resident": ("residency", "attention", "rope"),

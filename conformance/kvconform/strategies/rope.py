@@ -10,8 +10,8 @@ from kvconform.cover import Ops, Plan
 from kvconform.strategies.drawing import Drawing, geometry
 from kvconform.strategies.moves import ops, rewinds, single
 from kvspec import notation
+from kvspec.arguments import PAIRINGS
 from kvspec.geometry import Config
-from kvspec.operations import PAIRINGS
 from kvspec.session import Session
 from kvspec.trace import Trace
 
