@@ -182,8 +182,7 @@ def prove(session: nox.Session) -> None:
 def nightly(session: nox.Session) -> None:
     """Correct adapters are never accused: a million operations drawn on each runtime and each correct variant."""
     _install(session, "[opencl]")
-    for adapter in SOAKED:
-        session.run("python", "-m", "kvconform.soak", adapter, *session.posargs)
+    session.run("python", "-m", "kvconform.soak", *SOAKED, *session.posargs)
 
 
 @nox.session

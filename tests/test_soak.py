@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -31,20 +32,38 @@ def test_a_correct_variant_is_not_accused(name: str, tmp_path: Path, monkeypatch
     monkeypatch.setattr(soak, "BATCH", 5)
     seen = Soak(name, soak.adapter(name), tmp_path / "out")
     seeds = list[int]()
-    soak.soaked(seen, 300, 3, lambda s: seeds.append(s.seed))
+    soak.soaked([seen], 300, count(3), lambda: seeds.append(seen.seed))
     assert seen.operations >= 300 and not seen.found and not (tmp_path / "out").exists()
     assert seeds == list(range(3, 3 + len(seeds))) and len(seen.by_source) > 1
 
 
 def test_every_profile_of_the_reference_and_the_system_is_a_source(tmp_path: Path) -> None:
     about = Soak("reference", soak.adapter("reference"), tmp_path).about
-    assert {s.partition("-")[0] for s in soak.sources(about)} == {"system", *about.profiles}
+    assert {s.partition("-")[0] for s in soak.sources(list(about.profiles))} == {"system", *about.profiles}
+
+
+def test_the_same_traces_are_judged_on_each_until_it_has_enough(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(soak, "BATCH", 3)
+    sound, idle = (Soak(n, a, tmp_path) for n, a in (("Whole", soak.adapter("Whole")), ("idle", DoesNothing())))
+    seen = list[tuple[int, int]]()
+    soak.soaked([sound, idle], 900, count(0), lambda: seen.append((sound.seed, idle.seed)))
+    assert sound.operations >= 900 and not sound.found and len(idle.found) >= soak.ENOUGH
+    assert seen[0] == (0, 0) and seen[-1][0] > seen[-1][1]
+
+
+def test_processes_share_the_seeds(tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(soak, "BATCH", 2)
+    arguments = ["Whole", "--operations", "200", "--processes", "2", "--seed", "4", "--out", str(tmp_path)]
+    assert soak.main(arguments) == 0
+    shown = capfd.readouterr().out.splitlines()
+    seeds = {int(line.rpartition(" ")[2]) % 2 for line in shown if line.startswith("Whole")}
+    assert seeds == {0, 1} and all("0 accused" in line for line in shown if line.startswith("Whole"))
 
 
 def test_what_differs_is_written_down_short_and_can_be_replayed(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(soak, "BATCH", 3)
     seen = Soak("idle", DoesNothing(), tmp_path / "out")
-    soak.soaked(seen, 10**9, 0, lambda _: None)
+    soak.soaked([seen], 10**9, count(0), lambda: None)
     assert soak.ENOUGH <= len(seen.found) < soak.ENOUGH + 3
     trace = from_json(json.loads(seen.found[0].read_text()))
     assert seen.run(trace).failed and len(trace.ops) <= 2
@@ -54,17 +73,17 @@ def test_what_differs_is_written_down_short_and_can_be_replayed(tmp_path: Path, 
 def test_an_accusation_is_the_status(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(soak, "BATCH", 3)
     name = "kvconform.mutants.fakes:DoesNothing"
-    assert soak.main([name, "--operations", "1", "--out", str(tmp_path)]) == 1
+    assert soak.main([name, "--operations", "1", "--processes", "1", "--out", str(tmp_path)]) == 1
     assert "accused" in capsys.readouterr().out and list(tmp_path.glob("*.json"))
 
 
 def test_what_was_found_before_an_interruption_is_kept(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
-    def cut_short(soaking: Soak, *more: Any) -> None:
-        soaking.operations = 7
+    def cut_short(soaks: list[Soak], *more: Any) -> None:
+        soaks[0].operations = 7
         raise KeyboardInterrupt
 
     monkeypatch.setattr(soak, "soaked", cut_short)
-    assert soak.main(["Whole", "--out", str(tmp_path)]) == 130
+    assert soak.main(["Whole", "--processes", "1", "--out", str(tmp_path)]) == 130
     assert "7 operations" in (shown := capsys.readouterr().out) and "(interrupted)" in shown
 
 

@@ -1,19 +1,23 @@
-"""A long soak: a correct adapter is never accused, however many operations are drawn.
+"""A long soak: correct adapters are never accused, however many operations are drawn.
 
-`python -m kvconform.soak ADAPTER --operations N --seed S` draws batches of traces with the strategies of all
-profiles in turn, each batch with a seed of its own, and judges them in this process; the reference by the list
-model, all others by the reference. What differs is written down at once, then made short, so that nothing is lost
-however it ends. Status: 0 nothing was accused, 1 something was, 130 interrupted.
+`python -m kvconform.soak ADAPTER... --operations N --seed S` draws batches of traces with the strategies of all
+profiles in turn, each batch with a seed of its own, and judges them on every adapter, each by itself: the reference
+by the list model, all others by the reference. Several processes share the seeds. What differs is written down at
+once, then made short, so that nothing is lost however it ends. Status: 0 nothing was accused, 1 something was, 130
+interrupted.
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 import signal
 import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -103,26 +107,30 @@ def _write(path: Path, trace: Trace, seen: Outcome, source: str, seed: int) -> N
     path.with_suffix(".txt").write_text(f"{said}\n{sentence(trace)}\n", encoding="utf-8")
 
 
-def sources(adapter: Description) -> dict[str, Any]:
-    """Every strategy that an adapter of these profiles can be judged by, by name."""
+def sources(profiles: Sequence[str]) -> dict[str, Any]:
+    """Every strategy that adapters of these profiles can be judged by, by name."""
     found: dict[str, Any] = {}
-    if set(CACHES) & set(adapter.profiles):
-        found["system"] = system.explored(sorted(adapter.profiles))
-    for profile in adapter.profiles:
+    if set(CACHES) & set(profiles):
+        found["system"] = system.explored(sorted(profiles))
+    for profile in profiles:
         found |= {f"{profile}-{i}": strategy for i, strategy in enumerate(exploring.of(profile), 1)}
     return found
 
 
-def soaked(soak: Soak, operations: int, seed: int, tells: Callable[[Soak], None]) -> Soak:
-    """Draw and judge, source after source, until so many operations are done or enough was found."""
-    left = sources(soak.about)
-    for number, source in zip(count(seed), _in_turn(left), strict=False):
-        if soak.operations >= operations or len(soak.found) >= ENOUGH:
-            return soak
-        soak.batch(source, drawn.some(left[source], BATCH, number), number)
-        soak.seed = number
-        tells(soak)
-        if source not in soak.by_source:
+def soaked(soaks: Sequence[Soak], operations: int, seeds: Iterator[int], tells: Callable[[], None]) -> None:
+    """Draw, and judge on each that is behind, source after source, until so many operations are done on every
+    adapter or enough was found."""
+    left = sources(list(dict.fromkeys(p for s in soaks for p in s.about.profiles)))
+    for seed, source in zip(seeds, _in_turn(left), strict=False):
+        behind = [s for s in soaks if s.operations < operations and len(s.found) < ENOUGH]
+        if not behind:
+            return
+        traces = drawn.some(left[source], BATCH, seed)
+        for soak in behind:
+            soak.batch(source, traces, seed)
+            soak.seed = seed
+        tells()
+        if not any(source in s.by_source for s in behind):
             del left[source]  # nothing that it draws is within what is declared
     raise RuntimeError("nothing that is drawn is within what is declared")
 
@@ -135,15 +143,18 @@ def _in_turn(left: dict[str, Any]) -> Iterator[str]:
 class _Progress:
     """A line on standard error every few seconds."""
 
-    def __init__(self, operations: int) -> None:
-        self.operations, self.began = operations, time.monotonic()
+    def __init__(self, soaks: Sequence[Soak], operations: int) -> None:
+        self.soaks, self.operations, self.began = soaks, operations, time.monotonic()
         self.last = self.began
 
-    def __call__(self, soak: Soak) -> None:
+    def __call__(self) -> None:
         now = time.monotonic()
         if now - self.last > EVERY:
             self.last = now
-            sys.stderr.write(f"kvconform soak: {told(soak)} of {self.operations}, {now - self.began:.0f} s\n")
+            done = ", ".join(
+                f"{s.name} {s.operations}{f' ({len(s.found)} accused)' * bool(s.found)}" for s in self.soaks
+            )
+            sys.stderr.write(f"kvconform soak: {done} of {self.operations} operations, {now - self.began:.0f} s\n")
             sys.stderr.flush()
 
 
@@ -159,28 +170,54 @@ def adapter(name: str) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Soak one adapter."""
+    """Soak adapters, in as many processes as are asked for."""
     options = _options(arguments)
+    if options.processes == 1:
+        return _share(options, 0)
+    fork = multiprocessing.get_context("fork")
+    shares = [fork.Process(target=_exits, args=(options, i)) for i in range(options.processes)]
+    for share in shares:
+        share.start()
+    with suppress(KeyboardInterrupt):  # each share has it too, and says how far it came
+        for share in shares:
+            share.join()
+    for share in shares:
+        share.join()
+    return max(abs(share.exitcode or 0) for share in shares)
+
+
+def _exits(options: Namespace, share: int) -> None:
+    sys.exit(_share(options, share))
+
+
+def _share(options: Namespace, share: int) -> int:
+    """Soak on one share of the seeds, and tell."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    soak, status = Soak(options.adapter, adapter(options.adapter), Path(options.out)), 0
+    soaks = [Soak(name, adapter(name), Path(options.out)) for name in options.adapters]
+    operations, status = -(-options.operations // options.processes), 0
     try:
-        soaked(soak, options.operations, options.seed, _Progress(options.operations))
+        soaked(soaks, operations, count(options.seed + share, options.processes), _Progress(soaks, operations))
     except KeyboardInterrupt:
         status = 130
-    print(f"{told(soak)}, up to seed {soak.seed}{' (interrupted)' if status else ''}")
-    print("  " + ", ".join(f"{source} {n}" for source, n in soak.by_source.items()))
-    for path in soak.found:
-        print(f"  {path}")
-    return 1 if soak.found else status
+    print("\n".join(line for soak in soaks for line in _lines(soak, bool(status))), flush=True)
+    return 1 if any(s.found for s in soaks) else status
+
+
+def _lines(soak: Soak, interrupted: bool) -> Iterator[str]:
+    yield f"{told(soak)}, up to seed {soak.seed}{' (interrupted)' if interrupted else ''}"
+    yield "  " + ", ".join(f"{source} {n}" for source, n in soak.by_source.items())
+    yield from (f"  {path}" for path in soak.found)
 
 
 def _options(arguments: Sequence[str] | None) -> Namespace:
     parser = ArgumentParser(prog="python -m kvconform.soak", description=__doc__.splitlines()[0])
+    variants = ", ".join(v.__name__ for v in stored.VARIANTS)
     parser.add_argument(
-        "adapter", help="a name, module:Class, or one of " + ", ".join(v.__name__ for v in stored.VARIANTS)
+        "adapters", nargs="+", metavar="ADAPTER", help=f"a name, module:Class, or one of {variants}"
     )
-    parser.add_argument("--operations", type=int, default=1_000_000, help="operations to judge (1000000)")
+    parser.add_argument("--operations", type=int, default=1_000_000, help="operations to judge on each (1000000)")
     parser.add_argument("--seed", type=int, default=0, help="the first batch's seed (0)")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="how many (one for each core)")
     parser.add_argument("--out", default="kvconform-soak", metavar="DIR", help="where accusing traces are written")
     return parser.parse_args(arguments)
 
