@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,7 +34,7 @@ def test_a_correct_variant_is_not_accused(name: str, tmp_path: Path, monkeypatch
     monkeypatch.setattr(soak, "BATCH", 5)
     seen = Soak(name, soak.adapter(name), tmp_path / "out")
     seeds = list[int]()
-    soak.soaked([seen], 300, count(3), lambda: seeds.append(seen.seed))
+    soak.soaked([seen], 300, count(3), lambda: not seeds.append(seen.seed))
     assert seen.operations >= 300 and not seen.found and not (tmp_path / "out").exists()
     assert seeds == list(range(3, 3 + len(seeds))) and len(seen.by_source) > 1
 
@@ -46,7 +48,7 @@ def test_the_same_traces_are_judged_on_each_until_it_has_enough(tmp_path: Path, 
     monkeypatch.setattr(soak, "BATCH", 3)
     sound, idle = (Soak(n, a, tmp_path) for n, a in (("Whole", soak.adapter("Whole")), ("idle", DoesNothing())))
     seen = list[tuple[int, int]]()
-    soak.soaked([sound, idle], 900, count(0), lambda: seen.append((sound.seed, idle.seed)))
+    soak.soaked([sound, idle], 900, count(0), lambda: not seen.append((sound.seed, idle.seed)))
     assert sound.operations >= 900 and not sound.found and len(idle.found) >= soak.ENOUGH
     assert seen[0] == (0, 0) and seen[-1][0] > seen[-1][1]
 
@@ -63,7 +65,7 @@ def test_processes_share_the_seeds(tmp_path: Path, capfd: Any, monkeypatch: Any)
 def test_what_differs_is_written_down_short_and_can_be_replayed(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(soak, "BATCH", 3)
     seen = Soak("idle", DoesNothing(), tmp_path / "out")
-    soak.soaked([seen], 10**9, count(0), lambda: None)
+    soak.soaked([seen], 10**9, count(0), lambda: True)
     assert soak.ENOUGH <= len(seen.found) < soak.ENOUGH + 3
     trace = from_json(json.loads(seen.found[0].read_text()))
     assert seen.run(trace).failed and len(trace.ops) <= 2
@@ -77,14 +79,16 @@ def test_an_accusation_is_the_status(tmp_path: Path, capsys: Any, monkeypatch: A
     assert "accused" in capsys.readouterr().out and list(tmp_path.glob("*.json"))
 
 
-def test_what_was_found_before_an_interruption_is_kept(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
-    def cut_short(soaks: list[Soak], *more: Any) -> None:
-        soaks[0].operations = 7
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(soak, "soaked", cut_short)
-    assert soak.main(["Whole", "--processes", "1", "--out", str(tmp_path)]) == 130
-    assert "7 operations" in (shown := capsys.readouterr().out) and "(interrupted)" in shown
+def test_what_was_found_before_an_interruption_is_told(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "kvconform.soak", "Whole", "--processes", "2", "--out", str(tmp_path)]
+    soaking = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert soaking.stderr is not None
+    soaking.stderr.readline()  # it is under way
+    soaking.terminate()
+    shown, _ = soaking.communicate(timeout=120)
+    told = [line for line in shown.splitlines() if line.startswith("Whole")]
+    assert soaking.returncode == 130 and len(told) == 2
+    assert all("0 accused" in line and line.endswith("(interrupted)") for line in told)
 
 
 def test_the_variants_can_be_named() -> None:

@@ -17,10 +17,11 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from kvadapters.find import load
@@ -117,9 +118,9 @@ def sources(profiles: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def soaked(soaks: Sequence[Soak], operations: int, seeds: Iterator[int], tells: Callable[[], None]) -> None:
+def soaked(soaks: Sequence[Soak], operations: int, seeds: Iterator[int], goes_on: Callable[[], bool]) -> None:
     """Draw, and judge on each that is behind, source after source, until so many operations are done on every
-    adapter or enough was found."""
+    adapter, or enough was found, or after a batch it is not to go on."""
     left = sources(list(dict.fromkeys(p for s in soaks for p in s.about.profiles)))
     for seed, source in zip(seeds, _in_turn(left), strict=False):
         behind = [s for s in soaks if s.operations < operations and len(s.found) < ENOUGH]
@@ -129,7 +130,8 @@ def soaked(soaks: Sequence[Soak], operations: int, seeds: Iterator[int], tells: 
         for soak in behind:
             soak.batch(source, traces, seed)
             soak.seed = seed
-        tells()
+        if not goes_on():
+            return
         if not any(source in s.by_source for s in behind):
             del left[source]  # nothing that it draws is within what is declared
     raise RuntimeError("nothing that is drawn is within what is declared")
@@ -141,13 +143,19 @@ def _in_turn(left: dict[str, Any]) -> Iterator[str]:
 
 
 class _Progress:
-    """A line on standard error every few seconds."""
+    """A line on standard error every few seconds; and whether somebody asked for the end."""
 
     def __init__(self, soaks: Sequence[Soak], operations: int) -> None:
         self.soaks, self.operations, self.began = soaks, operations, time.monotonic()
-        self.last = self.began
+        self.last, self.interrupted = self.began, False
 
-    def __call__(self) -> None:
+    def interrupt(self, signum: int, frame: FrameType | None) -> None:
+        """End after this batch, as what draws it may lose an exception; asked again, at once."""
+        if self.interrupted:
+            raise KeyboardInterrupt
+        self.interrupted = True
+
+    def __call__(self) -> bool:
         now = time.monotonic()
         if now - self.last > EVERY:
             self.last = now
@@ -156,6 +164,7 @@ class _Progress:
             )
             sys.stderr.write(f"kvconform soak: {done} of {self.operations} operations, {now - self.began:.0f} s\n")
             sys.stderr.flush()
+        return not self.interrupted
 
 
 def told(soak: Soak) -> str:
@@ -178,11 +187,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     shares = [fork.Process(target=_exits, args=(options, i)) for i in range(options.processes)]
     for share in shares:
         share.start()
-    with suppress(KeyboardInterrupt):  # each share has it too, and says how far it came
+
+    def pass_on(signum: int, frame: FrameType | None) -> None:
+        for share in shares if signum == signal.SIGTERM else ():  # a terminal interrupts them by itself
+            share.terminate()
+
+    with _interrupts(pass_on):
         for share in shares:
             share.join()
-    for share in shares:
-        share.join()
     return max(abs(share.exitcode or 0) for share in shares)
 
 
@@ -192,15 +204,23 @@ def _exits(options: Namespace, share: int) -> None:
 
 def _share(options: Namespace, share: int) -> int:
     """Soak on one share of the seeds, and tell."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     soaks = [Soak(name, adapter(name), Path(options.out)) for name in options.adapters]
-    operations, status = -(-options.operations // options.processes), 0
+    operations = -(-options.operations // options.processes)
+    progress = _Progress(soaks, operations)
+    with _interrupts(progress.interrupt), suppress(KeyboardInterrupt):
+        soaked(soaks, operations, count(options.seed + share, options.processes), progress)
+    print("\n".join(line for soak in soaks for line in _lines(soak, progress.interrupted)), flush=True)
+    return 1 if any(s.found for s in soaks) else 130 * progress.interrupted
+
+
+@contextmanager
+def _interrupts(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    before = [(s, signal.signal(s, handler)) for s in (signal.SIGINT, signal.SIGTERM)]
     try:
-        soaked(soaks, operations, count(options.seed + share, options.processes), _Progress(soaks, operations))
-    except KeyboardInterrupt:
-        status = 130
-    print("\n".join(line for soak in soaks for line in _lines(soak, bool(status))), flush=True)
-    return 1 if any(s.found for s in soaks) else status
+        yield
+    finally:
+        for number, old in before:
+            signal.signal(number, old)
 
 
 def _lines(soak: Soak, interrupted: bool) -> Iterator[str]:
