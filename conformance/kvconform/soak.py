@@ -17,7 +17,7 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -26,6 +26,7 @@ from typing import Any
 
 from kvadapters.find import load
 from kvconform import trial
+from kvconform.handling import handling
 from kvconform.limits import suits, within
 from kvconform.mutants import stored
 from kvconform.shrink import shrink
@@ -45,6 +46,9 @@ EVERY = 10.0
 
 ENOUGH = 20
 """Accusations after which it ends: they would tell nothing new."""
+
+
+INTERRUPTIONS = signal.SIGINT, signal.SIGTERM
 
 
 @dataclass
@@ -192,7 +196,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for share in shares if signum == signal.SIGTERM else ():  # a terminal interrupts them by itself
             share.terminate()
 
-    with _interrupts(pass_on):
+    with handling(pass_on, *INTERRUPTIONS):
         for share in shares:
             share.join()
     return max(abs(share.exitcode or 0) for share in shares)
@@ -207,20 +211,10 @@ def _share(options: Namespace, share: int) -> int:
     soaks = [Soak(name, adapter(name), Path(options.out)) for name in options.adapters]
     operations = -(-options.operations // options.processes)
     progress = _Progress(soaks, operations)
-    with _interrupts(progress.interrupt), suppress(KeyboardInterrupt):
+    with handling(progress.interrupt, *INTERRUPTIONS), suppress(KeyboardInterrupt):
         soaked(soaks, operations, count(options.seed + share, options.processes), progress)
     print("\n".join(line for soak in soaks for line in _lines(soak, progress.interrupted)), flush=True)
     return 1 if any(s.found for s in soaks) else 130 * progress.interrupted
-
-
-@contextmanager
-def _interrupts(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    before = [(s, signal.signal(s, handler)) for s in (signal.SIGINT, signal.SIGTERM)]
-    try:
-        yield
-    finally:
-        for number, old in before:
-            signal.signal(number, old)
 
 
 def _lines(soak: Soak, interrupted: bool) -> Iterator[str]:

@@ -9,7 +9,6 @@ SEVERAL = ("growing", "ring", "store")
 """The kinds whose rows have positions that other chapters count in."""
 
 BY_PROFILE: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("copy", "store", "page", "bucket"), ()),
     **dict.fromkeys(("mask", "snapshot", "draft"), CACHES),
     "batch": ("store",),
     "mem": (*SEVERAL, "copy", "page"),
@@ -32,7 +31,7 @@ def kinds_of(operation: str) -> tuple[str, ...]:
     if operation in BY_NAME:
         return BY_NAME[operation]
     profile = PROFILE_OF[operation]
-    return BY_PROFILE[profile] or (profile,)
+    return BY_PROFILE.get(profile, (profile,))
 
 
 OF_KIND: dict[str, frozenset[str]] = {

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from kvconform.mutants.hints import Seen
-from kvconform.mutants.hunt import SOURCES, Hints, Hunted, died
+from kvconform.mutants.hunt import Hints, Hunted, died
 from kvconform.mutants.mutant import Mutant
 
 LONGEST = 240.0
@@ -55,8 +55,13 @@ def all_of(mutants: Sequence[Mutant], hunts: Hunts, processes: int | None = None
     todo = list(range(len(mutants)))[::-1]
     hunters = [_begun(mutants, hunts) for _ in range(min(len(todo), processes or os.cpu_count() or 1))]
     seen = Seen()
+
+    def go_on(hunter: _Hunter) -> None:
+        number = todo.pop()
+        hunter.go(number, seen.hints(mutants[number]))
+
     for hunter in hunters:
-        hunter.go(todo.pop(), {})
+        go_on(hunter)
     try:
         while any(h.busy >= 0 for h in hunters):
             ready = wait([h.pipe for h in hunters if h.busy >= 0], timeout=1.0)
@@ -71,8 +76,7 @@ def all_of(mutants: Sequence[Mutant], hunts: Hunts, processes: int | None = None
                     hunters[i] = hunter = _begun(mutants, hunts)
                 hunter.busy = -1
                 if todo:
-                    number = todo.pop()
-                    hunter.go(number, seen.hints(mutants[number], tuple(SOURCES)))
+                    go_on(hunter)
     finally:
         for hunter in hunters:
             hunter.end()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from kvconform.mutants.hunt import Hints, Hunted, Item
+from kvconform.mutants.hunt import SOURCES, Hints, Hunted, Item
 from kvconform.mutants.mutant import Mutant
 
 OF_THE_FUNCTION, OF_THE_MODULE = 6, 3
@@ -29,13 +29,13 @@ class Seen:
                 items.insert(0, kill.item)
                 del items[OF_THE_FUNCTION:]
 
-    def hints(self, mutant: Mutant, sources: tuple[str, ...]) -> Hints:
+    def hints(self, mutant: Mutant) -> Hints:
         """What to try first on this one, of each source; nothing where the right clause is looked for."""
         if mutant.cls != "systematic":
             return {}
         function, module = _places(mutant)
         found: Hints = {}
-        for source in sources:
+        for source in SOURCES:
             near, far = self.latest[function, source], self.latest[module, source][:OF_THE_MODULE]
             found[source] = (*near, *(i for i in far if i not in near))
         return found

@@ -14,6 +14,7 @@ from typing import Any
 
 from kvconform import trial, vectors
 from kvconform.examples import disagreements
+from kvconform.handling import handling
 from kvconform.limits import suits
 from kvconform.mutants.mutant import Mutant
 from kvconform.shrink import shrink
@@ -228,17 +229,15 @@ def limited(seconds: float, of_the_processor: float = 0.0) -> Iterator[None]:
     def ring(signum: int, frame: FrameType | None) -> None:
         raise Hangs
 
-    before = [(s, signal.signal(s, ring)) for s in (signal.SIGALRM, signal.SIGVTALRM)]
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    signal.setitimer(signal.ITIMER_REAL, seconds * WAITS)
-    signal.setitimer(signal.ITIMER_PROF, of_the_processor)
-    try:
-        yield
-    finally:
-        for timer in (signal.ITIMER_VIRTUAL, signal.ITIMER_REAL, signal.ITIMER_PROF):
-            signal.setitimer(timer, 0)
-        for number, handler in before:
-            signal.signal(number, handler)
+    with handling(ring, signal.SIGALRM, signal.SIGVTALRM):
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+        signal.setitimer(signal.ITIMER_REAL, seconds * WAITS)
+        signal.setitimer(signal.ITIMER_PROF, of_the_processor)
+        try:
+            yield
+        finally:
+            for timer in (signal.ITIMER_VIRTUAL, signal.ITIMER_REAL, signal.ITIMER_PROF):
+                signal.setitimer(timer, 0)
 
 
 def _spread(items: Sequence[Item], most: int | None) -> Sequence[Item]:
