@@ -53,6 +53,9 @@ def _run_arguments(run: argparse.ArgumentParser) -> None:
         "--deadline", type=_seconds, default=20.0, help="seconds the adapter has for one operation (20)"
     )
     run.add_argument("--memory", type=_count, default=4096, help="MiB the adapter may hold resident (4096)")
+    run.add_argument(
+        "--processes", type=_above_zero, help="how many judge at once, each with the adapter (one a core, up to 4)"
+    )
     _format(run)
 
 

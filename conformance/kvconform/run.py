@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -18,6 +18,7 @@ from kvconform import memory, plugin
 from kvconform.bench import Bench
 from kvconform.diagnosis import diagnosed
 from kvconform.journal import Journal
+from kvconform.judges import FEWEST, Judges
 from kvconform.runrecord import kept, record
 from kvconform.tally import Tally
 from kvconform.worker import Worker, python_worker
@@ -35,6 +36,16 @@ QUICK, QUICK_START = 2.0, 20.0
 """Seconds for one operation, and for a worker to start, once all is judged and failures are diagnosed."""
 
 
+class Writes(Protocol):
+    """What keeps the events of a run: its journal, or in a judge what tells the run."""
+
+    def write(self, event: str, **said: Any) -> None:
+        """One event."""
+
+    def close(self) -> None:
+        """Nothing more will be written."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """What to run. `command` starts a process adapter; without it `adapter` names a Python one."""
@@ -49,6 +60,8 @@ class Settings:
     report: Path | None = None
     deadline: float = 20.0
     memory_limit: int = 4 << 30
+    processes: int = 1
+    """How many judge at once, each with a worker of its own."""
 
     @property
     def argv(self) -> list[str]:
@@ -78,12 +91,13 @@ class Run:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.selected = settings.selected()
-        self.journal = Journal(settings.report)
+        self.journal: Writes = Journal(settings.report)
         self.total = Tally()
         self.record: Record | None = None
         self.interrupted = False
         self._started, self._clock = datetime.now(UTC), time.monotonic()
         self._progress = Progress()
+        self._held = (0, 0)
         self.worker = Worker(settings.argv, deadline=settings.deadline, memory_limit=settings.memory_limit)
         try:
             self.adapter = self.worker.describe()
@@ -128,6 +142,14 @@ class Run:
             chapters.add("system")
         asked = clause in self.selected if clause else chapter in chapters
         return asked and needs <= set(self.adapter.profiles)
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """Have the tests judged by several processes where that is worth it; else pytest's own loop does it."""
+        processes = min(self.settings.processes, len(session.items) // FEWEST)
+        if processes < 2 or session.testsfailed or session.config.option.collectonly:
+            return None
+        Judges(self, session.items, session.config).judge(processes)
+        return True
 
     def judging(self, test: str) -> Iterator[Bench]:
         """The bench for one test; what it showed is counted and written down however the test ends."""
@@ -195,7 +217,18 @@ class Run:
                 "seed": s.seed,
                 "level": s.level,
             },
-            "memory": {"parent": memory.peak(os.getpid()) or 0, "child": self.worker.peak_rss},
+            "memory": self._memory(),
+        }
+
+    def held(self, parent: int, child: int) -> None:
+        """Note how many bytes a judge and its worker held resident."""
+        self._held = max(self._held[0], parent), max(self._held[1], child)
+
+    def _memory(self) -> dict[str, int]:
+        """The most that one process of each sort held."""
+        return {
+            "parent": max(self._held[0], memory.peak(os.getpid()) or 0),
+            "child": max(self._held[1], self.worker.peak()),
         }
 
 

@@ -116,10 +116,16 @@ class Worker:
         """The end of what the running process wrote to standard error."""
         return self._child.stderr() if self._child else ""
 
+    def peak(self) -> int:
+        """The most bytes that it is known to have held resident, with its relatives."""
+        if self._child is not None:
+            self.peak_rss = max(self.peak_rss, memory.peak(self._child.pid) or 0)
+        return self.peak_rss
+
     def close(self) -> None:
         """Kill the process and its relatives, if there is one. The next question starts it again."""
         if self._child is not None:
-            self.peak_rss = max(self.peak_rss, memory.peak(self._child.pid) or 0)
+            self.peak()
             self._child.kill()
             self._child = None
             self._open.clear()

@@ -198,4 +198,4 @@ class Record(TypedDict):
     problems: list[str]
     """What went wrong in the harness, or with the adapter as a whole."""
     memory: dict[str, int]
-    """Peak resident bytes: parent, child."""
+    """Peak resident bytes of the largest process of each sort: parent (who judges), child (the worker)."""

@@ -19,6 +19,8 @@ from kvspec.errors import BadInput
 from kvspec.record import Record
 
 SUITE = Path(kvconform.suite.__file__).parent
+MOST = 4
+"""Processes that judge where nobody says how many: each worker holds a device of its own, and memory."""
 
 
 def main(options: Namespace) -> int:
@@ -34,6 +36,7 @@ def main(options: Namespace) -> int:
         Path(options.report) if options.report else None,
         options.deadline,
         options.memory << 20,
+        options.processes or min(MOST, os.cpu_count() or 1),
     )
     run = started(settings)
     try:
