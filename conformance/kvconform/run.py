@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -19,6 +18,7 @@ from kvconform.bench import Bench
 from kvconform.diagnosis import diagnosed
 from kvconform.journal import Journal
 from kvconform.judges import FEWEST, Judges
+from kvconform.progress import Progress, short
 from kvconform.runrecord import kept, record
 from kvconform.tally import Tally
 from kvconform.worker import Worker, python_worker
@@ -28,9 +28,6 @@ from kvspec.contract import PROFILES
 from kvspec.errors import BadInput
 from kvspec.geometry import CACHES
 from kvspec.record import Record
-
-EVERY = 5.0
-"""Seconds between lines of progress where the output is no terminal."""
 
 QUICK, QUICK_START = 2.0, 20.0
 """Seconds for one operation, and for a worker to start, once all is judged and failures are diagnosed."""
@@ -162,12 +159,12 @@ class Run:
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Show progress."""
-        self._progress.at(_short(nodeid), self.bench.operations)
+        self._progress.at(short(nodeid), self.bench.operations)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A test that broke for another reason than a difference is the harness's failure."""
         if report.failed and "Differs" not in str(report.longrepr):
-            self.total.problems.append(f"harness: {_short(report.nodeid)}: {_last_line(str(report.longrepr))}")
+            self.total.problems.append(f"harness: {short(report.nodeid)}: {_last_line(str(report.longrepr))}")
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A module of the suite that does not load is the harness's failure."""
@@ -230,33 +227,6 @@ class Run:
             "parent": max(self._held[0], memory.peak(os.getpid()) or 0),
             "child": max(self._held[1], self.worker.peak()),
         }
-
-
-class Progress:
-    """One line on standard error that moves on a terminal, and stands every few seconds elsewhere."""
-
-    def __init__(self) -> None:
-        self.total, self.done = 0, 0
-        self._live, self._last = sys.stderr.isatty(), time.monotonic()
-
-    def at(self, test: str, operations: int) -> None:
-        """A test begins."""
-        self.done += 1
-        line = f"[{self.done:3d}/{self.total}] {test}, {operations} operations"
-        if self._live:
-            print(f"\r\x1b[K{line[:100]}", end="", file=sys.stderr, flush=True)
-        elif time.monotonic() - self._last > EVERY:
-            self._last = time.monotonic()
-            print(line, file=sys.stderr, flush=True)
-
-    def end(self) -> None:
-        """Leave the line."""
-        if self._live:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
-def _short(nodeid: str) -> str:
-    return nodeid.rpartition("/")[2].removeprefix("test_").replace(".py::test_", " ")
 
 
 def _last_line(text: str) -> str:
