@@ -59,11 +59,13 @@ def test_a_profile_ends_with_a_record_and_pages(
 
 
 def test_rows_are_on_the_device_before_anything_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
-    """What crosses to the device is nothing, though rows are appended, copied and stepped."""
+    """What crosses to the device is nothing, though rows are appended, copied and stepped. Chunks of rings move the
+    window, and some rows begin a page."""
     assert cli.main(["profile", "opencl", *FEW, "--cases", "append|copy|step", "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)["measurements"]
     assert len(found) >= 5 and {m["metered"]["host_to_device"] for m in found} == {0}
-    assert {m["metered"]["launches"] for m in found if m["operation"] != "ring append"} == {1}
+    others = [m for m in found if m["operation"] not in ("ring append", "page append")]
+    assert {m["metered"]["launches"] for m in others} == {1}
 
 
 def test_an_interrupt_leaves_a_partial_record(

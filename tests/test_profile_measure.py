@@ -239,7 +239,8 @@ def test_an_interrupt_keeps_what_was_measured() -> None:
 
 @pytest.mark.parametrize("operation", [o for o in OPERATIONS if o != "rewind"])
 def test_the_peers_do_the_work_of_every_operation_but_rewind(operation: str) -> None:
-    case = Case(operation, GPT2, 8, 2 if operation in ("copy", "scatter") else 1, batch=1, layout="token")
+    rows = 2 if operation in ("copy", "scatter") else 1
+    case = Case(operation, GPT2, 64, rows, layout="token", page=16, pairing="neox")
     job = Numpy().job(case, 1 << 16)
     assert job is not None
     job.do(0)

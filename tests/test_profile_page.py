@@ -10,7 +10,8 @@ import pytest
 from profile_samples import SAMPLES, measurement, whole
 from test_reports_html import HOSTILE, Page
 
-from kvreports import bars, figures, profilehtml, profiletext, roofline
+from kvconform.profiling.jobs import OPERATIONS
+from kvreports import bars, figures, html, profilehtml, profiletext, roofline
 
 KEPT = {"read", "write", "copy", "append", "attention", "snapshot", "rewind"}
 
@@ -114,6 +115,23 @@ def test_names_of_roofs_do_not_lie_upon_each_other() -> None:
     drawn = roofline.draw(close)
     heights = sorted(float(y) for y in re.findall(r'class="roofed" x="[\d.]+" y="([\d.]+)"', drawn))
     assert len(heights) == 3 and min(b - a for a, b in pairwise(heights)) >= roofline.LINE
+
+
+def test_every_operation_that_moves_bytes_has_a_mark_of_its_family() -> None:
+    """RoPE by itself is the only one without a family; each family has a shape and a colour."""
+    assert [n for n in OPERATIONS if roofline.family(n) == len(roofline.FAMILIES) - 1] == ["rewind", "rotate"]
+    assert {n for names in roofline.FAMILIES.values() for n in names} <= set(OPERATIONS)
+    style = html.source("profile.css")
+    colours = [re.search(rf"\.f{kind} {{ color: (.*?); }}", style) for kind in range(len(roofline.FAMILIES))]
+    assert all(colours) and len(set(roofline.MARKS)) == len(roofline.MARKS) == len(roofline.FAMILIES)
+
+
+def test_a_case_is_told_with_its_pages_and_its_pairing() -> None:
+    """Unless a record holds something else there."""
+    case = measurement("rotate", 1.0, 1 << 20, config={"page_size": 16, "pairing": "norm", "splits": 4})
+    assert figures.shape(case) == "Model-7B, f16, 4,096 rows, norm pairs, pages of 16, 4 splits"
+    odd = measurement("rotate", 1.0, 1 << 20, config={"page_size": "many", "pairing": 7})
+    assert figures.shape(odd) == "Model-7B, f16, 4,096 rows"
 
 
 def figures_of(rate: float) -> dict[str, float]:

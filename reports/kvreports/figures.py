@@ -68,8 +68,12 @@ def shape(found: Measurement) -> str:
     words = [found["model"], found["dtype"].replace("-", " to "), f"{found['context']:,} rows"]
     words += [f"{found['rows']:,} at once"] if found["rows"] != 1 else []
     words += [f"batch {found['batch']}"] if found["batch"] != 1 else []
-    layout, splits = (found["config"].get(name) for name in ("layout", "splits"))
+    layout, pairing, page, splits = (
+        found["config"].get(name) for name in ("layout", "pairing", "page_size", "splits")
+    )
     words += [f"{layout}-major"] if isinstance(layout, str) else []
+    words += [f"{pairing} pairs"] if isinstance(pairing, str) else []
+    words += [f"pages of {page}"] if type(page) is int else []
     return ", ".join([*words, f"{splits} splits"] if type(splits) is int and splits > 1 else words)
 
 

@@ -21,7 +21,12 @@ FAMILIES = {
     "view, snapshot, restore": ("view", "snapshot", "restore"),
     "copy": ("copy",),
     "store and batch": ("store append", "zero", "batch step", "captured step", "scatter"),
-    "attention": ("attention", "ring attention"),
+    "attention": (
+        *("attention", "rope attention", "ring attention", "batch attention"),
+        *("captured attention", "paged attention", "cross attention"),
+    ),
+    "pages": ("page append", "gather", "fork"),
+    "buckets": ("bucket decode", "bucket block", "bucket crossing", "bucket sync", "encode"),
     "other": (),
 }
 """Operations that are drawn alike."""
@@ -176,6 +181,8 @@ MARKS = (
     "M0-5L5 0L0 5L-5 0Z",
     "M-5-4H5L0 5Z",
     "M-2-5H2V-2H5V2H2V5H-2V2H-5V-2H-2Z",
+    "M-4-5H0V0H4V5H-4Z",
+    "M-5-5L0-2L5-5L2 0L5 5L0 2L-5 5L-2 0Z",
     "M-5-2H5V2H-5Z",
 )
 """The outline of each family's mark."""

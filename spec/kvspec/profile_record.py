@@ -58,7 +58,7 @@ class Measurement(TypedDict):
     words: str
     model: str
     kind: str
-    """What is opened: growing, ring, copy, store."""
+    """What is opened: growing, ring, copy, store, page, bucket; rope, where nothing is."""
     config: dict[str, Any]
     context: int
     """Rows that are there: read, saved, or written behind; of a ring its window."""

@@ -49,7 +49,8 @@ def moved(config: Config, rows: int) -> Traffic:
 
     Appends of n rows are this, histories and views of n rows, snapshots of n rows and their restoration; and the
     view of a wrapped ring, W - 1 rows put in order. Rows that a ring moves to make room for a chunk (RING-24,
-    RING-25) are not counted: with room to spare it moves none.
+    RING-25) are not counted: with room to spare it moves none. Rows that go into pages, or are gathered from them,
+    are this as well: block tables do not count.
     """
     return Traffic(rows * config.row_bytes, rows * config.row_bytes)
 
@@ -65,7 +66,11 @@ def cast(config: Config, source: str, n: int) -> Traffic:
 
 
 def layered(config: Config, n: int, sequences: int = 1) -> Traffic:
-    """n rows in every layer of a store, of each of some sequences: an append, a step of a batch, a scatter."""
+    """n rows in every layer of a store, of each of some sequences: an append, a step of a batch, a scatter.
+
+    Of a bucketed cache: n past rows that come into the handles of another bound, or to the host, and n rows of an
+    encoder. Padding is not counted: nobody sees it, and who claims no storage need not write it.
+    """
     assert config.layers is not None
     return moved(config, config.layers * sequences * n)
 
@@ -76,15 +81,45 @@ def zeroed(config: Config) -> Traffic:
     return Traffic(0, config.layers * config.max_len * config.row_bytes, "write")
 
 
-def attended(config: Config, heads: int, n: int, rows: int) -> Traffic:
-    """n rows appended, then n queries of each of `heads` heads over `rows` rows, the new ones among them. All heads
-    of a group share their rows and read them once.
+def forked(config: Config, partly: int, n: int) -> Traffic:
+    """n rows appended to a new sequence that shares the rows of another; `partly` of these lie in its last page,
+    which is not full.
+
+    That page is copied before it is written (PAGE-19): `partly` rows move, and the new ones. Pages that are full
+    stay where they are, however many: a fork by itself moves no row.
+    """
+    return moved(config, partly + n)
+
+
+def asked(config: Config, heads: int, n: int, rows: int) -> Traffic:
+    """n queries of each of `heads` heads, for each sequence of the batch, over `rows` rows of it. All heads of a
+    group share their rows and read them once.
 
     Queries `[batch, heads, n, k_dim]` and rows are read, `[batch, heads, n, v_dim]` is written. Every query takes a
     product with every key and adds every value to its sum: two operations an element each. The softmax between is
     left out; it is one operation for `k_dim + v_dim` others.
     """
-    each, new = config.batch * heads * n, n * config.row_bytes
-    read = each * config.k_dim * QUERY + new + rows * config.row_bytes
+    each = config.batch * heads * n
+    read = each * config.k_dim * QUERY + rows * config.row_bytes
     flops = 2 * each * rows * (config.k_dim + config.v_dim)
-    return Traffic(read, each * config.v_dim * QUERY + new, "read", flops)
+    return Traffic(read, each * config.v_dim * QUERY, "read", flops)
+
+
+def attended(config: Config, heads: int, n: int, rows: int) -> Traffic:
+    """n rows appended, then n queries of each head over `rows` rows, the new ones among them: `asked`, and the new
+    rows once more in and out. Where keys and queries are turned first (RoPE), that is done on the way."""
+    queried, new = asked(config, heads, n, rows), n * config.row_bytes
+    return queried._replace(read=queried.read + new, written=queried.written + new)
+
+
+def stacked(config: Config) -> Config:
+    """The rows of all layers as one batch: what a graph that runs all layers works on."""
+    assert config.layers is not None
+    return config.changed(batch=config.layers * config.batch)
+
+
+def turned(config: Config, n: int) -> Traffic:
+    """n key rows turned (RoPE), into new ones: read once, written once. Angles follow from positions, and do not
+    count."""
+    keys = n * config.changed(v_dim=0).row_bytes
+    return Traffic(keys, keys)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kvconform.profiling.models import Model
 from kvspec.geometry import Config
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Case:
     """`rows` are what one operation appends or copies, `context` the rows that are there: what it reads, saves or
-    writes behind; of a ring its window, of a store or a buffer its room. `source` is the dtype copied from."""
+    writes behind; of a ring its window, of a store or a buffer its room, of a bucketed cache its bound. `source` is
+    the dtype copied from, `page` the rows of a page, `pairing` which elements RoPE turns together."""
 
     operation: str
     model: Model
@@ -28,6 +29,8 @@ class Case:
     dtype: str = "f16"
     source: str = ""
     layout: str | None = None
+    page: int | None = None
+    pairing: Literal["norm", "neox"] | None = None
 
     @property
     def id(self) -> str:
@@ -35,7 +38,8 @@ class Case:
         words = [self.operation, self.model.name.replace(" ", "-").lower(), self.cast, f"{self.context}"]
         words += [f"n{self.rows}"] if self.rows != 1 else []
         words += [f"b{self.batch}"] if self.batch != 1 else []
-        return "/".join(words + ([self.layout] if self.layout else []))
+        words += [f"p{self.page}"] if self.page is not None else []
+        return "/".join([*words, *(word for word in (self.layout, self.pairing) if word)])
 
     @property
     def cast(self) -> str:

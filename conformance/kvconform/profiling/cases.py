@@ -13,10 +13,14 @@ CONTEXTS = (1024, 4096, 32768)
 CHUNK = 512
 """Rows of a chunk of a prefill."""
 
+PAGES = (16, 64)
+"""Rows of a page: a common number, and a larger one."""
+
 
 def table() -> tuple[Case, ...]:
     """Every case, in the order in which they are measured."""
-    return (*_appends(), *_rings(), *_saved(), *_copies(), *_stores(), *_attentions())
+    parts = _appends, _rings, _saved, _copies, _stores, _attentions, _pages, _buckets, _turned
+    return tuple(case for part in parts for case in part())
 
 
 def _appends() -> Iterator[Case]:
@@ -72,6 +76,35 @@ def _attentions() -> Iterator[Case]:
     yield from (Case("attention", model, 4096) for model in (LLAMA_70B, QWEN, GEMMA, PHI))
     yield Case("attention", GPT2, 1024)
     yield from (Case("ring attention", model, model.window) for model in (MISTRAL, GEMMA) if model.window)
+    yield from (Case("batch attention", LLAMA_8B, context, batch=8) for context in (1024, 4096))
+    yield from (Case("captured attention", LLAMA_8B, context) for context in (1024, 4096))
+    yield Case("rope attention", LLAMA_8B, 4096, pairing="neox")
+
+
+def _pages() -> Iterator[Case]:
+    yield Case("page append", LLAMA_8B, 4096, page=16)
+    yield from (Case("page append", LLAMA_8B, 4096, CHUNK, page=size) for size in PAGES)
+    yield from (Case("gather", LLAMA_8B, 4096, page=size) for size in PAGES)
+    yield Case("gather", LLAMA_8B, 32768, page=16)
+    yield from (Case("fork", LLAMA_8B, 4096, page=size) for size in PAGES)
+    yield from (Case("paged attention", LLAMA_8B, context, page=16) for context in CONTEXTS)
+    yield Case("paged attention", LLAMA_8B, 4096, page=64)
+    yield Case("paged attention", LLAMA_8B, 4096, dtype="f32", page=16)
+    yield Case("paged attention", QWEN, 4096, page=16)
+
+
+def _buckets() -> Iterator[Case]:
+    yield Case("bucket decode", GPT2, 1024)
+    yield Case("bucket decode", LLAMA_8B, 256)
+    yield Case("bucket block", GPT2, 1024, 4)
+    yield Case("bucket crossing", GPT2, 512)
+    yield Case("bucket crossing", LLAMA_8B, 256)
+    yield from (Case(operation, GPT2, 1024) for operation in ("bucket sync", "encode", "cross attention"))
+
+
+def _turned() -> Iterator[Case]:
+    yield from (Case("rotate", LLAMA_8B, 4096, rows, pairing="neox") for rows in (1, CHUNK, 4096))
+    yield Case("rotate", LLAMA_8B, 4096, CHUNK, pairing="norm")
 
 
 QUICK = (
@@ -86,6 +119,15 @@ QUICK = (
     Case("zero", GPT2, 64),
     Case("batch step", GPT2, 32, batch=2),
     Case("attention", GPT2, 64),
+    Case("batch attention", GPT2, 64, batch=2),
+    Case("captured attention", GPT2, 64),
+    Case("page append", GPT2, 64, page=16),
+    Case("gather", GPT2, 64, page=16),
+    Case("fork", GPT2, 64, page=16),
+    Case("paged attention", GPT2, 64, page=16),
+    Case("bucket decode", GPT2, 64),
+    Case("bucket crossing", GPT2, 64),
+    Case("rotate", GPT2, 64, 16, pairing="neox"),
 )
 """A few small cases: to see that a profile works, not how fast anything is."""
 

@@ -25,8 +25,10 @@ def _cast(dtype: str) -> Array:
 
 def noise(shape: tuple[int, ...], dtype: str, turn: int = 0) -> Array:
     """Numbers of a normal distribution; another `turn` gives others."""
-    size, block = prod(shape), np.roll(_cast(dtype), -(turn * 7919) % BLOCK)
-    return np.resize(block, size).reshape(shape)
+    size, block, first = prod(shape), _cast(dtype), turn * 7919 % BLOCK
+    if first + size <= BLOCK:
+        return block[first : first + size].reshape(shape).copy()
+    return np.resize(np.roll(block, -first), size).reshape(shape)
 
 
 def turns(memory: int, nbytes: int, most: int = 256) -> int:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from kvconform.profiling.case import Operation
-from kvconform.profiling.jobs import attention, cache, copy, store
+from kvconform.profiling.jobs import attention, bucket, cache, copy, page, rope, store
 
-OPERATIONS: dict[str, Operation] = {
-    o.name: o for o in (*cache.OPERATIONS, *copy.OPERATIONS, *store.OPERATIONS, *attention.OPERATIONS)
-}
+PARTS = (cache, copy, store, attention, page, bucket, rope)
+OPERATIONS: dict[str, Operation] = {o.name: o for part in PARTS for o in part.OPERATIONS}
 """Every operation by its name."""

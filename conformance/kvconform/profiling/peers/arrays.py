@@ -11,6 +11,7 @@ from typing import Any
 
 from kvconform.profiling.case import ALWAYS, Case, Job
 from kvconform.profiling.jobs.cache import BEYOND
+from kvconform.profiling.peers import padded, paged, turned
 from kvconform.profiling.peers.hosted import Library, Rows
 from kvconform.profiling.rows import noise
 
@@ -144,7 +145,7 @@ def zero(rows: Rows) -> Job:
 
 
 def attend(rows: Rows, behind: bool = True) -> Job:
-    """Rows written behind the context (of a ring: into it), then attention over all."""
+    """Rows written behind the context (of a ring or a store: into it), then attention over all."""
     case, model = rows.case, rows.case.model
     held = case.context + case.rows if behind else case.context
     caches, sources = rows.caches(held), rows.caches(case.rows, 64, 1)
@@ -156,6 +157,14 @@ def attend(rows: Rows, behind: bool = True) -> Job:
         rows.library.attend(queries, *cache)
 
     return Job(do, ALWAYS)
+
+
+def attend_batch(rows: Rows) -> Job:
+    """Attention of a query for each sequence: all sequences are as long as each other."""
+    case, model = rows.case, rows.case.model
+    caches = rows.caches(case.context)
+    queries = rows.library.wrap(noise((case.batch, model.heads, 1, model.dim), "f32", 3))
+    return Job(lambda i: rows.library.attend(queries, *caches[i % len(caches)]), ALWAYS)
 
 
 WORK: dict[str, Callable[[Rows], Job]] = {
@@ -174,6 +183,11 @@ WORK: dict[str, Callable[[Rows], Job]] = {
     "scatter": scatter,
     "attention": attend,
     "ring attention": lambda rows: attend(rows, behind=False),
+    "batch attention": attend_batch,
+    "captured attention": lambda rows: attend(rows, behind=False),
+    **paged.WORK,
+    **padded.WORK,
+    **turned.WORK,
 }
 """The work of each operation."""
 

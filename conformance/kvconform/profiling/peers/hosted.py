@@ -26,8 +26,11 @@ class Library(Protocol):
     def write(self, target: Any, axis: int, at: int, source: Any) -> None:
         """The source into the target, from index `at` of an axis on."""
 
-    def attend(self, queries: Any, keys: Any, values: Any) -> Any:
-        """Causal attention: the last query sees all rows."""
+    def take(self, array: Any, entries: Any) -> Any:
+        """Entries of the first axis, in new memory."""
+
+    def attend(self, queries: Any, keys: Any, values: Any, seen: int | None = None) -> Any:
+        """Causal attention: the last query sees so many rows, all if nothing is said."""
 
 
 class Host:

@@ -1,4 +1,4 @@
-"""numpy: slices are assigned, attention is two matrix products in f32."""
+"""numpy: slices are assigned, pages taken by index, attention is two matrix products in f32."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Numpy(ArrayPeer):
     """The peer."""
 
     name = "numpy"
-    words = f"numpy {np.__version__}: slices assigned; attention in f32 by its BLAS"
+    words = f"numpy {np.__version__}: slices assigned, pages taken by index; attention in f32 by its BLAS"
 
     def __init__(self) -> None:
         super().__init__(Arrays())
@@ -40,14 +40,18 @@ class Arrays:
         """A slice assigned."""
         target[(*(slice(None),) * axis, slice(at, at + source.shape[axis]))] = source
 
-    def attend(self, queries: Array, keys: Array, values: Array) -> Array:
+    def take(self, array: Array, entries: Array) -> Array:
+        """Entries of the first axis, in new memory."""
+        return np.take(array, entries, 0)
+
+    def attend(self, queries: Array, keys: Array, values: Array, seen: int | None = None) -> Array:
         """softmax(q k / sqrt(dim)) v, heads of a group together; rows are cast to f32, for the BLAS."""
         batch, heads, n, dim = queries.shape
         kv_heads, rows = keys.shape[1:3]
         q = queries.reshape(batch, kv_heads, heads // kv_heads * n, dim)
         scores = q @ _f32(keys).swapaxes(2, 3) / np.float32(np.sqrt(dim))
-        if n > 1:
-            ahead = np.arange(rows) > rows - n + np.arange(n)[:, None]
+        if n > 1 or seen is not None:
+            ahead = np.arange(rows) > (seen or rows) - n + np.arange(n)[:, None]
             scores.reshape(batch, heads, n, rows)[:, :, ahead] = -np.inf
         scores -= scores.max(-1, keepdims=True)
         np.exp(scores, out=scores)

@@ -44,12 +44,16 @@ class Tensors:
         """A slice assigned."""
         target.narrow(axis, at, source.shape[axis]).copy_(source)
 
-    def attend(self, queries: Any, keys: Any, values: Any) -> Any:
+    def take(self, array: Any, entries: Any) -> Any:
+        """index_select."""
+        return self.torch.index_select(array, 0, entries)
+
+    def attend(self, queries: Any, keys: Any, values: Any, seen: int | None = None) -> Any:
         """SDPA with heads in groups, queries in the dtype of the rows."""
         n, rows = queries.shape[2], keys.shape[2]
         mask = None
-        if n > 1:
-            mask = self.torch.ones(n, rows, dtype=self.torch.bool, device=self.device).tril(rows - n)
+        if n > 1 or seen is not None:
+            mask = self.torch.ones(n, rows, dtype=self.torch.bool, device=self.device).tril((seen or rows) - n)
         attention = self.torch.nn.functional.scaled_dot_product_attention
         return attention(queries.to(keys.dtype), keys, values, attn_mask=mask, enable_gqa=True)
 
@@ -75,7 +79,9 @@ class Torch(ArrayPeer):
         threads = f", {torch.get_num_threads()} threads that do not spin" if device == "cpu" else ""
         self.words = f"torch {torch.__version__} on {device}{threads}: {self.ways}"
 
-    ways = "slices assigned; scaled_dot_product_attention with enable_gqa, in the dtype of the rows"
+    ways = (
+        "slices assigned, pages by index_select; scaled_dot_product_attention with enable_gqa, in the rows' dtype"
+    )
 
     def wait(self) -> None:
         """Wait for the GPU, where there is one."""
