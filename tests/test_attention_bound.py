@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+from kvconform.followed import expected
+from kvconform.lists import Expected
+from kvconform.visible import Judge
 from kvref import strict
-from kvref.attended import LOST, UNIT, U, weighed
+from kvref.attended import LOST, TINY, UNIT, Output, U, weighed
+from kvspec import notation
 from kvspec.geometry import DTYPES, Array
+from kvspec.operations import Operation
+from kvspec.rows import Book
+from kvspec.session import Step
 
 F32 = np.float32
 
 
 class Case(NamedTuple):
-    """One query `[k_dim]` over rows `[K, dim]`, as f32 numbers that the dtype holds, and what a mask adds."""
+    """One query `[k_dim]` over rows `[K, dim]`, as f32 numbers that the dtype holds, and what a mask adds, `[K]`,
+    or `[n, K]` of several arrays."""
 
     query: Array
     keys: Array
@@ -89,6 +97,13 @@ def rounded_weights(c: Case) -> Array:
     return np.asarray(stored(weights, c.dtype) @ c.values / weights.sum(dtype=F32))
 
 
+def rounded_sum(c: Case) -> Array:
+    """Weights rounded to the rows' dtype before they are summed."""
+    scores = c.keys @ c.query / np.sqrt(F32(len(c.query))) + c.added
+    weights = stored(np.exp(scores - scores.max()), c.dtype)
+    return np.asarray(weights @ c.values / weights.sum(dtype=F32))
+
+
 def online(c: Case) -> Array:
     """A maximum that grows row by row."""
     m, total, sums = F32(-np.inf), F32(0), np.zeros(c.values.shape[1], F32)
@@ -124,7 +139,15 @@ def strictly(c: Case) -> Array:
     )
 
 
-ENGINES: tuple[Callable[[Case], Array], ...] = (blas, normalised, rounded_weights, online, backwards, strictly)
+ENGINES: tuple[Callable[[Case], Array], ...] = (
+    blas,
+    normalised,
+    rounded_weights,
+    rounded_sum,
+    online,
+    backwards,
+    strictly,
+)
 
 
 def fraction(c: Case, found: Array) -> float:
@@ -194,8 +217,8 @@ def test_what_is_wrong_is_outside_of_it(wrong: Callable[[Case], Array], dtype: s
     cases = [c for c in cases if 2 <= len(c.keys) <= 33 and len(c.query) not in (1, 6)]
     caught = [fraction(c, wrong(c)) > 1 for c in cases]
     assert len(cases) > 20
-    # one of many may pass, where a row weighs next to nothing
-    assert sum(caught) >= 0.9 * len(cases)
+    # some of many may pass, where a row weighs next to nothing, or little and weights are rounded to bf16
+    assert sum(caught) >= (0.85 if dtype == "bf16" else 0.9) * len(cases)
 
 
 def worst(c: Case, rng: np.random.Generator) -> Array:
@@ -210,8 +233,9 @@ def worst(c: Case, rng: np.random.Generator) -> Array:
         off = side * ((dim + 3) * U * size + 3 * U * np.abs(scores - scores.max()) + (4 + 5 * (rows + 1)) * U)
         weights = np.exp(scores + off - scores.max())
         up = np.sign(values[:, d]) * (1 if rng.random() < 0.7 else -1)
-        above = (weights * values[:, d] * (1 + up * (UNIT[c.dtype] + (rows + 1) * U))).sum()
-        found[d] = above / (weights * (1 - np.sign(above) * rows * U)).sum() * (1 + U)
+        coarse = weights * (1 + side * UNIT[c.dtype])  # as they are summed, too
+        above = (coarse * values[:, d] * (1 + up * (rows + 1) * U)).sum()
+        found[d] = above / (coarse * (1 - np.sign(above) * rows * U)).sum() * (1 + U)
     return found
 
 
@@ -232,8 +256,8 @@ def test_every_constant_is_needed() -> None:
     size = float(np.abs(wide.keys[0].astype(np.float64)) @ np.abs(wide.query.astype(np.float64))) / 8
     light = np.exp(-3 + 2 * 67 * U * size)
     assert 0.9 < fraction(wide, np.array([(1 - light) / (1 + light)])) <= 1  # scores
-    coarse = Case(query, keys * 0, values + 2, F32([0, 0]), "bf16")
-    assert 0.9 < fraction(coarse, np.array([2 * (1 + UNIT["bf16"])])) <= 1  # weights in the dtype of the rows
+    coarse = up_and_down("bf16", 20)
+    assert 0.85 < fraction(coarse, rounded_sum(coarse)) <= 1  # weights in the dtype of the rows
     small = Case(query, keys * 0, F32([[0.0], [60000.0]]), F32([0, -30]), "f16")
     assert fraction(small, np.array([0.0])) <= 1, "a weight below 2^-24 that f16 loses"
     assert LOST["f16"] * 60000 > small.bound[0][0] > 0
@@ -241,12 +265,147 @@ def test_every_constant_is_needed() -> None:
     assert fraction(gone, np.array([0.0])) <= 1, "a weight below 2^-125 that strict attention loses"
 
 
+def up_and_down(dtype: str, rows: int) -> Case:
+    """Weights just above or below the middle of two numbers of the dtype: that of the one row whose value is not 0
+    is rounded up, all others down. The first row weighs 1."""
+    weights = np.full(rows, 0.5 * (1 + 0.998 * UNIT[dtype]))
+    weights[:2] = 1, 0.5 * (1 + 1.002 * UNIT[dtype])
+    values = (np.arange(rows) == 1)[:, None]
+    return Case(F32([1]), F32(np.zeros((rows, 1))), F32(values), F32(np.log(weights)), dtype)
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+@pytest.mark.parametrize("rows", [3, 5, 8, 12, 20])
+def test_weights_may_be_rounded_above_the_line_and_below(dtype: str, rows: int) -> None:
+    c = up_and_down(dtype, rows)
+    assert fraction(c, rounded_sum(c)) <= 1 and fraction(c, rounded_weights(c)) <= 1
+    assert rows < 8 or fraction(c, rounded_sum(c)) > 0.7
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rows", [1, 2, 1536, 32768, 1 << 20])
+def test_roundings_are_counted_to_all_orders(rows: int, dtype: str) -> None:
+    """Values that are alike are off by roundings alone."""
+    ones, unit = F32(np.ones((rows, 1))), np.longdouble(UNIT[dtype])
+    left = Case(F32([1]), ones * 0, ones, ones[:, 0] * 0, dtype).bound[1][0] - LOST[dtype] * 2 * rows
+    sums = (1 + np.longdouble(U)) ** (rows + 2) / (1 - np.longdouble(U)) ** rows
+    most = (1 + unit) / (1 - unit) * sums - 1
+    assert most <= left and (rows < 9 or left < 1.1 * most)
+
+
+def flushing(c: Case) -> Array:
+    """Numbers below the normal ones are 0."""
+    query, keys = (np.where(np.abs(a) < TINY, F32(0), a) for a in (c.query, c.keys))
+    return blas(c._replace(query=query, keys=keys))
+
+
+def test_elements_that_underflow_may_move_a_score() -> None:
+    """Huge keys bring up what a query loses among the subnormal numbers, and huge queries what keys lose there."""
+    subnormal = np.full(64, 1.4e-45)
+    lost = Case(
+        F32(subnormal), F32([subnormal * 0 + 3e38, subnormal * 0 - 3e38]), F32([[1], [-1]]), F32([0, 0]), "f32"
+    )
+    assert lost.bound[0][0] > 3e-6 and strictly(lost)[0] == 0 and fraction(lost, strictly(lost)) <= 1
+    least, huge = 2.0**-126 * (1 - 2.0**-23), 2.0**124
+    for query, key in ((least, huge), (huge, least)):
+        c = Case(F32([query]), F32([[key], [-key]]), F32([[1], [-1]]), F32([0, 0]), "f32")
+        assert 0.4 < fraction(c, flushing(c)) <= 1 and fraction(c, strictly(c)) <= 1
+
+
+def added_up(c: Case, order: Sequence[int]) -> Array:
+    """Arrays are added up in f32 in some order."""
+    return blas(c._replace(added=np.add.accumulate(c.added[list(order)], dtype=F32)[-1]))
+
+
+def one_after_another(c: Case) -> Array:
+    """Arrays are added to the scores, each to what there is."""
+    scores = c.keys @ c.query / np.sqrt(F32(len(c.query)))
+    for array in c.added[::-1]:
+        scores = scores + array
+    weights = np.exp(scores - scores.max())
+    return np.asarray(weights @ c.values / weights.sum(dtype=F32))
+
+
+def test_arrays_may_be_added_in_any_order_or_exactly() -> None:
+    rng, accused = np.random.default_rng(8), 0
+    for seed in range(60):
+        c = case(seed, "plain", "f32")
+        large = rng.standard_normal((2, len(c.keys))) * 10.0 ** rng.integers(1, 5)
+        c = c._replace(added=F32([large[0], rng.standard_normal(len(c.keys)), large[1], -large[0], -large[1]]))
+        exactly = Case(*c[:3], F32(c.added.astype(np.float64).sum(0)), "f32")
+        found = [added_up(c, order) for order in ((0, 1, 2, 3, 4), (4, 1, 2, 0, 3))] + [one_after_another(c)]
+        assert max(fraction(c, f) for f in (*found, blas(exactly))) <= 1
+        accused += any(fraction(exactly, f) > 1 for f in found)
+    assert accused > 5, "where the sum is taken for one array"
+
+
+def test_every_array_is_a_rounding() -> None:
+    """Of the first row each addition loses half a digit, of the second each gains one."""
+    added = np.ones((8, 2)) * [1, 1.0001]
+    added[0] = 2.0**24 + 16, 2.0**24 + 4
+    c = Case(F32([1]), F32([[0], [0]]), F32([[0], [1]]), F32(added), "f32")
+    assert c.bound[0][0] < 1e-5 and added_up(c, range(8))[0] > 0.8
+    assert fraction(c, added_up(c, range(8))) <= 1
+
+
+def test_nothing_is_said_of_arrays_whose_sum_overflows() -> None:
+    """Strict attention hides the row; the exact sum is a number, and 0 times NaN is NaN."""
+
+    def bound(mask: str) -> Array:
+        *_, last = expected(notation.trace("growing", "kv_heads=1", f"append 1 fill=even; attend 1 through {mask}"))
+        assert last.outputs is not None
+        return last.outputs.bound
+
+    assert np.isposinf(bound("[-3e38 0] & [-3e38 0]")).all()
+    assert np.isfinite(bound("[-1e30 0] & [-1e30 0]")).all()
+    assert np.isfinite(bound("[-inf 0] & [-3e38 0]")).all(), "an array hides it"
+
+
+def test_values_that_are_alike_are_known_whatever_their_weights() -> None:
+    values = F32([[0.1, 1], [0.1, 1], [0.1, 2]])
+    output, bound = Case(F32([1e6, 1e6]), F32([[1e6, -1e6]] * 3), values, F32([0, -1, -2]), "f32").bound
+    assert output[0] == values[0, 0] and bound[0] < 1e-6
+    assert np.isposinf(bound[1])
+
+
+def test_the_bound_is_never_nan() -> None:
+    rng = np.random.default_rng(6)
+    numbers = F32([0, 1, -1, 1e-45, 3e-39, 1e6, -1e6, 1e18, 8e37, -3e38, np.inf, np.nan])
+    shares = np.array([30, 20, 20, 5, 5, 10, 10, 2, 1, 1, 0.2, 0.2])
+    said = 0
+    for _ in range(3000):
+        rows, dim = rng.integers(1, 4, 2)
+        made = (
+            rng.choice(numbers, size, p=shares / shares.sum())
+            for size in ((dim,), (rows, dim), (rows, 2), (2, rows))
+        )
+        _, bound = Case(*made, str(rng.choice(list(DTYPES)))).bound
+        assert not np.isnan(bound).any()
+        said += np.isfinite(bound).all()
+    assert said > 1000
+
+
+def judged(bound: float) -> bool:
+    """Whether an output of 2 passes for one of 1 that has such a bound."""
+    middle = np.ones((1, 1, 1, 1))
+    op: Operation = {"op": "attend", "n": 1}
+    want = Expected("ok", outputs=Output(middle, np.full_like(middle, bound)))
+    return not Judge(Book(), False).compare(op, want, Step("ok", arrays={"output": F32(middle * 2)}))
+
+
+def test_only_an_infinite_bound_says_nothing() -> None:
+    assert judged(np.inf) and judged(1.5)
+    assert not judged(0.5) and not judged(np.nan)
+
+
 def test_one_row_is_itself_but_for_roundings() -> None:
     for dtype, how in ((d, h) for d in DTYPES for h in HOW if h != "tiny"):
         c = next(c for c in (case(seed, how, dtype) for seed in range(99)) if len(c.keys) == 1)
         output, bound = c.bound
         assert (output == c.values[0]).all()
-        assert (bound <= (UNIT[dtype] + 12 * U) * np.abs(output) + LOST[dtype] * (1 + np.abs(output))).all()
+        assert (
+            bound <= (2.1 * UNIT[dtype] + 12 * U) * np.abs(output) + LOST[dtype] * (1 + 3 * np.abs(output))
+        ).all()
 
 
 def test_nothing_is_said_of_what_is_not_finite() -> None:
@@ -255,6 +414,10 @@ def test_nothing_is_said_of_what_is_not_finite() -> None:
     for query, values in ((c.query * F32(np.inf), c.values), (c.query * F32(np.nan), c.values), (c.query, far)):
         assert np.isinf(c._replace(query=query, values=values).bound[1]).all()
     assert np.isinf(c._replace(query=c.query * F32(2.0**124)).bound[1]).all()
+    scaled = Case(F32([3e38]), F32([[1e-30], [0]]), F32([[1], [2]]), F32([0, 0]), "f32")
+    assert np.isnan(strictly(scaled)).all() and np.isinf(scaled.bound[1]).all(), (
+        "a query that overflows as it is scaled"
+    )
     assert np.isfinite(c.bound[1]).all()
 
 

@@ -20,7 +20,7 @@ from kvadapters.gpu.cuda_cpu import CudaCPU
 from kvspec.contract import Attention, Pair
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.masks import Explicit
+from kvspec.masks import Explicit, Window
 from kvspec.session import Given
 
 ADAPTERS: dict[str, Callable[[], Caches]] = {
@@ -181,14 +181,14 @@ def test_a_batch_is_asked_in_two_launches_and_waits_for_nothing() -> None:
     ours = adapter()
     store = _opened(ours, "store")
     queries, out = ours.place(_asks(batch=2), np.zeros((2, 4, 1, 6), np.float32))
-    store.attend_batch(queries, 1, HOW, out)
-    assert spent.cost(ours, lambda: store.attend_batch(queries, 1, HOW, out)) == {"launches": 2}
+    store.attend_batch(queries, 1, HOW.splits, out)
+    assert spent.cost(ours, lambda: store.attend_batch(queries, 1, HOW.splits, out)) == {"launches": 2}
 
 
 def test_a_replay_is_one_launch_and_allocates_nothing() -> None:
     ours = adapter()
     store = _opened(ours, "store")
-    work = store.capture_attend(0, 4, HOW)
+    work = store.capture_attend(0, 4, HOW.splits)
     crossing = {"host_to_device": ROW + 4 * 8 * 4, "device_to_host": 4 * 6 * 4}
     for _ in range(3):
         cost = spent.cost(ours, lambda: work.replay(_asks(), *_rows(1)))
@@ -198,7 +198,7 @@ def test_a_replay_is_one_launch_and_allocates_nothing() -> None:
 def test_what_is_on_the_device_can_be_replayed_and_its_outputs_are_the_callers() -> None:
     ours = adapter()
     store = _opened(ours, "store")
-    work, there = store.capture_attend(1, 4, HOW), ours.place(_asks(), *_rows(1))
+    work, there = store.capture_attend(1, 4, HOW.splits), ours.place(_asks(), *_rows(1))
     first = work.replay(*there)
     kept = ours.fetch(first).tobytes()
     assert ours.fetch(work.replay(*there)).tobytes() != kept == ours.fetch(first).tobytes()
@@ -221,7 +221,9 @@ REFUSED: dict[str, tuple[Any, Any, Any, str]] = {
     "splits": (_asks(), Attention(splits=0), None, "ATTN-26"),
     "mask": (_asks(), Attention((Explicit(np.ones((1, 1, 1, 3), bool)),)), None, "MASK-12"),
     "mask heads": (_asks(), Attention((Explicit(np.ones((1, 2, 1, 4), bool)),)), None, "ATTN-27"),
+    "window": (_asks(), Attention((Window(0),)), None, "MASK-13"),
     "output": (_asks(), HOW, np.zeros((1, 4, 1, 8), np.float32), "ATTN-28"),
+    "read-only output": (_asks(), HOW, np.broadcast_to(np.float32(7), (1, 4, 1, 6)), "ATTN-28"),
 }
 
 
@@ -250,8 +252,8 @@ FAILING: dict[str, tuple[str, Callable[[Caches, Any], Any], int]] = {
     "ring": ("ring", lambda _, c: c.attend(_asks(), *_rows(1), HOW), 4),
     "ring, a chunk": ("ring", lambda _, c: c.attend(_asks(40), *_rows(40), HOW), 5),
     "store": ("store", lambda _, c: c.attend(_asks(2), *_rows(2), MASKED, None, 1), 5),
-    "batch": ("store", lambda _, c: c.attend_batch(_asks(batch=2), 1, HOW), 3),
-    "capture": ("store", lambda _, c: c.capture_attend(1, 4, HOW), 4),
+    "batch": ("store", lambda _, c: c.attend_batch(_asks(batch=2), 1, HOW.splits), 3),
+    "capture": ("store", lambda _, c: c.capture_attend(1, 4, HOW.splits), 4),
 }
 """On which kind of cache what is done, and how many allocations it makes at first."""
 

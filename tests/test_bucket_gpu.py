@@ -17,7 +17,7 @@ from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.cuda_cpu import CudaCPU
 from kvconform import trial
 from kvconform.strategies import bucket, residency
-from kvspec.contract import Attention, Pair, description
+from kvspec.contract import Pair, description
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.session import Session
 from kvspec.trace import Trace
@@ -50,7 +50,7 @@ CONFIG = Config(kv_heads=2, k_dim=8, v_dim=6, layers=3, batch=2, bounds="3-6")
 ROW = 3 * CONFIG.row_bytes
 """Bytes of a row of every layer."""
 
-HOW = Attention()
+SPLITS = 1
 
 
 def _numbers(*shape: int) -> Array:
@@ -72,7 +72,7 @@ def filled(ours: Caches, n: int = 2, steps: int = 1) -> Any:
     cache: Any = ours.open("bucket", CONFIG)
     cache.prefill(*rows(n))
     for _ in range(steps):
-        cache.decode(queries(), *rows(1), HOW, False, None)
+        cache.decode(queries(), *rows(1), SPLITS, False, None)
     return cache
 
 
@@ -81,11 +81,11 @@ def test_a_steady_decode_moves_two_rows_of_each_layer_and_nothing_else() -> None
     cache = filled(ours, 2, 0)
     asked, keys, values, out = ours.place(queries(), *rows(1), _numbers(3, 2, 4, 1, 6))
     cache.bind(False)
-    cache.decode(asked, keys, values, HOW, False, None, out)  # the scratch space there is from then on
+    cache.decode(asked, keys, values, SPLITS, False, None, out)  # the scratch space there is from then on
     cache.cut(0)
     cache.unbind()
     cache.bind(False)
-    counted = [cost(cache, lambda: cache.decode(asked, keys, values, HOW, False, None, out)) for _ in range(4)]
+    counted = [cost(cache, lambda: cache.decode(asked, keys, values, SPLITS, False, None, out)) for _ in range(4)]
     assert counted == [
         {"launches": 3, "device_to_device": ROW},
         {"launches": 4, "device_to_device": 2 * ROW},
@@ -96,7 +96,7 @@ def test_a_steady_decode_moves_two_rows_of_each_layer_and_nothing_else() -> None
 
 def test_only_the_output_is_read() -> None:
     cache = filled(adapter(), 4)
-    counted = cost(cache, lambda: cache.decode(queries(), *rows(1), HOW, False, None))
+    counted = cost(cache, lambda: cache.decode(queries(), *rows(1), SPLITS, False, None))
     assert counted["device_to_host"] == 3 * 2 * 4 * 6 * 4
     assert counted["host_to_device"] == ROW + queries().nbytes
 
@@ -106,7 +106,7 @@ def test_another_bound_is_filled_on_the_device(to: int) -> None:
     cache = filled(adapter(), 2, 2)
     assert cache.bound() == 3
     if to == 2:
-        cache.decode(queries(), *rows(1), HOW, False, None)
+        cache.decode(queries(), *rows(1), SPLITS, False, None)
         assert cache.bound() == 6
         cache.cut(2)
     counted = cost(cache, lambda: cache.bind(False))
@@ -142,7 +142,7 @@ def test_handles_are_given_back_when_others_take_their_place() -> None:
     for _ in range(3):
         cache.sync()
         cache.bind(True)
-        cache.block(queries(2), *rows(2), HOW, None)
+        cache.block(queries(2), *rows(2), SPLITS, None)
         cache.unbind()
         cache.encode(*rows(5))
         cache.bind(False)
@@ -151,7 +151,7 @@ def test_handles_are_given_back_when_others_take_their_place() -> None:
 
 
 def _decoded(cache: Any, refresh: bool = False) -> None:
-    cache.decode(queries(), *rows(1), HOW, refresh, None)
+    cache.decode(queries(), *rows(1), SPLITS, refresh, None)
 
 
 OPERATIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], int]] = {
@@ -159,10 +159,10 @@ OPERATIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], int]] = 
     "crossing": (_decoded, lambda cache: cache.bind(False), 1),
     "crossing step": (_decoded, _decoded, 1),
     "refresh": (lambda cache: cache.sync(), lambda cache: _decoded(cache, True), 1),
-    "block": (lambda cache: None, lambda cache: cache.block(queries(2), *rows(2), HOW, None), 1),
-    "long block": (lambda cache: None, lambda cache: cache.block(queries(40), *rows(40), HOW, None), 5),
+    "block": (lambda cache: None, lambda cache: cache.block(queries(2), *rows(2), SPLITS, None), 1),
+    "long block": (lambda cache: None, lambda cache: cache.block(queries(40), *rows(40), SPLITS, None), 5),
     "encode": (lambda cache: None, lambda cache: cache.encode(*rows(4)), 1),
-    "cross": (lambda cache: None, lambda cache: cache.cross(queries(50), HOW), 3),
+    "cross": (lambda cache: None, lambda cache: cache.cross(queries(50), SPLITS), 3),
 }
 """What is done before, what is tried, and how many allocations that makes."""
 
@@ -178,7 +178,7 @@ def _fails(prepare: Callable[[Any], Any], do: Callable[[Any], Any], nth: int) ->
     """Whether it ran out of memory; if so, that nothing has changed, and that the cache goes on."""
     cache = filled(Caches("scarce", Scarce(adapter().runtime), checks=True), 2)
     cache.encode(*rows(2))
-    cache.cross(queries(), HOW)
+    cache.cross(queries(), SPLITS)
     prepare(cache)
     runtime, before = cache.space.runtime, _seen(cache)
     runtime.left = nth
@@ -207,6 +207,6 @@ def test_any_launch_shape_does_all_the_work(shape: Any, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(grids, "gpu", lambda work: shape)
     ours, whole = filled(CudaCPU(checks=True), 2, 3), filled(adapter(), 2, 3)
-    outputs = [c.block(queries(3), *rows(3), HOW, None) for c in (ours, whole)]
+    outputs = [c.block(queries(3), *rows(3), SPLITS, None) for c in (ours, whole)]
     assert outputs[0].tobytes() == outputs[1].tobytes()
     assert _seen(ours) == _seen(whole)

@@ -318,6 +318,6 @@ def test_the_adapter_captures_it_once_it_was_made(runtime: OpenCLRuntime) -> Non
     for made in (False, True):
         store: Any = adapter.open("store", config)
         assert adapter.runtime.knows("attend_rows_f32_24_8_1") == made  # type: ignore[attr-defined]
-        captured = store.capture_attend(0, 1, Attention())
+        captured = store.capture_attend(0, 1)
         assert np.abs(captured.replay(queries, keys, values) - values).max() < 1e-6
         store.attend(queries, keys, values, Attention(), of=0)

@@ -18,6 +18,7 @@ from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.cuda_cpu import CudaCPU
 from kvadapters.gpu.opencl import OpenCLRuntime
 from kvadapters.gpu.pool import runs
+from kvadapters.reference import Reference
 from kvconform import trial
 from kvconform.strategies import page
 from kvspec.clauses import index
@@ -113,6 +114,15 @@ def test_going_back_costs_the_device_nothing(to: int) -> None:
 def test_dropping_gives_the_table_back_and_costs_nothing_else() -> None:
     pages = filled(adapter())
     assert cost(pages, lambda: pages.drop(0)) == {"frees": 1, "live_bytes": -CONFIG.pages * 4}
+
+
+@pytest.mark.parametrize(("table", "n"), [([0.0], 1), (["0"], 1), ([0, None], 0), ([0], 1.0), (np.zeros(1), 1)])
+@pytest.mark.parametrize("name", ["reference", "opencl", "cuda-cpu"])
+def test_a_gather_takes_whole_numbers_alone(name: str, table: Any, n: Any) -> None:
+    pages = filled({"reference": Reference, **ADAPTERS}[name]())
+    with pytest.raises(TypeError):
+        pages.gather(table, n)
+    assert pages.gather(np.array([0, 1]), np.int64(6)).keys.tobytes() == pages.read_sequence(0).keys.tobytes()
 
 
 def test_freed_pages_that_lie_side_by_side_are_poisoned_in_one_launch() -> None:

@@ -175,6 +175,7 @@ def test_tables_need_not_be_told_at_level_visible() -> None:
     [
         (["admit", "append 1000", *["fork 0 1000"] * 2000], "rows"),
         (["admit", "append 1000", *["gather " + ",".join("0" * 64) + " 64000"] * 3000], "bytes"),
+        (["gather 0 -2000000000", "append 1000", *["gather " + ",".join("0" * 64) + " 64000"] * 3000], "bytes"),
     ],
 )
 def test_a_trace_that_would_cost_too_much_is_not_read(ops: Sequence[str], says: str) -> None:

@@ -6,6 +6,7 @@ squaring: there is no pi in it, and no whole turn to be taken off.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 
 import numpy as np
@@ -137,3 +138,25 @@ def test_the_bound_leaves_room_for_angles_in_f64_and_none_for_f32(dtype: str) ->
     good, bad = (np.abs(f(rows, positions, how).astype(np.float64) - middle) for f in (in_f64, in_f32))
     assert (good <= bound).all()
     assert (bad > bound).any()
+
+
+FREQUENCIES: dict[str, Callable[[Array, int, float], Array]] = {
+    "of a natural logarithm": lambda i, d, base: np.exp(-np.log(base) * (2.0 * i / d)),
+    "of its product": lambda i, d, base: np.exp(2.0 * i * -np.log(base) / d),
+    "in powers of 2": lambda i, d, base: np.exp2(-np.log2(base) * 2.0 * i / d),
+}
+"""Ways to compute them in f64."""
+
+
+@pytest.mark.parametrize("frequency", FREQUENCIES)
+@pytest.mark.parametrize("base", [10_000, 1 << 31])
+def test_the_bound_leaves_room_for_any_way_to_compute_frequencies_in_f64(base: int, frequency: str) -> None:
+    rows = np.random.default_rng(0).standard_normal((1, 1, 4, 450)).astype(np.float32)
+    positions, how = np.array([1 << 31, 1 << 45, 1 << 53, (1 << 62) + 12_345]), Rope("neox", base)
+    angle = positions.astype(np.float64)[:, None] * FREQUENCIES[frequency](np.arange(225), 450, float(base))
+    c, s = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
+    x, y = rows[..., :225], rows[..., 225:]
+    found = np.concatenate([x * c - y * s, x * s + y * c], -1).astype(np.float64)
+    middle, bound, _ = listed_rope.turned(listed_rope.exactly(rows, "f32"), positions, how)
+    assert (np.abs(found - middle) <= bound).all()
+    assert (np.abs(found - middle) > bound / 10).any()

@@ -47,6 +47,7 @@ freebatch; scribble; init layers=1; init"""
 
 ATTENTION = """attend 2 heads=4 splits=2; attend 1 into=1 through causal & 110; attend 1 through [0 1 2 -1]
 attend 1 q_dtype=f16 through window=2; attend 1 into=1 out_dtype=bf16 out_dim=3; attend 1 q_dim=5 q_rows=2 q_batch=3
+attend 1 into=1 out_readonly=1; attend 1 through causal & window=0; mask window=-1
 attend 0; attend 1 rope=norm; rotate 3 7; rotate 1 2 dims=4 by=-2; rotate 1 0 base=0; scribble"""
 
 LAYERS = """append 2; attend 1 layer=0 queries=huge; attend 1 layer=9; batch 2; scatter 0 2
@@ -57,10 +58,13 @@ replayattend w"""
 COPY = "copy 2 0; copy 3 3 sliding=1; copy 2 9; copy 2 0 dtype=f32; copy 2 0 rows=1; alias 1 0 2; plan 0; scribble"
 
 BUCKET = """prefill 2; bind; decode resident=1 refresh=1; cut 2; sync; decode heads=4 splits=2 into=1 past=2
-cut 1; block 2 past=1; unbind; encode 3; cross 2; decode k_dim=5; open B profile=bucket bounds=2-1"""
+cut 1; block 2 past=1; unbind; encode 3; cross 2; cross 2 into=1 out_readonly=1; decode k_dim=5
+open B profile=bucket bounds=2-1"""
 
 PAGE = """admit; append 3; fork 0 3; append 1 sequence=1; attend 1 sequence=1 through causal & window=2
-truncate 0 1; gather 0,2 2; gather empty 1; peek 1; peek 9; drop 0; drop 0; admit; append 9 sequence=1; scribble"""
+truncate 0 1; gather 0,2 2; gather empty 1; gather 0 -1; peek 1; peek 9
+drop 0; drop 0; admit
+append 9 sequence=1; scribble"""
 
 CONVERSATION = (
     ("ring", "window=3", CACHE),

@@ -101,6 +101,15 @@ WRONG: dict[str, tuple[Any, str]] = {
     "a name with a newline": (ops({"op": "snapshot", "name": "s\n"}), "name must be a name"),
     "a mask of text": (ops({"op": "mask", "parts": "causal"}), "a mask is a list of at most 8 parts"),
     "a mask of nine": (ops({"op": "mask", "parts": ["causal"] * 9}), "a mask is a list of at most 8 parts"),
+    "a mask of far too wide a window": (
+        ops({"op": "mask", "parts": [{"window": 1 << 17}]}),
+        '"window": -65536..65536',
+    ),
+    "a mask of half a window": (ops({"op": "mask", "parts": [{"window": 0.5}]}), '"window": -65536..65536'),
+    "an output that is twice read-only": (
+        ops({"op": "attend", "n": 1, "out_readonly": 2}),
+        "out_readonly must be a number from 0 to 1",
+    ),
     "a ragged mask": (
         ops({"op": "mask", "parts": [{"array": [[[[True], [True, False]]]], "dtype": "bool"}]}),
         "array",

@@ -134,7 +134,7 @@ def _near(left: Array, right: Array, sides: Sequence[Trace], least: int) -> Arra
     bounds = sum(_joined(iter(_bounds(trace)))[:least] for trace in sides)
     with np.errstate(invalid="ignore"):
         off = np.abs(left.astype(np.float64) - right.astype(np.float64))
-    return np.asarray(~np.isfinite(bounds) | (off <= bounds))
+    return np.asarray(np.isposinf(bounds) | (off <= bounds))
 
 
 def _bounds(trace: Trace) -> Iterator[Array | None]:

@@ -91,7 +91,7 @@ def _expected(column: str, want: Expected, said: list[str]) -> list[str] | None:
     infinite, anything."""
     if want.outputs is None:
         return None
-    near = np.isfinite(_elements(column, want.outputs.bound))
+    near = ~np.isposinf(_elements(column, want.outputs.bound))
     found = numbers(_elements(column, want.outputs.middle))
     return [f if n or i >= len(said) else said[i] for i, (f, n) in enumerate(zip(found, near, strict=True))]
 

@@ -88,7 +88,7 @@ def _numbers(want: Expected, got: Step) -> Iterator[Difference]:
 def _within(
     name: str, middle: Array, bound: Array, dtype: np.dtype[Any], found: Array | None
 ) -> Iterator[Difference]:
-    """Numbers, each within its bound; where the bound is infinite, any."""
+    """Numbers, each within its bound; where the bound is infinite, any. A bound that is NaN holds nothing."""
     if found is None or found.shape != middle.shape or found.dtype != dtype:
         shown = "none" if found is None else f"{found.dtype}{list(found.shape)}"
         yield Difference(name, f"{name}: expected {dtype}{list(middle.shape)}, found {shown}")
@@ -97,7 +97,7 @@ def _within(
         wide = found.astype(np.float64)
         off = np.abs(wide - middle)
         same = (wide == middle) | (np.isnan(wide) & np.isnan(middle))
-        wrong = np.argwhere(~(off <= bound) & np.isfinite(bound) & ~same)
+        wrong = np.argwhere(~(off <= bound) & ~np.isposinf(bound) & ~same)
     if len(wrong):
         at = tuple(wrong[0])
         text = f"{wide[at]:.9g} is off by {off[at]:.3g}, more than the {bound[at]:.3g} it may be"

@@ -55,19 +55,17 @@ class Attending(Batching, attention.Answering):
         if layer is None or not 0 <= layer < len(self.lengths_):
             raise refusals.layer("STORE-9", -1 if layer is None else layer, len(self.lengths_))
 
-    def attend_batch(self, queries: Array, layer: int, how: Attention, out: Array | None = None) -> Array:
-        """A query `[m, heads, 1, k_dim]` at the last position of each sequence attends to what a layer holds of it.
-
-        No mask but the causal one is looked through, since the sequences differ in length.
-        """
+    def attend_batch(self, queries: Array, layer: int, splits: int = 1, out: Array | None = None) -> Array:
+        """A query `[m, heads, 1, k_dim]` at the last position of each sequence attends to what a layer holds of
+        it."""
         if queries.ndim == 4 and queries.shape[2] == 0:
             return attention.empty(self.config, queries, out)
         batch = self._batch("attend")
         self._demand_whole(batch, layer)
-        only, m = how._replace(through=CAUSAL), len(batch.lengths)
-        attention.demand(self.config, queries, (m, None, 1), only, 0, out)
+        m = len(batch.lengths)
+        attention.demand(self.config, queries, (m, None, 1), Attention(splits=splits), 0, out)
         cite("ATTN-17", *(["ATTN-18"] if 0 in batch.lengths else []), "ATTN-13" if out is None else "ATTN-14")
-        found = [self._alone(batch, queries[s : s + 1], layer, s, how.splits) for s in range(m)]
+        found = [self._alone(batch, queries[s : s + 1], layer, s, splits) for s in range(m)]
         return attention.given(out, np.concatenate(found), queries)
 
     def _demand_whole(self, batch: Batch, layer: int) -> None:
@@ -84,12 +82,12 @@ class Attending(Batching, attention.Answering):
         rows = (a[layer][sequence : sequence + 1, :, :n] for a in (batch.keys, batch.values))
         return self.attended(query, Pair(*rows), Seen(CAUSAL, n, n), splits)
 
-    def capture_attend(self, layer: int, heads: int, how: Attention) -> CapturedAttention:
+    def capture_attend(self, layer: int, heads: int, splits: int = 1) -> CapturedAttention:
         """An attend of one row on a layer, captured."""
         self._one(layer)
-        attention.demand_how(self.config, heads, how)
+        attention.demand_how(self.config, heads, splits)
         cite("ATTN-20")
-        return CapturedAttention(self, layer, heads, how)
+        return CapturedAttention(self, layer, heads, Attention(splits=splits))
 
 
 class CapturedAttention:

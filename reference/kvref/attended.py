@@ -1,15 +1,18 @@
 """Attention in the list model: each query's output in float64, and how far from it an f32 implementation may be.
 
 The bound is that of ATTN-32, where it is derived. With u = 2^-24, for a query that sees K rows with exact scores
-s_j, of which the largest is s_m, t_j = s_j - s_m, weights w_j = exp(t_j) and p_j = w_j / sum w:
+s_j = q k_j / sqrt(k_dim) + what n arrays add, of which the largest is s_m, t_j = s_j - s_m, weights w_j = exp(t_j),
+p_j = w_j / sum w, outputs o and V = sum p |v|:
 
-- A score is off by at most e_j = (k_dim + 4) u (sum |q k| / sqrt(k_dim) + |added|); where q and k may be off
-  themselves, as those that RoPE turned (`Off`), by sum(|k| off q + (|q| + off q) off k) / sqrt(k_dim) more.
+- A score is off by at most e_j = f_j + (k_dim + n + 3) u (sum |q k_j| / sqrt(k_dim) + sum |added| + f_j), n being 1
+  at least; f_j = 2^-126 sum (|q| + |k_j|) is what underflows. Where q and k may be off themselves, as those that
+  RoPE turned (`Off`), f_j is larger by sum(|k_j| off q + (|q| + off q) off k_j) / sqrt(k_dim).
 - Weights, as multiples of the largest, are off by a factor of exp(X_j) at most, X_j = e_j + e_m + (3 |t_j| + 10 K +
-  20) u. That moves the output by A = sum over j other than m of (exp(t_j + X_j) - w_j) |v_j - output|.
-- Products, sums, the division and weights that are rounded to the dtype of the rows (w) make at most
-  (w + (2 K + 8) u) / (1 - (K + 8) u) of the mean of |v|, which is sum p |v|, moved as the output is.
-- What underflows: `LOST` of each |v|, and 2^-126 for each product.
+  20) u. That moves the output by at most A = sum over j other than m of (exp(t_j + X_j) - w_j) |v_j - o|, and the
+  mean of |v| by at most G, the same of | |v_j| - V |.
+- Products, sums, the division and weights that are rounded to the dtype of the rows (w), above the line and below,
+  make at most R (V + G), R = (2 w + (2 K + 8) u) / (1 - w - (2 K + 8) u).
+- What underflows in weights and in sums: `LOST` of each |v_j| and, for each row, of V + G; and K 2^-124.
 """
 
 from __future__ import annotations
@@ -30,20 +33,23 @@ UNIT = {"f32": U, "f16": 2.0**-11, "bf16": 2.0**-8}
 LOST = {"f32": 2.0**-124, "f16": 2.0**-24, "bf16": 2.0**-124}
 """The most that a weight loses where it has no relative bound: twice 2^-125 in f32, the last digit of f16."""
 
+TINY = 2.0**-126
+"""The least normal f32 number: of anything below it all may be lost."""
+
 LARGEST = float(np.finfo(np.float32).max) / 4
 """What sums of absolute values may come to: beyond it one of them may overflow, and nothing is said."""
 
 
 class Output(NamedTuple):
     """What outputs should be, and how far from that they may be: f64, both `[B, heads, L, v_dim]`. Where the bound
-    is infinite, nothing is said."""
+    is infinite, and nowhere else, nothing is said; it is never NaN."""
 
     middle: Array
     bound: Array
 
 
-Seen = Mapping[int, float]
-"""What a query sees: rows by serial, and what is added to the score of each."""
+Seen = Mapping[int, Sequence[float]]
+"""What a query sees: rows by serial, and what each array of the mask adds to the score of each."""
 
 Rows = tuple[Array, Array]
 """A key and a value row, `[B, kv_heads, dim]`."""
@@ -98,29 +104,52 @@ def _one(
     astray = np.stack([off[s][b, head] if s in off else np.zeros_like(query) for s in seen])
     with np.errstate(all="ignore"):
         scores = (np.abs(keys) @ loose + astray @ (np.abs(query) + loose)) / np.sqrt(len(query))
-        return weighed(query, keys, values, np.array(list(seen.values())), dtype, scores)
+        return weighed(query, keys, values, np.array(list(seen.values())).T, dtype, scores)
 
 
 def weighed(
     query: Array, keys: Array, values: Array, added: Array, dtype: str, astray: Array | float = 0.0
 ) -> tuple[Array, Array]:
     """The output of one query `[k_dim]` over rows `[K, dim]` of a dtype, and its bound `[v_dim]`, all in f64;
-    scores may be `astray` beside."""
-    dim, rows = query.shape[0], keys.shape[0]
-    scores = keys @ query / np.sqrt(dim) + added
-    size = np.abs(keys) @ np.abs(query) / np.sqrt(dim) + np.abs(added) + astray
-    largest = scores.max()
-    t, error = scores - largest, (dim + 4) * U * size + astray
-    spread = error + error[scores.argmax()] + (3 * np.abs(t) + 10 * rows + 20) * U
-    weights = np.exp(t)
-    off = np.where(np.arange(rows) == scores.argmax(), 0.0, np.exp(t + spread) - weights)
-    p = weights / weights.sum()
-    output, mean = p @ values, p @ np.abs(values)
-    rounded = (UNIT[dtype] + (2 * rows + 8) * U) / (1 - (rows + 8) * U)
-    lost = LOST[dtype] * np.abs(values).sum(0) + rows * 2.0**-126
-    bound = off @ np.abs(values - output) + rounded * (mean + off @ np.abs(np.abs(values) - mean)) + lost
-    sound = np.isfinite(scores).all() & (size.max() * np.sqrt(dim) < LARGEST) & (np.abs(values).sum(0) < LARGEST)
+    `added` is what each array adds to the scores, `[n, K]`, or `[K]` of one. Scores may be `astray` beside."""
+    scores, error, sound = _scored(query, keys, np.atleast_2d(added), astray)
+    rows, m, t = len(scores), scores.argmax(), scores - scores.max()
+    weights, spread = np.exp(t), error + error[m] + (3 * np.abs(t) + 10 * len(t) + 20) * U
+    more = np.where(np.arange(rows) == m, 0.0, np.exp(t + spread) - weights)
+    sizes, p = np.abs(values), weights / weights.sum()
+    output, mean = _mean(p, values, values[m]), _mean(p, sizes, sizes[m])
+    mean = mean + _moved(more, sizes - mean)
+    bound = _moved(more, values - output) + _rounded(dtype, rows) * mean
+    bound = bound + LOST[dtype] * (sizes.sum(0) + rows * mean) + rows * 4 * TINY
+    sound = sound & (sizes.sum(0) < LARGEST)
     return np.where(sound, output, np.nan), np.where(sound, bound, np.inf)
+
+
+def _scored(query: Array, keys: Array, added: Array, astray: Array | float) -> tuple[Array, Array, np.bool_]:
+    """The exact scores, how far each may be off, both `[K]`, and whether none can overflow."""
+    arrays, dim, root = len(added), len(query), np.sqrt(len(query))
+    scores = keys @ query / root + added.sum(0)
+    before = astray + TINY * (np.abs(query) + np.abs(keys)).sum(-1)
+    size = np.abs(keys) @ np.abs(query) / root + np.abs(added).sum(0) + before
+    sound = (size.max() * root < LARGEST) & (np.abs(query).max() < LARGEST)
+    return scores, before + (dim + max(arrays, 1) + 3) * U * size, sound
+
+
+def _rounded(dtype: str, rows: int) -> float:
+    """R of the chapter: what roundings make of a mean of absolute values."""
+    sums = (2 * rows + 8) * U
+    return (2 * UNIT[dtype] + sums) / (1 - UNIT[dtype] - sums)
+
+
+def _mean(p: Array, values: Array, one: Array) -> Array:
+    """The mean of values `[K, v_dim]`, counted from one of them, so that where all are alike it is just that."""
+    return np.asarray(one + p @ (values - one))
+
+
+def _moved(more: Array, away: Array) -> Array:
+    """The most that a mean moves where each weight `[K]` may be so much more, of values so far `away` from it; a
+    value that is the mean does not move it, whatever its weight."""
+    return np.asarray(np.where(away == 0, 0.0, more[:, None] * np.abs(away)).sum(0))
 
 
 __all__ = ["Kept", "Off", "Output", "Seen", "outputs", "weighed"]

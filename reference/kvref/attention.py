@@ -145,22 +145,29 @@ def demand(config: Config, queries: Array, sizes: Sizes, how: Attention, rows: i
     fits = queries.ndim == 4 and all(w in ("heads", size) for size, w in zip(queries.shape, wanted, strict=True))
     if not fits or queries.dtype != np.float32:
         raise refusals.queries("ATTN-24", queries, wanted)
-    demand_how(config, queries.shape[1], how)
+    demand_how(config, queries.shape[1], how.splits)
     masks.demand(how.through, batch, n, rows)
     for part in how.through:
         if isinstance(part, Explicit) and part.array.shape[1] not in (1, queries.shape[1]):
             raise refusals.mask_heads("ATTN-27", part.array, queries.shape[1])
-    shape = (*queries.shape[:3], config.v_dim)
-    if out is not None and (out.shape != shape or out.dtype != np.float32):
+    if out is not None:
+        _demand_output(out, (*queries.shape[:3], config.v_dim))
+
+
+def _demand_output(out: Array, shape: tuple[int, ...]) -> None:
+    """Refuse an output of another shape or dtype, then one that can only be read."""
+    if out.shape != shape or out.dtype != np.float32:
         raise refusals.output("ATTN-28", out, shape)
+    if not out.flags.writeable:
+        raise refusals.read_only("ATTN-28")
 
 
-def demand_how(config: Config, heads: int, how: Attention) -> None:
+def demand_how(config: Config, heads: int, splits: int) -> None:
     """Refuse heads that the kv heads cannot be shared out among, and no splits."""
     if heads == 0 or heads % config.kv_heads:
         raise refusals.heads("ATTN-25", heads, config.kv_heads)
-    if how.splits < 1:
-        raise refusals.splits("ATTN-26", how.splits)
+    if splits < 1:
+        raise refusals.splits("ATTN-26", splits)
 
 
 def attended(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:

@@ -11,7 +11,7 @@ from kvref import meter
 from kvref.cite import cite
 from kvref.graph import Graph, Handles, asks, fits, over
 from kvspec import refusals, refusals_bucket
-from kvspec.contract import Attention, Pair, Ran
+from kvspec.contract import Pair, Ran
 from kvspec.geometry import DTYPES, Array, Config
 
 
@@ -74,48 +74,48 @@ class Bucket:
         queries: Array,
         keys: Array,
         values: Array,
-        how: Attention,
+        splits: int,
         refresh: bool,
         past: int | None,
         out: Array | None = None,
     ) -> Array:
         """One step: queries `[layers, batch, heads, 1, k_dim]` over the past rows and a new one of each layer."""
-        self._demand(queries, Pair(keys, values), how, (1, past), out)
+        self._demand(queries, Pair(keys, values), splits, (1, past), out)
         graph, handles = self._ready(refresh)
         cite("BUCKET-4", "BUCKET-29", "BUCKET-32")
         self._compact(handles)
-        found = graph.run(handles, queries, Pair(keys, values), self.past_, how.splits)
+        found = graph.run(handles, queries, Pair(keys, values), self.past_, splits)
         self._ran = Ran(graph.key, (graph.bound + 1, graph.bound + 1))
         self.pending = True
         self.past_ += 1
         return meter.handed(out, found, isinstance(queries, meter.Resident))
 
     def block(
-        self, queries: Array, keys: Array, values: Array, how: Attention, past: int | None, out: Array | None = None
+        self, queries: Array, keys: Array, values: Array, splits: int, past: int | None, out: Array | None = None
     ) -> Array:
         """n rows and queries, each of which sees the past rows and those of the block up to its own."""
         n = _count(keys)
         if n == _count(queries) == 0:
             return _no_output(queries, self.config, out)
-        self._demand(queries, Pair(keys, values), how, (n, past), out)
+        self._demand(queries, Pair(keys, values), splits, (n, past), out)
         graph, handles = self._ready(False, n)
         end = self.past_ + n
         cite("BUCKET-14", "BUCKET-29", "BUCKET-35", *(["BUCKET-15"] if end > self.bounds[-1] else []))
         self._compact(handles)
-        found = graph.run(handles, queries, Pair(keys, values), self.past_, how.splits)
+        found = graph.run(handles, queries, Pair(keys, values), self.past_, splits)
         self._ran = Ran(graph.key, (end, graph.bound + n))
         self.blocked = True
         return meter.handed(out, found, isinstance(queries, meter.Resident))
 
     def _demand(
-        self, queries: Array, new: Pair, how: Attention, counts: tuple[int, int | None], out: Array | None
+        self, queries: Array, new: Pair, splits: int, counts: tuple[int, int | None], out: Array | None
     ) -> None:
         """Refuse rows, then queries that do not fit, n of each; then a length that is not the cache's."""
         n, past = counts
         if not fits(self.config, new, n):
             raise refusals_bucket.rows("BUCKET-3", self.config, n, *new)
-        if not asks(self.config, queries, how, out, n):
-            raise refusals_bucket.queries("BUCKET-6", self.config, n, queries, how.splits)
+        if not asks(self.config, queries, splits, out, n):
+            raise refusals_bucket.queries("BUCKET-6", self.config, n, queries, splits)
         if past is not None and past != self.past_:
             raise refusals_bucket.disagrees("BUCKET-7", past, self.past_)
 
@@ -214,16 +214,16 @@ class Bucket:
             meter.write(handle, rows)
         self.encoded = made
 
-    def cross(self, queries: Array, how: Attention, out: Array | None = None) -> Array:
+    def cross(self, queries: Array, splits: int = 1, out: Array | None = None) -> Array:
         """Queries `[layers, batch, heads, n, k_dim]` over all rows of the encoder."""
         if _count(queries) == 0:
             return _no_output(queries, self.config, out)
-        if not asks(self.config, queries, how, out):
-            raise refusals_bucket.queries("BUCKET-6", self.config, "n", queries, how.splits)
+        if not asks(self.config, queries, splits, out):
+            raise refusals_bucket.queries("BUCKET-6", self.config, "n", queries, splits)
         if self.encoded is None:
             raise refusals_bucket.no_encoding("BUCKET-25")
         cite("BUCKET-22", "BUCKET-23")
-        found = over(queries, *self.encoded, how.splits, causal=False)
+        found = over(queries, *self.encoded, splits, causal=False)
         return meter.handed(out, found, isinstance(queries, meter.Resident))
 
     def past(self) -> int:

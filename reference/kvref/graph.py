@@ -12,7 +12,7 @@ import numpy as np
 
 from kvref import meter, strict
 from kvref.cite import cite
-from kvspec.contract import Attention, Pair
+from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 
 
@@ -88,12 +88,13 @@ def fits(config: Config, rows: Pair, n: int | None = None) -> bool:
     return [a.shape for a in rows] == right and {a.dtype for a in rows} == {DTYPES[config.dtype]}
 
 
-def asks(config: Config, queries: Array, how: Attention, out: Array | None, n: int | None = None) -> bool:
+def asks(config: Config, queries: Array, splits: int, out: Array | None, n: int | None = None) -> bool:
     """Whether queries are of all layers and of the config's geometry, n of them if it says so; whether there are
-    splits, and a given output is as their outputs will be."""
-    if out is not None and (out.shape != (*queries.shape[:-1], config.v_dim) or out.dtype != np.float32):
+    splits, and a given output is as their outputs will be and can be written."""
+    shape = (*queries.shape[:-1], config.v_dim)
+    if out is not None and (out.shape != shape or out.dtype != np.float32 or not out.flags.writeable):
         return False
-    if queries.ndim != 5 or queries.dtype != np.float32 or how.splits < 1:
+    if queries.ndim != 5 or queries.dtype != np.float32 or splits < 1:
         return False
     layers, batch, heads, count, dim = queries.shape
     right = (layers, batch, dim) == (config.layers, config.batch, config.k_dim) and heads >= 1

@@ -148,6 +148,9 @@ class History:
         heads = {a.shape[1] for a in arrays} - {1}
         if len(heads) > 1 or 0 in heads:
             raise refusals.mask_shape("MASK-13", arrays[0], self.config.batch, self.queries or 0)
+        narrowest = min((part.size for part in logical if isinstance(part, Window)), default=1)
+        if narrowest <= 0:
+            raise refusals.mask_window("MASK-13", narrowest)
 
     def _mask_clauses(self, logical: Logical) -> Iterator[str]:
         if not logical:

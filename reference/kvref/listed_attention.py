@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
-import numpy as np
-
+from kvref.attended import Seen
 from kvref.cite import cite
-from kvref.history import History, Seen
+from kvref.history import History
 from kvref.listed_batch import Sequences
 from kvspec import refusals, refusals_attention
 from kvspec.geometry import DTYPES, Config
@@ -66,6 +65,8 @@ class Asked:
         heads = {a.shape[1] for a in arrays if a.shape[1] != 1}
         if heads == {0} or len(heads) > 1:
             raise refusals.mask_shape("MASK-13", arrays[0], batch, n)
+        for size in (p.size for p in self.logical if isinstance(p, Window) and p.size <= 0):
+            raise refusals.mask_window("MASK-13", size)
         if heads - {self.heads}:
             raise refusals_attention.mask_heads("ATTN-27", arrays[0], self.heads)
 
@@ -83,21 +84,19 @@ class Asked:
     def _head(
         self, b: int, h: int, end: int, n: int, tokens: Sequence[int], visible: Callable[[int], range] | None
     ) -> list[Seen]:
-        found = []
+        found: list[Seen] = []
         for i, position in enumerate(range(end - n, end)):
             first = visible(position).start if visible else 0
-            scores = {j: self._score(b, h, i, j, position, end) for j in range(first, end)}
-            found.append({tokens[j]: score for j, score in scores.items() if score != HIDDEN})
+            added = {j: self._added(b, h, i, j, position, end) for j in range(first, end)}
+            found.append({tokens[j]: each for j, each in added.items() if each is not None})
         return found
 
-    def _score(self, b: int, h: int, i: int, key: int, position: int, end: int) -> float:
-        """What the mask adds at a key: minus infinity where any part hides it."""
-        parts = [self._part(p, b, h, i, key, position, end) for p in self.logical]
-        total = np.float32(0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for part in parts:
-                total += np.float32(part)
-        return HIDDEN if HIDDEN in parts else float(total)
+    def _added(self, b: int, h: int, i: int, key: int, position: int, end: int) -> list[float] | None:
+        """What each array of numbers adds at a key; None where any part hides it."""
+        parts = [(p, self._part(p, b, h, i, key, position, end)) for p in self.logical]
+        if any(x == HIDDEN for _, x in parts):
+            return None
+        return [x for p, x in parts if isinstance(p, Explicit) and p.array.dtype != bool]
 
     def _part(self, part: Part, b: int, h: int, i: int, key: int, position: int, end: int) -> float:
         if isinstance(part, Causal):

@@ -135,7 +135,7 @@ class Pool:
             cite("PAGE-29")
             return []
         wanted = table[: len(range(0, n, self.size))]
-        if len(wanted) * self.size < n:
+        if n not in range(len(wanted) * self.size + 1):
             raise refusals_page.short("PAGE-30", n, len(table), self.size)
         for i, page in enumerate(wanted):
             if page not in range(self.total):

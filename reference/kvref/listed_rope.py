@@ -3,8 +3,8 @@
 With u = 2^-24, w half a unit in the last place of the dtype (0 for f32, which is rounded no further), for a pair
 (a, b) at an angle t = position * base^(-2i/dims):
 
-- Cosine and sine, as f32 numbers of an angle in f64, are off by at most e = 2^-24 + 2^-49 |t|: the frequency, the
-  position and their product are each rounded in f64, there and here.
+- Cosine and sine, as f32 numbers of an angle in f64, are off by at most e = 2^-24 + `FAR` |t|: the frequency, the
+  position and their product are computed in f64, there and here.
 - Two products and a sum, in any order, contracted or not, add at most 3 u (1 + e) (|a| + |b|).
 - What the pair itself may be off by is turned with it.
 - The result y is rounded to the dtype: w |y|, and half the least number there is, or what f32 may flush.
@@ -28,6 +28,10 @@ ROUNDED = {"f32": 0.0, "f16": 2.0**-11, "bf16": 2.0**-8}
 
 LOST = {"f32": 2.0**-125, "f16": 2.0**-24, "bf16": 2.0**-125}
 """What may be lost of a result because it, or a product on the way to it, is too small."""
+
+FAR = 2.0**-46
+"""Largest relative error of an angle in f64 and of another that is computed in another way together; ROPE has it in
+units of 2^-53, up to bases of 2^31: 90 for an exponential of a logarithm there, 26 for the power here."""
 
 LARGEST = {"f32": 2.0**127, "f16": 65504.0, "bf16": 2.0**127}
 """Results up to this are certain not to overflow on the way."""
@@ -63,7 +67,7 @@ def turned(given: Turned, positions: Array, rope: Rope) -> Turned:
 def _pair(x: Array, off: Array, angle: Array, dtype: str) -> tuple[Array, Array]:
     """Pairs `[..., n, 2]` turned by angles `[n]`."""
     c, s = np.cos(angle), np.sin(angle)
-    e = (U + 2.0**-49 * np.abs(angle))[:, None]
+    e = (U + FAR * np.abs(angle))[:, None]
     y = np.stack([x[..., 0] * c - x[..., 1] * s, x[..., 0] * s + x[..., 1] * c], -1)
     c, s = np.abs(c), np.abs(s)
     before = np.stack([off[..., 0] * c + off[..., 1] * s, off[..., 0] * s + off[..., 1] * c], -1)

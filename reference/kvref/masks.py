@@ -29,13 +29,16 @@ def in_position_order(logical: Logical, batch: int, queries: int, rows: int) -> 
 
 
 def demand(logical: Logical, batch: int, queries: int, rows: int) -> None:
-    """Refuse explicit arrays that do not fit the history, or each other."""
+    """Refuse explicit arrays that do not fit the history, or each other; then windows below 1."""
     arrays = [p.array for p in logical if isinstance(p, Explicit)]
     for array in arrays:
         _check(array, batch, queries, rows)
     heads = {a.shape[1] for a in arrays} - {1}
     if len(heads) > 1 or 0 in heads:
         raise refusals.mask_shape("MASK-13", arrays[0], batch, queries)
+    for part in logical:
+        if isinstance(part, Window) and part.size < 1:
+            raise refusals.mask_window("MASK-13", part.size)
 
 
 def _check(array: Array, batch: int, queries: int, rows: int) -> None:

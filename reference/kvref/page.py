@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 
 from kvref import attention, mem, rope
 from kvref.attention import Seen
@@ -139,15 +140,18 @@ class Pages:
         return self.pool.free
 
     def gather(self, table: Sequence[int], n: int) -> Pair:
-        """The first n rows, `[kv_heads, n, dim]`, through a block table that is handed in."""
+        """The first n rows, `[kv_heads, n, dim]`, through a block table that is handed in. Raises TypeError where
+        an entry or n is no whole number."""
+        table, n = [index(page) for page in table], index(n)
         needed = self.pool.entries(n)
         self._gatherable(table, needed, n)
         cite("PAGE-28" if n else "PAGE-29", *(["PAGE-33"] if needed < len(table) else []))
         return self.pool.through(table, n)
 
     def _gatherable(self, table: Sequence[int], needed: int, n: int) -> None:
-        """Refuse a table that ends too early, names no page, or leads to rows that no sequence has."""
-        if needed > len(table):
+        """Refuse fewer rows than none, then a table that ends too early, names no page, or leads to rows that no
+        sequence has."""
+        if n < 0 or needed > len(table):
             raise refusals_page.short("PAGE-30", n, len(table), self.pool.size)
         for i, page in enumerate(table[:needed]):
             if not 0 <= page < len(self.pool.counts):

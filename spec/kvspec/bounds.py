@@ -94,7 +94,7 @@ class Budget:
 
     def gather(self, config: Config, entries: int, n: int, where: str) -> None:
         """Rows through a table, each page of which has no more than there are."""
-        self.saved += min(n, entries * self.positions) * config.row_bytes
+        self.saved += min(max(0, n), entries * self.positions) * config.row_bytes
         self._saved_within(where)
 
     def save(self, where: str) -> None:

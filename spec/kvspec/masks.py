@@ -19,6 +19,9 @@ from kvspec.geometry import Array
 MASK_DTYPES = {"bool": np.dtype(bool), "f32": np.dtype(np.float32)}
 """The dtypes a mask may have."""
 
+LARGEST_WINDOW = 1 << 16
+"""Bound on the magnitude of a window in a trace; one below 1 is for caches to refuse."""
+
 LARGEST_MASK = 1 << 20
 """Elements an explicit mask in a trace may have."""
 
@@ -30,7 +33,8 @@ class Causal:
 
 @dataclass(frozen=True)
 class Window:
-    """Hides what is too old: query at p sees no position below `p - size + 1`. Hides nothing else."""
+    """Hides what is too old: query at p sees no position below `p - size + 1`. Hides nothing else. It is refused
+    where `size` is below 1."""
 
     size: int
 
@@ -61,13 +65,16 @@ def _part(part: Any, where: str) -> Part:
         return Causal()
     if isinstance(part, dict) and set(part) == {"window"}:
         size = part["window"]
-        if type(size) is int and 1 <= size <= 1 << 16:
+        if type(size) is int and abs(size) <= LARGEST_WINDOW:
             return Window(size)
     fields = set(part) - {"shape"} if isinstance(part, dict) else set()
     if fields == {"array", "dtype"} and part["dtype"] in ("bool", "f32"):
         array = _array(part["array"], part["dtype"], where)
         return Explicit(_empty(array, part["shape"], where) if "shape" in part else array)
-    raise BadInput(f'{where}: a part is "causal", {{"window": 1..65536}} or {{"array", "dtype"}}, not {part!r:.60}')
+    windows = f"{-LARGEST_WINDOW}..{LARGEST_WINDOW}"
+    raise BadInput(
+        f'{where}: a part is "causal", {{"window": {windows}}} or {{"array", "dtype"}}, not {part!r:.60}'
+    )
 
 
 def _array(nested: Any, dtype: str, where: str) -> Array:
@@ -117,12 +124,15 @@ def _part_json(part: Part) -> Any:
     return {"array": leaves.tolist() if part.array.size else [], "dtype": dtype, **shape}
 
 
+WINDOW = {"window": {"type": "integer", "minimum": -LARGEST_WINDOW, "maximum": LARGEST_WINDOW}}
+"""The field of a part that is a window, as JSON schema."""
+
 SCHEMA = {
     "oneOf": [
         {"const": "causal"},
         {
             "type": "object",
-            "properties": {"window": {"type": "integer", "minimum": 1, "maximum": 65536}},
+            "properties": WINDOW,
             "required": ["window"],
             "additionalProperties": False,
         },

@@ -40,8 +40,10 @@ _WRONG = (
     *_sizes("q_batch", "out_rows", "out_dim", low=0),
     Argument("q_dtype", "dtype", default=None),
     Argument("out_dtype", "dtype", default=None),
+    _flag("out_readonly"),
 )
-"""Sizes and dtypes of queries and of a given output, where they are wrong on purpose."""
+"""Sizes and dtypes of queries and of a given output, where they are wrong on purpose; whether that output, if it is
+on the host, can only be read."""
 _TURNED = (Argument("rope", "pairing", default=None), Argument("base", low=1, high=1 << 30, default=10000))
 """Whether queries and keys are turned by RoPE first, at their positions."""
 _RANDOM = Argument("fill", "fill", default="random")
@@ -147,7 +149,7 @@ PAGE: dict[str, tuple[Argument, ...]] = {
     "fork": (_OF, Argument("n")),
     "truncate": (_OF, Argument("to")),
     "drop": (_OF,),
-    "gather": (Argument("table", "table"), Argument("n", low=0, high=1 << 20)),
+    "gather": (Argument("table", "table"), Argument("n", high=1 << 20)),
     "peek": (Argument("page"),),
 }
 """On paged caches: a new sequence, one that shares the first n rows of another, one made shorter, one given up; n

@@ -57,6 +57,11 @@ def mask_shape(clause: str, array: Array, batch: int, queries: int) -> Refused:
     return Refused(clause, f"mask: expected {wanted}, found {array.dtype} {list(array.shape)}")
 
 
+def mask_window(clause: str, size: int) -> Refused:
+    """A window that not even the query is in."""
+    return Refused(clause, f"mask: a window of {size}; it counts the query's own row, so it must be 1 or more")
+
+
 def restore_range(clause: str, to: int, stop: int) -> Refused:
     """A target outside what was saved."""
     return Refused(clause, f"restore to {to}: the target must lie in 0..{stop}")

@@ -40,6 +40,11 @@ def output(clause: str, found: Any, wanted: tuple[int, ...]) -> Refused:
     )
 
 
+def read_only(clause: str) -> Refused:
+    """A given output that cannot be written."""
+    return Refused(clause, "attend: the output that is given can only be read")
+
+
 def shorter(clause: str, sequence: int, layer: int, held: int, length: int) -> Refused:
     """A layer that lacks rows of a sequence."""
     return Refused(

@@ -27,10 +27,11 @@ def rows(clause: str, config: Config, n: int | str, keys: Any, values: Any) -> R
 
 
 def queries(clause: str, config: Config, n: int | str, queries: Any, splits: int) -> Refused:
-    """Queries that do not fit the cache, or no splits."""
+    """Queries that do not fit the cache, no splits, or a given output that theirs cannot be written to."""
     shape = f"({config.layers}, {config.batch}, a multiple of {config.kv_heads}, {n}, {config.k_dim})"
     found = f"{queries.dtype} {queries.shape} and {splits}"
-    return Refused(clause, f"expected queries float32 {shape} and 1 or more splits, found {found}")
+    wanted = f"queries float32 {shape}, 1 or more splits and, if given, an output as theirs that can be written"
+    return Refused(clause, f"expected {wanted}; found {found}")
 
 
 def disagrees(clause: str, said: int, past: int) -> Refused:

@@ -38,9 +38,9 @@ def truncate(clause: str, to: int, sequence: int, length: int) -> Refused:
 
 
 def short(clause: str, n: int, entries: int, page_size: int) -> Refused:
-    """A block table that ends too early."""
-    held = f"{entries} pages of {page_size} hold {entries * page_size}"
-    return Refused(clause, f"gather of {n} rows: {held}")
+    """A block table that ends too early, or a negative number of rows."""
+    most = entries * page_size
+    return Refused(clause, f"gather of {n} rows: it must be 0..{most}, what {entries} pages of {page_size} hold")
 
 
 def entry(clause: str, entry: int, page: int, pages: int) -> Refused:

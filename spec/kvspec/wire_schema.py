@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from kvspec import trace, wire
+from kvspec import masks, trace, wire
 from kvspec.arguments import CACHE_NAME, LARGEST, Argument
 from kvspec.contract import LEVELS, METERED, PROFILES
 from kvspec.geometry import DTYPES, FIELDS, KINDS, SIZES, TEXTS, WORDS
@@ -134,10 +134,10 @@ def _config() -> Schema:
 
 
 def _mask_part() -> Schema:
-    window = {"window": {"type": "integer", "minimum": 1, "maximum": 1 << 16}}
     tensor = {"tensor": {"type": "string"}}
     says = "One of this message's tensors."
-    return {"oneOf": [{"const": "causal"}, _object(window, window), _object(tensor, tensor, description=says)]}
+    window = _object(masks.WINDOW, masks.WINDOW)
+    return {"oneOf": [{"const": "causal"}, window, _object(tensor, tensor, description=says)]}
 
 
 def answer() -> Schema:

@@ -48,7 +48,8 @@ OPERATION: dict[str, str] = {
     "through the mask `through`, in so many `splits`; with `rope`, queries and keys are turned at their positions "
     "first. The answer's tensor `output` is [batch, heads, n, v_dim] in f32. `layer` is one of a store, "
     "`sequence` one of a paged cache. into: the output is to be written where the caller says. What begins with "
-    "q_ and out_ are sizes and dtypes of the queries and of that output which are wrong on purpose.",
+    "q_ and out_ are sizes and dtypes of the queries and of that output which are wrong on purpose; with "
+    "out_readonly, that output can only be read, where it is on the host.",
     "attendbatch": "A query for each sequence of the batch, [m, heads, 1, k_dim], over what a layer holds of it.",
     "captureattend": "Capture an attend of one row on a store's layer under a name.",
     "replayattend": "The captured attend on new queries and rows.",

@@ -67,31 +67,37 @@ class Fit(NamedTuple):
 
 def demand(config: Config, fit: Fit, queries: Any, how: Attention, out: Any = None) -> None:
     """Refuse queries that do not fit, then what goes with them, then an output that is not f32 `[*front, heads, n,
-    v_dim]`."""
+    v_dim]`, or can only be read."""
     wanted = *fit.front, "heads" if fit.heads is None else fit.heads, fit.n, config.k_dim
     shape = tuple(queries.shape)
     if len(shape) != len(wanted) or any(w not in ("heads", s) for w, s in zip(wanted, shape, strict=True)):
         raise refusals.queries("ATTN-24", queries, wanted)
     if queries.dtype != FLOAT:
         raise refusals.queries("ATTN-24", queries, wanted)
-    demand_how(config, shape[-3], how)
+    demand_how(config, shape[-3], how.splits)
     _demand_mask(how.through, mask.History(fit.front[-1], fit.n, fit.rows), shape[-3])
     shape = *shape[:-1], config.v_dim
     if out is not None and (tuple(out.shape) != shape or out.dtype != FLOAT):
         raise refusals.output("ATTN-28", out, shape)
+    if not writable(out):
+        raise refusals.read_only("ATTN-28")
 
 
-def demand_how(config: Config, heads: int, how: Attention) -> None:
+def writable(out: Any) -> bool:
+    """Whether a given output can be written: none can, and any on the device."""
+    return out is None or isinstance(out, DeviceRows) or bool(out.flags.writeable)
+
+
+def demand_how(config: Config, heads: int, splits: int) -> None:
     """Refuse heads that the kv heads cannot be shared out among, then splits below 1."""
     if heads < 1 or heads % config.kv_heads:
         raise refusals.heads("ATTN-25", heads, config.kv_heads)
-    if how.splits < 1:
-        raise refusals.splits("ATTN-26", how.splits)
+    if splits < 1:
+        raise refusals.splits("ATTN-26", splits)
 
 
 def _demand_mask(logical: Logical, history: mask.History, heads: int) -> None:
-    arrays = [part.array for part in logical if isinstance(part, Explicit)]
-    mask.demand(arrays, history)
-    for array in arrays:
+    mask.demand(logical, history)
+    for array in (part.array for part in logical if isinstance(part, Explicit)):
         if array.shape[1] not in (1, heads):
             raise refusals.mask_heads("ATTN-27", array, heads)

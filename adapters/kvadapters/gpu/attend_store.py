@@ -55,15 +55,15 @@ class Attending(Batching):
             raise refusals.layer("STORE-9", -1 if layer is None else layer, len(self.lengths_))
         return layer
 
-    def attend_batch(self, queries: Any, layer: int, how: Attention, out: Any = None) -> Any:
+    def attend_batch(self, queries: Any, layer: int, splits: int = 1, out: Any = None) -> Any:
         """A query `[m, heads, 1, k_dim]` at the last position of each sequence attends to what a layer holds of it,
-        whose length the device knows. No mask but the causal one is looked through: sequences differ in length."""
+        whose length the device knows."""
         if len(queries.shape) == 4 and queries.shape[2] == 0:
             return empty(self.config, queries, out)
-        batch, only = self.demand_batch("attend"), how._replace(through=CAUSAL)
+        batch = self.demand_batch("attend")
         self._demand_whole(batch, layer)
-        demand(self.config, Fit((len(batch.lengths),), 1), queries, only, out)
-        ready = prepare(self.space, self.config, queries, asked(CAUSAL), how.splits, self.max_len, out)
+        demand(self.config, Fit((len(batch.lengths),), 1), queries, Attention(splits=splits), out)
+        ready = prepare(self.space, self.config, queries, asked(CAUSAL), splits, self.max_len, out)
         lengths = Positions(lengths=batch.memory.lengths, at=layer, stride=batch.layers)
         return ready.answer(runs(batch.memory, layer * batch.places), lengths)
 
@@ -76,11 +76,11 @@ class Attending(Batching):
             s = int(short[0])
             raise refusals_attention.shorter("ATTN-19", s, layer, int(batch.held[s, layer]), int(batch.lengths[s]))
 
-    def capture_attend(self, layer: int, heads: int, how: Attention) -> CapturedAttention:
+    def capture_attend(self, layer: int, heads: int, splits: int = 1) -> CapturedAttention:
         """An attend of one row on a layer, captured."""
         self._one(layer)
-        demand_how(self.config, heads, how)
-        return CapturedAttention(self, layer, heads, how)
+        demand_how(self.config, heads, splits)
+        return CapturedAttention(self, layer, heads, Attention(splits=splits))
 
 
 def runs(layers: Layers, group: int) -> Runs:

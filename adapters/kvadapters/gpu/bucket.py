@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from kvadapters.gpu.asking import FLOAT, Asking
+from kvadapters.gpu.asking import FLOAT, Asking, writable
 from kvadapters.gpu.attention import Ready, prepare
 from kvadapters.gpu.buffers import Workspace
 from kvadapters.gpu.graph import Encoded, Handles, geometry
 from kvadapters.gpu.resident import DeviceRows
 from kvadapters.gpu.slots import acceptable
 from kvspec import refusals_bucket as refusals
-from kvspec.contract import Attention, Pair, Ran
+from kvspec.contract import Pair, Ran
 from kvspec.geometry import DTYPES, Array, Config
 
 
@@ -61,35 +61,35 @@ class Bucket:
             self._adopt(self._made(bound, refresh))
 
     def decode(
-        self, queries: Any, keys: Any, values: Any, how: Attention, refresh: bool, past: int | None, out: Any = None
+        self, queries: Any, keys: Any, values: Any, splits: int, refresh: bool, past: int | None, out: Any = None
     ) -> Any:
         """Run the graph on one row and one query of each layer."""
-        self._demand(queries, keys, values, how, (1, past), out)
+        self._demand(queries, keys, values, splits, (1, past), out)
         bound = self._bound_for(refresh)
-        found = self._run(queries, keys, values, how, (bound, refresh), out)
+        found = self._run(queries, keys, values, splits, (bound, refresh), out)
         self.last = Ran(self._key(bound), (bound + 1, bound + 1))
         self.length, self.behind = self.length + 1, True
         return found
 
-    def block(self, queries: Any, keys: Any, values: Any, how: Attention, past: int | None, out: Any = None) -> Any:
+    def block(self, queries: Any, keys: Any, values: Any, splits: int, past: int | None, out: Any = None) -> Any:
         """Run the graph on n rows and queries of each layer; its rows are left in the handles, and not counted."""
         n = _count(keys)
         if n == 0 and _count(queries) == 0:
             return _no_output(queries, self.config, out)
-        self._demand(queries, keys, values, how, (n, past), out)
+        self._demand(queries, keys, values, splits, (n, past), out)
         bound = self._bound_for(False)
-        found = self._run(queries, keys, values, how, (bound, False), out)
+        found = self._run(queries, keys, values, splits, (bound, False), out)
         self.last = Ran(self._key(bound), (self.length + n, bound + n))
         self.left = n
         return found
 
-    def _run(self, queries: Any, keys: Any, values: Any, how: Attention, to: tuple[int, bool], out: Any) -> Any:
+    def _run(self, queries: Any, keys: Any, values: Any, splits: int, to: tuple[int, bool], out: Any) -> Any:
         """Everything that can fail; then the row before to its slot, new rows behind the padding, the output."""
         n, handles = _count(keys), self.handles
         if self._due(*to) or n > 1 or handles is None:
             handles = self._made(*to, room=n)
         new = self.space.staged(geometry(self.config), keys, values)
-        ready = self._ready(queries, how, self.length + n, True, out)
+        ready = self._ready(queries, splits, self.length + n, True, out)
         self._adopt(handles)
         if self.behind:
             handles.compact(self.length - 1)
@@ -97,12 +97,12 @@ class Bucket:
         return handles.run(ready, new, self.length)
 
     def _demand(
-        self, queries: Any, keys: Any, values: Any, how: Attention, counts: tuple[int, int | None], out: Any
+        self, queries: Any, keys: Any, values: Any, splits: int, counts: tuple[int, int | None], out: Any
     ) -> None:
         """Refuse what does not fit, before anything is done."""
         n, past = counts
         self._demand_rows(keys, values, n)
-        self._demand_queries(queries, how, n, out)
+        self._demand_queries(queries, splits, n, out)
         if past is not None and past != self.length:
             raise refusals.disagrees("BUCKET-7", past, self.length)
 
@@ -113,13 +113,13 @@ class Bucket:
             if not fits or array.dtype != DTYPES[self.config.dtype]:
                 raise refusals.rows("BUCKET-3", self.config, "n" if n is None else n, keys, values)
 
-    def _demand_queries(self, queries: Any, how: Attention, n: int | None, out: Any) -> None:
+    def _demand_queries(self, queries: Any, splits: int, n: int | None, out: Any) -> None:
         shape, count = tuple(queries.shape), _count(queries) if n is None else n
         wanted = self.layers, self.config.batch, *shape[2:3], count, self.config.k_dim
         shared = shape == wanted and shape[2] > 0 and shape[2] % self.config.kv_heads == 0
         room = out is None or (out.shape == (*shape[:4], self.config.v_dim) and out.dtype == FLOAT)
-        if not shared or not room or queries.dtype != FLOAT or how.splits < 1:
-            raise refusals.queries("BUCKET-6", self.config, "n" if n is None else n, queries, how.splits)
+        if not shared or not room or not writable(out) or queries.dtype != FLOAT or splits < 1:
+            raise refusals.queries("BUCKET-6", self.config, "n" if n is None else n, queries, splits)
 
     def _bound_for(self, refresh: bool) -> int:
         """The bound that is due, if handles of it can be had."""
@@ -166,9 +166,9 @@ class Bucket:
         self.handles, self.installed = handles, handles.bound
         self.fresh, self.behind, self.left = True, False, 0
 
-    def _ready(self, queries: Any, how: Attention, rows: int, causal: bool, out: Any) -> Ready:
+    def _ready(self, queries: Any, splits: int, rows: int, causal: bool, out: Any) -> Ready:
         """Everything an attend needs but its rows."""
-        return prepare(self.space, self.config, queries, Asking(causal), how.splits, rows, out)
+        return prepare(self.space, self.config, queries, Asking(causal), splits, rows, out)
 
     def ran(self) -> Ran:
         """What ran last."""
@@ -204,14 +204,14 @@ class Bucket:
             self._demand_rows(keys, values, None)
         self.encoded = Encoded.of(self.space, self.config, n, keys, values)
 
-    def cross(self, queries: Any, how: Attention, out: Any = None) -> Any:
+    def cross(self, queries: Any, splits: int = 1, out: Any = None) -> Any:
         """Queries over all of those."""
         if _count(queries) == 0:
             return _no_output(queries, self.config, out)
-        self._demand_queries(queries, how, None, out)
+        self._demand_queries(queries, splits, None, out)
         if self.encoded is None:
             raise refusals.no_encoding("BUCKET-25")
-        ready = self._ready(queries, how, self.encoded.place.slots, False, out)
+        ready = self._ready(queries, splits, self.encoded.place.slots, False, out)
         return self.encoded.answer(ready, self.config)
 
     def past(self) -> int:

@@ -14,7 +14,7 @@ from kvadapters.gpu.buffers import Workspace
 from kvadapters.gpu.places import Geometry
 from kvspec import refusals
 from kvspec.geometry import Array
-from kvspec.masks import Causal, Explicit, Logical, Part
+from kvspec.masks import Causal, Explicit, Logical, Part, Window
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class History:
 
 def built(space: Workspace, logical: Logical, history: History) -> Array | None:
     """`[1 or B, 1 or heads, L, K or 1]` with columns in slot order; None where nothing needs to be hidden."""
-    demand([part.array for part in logical if isinstance(part, Explicit)], history)
+    demand(logical, history)
     mask: Array | None = None
     for part in logical:
         found = _columns(space, part, history)
@@ -38,11 +38,15 @@ def built(space: Workspace, logical: Logical, history: History) -> Array | None:
     return mask
 
 
-def demand(arrays: list[Array], history: History) -> None:
-    """Refuse arrays that do not fit the history, or each other."""
+def demand(logical: Logical, history: History) -> None:
+    """Refuse arrays that do not fit the history, or each other; then windows below 1."""
+    arrays = [part.array for part in logical if isinstance(part, Explicit)]
     for array in arrays:
         _demand_fit(array, history)
     _demand_heads(arrays, history)
+    for part in logical:
+        if isinstance(part, Window) and part.size <= 0:
+            raise refusals.mask_window("MASK-13", part.size)
 
 
 def _demand_fit(array: Array, history: History) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -148,19 +149,22 @@ class Pages:
         return len(self.pool.free)
 
     def gather(self, table: Sequence[int], n: int) -> Pair:
-        """Download n rows through a table that is handed in, which is uploaded: one launch."""
+        """Download n rows through a table that is handed in, which is uploaded: one launch. Raises TypeError where
+        an entry or n is no whole number."""
+        table, n = list(map(index, table)), index(n)
+        self._demand_rows(table, n)
         if n == 0:
             return self.pool.nothing()
-        self._demand_rows(table, n)
         needed = np.array(table[: self.pool.pages_for(n)], ENTRY)
         block = self.space.scratch("table", needed.nbytes)
         self.space.runtime.upload(needed, block)
         return self.pool.gathered(block, n)
 
     def _demand_rows(self, table: Sequence[int], n: int) -> None:
-        """Refuse a table that is too short, then entries that name no page, then rows that no sequence has."""
+        """Refuse fewer rows than none, or more than the table has slots; then entries that name no page; then rows
+        that no sequence has."""
         size, needed = self.pool.size, self.pool.pages_for(n)
-        if n > len(table) * size:
+        if n < 0 or n > len(table) * size:
             raise refusals_page.short("PAGE-30", n, len(table), size)
         for entry, page in enumerate(table[:needed]):
             if page < 0 or page >= self.pool.total:

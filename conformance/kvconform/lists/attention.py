@@ -12,8 +12,9 @@ from kvconform.lists import rope
 from kvconform.lists.cache import fits, seen_through, take
 from kvconform.lists.expected import Expected
 from kvref import attended, listed_attention
+from kvref.attended import Seen
 from kvref.cite import cite
-from kvref.history import History, Seen
+from kvref.history import History
 from kvref.listed_attention import Asked, Work
 from kvref.listed_batch import there
 from kvref.listed_rope import Turned, exactly
@@ -94,7 +95,8 @@ def of(op: Operation, config: Config, batch: int, n: int) -> Asked:
         room=op["op"] != "replayattend" and bool(argument(op, "into")),
         room_fits=op.get("out_rows") in (None, rows)
         and op.get("out_dim") in (None, config.v_dim)
-        and op.get("out_dtype") in (None, "f32"),
+        and op.get("out_dtype") in (None, "f32")
+        and (not op.get("out_readonly") or bool(op.get("resident"))),
     )
 
 

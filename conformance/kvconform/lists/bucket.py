@@ -48,6 +48,8 @@ def _asked(cache: Listed, op: Operation, n: int) -> None:
     room: dict[str, Any] = (
         {"out_dim": config.v_dim, "out_rows": n, "out_dtype": "f32"} if argument(op, "into") else {}
     )
+    if room and not op.get("resident"):
+        room["out_readonly"] = 0
     if not right or any(op.get(name) not in (None, value) for name, value in (own | room).items()):
         raise Refused("BUCKET-6", "queries or an output that do not fit")
 
@@ -61,7 +63,7 @@ def _expect(
         return
     found = []
     for queries, layer in zip(given.queries, sees, strict=True):
-        through = [[[dict.fromkeys(query, 0.0) for query in layer]]] * config.batch
+        through = [[[dict.fromkeys(query, ()) for query in layer]]] * config.batch
         found.append(attended.outputs(queries, through, kept, config.dtype, config.v_dim))
     step.outputs = attended.Output(*(np.stack(parts) for parts in zip(*found, strict=True)))
 

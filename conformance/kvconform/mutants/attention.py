@@ -231,8 +231,8 @@ class Remembering:
 class Remembers(Store):
     """The length is that of when it was captured."""
 
-    def capture_attend(self, layer: int, heads: int, how: Attention) -> Any:
-        return Remembering(super().capture_attend(layer, heads, how), self.lengths_[layer])
+    def capture_attend(self, layer: int, heads: int, splits: int = 1) -> Any:
+        return Remembering(super().capture_attend(layer, heads, splits), self.lengths_[layer])
 
 
 class AttendsWithRoomForOne(Store):

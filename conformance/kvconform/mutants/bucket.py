@@ -11,7 +11,7 @@ from kvadapters.reference import Reference
 from kvconform.mutants.planting import having, planted
 from kvref.bucket import Bucket
 from kvref.graph import Graph, Handles, over
-from kvspec.contract import Attention, Pair
+from kvspec.contract import Pair
 from kvspec.geometry import Array
 
 
@@ -76,8 +76,8 @@ class TailInTheDenominator(Graph):
 class CountedWhenAsked(Bucket):
     """The rows of a block are counted before anybody has committed them."""
 
-    def block(self, queries: Array, keys: Array, values: Array, how: Any, past: Any, out: Any = None) -> Array:
-        found = super().block(queries, keys, values, how, past, out)
+    def block(self, queries: Array, keys: Array, values: Array, splits: int, past: Any, out: Any = None) -> Array:
+        found = super().block(queries, keys, values, splits, past, out)
         self.past_ += keys.shape[3]
         return found
 
@@ -163,18 +163,18 @@ class GrowingEncoding(Bucket):
     steps = 0
 
     def decode(
-        self, queries: Array, keys: Array, values: Array, how: Any, refresh: bool, past: Any, out: Any = None
+        self, queries: Array, keys: Array, values: Array, splits: int, refresh: bool, past: Any, out: Any = None
     ) -> Array:
-        found = super().decode(queries, keys, values, how, refresh, past, out)
+        found = super().decode(queries, keys, values, splits, refresh, past, out)
         self.steps += self.encoded is not None
         return found
 
-    def cross(self, queries: Array, how: Attention, out: Array | None = None) -> Array:
+    def cross(self, queries: Array, splits: int = 1, out: Array | None = None) -> Array:
         whole = self.encoded
         if whole is not None:
             self.encoded = Pair(*(np.concatenate([a, *[a[..., -1:, :]] * self.steps], axis=3) for a in whole))
         try:
-            return super().cross(queries, how, out)
+            return super().cross(queries, splits, out)
         finally:
             self.encoded = whole
 
@@ -182,23 +182,23 @@ class GrowingEncoding(Bucket):
 class EncodingAsOwnRows(Bucket):
     """The encoder's rows are taken for rows of the queries' own sequence, and hidden from earlier ones."""
 
-    def cross(self, queries: Array, how: Attention, out: Array | None = None) -> Array:
-        found = super().cross(queries, how, out)
+    def cross(self, queries: Array, splits: int = 1, out: Array | None = None) -> Array:
+        found = super().cross(queries, splits, out)
         if self.encoded is None or queries.shape[3] == 0:
             return found
-        hidden = over(queries, *self.encoded, how.splits, causal=True)
+        hidden = over(queries, *self.encoded, splits, causal=True)
         return hidden if out is None else found
 
 
 class WindowedEncoding(Bucket):
     """The encoder's rows are seen through a window, as long as a decoder keeps rows."""
 
-    def cross(self, queries: Array, how: Attention, out: Array | None = None) -> Array:
+    def cross(self, queries: Array, splits: int = 1, out: Array | None = None) -> Array:
         whole = self.encoded
         if whole is not None:
             self.encoded = Pair(*(a[..., -self.bounds[-1] :, :] for a in whole))
         try:
-            return super().cross(queries, how, out)
+            return super().cross(queries, splits, out)
         finally:
             self.encoded = whole
 

@@ -132,17 +132,17 @@ class _Drawing(Drawing):
     def _misfit(self) -> list[str]:
         config, where = self.model.config, self._where()
         said = f"k_dim={config.k_dim + 1}", "values=3", f"q_dim={config.k_dim + 1}", "q_rows=3", "q_dtype=f16"
-        return [
-            f"attend 1{where} {self.of(*said, 'splits=0', 'heads=0', 'into=1 out_dim=40', 'into=1 out_rows=2')}"
-        ]
+        room = "into=1 out_dim=40", "into=1 out_rows=2", "into=1 out_readonly=1"
+        return [f"attend 1{where} {self.of(*said, 'splits=0', 'heads=0', *room)}"]
 
     def _beyond(self) -> list[str]:
-        """Masks of another size; in a store more rows than there is room for."""
+        """Masks of another size, windows below 1; in a store more rows than there is room for."""
         where = self._where()
         if self.store and self.draw(st.booleans()):
             return [f"attend {self.model.room - self._length() + 1}{where}"]
         other = self.of(self._columns(1) - 1, self._columns(1) + 1, self._length() + 1)
-        return [f"attend 1{where} through {'1' * (other or 2)}"]
+        wide, narrow = "1" * (other or 2), self.of("window=0", "causal & window=-2")
+        return [f"attend 1{where} through {self.of(wide, wide, wide, wide, narrow)}"]
 
     def _still(self) -> list[str]:
         return [str(self.of("scribble", "scribble", "attend 0 heads=3"))] if not self.store else ["scribble"]

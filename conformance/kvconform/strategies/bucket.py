@@ -87,6 +87,7 @@ MISFITS: tuple[tuple[str, Any], ...] = (
 )
 ASKED = (
     *(("heads", 0), ("q_batch", 3), ("q_dtype", "f16"), ("out_dim", 4), ("out_rows", 3), ("out_dtype", "f16")),
+    ("out_readonly", 1),
     *(("q_dim", 17), ("q_rows", 3), ("q_rows", 0), ("splits", 0), ("splits", -1)),
 )
 

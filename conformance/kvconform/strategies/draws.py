@@ -136,6 +136,8 @@ class _Drawing(Drawing):
         queries, columns = self.history.queries, self.history.width
         if queries is None and self.draw(st.integers(0, 3)):
             return self._append()
+        if not self.number(0, 19):
+            return {"op": "mask", "parts": [{"window": self.of(0, -1)}]}
         parts = self.draw(st.lists(self._part(queries or 0, columns), max_size=3))
         return {"op": "mask", "parts": masks.to_json(tuple(parts))}
 

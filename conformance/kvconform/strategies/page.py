@@ -222,7 +222,8 @@ class PageDrawing(Drawing):
         table = [self.of(self.number(0, last), self.number(0, last), self.number(-1, last + 1)) for _ in range(3)]
         table = table[: self.number(1, 3)]
         room = len(table) * self.pool.size
-        return f"gather {','.join(map(str, table))} {self.of(self.number(0, room), self.number(0, room), room + 1)}"
+        n = self.of(self.number(0, room), self.number(0, room), self.of(room + 1, room + 1, -1))
+        return f"gather {','.join(map(str, table))} {n}"
 
     def misfit(self) -> str:
         """Rows that do not fit."""

@@ -45,13 +45,14 @@ class CapturedAttention(Protocol):
 
 
 class AttendingBatch(Protocol):
-    """What the profile `attention` adds to a store that has batches."""
+    """What the profile `attention` adds to a store that has batches. No masks and no RoPE here: sequences differ in
+    length, and what is captured has no position yet."""
 
-    def attend_batch(self, queries: Any, layer: int, how: Attention, out: Any = None) -> Any:
+    def attend_batch(self, queries: Any, layer: int, splits: int = 1, out: Any = None) -> Any:
         """A query `[m, heads, 1, k_dim]` at the last position of each sequence attends to what a layer holds of it:
         the output `[m, heads, 1, v_dim]`; zeros for a sequence of length 0."""
 
-    def capture_attend(self, layer: int, heads: int, how: Attention) -> CapturedAttention:
+    def capture_attend(self, layer: int, heads: int, splits: int = 1) -> CapturedAttention:
         """An attend of one row on a layer of the store, captured."""
 
 

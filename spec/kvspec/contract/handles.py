@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from kvspec.contract.attention import Attention
 from kvspec.contract.words import Pair
 
 
@@ -44,7 +43,8 @@ class Paged(Protocol):
         """In how many tables each page of the pool stands."""
 
     def gather(self, table: Sequence[int], n: int) -> Pair:
-        """The first n rows, `[kv_heads, n, dim]`, through a block table that is handed in."""
+        """The first n rows, `[kv_heads, n, dim]`, through a block table that is handed in. Raises TypeError where
+        an entry or n is no whole number."""
 
     def peek(self, page: int) -> Pair:
         """A page as it lies in the pool, `[kv_heads, page_size, dim]`; only a pool opened with `debug` says it."""
@@ -69,13 +69,13 @@ class Bucketed(Protocol):
         """Install handles as a step would that came now, and do no step. `refresh`: from the host's rows."""
 
     def decode(
-        self, queries: Any, keys: Any, values: Any, how: Attention, refresh: bool, past: int | None, out: Any = None
+        self, queries: Any, keys: Any, values: Any, splits: int, refresh: bool, past: int | None, out: Any = None
     ) -> Any:
         """One step of the graph: queries `[layers, batch, heads, 1, k_dim]` and one new row of each layer give the
         output `[layers, batch, heads, 1, v_dim]`. `past` is the length that the caller counts on, if it says so;
         `refresh` as for `bind`."""
 
-    def block(self, queries: Any, keys: Any, values: Any, how: Attention, past: int | None, out: Any = None) -> Any:
+    def block(self, queries: Any, keys: Any, values: Any, splits: int, past: int | None, out: Any = None) -> Any:
         """A block of n rows and queries, which commits nothing."""
 
     def unbind(self) -> None:
@@ -90,7 +90,7 @@ class Bucketed(Protocol):
     def encode(self, keys: Any, values: Any) -> None:
         """Install rows for cross-attention, `[layers, batch, kv_heads, n, dim]`."""
 
-    def cross(self, queries: Any, how: Attention, out: Any = None) -> Any:
+    def cross(self, queries: Any, splits: int = 1, out: Any = None) -> Any:
         """Queries `[layers, batch, heads, n, k_dim]` over all of those: `[layers, batch, heads, n, v_dim]`."""
 
     def past(self) -> int:

@@ -45,7 +45,8 @@ GUARD = 64
 
 
 class Room:
-    """An output to be written to, full of NaN, on the host between two guards."""
+    """An output to be written to, full of NaN, on the host between two guards. It can only be read where the
+    operation says so."""
 
     def __init__(self, session: Session, op: Operation, given: Given) -> None:
         assert given.queries is not None
@@ -56,6 +57,7 @@ class Room:
         self._all: Array = np.full(prod(shape) + 2 * GUARD, np.nan, dtype)
         mine = self._all[GUARD:-GUARD].reshape(shape)
         self._placed = bool(op.get("resident"))
+        mine.flags.writeable = self._placed or not argument(op, "out_readonly")
         self.out: Any = session.adapter.place(mine)[0] if self._placed else mine
 
     @property
@@ -81,7 +83,7 @@ def attend(session: Session, cache: Any, op: Operation, step: Step, given: Given
 def attendbatch(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
     """A query for each sequence."""
     (queries,), do = session.handed(op, given), offered(store, "attend_batch")
-    answered(session, op, step, given, lambda out: do(queries, op["layer"], how(op, given), out))
+    answered(session, op, step, given, lambda out: do(queries, op["layer"], argument(op, "splits"), out))
 
 
 def captureattend(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
@@ -89,7 +91,7 @@ def captureattend(session: Session, store: Any, op: Operation, step: Step, given
     made = offered(store, "capture_attend")
     heads = op.get("heads", session.config.kv_heads)
     with session.metered(step):
-        session.names["captured attention"][op["name"]] = made(op["layer"], heads, how(op, given))
+        session.names["captured attention"][op["name"]] = made(op["layer"], heads, argument(op, "splits"))
 
 
 def replayattend(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:

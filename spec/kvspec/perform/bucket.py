@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kvspec.operations import Operation, argument
-from kvspec.perform.attention import answered, how
+from kvspec.perform.attention import answered
 from kvspec.perform.cache import offered
 
 if TYPE_CHECKING:
@@ -40,15 +40,16 @@ def bind(session: Session, cache: Any, op: Operation, step: Step, given: Given) 
 def decode(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """One step of the graph."""
     arrays, do = session.handed(op, given), offered(cache, "decode")
-    more = bool(argument(op, "refresh")), op.get("past")
-    answered(session, op, step, given, lambda out: do(*arrays, how(op, given), *more, out))
+    how = argument(op, "splits"), bool(argument(op, "refresh")), op.get("past")
+    answered(session, op, step, given, lambda out: do(*arrays, *how, out))
     _ran(cache, step)
 
 
 def block(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """A block that commits nothing."""
     arrays, do = session.handed(op, given), offered(cache, "block")
-    answered(session, op, step, given, lambda out: do(*arrays, how(op, given), op.get("past"), out))
+    how = argument(op, "splits"), op.get("past")
+    answered(session, op, step, given, lambda out: do(*arrays, *how, out))
     if op["n"]:
         _ran(cache, step)
 
@@ -87,7 +88,7 @@ def encode(session: Session, cache: Any, op: Operation, step: Step, given: Given
 def cross(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
     """Queries over these."""
     (queries,), do = session.handed(op, given), offered(cache, "cross")
-    answered(session, op, step, given, lambda out: do(queries, how(op, given), out))
+    answered(session, op, step, given, lambda out: do(queries, argument(op, "splits"), out))
 
 
 DO = {

@@ -87,6 +87,7 @@ ARGUED: dict[str, str] = {
     "kvadapters.gpu.graph.fetched: True became False": AS_MANY,
     # page and pool
     "kvadapters.gpu.page.drop: lost: table.there.release()": LET_GO,
+    "kvadapters.gpu.page.gather: lost: table, n = (list(map(index, table)), index(n))": "a trace holds whole numbers alone",
     "kvadapters.gpu.pool.gathered: if self.space.checks: never": CHECKS,
     "kvadapters.gpu.pool.gathered: if self.space.checks: always": CHECKS,
     "kvadapters.gpu.pool.gathered: lost: self.rows.check_guards()": CHECKS,

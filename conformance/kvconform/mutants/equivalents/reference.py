@@ -43,6 +43,7 @@ OF_STORES = {
     "kvref.store._clear: lost: self.zeroed_by = zeroed_by": "which clause is cited for rows of zeros",
     "kvref.store.plan: if n > 0: always": NO_ROWS,
     "kvref.store.plan: n > 0: Gt swapped": NO_ROWS,
+    "kvref.page.gather: lost: table, n = ([index(page) for page in table], index(n))": "a trace holds whole numbers alone",
     "kvref.pool._poison: if self.config.debug: always": "without debug nobody can look at what lies in a free page",
     "kvref.bucket.encode: True became False": PAIR,
     "kvref.bucket._count: 1 became 2": SHAPE,
