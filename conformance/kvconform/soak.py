@@ -213,7 +213,9 @@ def _share(options: Namespace, share: int) -> int:
     progress = _Progress(soaks, operations)
     with handling(progress.interrupt, *INTERRUPTIONS), suppress(KeyboardInterrupt):
         soaked(soaks, operations, count(options.seed + share, options.processes), progress)
-    print("\n".join(line for soak in soaks for line in _lines(soak, progress.interrupted)), flush=True)
+    lines = (line for soak in soaks for line in _lines(soak, progress.interrupted))
+    sys.stdout.write("".join(f"{line}\n" for line in lines))  # at once, lest others write in between
+    sys.stdout.flush()
     return 1 if any(s.found for s in soaks) else 130 * progress.interrupted
 
 
