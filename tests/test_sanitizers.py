@@ -206,6 +206,20 @@ def test_examples_and_covers_are_replayed_spread_evenly() -> None:
     assert not any("window=5" in name for name in sources)
 
 
+def test_where_nothing_is_poisoned_nobody_looks_at_pages_that_were_not_written() -> None:
+    told = description(CudaCPU().describe())
+    peeked = [
+        any(
+            op["op"] == "peek"
+            for chosen in dict(watched.traces(told, 10**6, 1, poison)).values()
+            for t in chosen
+            for op in t.ops
+        )
+        for poison in (True, False)
+    ]
+    assert peeked == [True, False]
+
+
 def test_logs_of_all_processes_are_read_and_each_bug_is_told_once(tmp_path: Path) -> None:
     for name in ("log.1", "log.2"):
         (tmp_path / name).write_text(TSAN.format(other="0,0,0") * 2)

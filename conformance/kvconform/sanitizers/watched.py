@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
@@ -103,18 +104,28 @@ def runtime(check: Check, bug: Planted | None) -> Any:
     return Hasty(made) if bug and not bug.old else made
 
 
-def traces(adapter: Description, total: int, every: int = 1) -> Iterator[tuple[str, list[Trace]]]:
-    """What is replayed, by source, each with a name that says how much it is; of all that one in `every`."""
+def traces(
+    adapter: Description, total: int, every: int = 1, poison: bool = True
+) -> Iterator[tuple[str, list[Trace]]]:
+    """What is replayed, by source, each with a name that says how much it is; of all that one in `every`. Where
+    nothing is poisoned, a page that nobody wrote shows whatever lies there: nobody peeks then."""
     examples = [e.trace for c in index().values() for e in c.examples]
-    yield _some("worked examples", _suitable(examples, adapter), max(1, len(examples) // every))
+    yield _some("worked examples", _suitable(examples, adapter, poison), max(1, len(examples) // every))
     total //= every
     covers = [c for p in adapter.profiles for c in vectors.load(p) if (c.start.config.window or 0) <= WIDEST]
     for cover in covers:
-        yield _some(f"cover {cover.name}", _suitable(cover.traces(), adapter), max(1, total // len(covers)))
+        found = _suitable(cover.traces(), adapter, poison)
+        yield _some(f"cover {cover.name}", found, max(1, total // len(covers)))
 
 
-def _suitable(given: Iterable[Trace], adapter: Description) -> list[Trace]:
-    return [t for trace in given if limits.suits(t := limits.within(trace, adapter), adapter)]
+def _suitable(given: Iterable[Trace], adapter: Description, peeks: bool) -> list[Trace]:
+    fitted = (limits.within(trace if peeks else _unseen(trace), adapter) for trace in given)
+    return [trace for trace in fitted if limits.suits(trace, adapter)]
+
+
+def _unseen(trace: Trace) -> Trace:
+    """Without its peeks, which change nothing."""
+    return replace(trace, ops=tuple(op for op in trace.ops if op["op"] != "peek"))
 
 
 def _some(name: str, every: list[Trace], most: int) -> tuple[str, list[Trace]]:
@@ -135,10 +146,10 @@ def probe(made: Any, check: Check) -> Iterator[Report]:
             yield Report(DIFFERENCE, each.name, detail=f"expected {expected.tolist()}, found {found.tolist()}")
 
 
-def replay(adapter: Any, total: int, every: int, until: Callable[[], bool]) -> Iterator[Report]:
+def replay(adapter: Caches, total: int, every: int, until: Callable[[], bool]) -> Iterator[Report]:
     """The traces, each compared with the reference; ends with a line that counts them. `until` may end it early."""
     told, replayed, operations = description(adapter.describe()), 0, 0
-    for name, chosen in traces(told, total, every):
+    for name, chosen in traces(told, total, every, adapter.space.checks):
         print(name, flush=True)
         for trace in chosen:
             if until():
