@@ -28,7 +28,7 @@ from kvadapters.gpu.attention import Positions, Runs
 from kvadapters.gpu.fast import RowAttention
 from kvadapters.gpu.opencl import OpenCLRuntime, shared
 from kvadapters.gpu.places import Place
-from kvadapters.gpu.resident import placed
+from kvadapters.gpu.resident import fetched, placed
 from kvspec.geometry import DTYPES, Array
 
 DIM = 128
@@ -78,16 +78,16 @@ class Case(NamedTuple):
 def ours(runtime: OpenCLRuntime, case: Case, rows: Array) -> tuple[Call, Callable[[], Array]]:
     """A launch, or two, and waiting for the result; and the result."""
     attention = RowAttention(runtime, case.dtype, DIM, DIM, case.heads, case.kv_heads)
-    held = [placed(runtime, rows) for _ in range(case.caches)]
-    places = [Place(d.block, d.block, 0, d.block.nbytes // 2, case.tokens) for d in held]
-    queries, out = placed(runtime, case.queries()), placed(runtime, case.queries())
+    held = [placed(runtime, *rows) for _ in range(case.caches)]
+    places = [Place(k.block, v.block, k.at, v.at, case.tokens) for k, v in held]
+    queries, out = placed(runtime, case.queries(), case.queries())
     where = Positions(0, case.tokens)
 
     def call(i: int) -> None:
         attention.attend(queries, Runs(places[i], case.kv_heads * case.tokens), where, out)
         runtime.synchronise()
 
-    return call, lambda: runtime.download(out.block, 0, out.block.nbytes).view(np.float32)
+    return call, lambda: fetched(out)
 
 
 def peers(case: Case, rows: Array) -> dict[str, Call]:
