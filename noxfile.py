@@ -169,6 +169,7 @@ def types(session: nox.Session) -> None:
     """Mypy, strict."""
     _install(session, "", *DEV)
     session.run("mypy")
+    session.run("mypy", "bench")
 
 
 @nox.session

@@ -15,6 +15,7 @@ from pathlib import Path
 from kvadapters.reference import Reference
 from kvconform import trial, vectors
 from kvspec.contract import PROFILES, description
+from kvspec.record import Record
 from kvspec.session import Session
 
 YARDSTICK = 200_000
@@ -42,18 +43,20 @@ def first_line() -> float:
     began = time.perf_counter()
     with subprocess.Popen([sys.executable, "-m", "kvconform", "run", "reference", "--profile", "growing"],
                           stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as run:  # fmt: skip
+        assert run.stderr is not None
         run.stderr.read(1)
         took = time.perf_counter() - began
         run.terminate()
     return took
 
 
-def whole_run(adapter: str) -> dict:
+def whole_run(adapter: str) -> Record:
     """The record of a run at the default number of examples."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "kvconform", "run", adapter, "--report", folder],
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
-        return json.loads((Path(folder) / "record.json").read_text())
+        record: Record = json.loads((Path(folder) / "record.json").read_text())
+        return record
 
 
 def main() -> None:
