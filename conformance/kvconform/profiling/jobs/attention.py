@@ -121,10 +121,10 @@ def _seconds(bench: Bench, work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def queries(bench: Bench) -> tuple[Any, Any]:
-    """Queries `[B, heads, n, k_dim]` and a place for the output, both f32."""
+def queries(bench: Bench, *layers: int) -> tuple[Any, Any]:
+    """Queries `[B, heads, n, k_dim]`, or `[layers, B, ...]`, and a place for the output, both f32."""
     case, model = bench.case, bench.case.model
-    shape = case.batch, model.heads, case.rows, model.dim
+    shape = *layers, case.batch, model.heads, case.rows, model.dim
     asked, out = bench.placed(noise(shape, "f32", 3), noise(shape, "f32", 4))
     return asked, out
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from kvconform.profiling.bench import Bench
 from kvconform.profiling.case import ALWAYS, Case, Job, Operation
-from kvconform.profiling.jobs.attention import fastest
+from kvconform.profiling.jobs.attention import fastest, queries
 from kvconform.profiling.rows import noise, turns
 from kvspec import traffic
 from kvspec.contract import Attention
@@ -43,9 +43,7 @@ def _tokens(bench: Bench) -> list[Rows]:
 
 def _queries(bench: Bench) -> Rows:
     """Queries `[layers, batch, heads, n, k_dim]` and a place for the output, both f32."""
-    case, model = bench.case, bench.case.model
-    shape = model.layers, case.batch, model.heads, case.rows, model.dim
-    return bench.placed(noise(shape, "f32", 3), noise(shape, "f32", 4))
+    return queries(bench, bench.case.model.layers)
 
 
 def _newest(bench: Bench, caches: list[Any], past: int) -> None:

@@ -13,7 +13,6 @@ from kvconform.profiling.case import ALWAYS, Case, Job
 from kvconform.profiling.jobs.cache import BEYOND
 from kvconform.profiling.peers import padded, paged, turned
 from kvconform.profiling.peers.hosted import Library, Rows
-from kvconform.profiling.rows import noise
 
 
 def append(rows: Rows) -> Job:
@@ -146,10 +145,9 @@ def zero(rows: Rows) -> Job:
 
 def attend(rows: Rows, behind: bool = True) -> Job:
     """Rows written behind the context (of a ring or a store: into it), then attention over all."""
-    case, model = rows.case, rows.case.model
+    case, queries = rows.case, rows.queries()
     held = case.context + case.rows if behind else case.context
     caches, sources = rows.caches(held), rows.caches(case.rows, 64, 1)
-    queries = rows.library.wrap(noise((case.batch, model.heads, case.rows, model.dim), "f32", 3))
 
     def do(i: int) -> None:
         cache = caches[i % len(caches)]
@@ -161,9 +159,7 @@ def attend(rows: Rows, behind: bool = True) -> Job:
 
 def attend_batch(rows: Rows) -> Job:
     """Attention of a query for each sequence: all sequences are as long as each other."""
-    case, model = rows.case, rows.case.model
-    caches = rows.caches(case.context)
-    queries = rows.library.wrap(noise((case.batch, model.heads, 1, model.dim), "f32", 3))
+    queries, caches = rows.queries(), rows.caches(rows.case.context)
     return Job(lambda i: rows.library.attend(queries, *caches[i % len(caches)]), ALWAYS)
 
 

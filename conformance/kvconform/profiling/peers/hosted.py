@@ -80,6 +80,11 @@ class Rows:
         """Keys and values `[B, H, rows, dim]` that take turns."""
         return self.pairs((self.case.batch, self.case.model.kv_heads, rows), most, "", kind)
 
+    def queries(self, layers: int = 1, turn: int = 3) -> Any:
+        """Queries `[layers * B, heads, n, dim]` in f32; another `turn` gives others."""
+        case, model = self.case, self.case.model
+        return self.library.wrap(noise((layers * case.batch, model.heads, case.rows, model.dim), "f32", turn))
+
     def write(self, target: tuple[Any, Any], axis: int, at: int, source: tuple[Any, Any]) -> None:
         """Keys and values, both."""
         for to, rows in zip(target, source, strict=True):

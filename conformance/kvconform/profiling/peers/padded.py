@@ -9,7 +9,6 @@ from typing import Any
 from kvconform.profiling.case import ALWAYS, Job
 from kvconform.profiling.jobs.bucket import STEPS
 from kvconform.profiling.peers.hosted import Rows
-from kvconform.profiling.rows import noise
 
 
 def _layers(rows: Rows, slots: int, most: int = 256, kind: int = 0) -> list[tuple[Any, Any]]:
@@ -19,8 +18,7 @@ def _layers(rows: Rows, slots: int, most: int = 256, kind: int = 0) -> list[tupl
 
 
 def _queries(rows: Rows) -> Any:
-    case, model = rows.case, rows.case.model
-    return rows.library.wrap(noise((model.layers * case.batch, model.heads, case.rows, model.dim), "f32", 3))
+    return rows.queries(rows.case.model.layers)
 
 
 def decode(rows: Rows) -> Job:

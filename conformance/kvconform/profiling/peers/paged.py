@@ -10,7 +10,7 @@ import numpy as np
 from kvconform.profiling.case import ALWAYS, Job
 from kvconform.profiling.jobs.page import pages_for, partly
 from kvconform.profiling.peers.hosted import Rows
-from kvconform.profiling.rows import noise, turns
+from kvconform.profiling.rows import turns
 from kvspec.geometry import Array
 
 
@@ -86,8 +86,7 @@ def fork(rows: Rows) -> Job:
 def attend(rows: Rows) -> Job:
     """Rows written at their indices, the pages taken by the table, then attention."""
     case, pool, sources = rows.case, Pool(rows), rows.caches(rows.case.rows, 64, 1)
-    asked = rows.library.wrap(noise((1, case.model.heads, case.rows, case.model.dim), "f32", 3))
-    tables = pool.contexts()
+    asked, tables = rows.queries(), pool.contexts()
 
     def do(i: int) -> Any:
         pool.write(i % pool.count, case.context - case.rows, sources[i % len(sources)])

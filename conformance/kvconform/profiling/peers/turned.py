@@ -9,7 +9,6 @@ import numpy as np
 
 from kvconform.profiling.case import ALWAYS, Job
 from kvconform.profiling.peers.hosted import Rows
-from kvconform.profiling.rows import noise
 
 BASE = 10000.0
 
@@ -49,10 +48,8 @@ def rotate(rows: Rows) -> Job:
 
 def attend(rows: Rows) -> Job:
     """New keys and their queries turned, the rows written behind the context, then attention over all."""
-    case, model = rows.case, rows.case.model
+    case, asked, turned = rows.case, rows.queries(), rows.queries(turn=4)
     caches, sources = rows.caches(case.context + case.rows), rows.caches(case.rows, 64, 1)
-    shape = case.batch, model.heads, case.rows, model.dim
-    asked, turned = (rows.library.wrap(noise(shape, "f32", turn)) for turn in (3, 4))
     angles, fresh = Angles(rows, case.context, case.rows), rows.caches(case.rows, 1, 2)[0][0]
 
     def do(i: int) -> Any:
