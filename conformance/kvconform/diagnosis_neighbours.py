@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cache
 from random import Random
 
-from kvconform.limits import suits, within
+from kvconform.limits import fitted, suits
 from kvconform.mutants.hunt import covers
 from kvconform.shrink import REACHES, SIZES, simpler
 from kvspec.clauses import index
@@ -40,8 +40,8 @@ def probes(clauses: Iterable[str], near: Trace, adapter: Description) -> list[Tr
     own = [index()[c] for c in clauses if c in index()]
     told = [e.trace for c in own for e in c.examples]
     covered = [i.trace for profile in dict.fromkeys(c.profile for c in own) for i in covers(profile)]
-    fitted = (within(t, adapter) for t in (*spread(told, EXAMPLES), *spread(covered, COVERED)))
-    return [*(t for t in fitted if suits(t, adapter)), *_valid(_drawn_out(near), adapter)]
+    chosen = *spread(told, EXAMPLES), *spread(covered, COVERED)
+    return [*fitted(chosen, adapter), *_valid(_drawn_out(near), adapter)]
 
 
 def _drawn_out(trace: Trace) -> Iterator[Trace]:

@@ -7,6 +7,8 @@ it takes. The limit on a batch binds the batch of a cache and the sequences of a
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from kvconform.trial import used_profiles
 from kvspec.clauses import Clause
 from kvspec.contract import Description
@@ -53,6 +55,11 @@ def _pieces(op: Operation, largest: int) -> list[Operation]:
 def suits(trace: Trace, adapter: Description) -> bool:
     """Whether an adapter declares the profiles that a trace uses, and the trace lies within its limits."""
     return used_profiles(trace) <= set(adapter.profiles) and _in_limits(trace, adapter)
+
+
+def fitted(traces: Iterable[Trace], adapter: Description) -> Iterator[Trace]:
+    """Traces as this adapter can be asked to do them, but for those that do not suit it."""
+    return (trace for given in traces if suits(trace := within(given, adapter), adapter))
 
 
 def _in_limits(trace: Trace, adapter: Description) -> bool:

@@ -27,7 +27,7 @@ from typing import Any
 from kvadapters.find import load
 from kvconform import trial
 from kvconform.handling import handling
-from kvconform.limits import suits, within
+from kvconform.limits import fitted
 from kvconform.mutants import stored
 from kvconform.shrink import shrink
 from kvconform.strategies import drawn, exploring, system
@@ -78,11 +78,8 @@ class Soak:
 
     def batch(self, source: str, traces: Sequence[Trace], seed: int) -> None:
         """Judge many traces of one source."""
-        for trace in traces:
-            fitted = within(trace, self.about)
-            if not suits(fitted, self.about):
-                continue
-            seen = self.run(fitted)
+        for trace in fitted(traces, self.about):
+            seen = self.run(trace)
             self.traces, self.operations = self.traces + 1, self.operations + len(seen.steps)
             self.by_source[source] = self.by_source.get(source, 0) + len(seen.steps)
             if seen.failed:

@@ -119,8 +119,7 @@ def traces(
 
 
 def _suitable(given: Iterable[Trace], adapter: Description, peeks: bool) -> list[Trace]:
-    fitted = (limits.within(trace if peeks else _unseen(trace), adapter) for trace in given)
-    return [trace for trace in fitted if limits.suits(trace, adapter)]
+    return list(limits.fitted(given if peeks else map(_unseen, given), adapter))
 
 
 def _unseen(trace: Trace) -> Trace:

@@ -10,7 +10,7 @@ import pytest
 from kvconform import laws, vectors
 from kvconform.bench import Bench
 from kvconform.examples import declared_otherwise, disagreements
-from kvconform.limits import suits, within
+from kvconform.limits import fitted, suits, within
 from kvconform.strategies import drawn, draws
 from kvconform.trial import Outcome, used_profiles
 from kvspec.clauses import index
@@ -79,7 +79,7 @@ def explained(seen: Outcome, adapter: Description) -> bool:
 
 def cover(bench: Bench, frozen: vectors.Cover) -> None:
     """A frozen cover, shortest traces first."""
-    traces = [t for trace in frozen.traces() if suits(t := within(trace, bench.adapter), bench.adapter)]
+    traces = list(fitted(frozen.traces(), bench.adapter))
     bench.judge_all(traces, "cover", frozen.start.profile)
     counts = bench.tally.coverage[f"cover {frozen.start.profile}"]
     if bench.tally.failing == 0 and bench.adapter.largest_append is None and len(traces) == len(frozen.lines):
@@ -94,8 +94,8 @@ def explore(bench: Bench, profile: str, kinds: Sequence[str]) -> None:
 
 def explore_drawn(bench: Bench, profile: str, strategy: Any) -> None:
     """Traces that a strategy draws."""
-    found = [within(t, bench.adapter) for t in drawn.some(strategy, bench.examples, bench.seed)]
-    bench.judge_all((t for t in found if suits(t, bench.adapter)), "explore", profile, watch=True)
+    found = drawn.some(strategy, bench.examples, bench.seed)
+    bench.judge_all(fitted(found, bench.adapter), "explore", profile, watch=True)
 
 
 def law(bench: Bench, stated: laws.Law) -> None:
