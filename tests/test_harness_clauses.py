@@ -20,13 +20,13 @@ ELSEWHERE = ("aside", "in_order", "held_after", "plan", "held")
 
 def function(m: Mutant) -> str:
     """The function that holds a fault."""
-    return m.id.removeprefix("kvref.ring.").partition(":")[0]
+    return m.place[0].removeprefix("reference/ring.")
 
 
 @cache
 def sample() -> tuple[Mutant, ...]:
     """A dozen faults or so, over the whole file."""
-    every = (m for m in systematic.of("kvref.ring", ("ring",)) if not m.equivalent)
+    every = (m for m in systematic.of("reference/ring") if not m.equivalent)
     return tuple(m for m in every if function(m) not in ELSEWHERE)[7::17]
 
 

@@ -13,14 +13,13 @@ from kvconform.mutants.kernels import Changed, Chunk
 from kvconform.mutants.mutant import Mutant
 
 
-def planted(name: str, was: str, now: str) -> Mutant:
+def planted(label: str, was: str, now: str) -> Mutant:
     """A mutant of a text with this done to it."""
-    text = texts.text(name)
+    part = kernels.PARTS[label]
+    text = texts.text(part.text)
     assert text.count(was) == 1
-    adapter = Changed((Chunk(name, (text.replace(was, now),)),))
-    return Mutant(
-        was, "systematic", now, (), adapter, profiles=kernels.PARTS[name].profiles[:1], alone=True, limit=2
-    )
+    adapter = Changed((Chunk(label, (text.replace(was, now),)),))
+    return Mutant(was, "systematic", now, (), adapter, profiles=part.profiles[:1], alone=True, limit=2)
 
 
 def hunted(mutant: Mutant, hints: Hints) -> Hunted:
@@ -35,15 +34,15 @@ def found(*mutants: Mutant) -> list[Hunted]:
 
 
 def test_every_text_of_the_program_has_faults_whose_ids_differ() -> None:
-    ids = [m.id for m in kernels.mutants()]
-    assert len(set(ids)) == len(ids)
-    made = {*texts.PLAIN, *texts.SEVERAL.values(), *texts.ROWS}
-    assert made == set(kernels.PARTS) == {re.match(r"kernels\.([\w. ]+): ", i)[1] for i in ids}  # type: ignore[index]
+    mutants = list(kernels.mutants())
+    assert len({m.id for m in mutants}) == len(mutants)
+    assert {m.place for m in mutants} == {(label,) for label in kernels.PARTS}
+    assert {*texts.PLAIN, *texts.SEVERAL.values(), *texts.ROWS} == {p.text for p in kernels.PARTS.values()}
 
 
 def test_every_kernel_of_a_text_is_made_of_it() -> None:
-    for name, part in kernels.PARTS.items():
-        program = Chunk(name, (texts.text(name).replace("for (", "for (int its_own; "),)).text()
+    for label, part in kernels.PARTS.items():
+        program = Chunk(label, (texts.text(part.text).replace("for (", "for (int its_own; "),)).text()
         assert all(re.search(rf"#define {kernel} {kernel}_0\b", program) for kernel in part.kernels)
 
 
@@ -92,23 +91,23 @@ def test_faults_of_a_text() -> None:
 
 
 def test_the_kernels_as_they_are_live_and_a_fault_dies() -> None:
-    right, wrong = found(*(planted("tables.inc", "(page + i)", now) for now in ("(i + page)", "(page - i)")))
+    right, wrong = found(*(planted("kernels/tables", "(page + i)", now) for now in ("(i + page)", "(page - i)")))
     assert not right.killed
     assert wrong.killed and "took" not in wrong.shortest.message  # type: ignore[union-attr]
 
 
 def test_a_kernel_that_never_ends_or_writes_anywhere_harms_no_other() -> None:
     was = "if (ITEM(0) == 0) table"
-    hangs = planted("tables.inc", was, f"for (;;) {was}")
-    writes = planted("tables.inc", was, "for (i64 x = 0; x < 1 << 30; ++x) table[x] = -1, table")
-    right = planted("tables.inc", "(page + i)", "(i + page)")
+    hangs = planted("kernels/tables", was, f"for (;;) {was}")
+    writes = planted("kernels/tables", was, "for (i64 x = 0; x < 1 << 30; ++x) table[x] = -1, table")
+    right = planted("kernels/tables", "(page + i)", "(i + page)")
     ends = found(hangs, writes, right)
     assert [e.killed for e in ends] == [True, True, False]
     assert "status -27" in ends[0].shortest.message  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("name", ["move.inc", "attend.inc"])
-def test_what_is_launched_is_the_changed_kernel(name: str) -> None:
-    start = "i64 part = GROUP(2)" if name == "move.inc" else "i64 entry = GROUP(2)"
-    (nothing,) = found(planted(name, start, f"{start} + (i64(1) << 40)"))
+@pytest.mark.parametrize("label", ["kernels/move", "kernels/attend"])
+def test_what_is_launched_is_the_changed_kernel(label: str) -> None:
+    start = "i64 part = GROUP(2)" if label == "kernels/move" else "i64 entry = GROUP(2)"
+    (nothing,) = found(planted(label, start, f"{start} + (i64(1) << 40)"))
     assert nothing.killed

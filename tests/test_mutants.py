@@ -18,7 +18,7 @@ from kvconform.mutants.mutant import Mutant
 from kvspec.geometry import Config
 from kvspec.trace import Trace
 
-HANDFUL = r"^kvref\.pool\._poison: "
+HANDFUL = r"^reference/page_pool\._poison: "
 """Few, all found by worked examples; one of them argued to be none."""
 
 
@@ -31,6 +31,30 @@ def every() -> list[Mutant]:
 def test_no_two_mutants_have_one_id(every: list[Mutant]) -> None:
     ids = [m.id for m in every]
     assert len(ids) == len(set(ids)) > 4000
+
+
+def test_no_mutant_names_a_module_or_a_file(every: list[Mutant]) -> None:
+    assert [
+        m.id for m in every if re.search(r"\bkv(spec|ref|adapters|conform)\.|\.(py|inc)\b", m.id + m.says)
+    ] == []
+
+
+def test_a_place_begins_the_id(every: list[Mutant]) -> None:
+    systematic = [m for m in every if m.cls == "systematic"]
+    assert all(m.id.startswith(m.place) and m.place[0].startswith(m.place) for m in systematic)
+
+
+@pytest.mark.parametrize(
+    ("message", "frozen"),
+    [
+        ("found error (TypeError: no (store.py:37))", "found error (TypeError: no)"),
+        ("error (KeyError: 'a' (<kvref.ring changed>:3))", "error (KeyError: 'a')"),
+        ("TypeError: kvref.growing.Growing.append() argument", "TypeError: Growing.append() argument"),
+        ("offset: expected 3 (of 4), found 2", "offset: expected 3 (of 4), found 2"),
+    ],
+)
+def test_a_message_says_nothing_of_where_code_lies(message: str, frozen: str) -> None:
+    assert matrix.movable(message) == frozen
 
 
 def test_every_argument_is_about_a_mutant_that_there_is(every: list[Mutant]) -> None:

@@ -25,6 +25,12 @@ def mutant(name: str) -> Mutant:
     return Mutant(name, "systematic", "", (), object)
 
 
+def placed(id_: str) -> Mutant:
+    """One that is in a function of a module."""
+    function = id_.partition(":")[0]
+    return replace(mutant(id_), place=(function, function.partition(".")[0]))
+
+
 def hunts(m: Mutant, hints: Hints) -> Hunted:
     """What a mutant's name says happens to who hunts it."""
     if m.id == "exits":
@@ -77,7 +83,7 @@ def test_what_showed_one_fault_is_tried_first_on_the_next_of_its_function_and_mo
 
     ids = ("a.f: 1", "a.f: 2", "a.g: 1", "a.f: 3", "b.h: 1", "a.f: 4")
     bug = replace(mutant("a.f: real"), cls="RING")
-    found = list(crowd.all_of([*map(mutant, ids), bug], shown, 1))
+    found = list(crowd.all_of([*map(placed, ids), bug], shown, 1))
     given = [h.shortest.message for h in found if h.shortest]
     assert given == ["[]", "[1]", "[1]", "[1, 2]", "[]", "[1, 2]", "[]"]
 

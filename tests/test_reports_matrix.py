@@ -43,9 +43,9 @@ def mutant(name: str, **fields: Any) -> MutantRecord:
 
 
 SYSTEMATIC = {"class": "systematic", "link": "", "right": None, "clauses": []}
-SURVIVED = mutant("kvref.ring.read: 1 became 2", **SYSTEMATIC, killed=False, by=[], operations=0)
+SURVIVED = mutant("reference/ring.read: 1 became 2", **SYSTEMATIC, killed=False, by=[], operations=0)
 ACCUSED = mutant("control/Other", **{"class": "control", "control": "lives"}, right=None)
-FOUND = mutant("kvref.ring.mask: 0 became 1", **SYSTEMATIC, equivalent="a citation alone")
+FOUND = mutant("reference/ring.mask: 0 became 1", **SYSTEMATIC, equivalent="a citation alone")
 SAMPLE: Matrix = {
     "kvmutants": 1,
     "spec": {"version": "0.1", "hash": "943c43fe9c1b8787"},
@@ -53,9 +53,9 @@ SAMPLE: Matrix = {
     "mutants": [
         mutant("RING-01/One"),
         mutant("RING-02/Two", right=False, operations=8, sources={"explored": True}, link="javascript:alert(1)"),
-        mutant("kvref.ring.read: to < 0: Lt swapped", **SYSTEMATIC),
-        mutant("kernels.move.inc: < became <=", **SYSTEMATIC, sources={"examples": True}),
-        mutant("kvref.ring.mask: 1 became 2", **SYSTEMATIC, equivalent="a citation alone", killed=False, by=[]),
+        mutant("reference/ring.read: to < 0: Lt swapped", **SYSTEMATIC),
+        mutant("kernels/move: < became <=", **SYSTEMATIC, sources={"examples": True}),
+        mutant("reference/ring.mask: 1 became 2", **SYSTEMATIC, equivalent="a citation alone", killed=False, by=[]),
         mutant("control/Same", **{"class": "control", "control": "lives"}, killed=False, right=None),
     ],
 }
@@ -91,13 +91,13 @@ def test_what_is_not_as_it_must_be_is_said_everywhere(m: MutantRecord, said: str
 
 def test_the_numbers_of_the_groups() -> None:
     groups = {g.name: g for g in matrix.whole(SAMPLE)}
-    assert list(groups) == ["real bugs", "systematic: kvref", "systematic: kernels", "controls"]
+    assert list(groups) == ["real bugs", "systematic: reference", "systematic: kernels", "controls"]
     real = groups["real bugs"]
     assert (real.by("examples"), real.by("cover"), real.by("explored")) == ("1 of 1", "0 of 1", "1 of 1")
     assert real.right == "1 of 2" and real.operations == (5.5, 8)
-    assert groups["systematic: kvref"].argued == 1
+    assert groups["systematic: reference"].argued == 1
     assert "4 of 4 wrong caches" in matrix.headline(SAMPLE) and "1 of 1 right ones" in matrix.headline(SAMPLE)
-    assert [matrix.module(m) for m in matrix.apart(SAMPLE, "systematic")][:2] == ["kvref.ring", "kernels.move"]
+    assert [matrix.module(m) for m in matrix.apart(SAMPLE, "systematic")][:2] == ["reference/ring", "kernels/move"]
 
 
 def test_a_page_links_to_addresses_of_the_web_alone_and_shows_every_bug() -> None:

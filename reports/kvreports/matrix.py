@@ -89,13 +89,13 @@ def apart(record: Matrix, which: str) -> Rows:
 
 
 def module(m: MutantRecord) -> str:
-    """Where a systematic fault is: kvref.ring, kvadapters.gpu.ring, kernels.move."""
-    return m["id"].partition(":")[0].rpartition(".")[0]
+    """Where a systematic fault is: `reference/ring` of `reference/ring.rewind: to < 0: Lt swapped`."""
+    return m["id"].partition(":")[0].partition(".")[0]
 
 
 def whole(record: Matrix) -> list[Group]:
     """Real bugs, systematic faults of each part, controls: what is told at once."""
-    parts = grouped(apart(record, "systematic"), lambda m: f"systematic: {module(m).partition('.')[0]}")
+    parts = grouped(apart(record, "systematic"), lambda m: f"systematic: {module(m).partition('/')[0]}")
     ends = [Group(f"{which}s", apart(record, which)) for which in ("control", "fake")]
     return [
         g

@@ -52,6 +52,9 @@ class Block:
         meter.allocations += 1
         meter.live_bytes += nbytes
 
+    def __repr__(self) -> str:
+        return "<Block>"  # without an address, so that a message is the same in every process
+
     def release(self) -> None:
         """Give the memory back; once is enough, more does nothing. Work already launched still finds it."""
         if self.handle is not None:

@@ -27,7 +27,7 @@ def text(name: str) -> str:
 
 @cache
 def _code(name: str) -> CodeType:
-    return compile(text(name), f"{name} again", "exec")
+    return compile(text(name), f"<{name} again>", "exec")
 
 
 def loaded(entry: str, again: Collection[str], changed: Mapping[str, str]) -> ModuleType:
@@ -82,4 +82,4 @@ class _Again(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         name = module.__name__
         changed = self.changed.get(name)
-        exec(_code(name) if changed is None else compile(changed, f"{name} changed", "exec"), vars(module))
+        exec(_code(name) if changed is None else compile(changed, f"<{name} changed>", "exec"), vars(module))

@@ -7,12 +7,12 @@ from collections import defaultdict
 from kvconform.mutants.hunt import SOURCES, Hints, Hunted, Item
 from kvconform.mutants.mutant import Mutant
 
-OF_THE_FUNCTION, OF_THE_MODULE = 6, 3
+MOST = 6, 3
 """Traces of each source that are tried first: those that showed other faults of the function, and of its module."""
 
 
 class Seen:
-    """The traces that showed systematic mutants so far, by function and by module, the latest first."""
+    """The traces that showed systematic mutants so far, by where the fault is, the latest first."""
 
     def __init__(self) -> None:
         self.latest: dict[tuple[str, str], list[Item]] = defaultdict(list)
@@ -22,26 +22,19 @@ class Seen:
         for kill in found.kills.values():
             if kill is None or kill.item is None:
                 continue
-            for place in _places(mutant):
+            for place in mutant.place:
                 items = self.latest[place, kill.source]
                 if kill.item in items:
                     items.remove(kill.item)
                 items.insert(0, kill.item)
-                del items[OF_THE_FUNCTION:]
+                del items[max(MOST) :]
 
     def hints(self, mutant: Mutant) -> Hints:
-        """What to try first on this one, of each source; nothing where the right clause is looked for."""
-        if mutant.cls != "systematic":
-            return {}
-        function, module = _places(mutant)
-        found: Hints = {}
-        for source in SOURCES:
-            near, far = self.latest[function, source], self.latest[module, source][:OF_THE_MODULE]
-            found[source] = (*near, *(i for i in far if i not in near))
-        return found
+        """What to try first on this one, of each source; nothing on a real bug, which must be blamed rightly."""
+        return {source: self._hints(mutant, source) for source in SOURCES}
 
-
-def _places(mutant: Mutant) -> tuple[str, str]:
-    """The function that holds a fault, and its module, from `kvref.ring.rewind: to < 0: Lt swapped`."""
-    function = mutant.id.partition(":")[0]
-    return function, function.rpartition(".")[0]
+    def _hints(self, mutant: Mutant, source: str) -> tuple[Item, ...]:
+        items: list[Item] = []
+        for place, most in zip(mutant.place, MOST, strict=False):  # a kernel's text has no functions to tell apart
+            items += [i for i in self.latest[place, source][:most] if i not in items]
+        return tuple(items)

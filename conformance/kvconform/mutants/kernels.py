@@ -8,7 +8,6 @@ promises to do all the work in any shape.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,14 +21,16 @@ from kvadapters.gpu.cuda_cpu import CudaCPURuntime, Memory
 from kvadapters.gpu.runtime import Block
 from kvconform.mutants import equivalents, kernel_faults
 from kvconform.mutants.kernel_faults import Fault
-from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.mutant import Mutant, numbered
 from kvspec.contract import PROFILES, Cache
 from kvspec.geometry import Config
 
 
 class Part(NamedTuple):
-    """A text: the kernels it is in, the sound texts that they need as well, the profiles whose traces are tried."""
+    """A text: its name, the kernels it is in, the sound texts that they need as well, the profiles whose traces are
+    tried."""
 
+    text: str
     kernels: tuple[str, ...]
     before: tuple[str, ...]
     profiles: tuple[str, ...]
@@ -50,23 +51,29 @@ ATTEND = (*_of("runs"), "attend_pages_f16")
 ATTENDED = ("attention", "page", "bucket", "batch", "draft", "residency")
 
 PARTS = {
-    "move.inc": Part(_each("move"), (), ("ring", "growing", "snapshot", "draft", "residency", "page", "bucket")),
-    "place.inc": Part(_each("place"), (), ("store", "bucket", "batch", "draft", "residency")),
-    "step.inc": Part(_each("step"), (), ("batch", "residency", "attention")),
-    "scatter.inc": Part(_each("scatter"), (), ("batch", "attention")),
-    "page.inc": Part(_each("page"), (), ("page", "residency")),
-    "prepare.inc": Part(("prepare",), (), ("growing", "ring", "store", "page", "copy", "mem", "bucket")),
-    "lengths.inc": Part(("bound", "clear"), (), ("store", "batch", "bucket")),
-    "tables.inc": Part(("number", "poison"), (), ("page",)),
-    "casts.inc": Part((*CASTS, "rope_f16", "rope_bf16"), ("strict.inc",), ("copy", "rope")),
-    "copy.inc": Part(tuple(kernels.COPIES), ("casts.inc",), ("copy", "mem", "residency")),
-    "rope.inc": Part(tuple(kernels.ROPES), ("casts.inc", "strict.inc"), ("rope",)),
-    "strict.inc": Part(("attend_join", *ATTEND), (), ATTENDED),
-    "attend.inc": Part(ATTEND, ("strict.inc",), ATTENDED),
-    "row of runs": Part(_of("runs"), ("strict.inc",), ("attention", "bucket", "batch", "draft")),
-    "row of pages": Part(_of("pages"), ("strict.inc",), ("page", "attention")),
+    "kernels/move": Part(
+        "move.inc", _each("move"), (), ("ring", "growing", "snapshot", "draft", "residency", "page", "bucket")
+    ),
+    "kernels/place": Part("place.inc", _each("place"), (), ("store", "bucket", "batch", "draft", "residency")),
+    "kernels/step": Part("step.inc", _each("step"), (), ("batch", "residency", "attention")),
+    "kernels/scatter": Part("scatter.inc", _each("scatter"), (), ("batch", "attention")),
+    "kernels/page": Part("page.inc", _each("page"), (), ("page", "residency")),
+    "kernels/prepare": Part(
+        "prepare.inc", ("prepare",), (), ("growing", "ring", "store", "page", "copy", "mem", "bucket")
+    ),
+    "kernels/lengths": Part("lengths.inc", ("bound", "clear"), (), ("store", "batch", "bucket")),
+    "kernels/tables": Part("tables.inc", ("number", "poison"), (), ("page",)),
+    "kernels/casts": Part("casts.inc", (*CASTS, "rope_f16", "rope_bf16"), ("strict.inc",), ("copy", "rope")),
+    "kernels/copy": Part("copy.inc", tuple(kernels.COPIES), ("casts.inc",), ("copy", "mem", "residency")),
+    "kernels/rope": Part("rope.inc", tuple(kernels.ROPES), ("casts.inc", "strict.inc"), ("rope",)),
+    "kernels/strict": Part("strict.inc", ("attend_join", *ATTEND), (), ATTENDED),
+    "kernels/attend": Part("attend.inc", ATTEND, ("strict.inc",), ATTENDED),
+    "kernels/row_of_runs": Part(
+        "row of runs", _of("runs"), ("strict.inc",), ("attention", "bucket", "batch", "draft")
+    ),
+    "kernels/row_of_pages": Part("row of pages", _of("pages"), ("strict.inc",), ("page", "attention")),
 }
-"""Every text whose faults are sought."""
+"""Every text whose faults are sought, by the label that mutants of it are called by."""
 
 CHUNK = 40
 """Mutants of one program."""
@@ -125,34 +132,38 @@ class Judged(Caches):
 class Chunk:
     """Some of the faults of a text, compiled together. A text of None is the sound one."""
 
-    name: str
+    label: str
     texts: tuple[str | None, ...]
+
+    @property
+    def part(self) -> Part:
+        """The text that they are faults of."""
+        return PARTS[self.label]
 
     def text(self) -> str:
         """The program."""
-        before = "".join(map(kernels.text, ("prelude_cuda.h", *PARTS[self.name].before)))
+        before = "".join(map(kernels.text, ("prelude_cuda.h", *self.part.before)))
         bodies = (self._namespace(i, changed) for i, changed in enumerate(self.texts))
         return f"{before}{kernel_faults.APART}{''.join(bodies)}"
 
     def _namespace(self, i: int, changed: str | None) -> str:
-        part = PARTS[self.name]
-        body = self._body(kernels.text(self.name) if changed is None else changed)
-        renamed = "".join(f"#define {kernel} {kernel}_{i}\n" for kernel in part.kernels)
-        macros = dict.fromkeys((*part.kernels, *re.findall(r"^#define (\w+)", body, re.MULTILINE)))
+        body = self._body(kernels.text(self.part.text) if changed is None else changed)
+        renamed = "".join(f"#define {kernel} {kernel}_{i}\n" for kernel in self.part.kernels)
+        macros = dict.fromkeys((*self.part.kernels, *re.findall(r"^#define (\w+)", body, re.MULTILINE)))
         undo = "".join(f"#undef {macro}\n" for macro in macros)
-        called = "".join(f"using m{i}::{kernel}_{i};\n" for kernel in part.kernels)
+        called = "".join(f"using m{i}::{kernel}_{i};\n" for kernel in self.part.kernels)
         return f"{renamed}namespace m{i} {{\n{body}}}\n{undo}{called}"
 
     def _body(self, changed: str) -> str:
         """The text itself if it stands alone, and all kernels that it is in."""
-        several = [kernel for kernel in PARTS[self.name].kernels if kernel in kernels.SEVERAL]
-        made = kernels.several(several, lambda name: changed if name == self.name else kernels.text(name))
-        return f"{changed}\n{made}" if self.name in kernels.PLAIN else made
+        several = [kernel for kernel in self.part.kernels if kernel in kernels.SEVERAL]
+        made = kernels.several(several, lambda name: changed if name == self.part.text else kernels.text(name))
+        return f"{changed}\n{made}" if self.part.text in kernels.PLAIN else made
 
     def names(self) -> dict[str, int]:
         """The kernels in it, each with the number of its buffers."""
         numbers = range(len(self.texts))
-        return {f"{kernel}_{i}": kernels.KERNELS[kernel] for i in numbers for kernel in PARTS[self.name].kernels}
+        return {f"{kernel}_{i}": kernels.KERNELS[kernel] for i in numbers for kernel in self.part.kernels}
 
     def compile(self) -> None:
         """Compile it, if that was never done. Raises CannotRun."""
@@ -170,7 +181,7 @@ class Changed:
         runtime = _runtime()
         for chunk in self.chunks:
             runtime.learn(chunk.text(), chunk.names(), QUICK)
-        changed = (kernel for chunk in self.chunks for kernel in PARTS[chunk.name].kernels)
+        changed = (kernel for chunk in self.chunks for kernel in chunk.part.kernels)
         runtime.others = {kernel: f"{kernel}_{self.number}" for kernel in changed}
         return Judged("cuda-cpu", runtime, checks=True)
 
@@ -191,43 +202,41 @@ def compiled(mutants: Iterable[Mutant], processes: int | None = None) -> None:
 
 def mutants() -> Iterator[Mutant]:
     """Every systematic mutant of the kernels' text."""
-    for name in PARTS:
-        yield from of(name)
+    for label in PARTS:
+        yield from of(label)
 
 
 def sound() -> Mutant:
     """The kernels as they are, made and launched as mutants are: it lives."""
-    again = Changed(tuple(Chunk(name, (None,)) for name in PARTS))
+    again = Changed(tuple(Chunk(label, (None,)) for label in PARTS))
     says = "The kernels as they are, compiled and launched as mutants are."
     return Mutant("control/kernels again", "control", says, (), again, profiles=PROFILES, lives=True, alone=True)
 
 
 @cache
-def _found(name: str) -> tuple[Fault, ...]:
+def _faults(name: str) -> tuple[Fault, ...]:
     """The faults of a text; what several mean the same by stands there once."""
-    found = kernel_faults.faults(name, kernels.text(name))
-    return tuple({fault.text: fault for fault in found}.values())
+    faults = kernel_faults.faults(name, kernels.text(name))
+    return tuple({fault.text: fault for fault in faults}.values())
 
 
-def of(name: str) -> Iterator[Mutant]:
-    """The mutants of one text, each named by its function and its change; numbered where several are alike."""
-    found = _found(name)
-    alike, seen = Counter((f.function, f.what) for f in found), Counter[tuple[str, str]]()
-    chunks = [Chunk(name, tuple(f.text for f in found[i : i + CHUNK])) for i in range(0, len(found), CHUNK)]
-    for i, fault in enumerate(found):
-        key = fault.function, fault.what
-        seen[key] += 1
-        bare = f"kernels.{name}: {fault.function}: {fault.what}"
-        numbered = f"{bare} #{seen[key]}" if alike[key] > 1 else bare
+def of(label: str) -> Iterator[Mutant]:
+    """The mutants of one text, each named by its function and its change."""
+    part = PARTS[label]
+    faults = _faults(part.text)
+    chunks = [Chunk(label, tuple(f.text for f in faults[i : i + CHUNK])) for i in range(0, len(faults), CHUNK)]
+    names = [f"{'.'.join(filter(None, (label, fault.function)))}: {fault.what}" for fault in faults]
+    for i, (fault, name, id_) in enumerate(zip(faults, names, numbered(names), strict=True)):
         yield Mutant(
-            numbered,
+            id_,
             "systematic",
-            f"line {fault.line} of {name}: {fault.what}",
+            f"line {fault.line} of {label}: {fault.what}",
             (),
             Changed((chunks[i // CHUNK],), i % CHUNK),
-            profiles=PARTS[name].profiles,
+            profiles=part.profiles,
+            place=(label,),
             first_is_enough=True,
-            equivalent=equivalents.ARGUED.get(numbered) or equivalents.ARGUED.get(bare, ""),
+            equivalent=equivalents.argument(id_, name),
             alone=True,
             limit=LIMIT,
         )

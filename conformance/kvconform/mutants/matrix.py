@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from kvconform.mutants.hunt import SOURCES, Hunted
@@ -9,6 +10,9 @@ from kvconform.mutants.mutant import Mutant
 from kvspec import SPEC_VERSION, clauses
 from kvspec.mutants_record import VERSION, Matrix, MutantRecord, result
 from kvspec.notation import sentence
+
+CODE = re.compile(r" \((?:<[^<>]+>|\w+\.py):\d+\)|\bkv\w+(?:\.\w+)*\.(?=[A-Z])")
+"""Where code lies, in the message of an error: ` (store.py:37)`, or `kvref.growing.` before a class."""
 
 
 def made(mutants: Sequence[Mutant], found: Sequence[Hunted], seconds: float) -> Matrix:
@@ -37,9 +41,14 @@ def _entry(m: Mutant, h: Hunted) -> MutantRecord:
         "right": h.right,
         "sources": {s: h.kills[s] is not None for s in SOURCES if s in h.kills},
         "trace": sentence(h.shortest.trace) if h.shortest else "",
-        "message": h.shortest.message if h.shortest else "",
+        "message": movable(h.shortest.message) if h.shortest else "",
         "seconds": round(h.seconds, 3),
     }
+
+
+def movable(message: str) -> str:
+    """A message without files, lines and modules: it is frozen, and code may move."""
+    return CODE.sub("", message)
 
 
 def wrong(matrix: Matrix) -> list[str]:

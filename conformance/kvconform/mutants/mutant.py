@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ class Mutant:
     """One wrong adapter. It says what is wrong with it, and which clauses that breaks."""
 
     id: str
-    """Unique among all: `SPEC-01/LosesTheLast`, `kvref.ring.rewind: to < 0: Lt swapped`."""
+    """Unique among all: `SPEC-01/LosesTheLast`, `reference/ring.rewind: to < 0: Lt swapped`."""
     cls: str
     """The class of bug: one of the catalogue's such as SPEC, or `systematic`, or `control`."""
     says: str
@@ -25,6 +26,8 @@ class Mutant:
     """Where the bug was seen."""
     profiles: tuple[str, ...] = ()
     """Whose traces are tried, in this order."""
+    place: tuple[str, ...] = ()
+    """Where a systematic fault is, its function before its module: `reference/ring.rewind`, `reference/ring`."""
     equivalent: str = ""
     """Why no trace can find it; empty where one must."""
     lives: bool = False
@@ -36,3 +39,11 @@ class Mutant:
     limit: float = 0.0
     """Seconds of the processor for a trace, after which its process is ended; 0 for none. A handler of Python's
     does not interrupt what never comes back from a library."""
+
+
+def numbered(names: Sequence[str]) -> Iterator[str]:
+    """Each name; where several are alike, with its number among those: `a #1`, `a #2`."""
+    count, seen = Counter(names), Counter[str]()
+    for name in names:
+        seen[name] += 1
+        yield f"{name} #{seen[name]}" if count[name] > 1 else name

@@ -6,91 +6,118 @@ find, and why, stands in `equivalents`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from kvconform.mutants import again, equivalents, operators
-from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.mutant import Mutant, numbered
 from kvconform.mutants.operators import Fault
 
-REFERENCE: dict[str, tuple[str, ...]] = {
-    "kvref.growing": ("growing", "snapshot", "mem", "mask", "residency", "draft", "attention"),
-    "kvref.ring": ("ring", "snapshot", "mem", "mask", "residency", "draft", "attention"),
-    "kvref.masks": ("mask", "attention"),
-    "kvref.snapshot": ("snapshot",),
-    "kvref.rows": ("ring", "growing", "snapshot", "draft", "residency"),
-    "kvref.copy": ("copy", "mem"),
-    "kvref.casts": ("copy",),
-    "kvref.draft": ("draft",),
-    "kvref.store": ("store", "batch", "mem"),
-    "kvref.batch": ("batch",),
-    "kvref.mem": ("mem",),
-    "kvref.meter": ("residency",),
-    "kvref.attention": ("attention", "draft", "rope"),
-    "kvref.attend_store": ("attention", "batch", "rope"),
-    "kvref.strict": ("attention",),
-    "kvref.page": ("page",),
-    "kvref.pool": ("page",),
-    "kvref.bucket": ("bucket",),
-    "kvref.graph": ("bucket",),
-    "kvref.rope": ("rope",),
-    "kvref.angles": ("rope",),
-}
-"""Modules of the reference, each with the profiles whose traces are tried on it."""
 
-GPU: dict[str, tuple[str, ...]] = {
-    "kvadapters.gpu.growing": ("growing", "snapshot", "mem", "mask", "residency", "draft", "attention"),
-    "kvadapters.gpu.ring": ("ring", "snapshot", "mem", "mask", "residency", "draft", "attention"),
-    "kvadapters.gpu.buffers": ("growing", "ring", "snapshot", "residency", "batch", "attention", "rope", "bucket"),
-    "kvadapters.gpu.slots": ("growing", "ring", "snapshot", "draft", "store"),
-    "kvadapters.gpu.mask": ("mask", "attention", "draft", "residency"),
-    "kvadapters.gpu.snapshot": ("snapshot", "residency"),
-    "kvadapters.gpu.copy": ("copy", "mem", "residency"),
-    "kvadapters.gpu.draft": ("draft",),
-    "kvadapters.gpu.layers": ("store", "batch", "residency"),
-    "kvadapters.gpu.store": ("store", "batch", "mem", "residency"),
-    "kvadapters.gpu.sequences": ("batch", "residency"),
-    "kvadapters.gpu.places": ("batch", "store", "ring", "residency", "bucket", "attention", "growing"),
-    "kvadapters.gpu.batch": ("batch", "residency"),
-    "kvadapters.gpu.mem": ("mem",),
-    "kvadapters.gpu.resident": ("residency", "attention", "rope"),
-    "kvadapters.gpu.attention": ("attention", "draft", "page", "bucket", "residency"),
-    "kvadapters.gpu.asking": ("attention", "residency"),
-    "kvadapters.gpu.attending": ("attention", "draft", "rope", "residency"),
-    "kvadapters.gpu.attend_store": ("attention", "batch", "rope", "residency"),
-    "kvadapters.gpu.page": ("page", "rope", "residency"),
-    "kvadapters.gpu.pool": ("page",),
-    "kvadapters.gpu.tables": ("rope",),
-    "kvadapters.gpu.bucket": ("bucket", "residency"),
-    "kvadapters.gpu.graph": ("bucket",),
-    "kvadapters.gpu.rope": ("rope", "residency"),
-    "kvadapters.gpu.angles": ("rope",),
-    "kvadapters.gpu.capture": ("batch", "attention", "bucket", "residency"),
+class Target(NamedTuple):
+    """A module in which faults are planted, and the profiles whose traces are tried on it."""
+
+    module: str
+    profiles: tuple[str, ...]
+
+
+REFERENCE: dict[str, Target] = {
+    "reference/growing": Target(
+        "kvref.growing", ("growing", "snapshot", "mem", "mask", "residency", "draft", "attention")
+    ),
+    "reference/ring": Target("kvref.ring", ("ring", "snapshot", "mem", "mask", "residency", "draft", "attention")),
+    "reference/masks": Target("kvref.masks", ("mask", "attention")),
+    "reference/snapshot": Target("kvref.snapshot", ("snapshot",)),
+    "reference/rows": Target("kvref.rows", ("ring", "growing", "snapshot", "draft", "residency")),
+    "reference/copy": Target("kvref.copy", ("copy", "mem")),
+    "reference/casts": Target("kvref.casts", ("copy",)),
+    "reference/draft": Target("kvref.draft", ("draft",)),
+    "reference/store": Target("kvref.store", ("store", "batch", "mem")),
+    "reference/batch": Target("kvref.batch", ("batch",)),
+    "reference/mem": Target("kvref.mem", ("mem",)),
+    "reference/meter": Target("kvref.meter", ("residency",)),
+    "reference/attention": Target("kvref.attention", ("attention", "draft", "rope")),
+    "reference/attention_store": Target("kvref.attend_store", ("attention", "batch", "rope")),
+    "reference/strict_attention": Target("kvref.strict", ("attention",)),
+    "reference/page": Target("kvref.page", ("page",)),
+    "reference/page_pool": Target("kvref.pool", ("page",)),
+    "reference/bucket": Target("kvref.bucket", ("bucket",)),
+    "reference/compiled_graph": Target("kvref.graph", ("bucket",)),
+    "reference/rope": Target("kvref.rope", ("rope",)),
+    "reference/rope_angles": Target("kvref.angles", ("rope",)),
 }
-"""Modules of the GPU caches, tried with the CUDA kernels on the CPU.
+"""Modules of the reference by their label, which begins the ids of their mutants. Frozen files hold these ids, so a
+label stays when its module moves."""
+
+GPU: dict[str, Target] = {
+    "gpu/growing": Target(
+        "kvadapters.gpu.growing", ("growing", "snapshot", "mem", "mask", "residency", "draft", "attention")
+    ),
+    "gpu/ring": Target(
+        "kvadapters.gpu.ring", ("ring", "snapshot", "mem", "mask", "residency", "draft", "attention")
+    ),
+    "gpu/buffers": Target(
+        "kvadapters.gpu.buffers",
+        ("growing", "ring", "snapshot", "residency", "batch", "attention", "rope", "bucket"),
+    ),
+    "gpu/cache_rows": Target("kvadapters.gpu.slots", ("growing", "ring", "snapshot", "draft", "store")),
+    "gpu/mask": Target("kvadapters.gpu.mask", ("mask", "attention", "draft", "residency")),
+    "gpu/snapshot": Target("kvadapters.gpu.snapshot", ("snapshot", "residency")),
+    "gpu/copy": Target("kvadapters.gpu.copy", ("copy", "mem", "residency")),
+    "gpu/draft": Target("kvadapters.gpu.draft", ("draft",)),
+    "gpu/row_groups": Target("kvadapters.gpu.layers", ("store", "batch", "residency")),
+    "gpu/store": Target("kvadapters.gpu.store", ("store", "batch", "mem", "residency")),
+    "gpu/batch_rows": Target("kvadapters.gpu.sequences", ("batch", "residency")),
+    "gpu/layout": Target(
+        "kvadapters.gpu.places", ("batch", "store", "ring", "residency", "bucket", "attention", "growing")
+    ),
+    "gpu/batch": Target("kvadapters.gpu.batch", ("batch", "residency")),
+    "gpu/mem": Target("kvadapters.gpu.mem", ("mem",)),
+    "gpu/device_arrays": Target("kvadapters.gpu.resident", ("residency", "attention", "rope")),
+    "gpu/attention": Target("kvadapters.gpu.attention", ("attention", "draft", "page", "bucket", "residency")),
+    "gpu/queries": Target("kvadapters.gpu.asking", ("attention", "residency")),
+    "gpu/attention_cache": Target("kvadapters.gpu.attending", ("attention", "draft", "rope", "residency")),
+    "gpu/attention_store": Target("kvadapters.gpu.attend_store", ("attention", "batch", "rope", "residency")),
+    "gpu/page": Target("kvadapters.gpu.page", ("page", "rope", "residency")),
+    "gpu/page_pool": Target("kvadapters.gpu.pool", ("page",)),
+    "gpu/rope_tables": Target("kvadapters.gpu.tables", ("rope",)),
+    "gpu/bucket": Target("kvadapters.gpu.bucket", ("bucket", "residency")),
+    "gpu/compiled_graph": Target("kvadapters.gpu.graph", ("bucket",)),
+    "gpu/rope": Target("kvadapters.gpu.rope", ("rope", "residency")),
+    "gpu/rope_angles": Target("kvadapters.gpu.angles", ("rope",)),
+    "gpu/capture": Target("kvadapters.gpu.capture", ("batch", "attention", "bucket", "residency")),
+}
+"""Modules of the GPU caches by their label, tried with the CUDA kernels on the CPU.
 
 Not here is what knows nothing of a cache: a runtime and what it is made of (`runtime`, `cuda_cpu`, `compiler`), the
 meter with it, which the suite believes; `grids`, as any launch shape does all the work; `fast`, which is held to a
 bound and not to bits; `timed`; and `adapter`, which names what the others do.
 """
 
-REFERENCE_AGAIN = (*REFERENCE, "kvadapters.reference")
-GPU_AGAIN = (*GPU, "kvadapters.gpu.timed", "kvadapters.gpu.adapter", "kvadapters.gpu.cuda_cpu")
+TARGETS = {**REFERENCE, **GPU}
+"""All of them."""
+
+REFERENCE_AGAIN = (*(t.module for t in REFERENCE.values()), "kvadapters.reference")
+GPU_AGAIN = (
+    *(t.module for t in GPU.values()),
+    "kvadapters.gpu.timed",
+    "kvadapters.gpu.adapter",
+    "kvadapters.gpu.cuda_cpu",
+)
 """What is executed anew for a mutant: whatever may hold one, and the adapter over it. The rest is shared."""
 
 
 @dataclass(frozen=True)
 class Faulty:
-    """Makes the adapter that has a fault in one module."""
+    """Makes the adapter that has a fault in the module of a label."""
 
-    module: str
+    label: str
     fault: Fault
 
     def __call__(self) -> Any:
-        return adapter({self.module: self.fault.text}, gpu=self.module in GPU)
+        return adapter({TARGETS[self.label].module: self.fault.text}, gpu=self.label in GPU)
 
 
 def adapter(changed: dict[str, str], gpu: bool = False) -> Any:
@@ -104,7 +131,7 @@ def adapter(changed: dict[str, str], gpu: bool = False) -> Any:
 
 def prepared(mutants: Iterable[Mutant]) -> None:
     """Make what mutants of the GPU caches share, so that it is there in each of their processes."""
-    if any(isinstance(m.adapter, Faulty) and m.adapter.module in GPU for m in mutants):
+    if any(isinstance(m.adapter, Faulty) and m.adapter.label in GPU for m in mutants):
         adapter({}, gpu=True)
 
 
@@ -117,35 +144,31 @@ def _runtime() -> Any:
 
 def reference() -> Iterator[Mutant]:
     """Every systematic mutant of the reference."""
-    for module, profiles in REFERENCE.items():
-        yield from of(module, profiles)
+    for label in REFERENCE:
+        yield from of(label)
 
 
 def gpu() -> Iterator[Mutant]:
     """Every systematic mutant of the GPU caches' bookkeeping."""
-    for module, profiles in GPU.items():
-        yield from of(module, profiles)
+    for label in GPU:
+        yield from of(label)
 
 
-def of(module: str, profiles: tuple[str, ...]) -> Iterator[Mutant]:
-    """The mutants of one module, each named by its function and its change; numbered where several are alike."""
-    found = list(operators.faults(again.text(module), fine=module in REFERENCE))
-    alike = Counter((f.function, f.what) for f in found)
-    seen = Counter[tuple[str, str]]()
-    for fault in found:
-        name = f"{module}.{fault.function}: {fault.what}"
-        seen[fault.function, fault.what] += 1
-        numbered = f"{name} #{seen[fault.function, fault.what]}" if alike[fault.function, fault.what] > 1 else name
-        argued = equivalents.ARGUED.get(numbered) or equivalents.ARGUED.get(name, "")
-        says = f"line {fault.line} of {fault.function} in {module}: {fault.what}"
+def of(label: str) -> Iterator[Mutant]:
+    """The mutants of one module, each named by its function and its change."""
+    target = TARGETS[label]
+    faults = list(operators.faults(again.text(target.module), fine=label in REFERENCE))
+    names = [f"{label}.{fault.function}: {fault.what}" for fault in faults]
+    for fault, name, id_ in zip(faults, names, numbered(names), strict=True):
         yield Mutant(
-            numbered,
+            id_,
             "systematic",
-            says,
+            f"line {fault.line} of {fault.function} in {label}: {fault.what}",
             tuple(sorted(fault.clauses)),
-            Faulty(module, fault),
-            profiles=profiles,
-            first_is_enough=module in GPU,
-            alone=module in GPU,
-            equivalent=argued,
+            Faulty(label, fault),
+            profiles=target.profiles,
+            place=(f"{label}.{fault.function}", label),
+            first_is_enough=label in GPU,
+            alone=label in GPU,
+            equivalent=equivalents.argument(id_, name),
         )

@@ -160,19 +160,19 @@ _RESIDENT = {
 }
 
 ARGUED: dict[str, str] = {
-    f"kvadapters.gpu.{module}.{name}": why
-    for module, found in (
+    f"gpu/{label}.{name}": why
+    for label, found in (
         ("ring", _RING),
         ("buffers", _BUFFERS),
         ("mask", _MASK),
         ("draft", _DRAFT),
         ("capture", _CAPTURE),
-        ("slots", _SLOTS),
+        ("cache_rows", _SLOTS),
         ("snapshot", _SNAPSHOT),
         ("copy", _COPY),
-        ("layers", _LAYERS),
+        ("row_groups", _LAYERS),
         ("mem", _MEM),
-        ("resident", _RESIDENT),
+        ("device_arrays", _RESIDENT),
     )
     for name, why in found.items()
 }
