@@ -26,6 +26,9 @@ SOAKED = ("reference", "opencl", "cuda-cpu", "Linked", "Whole", "HeadMajor", "Fr
 """What must never be accused: every runtime that needs no GPU, and correct caches that are stored differently."""
 
 CANNOT_RUN = 4
+TOOLS = {"PYTHONPATH": "tests"}
+"""Where the development tools are found."""
+
 PROFILES = (
     *("growing", "ring", "mask", "snapshot", "copy", "draft", "store", "batch", "mem", "residency"),
     *("attention", "page", "bucket", "rope"),
@@ -63,8 +66,10 @@ def opencl(session: nox.Session) -> None:
 def cupy(session: nox.Session) -> None:
     """The main job on an NVIDIA GPU: the cubins, then the conformance run, ending in a report. No GPU: status 4."""
     _install(session, "[cupy]", NVRTC)
-    session.run("python", "-m", "kvadapters.gpu.nvrtc")
-    session.run("python", "-m", "pytest", "-q", "tests/test_gpu_cupy.py", "-k", "nothing_that_cupy_lacks")
+    session.run("python", "-m", "kvadapters.gpu.runtimes.nvrtc")
+    session.run(
+        "python", "-m", "pytest", "-q", "tests/adapters/runtimes/test_cupy.py", "-k", "nothing_that_cupy_lacks"
+    )
     _where_it_can(session, "kvconform", "run", "cupy", "--report", str(REPORTS / "cupy"), *session.posargs)
 
 
@@ -82,15 +87,15 @@ def profile(session: nox.Session) -> None:
 def casts(session: nox.Session) -> None:
     """All 2**32 f32 values cast by the kernels, against numpy and ml_dtypes; `-- --values N` for the first N."""
     _install(session, "[opencl]")
-    session.run("python", "tests/all_casts.py", *session.posargs)
+    session.run("python", "tests/tools/all_casts.py", *session.posargs)
 
 
 @nox.session
 def cubins(session: nox.Session) -> None:
     """Compile the CUDA kernels for every architecture, which takes NVRTC (about 220 MB) and no GPU."""
     _install(session, "[nvrtc]", NVRTC)
-    session.run("python", "-m", "kvadapters.gpu.nvrtc", *session.posargs)
-    session.run("python", "-m", "pytest", "-q", "tests/test_gpu_nvrtc.py")
+    session.run("python", "-m", "kvadapters.gpu.runtimes.nvrtc", *session.posargs)
+    session.run("python", "-m", "pytest", "-q", "tests/adapters/runtimes/test_nvrtc.py")
 
 
 def _where_it_can(session: nox.Session, *command: str) -> None:
@@ -121,7 +126,7 @@ def _sanitized(session: nox.Session, tool: str, extras: str = "") -> None:
     """The kernels as they are, in which nothing may be found; with bugs that must be, unless `--every` is given."""
     _install(session, extras)
     for more in (session.posargs, *([] if session.posargs else [("--planted",)])):
-        session.run("python", "-m", "kvconform.sanitizers", tool, *more)
+        session.run("python", "-m", "tools.sanitizers", tool, *more, env=TOOLS)
 
 
 @nox.session
@@ -183,7 +188,7 @@ def prove(session: nox.Session) -> None:
 def nightly(session: nox.Session) -> None:
     """Correct adapters are never accused: a million operations drawn on each runtime and each correct variant."""
     _install(session, "[opencl]")
-    session.run("python", "-m", "kvconform.soak", *SOAKED, *session.posargs)
+    session.run("python", "-m", "kvconform.mutants.soak", *SOAKED, *session.posargs)
 
 
 @nox.session
@@ -191,7 +196,7 @@ def vectors(session: nox.Session) -> None:
     """Compute all that is frozen anew and compare; `-- --write` writes what changed, for review. Then export the
     vectors, verify them, and replay them with the plain reader."""
     _install(session)
-    session.run("python", "-m", "kvconform.vectors", *session.posargs)
+    session.run("python", "-m", "tools.freeze_vectors", *session.posargs, env=TOOLS)
     folder = str((REPORTS / "vectors").resolve())
     session.run("kvconform", "vectors", "export", "--out", folder)
     session.run("kvconform", "vectors", "verify", folder)
@@ -206,7 +211,14 @@ def reports(session: nox.Session) -> None:
     page = REPORTS / "published.html"
     session.run("kvconform", "report", *records, "--html", str(page))
     session.run(
-        "python", "-m", "kvreports.browse", str(page), "--out", str(REPORTS / "screens"), success_codes=[0, 4]
+        "python",
+        "-m",
+        "tools.check_in_browser",
+        str(page),
+        "--out",
+        str(REPORTS / "screens"),
+        success_codes=[0, 4],
+        env=TOOLS,
     )
 
 

@@ -23,12 +23,12 @@ import numpy as np
 import torch
 from tabulate import tabulate
 
-from kvadapters.gpu import devices
-from kvadapters.gpu.attention import Positions, Runs
-from kvadapters.gpu.fast import RowAttention
-from kvadapters.gpu.opencl import OpenCLRuntime, shared
-from kvadapters.gpu.places import Place
-from kvadapters.gpu.resident import fetched, placed
+from kvadapters.gpu.caches.attention import Positions, Runs
+from kvadapters.gpu.memory.device_arrays import fetched, placed
+from kvadapters.gpu.memory.layout import Place
+from kvadapters.gpu.runtimes import opencl_devices
+from kvadapters.gpu.runtimes.opencl import OpenCLRuntime, shared
+from kvadapters.gpu.runtimes.row_attention import RowAttention
 from kvspec.geometry import DTYPES, Array
 
 DIM = 128
@@ -178,7 +178,7 @@ HEADERS += ["at best: ours", "torch", "torch / ours"]
 
 
 def main(rounds: int, dtypes: list[str]) -> None:
-    runtime = shared(os.environ.get(devices.SELECT, ""))
+    runtime = shared(os.environ.get(opencl_devices.SELECT, ""))
     print(runtime.describe()["device"])
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads; {rounds} rounds; GB/s of rows read")
     lines = []

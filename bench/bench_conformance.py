@@ -13,10 +13,11 @@ import time
 from pathlib import Path
 
 from kvadapters.reference import Reference
-from kvconform import trial, vectors
+from kvconform import vectors
+from kvconform.judge import trial
 from kvspec.contract import PROFILES, description
-from kvspec.record import Record
-from kvspec.session import Session
+from kvspec.records.run import Record
+from kvspec.session.driver import Session
 
 YARDSTICK = 200_000
 MOST = 520

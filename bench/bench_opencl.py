@@ -15,12 +15,12 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kvadapters.gpu.opencl import OpenCL
+from kvadapters.gpu.runtimes.opencl import OpenCL
 from kvadapters.reference import Reference
-from kvconform.replay import Supplies
-from kvspec.notation import trace
-from kvspec.operations import Operation
-from kvspec.session import Given, Session
+from kvconform.oracle.reference import Supplies
+from kvspec.operations.notation import trace
+from kvspec.operations.table import Operation
+from kvspec.session.driver import Given, Session
 from kvspec.trace import Trace
 
 ROUNDS = 5

@@ -11,7 +11,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from kvreports import html, markdown, text
+from kvreports.run import html as run_html
+from kvreports.run import markdown
+from kvreports.run import text as run_text
 
 PROFILES = ("growing", "ring", "mask", "snapshot")
 VERDICTS = ("PASS", "PASS", "PASS", "PASS", "UNSUPPORTED", "FAIL")
@@ -89,7 +91,7 @@ def main() -> None:
     records = [record(a, asked.clauses, asked.failures) for a in range(asked.adapters)]
     floor, size = best(lambda: json.dumps(records))
     print(f"json.dumps  {floor * 1000:8.1f} ms           {size:>10,} characters")
-    for name, render in (("html", html.render), ("markdown", markdown.render), ("text", text.render)):
+    for name, render in (("html", run_html.render), ("markdown", markdown.render), ("text", run_text.render)):
         taken, size = best(lambda render=render: render(records, {}))  # type: ignore[misc]
         print(f"{name:<10}  {taken * 1000:8.1f} ms  {taken / floor:5.1f} x  {size:>10,} characters")
 

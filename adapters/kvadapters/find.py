@@ -16,10 +16,10 @@ from kvspec.errors import BadInput, CannotRun
 
 BUILT_IN = {
     "reference": "kvadapters.reference:Reference",
-    "opencl": "kvadapters.gpu.opencl:OpenCL",
-    "opencl-fast": "kvadapters.gpu.opencl_fast:OpenCLFast",
-    "cuda-cpu": "kvadapters.gpu.cuda_cpu:CudaCPU",
-    "cupy": "kvadapters.gpu.cupy:CuPy",
+    "opencl": "kvadapters.gpu.runtimes.opencl:OpenCL",
+    "opencl-fast": "kvadapters.gpu.runtimes.opencl_fast:OpenCLFast",
+    "cuda-cpu": "kvadapters.gpu.runtimes.cuda_cpu:CudaCPU",
+    "cupy": "kvadapters.gpu.runtimes.cupy:CuPy",
 }
 """Found without being installed, so that a bare checkout works."""
 

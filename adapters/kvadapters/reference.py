@@ -18,9 +18,9 @@ from kvref.rope import rotate
 from kvref.store import Store
 from kvspec import SPEC_VERSION
 from kvspec.contract import Cache, Rope
+from kvspec.contract.timing import HostTimed
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config
-from kvspec.timing import HostTimed
 
 
 class Reference(HostTimed):

@@ -1,4 +1,4 @@
-"""The worker: puts a Python adapter on the wire. `python -m kvadapters.serve NAME`; see `kvspec.wire`.
+"""The worker: puts a Python adapter on the wire. `python -m kvadapters.serve NAME`; see `kvspec.wire.messages`.
 
 Standard input and output belong to the protocol alone: they are moved out of the adapter's reach before it
 is imported. What it prints goes to standard error, and reading standard input gives it an end of file.
@@ -13,14 +13,14 @@ import sys
 from typing import Any
 
 from kvadapters.find import guarded, load
-from kvspec import wire
-from kvspec.arguments import LARGEST
 from kvspec.contract import Adapter, Pair, description
 from kvspec.errors import BadInput, CannotRun
 from kvspec.geometry import FIELDS, SIZES, Array, Config
-from kvspec.operations import TAKES_QUERIES, TAKES_ROWS
-from kvspec.session import OBSERVABLES, Given, Session, Step
+from kvspec.operations.arguments import LARGEST
+from kvspec.operations.table import TAKES_QUERIES, TAKES_ROWS
+from kvspec.session.driver import OBSERVABLES, Given, Session, Step
 from kvspec.trace import check_operation
+from kvspec.wire import messages
 
 BUFFER = 1 << 18
 """Bytes read at a time: a message with 64 KiB of keys and of values in one go."""
@@ -41,7 +41,7 @@ class Server:
             self.failed = _failure(e)
         self.session = Session(self.adapter)
 
-    def answer(self, head: dict[str, Any], tensors: wire.Tensors) -> bytes:
+    def answer(self, head: dict[str, Any], tensors: messages.Tensors) -> bytes:
         """The answer to one question, as bytes."""
         asked = head.pop("id", None)
         question = asked if type(asked) is int else None
@@ -49,14 +49,14 @@ class Server:
             if question is None:
                 raise BadInput(f"a question needs an id, a whole number, not {asked!r:.40}")
             if head.get("op") == "describe":
-                return wire.encode({"id": question, **self._describe(head)})
-            return wire.answer(question, self._perform(head, tensors))
+                return messages.encode({"id": question, **self._describe(head)})
+            return messages.answer(question, self._perform(head, tensors))
         except Exception as e:
-            return wire.encode({"id": question, **_failure(e)})
+            return messages.encode({"id": question, **_failure(e)})
 
     def _describe(self, head: dict[str, Any]) -> dict[str, Any]:
-        if head.get("protocol") != wire.PROTOCOL:
-            raise BadInput(f"protocol {head.get('protocol')!r:.40} was asked for; this is {wire.PROTOCOL}")
+        if head.get("protocol") != messages.PROTOCOL:
+            raise BadInput(f"protocol {head.get('protocol')!r:.40} was asked for; this is {messages.PROTOCOL}")
         if self.adapter is None:
             return self.failed
         said = guarded(self.name, "describe fails", self.adapter.describe)
@@ -65,7 +65,7 @@ class Server:
         except BadInput as e:
             raise BadInput(f"{self.name}: {e}") from e
 
-    def _perform(self, head: dict[str, Any], tensors: wire.Tensors) -> Step:
+    def _perform(self, head: dict[str, Any], tensors: messages.Tensors) -> Step:
         if self.adapter is None:
             return Step("error", message=self.failed["message"])
         match head.get("op"):
@@ -75,7 +75,7 @@ class Server:
                 return self._open(head)
             case "mask":
                 return self._mask(head, tensors)
-        logical = wire.without_tensors(head.pop("through"), tensors) if "through" in head else None
+        logical = messages.without_tensors(head.pop("through"), tensors) if "through" in head else None
         check_operation(head, "question")
         rows = _rows(tensors) if head["op"] in TAKES_ROWS else None
         queries = _queries(tensors) if head["op"] in TAKES_QUERIES else None
@@ -97,8 +97,8 @@ class Server:
             raise BadInput(f"{head['op']} has its sizes in its config, and open names a cache: {wrong}")
         return self.session.do(head, Given(opening=opening))
 
-    def _mask(self, head: dict[str, Any], tensors: wire.Tensors) -> Step:
-        logical = wire.without_tensors(head.get("parts"), tensors)
+    def _mask(self, head: dict[str, Any], tensors: messages.Tensors) -> Step:
+        logical = messages.without_tensors(head.get("parts"), tensors)
         check_operation({**head, "parts": []}, "question")
         return self.session.do(head, Given(logical=logical))
 
@@ -109,7 +109,7 @@ def _failure(e: Exception) -> dict[str, str]:
     message = str(e) if own else f"{type(e).__name__}: {e}"
     return {
         "result": "cannot_run" if isinstance(e, CannotRun) else "error",
-        "message": " ".join(message.split())[: wire.LONGEST_MESSAGE],
+        "message": " ".join(message.split())[: messages.LONGEST_MESSAGE],
     }
 
 
@@ -141,14 +141,14 @@ def _nothing_else(head: dict[str, Any]) -> None:
         raise BadInput(f"{head['op']} takes a profile, a config and observe, nothing else: {head!r:.80}")
 
 
-def _rows(tensors: wire.Tensors) -> Pair:
+def _rows(tensors: messages.Tensors) -> Pair:
     keys, values = tensors.get("keys"), tensors.get("values")
     if keys is None or values is None:
         raise BadInput("an operation that writes rows needs two tensors, keys and values")
     return Pair(keys, values)
 
 
-def _queries(tensors: wire.Tensors) -> Array:
+def _queries(tensors: messages.Tensors) -> Array:
     queries = tensors.get("queries")
     if queries is None:
         raise BadInput("an operation that attends needs a tensor queries")
@@ -168,13 +168,13 @@ def _private_pipes() -> tuple[int, int]:
 
 
 def _serve(server: Server, questions: int, answers: int) -> int:
-    decoder = wire.Decoder()
+    decoder = messages.Decoder()
     while data := os.read(questions, BUFFER):
         try:
             for head, tensors in decoder.feed(data):
                 _write(answers, server.answer(head, tensors))
-        except wire.ProtocolError as e:
-            _write(answers, wire.encode({"id": None, "result": "error", "message": f"not a question: {e}"}))
+        except messages.ProtocolError as e:
+            _write(answers, messages.encode({"id": None, "result": "error", "message": f"not a question: {e}"}))
             return 2
     return 0
 

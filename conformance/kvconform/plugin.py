@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from kvconform.run import Run
+    from kvconform.runner.run import Run
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 """Where a run is kept for the fixture."""
@@ -34,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     name = config.getoption("--kv-adapter")
     if not name or RUN in config.stash:
         return
-    from kvconform.run import Run, Settings
+    from kvconform.runner.run import Run, Settings
     from kvspec.errors import BadInput, CannotRun
 
     report, examples = config.getoption("--kv-report"), config.getoption("--kv-examples")
@@ -53,7 +53,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         return
     run.close()
     if run.record is not None and run.settings.report is not None:
-        from kvconform.output import write
+        from kvconform.runner.output import write
 
         write(run.record, run.settings.report)
 

@@ -9,9 +9,9 @@ from replay import replay
 from kvadapters.reference import Reference
 from kvspec import masks
 from kvspec.contract import Pair
+from kvspec.fingerprint import APART
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.session import Given, Session
-from kvspec.sums import APART
+from kvspec.session.driver import Given, Session
 
 Raw = tuple[str, list[int], bytes]
 """An array as the reader has them: dtype, shape, bytes."""

@@ -1,6 +1,6 @@
 """RoPE, with every rounding fixed: pairs of elements of a row are turned as points of the plane.
 
-A pair (x0, x1) at an angle whose cosine and sine are the f32 numbers c and s (`kvref.angles`) becomes, in f32,
+A pair (x0, x1) at an angle whose cosine and sine are the f32 numbers c and s (`kvref.rope_angles`) becomes, in f32,
 
     y0 = fma(x0, c, -(x1 * s))
     y1 = fma(x0, s, x1 * c)
@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from kvref import angles, meter
+from kvref import meter, rope_angles
 from kvref.cite import cite
-from kvref.strict import fma
-from kvspec import refusals_rope as refusals
+from kvref.strict_attention import fma
 from kvspec.contract import Rope
 from kvspec.geometry import DTYPES, Array
+from kvspec.refusals import rope as refusals
 
 
 def rotate(rows: Array, positions: Array, rope: Rope) -> Array:
@@ -94,7 +94,7 @@ def pairs(pairing: str, dims: int) -> tuple[slice, slice]:
 
 def _turned(rows: Array, positions: Array, pairing: str, dims: int, base: int) -> Array:
     first, second = pairs(pairing, dims)
-    c, s = (a.astype(np.float64) for a in angles.table(positions, dims, base))
+    c, s = (a.astype(np.float64) for a in rope_angles.table(positions, dims, base))
     made = rows.copy()
     with np.errstate(all="ignore"):
         wide = rows.astype(np.float64)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kvreports.safe import line, shortened
-from kvspec.record import Record
+from kvreports.sanitised_text import line, shortened
+from kvspec.records.run import Record
 
 Facts = list[tuple[str, str]]
 

@@ -11,7 +11,7 @@ row that took its place. Dimensions below 5 spell the first of these only; below
 
 Legible rows are small whole numbers, which a lossy cache might store exactly by luck. `fill="bits"` makes
 rows of arbitrary bits instead (NaN, infinities, subnormals and minus zero among them), and `fill="edges"` rows of
-values at which casts go wrong (`kvspec.edges`); both are known by their bytes. What is to be cast, and rows of
+values at which casts go wrong (`kvspec.cast_edges`); both are known by their bytes. What is to be cast, and rows of
 edges, begin with three legible digits: many values are cast to one, and no two rows may be alike afterwards.
 
 Attention is tried on `fill="random"`, numbers between -2 and 2 that every dtype holds exactly; and shown on
@@ -28,10 +28,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from kvspec.bounds import BASE, largest
-from kvspec.edges import EDGES
+from kvspec.cast_edges import EDGES
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.operations import Operation, argument
+from kvspec.operations.table import Operation, argument
+from kvspec.replay_bounds import BASE, largest
 from kvspec.trace import overridden
 
 ILLEGIBLE, POISONED, ZEROED = -1, -2, -3

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvspec import masks
-from kvspec.arguments import CACHE_NAME, TEXTS, Argument
-from kvspec.arguments import WORDS as CHOICES
-from kvspec.bounds import Budget
 from kvspec.errors import BadInput
 from kvspec.geometry import FIELDS, KINDS, MAY, OWN, SIZES, WORDS, Config, fitted
 from kvspec.geometry import TEXTS as IN_CONFIGS
-from kvspec.kinds import OF_KIND
-from kvspec.operations import (
+from kvspec.operations.arguments import CACHE_NAME, TEXTS, Argument
+from kvspec.operations.arguments import WORDS as CHOICES
+from kvspec.operations.kinds import OF_KIND
+from kvspec.operations.table import (
     MAKES,
     NAMES,
     OPERATIONS,
@@ -32,6 +31,7 @@ from kvspec.operations import (
     names_used,
     unknown,
 )
+from kvspec.replay_bounds import Budget
 
 VERSION = 1
 LARGEST_TRACE = 4096

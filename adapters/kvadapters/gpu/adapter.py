@@ -6,19 +6,19 @@ import os
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from kvadapters.gpu import mem
-from kvadapters.gpu.bucket import Bucket
-from kvadapters.gpu.buffers import Workspace
-from kvadapters.gpu.copy import Buffer
-from kvadapters.gpu.draft import Round
-from kvadapters.gpu.growing import Growing
-from kvadapters.gpu.page import Pages
-from kvadapters.gpu.resident import DeviceRows, fetched, placed
-from kvadapters.gpu.ring import Ring
-from kvadapters.gpu.rope import rotate
+from kvadapters.gpu.caches import mem
+from kvadapters.gpu.caches.bucket import Bucket
+from kvadapters.gpu.caches.copy import Buffer
+from kvadapters.gpu.caches.draft import Round
+from kvadapters.gpu.caches.growing import Growing
+from kvadapters.gpu.caches.page import Pages
+from kvadapters.gpu.caches.ring import Ring
+from kvadapters.gpu.caches.rope import rotate
+from kvadapters.gpu.caches.store import Store
+from kvadapters.gpu.memory.buffers import Workspace
+from kvadapters.gpu.memory.device_arrays import DeviceRows, fetched, placed
 from kvadapters.gpu.runtime import Runtime
-from kvadapters.gpu.store import Store
-from kvadapters.gpu.timed import Timing
+from kvadapters.gpu.timing import Timing
 from kvspec import SPEC_VERSION
 from kvspec.contract import METERED, Cache, Rope
 from kvspec.errors import Unsupported

@@ -7,13 +7,13 @@ import textwrap
 from argparse import Namespace
 
 from kvadapters.reference import Reference
-from kvconform import draw, trial
-from kvconform.replay import Cited
-from kvreports.text import draw as drawn
-from kvspec.clauses import CHAPTERS, Clause, index
+from kvconform.judge import steps, trial
+from kvconform.oracle.reference import Cited
+from kvreports.run.text import draw as drawn
 from kvspec.contract import description
 from kvspec.errors import BadInput
-from kvspec.notation import sentence
+from kvspec.operations.notation import sentence
+from kvspec.reading.clauses import CHAPTERS, Clause, index
 
 
 def main(options: Namespace) -> int:
@@ -43,7 +43,7 @@ def _explain(clause: Clause) -> None:
     for example in clause.examples:
         seen = trial.run(example.trace, Cited(), reference)
         print(f"\nExample {example.id}: {sentence(example.trace)}\n")
-        print(drawn(draw.steps(seen, clause.seen_in)))
+        print(drawn(steps.steps(seen, clause.seen_in)))
 
 
 def _wrapped(text: str, indent: str = "") -> str:

@@ -9,8 +9,8 @@ from argparse import Namespace
 from tabulate import tabulate
 
 from kvadapters import find
-from kvspec.clauses import index
 from kvspec.contract import PROFILES
+from kvspec.reading.clauses import index
 
 Rows = list[dict[str, str]]
 

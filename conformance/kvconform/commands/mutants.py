@@ -10,11 +10,13 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from pathlib import Path
 
-from kvconform import output
-from kvconform.mutants import crowd, kernels, lists, matrix, systematic
+from kvconform.mutants import kinds as lists
+from kvconform.mutants import matrix, pool
 from kvconform.mutants.hunt import SOURCES, Hunted, hunted
 from kvconform.mutants.mutant import Mutant
-from kvreports import matrixtext
+from kvconform.mutants.systematic import kernels, modules
+from kvconform.runner import output
+from kvreports.mutants import text as mutants_text
 from kvspec.errors import BadInput
 
 
@@ -30,13 +32,13 @@ def main(options: Namespace) -> int:
     kernels.compiled(tried, options.processes)
     _draw_before(tried)
     began = time.monotonic()
-    found = list(_told(crowd.all_of(tried, hunted, options.processes), len(tried)))
+    found = list(_told(pool.all_of(tried, hunted, options.processes), len(tried)))
     found += [Hunted(m.id) for m in chosen if m.equivalent and not options.argued]
     made = matrix.made(chosen, found, time.monotonic() - began)
     if options.report:
         page = output.write_matrix(made, Path(options.report))
         sys.stderr.write(f"kvconform: report at {page}\n")
-    sys.stdout.write(matrixtext.shown(made, options.format))
+    sys.stdout.write(mutants_text.shown(made, options.format))
     return 1 if matrix.wrong(made) else 0
 
 
@@ -55,7 +57,7 @@ def _draw_before(mutants: Iterable[Mutant]) -> None:
     for profile in dict.fromkeys(p for m in mutants for p in m.profiles):
         for source in SOURCES.values():
             source(profile)
-    systematic.prepared(mutants)
+    modules.prepared(mutants)
 
 
 def _told(found: Iterable[Hunted], count: int) -> Iterator[Hunted]:

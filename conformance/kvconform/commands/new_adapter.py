@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 from kvadapters import find
-from kvconform import output
+from kvconform.runner import output
 from kvspec.errors import BadInput
 
 FILES = {

@@ -12,16 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from kvadapters import find
-from kvconform import SUITE_VERSION, output
+from kvconform import SUITE_VERSION
 from kvconform.profiling import cases, peers
 from kvconform.profiling.case import Case
 from kvconform.profiling.measure import Pace
-from kvconform.profiling.session import Session
-from kvconform.runrecord import machine, suite_digest
-from kvreports import profiletext
-from kvspec import SPEC_VERSION, clauses
+from kvconform.profiling.profile_run import Session
+from kvconform.runner import output
+from kvconform.runner.record import machine, suite_digest
+from kvreports.profile import text as profile_text
+from kvspec import SPEC_VERSION
 from kvspec.contract import description
-from kvspec.profile_record import VERSION, Profile
+from kvspec.reading import clauses
+from kvspec.records.profile import VERSION, Profile
 
 QUICK = Pace(3, 0.002, 1.0)
 """A quick profile shows that everything works; its numbers say little."""
@@ -112,5 +114,5 @@ def record(session: Session, options: Namespace, about: dict[str, Any]) -> Profi
 def _leave(whole: Profile, options: Namespace) -> None:
     if options.report:
         _say(f"profile at {output.write_profile(whole, Path(options.report))}")
-    sys.stdout.write(profiletext.shown(whole, options.format))
+    sys.stdout.write(profile_text.shown(whole, options.format))
     sys.stdout.flush()

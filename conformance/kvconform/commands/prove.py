@@ -17,14 +17,17 @@ from typing import Any
 from tabulate import tabulate
 
 from kvadapters.reference import Reference
-from kvconform import claims, prove, trial, vectors
-from kvconform.claims import Judge
-from kvconform.cover import Plan
-from kvconform.prove import Proof, Runs
-from kvconform.remote import RemoteSession
-from kvconform.replay import Cited
-from kvconform.trial import Outcome
-from kvconform.worker import Worker, python_worker
+from kvconform import vectors
+from kvconform.generate.covers import Plan
+from kvconform.judge import trial
+from kvconform.judge.trial import Outcome
+from kvconform.oracle.reference import Cited
+from kvconform.prove import claims
+from kvconform.prove import proof as prove
+from kvconform.prove.claims import Judge
+from kvconform.prove.proof import Proof, Runs
+from kvconform.worker.client import Worker, python_worker
+from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description, description
 from kvspec.errors import BadInput
 from kvspec.trace import Trace
@@ -132,7 +135,7 @@ def plans(profile: str, largest: int) -> list[Plan]:
     """What is proved of a profile: of a ring every window up to the largest. Raises BadInput."""
     if profile not in vectors.planned():
         raise BadInput(f"{profile}: no states to explore; those that have are {', '.join(vectors.planned())}")
-    strategies = importlib.import_module(f"kvconform.strategies.{profile}")
+    strategies = importlib.import_module(f"kvconform.generate.strategies.{profile}")
     made: list[Plan] = strategies.plans(range(1, largest + 1)) if profile == "ring" else strategies.plans()
     return [p for p in made if (p.start.config.window or 0) <= largest]
 

@@ -7,17 +7,18 @@ from argparse import Namespace
 from pathlib import Path
 
 from kvadapters.reference import Reference
-from kvconform import draw, output, trial
-from kvconform.remote import RemoteSession
-from kvconform.replay import Cited
-from kvconform.trial import Outcome
-from kvconform.worker import Worker, python_worker
-from kvreports.svg import draw_svg
-from kvreports.text import draw as drawn
+from kvconform.judge import steps, trial
+from kvconform.judge.trial import Outcome
+from kvconform.oracle.reference import Cited
+from kvconform.runner import output
+from kvconform.worker.client import Worker, python_worker
+from kvconform.worker.remote_session import RemoteSession
+from kvreports.drawing.svg import draw_svg
+from kvreports.run.text import draw as drawn
 from kvspec import trace as traces
 from kvspec.contract import description
 from kvspec.errors import BadInput
-from kvspec.notation import sentence, words
+from kvspec.operations.notation import sentence, words
 from kvspec.trace import Trace
 
 
@@ -28,11 +29,11 @@ def main(options: Namespace) -> int:
         _on_adapter(trace, options) if options.adapter or options.process else _on_reference(trace, options.level)
     )
     print(sentence(trace) + "\n")
-    print(drawn(draw.failing_steps(seen)) if options.draw else _plain(seen))
+    print(drawn(steps.failing_steps(seen)) if options.draw else _plain(seen))
     for difference in seen.differences:
         print(f"\n{seen.verdict}: {', '.join(seen.blamed) or 'no clause'}: {difference.message}")
     if options.svg:
-        output.leave(Path(options.svg), str(draw_svg(draw.failing_steps(seen), sentence(trace))))
+        output.leave(Path(options.svg), str(draw_svg(steps.failing_steps(seen), sentence(trace))))
         sys.stderr.write(f"kvconform: drawing at {options.svg}\n")
     return int(seen.failed)
 
@@ -69,7 +70,7 @@ def _on_adapter(trace: Trace, options: Namespace) -> Outcome:
 
 def _plain(seen: Outcome) -> str:
     lines = []
-    for op, step in zip(seen.trace.ops, draw.failing_steps(seen), strict=False):
+    for op, step in zip(seen.trace.ops, steps.failing_steps(seen), strict=False):
         found, expected = step["found"], step["expected"]
         shown = [f"{k} {_value(found[k])}" for k in ("result", "offset", "slots") if k in found]
         wrong = [f"expected {k} {_value(expected.get(k))}" for k in step["differs"]]

@@ -8,21 +8,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kvconform import journal, output
-from kvconform.runrecord import record
-from kvreports import html, jsonfile, matrixfile, matrixhtml, matrixtext, profilefile, profilehtml, profiletext
-from kvspec.clauses import index
+from kvconform.runner import journal, output
+from kvconform.runner.record import record
+from kvreports.mutants import file as mutants_file
+from kvreports.mutants import html as mutants_html
+from kvreports.mutants import text as mutants_text
+from kvreports.profile import file as profile_file
+from kvreports.profile import html as profile_html
+from kvreports.profile import text as profile_text
+from kvreports.run import file as run_file
+from kvreports.run import html as run_html
 from kvspec.contract import description
 from kvspec.errors import BadInput
-from kvspec.record import Record
+from kvspec.reading.clauses import index
+from kvspec.records.run import Record
 
 Loads = Callable[[Path], Any]
 Renders = Callable[[Any], str]
 Shows = Callable[[Any, str], str]
 
 ALONE: dict[str, tuple[Loads, Renders, Shows]] = {
-    profilefile.MARK: (profilefile.load, profilehtml.render, profiletext.shown),
-    matrixfile.MARK: (matrixfile.load, matrixhtml.render, matrixtext.shown),
+    profile_file.MARK: (profile_file.load, profile_html.render, profile_text.shown),
+    mutants_file.MARK: (mutants_file.load, mutants_html.render, mutants_text.shown),
 }
 """Records that are no run's, by the field they begin with: what reads them, makes a page of them, and a text."""
 
@@ -31,11 +38,11 @@ def main(options: Namespace) -> int:
     """Render; 0 unless a record cannot be read."""
     paths = [Path(p) for p in options.records]
     for mark, rendered in ALONE.items():
-        if any(jsonfile.begins(path, mark) for path in paths):
+        if any(run_file.begins(path, mark) for path in paths):
             return _alone(paths, options, *rendered)
     records = [load(path) for path in paths]
     if options.html:
-        output.leave(Path(options.html), html.render(records, index()))
+        output.leave(Path(options.html), run_html.render(records, index()))
         sys.stderr.write(f"kvconform: report at {options.html}\n")
     else:
         sys.stdout.write(output.shown(records, options.format))
@@ -58,12 +65,12 @@ def _alone(paths: list[Path], options: Namespace, load: Loads, page: Renders, sh
 def load(path: Path) -> Record:
     """A record, or what a journal holds of one. Raises BadInput."""
     if path.suffix != ".jsonl":
-        return jsonfile.load(path)
+        return run_file.load(path)
     try:
         start, total = journal.read(path)
         selected = {i: index()[i] for i in start["selected"] if i in index()}
         whole = record(total, description(start["adapter"]), selected, start["about"])
-        return jsonfile.loads(jsonfile.dumps(whole), str(path))
+        return run_file.loads(run_file.dumps(whole), str(path))
     except (AttributeError, KeyError, TypeError, ValueError) as e:
         if isinstance(e, BadInput):
             raise

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 import kvconform.suite
-from kvconform import output, plugin
-from kvconform.run import Run, Settings
-from kvconform.worker import WorkerFailure
+from kvconform import plugin
+from kvconform.runner import output
+from kvconform.runner.run import Run, Settings
+from kvconform.worker.client import WorkerFailure
 from kvspec import trace
 from kvspec.errors import BadInput
-from kvspec.record import Record
+from kvspec.records.run import Record
 
 SUITE = Path(kvconform.suite.__file__).parent
 MOST = 4

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from kvconform import trial
-from kvconform.remote import RemoteSession
-from kvconform.worker import Worker, WorkerFailure, python_worker
+from kvconform.judge import trial
+from kvconform.worker.client import Worker, WorkerFailure, python_worker
+from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description
 from kvspec.geometry import Config
-from kvspec.notation import operation
+from kvspec.operations.notation import operation
 from kvspec.trace import Trace
 
 Steps = tuple[tuple[str, str, str], ...]

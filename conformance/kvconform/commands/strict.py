@@ -9,10 +9,10 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from kvadapters.find import BUILT_IN
-from kvconform import strict
-from kvconform.remote import RemoteSession
-from kvconform.strict import Output
-from kvconform.worker import Worker, WorkerFailure, python_worker
+from kvconform.vectors import strict_hash
+from kvconform.vectors.strict_hash import Output
+from kvconform.worker.client import Worker, WorkerFailure, python_worker
+from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description
 from kvspec.errors import CannotRun
 
@@ -56,7 +56,7 @@ def _compared(name: str, right: Ran, named: bool) -> int:
         sys.stderr.write(f"kvconform: {name} is left out: {e}\n")
         return 4 if named else 0
     print(_line(name, ran, right), flush=True)
-    if said := strict.difference(right.found, ran.found):
+    if said := strict_hash.difference(right.found, ran.found):
         print(f"  first at {said}", flush=True)
     return int(bool(said))
 
@@ -67,20 +67,26 @@ def _ran(name: str) -> Ran:
         adapter = worker.describe()
         _demand(adapter)
         session = RemoteSession(worker, ())
-        return Ran(adapter.device, [o for trace in strict.traces() for o in strict.outputs(session, trace)])
+        return Ran(
+            adapter.device, [o for trace in strict_hash.traces() for o in strict_hash.outputs(session, trace)]
+        )
 
 
 def _demand(adapter: Description) -> None:
     """Raise CannotRun where it does not claim all that is driven."""
     claimed = {profile for profile, claim in adapter.profiles.items() if claim.level == "storage"}
-    if missing := [profile for profile in strict.PROFILES if profile not in claimed]:
+    if missing := [profile for profile in strict_hash.PROFILES if profile not in claimed]:
         raise CannotRun(f"it does not claim {', '.join(missing)} at level storage")
 
 
 def _line(name: str, ran: Ran, right: Ran) -> str:
     count = sum(o.array.size for o in ran.found if o.array is not None)
     verdict = (
-        "" if ran is right else "the same" if strict.digest(ran.found) == strict.digest(right.found) else "DIFFERS"
+        ""
+        if ran is right
+        else "the same"
+        if strict_hash.digest(ran.found) == strict_hash.digest(right.found)
+        else "DIFFERS"
     )
-    words = f"{strict.digest(ran.found)}  {name:10} {len(ran.found)} outputs, {count} numbers; {ran.device}"
+    words = f"{strict_hash.digest(ran.found)}  {name:10} {len(ran.found)} outputs, {count} numbers; {ran.device}"
     return f"{words}; {verdict}" if verdict else words

@@ -9,8 +9,8 @@ from itertools import chain
 from pathlib import Path
 
 from kvconform.vectors import export, files, verify
-from kvspec.clauses import digest
 from kvspec.errors import BadInput
+from kvspec.reading.clauses import digest
 
 
 def main(options: Namespace) -> int:

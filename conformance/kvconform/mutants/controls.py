@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any, ClassVar
 
 from kvadapters.reference import Reference
-from kvconform.mutants import kernels, stored, systematic
+from kvconform.mutants import correct_variants
 from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.systematic import kernels, modules
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvref.store import Store
@@ -31,14 +32,14 @@ class Losing(Reference):
     caches: ClassVar[dict[str, Any]] = {**Reference.caches, "growing": LosesTheLastRow, "ring": Ring}
 
 
-class SeesOneRowMore(stored.WholeRing):
+class SeesOneRowMore(correct_variants.WholeRing):
     """Masks a window that is one row too wide."""
 
     def mask(self, logical: Logical) -> Array | None:
         return Growing.mask(self, (*logical, Window(self.window + 1)))
 
 
-class Wide(stored.Whole):
+class Wide(correct_variants.Whole):
     """A ring that keeps the whole history, as one may, and masks a window that is one row too wide."""
 
     ring: ClassVar[Any] = SeesOneRowMore
@@ -65,15 +66,15 @@ DIES: dict[type[Any], tuple[str, ...]] = {Losing: ("GROW-2",), Wide: ("RING-1",)
 
 def _second(gpu: bool) -> Any:
     """The second of two: the first must have left nothing behind."""
-    systematic.adapter({}, gpu=gpu)
-    return systematic.adapter({}, gpu=gpu)
+    modules.adapter({}, gpu=gpu)
+    return modules.adapter({}, gpu=gpu)
 
 
 def mutants() -> Iterator[Mutant]:
     """Every control."""
     for wrong, clauses in DIES.items():
         yield Mutant(f"control/{wrong.__name__}", "control", wrong.__doc__ or "", clauses, wrong)
-    for right, profiles in stored.VARIANTS.items():
+    for right, profiles in correct_variants.VARIANTS.items():
         says = right.__doc__ or ""
         yield Mutant(f"control/{right.__name__}", "control", says, (), right, profiles=profiles, lives=True)
     yield from (

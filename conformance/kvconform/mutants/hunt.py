@@ -12,19 +12,20 @@ from itertools import chain
 from types import FrameType
 from typing import Any
 
-from kvconform import trial, vectors
-from kvconform.examples import disagreements
-from kvconform.handling import handling
-from kvconform.limits import suits
+from kvconform import vectors
+from kvconform.generate.fit_to_adapter import suits
+from kvconform.generate.shrink import shrink
+from kvconform.generate.strategies import by_profile, sample
+from kvconform.judge import trial
+from kvconform.judge.trial import Outcome
+from kvconform.judge.worked_examples import disagreements
 from kvconform.mutants.mutant import Mutant
-from kvconform.shrink import shrink
-from kvconform.strategies import drawn, exploring
-from kvconform.trial import Outcome
-from kvspec.clauses import index
+from kvconform.worker.signals import handling
 from kvspec.contract import PROFILES, Description, description
-from kvspec.examples import Example
 from kvspec.geometry import CACHES, Config
-from kvspec.session import Session
+from kvspec.reading.clauses import index
+from kvspec.reading.examples import Example
+from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
 SPREAD = 100
@@ -261,7 +262,7 @@ def covers(profile: str) -> tuple[Item, ...]:
 @cache
 def explored(profile: str) -> tuple[Item, ...]:
     """Traces as exploration draws them, the same every time."""
-    return tuple(Item(t) for strategy in exploring.of(profile) for t in drawn.some(strategy, EXPLORED, seed=20))
+    return tuple(Item(t) for strategy in by_profile.of(profile) for t in sample.some(strategy, EXPLORED, seed=20))
 
 
 SOURCES: dict[str, Callable[[str], tuple[Item, ...]]] = {

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from kvconform.mutants.hunt import SOURCES, Hunted
 from kvconform.mutants.mutant import Mutant
-from kvspec import SPEC_VERSION, clauses
-from kvspec.mutants_record import VERSION, Matrix, MutantRecord, result
-from kvspec.notation import sentence
+from kvspec import SPEC_VERSION
+from kvspec.operations.notation import sentence
+from kvspec.reading import clauses
+from kvspec.records.mutants import VERSION, Matrix, MutantRecord, result
 
 CODE = re.compile(r" \((?:<[^<>]+>|\w+\.py):\d+\)|\bkv\w+(?:\.\w+)*\.(?=[A-Z])")
 """Where code lies, in the message of an error: ` (store.py:37)`, or `kvref.growing.` before a class."""

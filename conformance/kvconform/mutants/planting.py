@@ -8,7 +8,7 @@ from typing import Any
 from kvadapters.reference import Reference
 from kvconform.mutants.mutant import Mutant
 from kvref.draft import Layer, Round
-from kvspec.clauses import index
+from kvspec.reading.clauses import index
 
 GITHUB = "https://github.com/"
 """Where all of them were seen."""

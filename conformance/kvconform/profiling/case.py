@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from kvconform.profiling.models import Model
+from kvconform.profiling.model_shapes import Model
 from kvspec.geometry import Config
 from kvspec.traffic import Traffic
 
 if TYPE_CHECKING:
-    from kvconform.profiling.bench import Bench
+    from kvconform.profiling.subject import Bench
 
 
 @dataclass(frozen=True)

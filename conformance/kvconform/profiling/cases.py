@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from kvconform.profiling.case import Case
-from kvconform.profiling.models import GEMMA, GPT2, LLAMA_8B, LLAMA_70B, MISTRAL, PHI, QWEN
+from kvconform.profiling.model_shapes import GEMMA, GPT2, LLAMA_8B, LLAMA_70B, MISTRAL, PHI, QWEN
 from kvspec.errors import BadInput
 
 CONTEXTS = (1024, 4096, 32768)

@@ -4,39 +4,39 @@ from __future__ import annotations
 
 import pytest
 
-from kvconform.bench import Bench
-from kvconform.laws import Law
-from kvconform.strategies import attention
-from kvconform.suite import common
+from kvconform.generate.strategies import attention
+from kvconform.laws.registry import Law
+from kvconform.runner.under_test import Bench
+from kvconform.suite import checks
 from kvconform.vectors import Cover
-from kvspec.examples import Example
+from kvspec.reading.examples import Example
 
 
-@pytest.mark.parametrize("worked", common.clause_examples("attention"))
+@pytest.mark.parametrize("worked", checks.clause_examples("attention"))
 def test_example(bench: Bench, worked: Example) -> None:
-    common.example(bench, worked)
+    checks.example(bench, worked)
     bench.verdict()
 
 
-@pytest.mark.parametrize("frozen", common.covers("attention"))
+@pytest.mark.parametrize("frozen", checks.covers("attention"))
 def test_cover(bench: Bench, frozen: Cover) -> None:
-    common.cover(bench, frozen)
+    checks.cover(bench, frozen)
     bench.verdict()
 
 
-@pytest.mark.parametrize("stated", common.profile_laws("attention"))
+@pytest.mark.parametrize("stated", checks.profile_laws("attention"))
 def test_law(bench: Bench, stated: Law) -> None:
-    common.law(bench, stated)
+    checks.law(bench, stated)
     bench.verdict()
 
 
-@pytest.mark.parametrize("cache", common.caches("attention"))
+@pytest.mark.parametrize("cache", checks.caches("attention"))
 def test_explore(bench: Bench, cache: str) -> None:
-    common.explore_drawn(bench, "attention", attention.explored(cache))
+    checks.explore_drawn(bench, "attention", attention.explored(cache))
     bench.verdict()
 
 
 @pytest.mark.kv_needs("store", "batch", "attention")
 def test_explore_store(bench: Bench) -> None:
-    common.explore_drawn(bench, "attention", attention.explored("store"))
+    checks.explore_drawn(bench, "attention", attention.explored("store"))
     bench.verdict()

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from kvconform.bench import Bench
-from kvconform.laws import Law
-from kvconform.strategies import bucket
-from kvconform.suite import common
+from kvconform.generate.strategies import bucket
+from kvconform.laws.registry import Law
+from kvconform.runner.under_test import Bench
+from kvconform.suite import checks
 from kvconform.vectors import Cover
-from kvspec.examples import Example
+from kvspec.reading.examples import Example
 
 
-@pytest.mark.parametrize("worked", common.clause_examples("bucket"))
+@pytest.mark.parametrize("worked", checks.clause_examples("bucket"))
 def test_example(bench: Bench, worked: Example) -> None:
-    common.example(bench, worked)
+    checks.example(bench, worked)
     bench.verdict()
 
 
-@pytest.mark.parametrize("frozen", common.covers("bucket"))
+@pytest.mark.parametrize("frozen", checks.covers("bucket"))
 def test_cover(bench: Bench, frozen: Cover) -> None:
-    common.cover(bench, frozen)
+    checks.cover(bench, frozen)
     bench.verdict()
 
 
-@pytest.mark.parametrize("stated", common.profile_laws("bucket"))
+@pytest.mark.parametrize("stated", checks.profile_laws("bucket"))
 def test_law(bench: Bench, stated: Law) -> None:
-    common.law(bench, stated)
+    checks.law(bench, stated)
     bench.verdict()
 
 
 @pytest.mark.kv_needs("bucket")
 def test_explore(bench: Bench) -> None:
-    common.explore_drawn(bench, "bucket", bucket.explored())
+    checks.explore_drawn(bench, "bucket", bucket.explored())
     bench.verdict()

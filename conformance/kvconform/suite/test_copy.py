@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from kvconform.bench import Bench
-from kvconform.laws import Law
-from kvconform.strategies import copy
-from kvconform.suite import common
+from kvconform.generate.strategies import copy
+from kvconform.laws.registry import Law
+from kvconform.runner.under_test import Bench
+from kvconform.suite import checks
 from kvconform.vectors import Cover
-from kvspec.examples import Example
+from kvspec.reading.examples import Example
 
 
-@pytest.mark.parametrize("worked", common.clause_examples("copy"))
+@pytest.mark.parametrize("worked", checks.clause_examples("copy"))
 def test_example(bench: Bench, worked: Example) -> None:
-    common.example(bench, worked)
+    checks.example(bench, worked)
     bench.verdict()
 
 
-@pytest.mark.parametrize("frozen", common.covers("copy"))
+@pytest.mark.parametrize("frozen", checks.covers("copy"))
 def test_cover(bench: Bench, frozen: Cover) -> None:
-    common.cover(bench, frozen)
+    checks.cover(bench, frozen)
     bench.verdict()
 
 
-@pytest.mark.parametrize("stated", common.profile_laws("copy"))
+@pytest.mark.parametrize("stated", checks.profile_laws("copy"))
 def test_law(bench: Bench, stated: Law) -> None:
-    common.law(bench, stated)
+    checks.law(bench, stated)
     bench.verdict()
 
 
 @pytest.mark.kv_needs("copy")
 def test_explore(bench: Bench) -> None:
-    common.explore_drawn(bench, "copy", copy.explored())
+    checks.explore_drawn(bench, "copy", copy.explored())
     bench.verdict()

@@ -4,40 +4,40 @@ from __future__ import annotations
 
 import pytest
 
-from kvconform.bench import Bench
-from kvconform.laws import Law
-from kvconform.strategies import draft
-from kvconform.suite import common
+from kvconform.generate.strategies import draft
+from kvconform.laws.registry import Law
+from kvconform.runner.under_test import Bench
+from kvconform.suite import checks
 from kvconform.vectors import Cover
-from kvspec.examples import Example
+from kvspec.reading.examples import Example
 
 
-@pytest.mark.parametrize("worked", common.clause_examples("draft"))
+@pytest.mark.parametrize("worked", checks.clause_examples("draft"))
 def test_example(bench: Bench, worked: Example) -> None:
-    common.example(bench, worked)
+    checks.example(bench, worked)
     bench.verdict()
 
 
-@pytest.mark.parametrize("frozen", common.covers("draft"))
+@pytest.mark.parametrize("frozen", checks.covers("draft"))
 def test_cover(bench: Bench, frozen: Cover) -> None:
-    common.cover(bench, frozen)
+    checks.cover(bench, frozen)
     bench.verdict()
 
 
-@pytest.mark.parametrize("stated", common.profile_laws("draft"))
+@pytest.mark.parametrize("stated", checks.profile_laws("draft"))
 def test_law(bench: Bench, stated: Law) -> None:
-    common.law(bench, stated)
+    checks.law(bench, stated)
     bench.verdict()
 
 
 @pytest.mark.kv_needs("growing", "ring", "draft")
 def test_explore(bench: Bench) -> None:
-    common.explore_drawn(bench, "draft", draft.explored())
+    checks.explore_drawn(bench, "draft", draft.explored())
     bench.verdict()
 
 
 @pytest.mark.kv_needs("growing", "ring", "draft", "mask", "snapshot")
 def test_explore_everything(bench: Bench) -> None:
     """Masks and snapshots among rounds: most real bugs lie between two features."""
-    common.explore_drawn(bench, "draft", draft.explored(draft.EVERYTHING))
+    checks.explore_drawn(bench, "draft", draft.explored(draft.EVERYTHING))
     bench.verdict()

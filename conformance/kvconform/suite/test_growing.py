@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from kvconform.bench import Bench
-from kvconform.laws import Law
-from kvconform.strategies import draws
-from kvconform.suite import common
+from kvconform.generate.strategies import caches
+from kvconform.laws.registry import Law
+from kvconform.runner.under_test import Bench
+from kvconform.suite import checks
 from kvconform.vectors import Cover
-from kvspec.examples import Example
+from kvspec.reading.examples import Example
 
 
-@pytest.mark.parametrize("worked", common.clause_examples("growing"))
+@pytest.mark.parametrize("worked", checks.clause_examples("growing"))
 def test_example(bench: Bench, worked: Example) -> None:
-    common.example(bench, worked)
+    checks.example(bench, worked)
     bench.verdict()
 
 
-@pytest.mark.parametrize("frozen", common.covers("growing"))
+@pytest.mark.parametrize("frozen", checks.covers("growing"))
 def test_cover(bench: Bench, frozen: Cover) -> None:
-    common.cover(bench, frozen)
+    checks.cover(bench, frozen)
     bench.verdict()
 
 
-@pytest.mark.parametrize("stated", common.profile_laws("growing"))
+@pytest.mark.parametrize("stated", checks.profile_laws("growing"))
 def test_law(bench: Bench, stated: Law) -> None:
-    common.law(bench, stated)
+    checks.law(bench, stated)
     bench.verdict()
 
 
-@pytest.mark.parametrize("cache", common.caches("growing"))
+@pytest.mark.parametrize("cache", checks.caches("growing"))
 def test_explore(bench: Bench, cache: str) -> None:
-    common.explore(bench, cache, draws.BASE)
+    checks.explore(bench, cache, caches.BASE)
     bench.verdict()

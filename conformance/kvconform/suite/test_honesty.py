@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kvconform import honesty
-from kvconform.bench import Bench
+from kvconform.judge import honesty
+from kvconform.runner.under_test import Bench
 
 
 @pytest.mark.kv_needs

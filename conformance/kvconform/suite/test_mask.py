@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from kvconform.bench import Bench
-from kvconform.strategies import draws
-from kvconform.suite import common
+from kvconform.generate.strategies import caches
+from kvconform.runner.under_test import Bench
+from kvconform.suite import checks
 from kvconform.vectors import Cover
-from kvspec.examples import Example
+from kvspec.reading.examples import Example
 
 
-@pytest.mark.parametrize("worked", common.clause_examples("mask"))
+@pytest.mark.parametrize("worked", checks.clause_examples("mask"))
 def test_example(bench: Bench, worked: Example) -> None:
-    common.example(bench, worked)
+    checks.example(bench, worked)
     bench.verdict()
 
 
-@pytest.mark.parametrize("frozen", common.covers("mask"))
+@pytest.mark.parametrize("frozen", checks.covers("mask"))
 def test_cover(bench: Bench, frozen: Cover) -> None:
-    common.cover(bench, frozen)
+    checks.cover(bench, frozen)
     bench.verdict()
 
 
-@pytest.mark.parametrize("cache", common.caches("mask"))
+@pytest.mark.parametrize("cache", checks.caches("mask"))
 def test_explore(bench: Bench, cache: str) -> None:
-    common.explore(bench, cache, draws.MASKS)
+    checks.explore(bench, cache, caches.MASKS)
     bench.verdict()

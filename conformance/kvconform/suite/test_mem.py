@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from kvconform.bench import Bench
-from kvconform.strategies import mem
-from kvconform.suite import common
+from kvconform.generate.strategies import mem
+from kvconform.runner.under_test import Bench
+from kvconform.suite import checks
 from kvconform.vectors import Cover
-from kvspec.examples import Example
+from kvspec.reading.examples import Example
 
 
-@pytest.mark.parametrize("worked", common.clause_examples("mem"))
+@pytest.mark.parametrize("worked", checks.clause_examples("mem"))
 def test_example(bench: Bench, worked: Example) -> None:
-    common.example(bench, worked)
+    checks.example(bench, worked)
     bench.verdict()
 
 
-@pytest.mark.parametrize("frozen", common.covers("mem"))
+@pytest.mark.parametrize("frozen", checks.covers("mem"))
 def test_cover(bench: Bench, frozen: Cover) -> None:
-    common.cover(bench, frozen)
+    checks.cover(bench, frozen)
     bench.verdict()
 
 
-@pytest.mark.parametrize("cache", common.caches("mem"))
+@pytest.mark.parametrize("cache", checks.caches("mem"))
 def test_explore(bench: Bench, cache: str) -> None:
-    common.explore_drawn(bench, "mem", mem.explored(cache))
+    checks.explore_drawn(bench, "mem", mem.explored(cache))
     bench.verdict()
 
 
@@ -38,5 +38,5 @@ def test_explore(bench: Bench, cache: str) -> None:
 )
 def test_explore_stores(bench: Bench, kind: str) -> None:
     """What is preallocated, and the questions of what fits."""
-    common.explore_drawn(bench, "mem", mem.explored(kind))
+    checks.explore_drawn(bench, "mem", mem.explored(kind))
     bench.verdict()

@@ -4,39 +4,39 @@ from __future__ import annotations
 
 import pytest
 
-from kvconform.bench import Bench
-from kvconform.laws import Law
-from kvconform.strategies import page
-from kvconform.suite import common
+from kvconform.generate.strategies import page
+from kvconform.laws.registry import Law
+from kvconform.runner.under_test import Bench
+from kvconform.suite import checks
 from kvconform.vectors import Cover
-from kvspec.examples import Example
+from kvspec.reading.examples import Example
 
 
-@pytest.mark.parametrize("worked", common.clause_examples("page"))
+@pytest.mark.parametrize("worked", checks.clause_examples("page"))
 def test_example(bench: Bench, worked: Example) -> None:
-    common.example(bench, worked)
+    checks.example(bench, worked)
     bench.verdict()
 
 
-@pytest.mark.parametrize("frozen", common.covers("page"))
+@pytest.mark.parametrize("frozen", checks.covers("page"))
 def test_cover(bench: Bench, frozen: Cover) -> None:
-    common.cover(bench, frozen)
+    checks.cover(bench, frozen)
     bench.verdict()
 
 
-@pytest.mark.parametrize("stated", common.profile_laws("page"))
+@pytest.mark.parametrize("stated", checks.profile_laws("page"))
 def test_law(bench: Bench, stated: Law) -> None:
-    common.law(bench, stated)
+    checks.law(bench, stated)
     bench.verdict()
 
 
 @pytest.mark.kv_needs("page")
 def test_explore(bench: Bench) -> None:
-    common.explore_drawn(bench, "page", page.explored())
+    checks.explore_drawn(bench, "page", page.explored())
     bench.verdict()
 
 
 @pytest.mark.kv_needs("page", "attention")
 def test_explore_attending(bench: Bench) -> None:
-    common.explore_drawn(bench, "page", page.explored(more=("attend",) * 5))
+    checks.explore_drawn(bench, "page", page.explored(more=("attend",) * 5))
     bench.verdict()

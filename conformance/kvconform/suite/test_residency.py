@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from kvconform.bench import Bench
-from kvconform.strategies import residency
-from kvconform.suite import common
+from kvconform.generate.strategies import residency
+from kvconform.runner.under_test import Bench
+from kvconform.suite import checks
 from kvconform.vectors import Cover
-from kvspec.examples import Example
+from kvspec.reading.examples import Example
 
 
-@pytest.mark.parametrize("worked", common.clause_examples("residency"))
+@pytest.mark.parametrize("worked", checks.clause_examples("residency"))
 def test_example(bench: Bench, worked: Example) -> None:
-    common.example(bench, worked)
+    checks.example(bench, worked)
     bench.verdict()
 
 
-@pytest.mark.parametrize("frozen", common.covers("residency"))
+@pytest.mark.parametrize("frozen", checks.covers("residency"))
 def test_cover(bench: Bench, frozen: Cover) -> None:
-    common.cover(bench, frozen)
+    checks.cover(bench, frozen)
     bench.verdict()
 
 
-@pytest.mark.parametrize("cache", common.caches("residency"))
+@pytest.mark.parametrize("cache", checks.caches("residency"))
 def test_explore(bench: Bench, cache: str) -> None:
-    common.explore_drawn(bench, "residency", residency.explored(cache))
+    checks.explore_drawn(bench, "residency", residency.explored(cache))
     bench.verdict()
 
 
@@ -44,5 +44,5 @@ def test_explore(bench: Bench, cache: str) -> None:
 )
 def test_explore_others(bench: Bench, kind: str) -> None:
     """Buffers, stores and batches; attention."""
-    common.explore_drawn(bench, "residency", residency.explored(kind))
+    checks.explore_drawn(bench, "residency", residency.explored(kind))
     bench.verdict()

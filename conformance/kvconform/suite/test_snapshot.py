@@ -4,41 +4,41 @@ from __future__ import annotations
 
 import pytest
 
-from kvconform.bench import Bench
-from kvconform.laws import Law
-from kvconform.strategies import draws
-from kvconform.suite import common
+from kvconform.generate.strategies import caches
+from kvconform.laws.registry import Law
+from kvconform.runner.under_test import Bench
+from kvconform.suite import checks
 from kvconform.vectors import Cover
-from kvspec.examples import Example
+from kvspec.reading.examples import Example
 
 
-@pytest.mark.parametrize("worked", common.clause_examples("snapshot"))
+@pytest.mark.parametrize("worked", checks.clause_examples("snapshot"))
 def test_example(bench: Bench, worked: Example) -> None:
-    common.example(bench, worked)
+    checks.example(bench, worked)
     bench.verdict()
 
 
-@pytest.mark.parametrize("frozen", common.covers("snapshot"))
+@pytest.mark.parametrize("frozen", checks.covers("snapshot"))
 def test_cover(bench: Bench, frozen: Cover) -> None:
-    common.cover(bench, frozen)
+    checks.cover(bench, frozen)
     bench.verdict()
 
 
-@pytest.mark.parametrize("stated", common.profile_laws("snapshot"))
+@pytest.mark.parametrize("stated", checks.profile_laws("snapshot"))
 def test_law(bench: Bench, stated: Law) -> None:
-    common.law(bench, stated)
+    checks.law(bench, stated)
     bench.verdict()
 
 
-@pytest.mark.parametrize("cache", common.caches("snapshot"))
+@pytest.mark.parametrize("cache", checks.caches("snapshot"))
 def test_explore(bench: Bench, cache: str) -> None:
-    common.explore(bench, cache, draws.SNAPSHOTS)
+    checks.explore(bench, cache, caches.SNAPSHOTS)
     bench.verdict()
 
 
-@pytest.mark.parametrize("cache", common.caches("snapshot"))
+@pytest.mark.parametrize("cache", checks.caches("snapshot"))
 @pytest.mark.kv_needs("mask")
 def test_explore_everything(bench: Bench, cache: str) -> None:
     """All profiles at once: most real bugs lie between two features."""
-    common.explore(bench, cache, draws.EVERYTHING)
+    checks.explore(bench, cache, caches.EVERYTHING)
     bench.verdict()

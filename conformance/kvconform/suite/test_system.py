@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kvconform.bench import Bench
-from kvconform.strategies import system
-from kvconform.suite import common
+from kvconform.generate.strategies import whole_system
+from kvconform.runner.under_test import Bench
+from kvconform.suite import checks
 
 
 @pytest.mark.kv_needs
 def test_explore(bench: Bench) -> None:
-    common.explore_drawn(bench, "system", system.explored(sorted(bench.adapter.profiles)))
+    checks.explore_drawn(bench, "system", whole_system.explored(sorted(bench.adapter.profiles)))
     bench.verdict()

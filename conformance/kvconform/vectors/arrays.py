@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from kvspec.bounds import largest
 from kvspec.geometry import DTYPES, Array
+from kvspec.replay_bounds import largest
 from kvspec.rows import ZEROED, Book, read, spell, who
 
 AXES = {3: ("thd",), 4: ("bhtd", "lhtd", "lshd"), 5: ("lbhtd",)}

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from kvconform.vectors import files, sources, verify
-from kvconform.vectors.written import LICENCE, VERSION, Written, written
-from kvspec import clauses
+from kvconform.vectors.vector import LICENCE, VERSION, Written, written
 from kvspec.errors import BadInput
-from kvspec.operations import OPERATIONS
-from kvspec.perform import DO
+from kvspec.operations.table import OPERATIONS
+from kvspec.reading import clauses
+from kvspec.session.operations import DO
 
 INDEX = "index.json"
 SCHEMAS = {"schema.json": "vectors.json", "trace.schema.json": "trace.json"}

@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kvconform.vectors import tensors
-from kvconform.vectors.covers import FOLDER
+from kvconform.generate.frozen_covers import FOLDER
+from kvconform.vectors import safetensors
 from kvconform.vectors.sources import SOURCES
-from kvconform.vectors.written import LICENCE, VERSION, Written
+from kvconform.vectors.vector import LICENCE, VERSION, Written
 from kvspec.contract import PROFILES
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
@@ -64,7 +64,7 @@ def write(made: Written, file: Path) -> None:
 def write_tensors(named: Mapping[str, Array], file: Path) -> None:
     """Write tensors beside a document. Raises OSError."""
     about = {"licence": LICENCE, "of": file.name}
-    file.with_suffix(".safetensors").write_bytes(tensors.dumps(named, about))
+    file.with_suffix(".safetensors").write_bytes(safetensors.dumps(named, about))
 
 
 def read(file: Path) -> Document:
@@ -90,7 +90,7 @@ def read(file: Path) -> Document:
 def read_tensors(file: Path) -> dict[str, Array]:
     """The tensors beside a document. Raises BadInput."""
     beside = file.with_suffix(".safetensors")
-    return tensors.loads(_bytes(beside), str(beside))
+    return safetensors.loads(_bytes(beside), str(beside))
 
 
 def _bytes(file: Path) -> bytes:

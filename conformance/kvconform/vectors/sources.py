@@ -8,17 +8,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from kvconform.cover import FROZEN
-from kvconform.mutants import taxonomy
+from kvconform.generate import frozen_covers
+from kvconform.generate.covers import FROZEN
+from kvconform.mutants import anomaly_of
 from kvconform.mutants.mutant import Mutant
-from kvconform.replay import Cited, Supplies
-from kvconform.vectors import covers
-from kvconform.vectors.written import Vector
-from kvspec import notation
-from kvspec.anomalies import anomalies
-from kvspec.clauses import index
+from kvconform.oracle.reference import Cited, Supplies
+from kvconform.vectors.vector import Vector
 from kvspec.contract import PROFILES
 from kvspec.errors import BadInput
+from kvspec.operations import notation
+from kvspec.reading.anomalies import anomalies
+from kvspec.reading.clauses import index
 from kvspec.trace import Trace, from_json
 
 Happening = tuple[str, ...]
@@ -35,7 +35,9 @@ def examples(profile: str) -> Iterator[Vector]:
 def covering(profile: str) -> Iterator[Vector]:
     """Of a profile's frozen covers the traces, chosen greedily, in which everything happens that happens in any:
     every operation with every result, exercising every set of clauses, and after each other operation."""
-    whole = [(cover.name, i, trace) for cover in covers.load(profile) for i, trace in enumerate(cover.traces())]
+    whole = [
+        (cover.name, i, trace) for cover in frozen_covers.load(profile) for i, trace in enumerate(cover.traces())
+    ]
     for at in _chosen([trace for _, _, trace in whole]):
         name, i, trace = whole[at]
         yield Vector(f"{profile}/{name}/{i}".replace(" ", "-"), "covering", trace)
@@ -91,7 +93,7 @@ def _clause(m: dict[str, Any]) -> str:
 
 
 def _real(m: dict[str, Any]) -> Vector:
-    anomaly = anomalies().get(taxonomy.anomaly(Mutant(m["id"], m["class"], m["says"], (), object)))
+    anomaly = anomalies().get(anomaly_of.anomaly(Mutant(m["id"], m["class"], m["says"], (), object)))
     notes = {"bug": m["says"], "shows": m["message"], "links": [m["link"]] if m["link"] else []}
     notes |= {"anomaly": anomaly.id, "effect": anomaly.effect} if anomaly else {}
     return Vector(m["id"], "mutants", trace(m["trace"]), _clause(m), m["class"], notes)

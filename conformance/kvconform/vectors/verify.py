@@ -10,7 +10,7 @@ import numpy as np
 
 from kvconform.vectors import files
 from kvconform.vectors.sources import again
-from kvconform.vectors.written import counts, named, vector
+from kvconform.vectors.vector import counts, named, vector
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
 

@@ -16,10 +16,10 @@ from __future__ import annotations
 from kvspec.contract.adapters import METERED, Adapter, Fitting, Metered, Planning
 from kvspec.contract.attention import Attending, AttendingBatch, Attention, CapturedAttention, Rope, Rotating
 from kvspec.contract.caches import Buffer, Cache, Masking, Round, Snapshot, Snapshotting, Speculating
-from kvspec.contract.described import Claim, Description, description
+from kvspec.contract.description import Claim, Description, description
 from kvspec.contract.handles import Bucketed, Paged, Ran
 from kvspec.contract.stores import Batching, Captured, Store
-from kvspec.contract.words import LEVELS, PROFILES, Lengths, Level, Pair, Readable
+from kvspec.contract.vocabulary import LEVELS, PROFILES, Lengths, Level, Pair, Readable
 
 __all__ = [
     "LEVELS",

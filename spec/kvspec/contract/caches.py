@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from kvspec.contract.words import Lengths, Pair, Readable
+from kvspec.contract.vocabulary import Lengths, Pair, Readable
 from kvspec.geometry import Array
 from kvspec.masks import Logical
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from kvspec.contract.words import Pair
+from kvspec.contract.vocabulary import Pair
 
 
 class Paged(Protocol):

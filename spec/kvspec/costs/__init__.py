@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvspec.costs import attention, bucket, cache, draft, page, rope, store
-from kvspec.costs.bounds import Bound, Bounded, Case, Cost, Layer, refused
+from kvspec.costs.terms import Bound, Bounded, Case, Cost, Layer, refused
 
 COSTS: dict[str, Bounded] = cache.COSTS | draft.COSTS | store.COSTS | page.COSTS | rope.COSTS
 COSTS |= attention.COSTS

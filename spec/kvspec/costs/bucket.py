@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kvspec.costs.bounds import BUFFER, PADDING, Bound, Bounded, Case, Cost, Counts, how, no_rows
-from kvspec.operations import argument
+from kvspec.costs.terms import BUFFER, PADDING, Bound, Bounded, Case, Cost, Counts, how, no_rows
+from kvspec.operations.table import argument
 
 FLOAT = 4
 """Bytes of an element of a query or of an output."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvspec import masks
-from kvspec.costs.bounds import (
+from kvspec.costs.terms import (
     BUFFER,
     ENTRY,
     PADDING,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvspec.costs.bounds import (
+from kvspec.costs.terms import (
     BUFFER,
     ENTRY,
     PADDING,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from kvspec.costs.bounds import BUFFER, PADDING, Bound, Bounded, Case, Cost, Counts, how, no_rows
+from kvspec.costs.terms import BUFFER, PADDING, Bound, Bounded, Case, Cost, Counts, how, no_rows
 from kvspec.geometry import DTYPES
 from kvspec.trace import overridden
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from kvconform.profiling.case import Case, Job
 from kvspec.errors import BadInput
-from kvspec.profile_record import PeerRecord
+from kvspec.records.profile import PeerRecord
 
 
 class Peer(Protocol):

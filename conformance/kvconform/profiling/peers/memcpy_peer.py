@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 from kvconform.profiling.case import ALWAYS, Case, Job
-from kvconform.profiling.rows import noise
+from kvconform.profiling.random_rows import noise
 
 
 class Memcpy:
@@ -16,7 +16,7 @@ class Memcpy:
 
     def job(self, case: Case, memory: int) -> Job | None:
         """One memmove from one half of the memory to the other, of the bytes a copy writes."""
-        from kvconform.profiling.jobs import OPERATIONS
+        from kvconform.profiling.workloads import OPERATIONS
 
         moved = OPERATIONS[case.operation].traffic(case)
         if moved.limit != "copy" or moved.read != moved.written:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kvconform.profiling.peers.arrays import ArrayPeer
+from kvconform.profiling.peers.array_work import ArrayPeer
 from kvspec.geometry import Array
 
 

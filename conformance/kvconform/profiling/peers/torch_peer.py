@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kvconform.profiling.peers.arrays import WORK, ArrayPeer
+from kvconform.profiling.peers.array_work import WORK, ArrayPeer
 from kvspec.geometry import Array
 
 POSITIONED = ("append", "ring append", "store append", "batch step", "captured step")

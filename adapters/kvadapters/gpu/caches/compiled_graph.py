@@ -1,0 +1,111 @@
+"""A small stand-in for compiled graphs on a device: handles of all layers in one block, and attention over them.
+
+A graph takes the handles, queries and n new rows of each layer. It writes the rows behind the padding: so they are
+its outputs 1 + 2 l and 2 + 2 l and, without a copy, the handles of the next graph. Output 0 is that of attention.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kvadapters.gpu.caches.attention import Positions, Ready, Runs
+from kvadapters.gpu.memory.buffers import Rows, Workspace
+from kvadapters.gpu.memory.layout import Geometry, Place, Span, move
+from kvspec.contract import Pair
+from kvspec.geometry import DTYPES, Array, Config
+
+
+def geometry(config: Config) -> Geometry:
+    """Of rows of all layers: their heads are those of every sequence of every layer."""
+    return Geometry.of(config.changed(batch=_layers(config) * config.batch))
+
+
+def _layers(config: Config) -> int:
+    assert config.layers is not None
+    return config.layers
+
+
+class Handles:
+    """Keys and values of all layers, `[layers, batch, kv_heads, bound + room, dim]`, zeros at first: the slots of a
+    bound, and behind them room for what a graph writes, of which `behind` rows were written."""
+
+    def __init__(self, space: Workspace, config: Config, bound: int, room: int) -> None:
+        self.space, self.config, self.bound, self.behind = space, config, bound, 0
+        self.geometry = geometry(config)
+        self.rows = Rows(space.runtime, self.geometry, bound + room)
+        self.rows.clear()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its rows; guards do not count."""
+        return self.rows.nbytes
+
+    def release(self) -> None:
+        """Give the memory back."""
+        self.rows.release()
+
+    def slots(self, first: int) -> Span:
+        """The slots from `first` on."""
+        return self.rows.place.span(first)
+
+    def put(self, n: int, source: Span, slot: int) -> None:
+        """Copy n rows of every layer to the slots from `slot` on; one launch."""
+        move(self.space.runtime, self.geometry, n, source, self.slots(slot))
+
+    def compact(self, slot: int) -> None:
+        """Bring the row behind the padding to its slot; one launch, or none where it stands there."""
+        if slot != self.bound:
+            self.put(1, self.slots(self.bound), slot)
+
+    def run(self, ready: Ready, new: Place, past: int) -> Any:
+        """Write the new rows behind the padding, and have the queries see `past` rows and these: output 0."""
+        self.put(new.slots, new.span(), self.bound)
+        self.behind = new.slots
+        place = self.rows.place
+        lie = Runs(place, self.config.kv_heads * place.slots, 0, past, self.bound)
+        return ready.answer(lie, Positions(0, past + new.slots))
+
+    def fetched(self, *parts: tuple[int, int], layer: int | None = None) -> Pair:
+        """Download the rows of all layers, or of one: of each part (first slot, rows) in turn, and nothing else."""
+        if self.space.checks:
+            self.rows.check_guards()
+        found = [Pair(*(self._lines(kind, slot, n, layer) for kind in "kv")) for slot, n in parts]
+        return Pair(*(np.concatenate(rows, axis=-2) for rows in zip(*found, strict=True)))
+
+    def _lines(self, kind: str, slot: int, n: int, layer: int | None) -> Array:
+        """n rows side by side, one line of bytes for each head: `[layers, ...]`, or `[...]` of one layer."""
+        shape, dtype = self.config.shape(kind, n), DTYPES[self.config.dtype]
+        layers = (_layers(self.config),) if layer is None else ()
+        if n == 0:
+            return np.empty((*layers, *shape), dtype)
+        heads, size, place = shape[0] * shape[1], shape[3] * dtype.itemsize, self.rows.place
+        block, begin = (place.keys, place.keys_at) if kind == "k" else (place.values, place.values_at)
+        at = begin + ((layer or 0) * heads * place.slots + slot) * size
+        height = heads * (layers[0] if layers else 1)
+        lines = self.space.runtime.download(block, at, n * size, height, place.slots * size)
+        rows: Array = lines.view(dtype).reshape(*layers, *shape)
+        return rows
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The rows of an encoder, n of each layer, packed in a block of their own."""
+
+    place: Place
+    nbytes: int
+
+    @classmethod
+    def of(cls, space: Workspace, config: Config, n: int, keys: Any, values: Any) -> Encoded:
+        """Upload them, or copy them from where they lie on the device."""
+        whole = geometry(config)
+        block = space.runtime.allocate(max(1, whole.packed(n)[1]))
+        place = space.staged(whole, keys, values, block=block) if n else Place.packed(block, whole, 0)
+        return cls(place, n * whole.row_bytes)
+
+    def answer(self, ready: Ready, config: Config) -> Any:
+        """Queries that see all of them."""
+        n = self.place.slots
+        return ready.answer(Runs(self.place, config.kv_heads * n), Positions(0, n))

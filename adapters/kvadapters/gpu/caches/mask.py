@@ -1,0 +1,100 @@
+"""Masks for a history whose slots need not be in position order.
+
+Symbolic parts are computed from the position each slot holds; explicit arrays come in position order, and where
+the slots are turned their columns are gathered into slot order on the device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kvadapters.gpu.memory.buffers import Workspace
+from kvadapters.gpu.memory.layout import Geometry
+from kvspec.geometry import Array
+from kvspec.masks import Causal, Explicit, Logical, Part, Window
+from kvspec.refusals import common
+
+
+@dataclass(frozen=True)
+class History:
+    """What the last append left: a batch, its queries, rows in the state, and the slot of the oldest of them."""
+
+    batch: int
+    queries: int
+    rows: int
+    oldest: int = 0
+
+
+def built(space: Workspace, logical: Logical, history: History) -> Array | None:
+    """`[1 or B, 1 or heads, L, K or 1]` with columns in slot order; None where nothing needs to be hidden."""
+    demand(logical, history)
+    mask: Array | None = None
+    for part in logical:
+        found = _columns(space, part, history)
+        if found is not None:
+            mask = found if mask is None else _both(mask, found)
+    return mask
+
+
+def demand(logical: Logical, history: History) -> None:
+    """Refuse arrays that do not fit the history, or each other; then windows below 1."""
+    arrays = [part.array for part in logical if isinstance(part, Explicit)]
+    for array in arrays:
+        _demand_fit(array, history)
+    _demand_heads(arrays, history)
+    for part in logical:
+        if isinstance(part, Window) and part.size <= 0:
+            raise common.mask_window("MASK-13", part.size)
+
+
+def _demand_fit(array: Array, history: History) -> None:
+    wrong = array.ndim != 4 or array.dtype not in (np.dtype(bool), np.dtype(np.float32))
+    if wrong or array.shape[0] not in {1, history.batch} or array.shape[2] != history.queries:
+        raise common.mask_shape("MASK-13", array, history.batch, history.queries)
+    if array.shape[3] not in {1, history.rows}:
+        raise common.mask_width("MASK-12", array.shape[3], history.rows)
+
+
+def _demand_heads(arrays: list[Array], history: History) -> None:
+    """Heads are 1, or the same number in every array that has more."""
+    several = {array.shape[1] for array in arrays if array.shape[1] != 1}
+    if len(several) > 1 or 0 in several:
+        raise common.mask_shape("MASK-13", arrays[-1], history.batch, history.queries)
+
+
+def _columns(space: Workspace, part: Part, history: History) -> Array | None:
+    if isinstance(part, Explicit):
+        return _slot_order(space, part.array, history)
+    if history.queries == 0 or (isinstance(part, Causal) and history.queries == 1):
+        return None
+    age = _ages(history)
+    return (age >= 0 if isinstance(part, Causal) else age < part.size)[None, None]
+
+
+def _ages(history: History) -> Array:
+    """`[L, K]`: how many positions before each query the row in each slot lies; below 0 is the future."""
+    newest = (history.oldest - 1 - np.arange(history.rows)) % max(1, history.rows)
+    return np.asarray(newest - np.arange(history.queries)[::-1, None])
+
+
+def _slot_order(space: Workspace, array: Array, history: History) -> Array:
+    """A copy whose columns are in slot order: logical column 0 goes to the slot of the oldest row."""
+    rows = history.rows
+    if array.shape[3] == 1 or history.oldest == 0 or array.size == 0:
+        return array.copy()
+    geometry = Geometry(array.size // rows, array.itemsize, 0)
+    source = space.staged(geometry, array.reshape(-1, rows, 1)).span(turn=rows - history.oldest)
+    target = space.straightened(geometry, rows, source)
+    found = space.runtime.download(target.place.keys, target.place.keys_at, array.nbytes)
+    return found.view(array.dtype).reshape(array.shape)
+
+
+def _both(one: Array, other: Array) -> Array:
+    """Booleans: and. Scores: their sum. A boolean and scores: the scores, minus infinity where it hides."""
+    if one.dtype == other.dtype:
+        with np.errstate(all="ignore"):
+            return np.asarray(one & other if one.dtype == bool else one + other)
+    visible, scores = (one, other) if one.dtype == bool else (other, one)
+    return np.where(visible, scores, np.float32("-inf"))

@@ -1,0 +1,59 @@
+"""Planning memory on a device: the bytes of slots, and how many sequences fit."""
+
+from __future__ import annotations
+
+from kvadapters.gpu.memory.cache_rows import Slots
+from kvspec.geometry import DTYPES, Config
+from kvspec.refusals import common
+
+RESERVED = 3_500_000_000
+"""Bytes that others need, unless the caller knows better."""
+
+SEQUENCES = 32
+"""Sequences at most, unless the caller says otherwise."""
+
+TOP = 2**64 - 1
+"""The largest product there is."""
+
+Plan = tuple[int, int]
+"""Bytes held afterwards, and at most meanwhile."""
+
+
+def planned(store: Slots, slots: int) -> Plan:
+    """What is held once the buffer has so many slots: another number means another buffer, with the old one there
+    until it is filled."""
+    then = slots * store.geometry.row_bytes
+    return (then, then) if slots == store.slots else (then, then + held(store))
+
+
+def held(store: Slots) -> int:
+    """Bytes of the rows that are allocated."""
+    return 0 if store.rows is None else store.rows.nbytes
+
+
+def fit(kind: str, config: Config, free: int, reserve: int | None, most: int | None) -> tuple[int, bool]:
+    """The largest batch of a store of this config beside the reserve, at least 1; and whether one fits at all."""
+    if kind != "store" or config.layers is None or config.max_len is None:
+        raise common.fit_kind("MEM-17", kind)
+    bound = SEQUENCES if most is None else most
+    if bound <= 0:
+        raise common.fit_most("MEM-16", bound)
+    each, left = _sequence(config), free - (RESERVED if reserve is None else reserve)
+    count = bound if each == 0 else left // each if left > 0 else 0
+    return max(1, min(count, bound)), count > 0
+
+
+def _sequence(config: Config) -> int:
+    """Bytes of one sequence, no product beyond 64 bits."""
+    assert config.layers is not None and config.max_len is not None
+    sizes = (
+        config.k_dim + config.v_dim,
+        DTYPES[config.dtype].itemsize,
+        config.kv_heads,
+        config.max_len,
+        config.layers,
+    )
+    product = 1
+    for size in sizes:
+        product = min(TOP, product * size)
+    return product

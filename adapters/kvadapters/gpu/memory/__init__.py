@@ -1,0 +1,1 @@
+"""Device memory: buffers, the layout of rows in them, page pools, tables."""

@@ -1,0 +1,1 @@
+"""The runtimes: OpenCL, CuPy, and the CUDA text compiled for the CPU."""

@@ -1,0 +1,121 @@
+"""The C++ compiler of this machine: the CUDA text and the shim become a shared library, kept for the next time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kvadapters.gpu import shim
+from kvadapters.gpu.runtimes import build_folder
+from kvspec.errors import CannotRun
+
+COMPILER = "KVCONFORM_CXX"
+"""Environment variable: the C++ compiler to use; without it g++."""
+
+INSTALL = f"`apt install g++` brings it, or name another in {COMPILER}"
+
+FLAGS = ("-O2", "-g1", "-std=c++17", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-fno-strict-aliasing")
+"""No contraction, because results are compared bit by bit; nothing that binds the library to this machine."""
+
+SANITIZERS = {
+    "": (),
+    "address": ("-fsanitize=address", "-fsanitize-sections=kv_shared", "-fno-omit-frame-pointer"),
+    "thread": ("-fsanitize=thread", "-fno-omit-frame-pointer"),
+}
+"""What each sanitizer adds for the kernels. The scheduler is compiled without, but knows of it."""
+
+KNOWN_TO_THE_SCHEDULER = {
+    "": (),
+    "address": ("-DSHIM_SANITIZED",),
+    "thread": ("-DSHIM_SANITIZED", "-DSHIM_THREAD_SANITIZER"),
+}
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A compiler that answered. `version` is the first line it says of itself."""
+
+    path: str
+    version: str
+
+    @property
+    def label(self) -> str:
+        """Its name and the bare version, as `g++ 12.2.0`."""
+        return f"{Path(self.path).name} {self.version.split()[-1]}"
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is to be compiled: CUDA text, the kernels in it that are called, and the sanitizer that watches."""
+
+    text: str
+    kernels: tuple[str, ...]
+    sanitizer: str = ""
+    flags: tuple[str, ...] = field(default=FLAGS)
+
+    def key(self, compiler: Compiler) -> str:
+        """A name for the library, which changes with everything it depends on."""
+        parts = (
+            compiler.path,
+            compiler.version,
+            self.text,
+            shim.text(),
+            shim.program(self.kernels),
+            self.sanitizer,
+        )
+        watched = SANITIZERS[self.sanitizer] + KNOWN_TO_THE_SCHEDULER[self.sanitizer]
+        return hashlib.sha256(repr((*parts, self.flags, watched)).encode()).hexdigest()[:24]
+
+
+def find() -> Compiler:
+    """The compiler. Raises CannotRun, which says how to get one."""
+    name = os.environ.get(COMPILER, "") or "g++"
+    path = shutil.which(name)
+    if path is None:
+        raise CannotRun(f"the C++ compiler {name} is not there; {INSTALL}")
+    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    if said.returncode != 0 or not said.stdout.strip():
+        raise CannotRun(f"{path} --version does not answer; {INSTALL}")
+    return Compiler(path, said.stdout.splitlines()[0])
+
+
+def library(program: Program, compiler: Compiler) -> Path:
+    """The compiled library, from the folder of those kept or made now. Raises CannotRun if it does not compile."""
+    kept = build_folder.folder("cxx") / program.key(compiler)
+    if not (kept / "kernels.so").is_file():
+        made = Path(tempfile.mkdtemp(dir=kept.parent))
+        try:
+            _compile(program, compiler, made)
+            with suppress(OSError):  # another process was faster, and made the same
+                made.rename(kept)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+    return kept / "kernels.so"
+
+
+def _compile(program: Program, compiler: Compiler, folder: Path) -> None:
+    (folder / "kernels.cu").write_text(program.text, encoding="utf-8")
+    (folder / "program.cpp").write_text(shim.program(program.kernels), encoding="utf-8")
+    scheduler = shim.FOLDER / "scheduler.cpp"
+    watched = SANITIZERS[program.sanitizer]
+    common = [compiler.path, *program.flags, f"-I{shim.FOLDER}", f"-I{folder}"]
+    known = KNOWN_TO_THE_SCHEDULER[program.sanitizer]
+    _call([*common, *known, "-c", str(scheduler), "-o", str(folder / "scheduler.o")])
+    _call([*common, *watched, "-c", str(folder / "program.cpp"), "-o", str(folder / "program.o")])
+    objects = [str(folder / name) for name in ("scheduler.o", "program.o")]
+    _call([*common, *watched, "-shared", *objects, "-o", str(folder / "kernels.so")])
+
+
+def _call(command: Sequence[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = done.stderr.splitlines() or [f"exit status {done.returncode}"]
+        telling = next((line for line in said if "error" in line.lower()), said[0])
+        raise CannotRun(f"the CUDA kernels do not compile: {telling.strip()}")

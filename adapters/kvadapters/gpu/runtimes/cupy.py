@@ -1,0 +1,179 @@
+"""NVIDIA GPUs: the runtime by CuPy, and the adapter `cupy`.
+
+The kernels are compiled by `nvrtc.py` and loaded as a cubin: what a GPU runs is what was compiled where there is
+none. CuPy's own RawModule would add -ftz=true, and f32 numbers below 2**-126 would become 0.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+
+from kvadapters.gpu import kernels
+from kvadapters.gpu.adapter import Caches
+from kvadapters.gpu.runtime import Block, Meter, Work
+from kvadapters.gpu.runtimes import launch_shapes, nvrtc
+from kvadapters.gpu.runtimes.capture import Recorder, Replayable
+from kvspec.errors import CannotRun
+from kvspec.geometry import Array
+
+INSTALL = "pip install 'kvconform[cupy]' brings it, for CUDA 13"
+
+
+class CuPyRuntime:
+    """The current GPU (CUDA_VISIBLE_DEVICES chooses), with a stream and a memory pool of its own.
+
+    The stream waits for no other, and no other for it. The pool keeps what is given back for whoever asks next:
+    memory may be reused at once, since all that works on it is in the one stream, in order.
+    """
+
+    dialect: Literal["cl", "cuda"] = "cuda"
+    clock = "CUDA events: from the first command's start to the last one's end"
+    stream_bytes = 4 << 30
+
+    def __init__(self) -> None:
+        self._cupy = cupy = imported()
+        self._cuda = cupy.cuda.runtime
+        _find_device(cupy)
+        self._capability = str(cupy.cuda.Device().compute_capability)
+        self.meter = Meter()
+        self._recorder = Recorder(self.meter)
+        self._stream = cupy.cuda.Stream(non_blocking=True)
+        self._pool = cupy.cuda.MemoryPool()
+        self._compiler = nvrtc.version(nvrtc.binding())
+        self._kernels: dict[str, Any] = {}
+        self.learn(kernels.source("cuda"), kernels.KERNELS)
+
+    def learn(self, text: str, names: Mapping[str, int]) -> None:
+        """Compile and load kernels now: loading at the first launch could meet a full device, or a capture."""
+        module = self._cupy.cuda.Module()
+        module.load(nvrtc.compiled(text, f"sm_{self._capability}").data)
+        self._kernels |= {name: module.get_function(name) for name in names}
+
+    def elapsed(self, work: Callable[[], None]) -> float:
+        """Seconds between two events in the stream, one before the work and one behind it."""
+        events = [self._cupy.cuda.Event() for _ in range(2)]
+        events[0].record(self._stream)
+        work()
+        events[1].record(self._stream)
+        events[1].synchronize()
+        return float(self._cupy.cuda.get_elapsed_time(*events)) * 1e-3
+
+    def allocate(self, nbytes: int) -> Block:
+        """New memory, from the pool if it has some. Raises MemoryError."""
+        self._recorder.refuse("allocate")
+        try:
+            with self._stream:  # whose memory it is, to the pool
+                handle = self._pool.malloc(nbytes)
+        except self._cupy.cuda.memory.OutOfMemoryError as e:
+            raise MemoryError(f"the device has no room for {nbytes} bytes: {e}") from e
+        return Block(handle, nbytes, self.meter)
+
+    def upload(self, source: Array, to: Block) -> None:
+        """Copy host bytes to the beginning of a block, and wait."""
+        self._recorder.refuse("upload")
+        kind = self._cuda.memcpyHostToDevice
+        self._cuda.memcpyAsync(to.handle.ptr, source.ctypes.data, source.nbytes, kind, self._stream.ptr)
+        self.meter.host_to_device += source.nbytes
+        self.synchronise()
+
+    def download(self, source: Block, at: int, width: int, height: int = 1, pitch: int = 0) -> Array:
+        """Copy lines of bytes to the host, and wait."""
+        self._recorder.refuse("download")
+        found = np.empty((height, width), np.uint8)
+        begin, kind = source.handle.ptr + at, self._cuda.memcpyDeviceToHost
+        if height == 1 or pitch == width:
+            self._cuda.memcpyAsync(found.ctypes.data, begin, found.nbytes, kind, self._stream.ptr)
+        else:
+            lines = found.ctypes.data, width, begin, pitch, width, height
+            self._cuda.memcpy2DAsync(*lines, kind, self._stream.ptr)
+        self.synchronise()
+        self.meter.device_to_host += found.nbytes
+        return found
+
+    def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
+        """Start a kernel, an item for each word."""
+        captured = self._recorder.takes(kernel, work, args)
+        group, groups = launch_shapes.gpu(work)
+        given = tuple(a.handle if isinstance(a, Block) else np.int64(a) for a in args)
+        self._kernels[kernel](groups, group, given, stream=self._stream)
+        self.meter.launches += not captured
+
+    def capture(self, work: Callable[[], None]) -> Replayable:
+        """A CUDA graph of what `work` launches."""
+        self._recorder.refuse("capture")
+        self._stream.begin_capture()
+        try:
+            recording = self._recorder.record(work)
+        except BaseException:
+            with suppress(RuntimeError):  # what `work` raised is what matters
+                self._stream.end_capture()
+            raise
+        graph = self._stream.end_capture()
+        return Replayable(self._recorder, recording, lambda: graph.launch(self._stream))
+
+    def synchronise(self) -> None:
+        """Wait until everything is done."""
+        self._recorder.refuse("synchronise")
+        self._stream.synchronize()
+        self.meter.synchronisations += 1
+
+    def describe(self) -> dict[str, Any]:
+        """The GPU, its memory in bytes, and the versions."""
+        found = self._cuda.getDeviceProperties(self._cuda.getDevice())
+        details = {
+            "compute capability": f"{self._capability[:-1]}.{self._capability[-1]}",
+            "memory": int(found["totalGlobalMem"]),
+            "driver": _version(self._cuda.driverGetVersion()),
+            "runtime": _version(self._cuda.runtimeGetVersion()),
+            "nvrtc": self._compiler,
+            "cupy": self._cupy.__version__,
+        }
+        return {"device": found["name"].decode(), "details": details}
+
+
+class CuPy(Caches):
+    """The adapter. With `checks`, or KVCONFORM_GPU_CHECKS=1, guard bands are checked whenever rows are read."""
+
+    def __init__(self, checks: bool | None = None) -> None:
+        super().__init__("cupy", shared(), checks)
+
+
+@cache
+def shared() -> CuPyRuntime:
+    """One runtime a process."""
+    return CuPyRuntime()
+
+
+def imported() -> Any:
+    """CuPy, kept from warning. Raises CannotRun where it is missing."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return importlib.import_module("cupy")
+    except ImportError as e:
+        raise CannotRun(f"CuPy cannot be imported ({str(e).strip().partition(chr(10))[0]}); {INSTALL}") from e
+
+
+def _find_device(cupy: Any) -> None:
+    """Raise CannotRun if there is no driver, or no GPU."""
+    cuda = cupy.cuda.runtime
+    if cuda.driverGetVersion() == 0:
+        raise CannotRun("there is no GPU: NVIDIA's driver is not installed")
+    try:
+        found = cuda.getDeviceCount()
+    except cuda.CUDARuntimeError as e:
+        raise CannotRun(f"there is no GPU that CUDA {_version(cuda.runtimeGetVersion())} can use: {e}") from e
+    if found == 0:
+        raise CannotRun("there is no GPU: NVIDIA's driver finds none")
+
+
+def _version(number: int) -> str:
+    """CUDA's way of writing 13.2 is 13020."""
+    return f"{number // 1000}.{number % 1000 // 10}"

@@ -1,0 +1,187 @@
+"""OpenCL: the runtime by PyOpenCL, and the adapter `opencl`."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+
+from kvadapters.gpu import kernels
+from kvadapters.gpu.adapter import Caches
+from kvadapters.gpu.runtime import Block, Meter, Work
+from kvadapters.gpu.runtimes import build_folder, launch_shapes, opencl_devices
+from kvadapters.gpu.runtimes.capture import Launch, Recorder, Replayable, recorded
+from kvspec.contract.timing import HOST_BYTES
+from kvspec.errors import CannotRun
+from kvspec.geometry import Array
+
+STREAMED = {"a GPU": 4 << 30, "Oclgrind, a simulator on the CPU": 16 << 20}
+"""Bytes that are streamed to measure the limits of a kind of device; `HOST_BYTES` on any other."""
+
+
+class OpenCLRuntime:
+    """One device with one queue, which does everything in order.
+
+    Launches are shaped for a CPU, or for a GPU if it is one or with `wide`; or by `shape`. `text` and `names` are
+    the text and the kernels called in it, each with the number of its arguments that are buffers. `workers` is how
+    many work-items keep a CPU busy; `vectors` says whether wide vectors compile (see `devices`).
+    """
+
+    dialect: Literal["cl", "cuda"] = "cl"
+    clock = "profiling events: the time that commands ran on the device, waiting apart"
+
+    def __init__(
+        self,
+        wanted: str | None = None,
+        wide: bool = False,
+        text: str | None = None,
+        names: Mapping[str, int] = kernels.KERNELS,
+        shape: launch_shapes.Shape | None = None,
+    ) -> None:
+        self._cl = cl = imported()
+        self._choice = opencl_devices.choose(cl, wanted)
+        self.meter = Meter()
+        self._recorder = Recorder(self.meter)
+        self._context = self._choice.context
+        self._queue = cl.CommandQueue(self._context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+        self._events: list[Any] | None = None
+        self._kernels = self._compiled(kernels.source("cl") if text is None else text, names)
+        kind = self._choice.taken.kind
+        memory = self._choice.taken.device.global_mem_size
+        self.stream_bytes = min(STREAMED.get(kind, HOST_BYTES), memory // 16)
+        self.cpu, self.vectors = kind != "a GPU", self._choice.taken.vectors
+        self.workers = 1 if kind.startswith("Oclgrind") else 4 * self._choice.taken.device.max_compute_units
+        self._shape = shape or (self._for_a_cpu if self.cpu and not wide else launch_shapes.gpu)
+
+    def _for_a_cpu(self, work: Work) -> tuple[launch_shapes.Axes, launch_shapes.Axes]:
+        return launch_shapes.cpu(work, self.workers)
+
+    def _compiled(self, text: str, names: Mapping[str, int]) -> dict[str, Any]:
+        program = opencl_devices.build(self._cl, self._context, text)
+        found = {name: self._cl.Kernel(program, name) for name in names}
+        for name, buffers in names.items():
+            found[name].set_scalar_arg_dtypes([None] * buffers + [np.int64] * (found[name].num_args - buffers))
+        return found
+
+    def allocate(self, nbytes: int) -> Block:
+        """New memory. Raises MemoryError."""
+        self._recorder.refuse("allocate")
+        try:
+            handle = self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, nbytes)
+        except self._cl.Error as e:
+            raise MemoryError(f"the device has no room for {nbytes} bytes: {e}") from e
+        return Block(handle, nbytes, self.meter)
+
+    def upload(self, source: Array, to: Block) -> None:
+        """Copy host bytes to the beginning of a block, and wait."""
+        self._recorder.refuse("upload")
+        self._watched(self._cl.enqueue_copy(self._queue, to.handle, source))
+        self.meter.host_to_device += source.nbytes
+        self.meter.synchronisations += 1
+
+    def download(self, source: Block, at: int, width: int, height: int = 1, pitch: int = 0) -> Array:
+        """Copy lines of bytes to the host, and wait."""
+        self._recorder.refuse("download")
+        found = np.empty((height, width), np.uint8)
+        if height == 1 or pitch == width:
+            self._watched(self._cl.enqueue_copy(self._queue, found, source.handle, src_offset=at))
+        else:
+            self._lines(found, source, at, pitch)
+        self.meter.device_to_host += found.nbytes
+        self.meter.synchronisations += 1
+        return found
+
+    def _lines(self, found: Array, source: Block, at: int, pitch: int) -> None:
+        height, width = found.shape
+        origins = {"buffer_origin": (at, 0, 0), "host_origin": (0, 0, 0)}
+        pitches = {"buffer_pitches": (pitch,), "host_pitches": (width,)}
+        lines = {"region": (width, height, 1), **origins, **pitches}
+        self._watched(self._cl.enqueue_copy(self._queue, found, source.handle, **lines))
+
+    def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
+        """Start a kernel in the shape that suits the device."""
+        if not self._recorder.takes(kernel, work, args):
+            self._start(Launch(kernel, work, args))
+            self.meter.launches += 1
+
+    def _start(self, launch: Launch) -> None:
+        self.run(launch.kernel, *self._shape(launch.work), *launch.args)
+
+    def run(self, kernel: str, group: launch_shapes.Axes, groups: launch_shapes.Axes, *args: Block | int) -> None:
+        """Start a kernel in a shape of the caller's: items of a group, and groups."""
+        handles = (a.handle if isinstance(a, Block) else a for a in args)
+        try:
+            self._watched(self._kernels[kernel](self._queue, groups, group, *handles, g_times_l=True))
+        except self._cl.MemoryError as e:
+            raise MemoryError(f"the device has no room for what {kernel} works on: {e}") from e
+
+    def _watched(self, event: Any) -> None:
+        """Keep the event of a command while somebody asks how long commands take."""
+        if self._events is not None:
+            self._events.append(event)
+
+    def elapsed(self, work: Callable[[], None]) -> float:
+        """Seconds that the commands of this work ran, one after another, on the device."""
+        self._queue.finish()
+        events = self._events = []
+        try:
+            work()
+            self._queue.finish()
+        finally:
+            self._events = None
+        return float(sum(e.profile.end - e.profile.start for e in events)) * 1e-9
+
+    def learn(self, text: str, names: Mapping[str, int]) -> None:
+        """Compile another text, whose kernels can then be launched as well."""
+        self._kernels |= self._compiled(text, names)
+
+    def knows(self, kernel: str) -> bool:
+        """Whether a kernel of that name can be launched."""
+        return kernel in self._kernels
+
+    def capture(self, work: Callable[[], None]) -> Replayable:
+        """Note what `work` launches; a replay enqueues it kernel by kernel."""
+        return recorded(self._recorder, work, self._start)
+
+    def synchronise(self) -> None:
+        """Wait until everything is done."""
+        self._recorder.refuse("synchronise")
+        self._queue.finish()
+        self.meter.synchronisations += 1
+
+    def describe(self) -> dict[str, Any]:
+        """The device, how it was chosen, and the versions."""
+        device = self._choice.taken.device
+        details = {**self._choice.describe(), "driver": device.driver_version, "pyopencl": self._cl.VERSION_TEXT}
+        return {"device": self._choice.taken.label, "details": details}
+
+
+class OpenCL(Caches):
+    """The adapter. With `checks`, or KVCONFORM_GPU_CHECKS=1, guard bands are checked whenever rows are read."""
+
+    def __init__(self, checks: bool | None = None) -> None:
+        super().__init__("opencl", shared(os.environ.get(opencl_devices.SELECT, "")), checks)
+
+
+@cache
+def shared(wanted: str) -> OpenCLRuntime:
+    """One runtime a process for each choice of device: finding and compiling take a second."""
+    return OpenCLRuntime(wanted)
+
+
+def imported() -> Any:
+    """PyOpenCL, kept from writing to the home folder and from warning. Raises CannotRun where it is missing."""
+    os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
+    if "POCL_CACHE_DIR" not in os.environ:
+        os.environ["POCL_CACHE_DIR"] = str(build_folder.folder("pocl"))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import pyopencl
+    except ImportError as e:
+        raise CannotRun(f"PyOpenCL cannot be imported ({e}); {opencl_devices.INSTALL}") from e
+    return pyopencl

@@ -1,0 +1,159 @@
+"""The adapter `opencl-fast`: OpenCL on a CPU device, attention by the row-shaped kernel wherever that applies.
+
+It applies to rows in runs (growing caches, rings in place, stores, batches, buckets) seen through causal masks and
+windows. Pages, and masks that come as arrays, are attended to by the strict kernels.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple, cast
+
+from kvadapters.gpu.adapter import Caches
+from kvadapters.gpu.caches.attention import Positions, Runs
+from kvadapters.gpu.caches.queries import FLOAT
+from kvadapters.gpu.memory.device_arrays import DeviceRows
+from kvadapters.gpu.memory.layout import Place
+from kvadapters.gpu.runtime import Block, Work
+from kvadapters.gpu.runtimes import opencl_devices
+from kvadapters.gpu.runtimes.capture import Replayable
+from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
+from kvadapters.gpu.runtimes.row_attention import RowAttention, demand
+from kvspec.geometry import DTYPES
+
+RUNS, JOIN = "attend_runs_", "attend_join"
+"""The strict kernels: over rows in runs, by dtype; and the one that makes outputs of parts."""
+
+
+class Geometry(NamedTuple):
+    """What a `RowAttention` is made for."""
+
+    dtype: str
+    k_dim: int
+    v_dim: int
+    heads: int
+    kv_heads: int
+
+
+class Asked(NamedTuple):
+    """The arguments of the strict kernel over runs, in its order: see `kernels/attend.inc`."""
+
+    keys: Block
+    values: Block
+    queries: Block
+    added: Block
+    lengths: Block
+    tables: Block
+    parts: Block
+    entries: int
+    heads: int
+    kv_heads: int
+    each: int
+    splits: int
+    k_dim: int
+    v_dim: int
+    scale: int
+    queries_at: int
+    keys_at: int
+    values_at: int
+    slots: int
+    first: int
+    given: int
+    reads: int
+    lengths_at: int
+    lengths_stride: int
+    causal: int
+    window: int
+    masks: int
+    apart: int
+    start: int
+    before: int
+    then: int
+
+    def geometry(self, dtype: str) -> Geometry:
+        """What it has to be compiled for."""
+        return Geometry(dtype, self.k_dim, self.v_dim, self.heads, self.kv_heads)
+
+    def rows(self, size: int) -> Runs:
+        """Where rows of elements of so many bytes lie."""
+        place = Place(self.keys, self.values, self.keys_at * size, self.values_at * size, self.slots)
+        return Runs(place, self.apart, self.start, self.before, self.then)
+
+    def positions(self) -> Positions:
+        """Where queries stand."""
+        lengths = self.lengths if self.reads else None
+        return Positions(self.first, self.given, lengths, self.lengths_at, self.lengths_stride)
+
+
+class FastRuntime(OpenCLRuntime):
+    """Whoever attends launches a strict kernel, and then one that joins. Where the fast kernel applies, the first
+    is noted, and the second, which knows where outputs go, is replaced by it."""
+
+    def __init__(self, wanted: str | None = None) -> None:
+        super().__init__(wanted)
+        self._made: dict[Geometry, RowAttention] = {}
+        self._noted: tuple[str, Asked] | None = None
+        self._capturing = False
+
+    def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
+        """Start a kernel, or another one in its place."""
+        if kernel.startswith(RUNS) and self._noting(kernel.removeprefix(RUNS), Asked(*cast(Any, args))):
+            return
+        if kernel == JOIN and self._noted is not None:
+            self._instead(*cast(Any, args))
+            return
+        super().launch(kernel, work, *args)
+
+    def _noting(self, dtype: str, asked: Asked) -> bool:
+        """Note what is asked if the fast kernel applies, and say whether it does. While capturing, nothing can be
+        allocated; so what was not made before is left to the strict kernel."""
+        made = asked.geometry(dtype) in self._made
+        applies = asked.masks == 0 and (made or not self._capturing)
+        self._noted = (dtype, asked) if applies else None
+        return applies
+
+    def _instead(self, parts: Block, out: Block, units: int, splits: int, width: int, at: int) -> None:
+        """Attend as was asked, the outputs from the element `at` on."""
+        assert self._noted is not None
+        (dtype, asked), self._noted = self._noted, None
+        shape = asked.entries, asked.heads, asked.each
+        queries = DeviceRows(self, asked.queries, (*shape, asked.k_dim), FLOAT, asked.queries_at * FLOAT.itemsize)
+        target = DeviceRows(self, out, (*shape, width), FLOAT, at * FLOAT.itemsize)
+        rows, most = asked.rows(DTYPES[dtype].itemsize), asked.slots if asked.reads else None
+        attention = self._attention(asked.geometry(dtype))
+        attention.attend(queries, rows, asked.positions(), target, bool(asked.causal), asked.window, most)
+
+    def _attention(self, geometry: Geometry) -> RowAttention:
+        if geometry not in self._made:
+            self._made[geometry] = RowAttention(self, *geometry)
+        return self._made[geometry]
+
+    def capture(self, work: Callable[[], None]) -> Replayable:
+        """Note what `work` launches; a replay enqueues it kernel by kernel."""
+        self._capturing = True
+        try:
+            return super().capture(work)
+        finally:
+            self._capturing = False
+
+
+class OpenCLFast(Caches):
+    """The adapter: all as `opencl`, but attention is claimed within the bound and not to the bit."""
+
+    def __init__(self, checks: bool | None = None) -> None:
+        runtime = shared(os.environ.get(opencl_devices.SELECT, ""))
+        demand(runtime)
+        super().__init__("opencl-fast", runtime, checks)
+
+    def describe(self) -> dict[str, Any]:
+        """What it is and claims."""
+        found = super().describe()
+        return {**found, "profiles": {**found["profiles"], "attention": "visible"}}
+
+
+@cache
+def shared(wanted: str) -> FastRuntime:
+    """One runtime a process for each choice of device."""
+    return FastRuntime(wanted)

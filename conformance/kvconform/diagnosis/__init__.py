@@ -1,0 +1,1 @@
+"""Diagnosis: which known bugs answer as the failing adapter does."""

@@ -1,0 +1,1 @@
+"""Generators of traces: strategies, covers; shrinking; fitting traces to an adapter's limits."""

@@ -1,0 +1,178 @@
+"""Covers: every state of the reference for a small configuration, and from each every operation.
+
+`closure` walks the states breadth first, so every path it notes is a shortest one. A cover follows each
+transition with continuations, the appends that bring out what an operation left hidden (a ring index lost on a
+restore is invisible until the next append). That the continuations tell all states apart is computed, not
+assumed, and stands in the frozen cover.
+
+The claim: if an adapter agrees with the reference on a cover, it agrees on every trace of that configuration
+and alphabet, provided its behaviour depends neither on the data nor on the absolute position, and it has no
+more states than the reference.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from kvconform.oracle.abstract_state import Key, key
+from kvconform.oracle.reference import Cited, Supplies
+from kvspec.operations.table import Operation
+from kvspec.session.driver import Session, Step
+from kvspec.trace import Trace
+
+Ops = tuple[Operation, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to cover: a configuration, the moves tried from each state, and what follows each move."""
+
+    name: str
+    start: Trace
+    moves: Callable[[Session], Sequence[Ops]]
+    continuations: Callable[[Session], Sequence[Ops]]
+    snapshots: tuple[str, ...] = ()
+    """Names of snapshots that belong to the state."""
+    caches: tuple[str, ...] = ("A",)
+    """The caches that belong to the state."""
+    histories: bool = False
+    """Whether the last append's number of queries belongs to the state, as it does for masks."""
+    look: Ops = ({"op": "view"},)
+    """What shows a state and changes nothing."""
+
+
+@dataclass(frozen=True)
+class Closure:
+    """All states, each by a shortest path to it; and from each all moves, split by whether they lead elsewhere."""
+
+    states: dict[Key, Ops]
+    leaving: list[tuple[Ops, Ops]]
+    staying: list[tuple[Ops, Ops]]
+
+    @property
+    def transitions(self) -> int:
+        """Moves from all states together."""
+        return len(self.leaving) + len(self.staying)
+
+
+@dataclass
+class Walk:
+    """A trace replayed on the reference, open to inspection."""
+
+    session: Session
+    supplies: Supplies
+    steps: list[Step]
+
+
+FROZEN = ("state", "history", "mask")
+"""What the reference is observed by here: bytes held and counted follow from it, by chapters of their own."""
+
+
+def walk(start: Trace, ops: Ops) -> Walk:
+    """Replay operations on a fresh reference."""
+    cited, supplies = Cited(observe=FROZEN), Supplies(start)
+    cited.begin(start.profile, start.config)
+    steps = []
+    for op in ops:
+        given = supplies.give(op)
+        steps.append(cited.do(op, given))
+        supplies.done(op, steps[-1].result)
+    return Walk(cited.session, supplies, steps)
+
+
+def closure(plan: Plan, largest: int = 100_000) -> Closure:
+    """Visit every state. Raises RuntimeError if there are more than `largest`."""
+    closed = Closure({key_of(plan, walk(plan.start, ())): ()}, [], [])
+    todo = deque(closed.states.items())
+    while todo:
+        here, path = todo.popleft()
+        for move in plan.moves(walk(plan.start, path).session):
+            reached = key_of(plan, walk(plan.start, path + move))
+            (closed.staying if reached == here else closed.leaving).append((path, move))
+            if reached not in closed.states:
+                closed.states[reached] = path + move
+                todo.append((reached, path + move))
+        if len(closed.states) > largest:
+            raise RuntimeError(f"{plan.name}: more than {largest} states; the alphabet does not close")
+    return closed
+
+
+def key_of(plan: Plan, w: Walk) -> Key:
+    """The state in which a walk ends."""
+    queries = w.session.caches["A"].queries if plan.histories else None
+    return *key(w.session, w.supplies.book, plan.snapshots, plan.caches), queries
+
+
+def traces(plan: Plan, closed: Closure) -> Iterator[Ops]:
+    """The cover: each transition followed by each continuation, shortest first.
+
+    Moves that lead nowhere else (refusals, views) are tried one after another in one trace.
+    """
+    found = dict[str, Ops]()
+    for path, move in [*closed.leaving, *_chained(closed.staying)]:
+        for continuation in plan.continuations(walk(plan.start, path + move).session):
+            whole = path + move + continuation
+            found.setdefault(repr(whole), whole)
+    yield from sorted(found.values(), key=len)
+
+
+def _chained(staying: list[tuple[Ops, Ops]]) -> list[tuple[Ops, Ops]]:
+    """All staying moves of a state as one move."""
+    by_path = dict[str, tuple[Ops, Ops]]()
+    for path, move in staying:
+        _, moves = by_path.get(repr(path), ((), ()))
+        by_path[repr(path)] = (path, moves + move)
+    return list(by_path.values())
+
+
+def told_apart(plan: Plan, closed: Closure) -> bool:
+    """Whether what can be observed in a state, and under the continuations, is different for every state.
+
+    This is what a frozen cover can say of itself. What a claim needs is stricter: see
+    `kvconform.prove.identifiers`.
+    """
+    seen = set[str]()
+    for path in closed.states.values():
+        steps: list[str] = []
+        for continuation in [plan.look, *plan.continuations(walk(plan.start, path).session)]:
+            w = walk(plan.start, path + continuation)
+            numbers: dict[int, int] = {}
+            steps += [_renamed(s, w, numbers) for s in w.steps[max(0, len(path) - 1) :]]
+        seen.add(repr(steps))
+    return len(seen) == len(closed.states)
+
+
+def _renamed(step: Step, w: Walk, numbers: dict[int, int]) -> str:
+    """What was observed, rows numbered as they are met and positions past a window taken from its end."""
+    rows = {
+        name: [number(int(s), numbers) for s in w.supplies.book.read(a, name[-1])[0, 0]]
+        for name, a in step.arrays.items()
+        if a is not None and name.endswith((".k", ".v"))
+    }
+    values = {n: v - _base(w, n) if n.startswith(("offset", "drafted")) else v for n, v in step.values.items()}
+    answered = {name: bool(a.any()) for name, a in step.arrays.items() if name == "output" and a is not None}
+    return repr((step.result, step.clause, values, rows, answered))
+
+
+def number(serial: int, numbers: dict[int, int]) -> int:
+    """What is no row, such as zeros, is itself."""
+    return serial if serial < 0 else numbers.setdefault(serial, len(numbers))
+
+
+def _base(w: Walk, value: str) -> int:
+    """The first position that matters to the cache that a value is of: A, or that of `offset.B`."""
+    cache = w.session.caches[value.partition(".")[2] or "A"]
+    return max(0, cache.offset - cache.window - 1) if hasattr(cache, "window") else 0
+
+
+def digest(start: Trace, ops: Ops) -> str:
+    """Eight digits that stand for everything the reference does on a trace."""
+    sha = hashlib.sha256()
+    for step in walk(start, ops).steps:
+        sha.update(repr((step.result, step.clause, sorted(step.values.items()))).encode())
+        for name, a in sorted(step.arrays.items()):
+            sha.update(name.encode() + (b"none" if a is None else repr((a.dtype, a.shape)).encode() + a.tobytes()))
+    return sha.hexdigest()[:8]

@@ -1,0 +1,130 @@
+"""Frozen covers: all transitions of small state graphs, in traces, each with a digest of what came of it."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from importlib.util import find_spec
+from typing import Any
+
+from kvconform.generate import covers as cover
+from kvspec.contract import PROFILES
+from kvspec.operations import notation
+from kvspec.trace import Trace, config_from_json
+
+VERSION = 1
+FOLDER = resources.files("kvspec").joinpath("vectors")
+
+
+@dataclass(frozen=True)
+class Cover:
+    """The frozen cover of one configuration."""
+
+    name: str
+    start: Trace
+    states: int
+    transitions: int
+    told_apart: bool
+    lines: tuple[str, ...]
+    digests: tuple[str, ...]
+
+    def traces(self) -> Iterator[Trace]:
+        """Its traces, shortest first."""
+        for line in self.lines:
+            ops = tuple(_operation(text) for text in line.split("; "))
+            yield Trace(self.start.profile, self.start.config, ops)
+
+
+@cache
+def _operation(text: str) -> dict[str, Any]:
+    return notation.operation(text)
+
+
+def profiles() -> tuple[str, ...]:
+    """The profiles that have frozen covers."""
+    return tuple(p for p in PROFILES if path(p).is_file())
+
+
+def planned() -> tuple[str, ...]:
+    """The profiles that have plans for covers; the others have no state that a cover could close."""
+    return tuple(p for p in PROFILES if hasattr(_strategies(p), "plans"))
+
+
+def _strategies(profile: str) -> Any:
+    name = f"kvconform.generate.strategies.{profile}"
+    return importlib.import_module(name) if find_spec(name) is not None else None
+
+
+def path(profile: str) -> Any:
+    """Where the covers of a profile are frozen."""
+    return FOLDER.joinpath(f"cover-{profile}.json")
+
+
+@cache
+def load(profile: str) -> tuple[Cover, ...]:
+    """The frozen covers of a profile; none where it has none."""
+    if not path(profile).is_file():
+        return ()
+    document = json.loads(path(profile).read_text(encoding="utf-8"))
+    return tuple(_cover(c) for c in document["covers"])
+
+
+def _cover(c: dict[str, Any]) -> Cover:
+    start = Trace(c["profile"], config_from_json(c["config"], c["profile"]))
+    lines, digests = (tuple(t[i] for t in c["traces"]) for i in (0, 1))
+    return Cover(c["name"], start, c["states"], c["transitions"], c["told_apart"], lines, digests)
+
+
+def digest() -> dict[str, Any]:
+    """A hash of all frozen files, and how many traces they hold."""
+    files = [path(p).read_bytes() for p in profiles()]
+    count = sum(len(c.lines) for p in profiles() for c in load(p))
+    return {"hash": hashlib.sha256(b"".join(files)).hexdigest()[:16], "count": count}
+
+
+def compute(profile: str) -> dict[str, Any]:
+    """The covers of a profile, from its plans, as the document that is frozen."""
+    plans = _strategies(profile).plans()
+    covers = [_computed(plan) for plan in plans]
+    return {
+        "kvvectors": VERSION,
+        "licence": "CC0-1.0",
+        "profile": profile,
+        "notes": "Each trace with the first 8 digits of the sha256 of all the reference does on it.",
+        "traces": sum(len(c["traces"]) for c in covers),
+        "covers": covers,
+    }
+
+
+def _computed(plan: cover.Plan) -> dict[str, Any]:
+    closed = cover.closure(plan)
+    traces = [
+        ["; ".join(map(notation.words, ops)), cover.digest(plan.start, ops)] for ops in cover.traces(plan, closed)
+    ]
+    return {
+        "name": plan.name,
+        "profile": plan.start.profile,
+        "config": plan.start.config.to_json(),
+        "states": len(closed.states),
+        "transitions": closed.transitions,
+        "told_apart": cover.told_apart(plan, closed),
+        "traces": traces,
+    }
+
+
+def text(document: dict[str, Any]) -> str:
+    """The document as it is frozen: one trace a line, so that a change is a readable diff."""
+    covers = document.pop("covers")
+    head = json.dumps(document, indent=1)[:-2]
+    return head + ',\n "covers": [\n' + ",\n".join(map(_cover_text, covers)) + "\n]}\n"
+
+
+def _cover_text(c: dict[str, Any]) -> str:
+    traces = c.pop("traces")
+    lines = ",\n".join("   " + json.dumps(t) for t in traces)
+    return "  " + json.dumps(c)[:-1] + ', "traces": [\n' + lines + "\n  ]}"

@@ -1,0 +1,146 @@
+"""Makes a failing trace short: operations dropped, then numbers lowered, while some difference remains.
+
+One shrinker serves every source, covers and laws as well as exploration, and knows what traces are made of. It
+is bounded by a number of attempts, because each costs a replay on a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from kvspec.errors import BadInput
+from kvspec.operations.table import OPERATIONS, Operation
+from kvspec.trace import Trace, from_json
+
+Fails = Callable[[Trace], int]
+"""How many operations of a trace it takes until it fails; 0 if it does not."""
+
+
+@dataclass
+class _Budget:
+    attempts: int
+
+
+def shrink(trace: Trace, fails: Fails, attempts: int = 400) -> Trace:
+    """A trace that fails too, from which no single simplification can be taken away (within the attempts)."""
+    budget = _Budget(attempts)
+    found = True
+    while found and budget.attempts > 0:
+        found = False
+        for candidate in simpler(trace):
+            if budget.attempts <= 0:
+                break
+            length = _tried(candidate, fails, budget)
+            if length:
+                trace, found = candidate.cut(length), True
+                break
+    return trace
+
+
+def _tried(candidate: Trace, fails: Fails, budget: _Budget) -> int:
+    try:
+        from_json(candidate.to_json())
+    except BadInput:
+        return 0  # it lost a cache or a snapshot that a later operation names
+    budget.attempts -= 1
+    return fails(candidate)
+
+
+def simpler(trace: Trace) -> Iterator[Trace]:
+    """Simpler traces, the most daring first."""
+    n = len(trace.ops)
+    size = max(n // 2, min(n, 1))
+    while size:
+        for i in range(0, n - size + 1, max(1, size // 2)):
+            yield _with(trace, (*trace.ops[:i], *trace.ops[i + size :]))
+        size //= 2
+    yield from _plainer_configs(trace)
+    yield from _smaller_caches(trace)
+    yield from _fewer_layers(trace)
+    for i, op in enumerate(trace.ops):
+        for simpler in _simpler_operations(op):
+            yield _with(trace, (*trace.ops[:i], simpler, *trace.ops[i + 1 :]))
+    yield from _smaller_sizes(trace)
+
+
+def _without_each(letters: str) -> Iterator[str]:
+    """A round's layers, one of them dropped, or A in its place."""
+    yield from (letters[:i] + letters[i + 1 :] for i in range(len(letters)) if len(letters) > 1)
+    yield from (letters[:i] + "A" + letters[i + 1 :] for i in range(len(letters)) if "A" not in letters)
+
+
+def _with(trace: Trace, ops: tuple[Operation, ...]) -> Trace:
+    return Trace(trace.profile, trace.config, ops)
+
+
+def _simpler_operations(op: Operation) -> Iterator[Operation]:
+    for a in OPERATIONS[op["op"]]:
+        if a.name not in op:
+            continue
+        if not a.required:
+            yield {k: v for k, v in op.items() if k != a.name}
+        elif a.holds == "number":
+            for lower in _lower(op[a.name]):
+                yield {**op, a.name: lower}
+        elif a.holds == "layers":
+            yield from ({**op, a.name: fewer} for fewer in _without_each(op[a.name]))
+        elif a.holds == "mask":
+            for i in range(len(op[a.name])):
+                yield {**op, a.name: [*op[a.name][:i], *op[a.name][i + 1 :]]}
+
+
+def _lower(n: int) -> Iterator[int]:
+    """Numbers nearer to 0: all of them while they are few, for a smaller one may fail where n - 1 does not."""
+    yield from range(n) if n <= 8 else sorted({0, n // 2, n - n // 4, n - n // 16, n - 1})
+
+
+PLAIN = {"batch": 1, "kv_heads": 1, "dtype": "f16", "k_dim": 8, "v_dim": 6, "step": 256, "layout": "token"}
+"""The plainest value of what every config has, and of what some have."""
+
+SIZES = ("window", "capacity", "max_len")
+"""Sizes that numbers of operations reach: lowered together with these, what fills a cache still does."""
+
+REACHES = ("n", "to", "at", "source", "position", "rows")
+"""Arguments that say how far."""
+
+
+def _plainer_configs(trace: Trace) -> Iterator[Trace]:
+    for name, plain in PLAIN.items():
+        if getattr(trace.config, name) not in (plain, None):
+            yield Trace(trace.profile, trace.config.changed(**{name: plain}), trace.ops)
+
+
+def _smaller_sizes(trace: Trace) -> Iterator[Trace]:
+    for name in (*SIZES, "layers"):
+        size = getattr(trace.config, name)
+        for lower in _lower(size) if size else ():
+            if lower:
+                yield Trace(trace.profile, trace.config.changed(**{name: lower}), trace.ops)
+
+
+def _smaller_caches(trace: Trace) -> Iterator[Trace]:
+    """A size and every number that reaches it lowered together."""
+    for name in SIZES:
+        size = getattr(trace.config, name) or 0
+        for less in (8, 4, 2, 1):
+            if size > less:
+                ops = tuple(_less(op, less, size) for op in trace.ops)
+                yield Trace(trace.profile, trace.config.changed(**{name: size - less}), ops)
+
+
+def _less(op: Operation, less: int, size: int) -> Operation:
+    numbers = {k: v for k, v in op.items() if k in REACHES and v >= size}
+    return op | {k: v - less for k, v in numbers.items()}
+
+
+def _fewer_layers(trace: Trace) -> Iterator[Trace]:
+    """The last layer of a store dropped, with every operation on it alone; or the first, the others moved up."""
+    layers = trace.config.layers or 0
+    if layers < 2:
+        return
+    fewer = trace.config.changed(layers=layers - 1)
+    yield Trace(trace.profile, fewer, tuple(op for op in trace.ops if op.get("layer") != layers - 1))
+    others = [op for op in trace.ops if op.get("layer") != 0]
+    moved = (op | {"layer": op["layer"] - 1} if op.get("layer", 0) > 0 else op for op in others)
+    yield Trace(trace.profile, fewer, tuple(moved))

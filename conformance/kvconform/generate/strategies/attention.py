@@ -1,0 +1,144 @@
+"""ATTN: attends from every state of small caches, stores and batches; those that are drawn are in `attends`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.strategies.attention_random import explored
+from kvconform.generate.strategies.plan_moves import ops, single
+from kvspec.geometry import Config
+from kvspec.session.driver import Session
+from kvspec.trace import Trace
+
+BOUND = 3
+"""Offset up to which growing caches go."""
+
+DEAD = "append 2 fill=bits; rewind {}"
+"""Rows of arbitrary bits behind the offset, which nobody may see."""
+
+REFUSED = (
+    *("attend 1 k_dim=9", "attend 2 values=1", "attend 1 dtype=f32", "attend 1 batch=2"),
+    *("attend 1 q_dim=9", "attend 1 q_rows=2", "attend 2 q_rows=1", "attend 0 q_rows=1", "attend 1 q_dtype=f16"),
+    *("attend 1 heads=3", "attend 1 heads=0", "attend 1 splits=0", "attend 1 splits=-7"),
+    *("attend 1 into=1 out_dim=7", "attend 2 into=1 out_rows=1", "attend 1 into=1 out_dtype=f16"),
+    *("attend 0 heads=3 splits=0 k_dim=9", "attend 0 into=1"),
+)
+"""What is refused of any cache, and what has nothing to do; the same beside a misfit."""
+
+
+def mask(n: int, rows: int, kind: str = "10") -> str:
+    """An explicit mask for n queries over so many rows: the columns in turns, from another one in each query."""
+    return "/".join("".join(kind[(i + j) % len(kind)] for j in range(rows)) for i in range(n))
+
+
+def held(session: Session, n: int) -> int:
+    """Rows that the cache holds after an append of n."""
+    return int(session.caches["A"].held_after(n))
+
+
+def cache_moves(session: Session) -> list[Ops]:
+    """Attends that lead on, dead rows behind the newest, rewinds; and all that leaves the cache as it was."""
+    cache = session.caches["A"]
+    window = cache.config.window
+    sizes = range(1, window + 2) if window else [n for n in (1, 2) if cache.offset + n <= BOUND]
+    on = [f"attend {n} heads=4" for n in sizes]
+    small = not window or cache.offset + 2 <= window
+    dead = [DEAD.format(cache.offset)] if small and cache.offset + 2 <= BOUND else []
+    back = [f"rewind {to}" for to in (cache.offset - 1, 0)]
+    wide = [f"attend {n} through {mask(n, held(session, n) + 1)}" for n in (1, 2)]
+    bad = [f"attend 2 through {mask(1, held(session, 2))}", f"attend 1 heads=4 through {mask(1, 1)},1,1"]
+    return single([*on, *dead, *back, "free", *REFUSED, *wide, *bad, "scribble", "attend 0"])
+
+
+def cache_continuations(session: Session) -> Sequence[Ops]:
+    """What each query finds, through every kind of mask, at the splits that there are."""
+    one, two = held(session, 1), held(session, 2)
+    scores = "[" + " ".join(str(j % 3 - 1) for j in range(one)) + "]"
+    return [
+        ops(f"attend 1 heads=4 into=1 through {scores} & {mask(1, one)}", "attend 2 splits=2 queries=huge", "view"),
+        ops(f"attend 2 through {mask(2, two)} & causal", "attend 1 through 0", "attend 2 through window=2"),
+    ]
+
+
+STORE = (
+    *("attend 1 layer=-1", "attend 1 layer=2", "attend 1", "attend 1 layer=0 k_dim=9", "attend 1 layer=0 values=2"),
+    *("attend 1 layer=0 heads=3", "attend 1 layer=0 splits=0", "attend 1 layer=0 q_dim=9", "attend 0 layer=9"),
+    *("captureattend w 2", "captureattend w -1", "captureattend w 0 heads=3", "captureattend w 0 splits=0"),
+    *("attendbatch 0", "init", "scribble"),
+)
+
+
+def store_moves(session: Session) -> list[Ops]:
+    """Attends on either layer, one too many among them; captured ones, replayed after whatever changes lengths."""
+    room = session.caches["A"].max_len
+    on = [f"attend {n} heads=4 layer={x}" for n in range(1, room + 1) for x in (0, 1)]
+    full = [f"attend {room + 1} layer=0", f"attend {room + 1} layer=1 into=1"]
+    other = ["append 1 fill=bits", "rollback 0", "setlength 0 1; setlength 1 0", "zero"]
+    captured = [
+        "captureattend w 0 heads=4 splits=2; replayattend w",
+        "captureattend w 1; rollback 0; replayattend w",
+        "captureattend w 1; zero; replayattend w; replayattend w queries=huge; replayattend w",
+    ]
+    dropped = f"captureattend w 0; init; replayattend w k_dim=9; init max_len={room + 1}; replayattend w"
+    again = f"{dropped}; init max_len={room}; replayattend w; replayattend w heads=4"
+    return [*single([*on, *full, *other, *STORE]), *(ops(x) for x in (*captured, again))]
+
+
+def store_continuations(session: Session) -> Sequence[Ops]:
+    """What each layer holds, seen or not, and after one more in each."""
+    room = session.caches["A"].max_len
+    each = "attend 1 layer=0; attend 1 heads=4 layer=1 into=1"
+    all_ = f"setlength 0 {room}; setlength 1 {room}"
+    return [ops(f"{all_}; rollback 0; {each}; rollback 0; captureattend v 1; replayattend v; replayattend v")]
+
+
+def batch_moves(session: Session) -> list[Ops]:
+    """What changes the batch of a store that is full; and attends that are refused."""
+    store = session.caches["A"]
+    if store.lengths_[0] < store.max_len:
+        return [ops(f"append {store.max_len}")]
+    if store.batch_ is None:
+        return single(["batch 2", "attendbatch 0", "attendbatch 0 q_rows=0"])
+    m, layers = len(store.batch_.lengths), range(len(store.lengths_))
+    scatters = [f"scatter {s} {n}" for s in range(m) for n in range(store.max_len + 1)]
+    parts = [f"scatter {m - 1} {store.max_len} layer={x}" for x in layers]
+    bits = f"append 0; rollback 0; append {store.max_len} fill=bits; scatter {m - 1} {store.max_len}"
+    gone = f"{bits}; rollback 0 sequence={m - 1}; rollback 0; append {store.max_len}"
+    refused = [f"attendbatch {x} {y}" for x, y in ((-1, ""), (len(layers), ""), (0, "q_batch=1"), (0, "q_rows=2"))]
+    refused += [f"attendbatch 0 {y}" for y in ("q_dim=9", "heads=3", "heads=0", "splits=0", "into=1 out_dim=9")]
+    return single([*scatters, *parts, gone, "step", f"rollback 1 sequence={m - 1}", "resetbatch", *refused])
+
+
+def batch_continuations(session: Session) -> Sequence[Ops]:
+    """What every sequence finds in every layer, and after a step."""
+    layers = range(len(session.caches["A"].lengths_))
+    looks = [f"attendbatch {x} heads=4 into=1" for x in layers]
+    return [ops("; ".join([*looks, "step", *looks, "resetbatch", "step", "attendbatch 0 splits=2"]))]
+
+
+def plans() -> list[Plan]:
+    """A growing cache, rings, a store, batches."""
+    caches = [Trace("growing", Config(step=2, v_dim=5))]
+    caches += [Trace("ring", Config(window=w, step=s, v_dim=5)) for w, s in ((1, 256), (2, 1), (3, 2))]
+    store = Trace("store", Config(layers=2, max_len=1, v_dim=5))
+    batches = [Trace("store", Config(layers=x, max_len=3 - x, v_dim=5)) for x in (1, 2)]
+    still = ops("append 0")
+    return [
+        *(Plan(f"attention {_name(t)}", t, cache_moves, cache_continuations, look=ops("view")) for t in caches),
+        Plan("attention store", store, store_moves, store_continuations, look=still),
+        *(
+            Plan(f"attention {_name(t)}", t, batch_moves, batch_continuations, look=ops("append 0"))
+            for t in batches
+        ),
+    ]
+
+
+def _name(start: Trace) -> str:
+    config = start.config
+    if start.profile == "store":
+        return f"batch layers={config.layers}"
+    return f"ring window={config.window}" if config.window else f"growing offset<={BOUND}"
+
+
+__all__ = ["explored", "plans"]

@@ -1,0 +1,231 @@
+"""BATCH: small batches with every operation from every state; larger ones, of sequences that differ in length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.strategies.plan_moves import ops, single
+from kvconform.generate.strategies.trace_builder import Drawing, geometry, mostly
+from kvspec.geometry import Config
+from kvspec.operations import notation
+from kvspec.session.driver import Session
+from kvspec.trace import Trace
+
+SIZES = ((1, 2, 2), (2, 1, 2), (2, 2, 1), (1, 1, 3))
+"""Layers, rows and sequences of the batches that are covered."""
+
+FAR = 1 << 31
+"""Where a narrower number changes its sign."""
+
+MISFITS = ("kv_heads=1", "kv_heads=3", "k_dim=9", "v_dim=5", "dtype=f32", "batch=2", "values=0", "values=2")
+"""Rows of another geometry."""
+
+LONGEST = 30
+"""Operations of a trace."""
+
+
+def moves(most: int, session: Session) -> list[Ops]:
+    """What changes the batch of a store that is full, each with a step captured before; and what leaves it."""
+    store = session.caches["A"]
+    if not any(store.lengths_):
+        return single([f"append {store.max_len}"])
+    sizes = [f"batch {m}" for m in range(1, most + 1)]
+    if store.batch_ is None:
+        return single([*sizes, *_without()])
+    changing = (f"capture w; {x}" for x in (*sizes, "replay w", "freebatch", *_changing(store)))
+    return [*map(ops, changing), *single(_still(store))]
+
+
+def _without() -> list[str]:
+    """Refused where there is no batch; freeing nothing is not."""
+    return ["scatter 0 0", "step", "rollback 0 sequence=0", "resetbatch", "capture w", "freebatch", "batch 0"]
+
+
+def _changing(store: Any) -> list[str]:
+    """Scatters, steps, rollbacks; work captured."""
+    m, layers, room = len(store.batch_.lengths), len(store.lengths_), store.max_len
+    whole = [f"scatter {s} {n}" for s in range(m) for n in range(room + 1)]
+    parts = [f"{x} layer={layer}" for x in whole for layer in range(layers) if layers > 1]
+    back = [f"rollback {to} sequence={s}" for s in range(m) for to in range(room)]
+    return [*whole, *parts, *back, "step", "resetbatch"]
+
+
+def _still(store: Any) -> list[str]:
+    """What leaves the batch as it was: it is refused, has nothing to do, or is on the store or another one."""
+    m, layers, room = len(store.batch_.lengths), len(store.lengths_), store.max_len
+    places = [f"scatter {s} 0" for s in (m, -1, FAR, -FAR)] + [f"rollback 0 sequence={s}" for s in (m, -1)]
+    counts = [f"scatter {m - 1} {n}" for n in (room + 1, -1, FAR, -FAR)] + [
+        f"scatter 0 0 layer={x}" for x in (layers, -1)
+    ]
+    back = [f"rollback {to} sequence={m - 1}" for to in (-1, -FAR, room + 1, FAR)]
+    sizes = ["batch 0", "batch 33", f"batch {m} most={m - 1}", f"batch {-FAR}"]
+    last, whole = f"setlength {layers - 1}", f"scatter {m - 1} {room}"
+    short = f"{last} {room - 1}; {whole}; {whole} layer={layers - 1}; {last} {room}"
+    beside = [
+        short,
+        "scribble",
+        "append 0",
+        "init",
+        f"reset; append {room}",
+        f"save s; zero; load s; rollback {room}",
+    ]
+    others = [f"open B; B: batch {m}; B: step; B: capture v; B: replay v; B: freebatch; capture v"]
+    return [*places, *counts, *back, *sizes, *(f"step {x}" for x in MISFITS), *beside, *others]
+
+
+def continuations(most: int, session: Session) -> Sequence[Ops]:
+    """A replay and a step bring out lengths and holes; the largest batch, whether there is memory for it."""
+    larger = "; ".join(f"batch {m}" for m in range(min(2, most), most + 1))
+    if "w" not in session.captured:
+        return [ops(f"step; {larger}; step")]
+    return [ops(f"replay w; step; {larger}; replay w")]
+
+
+def plans() -> list[Plan]:
+    """One for each size."""
+    return [_plan(Config(layers=layers, max_len=room), most) for layers, room, most in SIZES]
+
+
+def _plan(config: Config, most: int) -> Plan:
+    name = f"batch layers={config.layers} max_len={config.max_len} sequences<={most}"
+    start = Trace("store", config)
+    return Plan(name, start, lambda s: moves(most, s), lambda s: continuations(most, s), look=ops("append 0"))
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> Config:
+    """Any geometry, with few rows, so that sequences fill up."""
+    return geometry(draw).changed(
+        layers=draw(st.integers(1, 4)),
+        max_len=mostly(draw, st.integers(1, 4), st.integers(5, 12)),
+    )
+
+
+KINDS = (
+    *("step",) * 7,
+    *("scatter",) * 5,
+    *("layer",) * 4,
+    *("replay",) * 4,
+    *("rollback",) * 3,
+    *("batch", "capture", "append") * 2,
+    *("shorten", "misfit", "beyond", "resetbatch", "freebatch", "reinit", "scribble", "beside"),
+)
+"""What a trace is made of, the likelier the more often it stands here."""
+
+
+@st.composite
+def explored(draw: st.DrawFn) -> Trace:
+    """A store with a batch, used by all that there is."""
+    config = draw(configs())
+    length = draw(st.integers(4, LONGEST))
+    drawing = _Drawing(draw, Trace("store", config))
+    drawing.do(f"append {draw(st.integers(0, config.max_len or 1))}", f"batch {drawing.number(1, 5)}")
+    if draw(st.booleans()):
+        drawing.do(f"append {drawing.number(1, 2)} layer={drawing.number(0, (config.layers or 1) - 1)}")
+    while len(drawing.ops) < length:
+        drawing.do(*getattr(drawing, f"_{draw(st.sampled_from(KINDS))}")())
+    return Trace("store", config, tuple(drawing.ops))
+
+
+class _Drawing(Drawing):
+    """A trace on a store and its batch."""
+
+    def __init__(self, draw: st.DrawFn, start: Trace) -> None:
+        super().__init__(draw, start)
+        self.fill = self.of(*[""] * 4, " fill=bits")
+
+    def do(self, *texts: str) -> None:
+        """Add operations, and follow them."""
+        for op in map(notation.operation, texts):
+            self.follow(op)
+
+    def one_of(self, *choices: str) -> list[str]:
+        """One operation of these."""
+        return [self.draw(st.sampled_from(choices))]
+
+    @property
+    def store(self) -> Any:
+        """The list model of the store."""
+        return self.lists.caches["A"]
+
+    @property
+    def sequences(self) -> list[Any]:
+        """Those of the batch."""
+        return self.store.batch.all if self.store.batch else []
+
+    def _sequence(self) -> int:
+        return self.number(0, len(self.sequences) - 1)
+
+    def _step(self) -> list[str]:
+        return [f"step{self.fill}"]
+
+    def _scatter(self) -> list[str]:
+        """As many rows as all layers have, or any fewer; at times as many as the longest has."""
+        lengths = [layer.length for layer in self.store.layers]
+        shortest, longest = min(lengths), max(lengths)
+        n = self.of(shortest, shortest, shortest, *[self.number(0, shortest)] * 3, longest)
+        return [f"scatter {self._sequence()} {n}"]
+
+    def _layer(self) -> list[str]:
+        """One layer; or all of them, one by one and each its own."""
+        s, layers = self._sequence(), list(enumerate(self.store.layers))
+        if self.draw(st.booleans()):
+            n = min(layer.length for _, layer in layers)
+            return [f"scatter {s} {n} layer={i}" for i, _ in self.draw(st.permutations(layers))]
+        i, layer = self.draw(st.sampled_from(layers))
+        return [f"scatter {s} {self.number(0, layer.length)} layer={i}"]
+
+    def _capture(self) -> list[str]:
+        return self.one_of("capture w", "capture v") if self.sequences else []
+
+    def _replay(self) -> list[str]:
+        names = sorted(self.lists.names["captured work"])
+        return self.one_of(*(f"replay {name}{self.fill}" for name in names)) if names else self._capture()
+
+    def _rollback(self) -> list[str]:
+        s = self._sequence()
+        length = self.sequences[s].length if self.sequences else 1
+        return [f"rollback {self.number(0, length)} sequence={s}"]
+
+    def _batch(self) -> list[str]:
+        places = self.store.batch.places if self.store.batch else 1
+        return [f"batch {self.number(1, places)}"] if self.draw(st.booleans()) else [f"batch {self.number(1, 6)}"]
+
+    def _append(self) -> list[str]:
+        n, layer = self.number(0, 3), self.number(0, len(self.store.layers) - 1)
+        return self.one_of(f"append {n}{self.fill}", f"append {n} layer={layer}{self.fill}")
+
+    def _shorten(self) -> list[str]:
+        return self.one_of(f"rollback {self.number(0, self.store.room)}", "reset", "zero")
+
+    def _misfit(self) -> list[str]:
+        return [f"step {self.draw(st.sampled_from(MISFITS))}"]
+
+    def _beyond(self) -> list[str]:
+        m, layers, room = len(self.sequences), len(self.store.layers), self.store.room
+        places = f"scatter {m} 0", "scatter -1 0", f"scatter 0 0 layer={layers}", f"rollback 0 sequence={m}"
+        longer = min(layer.length for layer in self.store.layers) + 1
+        counts = f"scatter 0 {room + 1}", f"scatter 0 {longer}", "scatter 0 -1", "rollback -1 sequence=0"
+        far = f"scatter {FAR} 0", f"scatter 0 {FAR}", f"rollback {FAR} sequence=0", f"batch {FAR}"
+        return self.one_of(*places, *counts, *far, "batch 0", "batch 33", f"batch {m} most={m - 1}")
+
+    def _beside(self) -> list[str]:
+        """Another store, and its own batch."""
+        on = "B: append 1", "B: step", "B: step", "B: scatter 0 1", "B: freebatch"
+        return self.one_of(*on) if "B" in self.lists.caches else ["open B", f"B: batch {self.number(1, 3)}"]
+
+    def _resetbatch(self) -> list[str]:
+        return ["resetbatch"]
+
+    def _freebatch(self) -> list[str]:
+        return ["freebatch"] if self.draw(st.booleans()) else []
+
+    def _reinit(self) -> list[str]:
+        return self.one_of("init", "init", f"init max_len={self.number(1, 6)}", "init kv_heads=2 k_dim=6")
+
+    def _scribble(self) -> list[str]:
+        return ["scribble"]

@@ -1,0 +1,141 @@
+"""COPY: small buffers in both layouts with every copy into them; larger ones, and positions near powers of two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.strategies.plan_moves import ops, single
+from kvconform.generate.strategies.trace_builder import geometry, mostly
+from kvspec.geometry import LAYOUTS, Config
+from kvspec.operations.table import Operation
+from kvspec.session.driver import Session
+from kvspec.trace import Trace
+
+POWERS = (1 << 31, 1 << 32, (1 << 40) - 64)
+"""Positions at which a narrower sum wraps, and some close to the last that a trace may say."""
+
+LONGEST = 24
+"""Operations of a trace."""
+
+
+def moves(session: Session) -> list[Ops]:
+    """Linear and sliding copies, to and beyond every edge; casts, refusals, and what changes nothing."""
+    capacity = session.caches["A"].capacity
+    return single([*_placed(capacity), *_rows(capacity), "scribble"])
+
+
+def _placed(capacity: int) -> list[str]:
+    """Every length at every position."""
+    linear = [f"copy {n} {at}" for n in range(capacity + 2) for at in range(-1, capacity + 1)]
+    far = [f"copy {n} {p - n}" for p in POWERS for n in (1, 2)]
+    near = [-1, *range(capacity + 1), 2 * capacity + 1, *(p - 1 for p in POWERS)]
+    sliding = [f"copy {n} {at} sliding=1" for n in range(capacity + 3) for at in near]
+    return linear + far + sliding
+
+
+def _rows(capacity: int) -> list[str]:
+    """Sources that are cast, longer or shorter, in the buffer itself, or of another geometry."""
+    last = capacity - 1
+    casts = [f"copy {n} {last} dtype=f32 fill={f} sliding=1" for n in (1, capacity + 1) for f in ("edges", "bits")]
+    plain = [f"copy 1 {last} fill=bits", f"copy {capacity} 0 fill=bits", f"copy 1 {last} dtype=f32"]
+    lengths = [f"copy 1 {last} rows=3", f"copy 1 {last} rows=0", f"copy 2 {last} rows=1 sliding=1"]
+    inside = [f"alias 1 {last} 0", "alias 1 0 0", f"alias {capacity} 1 0 sliding=1", "alias 0 0 0"]
+    misfits = ["kv_heads=4", "k_dim=5", "v_dim=9", "values=2", "k_dim=0 v_dim=0"]
+    others = [f"copy 1 {last} dtype={d}" for d in ("bf16", "f16")]
+    return [*casts, *plain, *lengths, *inside, *others, *(f"copy 1 {last} {m}" for m in misfits)]
+
+
+def continuations(session: Session) -> Sequence[Ops]:
+    """The caller uses its memory again; then one more copy over an edge. Every slot is read after each."""
+    last = session.caches["A"].capacity - 1
+    return [ops(f"scribble; copy 2 {last} sliding=1; copy 1 {last}; scribble")]
+
+
+def plans() -> list[Plan]:
+    """Buffers of up to three slots, whose every slot was written or not."""
+    shapes = ((3, "token", "f16", 2), (3, "head", "f16", 3), (2, "head", "bf16", 2), (1, "token", "f32", 1))
+    return [_plan(Config(capacity=c, layout=x, dtype=d, kv_heads=h)) for c, x, d, h in shapes]
+
+
+def _plan(config: Config) -> Plan:
+    name = f"copy capacity={config.capacity} layout={config.layout} dtype={config.dtype}"
+    return Plan(name, Trace("copy", config), moves, continuations, look=ops("copy 0 0"))
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> Config:
+    """Any geometry; capacities mostly small, so that edges are met often."""
+    small = st.integers(1, 6)
+    return geometry(draw, heads=4).changed(
+        capacity=mostly(draw, small, st.integers(7, 40)),
+        layout=draw(st.sampled_from(LAYOUTS)),
+    )
+
+
+@st.composite
+def explored(draw: st.DrawFn) -> Trace:
+    """A trace on one buffer, or on two of different capacity, dtype or layout."""
+    config = draw(configs())
+    buffers, done = {"A": config}, list[Operation]()
+    for _ in range(draw(st.integers(2, LONGEST))):
+        if draw(st.integers(0, 11)) == 0:
+            changed = draw(_changes())
+            buffers["B"] = config.changed(**changed)
+            done.append({"op": "open", "cache": "B", **changed})
+        name = draw(st.sampled_from(sorted(buffers)))
+        done.append(draw(operations(buffers[name])) | ({} if name == "A" else {"cache": name}))
+    return Trace("copy", config, tuple(done))
+
+
+def _changes() -> st.SearchStrategy[dict[str, Any]]:
+    return st.sampled_from(
+        ({"capacity": 5}, {"dtype": "f16"}, {"dtype": "bf16", "layout": "head"}, {"kv_heads": 3})
+    )
+
+
+@st.composite
+def operations(draw: st.DrawFn, config: Config) -> Operation:
+    """One operation, mostly a copy that is not refused."""
+    kind = draw(st.sampled_from(("linear",) * 4 + ("sliding",) * 5 + ("misfit", "misfit", "alias", "scribble")))
+    if kind == "scribble":
+        return {"op": "scribble"}
+    capacity = config.capacity or 1
+    if kind == "alias":
+        places = [draw(st.integers(0, capacity - 1)) for _ in range(2)]
+        return {"op": "alias", "n": draw(st.integers(0, 2)), "at": places[0], "source": places[1]}
+    op: Operation = draw(placed(capacity, sliding=kind == "sliding")) | draw(sourced(config))
+    if kind == "misfit":
+        return op | draw(_misfits(op["n"]))
+    return op | ({"rows": op["n"] + 2} if draw(st.integers(0, 5)) == 0 else {})
+
+
+def _misfits(n: int) -> st.SearchStrategy[dict[str, int]]:
+    short = {"rows": max(0, n - 1)}
+    return st.sampled_from(({"kv_heads": 5}, {"k_dim": 17}, {"v_dim": 4}, {"values": n + 1}, short))
+
+
+@st.composite
+def placed(draw: st.DrawFn, capacity: int, sliding: bool) -> Operation:
+    """Where a copy goes: up to an edge, across it, one beyond it."""
+    sizes = (1, 2, capacity - 1, capacity, 0) + ((capacity + 1, 2 * capacity + 1) if sliding else ())
+    n = draw(st.sampled_from([max(0, size) for size in sizes]))
+    if not sliding:
+        last = max(0, capacity - n)
+        far = draw(st.sampled_from(POWERS)) - draw(st.sampled_from((n, 0)))
+        at = draw(st.sampled_from((last, last, last, 0, last // 2, last + 1, -1, far)))
+        return {"op": "copy", "n": n, "at": at}
+    near = draw(st.sampled_from((capacity, 2 * capacity, *POWERS)))
+    at = draw(st.one_of(st.integers(0, 3 * capacity), st.integers(near - min(near, n + 1), near + 2), st.just(-1)))
+    return {"op": "copy", "n": n, "at": at, "sliding": 1}
+
+
+@st.composite
+def sourced(draw: st.DrawFn, config: Config) -> dict[str, Any]:
+    """What is copied: mostly a cast where there is one, of values where it can go wrong."""
+    dtype = draw(st.sampled_from((None, None, "f32", "f32", "f32", config.dtype, "bf16")))
+    fill = draw(st.sampled_from(("legible", "edges", "edges", "bits")))
+    return ({} if dtype is None else {"dtype": dtype}) | ({} if fill == "legible" else {"fill": fill})

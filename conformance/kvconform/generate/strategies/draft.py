@@ -1,0 +1,247 @@
+"""DRAFT: rounds over a ring in every phase of its wrap, over two caches with layers that have none; and drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.strategies.caches import configs
+from kvconform.generate.strategies.plan_moves import ops, single
+from kvconform.generate.strategies.trace_builder import Drawing
+from kvspec.geometry import CACHES, Config
+from kvspec.session.driver import Session
+from kvspec.trace import Trace
+
+WINDOWS = (1, 2, 3)
+
+BUSY = "append 1; append 0; view; ask 0; rewind 0; free; snapshot s; speculate q A; speculate q A isolated=1"
+"""What a cache in an open round is asked in vain."""
+
+ENDED = "commit r 9"
+"""What a round that has ended is asked in vain."""
+
+
+def drafts(session: Session, layer: int = 0) -> int:
+    """How many drafts the open round r has on a layer."""
+    return int(session.rounds["r"].inner.layers[layer].drafts)
+
+
+def in_round(session: Session) -> bool:
+    """Whether the round r is open."""
+    return "r" in session.rounds and session.rounds["r"].open
+
+
+def ring_moves(session: Session) -> list[Ops]:
+    """In a round drafts, every end, and what is refused; else what moves the ring on, and an isolated round."""
+    ring = session.caches["A"]
+    if in_round(session):
+        k = drafts(session)
+        more = [f"draft r {n}" for n in (0, 1, 2) if k + n <= ring.window + 2]
+        ends = [f"commit r {n}" for n in range(k + 1)]
+        beyond = ["commit r -1", "commit r 3", "abandon r"] if k == 2 else []
+        refused = ["draft r 1 k_dim=5", BUSY] if k == 1 else []
+        return single([*more, *ends, *beyond, *refused])
+    back = ["rewind 0", f"rewind {ring.offset - 1}"] if 0 < ring.offset <= ring.window else []
+    live = ["append 1", f"append {ring.window + 1}", *back, "free", "speculate r A"]
+    return single([*live, "speculate r AA", *_isolated(session)])
+
+
+def _isolated(session: Session) -> list[str]:
+    """Isolated rounds whose cache is changed meanwhile, one inside the other's time."""
+    window = session.caches["A"].config.window
+    changes = ("append 1", f"append {(window or 2) + 1}; append 1")
+    begin = "speculate q A isolated=1; draft q 2"
+    end = "draft q 1; speculate t A isolated=1; draft t 1; commit q 1; abandon q; abandon t"
+    return [f"{begin}; {change}; {end}" for change in changes]
+
+
+def ring_continuations(session: Session) -> Sequence[Ops]:
+    """Drafts show themselves and end; then appends tell what the ring holds."""
+    if in_round(session):
+        return [ops("draft r 0; abandon r; append 1; append 1; view")]
+    after = ops(ENDED) if "r" in session.rounds else ()
+    return [after + ops("append 1; append 2; view")]
+
+
+BOUND = 2
+"""Offset up to which the growing cache of two goes."""
+
+
+def two_moves(session: Session) -> list[Ops]:
+    """Rounds from begin to end over a growing cache A and a ring B, and what moves the two on."""
+    if "B" not in session.caches:
+        return [ops("open B profile=ring window=2")]
+    offset = session.caches["A"].offset
+    live = ["B: append 1", "rewind 0", "B: free", *(["append 1"] if offset < BOUND else [])]
+    kept = range(min(2, BOUND - offset) + 1)
+    rounds = [_round("AB", n) for n in kept] + [_round(shape, max(kept)) for shape in ("B-A", "-A")]
+    return single([*live, *rounds, _uneven(max(kept))])
+
+
+def _round(shape: str, n: int) -> str:
+    both = "B: draft r 1; draft r 2; B: draft r 1" if "B" in shape else "draft r 1; draft r 1"
+    return f"speculate r {shape}; {both}; {f'commit r {n}' if n else 'abandon r'}"
+
+
+def _uneven(n: int) -> str:
+    """Layers that drafted different numbers, rows of a wrong geometry among them."""
+    return f"speculate r AB; draft r 3; B: draft r {n}; B: draft r 2 v_dim=5; commit r {n + 1}; commit r {n}"
+
+
+def two_continuations(session: Session) -> Sequence[Ops]:
+    """What both caches hold."""
+    if "B" not in session.caches:
+        return [ops("view")]
+    return [ops(ENDED if "r" in session.rounds else "view", "append 1; B: append 1; B: append 1; B: view; view")]
+
+
+def plans() -> list[Plan]:
+    """A ring alone for each window; a growing cache and a ring together."""
+    rings = [Trace("ring", Config(window=w)) for w in WINDOWS]
+    both = Trace("growing", Config(step=2))
+    return [
+        *(Plan(f"draft ring window={t.config.window}", t, ring_moves, ring_continuations, ()) for t in rings),
+        Plan("draft growing and ring", both, two_moves, two_continuations, (), ("A", "B")),
+    ]
+
+
+LONGEST = 30
+"""Operations of a trace that is drawn."""
+
+PLAIN = ("append",) * 4 + ("rewind", "still", "still", "ask") + ("begin",) * 4 + ("draft",) * 8 + ("level",) * 4
+ROUNDS = PLAIN + ("commit",) * 5 + ("abandon", "isolated", "isolated", "misfit", "still")
+EVERYTHING = ROUNDS + ("mask",) * 3 + ("snapshot", "restore", "restore")
+
+
+@st.composite
+def explored(draw: st.DrawFn, kinds: Sequence[str] = ROUNDS) -> Trace:
+    """Rounds over two or three caches of different kinds, one after another, among everything else."""
+    profile = draw(st.sampled_from(CACHES))
+    start = Trace(profile, draw(configs(profile)))
+    length = draw(st.integers(6, LONGEST))
+    drawing = _Drawing(draw, start)
+    while len(drawing.ops) < length:
+        drawing.do(getattr(drawing, f"_{draw(st.sampled_from(kinds))}")())
+    return Trace(profile, start.config, tuple(drawing.ops))
+
+
+class _Drawing(Drawing):
+    """A trace on up to three caches, and the rounds over them."""
+
+    def __init__(self, draw: st.DrawFn, start: Trace) -> None:
+        super().__init__(draw, start)
+        self.fill = self.of(*[""] * 4, " fill=bits")
+        for letter in "BC"[: draw(st.integers(0, 2))]:
+            self.do(f"open {letter} profile={self.of('growing', 'ring window=2', 'ring window=5')}")
+        if not draw(st.integers(0, 3)):
+            self.do("open S profile=store layers=1 max_len=4")
+
+    def do(self, text: str) -> None:
+        """Add an operation, and follow it."""
+        for op in ops(text) if text else ():
+            self.follow(op)
+
+    def cache(self) -> tuple[str, Any]:
+        """Some cache, mostly one that is in no round, and the list model of it."""
+        idle = [letter for letter in self.letters if not self.lists.caches[letter].in_round]
+        letter = self.of(*idle * 4, *self.letters)
+        return letter, self.lists.caches[letter]
+
+    @property
+    def letters(self) -> list[str]:
+        """The caches that can enter rounds."""
+        return [letter for letter in self.lists.caches if letter != "S"]
+
+    def open(self) -> dict[str, Any]:
+        """The rounds that are open, by name."""
+        return {name: round_ for name, round_ in self.lists.rounds.items() if not round_.over}
+
+    def round(self) -> tuple[str, Any] | None:
+        """Some round, mostly an open one; None where there was none yet."""
+        names = [*self.open()] * 6 + list(self.lists.rounds)[:1]
+        name = self.of(*names) if names else ""
+        return (name, self.lists.rounds[name]) if name else None
+
+    def _append(self) -> str:
+        letter, cache = self.cache()
+        window = cache.config.window or 3
+        return f"{letter}: append {self.of(1, 1, 2, window, window + 1, 0)}{self.fill}"
+
+    def _rewind(self) -> str:
+        letter, cache = self.cache()
+        inside = self.draw(st.integers(0, cache.offset))
+        return f"{letter}: rewind {self.of(max(0, cache.offset - 1), inside, 0, cache.offset + 1)}"
+
+    def _ask(self) -> str:
+        return self._rewind().replace("rewind", "ask")
+
+    def _still(self) -> str:
+        return f"{self.cache()[0]}: {self.of('view', 'view', 'scribble', 'free')}"
+
+    def _begin(self) -> str:
+        letters = self.draw(st.permutations(sorted(self.letters)))
+        some = letters[: self.draw(st.integers(1, len(letters)))]
+        some += ["S"] if "S" in self.lists.caches and not self.number(0, 4) else []
+        return f"speculate {self.of('r', 'r', 'q')} {self.of('', '-')}{self.of('', '-').join(some)}"
+
+    def _isolated(self) -> str:
+        return self._begin().replace("speculate r", "speculate i") + " isolated=1"
+
+    def _draft(self) -> str:
+        found = self.round()
+        if found is None or not self.open():
+            return self._begin()
+        letter = self.of(*found[1].layers)
+        window = found[1].layers[letter].config.window or 3
+        n = self.of(1, 1, 2, 3, window, window + 1, max(0, window - 1), 0)
+        return f"{letter}: draft {found[0]} {n}{self.fill}"
+
+    def _misfit(self) -> str:
+        said = self.of("kv_heads=4", "k_dim=17", "v_dim=3", "batch=4", "values=5")
+        return f"{self._draft()} {said}" if self.open() else ""
+
+    def _level(self) -> str:
+        """Drafts for the layer that has fewest, as many as it lacks."""
+        found = self.round()
+        if found is None:
+            return self._begin()
+        counts = {letter: len(layer.drafts) for letter, layer in found[1].layers.items()}
+        fewest = min(counts, key=lambda letter: counts[letter])
+        return f"{fewest}: draft {found[0]} {max(counts.values()) - counts[fewest]}{self.fill}"
+
+    def _commit(self) -> str:
+        found = self.round()
+        if found is None:
+            return self._begin()
+        most = max((len(layer.drafts) for layer in found[1].layers.values()), default=0)
+        inside = self.draw(st.integers(0, most))
+        return f"commit {found[0]} {self.of(inside, inside, most, 1, most + 1, 0, -1)}"
+
+    def _abandon(self) -> str:
+        found = self.round()
+        return f"abandon {found[0]}" if found else ""
+
+    def _mask(self) -> str:
+        found = self.round()
+        if found is None:
+            return f"{self.cache()[0]}: mask causal"
+        letter = self.of(*found[1].layers)
+        queries, width = found[1].layers[letter].queries or 1, found[1].layers[letter].width
+        line = st.text("01", min_size=width, max_size=width) if width else st.just("1")
+        array = "/".join(self.draw(line) for _ in range(queries))
+        parts = self.of("none", "causal", "window=2", array, f"{array} & causal")
+        return f"{letter}: mask round={found[0]} {parts}"
+
+    def _snapshot(self) -> str:
+        return f"{self.cache()[0]}: snapshot {self.of('s', 't')}"
+
+    def _restore(self) -> str:
+        if not self.lists.saved:
+            return self._snapshot()
+        name, (letter, _) = self.of(*self.lists.saved), self.cache()
+        saved = self.lists.saved[name]
+        stop = saved.stop if saved else 0
+        return f"{letter}: restore {name} {self.of(stop, stop, max(0, stop - 1))}"

@@ -1,0 +1,70 @@
+"""MASK: after every transition of a small cache, every kind of mask for the history at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.strategies import growing, ring
+from kvconform.generate.strategies.plan_moves import name, ops
+from kvspec.geometry import Config
+from kvspec.session.driver import Session
+from kvspec.trace import Trace
+
+BOUND = 4
+
+
+def moves(session: Session) -> list[Ops]:
+    """Those of the cache, and the snapshots and restores that keep or end a history."""
+    cache = session.caches["A"]
+    base = growing.moves(session, BOUND, 3) if cache.profile == "growing" else ring.moves(session)
+    return [*base, ops(f"snapshot s; restore s {cache.offset}"), ops("snapshot s; rewind -1")]
+
+
+def battery(session: Session) -> Sequence[Ops]:
+    """One continuation: all masks that this history should take or refuse, then an append."""
+    cache = session.caches["A"]
+    if cache.queries is None:
+        return [ops("mask none; append 1")]
+    queries, rows = cache.queries, len(cache.read("history").keys[0, 0])
+    texts = ["mask none", "mask window=1", "mask window=2"]
+    texts += [f"mask {m}" for m in (_arrays if queries else _no_queries)(queries, rows)] if rows else []
+    return [ops("; ".join([*texts, "mask causal", "append 1"]))]
+
+
+def _arrays(queries: int, rows: int) -> list[str]:
+    """Scores that name their column; rows hidden for all, some, or some heads; too many of each axis."""
+    scores = "[" + " / ".join(" ".join(f"{-(10 * q + j)}" for j in range(rows)) for q in range(queries)) + "]"
+    some = "/".join("".join(str((q + j) % 2) for j in range(rows)) for q in range(queries))
+    one = "/".join(str(q % 2) for q in range(queries))
+    hidden = "/".join("0" * rows for _ in range(queries))
+    wide = "/".join("1" * (rows + 1) for _ in range(queries))
+    more = "/".join("1" * rows for _ in range(queries + 1))
+    heads = f"{some},{hidden},{'/'.join('1' * rows for _ in range(queries))}"
+    batch, unlike = f"{some}+{hidden}", f"{some},{hidden} & {heads}"
+    return [
+        scores,
+        some,
+        one,
+        heads,
+        batch,
+        unlike,
+        hidden,
+        f"causal & {some}",
+        f"window=2 & {scores}",
+        f"{some} & {scores}",
+        wide,
+        more,
+    ]
+
+
+def _no_queries(queries: int, rows: int) -> list[str]:
+    """Arrays for a history that has no queries."""
+    return [f"bool[1,1,{queries},{rows}]", f"f32[1,1,{queries},1]", f"bool[1,1,{queries},{rows + 1}]"]
+
+
+def plans() -> list[Plan]:
+    """Small growing caches and rings."""
+    starts = [Trace("growing", Config(step=2))]
+    starts += [Trace("ring", Config(window=w, step=s)) for w, s in ((1, 256), (2, 256), (3, 2), (4, 256))]
+    return [Plan(f"mask {name(t, BOUND)}", t, moves, battery, histories=True) for t in starts]

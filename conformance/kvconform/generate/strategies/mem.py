@@ -1,0 +1,93 @@
+"""MEM: every append of a small cache is planned first; so are those of traces that others draw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.strategies import batch, store
+from kvconform.generate.strategies import caches as draws
+from kvconform.generate.strategies.plan_moves import name, ops, rewinds, single
+from kvspec.geometry import Config
+from kvspec.operations.table import Operation
+from kvspec.session.driver import Session
+from kvspec.trace import Trace
+
+BOUND = 6
+"""Offset up to which the cover of a growing cache goes: past a growth that is cut first."""
+
+
+def moves(session: Session) -> list[Ops]:
+    """Appends with the plan of them, and what changes which plan is right."""
+    cache = session.caches["A"]
+    window = cache.config.window
+    sizes = range(window + 3) if window else [n for n in range(5) if cache.offset + n <= BOUND]
+    planned = [ops(f"plan {n}; append {n}") for n in sizes]
+    return [*planned, *single([*rewinds(cache.offset, near=bool(window)), "free", "append 2 k_dim=3"])]
+
+
+def store_moves(session: Session) -> list[Ops]:
+    """The same of a store, and a batch of one size and another that comes and goes."""
+    room = session.caches["A"].max_len
+    planned = [ops(f"plan {n}; append {n}") for n in range(room + 2)]
+    return [
+        *planned,
+        *single(["setlength 0 1", "reset", "init"]),
+        ops("batch 2; batch 1; plan 1; batch 3; freebatch"),
+    ]
+
+
+def store_continuations(session: Session) -> Sequence[Ops]:
+    """What tells stores apart, and a plan."""
+    return [*store.continuations(session), ops("plan 2; plan 1; append 1")]
+
+
+def continuations(session: Session) -> Sequence[Ops]:
+    """Plans that tell states apart, each with the append it is of."""
+    return [ops("plan 2; plan 1; append 1; plan 2; append 2")]
+
+
+def plans() -> list[Plan]:
+    """Small growing caches, rings and a store."""
+    sizes = ((1, 256), (2, 1), (2, 256), (3, 1), (3, 2))
+    starts = [Trace("growing", Config(step=s)) for s in (2, 3)]
+    starts += [Trace("ring", Config(window=w, step=s)) for w, s in sizes]
+    small = Trace("store", Config(layers=1, max_len=2))
+    caches = [Plan(f"mem {name(t, BOUND)}", t, moves, continuations) for t in starts]
+    return [*caches, Plan("mem store", small, store_moves, store_continuations, look=ops("append 0"))]
+
+
+FREE = (0, 1, 3_500_000_000, 3_500_000_001, 1 << 32, 1 << 40, 1 << 62)
+SIZES = (0, 1, 2, 3, 7, 64, 1 << 16)
+
+
+@st.composite
+def fits(draw: st.DrawFn) -> Operation:
+    """A question about what fits, near the numbers at which the answer changes."""
+    op: Operation = {"op": "fit", "free": draw(st.sampled_from(FREE) | st.integers(0, 1 << 20))}
+    for field in ("layers", "max_len", "kv_heads", "k_dim", "v_dim"):
+        if draw(st.booleans()):
+            op[field] = draw(st.sampled_from(SIZES))
+    if draw(st.booleans()):
+        edges = (0, 1, op["free"], min(op["free"] + 1, 1 << 62), 1 << 62)
+        op["reserve"] = draw(st.sampled_from(edges) | st.integers(0, 1 << 20))
+    if draw(st.booleans()):
+        op["most"] = draw(st.sampled_from((-1, 0, 1, 2, 31, 33, 1 << 31)))
+    return op | {f: draw(st.sampled_from(("f32", "bf16"))) for f in ("dtype",) if draw(st.booleans())}
+
+
+@st.composite
+def explored(draw: st.DrawFn, profile: str = "growing") -> Trace:
+    """A trace that somebody else draws, with plans before appends and questions in between."""
+    own = {"store": store.explored(), "batch": batch.explored()}
+    trace = draw(own[profile] if profile in own else draws.traces(profile, draws.SNAPSHOTS))
+    done: list[Operation] = []
+    for op in trace.ops:
+        appends = op["op"] == "append"
+        if draw(st.integers(0, 3)) >= (1 if appends else 3):
+            ahead = {"op": "plan", "n": op["n"]} if appends else draw(fits())
+            done.append({**ahead, **{k: op[k] for k in ("cache",) if k in op and op["op"] != "open"}})
+        done.append(op)
+    return Trace(trace.profile, trace.config, tuple(done))

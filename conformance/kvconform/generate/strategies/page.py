@@ -1,0 +1,256 @@
+"""PAGE: small pools with every operation from every state; larger ones, whose sequences share, part and end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from hypothesis import strategies as st
+
+from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.strategies.plan_moves import ops, single
+from kvconform.generate.strategies.trace_builder import Drawing, geometry, mostly
+from kvref.list_model.page import Listed, Pool
+from kvspec.geometry import Config
+from kvspec.operations import notation
+from kvspec.session.driver import Session
+from kvspec.trace import Trace
+
+SIZES = ((1, 1, 3), (3, 2, 1), (1, 2, 2), (2, 2, 2), (2, 4, 1))
+"""Rows of a page, pages and sequences of the pools that are covered."""
+
+FAR = 1 << 31
+"""Where a narrower number changes its sign."""
+
+MISFITS = ("kv_heads=1", "kv_heads=3", "k_dim=9", "v_dim=5", "dtype=f32", "batch=2", "values=0", "values=3")
+"""Rows of another geometry."""
+
+LONGEST = 30
+"""Operations of a trace."""
+
+
+def moves(most: int, session: Session) -> list[Ops]:
+    """What leads to the next states; and in each what leads nowhere else, or there and back."""
+    pages = session.caches["A"]
+    leading = ["admit"] if len(pages.in_use) < most else []
+    for number, one in sorted(pages.in_use.items()):
+        leading += [f"append 1 sequence={number}", f"truncate {number} {max(0, one.length - 1)}", f"drop {number}"]
+        leading += [f"fork {number} {one.length}"] if len(pages.in_use) < most else []
+    return [*single(leading), *single([*_back(pages), *_through(pages), *_still(pages)])]
+
+
+def _next(pages: Any) -> int:
+    """The number that the next sequence gets."""
+    return next(n for n in range(len(pages.in_use) + 1) if n not in pages.in_use)
+
+
+def _back(pages: Any) -> list[str]:
+    """There and back: forks of every length, and appends of several rows that need no copy."""
+    new, found = _next(pages), list[str]()
+    for number, one in sorted(pages.in_use.items()):
+        found += [f"fork {number} {n}; truncate {new} {n // 2}; drop {new}" for n in range(one.length + 1)]
+        copies = one.length % pages.pool.size and pages.pool.counts[one.table[-1]] > 1
+        room = pages.pool.free * pages.pool.size + -one.length % pages.pool.size
+        several = f"append {room} sequence={number}; truncate {number} {one.length}"
+        found += [f"append {room + 1} sequence={number}", *([] if copies else [several])]
+    return found
+
+
+def _through(pages: Any) -> list[str]:
+    """Gathers through the tables there are, longer and shorter than they are, and through others."""
+    size, found = pages.pool.size, list[str]()
+    for one in pages.in_use.values():
+        if one.length:
+            table = ",".join(map(str, one.table))
+            found += [f"gather {table} {n}" for n in {one.length, one.length + 1}]
+            found += [
+                f"gather {table},-1 {one.length}",
+                f"gather {table},{one.table[0]} {len(one.table) * size + 1}",
+            ]
+    total = len(pages.pool.counts)
+    return [*found, *(f"gather {page} {size}" for page in range(-1, total + 1))]
+
+
+def _still(pages: Any) -> list[str]:
+    """What leaves the pool as it was: it is refused, has nothing to do, or is on another pool. What depends on no
+    state is tried where there is one sequence."""
+    new, some = _next(pages), min(pages.in_use, default=0)
+    length = pages.in_use[some].length if pages.in_use else 0
+    gone = [
+        f"drop {new}",
+        f"fork {new} 0",
+        f"truncate {new} 0",
+        f"append 1 sequence={new}",
+        f"append 0 sequence={new}",
+    ]
+    beyond = [f"{x} {some} {to}" for x in ("fork", "truncate") for to in (-1, length + 1)]
+    looks = [f"peek {page}" for page in range(len(pages.pool.counts))]
+    always = [*gone, *beyond, *looks, f"truncate {some} {length}", "scribble"]
+    return [*always, *_anywhere(pages, some)] if len(pages.in_use) == 1 else always
+
+
+def _anywhere(pages: Any, some: int) -> list[str]:
+    """What does not depend on the state."""
+    far = [f"{x} {n}{y}" for n in (-1, FAR, -FAR) for x, y in (("fork", " 0"), ("truncate", " 0"), ("drop", ""))]
+    beyond = [f"{x} {some} {to}" for x in ("fork", "truncate") for to in (FAR, -FAR)]
+    wrong = [f"append 2 sequence={some} {misfit}" for misfit in MISFITS]
+    nothing = [f"append 0 sequence={some} kv_heads=9", "append 1 sequence=-1", "gather empty 0", "gather -1 0"]
+    other = "open B; B: admit; B: append 1; B: fork 0 1; B: append 1 sequence=1; B: drop 0; B: append 1 sequence=1"
+    return [*far, *beyond, *wrong, *nothing, "gather empty 1", "peek -1", f"peek {len(pages.pool.counts)}", other]
+
+
+def continuations(session: Session) -> Sequence[Ops]:
+    """All free pages to one sequence bring out which there are, and in which order; then the next number."""
+    pages = session.caches["A"]
+    for number, one in sorted(pages.in_use.items())[-1:]:
+        rows = pages.pool.free * pages.pool.size + -one.length % pages.pool.size
+        return [ops(f"append {max(1, rows)} sequence={number}; admit")]
+    return [ops("admit")]
+
+
+def plans() -> list[Plan]:
+    """One for each size; with freed pages poisoned, so that all of a page can be seen."""
+    return [_plan(Config(page_size=size, pages=pages, debug=1), most) for size, pages, most in SIZES]
+
+
+def _plan(config: Config, most: int) -> Plan:
+    name = f"page page_size={config.page_size} pages={config.pages} sequences<={most}"
+    return Plan(name, Trace("page", config), partial(moves, most), continuations, look=ops("scribble"))
+
+
+@st.composite
+def configs(draw: st.DrawFn, pages: int = 12) -> Config:
+    """Any geometry; pages mostly of few rows, pools that are filled often."""
+    return geometry(draw).changed(
+        page_size=mostly(draw, st.integers(1, 4), st.sampled_from((5, 7, 8, 16, 33))),
+        pages=draw(st.integers(1, pages)),
+        debug=draw(st.sampled_from((None, None, 1))),
+    )
+
+
+KINDS = (
+    *("append",) * 7,
+    *("fork", "truncate") * 3,
+    *("admit", "drop", "gather") * 2,
+    *("misfit", "beyond", "beyond", "gone", "peek", "scribble", "another"),
+)
+"""What a trace is made of, the likelier the more often it stands here."""
+
+
+@st.composite
+def explored(draw: st.DrawFn, more: Sequence[str] = ()) -> Trace:
+    """A pool used by all that there is, and more if asked for (`attend`)."""
+    config = draw(configs())
+    drawing = PageDrawing(draw, Trace("page", config))
+    drawing.do("admit")
+    length = draw(st.integers(2, LONGEST))
+    while len(drawing.ops) < length:
+        drawing.do(getattr(drawing, draw(st.sampled_from((*KINDS, *more)))))
+    return Trace("page", config, tuple(drawing.ops))
+
+
+class PageDrawing(Drawing):
+    """A trace on a pool: it knows what each sequence has, and how many pages are left."""
+
+    def __init__(self, draw: st.DrawFn, start: Trace) -> None:
+        super().__init__(draw, start)
+        self.fill = self.of("", "", "", " fill=bits")
+
+    def do(self, what: str | Callable[[], str]) -> None:
+        """Add an operation, and follow it."""
+        self.follow(notation.operation(what if isinstance(what, str) else what()))
+
+    @property
+    def pool(self) -> Pool:
+        """The list model of the pool."""
+        found: Pool = self.lists.caches["A"]
+        return found
+
+    def some(self) -> tuple[int, Listed]:
+        """A sequence in use; a new one if there is none."""
+        if not any(self.pool.all):
+            self.do("admit")
+        found: tuple[int, Listed] = self.of(*((number, one) for number, one in enumerate(self.pool.all) if one))
+        return found
+
+    def rows(self, one: Listed) -> int:
+        """Rows to append: few, up to the end of a page or the last of the pages, or one too many."""
+        page = -len(one.rows) % self.pool.size
+        room = page + self.pool.free * self.pool.size
+        return int(self.of(1, 1, 2, page, page + 1, self.pool.size, room, room + 1, 0))
+
+    def append(self) -> str:
+        """Rows behind a sequence."""
+        number, one = self.some()
+        return f"append {self.rows(one)} sequence={number}{self.fill}"
+
+    def attend(self) -> str:
+        """Rows behind a sequence, and queries."""
+        number, one = self.some()
+        n = min(self.rows(one), 40)
+        how = self.of("", " splits=2", f" heads={2 * self.pool.config.kv_heads}", " queries=huge", " into=1")
+        width = len(one.rows) + n
+        shown = "/".join("".join(str(self.number(0, 1)) for _ in range(width)) for _ in range(n))
+        mask = self.of(
+            "", "", " through causal & window=3", " through none", f" through {shown}" if width and n else ""
+        )
+        return f"attend {n} sequence={number}{how}{mask}"
+
+    def fork(self) -> str:
+        """Shared up to any row, mostly all."""
+        number, one = self.some()
+        return f"fork {number} {self.of(len(one.rows), len(one.rows), self.number(0, len(one.rows)))}"
+
+    def truncate(self) -> str:
+        """Back to any row, mostly not far."""
+        number, one = self.some()
+        length = len(one.rows)
+        return f"truncate {number} {self.of(max(0, length - 1), self.number(0, length), 0)}"
+
+    def admit(self) -> str:
+        """Another sequence."""
+        return "admit"
+
+    def drop(self) -> str:
+        """One fewer."""
+        return f"drop {self.some()[0]}"
+
+    def gather(self) -> str:
+        """Through any pages; which are whose, the list model does not know."""
+        last = self.pool.total - 1
+        table = [self.of(self.number(0, last), self.number(0, last), self.number(-1, last + 1)) for _ in range(3)]
+        table = table[: self.number(1, 3)]
+        room = len(table) * self.pool.size
+        n = self.of(self.number(0, room), self.number(0, room), self.of(room + 1, room + 1, -1))
+        return f"gather {','.join(map(str, table))} {n}"
+
+    def misfit(self) -> str:
+        """Rows that do not fit."""
+        return f"append 2 sequence={self.some()[0]} {self.of(*MISFITS)}"
+
+    def beyond(self) -> str:
+        """Lengths that there are not."""
+        number, one = self.some()
+        return f"{self.of('fork', 'truncate')} {number} {self.of(len(one.rows) + 1, len(one.rows) + 1, -1, FAR)}"
+
+    def gone(self) -> str:
+        """A sequence that there is not."""
+        missing = next(n for n in range(len(self.pool.all) + 1) if n >= len(self.pool.all) or not self.pool.all[n])
+        what = self.of("drop {}", "append 1 sequence={}", "fork {} 0", "truncate {} 0")
+        return str(what.format(missing))
+
+    def peek(self) -> str:
+        """Any page."""
+        return f"peek {self.number(-1, self.pool.total)}"
+
+    def another(self) -> str:
+        """A second pool, of another page size, and what becomes of it beside the first."""
+        if "B" not in self.lists.caches:
+            self.do(f"open B page_size={self.number(1, 5)} pages={self.number(2, 4)}")
+            return "B: admit"
+        return str(self.of("B: append 1", "B: append 3", "B: fork 0 1", "B: truncate 0 0", "B: admit"))
+
+    def scribble(self) -> str:
+        """Nothing the caller does shows."""
+        return "scribble"

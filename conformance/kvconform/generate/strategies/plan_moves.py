@@ -1,0 +1,37 @@
+"""Moves and continuations shared by the plans of all profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kvconform.generate.covers import Ops
+from kvspec.operations import notation
+from kvspec.session.driver import Session
+from kvspec.trace import Trace
+
+
+def name(start: Trace, bound: int) -> str:
+    """What is covered, in a few words."""
+    window = f" window={start.config.window}" if start.config.window else f" offset<={bound}"
+    return f"{start.profile}{window} step={start.config.step}"
+
+
+def ops(*texts: str) -> Ops:
+    """Operations from the compact notation, `;` between them."""
+    return tuple(notation.operation(o) for text in texts for o in text.split(";"))
+
+
+def single(texts: Iterable[str]) -> list[Ops]:
+    """One move a text."""
+    return [ops(t) for t in texts]
+
+
+def rewinds(offset: int, near: bool) -> list[str]:
+    """Rewinds to every target, or to those near either end; one beyond each end."""
+    targets = {-1, 0, 1, offset - 1, offset, offset + 1} if near else set(range(-1, offset + 2))
+    return [f"rewind {t}" for t in sorted(targets)]
+
+
+def appends_after(session: Session) -> Sequence[Ops]:
+    """What tells states of a cache apart: one row and another, and two rows at once."""
+    return [ops("append 1; append 1; view"), ops("append 2; view")]

@@ -1,0 +1,87 @@
+"""RESIDENCY: rows from the device and rows from the host, in every state of a small cache and in traces of others.
+
+What an operation costs is judged in every trace of every profile. Here is what no other profile has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.strategies import attention, batch, bucket, copy, page, store
+from kvconform.generate.strategies import caches as draws
+from kvconform.generate.strategies.plan_moves import name, ops, single
+from kvspec.geometry import Config
+from kvspec.operations.table import OPERATIONS, Operation
+from kvspec.session.driver import Session
+from kvspec.trace import Trace
+
+BOUND = 4
+
+BATCH = "batch 2; scatter 0 1; resetbatch; step resident=1; step; resetbatch; capture c; replay c; freebatch"
+"""Everything that is done to a batch, rows from the device among it; then there is none, as before."""
+
+
+def moves(session: Session) -> list[Ops]:
+    """Appends of rows that are on the device already, what costs nothing, and what reads."""
+    cache = session.caches["A"]
+    window = cache.config.window
+    sizes = range(window + 2) if window else [n for n in range(4) if cache.offset + n <= BOUND]
+    appends = [f"append {n} resident=1" for n in sizes]
+    others = [
+        f"rewind {cache.offset - 1}",
+        "rewind 0",
+        "free",
+        "view",
+        "ask 0",
+        "plan 3",
+        "append 2 values=1 resident=1",
+    ]
+    return [*single([*appends, *others]), ops(f"snapshot s; restore s {cache.offset}; close s")]
+
+
+def continuations(session: Session) -> Sequence[Ops]:
+    """Rows from here and from there in turns."""
+    return [
+        ops("append 1 resident=1; append 1; append 1 resident=1; view"),
+        ops("append 2; append 2 resident=1; view"),
+    ]
+
+
+def store_moves(session: Session) -> list[Ops]:
+    """The same of a store, and of a batch that comes and goes."""
+    room = session.caches["A"].max_len
+    appends = [f"append {n} resident=1" for n in range(room + 2)]
+    others = ["append 1 layer=0 resident=1", "rollback 1", "zero", "fingerprint 0", "save s; load s", BATCH]
+    return [*single(appends), *(ops(each) for each in others)]
+
+
+def store_continuations(session: Session) -> Sequence[Ops]:
+    """What tells stores apart, and rows from here and from there."""
+    return [*store.continuations(session), ops("append 1 resident=1; append 1; save s")]
+
+
+def plans() -> list[Plan]:
+    """A small growing cache, rings, and a store with a batch."""
+    starts = [Trace("growing", Config(step=2))]
+    starts += [Trace("ring", Config(window=w, step=s)) for w, s in ((1, 256), (2, 1), (3, 2))]
+    small = Trace("store", Config(layers=1, max_len=2))
+    caches = [Plan(f"residency {name(t, BOUND)}", t, moves, continuations) for t in starts]
+    return [*caches, Plan("residency store", small, store_moves, store_continuations, look=ops("append 0"))]
+
+
+@st.composite
+def explored(draw: st.DrawFn, profile: str = "growing") -> Trace:
+    """A trace that somebody else draws, some of its rows on the device."""
+    own = {"store": store.explored(), "batch": batch.explored(), "copy": copy.explored()}
+    own["bucket"] = bucket.explored()
+    own |= {"attention": attention.explored(), "page": page.explored()}
+    trace = draw(own[profile] if profile in own else draws.traces(profile, draws.SNAPSHOTS))
+    return Trace(trace.profile, trace.config, tuple(_placed(op, draw(st.booleans())) for op in trace.ops))
+
+
+def _placed(op: Operation, there: bool) -> Operation:
+    takes = any(a.name == "resident" for a in OPERATIONS[op["op"]])
+    return {**op, "resident": 1} if there and takes else op

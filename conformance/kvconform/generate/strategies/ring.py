@@ -1,0 +1,29 @@
+"""RING: windows up to five, chunks up to one longer than the window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.strategies.plan_moves import appends_after, name, rewinds, single
+from kvspec.geometry import Config
+from kvspec.session.driver import Session
+from kvspec.trace import Trace
+
+WINDOWS = (1, 2, 3, 4, 5)
+STEPS = (1, 2, 3, 256)
+
+
+def moves(session: Session) -> list[Ops]:
+    """Every operation on a ring."""
+    ring = session.caches["A"]
+    appends = [f"append {n}" for n in range(ring.window + 2)]
+    targets = rewinds(ring.offset, near=ring.offset > ring.window)
+    return single([*appends, *targets, f"ask {ring.offset - 1}", "view", "free", "scribble"])
+
+
+def plans(windows: Iterable[int] = WINDOWS) -> list[Plan]:
+    """One for each window and growth step; steps beyond the window all act alike."""
+    sizes = [(w, s) for w in windows for s in STEPS if s < w or s == STEPS[-1]]
+    starts = [Trace("ring", Config(window=w, step=s)) for w, s in sizes]
+    return [Plan(name(t, 0), t, moves, appends_after) for t in starts]

@@ -1,0 +1,169 @@
+"""ROPE: small caches that turn in every state; larger ones, and rows turned at positions where numbers get long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.strategies.plan_moves import ops, rewinds, single
+from kvconform.generate.strategies.trace_builder import Drawing, geometry
+from kvspec.geometry import Config
+from kvspec.operations import notation
+from kvspec.operations.arguments import PAIRINGS
+from kvspec.session.driver import Session
+from kvspec.trace import Trace
+
+LONGEST = 14
+"""Operations of a trace."""
+
+SMALL = Config(k_dim=4, v_dim=3, kv_heads=1, step=2)
+"""The rows of what is covered: two pairs of elements."""
+
+GROWING = 3
+"""Rows up to which a growing cache is covered, and a store."""
+
+FAR = (100_000, (1 << 31) - 1, 1 << 32, 1 << 40)
+"""Positions at which an angle, or an integer, of few digits goes wrong."""
+
+NEAR = (386482969782, 634982163474, -740439780889, 559353798958, 42106686282, -902209779836)
+"""Positions whose cosine or sine lies too near to the middle of two f32 numbers for f64 to tell the nearest, or
+so near to 0 that far digits of the angle make all of it."""
+
+KINDS: dict[str, Config] = {
+    "growing": SMALL,
+    "ring": SMALL.changed(window=2),
+    "store": SMALL.changed(layers=1, max_len=GROWING),
+}
+"""The caches that are covered."""
+
+
+def moves(session: Session) -> list[Ops]:
+    """Attends that turn, back to every position, and what leaves the cache as it was."""
+    kind, cache = session.kinds["A"], session.caches["A"]
+    if kind == "store":
+        room = GROWING - int(cache.lengths_[0])
+        attends = [f"attend {n} layer=0 rope=neox" for n in range(1, room + 2)]
+        return single([*attends, *(f"rollback {to}" for to in range(GROWING)), "reset", *STILL])
+    room = 3 if cache.config.window else GROWING - cache.offset
+    attends = [f"attend {n} rope={p}" for n in range(1, room + 1) for p in PAIRINGS if n < 3 or p == "neox"]
+    near = cache.config.window is not None and cache.offset > cache.config.window
+    refused = ["attend 1 rope=neox k_dim=5", "attend 0 rope=norm"]
+    return single([*attends, *rewinds(cache.offset, near), "free", *refused, *STILL])
+
+
+STILL = (
+    "rotate 2 1",
+    "rotate 3 0 pairing=norm by=2",
+    "rotate 2 -1 dims=2 dtype=bf16",
+    "rotate 2 100000 base=7 dtype=f32 stride=-3",
+    "rotate 1 1 dims=3",
+    "rotate 1 1 base=0",
+    "rotate 2 1 positions=1",
+    "rotate 0 1 dims=3",
+    "rotate 3 2 k_dim=7 dims=6 kv_heads=2 batch=2 fill=bits",
+    "scribble",
+)
+"""What turns rows by themselves, or is refused."""
+
+
+def continuations(session: Session) -> Sequence[Ops]:
+    """What a next token, and a block of two, sees."""
+    if session.kinds["A"] == "store":
+        return [ops("attend 1 layer=0 rope=neox"), ops("rollback 1; attend 2 layer=0 rope=neox")]
+    return [ops("attend 1 rope=neox; attend 1 rope=neox"), ops("attend 2 rope=norm")]
+
+
+def plans() -> list[Plan]:
+    """A growing cache, a ring and a store."""
+    return [_plan(kind, config) for kind, config in KINDS.items()]
+
+
+def _plan(kind: str, config: Config) -> Plan:
+    look = "append 0" if kind == "store" else "view"
+    return Plan(f"rope {kind}", Trace(kind, config), moves, continuations, look=ops(look))
+
+
+@st.composite
+def configs(draw: st.DrawFn, kind: str) -> Config:
+    """Rows of any geometry, mostly of an even number of elements; small windows and rooms."""
+    config = geometry(draw, widest=10)
+    config = config.changed(k_dim=config.k_dim - config.k_dim % 2 * draw(st.sampled_from((1, 1, 1, 0))))
+    if kind == "ring":
+        return config.changed(window=draw(st.integers(1, 5)))
+    if kind == "store":
+        return config.changed(layers=draw(st.integers(1, 3)), max_len=draw(st.integers(1, 8)))
+    return config.changed(step=draw(st.sampled_from((1, 3, 256))))
+
+
+@st.composite
+def explored(draw: st.DrawFn) -> Trace:
+    """Rows turned one way and another, on a cache that attends with some of them."""
+    kind = draw(st.sampled_from(tuple(KINDS)))
+    drawing = _Drawing(draw, Trace(kind, draw(configs(kind))))
+    for _ in range(draw(st.integers(2, LONGEST))):
+        drawing.add()
+    return Trace(kind, drawing.start.config, tuple(drawing.ops))
+
+
+class _Drawing(Drawing):
+    """A trace in the making."""
+
+    def __init__(self, draw: st.DrawFn, start: Trace) -> None:
+        super().__init__(draw, start)
+        self.start = start
+
+    def add(self) -> None:
+        """One more operation."""
+        kind = self.of("rotate", "rotate", "attend", "attend", "attend", "back", "append", "scribble")
+        text = {"rotate": self.rotate, "attend": self.attend, "back": self.back, "append": self.append}.get(kind)
+        self.follow(notation.operation("scribble" if text is None else text()))
+
+    def turning(self) -> str:
+        """A pairing and a base."""
+        return f"{self.of(*PAIRINGS)}{self.of('', '', ' base=500000', ' base=3', ' base=1')}"
+
+    def rotate(self) -> str:
+        """Rows by themselves; at times such as cannot be turned."""
+        at, n = self.of(0, 1, 5, -1, -100, 4096, *FAR, *NEAR), self.of(1, 2, 3, 5, 0)
+        width = self.start.config.k_dim
+        dims = self.of("", "", f" dims={2 * self.number(1, width // 2)}", f" dims={self.number(-1, width + 1)}")
+        more = self.of("", "", f" by={self.of(1, -3, -at, 70, FAR[0])}", f" stride={self.of(2, 0, -7, FAR[1])}")
+        sort = self.of(
+            "", "", " fill=bits", " dtype=f32", " dtype=bf16 fill=edges", " resident=1", " batch=2 kv_heads=4"
+        )
+        odd = self.of(*[""] * 12, " k_dim=5", " positions=1", " base=0")
+        pairing = self.of(*PAIRINGS) if odd == " base=0" else self.turning()
+        return f"rotate {n} {at} pairing={pairing}{dims}{more}{sort}{odd}"
+
+    def rows(self) -> int:
+        """Rows to attend with: few, up to the fill of the window, or beyond it."""
+        window = self.start.config.window or 3
+        return int(self.of(1, 1, 2, window, window + 1, 0))
+
+    def layer(self) -> str:
+        """Of a store one of its layers, or none."""
+        layers = self.start.config.layers
+        return f" layer={self.number(0, layers - self.of(1, 1, 1, 1, 0))}" if layers else ""
+
+    def attend(self) -> str:
+        """Mostly with RoPE."""
+        rope = self.of(f" rope={self.turning()}", f" rope={self.turning()}", f" rope={self.turning()}", "")
+        heads = self.of("", "", f" heads={2 * self.start.config.kv_heads}")
+        sort = self.of("", "", "", " fill=bits", " resident=1", " queries=huge", " splits=3", " k_dim=11")
+        return (
+            f"attend {self.rows()}{rope}{heads}{sort}{self.layer()}{self.of('', '', ' through causal & window=2')}"
+        )
+
+    def append(self) -> str:
+        """Rows that nobody turns."""
+        return f"append {self.rows()}{self.layer()} fill=random"
+
+    def back(self) -> str:
+        """To an earlier position."""
+        cache = self.lists.caches["A"]
+        if self.start.profile == "store":
+            longest = max(layer.length for layer in cache.layers)
+            return str(self.of(f"rollback {self.number(0, longest)}", "reset"))
+        return str(self.of(f"rewind {self.number(max(0, cache.offset - 3), cache.offset)}", "rewind 0", "free"))

@@ -1,0 +1,357 @@
+"""A whole system at once: layers that append, speculate, roll back and restore; a store with its batch; a buffer.
+
+Most real bugs lie between two features. A is a growing cache, B and C are rings of different windows, D is a store
+of several layers with a batch, E a buffer that rows are copied into, F a pool of pages, G a bucketed cache of
+several layers: as many of them as the adapter declares. A draw follows the list model, and steers to where a window
+fills, a store ends, a sequence is full, a pool has no page left, a bound is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from hypothesis import strategies as st
+
+from kvconform.generate.strategies.trace_builder import Drawing, geometry
+from kvspec.contract import PROFILES
+from kvspec.geometry import CACHES, Config
+from kvspec.operations import notation
+from kvspec.trace import Trace
+
+LONGEST = 24
+"""Things a system does; each is one or several operations."""
+
+NEEDS: dict[str, tuple[str, ...]] = {
+    "tokens": (),
+    "one": (),
+    "rewind": (),
+    "look": (),
+    "clear": (),
+    "mask": ("mask",),
+    "round": ("draft",),
+    "isolated": ("draft",),
+    "snapshot": ("snapshot",),
+    "restore": ("snapshot",),
+    "plan": ("mem",),
+    "fill": ("store",),
+    "store": ("store",),
+    "saved": ("store",),
+    "batch": ("store", "batch"),
+    "sequence": ("store", "batch"),
+    "work": ("store", "batch"),
+    "copy": ("copy",),
+    "attend": ("attention",),
+    "layer": ("store", "attention"),
+    "asked": ("store", "batch", "attention"),
+    "graph": ("store", "attention"),
+    "turned": ("attention", "rope"),
+    "rotate": ("rope",),
+    "request": ("page",),
+    "pages": ("page",),
+    "table": ("page",),
+    "filled": ("bucket",),
+    "decoded": ("bucket",),
+    "verified": ("bucket",),
+    "encoded": ("bucket",),
+}
+"""What a system may do, and the profiles it takes."""
+
+OFTEN = (
+    "tokens",
+    "tokens",
+    "store",
+    "round",
+    "rewind",
+    "restore",
+    "batch",
+    "sequence",
+    "sequence",
+    "copy",
+    "request",
+    "pages",
+    "pages",
+)
+"""What it does more often than the rest."""
+
+
+def kinds(profiles: Collection[str]) -> tuple[str, ...]:
+    """What an adapter of these profiles can be asked to do."""
+    able = {kind for kind, needs in NEEDS.items() if set(needs) <= set(profiles)}
+    return tuple(kind for kind in (*NEEDS, *OFTEN) if kind in able)
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> Config:
+    """Small rows of any geometry, for all of the system."""
+    return geometry(draw, widest=9).changed(step=draw(st.sampled_from((1, 2, 3, 256))))
+
+
+@st.composite
+def explored(draw: st.DrawFn, profiles: Collection[str] = PROFILES) -> Trace:
+    """A trace of a whole system, with what is declared of it."""
+    config = draw(configs())
+    first = "growing" if "growing" in profiles else "ring"
+    window = None if first == "growing" else draw(st.integers(1, 4))
+    system = _System(draw, Trace(first, config.changed(window=window)), profiles)
+    length, able = draw(st.integers(4, LONGEST)), kinds(profiles)
+    for _ in range(length):
+        system.add(draw(st.sampled_from(able)))
+    return Trace(first, system.start.config, tuple(system.ops))
+
+
+class _System(Drawing):
+    """A system in the making."""
+
+    def __init__(self, draw: st.DrawFn, start: Trace, profiles: Collection[str]) -> None:
+        super().__init__(draw, start)
+        self.start, self.profiles = start, profiles
+        for text in self._opened():
+            self.do(text)
+        self.layers = [c for c, model in self.lists.caches.items() if model.profile in CACHES]
+
+    def _opened(self) -> Iterator[str]:
+        if "ring" in self.profiles:
+            yield f"open B profile=ring window={self.number(1, 4)}"
+            yield f"open C profile=ring window={self.number(2, 7)}"
+        if "store" in self.profiles:
+            yield f"open D profile=store layers={self.number(1, 3)} max_len={self.number(2, 7)}"
+        if "bucket" in self.profiles:
+            yield f"open G profile=bucket layers={self.number(1, 3)} bounds={self.of('1-2-4', '2-3', '3')}"
+        if "copy" in self.profiles:
+            yield f"open E profile=copy capacity={self.number(1, 6)} layout={self.of('token', 'head')}"
+        if "page" in self.profiles:
+            pages = f"page_size={self.number(1, 3)} pages={self.number(1, 6)}{self.of('', ' debug=1')}"
+            yield f"open F profile=page {pages}"
+
+    def add(self, kind: str) -> None:
+        """Let the system do one thing."""
+        for text in getattr(self, f"_{kind}")():
+            self.do(text)
+
+    def do(self, text: str) -> None:
+        """Add one operation, and follow it."""
+        self.follow(notation.operation(text))
+
+    def offset(self, layer: str) -> int:
+        """Tokens in a layer."""
+        return int(self.lists.caches[layer].offset)
+
+    def rows(self, layer: str) -> int:
+        """Rows to append: few, up to the fill of the window, or one beyond it."""
+        window = self.lists.caches[layer].config.window or 3
+        room = max(0, window - self.offset(layer))
+        return int(self.of(1, 1, 2, room, room + 1, window, window + 1, 0))
+
+    def _tokens(self) -> Iterator[str]:
+        """A pass of n tokens through every layer."""
+        n = self.rows(self.of(*self.layers))
+        yield from (f"{layer}: append {n}" for layer in self.layers)
+
+    def _one(self) -> Iterator[str]:
+        layer = self.of(*self.layers)
+        yield f"{layer}: append {self.rows(layer)}{self.of('', '', ' fill=bits', ' k_dim=11')}"
+
+    def _rewind(self) -> Iterator[str]:
+        """Every layer back to the same position, wherever one can."""
+        least = min(map(self.offset, self.layers))
+        to = self.of(max(0, least - 1), self.number(0, least), least, 0, least + 1)
+        yield from (f"{layer}: rewind {to}" for layer in self.layers)
+
+    def _look(self) -> Iterator[str]:
+        layer = self.of(*self.layers)
+        yield f"{layer}: {self.of('view', 'scribble', f'ask {self.number(-1, self.offset(layer) + 1)}')}"
+
+    def _clear(self) -> Iterator[str]:
+        if self.draw(st.booleans()):
+            yield f"{self.of(*self.layers)}: free"
+
+    def _mask(self) -> Iterator[str]:
+        yield f"{self.of(*self.layers)}: mask {self.of('causal', 'none', 'causal & window=2')}"
+
+    def _wrapped(self) -> str:
+        """The layers of a round, one of them perhaps without a cache."""
+        chosen = [layer for layer in self.layers if self.number(0, 3)] or self.layers[:1]
+        return "".join(self.draw(st.permutations([*chosen, *self.of((), (), ("-",))])))
+
+    def _drafts(self, name: str, wrapped: str) -> Iterator[str]:
+        """Passes of drafts; of masks one where there are masks."""
+        for _ in range(self.number(0, 3)):
+            n = self.of(1, 1, 2, 3, 0)
+            yield from (f"{layer}: draft {name} {n}" for layer in wrapped if layer != "-")
+        if "mask" in self.profiles and self.draw(st.booleans()):
+            yield f"{wrapped.strip('-')[0]}: mask round={name} {self.of('causal', 'window=2')}"
+
+    def _round(self) -> Iterator[str]:
+        """Drafts on every layer, other work meanwhile, and how many of them are kept."""
+        wrapped = self._wrapped()
+        yield f"speculate r {wrapped}"
+        yield from self._drafts("r", wrapped)
+        yield from getattr(self, f"_{self._meanwhile()}")()
+        yield self.of("commit r 1", f"commit r {self.number(-1, 7)}", "commit r 0", "abandon r")
+        if not self.number(0, 5):
+            yield "commit r 1"
+
+    def _meanwhile(self) -> str:
+        """What is done while a round is open: work on what is not in it, or what is refused."""
+        other = [k for k in kinds(self.profiles) if k in ("fill", "sequence", "copy", "look", "one")]
+        return str(self.of(*other))
+
+    def _isolated(self) -> Iterator[str]:
+        """Drafts beside the live caches, which go on."""
+        wrapped = self._wrapped()
+        yield f"speculate i {wrapped} isolated=1"
+        yield from self._drafts("i", wrapped)
+        yield from self._tokens()
+        yield from self._drafts("i", wrapped)
+        yield self.of("abandon i", "commit i 1")
+
+    def _snapshot(self) -> Iterator[str]:
+        name = self.of("p", "q")
+        yield from (f"{layer}: snapshot {name}{layer.lower()}" for layer in self.layers)
+
+    def _restore(self) -> Iterator[str]:
+        """Every layer to where it was saved, or to less."""
+        names = {layer: f"{self.of('p', 'q')}{layer.lower()}" for layer in self.layers}
+        there = {layer: name for layer, name in names.items() if name in self.lists.saved}
+        for layer, name in there.items():
+            saved = self.lists.saved[name]
+            stop = saved.stop if saved else 0
+            yield f"{layer}: restore {name} {self.of(stop, stop, max(0, stop - 1), stop + 1)}"
+        if not there:
+            yield from self._snapshot()
+
+    def _plan(self) -> Iterator[str]:
+        yield f"{self.of(*self.layers)}: plan {self.number(0, 9)}"
+        yield f"{self.of(*self.lists.caches)}: fit {self.number(0, 1 << 20)} 1000"
+
+    def _length(self) -> int:
+        """The length of the longest layer of the store."""
+        return max(int(layer.length) for layer in self.lists.caches["D"].layers)
+
+    def _fill(self) -> Iterator[str]:
+        room = int(self.lists.caches["D"].room) - self._length()
+        layer = self.of("", "", f" layer={len(self.lists.caches['D'].layers) - 1}")
+        yield f"D: append {self.of(1, 2, room, room + 1, 0)}{layer}"
+
+    def _store(self) -> Iterator[str]:
+        to = self.number(0, self._length() + 1)
+        yield f"D: {self.of(f'rollback {to}', 'reset', f'setlength 0 {to}', 'zero', 'fingerprint 0')}"
+
+    def _saved(self) -> Iterator[str]:
+        if "s" not in self.lists.names["saved store"] or self.draw(st.booleans()):
+            yield "D: save s"
+        yield from self._fill()
+        yield "D: load s"
+
+    def _batch(self) -> Iterator[str]:
+        yield from self._fill()
+        yield f"D: batch {self.number(1, 4)}"
+        yield from self._sequence()
+
+    def _sequence(self) -> Iterator[str]:
+        """Scatter, step, roll back, reset."""
+        where, n = self.number(0, 3), self.number(0, self._length() + 1)
+        layer = self.of("", "", " layer=0")
+        yield self.of(f"D: scatter {where} {n}{layer}", "D: step", f"D: rollback {n} sequence={where}")
+        yield self.of("D: step", "D: step", "D: resetbatch", "D: step v_dim=11")
+
+    def _work(self) -> Iterator[str]:
+        """Captured work replayed; at times after its batch is gone."""
+        if "c" not in self.lists.names["captured work"] or self.draw(st.booleans()):
+            yield "D: capture c"
+        yield self.of("D: step", "D: step", "D: freebatch", "D: batch 4")
+        if "c" in self.lists.names["captured work"]:
+            yield "D: replay c"
+
+    def _turned(self) -> Iterator[str]:
+        """A pass of n tokens that RoPE turns, with a base for each layer; at times of one layer more."""
+        n, pairing = self.rows(self.of(*self.layers)), self.of("neox", "norm")
+        bases = self.of("", " base=500000"), "", self.of("", " base=7")
+        yield from (f"{a}: attend {n} rope={pairing}{b}" for a, b in zip(self.layers, bases, strict=False))
+        if "store" in self.profiles:
+            yield f"D: attend {self.of(1, 2)} layer=0 rope={pairing}"
+
+    def _rotate(self) -> Iterator[str]:
+        """Rows of some cache turned by themselves, and to where the cache is now."""
+        cache = self.of(*self.lists.caches)
+        by = self.of("", " by=-3", f" by={self.offset(self.layers[0])}")
+        yield f"{cache}: rotate {self.number(0, 3)} {self.of(0, 1, 70000)} pairing={self.of('norm', 'neox')}{by}"
+
+    def _filled(self) -> Iterator[str]:
+        """The host's rows anew, or back from the device; installed at times."""
+        back = max(0, self.lists.caches["G"].past - 1)
+        yield self.of("G: sync", f"G: prefill {self.number(0, 5)}", f"G: cut {back}")
+        yield self.of("G: bind refresh=1", "G: sync", "G: bind", "G: unbind")
+
+    def _decoded(self) -> Iterator[str]:
+        """Steps, with what they may have to do first."""
+        refresh = " refresh=1" * self.lists.caches["G"].stale
+        yield from (f"G: decode{refresh if i == 0 else ''}" for i in range(self.number(1, 3)))
+
+    def _verified(self) -> Iterator[str]:
+        """A block, and mostly the reset after it."""
+        yield f"G: block {self.number(1, 3)}"
+        yield self.of("G: unbind", "G: unbind", "G: decode")
+
+    def _encoded(self) -> Iterator[str]:
+        yield self.of(f"G: encode {self.number(0, 4)}", "G: cross 2")
+        yield f"G: cross {self.number(1, 2)}"
+
+    def _copy(self) -> Iterator[str]:
+        capacity = self.lists.caches["E"].config.capacity or 1
+        at, n = self.number(0, 2 * capacity), self.of(1, 2, capacity, capacity + 1, 0)
+        yield self.of(f"E: copy {n} {at} sliding=1", f"E: copy {n} {at}")
+        if self.draw(st.booleans()):
+            yield f"E: alias 1 {at % capacity} {capacity - 1}"
+
+    def _request(self) -> Iterator[str]:
+        """A sequence that begins, by itself or as another does; or one that ends."""
+        used = [(number, len(one.rows)) for number, one in enumerate(self.lists.caches["F"].all) if one]
+        number, rows = self.of(*used, (len(used), 0))
+        shared = self.of(rows, self.number(0, rows))
+        yield f"F: {self.of('admit', f'fork {number} {shared}', f'fork {number} {shared}', f'drop {number}')}"
+        yield from self._pages()
+
+    def _pages(self) -> Iterator[str]:
+        """Rows for a sequence, to the end of its page or of the pool; or fewer."""
+        pool = self.lists.caches["F"]
+        used = [(number, one) for number, one in enumerate(pool.all) if one]
+        if not used:
+            yield "F: admit"
+            return
+        number, one = self.of(*used)
+        page = -len(one.rows) % pool.size
+        room = page + pool.free * pool.size
+        more, to = f"append {self.of(1, 1, 2, page + 1, room, room + 1)}", self.number(0, len(one.rows))
+        yield f"F: {self.of(f'{more} sequence={number}', f'{more} sequence={number}', f'truncate {number} {to}')}"
+
+    def _queries(self) -> str:
+        """Heads, splits, where the output goes."""
+        heads = self.start.config.kv_heads * self.of(1, 2)
+        return f"heads={heads} splits={self.of(1, 2)}{self.of('', ' into=1')}"
+
+    def _attend(self) -> Iterator[str]:
+        """A pass of tokens through every layer that attends."""
+        n, asked = self.rows(self.of(*self.layers)), self._queries()
+        mask = self.of("", "", " through causal & window=2", " through none")
+        yield from (f"{layer}: attend {n} {asked}{mask}" for layer in self.layers)
+
+    def _layer(self) -> Iterator[str]:
+        """A token through the layers of the store."""
+        n, asked = self.of(1, 1, 2), self._queries()
+        yield from (f"D: attend {n} {asked} layer={i}" for i in range(len(self.lists.caches["D"].layers)))
+
+    def _asked(self) -> Iterator[str]:
+        yield f"D: attendbatch {self.number(0, len(self.lists.caches['D'].layers) - 1)} {self._queries()}"
+
+    def _graph(self) -> Iterator[str]:
+        """A captured attend, replayed among all else."""
+        if "g" not in self.lists.names["captured attention"] or not self.number(0, 3):
+            yield f"D: captureattend g {self.number(0, len(self.lists.caches['D'].layers) - 1)}"
+        yield "D: replayattend g"
+
+    def _table(self) -> Iterator[str]:
+        """Rows of a page or two, whosever they are; a page as it lies."""
+        pool = self.lists.caches["F"]
+        first, second = (self.number(0, pool.total - 1) for _ in range(2))
+        yield self.of(f"F: gather {first} 1", f"F: gather {first},{second} {pool.size + 1}", f"F: peek {first}")

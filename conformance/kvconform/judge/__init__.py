@@ -1,0 +1,1 @@
+"""Judges: compare what the adapter answered with what the oracle expects."""

@@ -1,0 +1,191 @@
+"""What is owed from one step to the next, whoever the oracle is: plans that come true, and costs within bounds.
+
+Both are judged by what the adapter itself said and did before: the oracle's capacity need not be its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvconform.judge import page_tables
+from kvconform.judge.storage import Difference
+from kvspec import costs
+from kvspec.contract import Description
+from kvspec.costs import Case, Layer
+from kvspec.geometry import CACHES, Config
+from kvspec.operations.table import MAKES, Operation, argument, cache_of
+from kvspec.session.driver import Step
+from kvspec.session.operations.draft import WHOLE
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What one operation cost: on which kind of cache, under which condition, and the counts."""
+
+    kind: str
+    op: str
+    when: str
+    counts: Mapping[str, int]
+
+
+@dataclass
+class Found:
+    """What judging one step found: the clauses it exercised beside the oracle's, and the differences."""
+
+    cites: list[str] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list)
+    spent: Spent | None = None
+
+    def hold(self, clause: str, what: str, wrong: str) -> None:
+        """Note that a clause was exercised, and what is wrong, if anything is."""
+        self.cites.append(clause)
+        if wrong:
+            self.differences.append(Difference(what, wrong, clause))
+
+
+class Accounts:
+    """The books of one trace: what each cache said last, what was planned, what snapshots hold."""
+
+    def __init__(self, adapter: Description, level: str) -> None:
+        self._configs: dict[str, Config] = {}
+        self._mem, self._meter = "mem" in adapter.profiles, "residency" in adapter.profiles
+        self._exact = level == "storage"
+        self._values: dict[str, dict[str, Any]] = {}
+        self._opened: dict[str, int] = {}
+        self._planned: dict[str, tuple[int, int]] = {}
+        self._saved: dict[str, int] = {}
+        self._rounds: dict[str, str] = {}
+        self._drafted: dict[tuple[str, str], int] = {}
+        self._begun: dict[tuple[str, str], Any] = {}
+        self._done: dict[str, set[str]] = {}
+
+    def open(self, name: str, config: Config, got: Step) -> None:
+        """A cache was opened."""
+        self._configs[name] = config
+        self._values[name] = dict(got.values)
+        self._planned.pop(name, None)
+        self._done[name] = set()
+        if "held" in got.values:
+            self._opened[name] = got.values["held"]
+
+    def judge(self, op: Operation, kind: str, config: Config, got: Step) -> Found:
+        """Judge one step that ended as the oracle's did, and enter it into the books."""
+        found = Found()
+        if self._mem and got.result in ("ok", "refused"):
+            for clause, what, wrong in self._memory(op, kind, config, got):
+                found.hold(clause, what, wrong)
+        if self._meter and got.result in ("ok", "refused"):
+            self._costs(found, op, kind, config, got)
+        if kind == "page" and "free" in got.values:
+            found.cites.append("PAGE-17")
+            unsound = page_tables.unsound(config, got.values)
+            found.differences += [Difference(what, why, "PAGE-17") for what, why in unsound]
+        self._enter(op, config, got)
+        return found
+
+    def _memory(self, op: Operation, kind: str, config: Config, got: Step) -> Iterator[tuple[str, str, str]]:
+        """MEM's clauses on what is held from step to step: clause, observable, and what is wrong."""
+        name, held = cache_of(op), got.values.get("held")
+        before = self._values.get(name, {}).get("held")
+        if op["op"] == "plan" and got.result == "ok":
+            yield from _plan_alone(op["n"], got.values["plan"], before)
+        if held is None or op["op"] == "open":
+            return
+        if got.result == "refused":
+            yield "MEM-9", "held", _unlike("after a refusal", before, held)
+        elif name in self._planned and self._planned[name][0] == _rows(op, kind):
+            yield "MEM-6", "held", _unlike("as planned", self._planned[name][1], held)
+        elif op["op"] == "free":
+            yield "MEM-10", "held", _unlike("as when it was opened", self._opened.get(name), held)
+        if self._exact and kind in CACHES:
+            yield "MEM-1", "held", _unlike("capacity times row", got.values["capacity"] * config.row_bytes, held)
+
+    def _costs(self, found: Found, op: Operation, kind: str, config: Config, got: Step) -> None:
+        case = self._case(op, kind, config, got)
+        cost = costs.cost(case)
+        if cost is None:
+            return
+        meter = got.values.get("meter")
+        if meter is None:
+            if got.result == "ok":
+                found.differences.append(Difference("meter", f"{op['op']}: nothing was counted"))
+            return
+        found.cites += [b.clause for b in cost.bounds] + (["RESIDENCY-12"] if case.resident else [])
+        found.differences += [Difference("meter", message, clause) for clause, message in cost.breaches(meter)]
+        found.spent = Spent(kind, op["op"], cost.when, meter)
+
+    def _case(self, op: Operation, kind: str, config: Config, got: Step) -> Case:
+        before = self._values.get(cache_of(op), {})
+        cache = self._layer(op, cache_of(op), config, got.values)
+        sequences = len(before.get("sequences") or got.values.get("sequences") or ())
+        again = _same(op) in self._done.get(cache_of(op), ())
+        return Case(op, kind, cache, got, self._saved, sequences, self._layers(op, got), again)
+
+    def _layers(self, op: Operation, got: Step) -> tuple[Layer, ...]:
+        """The caches of a whole round."""
+        letters = op.get("layers") or self._rounds.get(str(op.get("name")), "") if op["op"] in WHOLE else ""
+        found = []
+        for letter in (each for each in letters if each in self._configs):
+            after = {k.partition(".")[0]: v for k, v in got.values.items() if k.endswith(f".{letter}")}
+            found.append(self._layer(op, letter, self._configs[letter], after))
+        return tuple(found)
+
+    def _layer(self, op: Operation, letter: str, config: Config, after: Mapping[str, Any]) -> Layer:
+        """A cache as it was; in a round as it was when that began, though a live one may have gone on beside it."""
+        which, values = (str(op.get("name")), letter), self._values.get(letter, {})
+        begun = {"offset": self._begun[which]} if op["op"] == "draft" and which in self._begun else {}
+        return Layer(config, {**values, **begun, "drafted": self._drafted.get(which)}, after)
+
+    def _enter(self, op: Operation, config: Config, got: Step) -> None:
+        name = cache_of(op)
+        if op["op"] == "open":
+            if got.result == "ok":
+                self.open(name, config, got)
+            return
+        if got.result == "ok":
+            self._done.setdefault(name, set()).add(_same(op))
+        for key, value in got.values.items():
+            what, _, other = key.partition(".")
+            self._values.setdefault(other or name, {})[what] = value
+        self._planned.pop(name, None)
+        if op["op"] == "plan" and got.result == "ok":
+            self._planned[name] = op["n"], got.values["plan"][0]
+        if op["op"] == "speculate" and got.result == "ok":
+            self._rounds[op["name"]] = op["layers"]
+            self._drafted = {k: n for k, n in self._drafted.items() if k[0] != op["name"]}
+            self._begun |= {(op["name"], letter): got.values.get(f"offset.{letter}") for letter in op["layers"]}
+        if "drafted" in got.values:
+            self._drafted[op["name"], name] = got.values["drafted"]
+        for what, made in (("snapshot", "name"), ("parent", "parent"), ("child", "child")):
+            if what in got.values and made in MAKES.get(op["op"], ()):
+                self._saved[op[made]] = (got.values[what] or (0, 0, 0))[2]
+
+
+def _same(op: Operation) -> str:
+    """What operations have in common that need the same scratch space."""
+    alike = ("op", "n", "heads", "splits", "rope", "resident", "into", "layer")
+    return repr([op.get(name) for name in alike])
+
+
+def _rows(op: Operation, kind: str) -> int | None:
+    """Rows that an operation appends, where that is what plans are about."""
+    whole = op["op"] == "append" and op.get("layer") is None
+    fits = all(op.get(a) is None for a in ("values", "batch", "kv_heads", "k_dim", "v_dim", "dtype"))
+    if whole and fits:
+        return int(op["n"])
+    return int(argument(op, "n")) if op["op"] == "copy" and kind == "copy" else None
+
+
+def _plan_alone(n: int, plan: list[int], held: int | None) -> Iterator[tuple[str, str, str]]:
+    """What a plan owes by itself: the most is no less than what is held before and after."""
+    after, most = plan
+    least = max(after, held or 0)
+    yield "MEM-7", "plan", "" if most >= least else f"plan: at most {most}, yet {least} are held before or after it"
+    if n == 0 and held is not None:
+        yield "MEM-8", "plan", _unlike("for no rows", [held, held], plan)
+
+
+def _unlike(what: str, want: Any, found: Any) -> str:
+    return "" if want is None or want == found else f"held {what}: expected {want}, found {found}"

@@ -1,0 +1,179 @@
+"""What was seen in a trial, compactly: the steps of a trace as they are drawn in reports."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kvconform.judge.trial import Outcome
+from kvconform.oracle.list_model import Expected
+from kvspec.geometry import Array
+from kvspec.operations.notation import words
+from kvspec.reading.examples import numbers
+from kvspec.records.run import DrawnStep, Seen
+from kvspec.rows import POISONED, Book, letters
+from kvspec.session.driver import Step
+
+MOST = 256
+"""Slots or queries of a step that are drawn; what is beyond is elided."""
+
+DRAWN_ALONE = {"state": "slots", "history": "history", "view": "view"}
+"""Rows that are the only ones of their sort in a step, and the keys of `Seen` for them."""
+
+SNAPSHOTS = ("can", "snapshot", "parent", "child", "bytes")
+SAID = (
+    *("drafted", "lengths", "sequences", "moved", "fingerprint", "plan", "fit"),
+    *("sequence", "free", "references", "table", "past", "bound", "key", "extent", "held", "meter"),
+)
+COUNTED = ("held", "meter")
+"""Values that are told beside the rows; the first are not the same at level visible, the
+last are there after every operation."""
+
+_OTHERS = dict.fromkeys((*SNAPSHOTS, *SAID), "other")
+_DRAWN_AS = {"state": "slots", "mask": "queries", "batch": "layers", "saved": "layers"} | _OTHERS
+_DRAWN_AS |= dict.fromkeys(("gathered", "page", "host", "handle"), "layers")
+_DRAWN_AS |= dict.fromkeys(("output", "rotated"), "other")
+"""Keys of `Seen` for observables that go by another name there."""
+
+
+def steps(seen: Outcome, told: Container[str] = ()) -> list[DrawnStep]:
+    """Every operation of the trial with what was expected and found; of what is counted only what is `told`."""
+    return [
+        {
+            "do": words(op),
+            "clauses": list(want.cites),
+            "expected": _expected(want, seen.book, told),
+            "found": _seen(got, seen.book, told),
+            "differs": [],
+        }
+        for op, (want, got) in zip(seen.trace.ops, seen.steps, strict=False)
+    ]
+
+
+def failing_steps(seen: Outcome) -> list[DrawnStep]:
+    """The same, with what differs marked in the last."""
+    drawn = steps(seen, {d.field for d in seen.differences})
+    if drawn:
+        last = drawn[-1]
+        keys = dict.fromkeys([*last["expected"], *last["found"]])
+        last["differs"] = [k for k in keys if last["expected"].get(k) != last["found"].get(k)]
+        # a difference in dtype, shape or bits has no other letters: mark what it was found in
+        named = [_DRAWN_AS.get(d.field, d.field) for d in seen.differences]
+        named += ["layers"] if "slots" in named else []
+        last["differs"] = last["differs"] or [k for k in keys if k in named]
+    return drawn
+
+
+def _expected(want: Step, book: Book, told: Container[str]) -> Seen:
+    if not isinstance(want, Expected):
+        return _seen(want, book, told)
+    seen: Seen = {"result": f"{want.result} {want.clause}".strip()}
+    if want.cache is not None:
+        seen["offset"] = want.cache.offset
+    if want.sees is not None:
+        seen["queries"] = [[letters(s) for s in sorted(q)] for q in want.sees[0][0][:MOST]]
+    if want.view is not None:
+        seen["view"] = [letters(s) for s in want.view[:MOST]]
+    named = {name: [letters(s) for s in rows[:MOST]] for name, rows in want.rows.items()}
+    for name in named.keys() & DRAWN_ALONE:
+        seen[DRAWN_ALONE[name]] = named[name]  # type: ignore[literal-required]
+    layers: dict[str, list[str] | None] = {_label(n, want): r for n, r in named.items() if n not in DRAWN_ALONE}
+    if layers:
+        seen["layers"] = layers
+    middles = {"output": want.outputs, "rotated": want.rotated}
+    wanted = {name: found and found.middle for name, found in middles.items()}
+    other = _other(want, SAID, told) | _numbers(wanted, told)
+    if other:
+        seen["other"] = other
+    return seen
+
+
+def _numbers(arrays: Mapping[str, Array | None], told: Container[str]) -> dict[str, Any]:
+    """Of the numbers that are told those of head 0, sequence 0, four digits each: of an output the first element of
+    each query, of rows that were turned every element."""
+    found: dict[str, Any] = {}
+    for name in ("output", "rotated"):
+        array = arrays.get(name)
+        if name in told and array is not None and array.ndim >= 4:
+            shown = array.reshape(-1, *array.shape[-2:])[0][:MOST] if array.size else array.reshape(0, 1)
+            found[name] = ", ".join(" ".join(numbers(row[:1] if name == "output" else row)) for row in shown)
+    return found
+
+
+def _seen(step: Step, book: Book, told: Container[str]) -> Seen:
+    seen: Seen = {"result": f"{step.result} {step.clause}".strip()}
+    for name in ("offset", "buffered", "capacity"):
+        if name in step.values:
+            seen[name] = step.values[name]
+    for name in dict.fromkeys(a.rpartition(".")[0] for a in step.arrays if a.endswith((".k", ".v"))):
+        rows = _names(step.arrays.get(f"{name}.k"), step.arrays.get(f"{name}.v"), book)
+        if name in DRAWN_ALONE:
+            seen[DRAWN_ALONE[name]] = rows  # type: ignore[literal-required]
+        else:
+            seen.setdefault("layers", {})[_label(name, step)] = rows
+    queries = _queries(step, book)
+    if queries is not None:
+        seen["queries"] = queries
+    other = _other(step, ("offset.", *SNAPSHOTS, *SAID), told) | _numbers(step.arrays, told)
+    if other:
+        seen["other"] = other
+    return seen
+
+
+def _other(step: Step, names: Sequence[str], told: Container[str]) -> dict[str, Any]:
+    """Values that have no key of their own, in the order of the names; `offset.` is that of a cache by letter."""
+    first = {k: "offset." if k.startswith("offset.") else k.partition(".")[0] for k in step.values}
+    shown = [n for n in names if n not in COUNTED or n in told]
+    return {k: v for n in shown for k, v in step.values.items() if first[k] == n}
+
+
+def _label(name: str, step: Step) -> str:
+    """What one of several is called: state.0 is layer 0, or sequence 0 of a paged cache, state.B cache B, batch.0.1
+    layer 0, sequence 1."""
+    what, *which = name.split(".")
+    if not which:
+        return what
+    if "free" in step.values:
+        return f"sequence {which[0]}"
+    if what == "batch":
+        return f"layer {which[0]}, sequence {which[1]}"
+    if which[0].isupper():
+        return f"cache {which[0]}" if what == "state" else f"{what} {which[0]}"
+    return f"layer {which[0]}" if what == "state" else f"{what} layer {which[0]}"
+
+
+def _names(keys: Array | None, values: Array | None, book: Book) -> list[str] | None:
+    """A name for each slot: that of the row, where keys and values of all heads and sequences hold it."""
+    if keys is None or values is None or keys.ndim != 4 or values.ndim != 4:
+        return None
+    k, v = (
+        book.read(a[:, :, :MOST], kind).reshape(a.shape[0] * a.shape[1], -1 if a.size else min(a.shape[2], MOST))
+        for a, kind in ((keys, "k"), (values, "v"))
+    )
+    if k.shape[1] != v.shape[1]:
+        return ["?"] * max(k.shape[1], v.shape[1])
+    if book.by_value and k.shape == v.shape:
+        k = np.where(np.isin(v, list(book.by_value)), v, k)
+    both = np.concatenate([k, v])
+    return [_name(both[:, slot]) for slot in range(both.shape[1])]
+
+
+def _name(serials: Array) -> str:
+    if (serials == POISONED).all():
+        return "NaN"
+    return letters(int(serials[0])) if (serials == serials[0]).all() else "?"
+
+
+def _queries(step: Step, book: Book) -> list[list[str]] | None:
+    if "mask" not in step.arrays or "history.k" not in step.arrays:
+        return None
+    names = _names(step.arrays["history.k"], step.arrays.get("history.v"), book)
+    mask: Any = step.arrays["mask"]
+    if names is None or (mask is not None and (mask.ndim != 4 or mask.shape[3] not in (1, len(names)))):
+        return None
+    if mask is None:
+        return [names]
+    hidden = ~mask[0, 0, :MOST] if mask.dtype == bool else np.isneginf(mask[0, 0, :MOST])
+    return [[n for n, h in zip(names, np.broadcast_to(row, len(names)), strict=True) if not h] for row in hidden]

@@ -1,0 +1,140 @@
+"""Judging at level `storage`: an adapter's step against the reference's, by shape, dtype and bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from kvspec import fingerprint
+from kvspec.contract import Claim
+from kvspec.geometry import Array
+from kvspec.rows import Book, describe, settled
+from kvspec.session.driver import Step
+
+Claims = Mapping[str, Claim]
+"""What an adapter claims of each cache, by its letter."""
+
+NONE: Claims = {}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One observable that is not as expected, and what a person would say of it."""
+
+    field: str
+    message: str
+    clause: str = ""
+    """The clause that is broken, where only one can be."""
+
+
+def storage(want: Step, got: Step, book: Book, claim: Claim, others: Claims = NONE) -> list[Difference]:
+    """All differences between what the reference did and what the adapter did.
+
+    `claim` is that on the cache the operation was for, `others` those on caches observed by their letters.
+    """
+    found = result(want, got)
+    if found:
+        return found
+    return [*_values(want, got, {"": claim, **others}), *_arrays(want, got, book)]
+
+
+def result(want: Step, got: Step) -> list[Difference]:
+    """Whether it happened, was refused, or went wrong; and under which clause it was refused."""
+    if got.result != want.result:
+        why = f" ({got.message})" if got.message else ""
+        return [Difference("result", f"expected {outcome(want)}, found {outcome(got)}{why}")]
+    if want.result == "refused" and got.clause and got.clause != want.clause:
+        return [Difference("result", f"refused, but under {got.clause}; expected {want.clause}")]
+    return []
+
+
+def outcome(step: Step) -> str:
+    """ok, refused RING-9, and so on."""
+    return f"{step.result} {step.clause}".strip()
+
+
+def _values(want: Step, got: Step, claims: Claims) -> Iterator[Difference]:
+    for name, expected in want.values.items():
+        found, what = got.values.get(name), observable(name)
+        claim = claims.get(name.partition(".")[2], claims[""])
+        if what == "intact" and found is None:
+            continue  # an engine behind the wire shares no array with the harness
+        if what == "meter" or (what == "moved" and expected):
+            continue  # what is counted is judged by its bounds; buffers that may move need not
+        if what in ("held", "plan") and claim.grows != "step" and _has_capacity(want):
+            continue  # it follows from the adapter's own capacity: see `kvconform.judge.ledger`
+        if what in FREE and claim.grows != "step":
+            yield from _at_least(name, want, found)
+        elif not agree(what, expected, found):
+            yield Difference(what, f"{name}: expected {_value(expected)}, found {_value(found)}")
+
+
+def agree(what: str, expected: object, found: object) -> bool:
+    """Whether what was found is what was expected; a sum need be so only within its bound."""
+    return fingerprint.agree(str(expected), found) if what == "fingerprint" else found == expected
+
+
+FREE = ("capacity",)
+"""What an adapter that does not grow step by step need not have exactly, only at least."""
+
+
+def _has_capacity(want: Step) -> bool:
+    """Whether the step is one of a cache, of which the claim says whether it grows step by step."""
+    return any(name.partition(".")[0] == "capacity" for name in want.values)
+
+
+def _at_least(name: str, want: Step, found: int | None) -> Iterator[Difference]:
+    """A capacity of no fewer rows than are buffered."""
+    least = want.values[name.replace("capacity", "buffered")]
+    if found is None or found < least:
+        yield Difference("capacity", f"{name} {found} is less than the {least} rows buffered")
+
+
+def observable(name: str) -> str:
+    """What clauses call an observation: `offset.B` is an offset, parent and child are snapshots."""
+    first = name.partition(".")[0]
+    return "snapshot" if first in ("parent", "child") else first
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list) and len(value) == 3:
+        return f"[{value[0]}, {value[1]}) of {value[2]} bytes"
+    return "none" if value is None else str(value)
+
+
+def _arrays(want: Step, got: Step, book: Book) -> Iterator[Difference]:
+    for name, expected in want.arrays.items():
+        kind = name[-1] if name.endswith((".k", ".v")) else ""
+        text = array(expected, got.arrays.get(name), kind, book)
+        if text:
+            yield Difference(observable(name), f"{name}: {text}")
+
+
+def array(want: Array | None, got: Array | None, kind: str, book: Book) -> str:
+    """How two arrays differ; empty where they are the same to the bit, the NaN of rows that were cast apart."""
+    if want is None or got is None:
+        return "" if want is got else f"expected {_shape(want)}, found {_shape(got)}"
+    if want.dtype != got.dtype or want.shape != got.shape:
+        return f"expected {_shape(want)}, found {_shape(got)}"
+    if want.tobytes() == got.tobytes():
+        return ""
+    if not kind:
+        unlike = [i for i in np.ndindex(want.shape) if settled(want[i]).tobytes() != settled(got[i]).tobytes()]
+        if not unlike:
+            return ""  # one NaN is as good as another
+        place = unlike[0]
+        return f"at {list(place)} expected {want[place]}, found {got[place]}"
+    unlike = [i for i in np.ndindex(want.shape[:3]) if not book.alike(want[i], got[i])]
+    if not unlike:
+        return ""
+    sequence, head, slot = place = unlike[0]
+    expected, found = (describe(a, kind, (sequence, head, slot), book) for a in (want, got))
+    found += " in other bits" if found == expected else ""
+    which = f"slot {slot}, head {head}" + (f", sequence {sequence}" if want.shape[0] > 1 else "")
+    return f"{which} holds {found}; expected {expected}"
+
+
+def _shape(a: Array | None) -> str:
+    return "none" if a is None else f"{a.dtype}{list(a.shape)}"

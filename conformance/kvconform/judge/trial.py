@@ -1,0 +1,320 @@
+"""A trial: one trace on the oracle here and on the adapter there, in lockstep, up to the first difference."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from kvconform.judge import storage, visible
+from kvconform.judge.ledger import Accounts, Spent
+from kvconform.judge.storage import Difference
+from kvconform.oracle.abstract_state import Key, key
+from kvconform.oracle.list_model import Expected, Lists
+from kvconform.oracle.reference import Cited, Performs, Supplies
+from kvconform.worker.remote_session import RemoteSession
+from kvspec import masks
+from kvspec.contract import LEVELS, Claim, Description
+from kvspec.geometry import Array, Config
+from kvspec.operations.table import Operation, argument, cache_of, profiles_of
+from kvspec.reading.clauses import index
+from kvspec.rows import Book
+from kvspec.session.driver import Given, Step
+from kvspec.trace import Trace
+
+VERDICT_OF = {"crash": "CRASH", "hang": "HANG", "oom": "OOM", "protocol": "PROTOCOL"}
+
+
+@dataclass
+class Outcome:
+    """What a trial showed. `steps` pairs what was expected with what was found, one pair an operation done."""
+
+    trace: Trace
+    level: str
+    steps: list[tuple[Step, Step]] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list)
+    book: Book = field(default_factory=Book)
+    states: list[Key] = field(default_factory=list)
+    """States the oracle passed through, where they were asked for."""
+    spent: list[Spent] = field(default_factory=list)
+    """What the operations cost, where that is metered."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the adapter differed."""
+        return bool(self.differences)
+
+    @property
+    def oracle(self) -> str:
+        """Who judged."""
+        return "reference" if self.level == "storage" else "list model"
+
+    @property
+    def verdict(self) -> str:
+        """PASS, FAIL, or how the worker ended."""
+        return VERDICT_OF.get(self.steps[-1][1].result, "FAIL") if self.failed else "PASS"
+
+    @property
+    def blamed(self) -> tuple[str, ...]:
+        """Clauses the differing step fails: those it exercised that govern what differed, else all it exercised."""
+        if self.failed and all(d.clause for d in self.differences):
+            return tuple(dict.fromkeys(d.clause for d in self.differences))
+        cites = self.steps[-1][0].cites if self.failed else ()
+        fields = {d.field for d in self.differences}
+        fields |= (
+            {"history"} if "sees" in fields else set()
+        )  # what is seen wrongly may be wrong rows, or a wrong mask
+        governing = tuple(c for c in cites if c in index() and fields & set(index()[c].seen_in))
+        return governing or cites
+
+    @property
+    def implicated(self) -> tuple[str, ...]:
+        """Clauses that earlier steps exercised."""
+        earlier = dict.fromkeys(c for want, _ in self.steps[:-1] for c in want.cites)
+        return tuple(c for c in earlier if c not in self.blamed)
+
+    def exercised(self) -> list[str]:
+        """Clauses, once for each step that exercised them."""
+        return [c for want, _ in self.steps for c in want.cites]
+
+
+def used_profiles(trace: Trace) -> set[str]:
+    """The profiles a trace needs an adapter to have, beside masks observed in passing."""
+    opened = {op["profile"] for op in trace.ops if op["op"] == "open" and op.get("profile")}
+    return {trace.profile}.union(opened, *map(profiles_of, trace.ops))
+
+
+def level_of(trace: Trace, adapter: Description) -> str:
+    """The level a trace is judged at: the lowest that the adapter claims of what the trace uses."""
+    used = used_profiles(trace) | ({"mask"} & set(adapter.profiles))
+    levels = [adapter.profiles[p].level for p in used if p in adapter.profiles]
+    return min(levels, key=LEVELS.index)
+
+
+def run(
+    trace: Trace,
+    session: Performs,
+    adapter: Description,
+    level: str | None = None,
+    watch: bool = False,
+    past: bool = False,
+) -> Outcome:
+    """Judge an adapter's session on one trace, at the level claimed or at a lower one asked for.
+
+    With `watch` the states that the oracle passes through are noted, to count what a source has exercised. With
+    `past` the trial goes on past the first difference, to the end of the trace.
+    """
+    level = level or level_of(trace, adapter)
+    judged = (_Storage if level == "storage" else _Visible)(trace, session, adapter, level)
+    judged.watch, judged.past = watch, past
+    return judged.run()
+
+
+def asked(session: Performs, op: Operation, given: Given) -> Callable[[], Step]:
+    """The step, asked for now and waited for later where the adapter lives in another process."""
+    if isinstance(session, RemoteSession):
+        return session.later(op, given)
+    return lambda: session.do(op, given)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """An operation asked for: its cache, the claim on it, what the oracle did, and what waits for the answer."""
+
+    op: Operation
+    kind: str
+    config: Config
+    claim: Claim
+    claims: dict[str, Claim]
+    """Those on all caches, by their letters."""
+    want: Step
+    answer: Callable[[], Step]
+
+
+class _Trial:
+    """What both levels share: the walk through the trace."""
+
+    AHEAD = 1
+    """Operations asked for before the first answer is looked at."""
+
+    def __init__(self, trace: Trace, session: Performs, adapter: Description, level: str) -> None:
+        self.trace, self.session, self.adapter = trace, session, adapter
+        self.supplies = Supplies(trace)
+        self.outcome = Outcome(trace, level, book=self.supplies.book)
+        self.accounts = Accounts(adapter, level)
+        self.watch = self.past = False
+        self.speculated: set[str] = set()
+        """Growing caches that were in a round: drafts that were not kept may have made them grow."""
+
+    def run(self) -> Outcome:
+        opening = self.trace.profile, self.trace.config
+        begun = self.session.begin(*opening)
+        if begun.result != "ok":
+            message = f"opening {opening[0]}: expected ok, found {storage.outcome(begun)} ({begun.message})"
+            self.outcome.steps.append((Step(), begun))
+            self.outcome.differences.append(Difference("result", message))
+            return self.outcome
+        self.begin(Given(opening=opening))
+        self.accounts.open("A", self.trace.config, begun)
+        self._walk()
+        return self.outcome
+
+    def _walk(self) -> None:
+        """Ask ahead, so that the worker works while the oracle does; look at the answers in order."""
+        waiting: deque[_Asked] = deque()
+        for op in self.trace.ops:
+            waiting.append(self._asked(op))
+            if len(waiting) >= self.AHEAD and not self._agrees(waiting.popleft()) and not self.past:
+                break
+        while waiting and (self.past or not self.outcome.failed):
+            self._agrees(waiting.popleft())
+        for left in waiting:
+            left.answer()  # nobody looks at what came after a difference, but it has to be out of the way
+
+    def _asked(self, op: Operation) -> _Asked:
+        given = self.supplies.give(op)
+        kind, config = given.opening if given.opening and op["op"] == "open" else self.supplies.of(op)
+        answer = asked(self.session, op, self.fitted(op, given))
+        want = self.expect(op, given)
+        self.supplies.done(op, want.result)
+        if self.watch:
+            start = self.trace.config
+            self.outcome.states.append((self.trace.profile, start.window, start.step, *self.state()))
+        if want.result == "ok":
+            self._note_rounds(op)
+        claims = {x: self._claim(x) for x in self.supplies.opened}
+        return _Asked(op, kind, config, claims.get(cache_of(op), claims["A"]), claims, want, answer)
+
+    def _note_rounds(self, op: Operation) -> None:
+        if op["op"] == "speculate" and not argument(op, "isolated"):
+            self.speculated |= {x for x in op["layers"] if self.supplies.opened.get(x, ("",))[0] == "growing"}
+        elif op["op"] in ("open", "free"):
+            self.speculated.discard(cache_of(op))
+
+    def _claim(self, letter: str) -> Claim:
+        """What is claimed of a cache; after a round only the least is owed of its capacity."""
+        claim = self.adapter.profiles[self.supplies.opened[letter][0]]
+        return replace(claim, grows="free") if letter in self.speculated else claim
+
+    def _agrees(self, asked: _Asked) -> bool:
+        got = asked.answer()
+        self.outcome.steps.append((asked.want, got))
+        self.outcome.differences += self.compare(asked, got)
+        if got.result == asked.want.result:
+            self._account(asked, got)
+        return not self.outcome.failed
+
+    def _account(self, asked: _Asked, got: Step) -> None:
+        """Plans and costs, judged by what the adapter said before."""
+        found = self.accounts.judge(asked.op, asked.kind, asked.config, got)
+        asked.want.cites = tuple(dict.fromkeys((*asked.want.cites, *found.cites)))
+        self.outcome.differences += found.differences
+        self.outcome.spent += [found.spent] if found.spent else []
+
+    def begin(self, given: Given) -> None:
+        """Open the oracle's cache A."""
+        raise NotImplementedError
+
+    def expect(self, op: Operation, given: Given) -> Step:
+        """What the oracle does."""
+        raise NotImplementedError
+
+    def state(self) -> Key:
+        """The state of the oracle's cache A, up to renaming rows and shifting positions."""
+        raise NotImplementedError
+
+    def fitted(self, op: Operation, given: Given) -> Given:
+        """What the adapter is given, where that differs."""
+        return given
+
+    def compare(self, asked: _Asked, got: Step) -> list[Difference]:
+        """How the adapter differs."""
+        raise NotImplementedError
+
+
+class _Storage(_Trial):
+    """Judged by the reference, slot by slot."""
+
+    AHEAD = 16
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]
+        self.reference = Cited(observe=observables(self.adapter, "storage"))
+
+    def begin(self, given: Given) -> None:
+        assert given.opening is not None
+        self.reference.begin(*given.opening)
+
+    def expect(self, op: Operation, given: Given) -> Step:
+        return self.reference.do(op, given)
+
+    def state(self) -> Key:
+        return key(self.reference.session, self.outcome.book)
+
+    def compare(self, asked: _Asked, got: Step) -> list[Difference]:
+        return storage.storage(asked.want, got, self.outcome.book, asked.claim, asked.claims)
+
+
+class _Visible(_Trial):
+    """Judged by the list model, by what each query sees."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]
+        self.lists = Lists(self.adapter, self.supplies)
+        self.judge = visible.Judge(self.outcome.book, "mask" in self.adapter.profiles)
+        self.widths: dict[visible.Looked, tuple[int, int]] = {}
+
+    def begin(self, given: Given) -> None:
+        self.lists.do({"op": "open"}, given)
+
+    def expect(self, op: Operation, given: Given) -> Step:
+        return self.lists.do(op, given)
+
+    def state(self) -> Key:
+        key: Key = self.lists.caches["A"].key()
+        return key
+
+    def compare(self, asked: _Asked, got: Step) -> list[Difference]:
+        op, want = asked.op, asked.want
+        assert isinstance(want, Expected)
+        history = got.arrays.get("history.k")
+        if history is not None and history.ndim == 4:
+            caches = self.lists.rounds[op["name"]].layers if op["op"] == "draft" else self.lists.caches
+            self.widths[visible.looked(op)] = (caches[cache_of(op)].width, int(history.shape[2]))
+        return self.judge.compare(op, want, got)
+
+    def fitted(self, op: Operation, given: Given) -> Given:
+        """Explicit masks are as wide as the reference's history; make them as wide as this adapter's."""
+        if op["op"] != "mask" or given.logical is None or visible.looked(op) not in self.widths:
+            return given
+        wanted, width = self.widths[visible.looked(op)]
+        return Given(logical=tuple(_fitted(p, wanted, width) for p in given.logical))
+
+
+def _fitted(part: masks.Part, wanted: int, width: int) -> masks.Part:
+    if not isinstance(part, masks.Explicit) or part.array.ndim != 4 or part.array.shape[3] == 1:
+        return part
+    return masks.Explicit(_columns(part.array, width + part.array.shape[3] - wanted))
+
+
+def _columns(array: Array, width: int) -> Array:
+    """The newest `width` columns; columns that are missing belong to older rows and hide them."""
+    missing = width - array.shape[3]
+    if missing <= 0:
+        return np.ascontiguousarray(array[..., -missing:])
+    hidden = False if array.dtype == bool else -np.inf
+    return np.pad(array, [(0, 0)] * 3 + [(missing, 0)], constant_values=hidden)
+
+
+def observables(adapter: Description, level: str) -> tuple[str, ...]:
+    """What to observe of an adapter's cache at this level."""
+    named = (("mask", "mask"), ("mem", "held"), ("residency", "meter"))
+    declared = tuple(what for profile, what in named if profile in adapter.profiles)
+    return ("history", *(("state",) if level == "storage" or _stored(adapter) else ()), *declared)
+
+
+def _stored(adapter: Description) -> bool:
+    """Whether it has stores, buffers or others of which rows are read as state at either level."""
+    return bool({"copy", "store", "page", "bucket"} & set(adapter.profiles))

@@ -1,0 +1,180 @@
+"""Judging at level `visible`: the list model (`kvconform.oracle.list_model`) as oracle, what is seen as the thing
+compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from kvconform.judge.storage import Difference, agree, observable, result
+from kvconform.oracle.list_model import Expected
+from kvref.list_model.caches import Seen
+from kvspec.geometry import DTYPES, Array
+from kvspec.operations.table import Operation, cache_of
+from kvspec.rows import Book, letters
+from kvspec.session.driver import Step
+
+Looked = tuple[str, str]
+"""Whose history it is: a cache, and the round of speculation where it is that of drafts."""
+
+
+def looked(op: Operation) -> Looked:
+    """Whose history an operation makes or looks at."""
+    name = op["name"] if op["op"] == "draft" else op.get("round")
+    return cache_of(op), name or ""
+
+
+class Judge:
+    """Compares the steps of one trace. `masked`: whether the adapter makes masks itself."""
+
+    def __init__(self, book: Book, masked: bool) -> None:
+        self._book, self._masked = book, masked
+        self._histories: dict[Looked, list[list[int]] | None] = {}
+
+    def compare(self, op: Operation, want: Expected, got: Step) -> list[Difference]:
+        """All differences at level `visible`."""
+        if want.result == "any":
+            return []  # what this comes to follows from where rows are stored
+        found = result(want, got)
+        if found:
+            return found
+        seen = [*self._sees(looked(op), want, got), *_numbers(want, got)]
+        return [*_values(want, got), *_view(want, got, self._book), *_rows(want, got, self._book), *seen]
+
+    def _sees(self, cache: Looked, want: Expected, got: Step) -> Iterator[Difference]:
+        if want.sees is None:
+            return
+        if "history.k" in got.arrays:
+            rows = one_name_each(got.arrays["history.k"], got.arrays.get("history.v"), self._book)
+            self._histories[cache] = rows
+        names = self._histories.get(cache)
+        if names is None or len(names) != len(want.sees):
+            yield Difference("history", "history: keys and values, heads or sequences do not hold the same rows")
+            return
+        for sequence, heads in enumerate(want.sees):
+            if not self._masked:
+                yield from _all_there(heads[0], names[sequence])
+                continue
+            for head, queries in enumerate(heads):
+                yield from _through(queries, names[sequence], got.arrays.get("mask"), (sequence, head))
+
+
+def _values(want: Expected, got: Step) -> Iterator[Difference]:
+    for name, expected in want.values.items():
+        found = got.values.get(name)
+        if name == "intact" and found is None:
+            continue  # an engine behind the wire shares no array with the harness
+        if name in ("snapshot", "parent", "child") and isinstance(found, list):
+            found = found[1:2] if expected is not None and len(expected) == 1 else found[:2]
+        if not agree(observable(name), expected, found) and not (name == "moved" and expected):
+            yield Difference(observable(name), f"{name}: expected {expected}, found {found}")
+    retained, cache = got.values.get("retained"), want.cache
+    if cache is not None and retained is not None:
+        least = min(cache.offset, cache.config.window or cache.offset)
+        if retained < least:
+            yield Difference("retained", f"retained {retained} is less than the {least} rows a query may need")
+
+
+def _numbers(want: Expected, got: Step) -> Iterator[Difference]:
+    """Outputs of attention, and rows that were turned."""
+    if want.outputs is not None:
+        yield from _within("output", *want.outputs, DTYPES["f32"], got.arrays.get("output"))
+    if want.rotated is not None:
+        middle, bound, dtype = want.rotated
+        yield from _within("rotated", middle, bound, DTYPES[dtype], got.arrays.get("rotated"))
+
+
+def _within(
+    name: str, middle: Array, bound: Array, dtype: np.dtype[Any], found: Array | None
+) -> Iterator[Difference]:
+    """Numbers, each within its bound; where the bound is infinite, any. A bound that is NaN holds nothing."""
+    if found is None or found.shape != middle.shape or found.dtype != dtype:
+        shown = "none" if found is None else f"{found.dtype}{list(found.shape)}"
+        yield Difference(name, f"{name}: expected {dtype}{list(middle.shape)}, found {shown}")
+        return
+    with np.errstate(invalid="ignore"):
+        wide = found.astype(np.float64)
+        off = np.abs(wide - middle)
+        same = (wide == middle) | (np.isnan(wide) & np.isnan(middle))
+        wrong = np.argwhere(~(off <= bound) & ~np.isposinf(bound) & ~same)
+    if len(wrong):
+        at = tuple(wrong[0])
+        text = f"{wide[at]:.9g} is off by {off[at]:.3g}, more than the {bound[at]:.3g} it may be"
+        yield Difference(name, f"{name} at {[int(i) for i in at]}: expected {middle[at]:.9g}, found {text}")
+
+
+def _view(want: Expected, got: Step, book: Book) -> Iterator[Difference]:
+    if want.view is None:
+        return
+    found = one_name_each(got.arrays.get("view.k"), got.arrays.get("view.v"), book)
+    if found is None or any(row != want.view for row in found):
+        shown = "rows that do not agree over heads" if found is None else words(found[0])
+        yield Difference("view", f"view: expected {words(want.view)}, found {shown}")
+
+
+def _rows(want: Expected, got: Step, book: Book) -> Iterator[Difference]:
+    """Rows that must be there in this order, whatever else an array holds its rows in."""
+    for name, expected in want.rows.items():
+        found = one_name_each(got.arrays.get(f"{name}.k"), got.arrays.get(f"{name}.v"), book)
+        if found is None or any(row != expected for row in found):
+            shown = "rows that do not agree over heads" if found is None else words(found[0])
+            yield Difference(name.partition(".")[0], f"{name}: expected {words(expected)}, found {shown}")
+
+
+def one_name_each(keys: Array | None, values: Array | None, book: Book) -> list[list[int]] | None:
+    """For each sequence the serials of the rows, where keys and values of all heads agree on them; else None."""
+    if keys is None or values is None:
+        return [[]] if keys is values else None
+    if keys.ndim != 4 or values.ndim != 4 or keys.shape[:3] != values.shape[:3]:
+        return None
+    k, v = book.read(keys, "k"), book.read(values, "v")
+    k = np.where(np.isin(v, list(book.by_value)), v, k) if book.by_value else k
+    if not (k == k[:, :1]).all() or not (k == v).all():
+        return None
+    return [[int(s) for s in sequence] for sequence in k[:, 0]]
+
+
+def _all_there(queries: list[Seen], names: list[int]) -> Iterator[Difference]:
+    """Who leaves masking to the caller must still hold every row a query needs, and no row twice."""
+    missing = [s for q in queries for s in q if names.count(s) != 1]
+    if missing:
+        yield Difference("history", f"history {words(names)} should hold {letters(missing[0])} once")
+
+
+def _through(
+    queries: list[Seen], names: list[int], mask: Array | None, at: tuple[int, int]
+) -> Iterator[Difference]:
+    for i, want in enumerate(queries):
+        found = seen(names, mask, at, i)
+        if found is None:
+            yield Difference("mask", f"mask {None if mask is None else mask.shape} does not fit {len(names)} rows")
+            return
+        if sorted(want.items()) != sorted(found):
+            text = f"query {i} sees {scored(found)}; expected {scored(list(want.items()))}"
+            yield Difference("sees", text if at == (0, 0) else f"sequence {at[0]}, head {at[1]}: {text}")
+            return
+
+
+def seen(names: list[int], mask: Array | None, at: tuple[int, int], query: int) -> list[tuple[int, float]] | None:
+    """Rows a query sees, each with its score, as often as they stand there; None if the mask does not fit."""
+    if mask is None:
+        return [(s, 0.0) for s in names]
+    if mask.ndim != 4 or mask.shape[3] not in (1, len(names)) or query >= mask.shape[2]:
+        return None
+    row = mask[min(at[0], mask.shape[0] - 1), min(at[1], mask.shape[1] - 1), query]
+    row = np.broadcast_to(row, (len(names),))
+    if mask.dtype == bool:
+        return [(s, 0.0) for s, allowed in zip(names, row, strict=True) if allowed]
+    return [(s, float(x)) for s, x in zip(names, row, strict=True) if x != -np.inf]
+
+
+def words(names: list[int]) -> str:
+    """Rows as people read them."""
+    return " ".join(letters(s) for s in names) or "nothing"
+
+
+def scored(seen: list[tuple[int, float]]) -> str:
+    """What a query sees, as people read it."""
+    return " ".join(letters(s) + (f"{x:+g}" if x else "") for s, x in sorted(seen)) or "nothing"

@@ -1,0 +1,208 @@
+"""Worked examples as tests: what a table says of each step, held against what was observed.
+
+`python -m kvconform.judge.worked_examples` runs those of all chapters on the reference and says which tables are
+wrong.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from kvconform.judge import visible
+from kvconform.judge.storage import outcome
+from kvconform.judge.trial import Outcome, run
+from kvconform.oracle.list_model import Expected
+from kvspec import masks
+from kvspec.contract import METERED, Description
+from kvspec.geometry import CACHES, Array
+from kvspec.reading.clauses import index
+from kvspec.reading.examples import Example, numbers, observation
+from kvspec.rows import Book, letters
+from kvspec.session.driver import Step
+
+AT_STORAGE = (
+    *("slots", "history", "capacity", "bytes", "mask", "references", "gathered", "page", "rotated"),
+    *("bound", "key", "extent"),
+)
+"""Columns that speak of storage; the others hold at level `visible` too."""
+
+STORAGE_OF = ("table ", "handle ")
+"""How those begin that speak of one of several."""
+
+
+def disagreements(example: Example, seen: Outcome, adapter: Description) -> list[str]:
+    """Where the table and what was found on the adapter disagree; reads up to the first difference found there."""
+    wrong = []
+    for i, (row, (want, got)) in enumerate(zip(example.rows, seen.steps, strict=False)):
+        do = f"{example.id}, step {i + 1}"
+        if _declared_otherwise(row.said, adapter):
+            break  # the adapter declares more than the table can show
+        for column, said in row.said.items():
+            if not _judged(column, seen.level, adapter, example):
+                continue
+            if isinstance(want, Expected) and column.startswith("output"):
+                found: Any = _expected(column, want, said)
+            else:
+                found = _found(column, got, seen.book, said)
+            if found != said:
+                wrong.append(f"{do}: the example says {column} {_show(said)}, found {_show(found)}")
+    return wrong
+
+
+def declared_otherwise(example: Example, adapter: Description) -> bool:
+    """Whether the adapter declares more than the table can show, so that it is not read to its end."""
+    return any(_declared_otherwise(row.said, adapter) for row in example.rows)
+
+
+def _declared_otherwise(said: dict[str, Any], adapter: Description) -> bool:
+    deep = "ring" in adapter.profiles and adapter.profiles["ring"].rewind != 0
+    return (deep and said.get("offset") in ("refused RING-10", "refused SNAP-13")) or (
+        deep and said.get("can rewind") is False
+    )
+
+
+def _judged(column: str, level: str, adapter: Description, example: Example) -> bool:
+    if column in METERED:
+        return "residency" in adapter.profiles
+    if column in ("held", "plan", "fit"):
+        return "mem" in adapter.profiles and (column == "fit" or _exact(level, adapter, example))
+    if column == "capacity":
+        return level == "storage" and adapter.profiles[example.trace.profile].grows == "step"
+    if column == "each query sees":
+        return "mask" in adapter.profiles
+    if column == "bytes" and example.trace.config.dtype not in adapter.dtypes:
+        return False  # it was judged on rows of another size
+    return level == "storage" or not (
+        column in AT_STORAGE or column.endswith(" slots") or column.startswith(STORAGE_OF)
+    )
+
+
+def _exact(level: str, adapter: Description, example: Example) -> bool:
+    """Whether bytes that are held must be the reference's: of a cache only where it grows as that does."""
+    kind = example.trace.profile
+    return level == "storage" and (kind not in CACHES or adapter.profiles[kind].grows == "step")
+
+
+def _expected(column: str, want: Expected, said: list[str]) -> list[str] | None:
+    """What the list model says of an output, which the adapter's has been held to within its bound; where that is
+    infinite, anything."""
+    if want.outputs is None:
+        return None
+    near = ~np.isposinf(_elements(column, want.outputs.bound))
+    found = numbers(_elements(column, want.outputs.middle))
+    return [f if n or i >= len(said) else said[i] for i, (f, n) in enumerate(zip(found, near, strict=True))]
+
+
+def _elements(column: str, output: Array) -> Array:
+    """The first element of each query's output, of the first layer, sequence and head if the column names none."""
+    which = dict.fromkeys(("layer", "sequence", "head"), 0)
+    if column != "output":
+        word, number = column.split()[-2:]
+        which[word] = int(number)
+    layered = output if output.ndim == 5 else output[None]
+    return np.asarray(layered[which["layer"], which["sequence"], which["head"], :, 0])
+
+
+def _found(column: str, got: Step, book: Book, said: Any) -> Any:
+    if column == "result":
+        return _refusal(got, said)
+    if column == "offset":
+        return got.values.get("offset") if got.result == "ok" else _refusal(got, said)
+    if column in ("slots", "history", "view", "gathered", "page"):
+        found = _names(got, {"slots": "state"}.get(column, column), book)
+        return said if column == "view" and not found and not said else found  # storage tells none from empty
+    if column == "each query sees":
+        return _queries(got, book)
+    if column == "mask":
+        return _as_said(got.arrays.get("mask"), said)
+    if column == "snapshot":
+        return _ranges(got, said)
+    if column == "rotated":
+        rotated = got.arrays.get("rotated")
+        return None if rotated is None else [numbers(row) for row in rotated[0, 0]]
+    if column.startswith("output"):
+        output = got.arrays.get("output")
+        return None if output is None else numbers(_elements(column, output))
+    which = observation(column)
+    if which is not None:
+        return got.values.get(which) if which.startswith(("offset", "table")) else _names(got, which, book)
+    if column in METERED:
+        counted = got.values.get("meter", {}).get(column)
+        return said if counted is not None and counted <= said else counted
+    return got.values.get({"can rewind": "can"}.get(column, column))
+
+
+def _refusal(got: Step, said: Any) -> str:
+    """Who refuses without naming a clause is taken to mean the right one."""
+    return (
+        str(said)
+        if got.result == "refused" and not got.clause and str(said).startswith("refused")
+        else outcome(got)
+    )
+
+
+def _names(got: Step, what: str, book: Book) -> list[int] | str | None:
+    keys, values = got.arrays.get(f"{what}.k"), got.arrays.get(f"{what}.v")
+    if keys is None and values is None:
+        return None
+    named = visible.one_name_each(keys, values, book)
+    return named[0] if named is not None else "different rows as keys and values, or in different heads"
+
+
+def _queries(got: Step, book: Book) -> list[list[int]] | str:
+    named = _names(got, "history", book)
+    mask = got.arrays.get("mask")
+    if not isinstance(named, list):
+        return "no history"
+    count = 1 if mask is None else mask.shape[2]
+    seen = [visible.seen(named, mask, (0, 0), q) for q in range(count)]
+    return [sorted(s for s, _ in q) if q is not None else [] for q in seen]
+
+
+def _as_said(mask: Array | None, said: Any) -> Any:
+    """The mask as JSON parts, the way the table has it."""
+    return None if mask is None else masks.to_json((masks.Explicit(mask),))
+
+
+def _ranges(got: Step, said: list[Any]) -> list[tuple[int, int] | None]:
+    names = ("snapshot",) if len(said) == 1 else ("parent", "child")
+    values = [got.values.get(n) for n in names]
+    return [None if v is None else (v[0], v[1]) for v in values]
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, list) and all(isinstance(x, int) for x in value):
+        return " ".join(letters(x) for x in value) or "empty"
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        return ", ".join(value)
+    if isinstance(value, list) and value and isinstance(value[0], list):
+        return ", ".join(" ".join(x if isinstance(x, str) else letters(x) for x in q) or "-" for q in value)
+    return "none" if value is None else str(value)
+
+
+def check_all() -> Iterator[str]:
+    """Every disagreement between a chapter's tables and the reference."""
+    from kvadapters.reference import Reference
+    from kvconform.oracle.reference import Cited
+    from kvspec.contract import description
+
+    reference = description(Reference().describe())
+    for clause in index().values():
+        for example in clause.examples:
+            for level in ("storage", "visible"):
+                seen = run(example.trace, Cited(), reference, level)
+                yield from disagreements(example, seen, reference)
+                yield from (f"{example.id}: {level}: {d.message}" for d in seen.differences)
+                cited = set(seen.exercised())
+                if (level == "storage" or clause.level == "visible") and not clause.law and clause.id not in cited:
+                    yield f"{example.id}: {level}: the {seen.oracle} does not cite {clause.id} in it"
+
+
+if __name__ == "__main__":
+    found = list(check_all())
+    print("\n".join(found) or f"{sum(len(c.examples) for c in index().values())} worked examples hold")
+    sys.exit(bool(found))

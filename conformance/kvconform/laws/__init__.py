@@ -1,0 +1,1 @@
+"""Laws that relate two traces, one file a chapter."""

@@ -1,0 +1,1 @@
+"""Common bugs, each under the name of its anomaly."""

@@ -1,0 +1,1 @@
+"""Real bugs from the catalogue, one file a chapter."""

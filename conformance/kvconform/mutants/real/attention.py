@@ -1,0 +1,362 @@
+"""Bugs of masks, windows, padding, grouped heads, batches and graphs, planted in the reference's attention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kvadapters.reference import Reference
+from kvconform.mutants.planting import having, planted
+from kvref import attention, strict_attention
+from kvref.attention import Seen
+from kvref.attention_store import CapturedAttention
+from kvref.batch import Batch
+from kvref.growing import Growing
+from kvref.ring import Ring
+from kvref.store import Store
+from kvspec.contract import Attention, Pair
+from kvspec.geometry import Array
+from kvspec.masks import Causal, Explicit, Logical, Part, Window
+
+KINDS: dict[str, Any] = {"growing": Growing, "ring": Ring, "store": Store}
+
+
+Attended = Callable[[Array, Pair, Seen, int], Array]
+
+
+def answering(wrong: Attended) -> Callable[[], Reference]:
+    """Makes the reference whose caches all make this of queries and rows."""
+
+    def attended(self: Any, queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
+        return wrong(queries, held, seen, splits)
+
+    return having(**{kind: type("Answering", (of,), {"attended": attended}) for kind, of in KINDS.items()})
+
+
+def changed(part: Callable[[Part, int, Seen], Part | None]) -> Attended:
+    """Each part of the mask is taken for another one, or for none; given the number of query heads."""
+
+    def wrong(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
+        parts = (part(p, queries.shape[1], seen) for p in seen.logical)
+        other = Seen(tuple(p for p in parts if p is not None), seen.rows, seen.end)
+        return attention.attended(queries, held, other, splits)
+
+    return wrong
+
+
+def remainder(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
+    """Query head h reads kv head h % kv_heads."""
+    heads, kv_heads = queries.shape[1], held.keys.shape[1]
+    order = np.arange(heads).reshape(-1, kv_heads).T.reshape(-1)
+    found = np.empty((*queries.shape[:3], held.values.shape[3]), np.float32)
+    found[:, order] = attention.attended(queries[:, order], held, seen, splits)
+    return found
+
+
+def over_kv_heads(part: Part, heads: int, seen: Seen) -> Part:
+    """A mask's heads are those of the keys."""
+    if not isinstance(part, Explicit) or part.array.shape[1] == 1:
+        return part
+    return Explicit(np.repeat(part.array[:, :1], heads, axis=1))
+
+
+def no_row_no_number(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
+    """The softmax of nothing."""
+    batch, heads, n, _ = queries.shape
+    blind = (seen.asked(batch, heads, n).added == -np.inf).all(-1)
+    found = attention.attended(queries, held, seen, splits)
+    return np.where(blind[..., None], np.float32(np.nan), found)
+
+
+def upper_left(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
+    """A triangle in the other corner."""
+    triangle = Explicit(np.tril(np.ones((queries.shape[2], seen.rows), np.bool_))[None, None])
+    return changed(lambda p, *_: triangle if isinstance(p, Causal) else p)(queries, held, seen, splits)
+
+
+def only_without_history(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
+    """Where there is a history nothing is masked."""
+    logical: Logical = seen.logical if seen.rows == queries.shape[2] else ()
+    return attention.attended(queries, held, Seen(logical, seen.rows, seen.end), splits)
+
+
+def added_as_floats(part: Part, heads: int, seen: Seen) -> Part:
+    """True is 1, False is 0, and both are added."""
+    boolean = isinstance(part, Explicit) and part.array.dtype == bool
+    return Explicit(part.array.astype(np.float32)) if isinstance(part, Explicit) and boolean else part
+
+
+def nearly_zero(part: Part, heads: int, seen: Seen) -> Part:
+    """Hidden scores get the least normal number."""
+    if not isinstance(part, Explicit) or part.array.dtype != bool:
+        return part
+    return Explicit(np.where(part.array, np.float32(0), np.float32(1.17549435e-38)))
+
+
+def beyond_the_first(part: Part, heads: int, seen: Seen) -> Part:
+    """A mask made for one sequence, read with a stride for several: behind it is nothing."""
+    if not isinstance(part, Explicit) or part.array.shape[0] != 1:
+        return part
+    rest = np.zeros_like(part.array) if part.array.dtype == bool else np.full_like(part.array, -np.inf)
+    return Explicit(np.concatenate([part.array, rest]))
+
+
+def in_batches_of_two(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
+    """`beyond_the_first`, where there are as many as two."""
+    wrong = changed(beyond_the_first) if queries.shape[0] == 2 else attention.attended
+    return wrong(queries, held, seen, splits)
+
+
+def one_more(part: Part, heads: int, seen: Seen) -> Part:
+    """q - k <= W."""
+    return Window(part.size + 1) if isinstance(part, Window) else part
+
+
+def zeros_too(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
+    """The rest of the last block is rows of zeros, which nobody masks."""
+    batch, heads, n, _ = queries.shape
+    asked, rest = seen.asked(batch, heads, n), -seen.rows % 8
+    keys, values = (np.pad(a, [(0, 0), (0, 0), (0, rest), (0, 0)]) for a in held)
+    added = np.pad(asked.added, [(0, 0)] * 3 + [(0, rest)])
+    return strict_attention.attend(
+        np.asarray(queries), keys, values, seen.end - seen.rows, asked._replace(added=added), splits
+    )
+
+
+class WholeBuffer(Growing):
+    """Every slot there is, written or not."""
+
+    def attended(self, queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
+        batch, heads, n, _ = queries.shape
+        asked, spare = seen.asked(batch, heads, n), len(self.rows) - self.offset
+        added = np.pad(asked.added, [(0, 0)] * 3 + [(0, spare)])
+        wide = strict_attention.Asked(added, asked.low, asked.high + spare)
+        return strict_attention.attend(np.asarray(queries), self.rows.keys, self.rows.values, 0, wide, splits)
+
+
+class SlotOrder(Ring):
+    """Rows in slot order, under a mask in the order of positions."""
+
+    def in_order(self) -> list[int]:
+        return list(range(self.buffered))
+
+
+class AfterEviction(Ring):
+    """A chunk attends to what the window keeps after it."""
+
+    def attended(self, queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
+        rows = min(seen.rows, max(self.window, queries.shape[2]))
+        kept = Pair(*(a[:, :, seen.rows - rows :] for a in held))
+        wide = any(isinstance(p, Explicit) for p in seen.logical)
+        return super().attended(
+            queries, *((held, seen) if wide else (kept, Seen(seen.logical, rows, seen.end))), splits
+        )
+
+
+class FullWidth(Ring):
+    """A mask as wide as the context, cut at the wrong end."""
+
+    def attend(
+        self,
+        queries: Array,
+        keys: Array,
+        values: Array,
+        how: Attention,
+        out: Array | None = None,
+        of: int | None = None,
+    ) -> Array:
+        n = keys.shape[2]
+        held = self.held_after(n)
+        parts = (
+            Explicit(p.array[..., :held]) if isinstance(p, Explicit) and p.array.shape[-1] == self.offset + n else p
+            for p in how.through
+        )
+        return super().attend(queries, keys, values, how._replace(through=tuple(parts)), out, of)
+
+
+class SlotLeftOut(Growing):
+    """One row at a time is written one further than it should be."""
+
+    def attend(
+        self,
+        queries: Array,
+        keys: Array,
+        values: Array,
+        how: Attention,
+        out: Array | None = None,
+        of: int | None = None,
+    ) -> Array:
+        if keys.shape[2] == 1 and self.offset:
+            self.append(np.full_like(keys, np.nan), np.full_like(values, np.nan))
+        return super().attend(queries, keys, values, how, out, of)
+
+
+class AsLongAsTheFirst(Store):
+    """Every sequence is as long as the first."""
+
+    def length(self, batch: Batch, sequence: int) -> int:
+        return batch.lengths[0]
+
+    def _alone(self, batch: Batch, query: Array, layer: int, sequence: int, splits: int) -> Array:
+        real, batch.lengths = batch.lengths, [self.length(batch, sequence)] * len(batch.lengths)
+        try:
+            return super()._alone(batch, query, layer, sequence, splits)
+        finally:
+            batch.lengths = real
+
+
+class LongestLength(AsLongAsTheFirst):
+    """Every sequence is as long as the longest."""
+
+    def length(self, batch: Batch, sequence: int) -> int:
+        return max(batch.lengths)
+
+
+@dataclass
+class Remembering:
+    """Captured work that writes where it wrote first."""
+
+    work: CapturedAttention
+    length: int
+
+    def replay(self, queries: Array, keys: Array, values: Array) -> Array:
+        if self.work.store.keys is self.work.memory:
+            self.work.store.lengths_[self.work.layer] = self.length
+        return self.work.replay(queries, keys, values)
+
+
+class Remembers(Store):
+    """The length is that of when it was captured."""
+
+    def capture_attend(self, layer: int, heads: int, splits: int = 1) -> Any:
+        return Remembering(super().capture_attend(layer, heads, splits), self.lengths_[layer])
+
+
+class AttendsWithRoomForOne(Store):
+    """Whether there is room is asked for one row."""
+
+    def _demand_room(self, layers: Any, n: int) -> None:
+        super()._demand_room(layers, min(n, 1))
+
+    def _write(self, layer: int, at: int, rows: Pair) -> None:
+        room = self.max_len - at
+        super()._write(layer, at, Pair(*(a[:, :room] for a in rows)))
+
+    def append(self, keys: Array, values: Array, layer: int | None = None) -> None:
+        super().append(keys, values, layer)
+        self.lengths_ = [min(n, self.max_len) for n in self.lengths_]
+
+
+PLANTED = [
+    planted(
+        "GQA-01",
+        "tinygrad/tinygrad/commit/880e693207500713bf4bc8e896fd30657a6a46a9",
+        ("ATTN-2",),
+        remainder,
+        answering(remainder),
+    ),
+    planted(
+        "GQA-04",
+        "ml-explore/mlx-lm/commit/a790972f0f844d81067ed45c28b524220a10c019",
+        ("ATTN-9",),
+        over_kv_heads,
+        answering(changed(over_kv_heads)),
+    ),
+    planted(
+        "MASK-09",
+        "huggingface/candle/commit/46928bcedb2751e7526112f847a0a88e2ee73d5d",
+        ("ATTN-10",),
+        no_row_no_number,
+        answering(no_row_no_number),
+    ),
+    planted("MASK-21", "google/flax/issues/5591", ("ATTN-4",), upper_left, answering(upper_left)),
+    planted(
+        "MASK-23", "Mikyx-1/TinyLLM/pull/18", ("ATTN-4",), only_without_history, answering(only_without_history)
+    ),
+    planted(
+        "MASK-04",
+        "ml-explore/mlx-lm/commit/1dc5de4fcec61820a5c784fefaa8ac573d11c94a",
+        ("ATTN-7",),
+        added_as_floats,
+        answering(changed(added_as_floats)),
+    ),
+    planted(
+        "DTYPE-06",
+        "ml-explore/mlx-swift-lm/commit/631325f4781f1701e1dc37c9add4c3c827327664",
+        ("ATTN-7",),
+        nearly_zero,
+        answering(changed(nearly_zero)),
+    ),
+    planted(
+        "MASK-14",
+        "huggingface/candle/commit/3b7af4a5ba7cf85b6c852680410913f6418e7487",
+        ("ATTN-9",),
+        in_batches_of_two,
+        answering(in_batches_of_two),
+    ),
+    planted(
+        "WIN-02",
+        "ml-explore/mlx-lm/commit/6fd60d3edbc4e3c94f1dd4e444919352aac14bb2",
+        ("ATTN-5",),
+        one_more,
+        answering(changed(one_more)),
+    ),
+    planted(
+        "PAD-03",
+        "flashinfer-ai/flashinfer/commit/7f33b20840d00f5521400d23e3a75c62056e94dc",
+        ("ATTN-11",),
+        zeros_too,
+        answering(zeros_too),
+    ),
+    planted("PAD-09", "meta-pytorch/gpt-fast/issues/233", ("ATTN-11",), WholeBuffer, having(growing=WholeBuffer)),
+    planted(
+        "RING-05",
+        "EricLBuehler/mistral.rs/commit/3b129ca9114b5aae78b822252606b26d63b23848",
+        ("ATTN-6",),
+        SlotOrder,
+        having(ring=SlotOrder),
+    ),
+    planted(
+        "RING-02",
+        "EricLBuehler/mistral.rs/commit/86190f8b7b473d0161134aa62d097db5ef121300",
+        ("ATTN-6",),
+        AfterEviction,
+        having(ring=AfterEviction),
+    ),
+    planted(
+        "MASK-10",
+        "EricLBuehler/mistral.rs/commit/d6e9469924e5f9c2e324ec02af317d583b3d5c97",
+        ("ATTN-23", "ATTN-27"),
+        FullWidth,
+        having(ring=FullWidth),
+    ),
+    planted(
+        "POS-16",
+        "microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
+        ("ATTN-1",),
+        SlotLeftOut,
+        having(growing=SlotLeftOut),
+    ),
+    planted(
+        "SLOT-04",
+        "microsoft/onnxruntime/pull/20521",
+        ("ATTN-17",),
+        AsLongAsTheFirst,
+        having(store=AsLongAsTheFirst),
+    ),
+    planted(
+        "MASK-22", "microsoft/onnxruntime/pull/27992", ("ATTN-17",), LongestLength, having(store=LongestLength)
+    ),
+    planted("ASYNC-06", "spiritbuun/buun-llama-cpp/issues/116", ("ATTN-21",), Remembers, having(store=Remembers)),
+    planted(
+        "BOUND-02",
+        "ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6",
+        ("ATTN-23",),
+        AttendsWithRoomForOne,
+        having(store=AttendsWithRoomForOne),
+    ),
+]
+"""Each with the clauses it breaks."""

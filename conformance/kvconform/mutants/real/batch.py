@@ -1,0 +1,263 @@
+"""Bugs of batches, slots and captured graphs, planted in the reference's batch."""
+
+from __future__ import annotations
+
+from kvconform.mutants.planting import having, planted
+from kvref.batch import Batch, Captured
+from kvref.store import Store
+from kvspec.contract import Pair
+from kvspec.geometry import Array
+from kvspec.refusals import common
+
+
+class ResetAllocates(Store):
+    """Clearing makes new buffers."""
+
+    def reset_batch(self) -> None:
+        super().reset_batch()
+        assert self.batch_ is not None
+        m = len(self.batch_.lengths)
+        self.batch_ = Batch(self.config, self.batch_.places)
+        self.batch_.begin(m)
+
+
+class ReplayRemembers(Store):
+    """Captured work writes behind the lengths there were when it was captured, and one further each time."""
+
+    def capture(self) -> Captured:
+        captured = super().capture()
+        at = list(captured.batch.lengths)
+
+        def replay(keys: Array, values: Array) -> None:
+            now, captured.batch.lengths = captured.batch.lengths, list(at)
+            try:
+                Captured.replay(captured, keys, values)
+            except Exception:
+                captured.batch.lengths = now
+                raise
+            at[:] = captured.batch.lengths
+
+        captured.replay = replay  # type: ignore[method-assign]
+        return captured
+
+
+class LengthOfTheFirst(Store):
+    """Every sequence's row goes to where that of the first goes."""
+
+    def step(self, keys: Array, values: Array) -> None:
+        batch, before = self._batch("step"), list(self._batch("step").lengths)
+        self._steppable(batch, Pair(keys, values))
+        for s in range(len(before)):
+            for layer in range(batch.layers):
+                batch.write(s, layer, before[0], Pair(keys[layer, s, :, None], values[layer, s, :, None]))
+                batch.held[s][layer] = before[s] + 1
+        batch.lengths = [n + 1 for n in before]
+
+
+class ResetsTheFirst(Store):
+    """A reset reaches one sequence only."""
+
+    def reset_batch(self) -> None:
+        self._batch("reset").lower(0, 0)
+
+
+class CountsPlaces(Store):
+    """There are as many sequences as the buffers have room for."""
+
+    def batch(self, m: int, most: int | None = None) -> None:
+        super().batch(m, most)
+        assert self.batch_ is not None
+        self.batch_.begin(self.batch_.places)
+
+
+class RoomForTheFirst(Store):
+    """Only the first sequence is asked whether it has room."""
+
+    def step(self, keys: Array, values: Array) -> None:
+        batch = self._batch("step")
+        if batch.lengths[0] < self.max_len:
+            real, batch.lengths = batch.lengths, [min(n, self.max_len - 1) for n in batch.lengths]
+            try:
+                super().step(keys, values)
+            except Exception:
+                batch.lengths = real
+                raise
+        else:
+            super().step(keys, values)
+
+
+class NoBounds(Store):
+    """A scatter takes any number of rows that the buffers have."""
+
+    def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
+        real, self.lengths_ = self.lengths_, [self.max_len] * len(self.lengths_)
+        try:
+            super().scatter(sequence, n, layer)
+        finally:
+            self.lengths_ = real
+
+
+class LengthOfTheStore(Store):
+    """The length becomes that of the store, not what was asked for."""
+
+    def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
+        whole = min(self.lengths_) if layer is None else self.lengths_[layer % len(self.lengths_)]
+        super().scatter(sequence, whole if 0 < n < whole else n, layer)
+
+
+class StepLeavesASlotOut(Store):
+    """A step leaves a slot out."""
+
+    def step(self, keys: Array, values: Array) -> None:
+        batch = self._batch("step")
+        self._steppable(batch, Pair(keys, values))
+        batch.lengths = [min(n + 1, self.max_len - 1) for n in batch.lengths]
+        batch.held = [[n] * batch.layers for n in batch.lengths]
+        super().step(keys, values)
+
+
+class FirstLayerSpeaks(Store):
+    """How many rows there are is asked of layer 0 alone."""
+
+    def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
+        real, self.lengths_ = self.lengths_, [self.lengths_[0]] * len(self.lengths_)
+        try:
+            super().scatter(sequence, n, layer)
+        finally:
+            self.lengths_ = real
+
+
+class KeysOnly(Store):
+    """A scatter leaves the values."""
+
+    def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
+        before = [] if self.batch_ is None else [a.copy() for a in self.batch_.values]
+        super().scatter(sequence, n, layer)
+        assert self.batch_ is not None
+        self.batch_.values = before
+
+
+class StaleCount(Store):
+    """After the batch is freed it is still said to be there, though it can no longer be used."""
+
+    freed = False
+
+    def free_batch(self) -> None:
+        self.freed = True
+
+    def batch(self, m: int, most: int | None = None) -> None:
+        super().batch(m, most)
+        self.freed = False
+
+    def _batch(self, what: str) -> Batch:
+        if self.freed and what != "read":
+            raise common.no_batch("BATCH-3", what)
+        return super()._batch(what)
+
+
+class IgnoresTheFull(Store):
+    """Who is at max_len gets no row, and nobody is told."""
+
+    def step(self, keys: Array, values: Array) -> None:
+        batch = self._batch("step")
+        full = [n == self.max_len for n in batch.lengths]
+        for s, n in enumerate(batch.lengths):
+            batch.lower(s, n - full[s])
+        kept = [a.copy() for a in (*batch.keys, *batch.values)]
+        super().step(keys, values)
+        for new, old in zip((*batch.keys, *batch.values), kept, strict=True):
+            new[full] = old[full]
+
+
+class PositionAlone(Store):
+    """A scatter finds its slots by position, whosever they are."""
+
+    def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
+        super().scatter(sequence, n, layer)
+        assert self.batch_ is not None
+        for array in (*self.batch_.keys, *self.batch_.values):
+            array[:, :, :n] = array[sequence, :, :n]
+
+
+class PaddedRows(Store):
+    """Rows beyond those of the batch are let pass."""
+
+    def step(self, keys: Array, values: Array) -> None:
+        m = len(self._batch("step").lengths)
+        super().step(keys[:, :m], values[:, :m])
+
+
+PLANTED = [
+    planted("ASYNC-09", "infinigence/ApxInf/pull/89", ("BATCH-4",), ResetAllocates, having(store=ResetAllocates)),
+    planted(
+        "ASYNC-06",
+        "spiritbuun/buun-llama-cpp/issues/116",
+        ("BATCH-24",),
+        ReplayRemembers,
+        having(store=ReplayRemembers),
+    ),
+    planted(
+        "SLOT-04",
+        "microsoft/onnxruntime/pull/20521",
+        ("BATCH-13",),
+        LengthOfTheFirst,
+        having(store=LengthOfTheFirst),
+    ),
+    planted(
+        "SLOT-06", "ggml-org/llama.cpp/pull/14742", ("BATCH-19",), ResetsTheFirst, having(store=ResetsTheFirst)
+    ),
+    planted(
+        "SLOT-02",
+        "Dao-AILab/flash-attention/commit/cd9383f314b6bb81c79f56139da9c405f0e397dd",
+        ("BATCH-1",),
+        CountsPlaces,
+        having(store=CountsPlaces),
+    ),
+    planted(
+        "BOUND-02",
+        "ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6",
+        ("BATCH-15",),
+        RoomForTheFirst,
+        having(store=RoomForTheFirst),
+    ),
+    planted("BOUND-07", "flashinfer-ai/flashinfer/issues/320", ("BATCH-10",), NoBounds, having(store=NoBounds)),
+    planted(
+        "PAD-01",
+        "AI-Hypercomputer/maxtext/commit/604d91aa4f6b96f635f84a21a45908bdd7185aee",
+        ("BATCH-6",),
+        LengthOfTheStore,
+        having(store=LengthOfTheStore),
+    ),
+    planted(
+        "POS-16",
+        "microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
+        ("BATCH-13",),
+        StepLeavesASlotOut,
+        having(store=StepLeavesASlotOut),
+    ),
+    planted(
+        "TRIM-05",
+        "lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
+        ("BATCH-10",),
+        FirstLayerSpeaks,
+        having(store=FirstLayerSpeaks),
+    ),
+    planted("SNAP-14", "unslothai/llama.cpp/pull/143", ("BATCH-6",), KeysOnly, having(store=KeysOnly)),
+    planted(
+        "MEM-01",
+        "mlc-ai/mlc-llm/commit/97df6979dee543f1d65649262aeaea9ea74ab70d",
+        ("BATCH-20",),
+        StaleCount,
+        having(store=StaleCount),
+    ),
+    planted(
+        "POS-06",
+        "tinygrad/tinygrad/commit/91ccf1c343ad250e93cfe4b2c1f7a5e97897b8b2",
+        ("BATCH-15",),
+        IgnoresTheFull,
+        having(store=IgnoresTheFull),
+    ),
+    planted("SLOT-10", "ggml-org/llama.cpp/pull/27752", ("BATCH-12",), PositionAlone, having(store=PositionAlone)),
+    planted("SLOT-05", "vllm-project/vllm/pull/13922", ("BATCH-14",), PaddedRows, having(store=PaddedRows)),
+]
+"""Each with the clauses it breaks."""

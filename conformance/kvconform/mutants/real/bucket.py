@@ -1,0 +1,331 @@
+"""Bugs of padding, bounds, blocks and cross-attention, planted in the reference's bucketed cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kvadapters.reference import Reference
+from kvconform.mutants.planting import having, planted
+from kvref.bucket import Bucket
+from kvref.compiled_graph import Graph, Handles, over
+from kvspec.contract import Pair
+from kvspec.geometry import Array
+
+
+def running(graph: type[Graph]) -> Callable[[], Reference]:
+    """Makes the reference with these graphs."""
+    return having(bucket=type(graph.__name__, (Bucket,), {"graph": graph}))
+
+
+def padded(rows: Array, slots: int) -> Array:
+    """Rows of all layers with zeros behind them."""
+    return np.pad(rows, [(0, 0)] * 3 + [(0, slots - rows.shape[3]), (0, 0)])
+
+
+class PaddedLength(Bucket):
+    """The length of a prefill is that of the bucket it was padded to."""
+
+    def prefill(self, keys: Array, values: Array) -> None:
+        n = keys.shape[3] if keys.ndim == 5 else 0
+        bound = next((b for b in self.bounds if b >= n), n)
+        super().prefill(keys, values)
+        self.rows = Pair(*(padded(a, bound) for a in self.rows))
+        self.past_ = bound
+
+
+class BehindItsSlot(Bucket):
+    """The row of the step before comes to the slot behind its own."""
+
+    def _compact(self, handles: Handles) -> None:
+        if self.pending and self.past_ < handles.bound:
+            handles.write(self.past_, handles.part(handles.bound, handles.bound + 1))
+            self.pending = False
+        super()._compact(handles)
+
+
+class OnlyTheFirst(Graph):
+    """The mask of a decode is that of the first query of all: it leaves one row."""
+
+    def run(self, handles: Handles, queries: Array, new: Pair, past: int, splits: int) -> Array:
+        found = super().run(handles, queries, new, past, splits)
+        if past == 0 or queries.shape[3] > 1:
+            return found
+        keys, values = (a[..., :1, :] for a in (handles.keys, handles.values))
+        return over(queries, keys, values, splits, causal=True)
+
+
+class ZerosSeen(Graph):
+    """Every slot of the handles is attended to."""
+
+    def run(self, handles: Handles, queries: Array, new: Pair, past: int, splits: int) -> Array:
+        return super().run(handles, queries, new, self.bound, splits)
+
+
+class TailInTheDenominator(Graph):
+    """Slots beyond the rows enter the denominator, and nothing else."""
+
+    def run(self, handles: Handles, queries: Array, new: Pair, past: int, splits: int) -> Array:
+        found = super().run(handles, queries, new, past, splits)
+        behind = handles.behind
+        return found * np.float32((past + behind) / (self.bound + behind))
+
+
+class CountedWhenAsked(Bucket):
+    """The rows of a block are counted before anybody has committed them."""
+
+    def block(self, queries: Array, keys: Array, values: Array, splits: int, past: Any, out: Any = None) -> Array:
+        found = super().block(queries, keys, values, splits, past, out)
+        self.past_ += keys.shape[3]
+        return found
+
+
+class OldHandles(Bucket):
+    """The graph keeps the handles that it was given first."""
+
+    def _ready(self, refresh: bool, room: int = 1) -> tuple[Graph, Handles]:
+        old = self.handles
+        graph, made = super()._ready(refresh, room)
+        kept = refresh and old is not None and old.bound == graph.bound
+        return graph, old if kept and old is not None else made
+
+
+class NewestLeftBehind(Bucket):
+    """The row behind the padding is not carried over: there are zeros in its place."""
+
+    def _carried(self, handles: Handles) -> list[tuple[int, Pair]]:
+        return super()._carried(handles)[:1]
+
+
+class Layer0Alone(Bucket):
+    """What is carried over of layer 0 is taken to be all."""
+
+    def _carried(self, handles: Handles) -> list[tuple[int, Pair]]:
+        whole = super()._carried(handles)
+        for _, part in whole:
+            for rows in part:
+                rows[1:] = 0
+        return whole
+
+
+class RejectedOnTheHost(Bucket):
+    """A cut is the device's alone."""
+
+    def cut(self, to: int) -> None:
+        rows = self.rows
+        super().cut(to)
+        self.rows = rows
+
+
+class NeverReset(Bucket):
+    """Steps go on after a block, on what it left."""
+
+    def _demand_current(self) -> None:
+        self.blocked = False
+        super()._demand_current()
+
+
+class FillerSynced(Bucket):
+    """Rows are brought to the host as they lie, before they were compacted."""
+
+    def sync(self) -> None:
+        super().sync()
+        if self.handles is not None and not self.stale:
+            self.rows = self.handles.fetched(list(range(self.past_)))
+
+
+class BoundAsLength(Bucket):
+    """A layer is read up to its bound."""
+
+    def read(self, layer: int) -> Pair:
+        found = super().read(layer)
+        if self.handles is None or self.stale or self.past_ > self.handles.bound:
+            return found
+        whole = self.handles.fetched(list(range(self.handles.bound)))
+        return Pair(*(a[layer] for a in whole))
+
+
+class PaddingFirst(Bucket):
+    """Rows are installed at the end of their handles."""
+
+    def _install(self, rows: list[tuple[int, Pair]], bound: int, room: int) -> Handles:
+        handles = super()._install(rows, bound, room)
+        for array in (handles.keys, handles.values):
+            array[..., :bound, :] = np.roll(array[..., :bound, :], bound - self.past_, axis=3)
+        return handles
+
+
+class GrowingEncoding(Bucket):
+    """The rows of the encoder are appended once more at every step."""
+
+    steps = 0
+
+    def decode(
+        self, queries: Array, keys: Array, values: Array, splits: int, refresh: bool, past: Any, out: Any = None
+    ) -> Array:
+        found = super().decode(queries, keys, values, splits, refresh, past, out)
+        self.steps += self.encoded is not None
+        return found
+
+    def cross(self, queries: Array, splits: int = 1, out: Array | None = None) -> Array:
+        whole = self.encoded
+        if whole is not None:
+            self.encoded = Pair(*(np.concatenate([a, *[a[..., -1:, :]] * self.steps], axis=3) for a in whole))
+        try:
+            return super().cross(queries, splits, out)
+        finally:
+            self.encoded = whole
+
+
+class EncodingAsOwnRows(Bucket):
+    """The encoder's rows are taken for rows of the queries' own sequence, and hidden from earlier ones."""
+
+    def cross(self, queries: Array, splits: int = 1, out: Array | None = None) -> Array:
+        found = super().cross(queries, splits, out)
+        if self.encoded is None or queries.shape[3] == 0:
+            return found
+        hidden = over(queries, *self.encoded, splits, causal=True)
+        return hidden if out is None else found
+
+
+class WindowedEncoding(Bucket):
+    """The encoder's rows are seen through a window, as long as a decoder keeps rows."""
+
+    def cross(self, queries: Array, splits: int = 1, out: Array | None = None) -> Array:
+        whole = self.encoded
+        if whole is not None:
+            self.encoded = Pair(*(a[..., -self.bounds[-1] :, :] for a in whole))
+        try:
+            return super().cross(queries, splits, out)
+        finally:
+            self.encoded = whole
+
+
+class CutMissesTheNewest(Bucket):
+    """A cut reaches the rows that were installed; the newest, which lies by itself behind the padding, stays."""
+
+    def cut(self, to: int) -> None:
+        newest = self.pending
+        super().cut(to)
+        self.pending = newest and to > 0
+
+
+class NewestNotCounted(Bucket):
+    """Of the rows in their slots and the one behind the padding only the former are counted when all are read."""
+
+    def _newest(self) -> Pair:
+        found = super()._newest()
+        behind = self.handles is not None and not self.stale and self.pending
+        return Pair(*(a[..., : a.shape[3] - behind, :] for a in found))
+
+
+PLANTED = [
+    planted(
+        "DTYPE-09",
+        "huggingface/transformers/pull/45510",
+        ("BUCKET-19",),
+        CutMissesTheNewest,
+        having(bucket=CutMissesTheNewest),
+    ),
+    planted(
+        "DTYPE-10",
+        "NVIDIA/kvpress/issues/27",
+        ("BUCKET-18", "BUCKET-21"),
+        NewestNotCounted,
+        having(bucket=NewestNotCounted),
+    ),
+    planted(
+        "PAD-01",
+        "AI-Hypercomputer/maxtext/commit/604d91aa4f6b96f635f84a21a45908bdd7185aee",
+        ("BUCKET-2",),
+        PaddedLength,
+        having(bucket=PaddedLength),
+    ),
+    planted(
+        "POS-16",
+        "microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
+        ("BUCKET-4",),
+        BehindItsSlot,
+        having(bucket=BehindItsSlot),
+    ),
+    planted("MASK-21", "google/flax/issues/5591", ("BUCKET-4",), OnlyTheFirst, running(OnlyTheFirst)),
+    planted("PAD-09", "meta-pytorch/gpt-fast/issues/233", ("BUCKET-5",), ZerosSeen, running(ZerosSeen)),
+    planted(
+        "PAD-03",
+        "flashinfer-ai/flashinfer/commit/7f33b20840d00f5521400d23e3a75c62056e94dc",
+        ("BUCKET-5",),
+        TailInTheDenominator,
+        running(TailInTheDenominator),
+    ),
+    planted(
+        "SNAP-05",
+        "pytorch/executorch/commit/f11e4d37dbb491166ca495280a4e84d06e02b793",
+        ("BUCKET-10",),
+        OldHandles,
+        having(bucket=OldHandles),
+    ),
+    planted(
+        "GROW-07", "oxiglade/mlx-rs/pull/338", ("BUCKET-12",), NewestLeftBehind, having(bucket=NewestLeftBehind)
+    ),
+    planted(
+        "TRIM-05",
+        "lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
+        ("BUCKET-12",),
+        Layer0Alone,
+        having(bucket=Layer0Alone),
+    ),
+    planted(
+        "POS-05",
+        "ollama/ollama/commit/c3ff9164317940ec09534fd2370ec604a0de32ad",
+        ("BUCKET-14",),
+        CountedWhenAsked,
+        having(bucket=CountedWhenAsked),
+    ),
+    planted(
+        "SPEC-02",
+        "mlc-ai/mlc-llm/commit/9336b4a3451a3b714bd7613dc6641a7ff873109e",
+        ("BUCKET-16",),
+        NeverReset,
+        having(bucket=NeverReset),
+    ),
+    planted("SNAP-12", "ml-explore/mlx-lm/pull/1746", ("BUCKET-18",), FillerSynced, having(bucket=FillerSynced)),
+    planted(
+        "SPEC-02",
+        "mlc-ai/mlc-llm/commit/9336b4a3451a3b714bd7613dc6641a7ff873109e",
+        ("BUCKET-19",),
+        RejectedOnTheHost,
+        having(bucket=RejectedOnTheHost),
+    ),
+    planted("GROW-08", "ROCm/hip-ep/pull/989", ("BUCKET-21",), BoundAsLength, having(bucket=BoundAsLength)),
+    planted(
+        "XATTN-02",
+        "vllm-project/vllm/pull/38321",
+        ("BUCKET-22",),
+        EncodingAsOwnRows,
+        having(bucket=EncodingAsOwnRows),
+    ),
+    planted(
+        "XATTN-01",
+        "huggingface/candle/commit/2e5fb0b2518aa7f7c666967fe4160462578cf8d0",
+        ("BUCKET-23",),
+        GrowingEncoding,
+        having(bucket=GrowingEncoding),
+    ),
+    planted(
+        "XATTN-03",
+        "huggingface/transformers/pull/46111",
+        ("BUCKET-23",),
+        WindowedEncoding,
+        having(bucket=WindowedEncoding),
+    ),
+    planted(
+        "PAD-02",
+        "microsoft/onnxruntime-genai/commit/81a7aca47fe02ac94a07f16aed6d004029a9af54",
+        ("BUCKET-31",),
+        PaddingFirst,
+        having(bucket=PaddingFirst),
+    ),
+]
+"""Each with the clauses it breaks."""

@@ -1,0 +1,22 @@
+"""Real bugs, from a public catalogue, planted in what this project specifies."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+
+from kvconform.mutants.mutant import Mutant
+from kvspec.contract import PROFILES
+
+NOT_PLANTED: dict[str, str] = {
+    "DTYPE-05": "quantised rows and their scales are not specified here: there is no scale to be another layer's",
+    "DTYPE-11": "quantised rows and their scales are not specified here: there is no scale to change before reuse",
+    "REUSE-03": "nobody said what was wrong; that a hit is as a cold start is what SNAP-12 and SNAP-31 demand",
+}
+"""The entries of the catalogue that are not planted, and why not; with those that are, all there are."""
+
+
+def mutants() -> Iterator[Mutant]:
+    """Every planted bug, profile by profile."""
+    for profile in PROFILES:
+        yield from importlib.import_module(f"kvconform.mutants.real.{profile}").PLANTED

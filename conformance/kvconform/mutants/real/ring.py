@@ -1,0 +1,218 @@
+"""Bugs of windows, wraps and rewinds, planted in the reference's ring."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvconform.mutants.planting import having, planted
+from kvref.growing import Growing
+from kvref.ring import Ring
+from kvspec.contract import Pair, Readable
+from kvspec.geometry import Array, Config
+from kvspec.refusals import common
+
+
+def zeros_behind(rows: Array, n: int) -> Array:
+    """So many rows of zeros behind these."""
+    return np.pad(np.asarray(rows), [(0, 0), (0, 0), (0, n), (0, 0)])
+
+
+class CutAtTheOffset(Ring):
+    """The state ends at the offset, also where that is behind the last slot there is."""
+
+    def read(self, what: Readable) -> Pair | None:
+        found = super().read(what)
+        if what != "state" or found is None:
+            return found
+        return Pair(*(zeros_behind(a, self.offset - self.buffered) for a in found))
+
+
+class OwnRowNotCounted(Ring):
+    """The window is as many rows as a query sees beside its own."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.window += 1
+
+
+class OffsetInTheRing(Ring):
+    """A rewind sets the offset to where its target lies in the window."""
+
+    def rewind(self, to: int) -> None:
+        super().rewind(to)
+        self.offset %= self.window
+
+
+class Unasked(Ring):
+    """A rewind past the window asks nobody whether the rows it needs are still there."""
+
+    def rewind(self, to: int) -> None:
+        if not 0 <= to < self.offset or self.offset <= self.window:
+            super().rewind(to)
+            return
+        self.index = (self.index - (self.offset - to)) % self.buffered
+        self.offset, self.queries = to, None
+
+
+class IndexGoesBack(Ring):
+    """A rewind past the window takes as many from the index as from the offset, wrap or no wrap."""
+
+    def rewind(self, to: int) -> None:
+        if not 0 <= to < self.offset or self.offset <= self.window:
+            super().rewind(to)
+            return
+        self.index, self.offset, self.queries = max(0, self.index - (self.offset - to)), to, None
+
+
+class AWindowBack(Ring):
+    """A rewind is said to be possible by the length of the window, whatever rows there are, and beyond the end."""
+
+    def can_rewind(self, to: int) -> bool:
+        super().can_rewind(to)
+        return to >= max(0, self.offset - self.window)
+
+
+class LedgerKeepsAll(Ring):
+    """Whoever counts the tokens does not know of the window: back to any of them is said to be possible."""
+
+    def can_rewind(self, to: int) -> bool:
+        super().can_rewind(to)
+        return 0 <= to <= self.offset
+
+
+class AskedOfTheWidest(Ring):
+    """Whether the rows of a prefix are still there is asked of a layer whose window is one row wider."""
+
+    def can_rewind(self, to: int) -> bool:
+        return super().can_rewind(to) or 0 <= to < self.offset == self.window + 1
+
+    def rewind(self, to: int) -> None:
+        if 0 <= to < self.offset == self.window + 1:
+            self.offset = self.index = to
+            self.queries = None
+        else:
+            super().rewind(to)
+
+
+class RebasedOnce(Ring):
+    """The index after a rewind is counted from where it stood at the last append, after another rewind as well."""
+
+    base: tuple[int, int] | None = None
+
+    def rewind(self, to: int) -> None:
+        offset, index = self.offset, self.index
+        super().rewind(to)
+        if to < offset:
+            self.base = self.base or (offset, index)
+            self.index = max(0, self.base[1] - (offset - to))
+
+    def append(self, keys: Array, values: Array) -> None:
+        self.base = None
+        super().append(keys, values)
+
+
+class PaddingInTheWindow(Ring):
+    """A chunk is padded to an even number of rows, and the padding counts in the window."""
+
+    def _prefill(self, new: Pair) -> None:
+        real, self.window = self.window, max(1, self.window - new.keys.shape[2] % 2)
+        full, self.window = self.window, real
+        if self.offset <= self.window:
+            super()._prefill(new)
+            return
+        self._straighten()
+        self.rows.join(new, max(0, len(self.rows) - (full - 1)))
+        self.index = len(self.rows)
+
+
+class CapOfTheWindow(Ring):
+    """There is never room for more rows than the window has: of a longer chunk the newest are kept."""
+
+    def _prefill(self, new: Pair) -> None:
+        super()._prefill(new)
+        self.rows.keep(max(0, len(self.rows) - self.window), len(self.rows))
+        self.index = len(self.rows)
+
+    @property
+    def buffered(self) -> int:
+        return len(self.rows) if self.offset > len(self.rows) else self.offset
+
+
+class FullLayer(Growing):
+    """A layer with a window is made like any other: nobody calls what would give it a ring."""
+
+    profile = "ring"
+
+    def __init__(self, config: Config) -> None:
+        if config.window is None:
+            raise common.config("RING-14", self.profile, config)
+        super().__init__(config)
+
+
+PLANTED = [
+    planted(
+        "RING-07",
+        "ollama/ollama/commit/55fa80d07a9f2e9c51632328665d00f2cbdf7b02",
+        ("RING-26",),
+        CutAtTheOffset,
+        having(ring=CutAtTheOffset),
+    ),
+    planted(
+        "WIN-04", "microsoft/onnxruntime/pull/25927", ("RING-1",), OwnRowNotCounted, having(ring=OwnRowNotCounted)
+    ),
+    planted(
+        "TRIM-02",
+        "EricLBuehler/mistral.rs/commit/a20357cf8540e292f0891d520b740e20b0c3ad24",
+        ("RING-6",),
+        OffsetInTheRing,
+        having(ring=OffsetInTheRing),
+    ),
+    planted(
+        "TRIM-03",
+        "ollama/ollama/commit/b42970063d8f05c47dd6d9a6b71f1e14cc4805c9",
+        ("RING-10",),
+        Unasked,
+        having(ring=Unasked),
+    ),
+    planted("TRIM-12", "ml-explore/mlx-lm/issues/1776", ("RING-10",), IndexGoesBack, having(ring=IndexGoesBack)),
+    planted(
+        "TRIM-06",
+        "ollama/ollama/commit/1fc35f1260a525aca8b63fcc9ed953b54c5eaace",
+        ("RING-11",),
+        AWindowBack,
+        having(ring=AWindowBack),
+    ),
+    planted("POS-18", "lmstudio-ai/mlx-engine/pull/188", ("RING-11",), LedgerKeepsAll, having(ring=LedgerKeepsAll)),
+    planted(
+        "REUSE-05",
+        "NVIDIA/TensorRT-LLM/pull/2983",
+        ("RING-10", "RING-11"),
+        AskedOfTheWidest,
+        having(ring=AskedOfTheWidest),
+    ),
+    planted(
+        "TRIM-14", "ggml-org/llama.cpp/issues/22746", ("RING-27", "RING-30"), RebasedOnce, having(ring=RebasedOnce)
+    ),
+    planted(
+        "PAD-10",
+        "ml-explore/mlx-lm/issues/439",
+        ("RING-3", "RING-25"),
+        PaddingInTheWindow,
+        having(ring=PaddingInTheWindow),
+    ),
+    planted(
+        "GROW-05",
+        "pytorch/executorch/commit/ed07a9d8572ea64162fc8a722906530729884f88",
+        ("RING-3", "RING-18"),
+        CapOfTheWindow,
+        having(ring=CapOfTheWindow),
+    ),
+    planted(
+        "LAYER-03",
+        "ml-explore/mlx-swift-lm/commit/c97539da0e8554d2fad90cc79692381eab1c7906",
+        ("RING-1",),
+        FullLayer,
+        having(ring=FullLayer),
+    ),
+]
+"""Each with the clauses it breaks."""

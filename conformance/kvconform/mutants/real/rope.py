@@ -1,0 +1,187 @@
+"""Bugs of the catalogue that are bugs of RoPE and of positions, planted in the reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvadapters.reference import Reference
+from kvconform.mutants.planting import having, planted
+from kvref.growing import Growing
+from kvref.ring import Ring
+from kvref.rope import rotate
+from kvspec.contract import Attention, Pair, Rope
+from kvspec.geometry import Array
+from kvspec.refusals import common
+
+
+class Elsewhere:
+    """A cache that turns at other positions than it should; everything else is as it should be."""
+
+    config: Any
+    offset: int
+
+    def queries_at(self, n: int) -> Array:
+        return self.keys_at(n)
+
+    def keys_at(self, n: int) -> Array:
+        return self.offset + np.arange(n)
+
+    def attend(
+        self, queries: Array, keys: Array, values: Array, how: Attention, out: Any = None, of: Any = None
+    ) -> Array:
+        new, asked = Pair(keys, values), how.rope
+        if asked is not None and keys.shape[2] == queries.shape[2] > 0 and common.fits(self.config, new):
+            queries = rotate(queries, self.queries_at(keys.shape[2]), asked)
+            keys, how = rotate(keys, self.keys_at(keys.shape[2]), asked), how._replace(rope=None)
+        found: Array = super().attend(queries, keys, values, how, out, of)  # type: ignore[misc]
+        return found
+
+
+class FromZero(Elsewhere, Growing):
+    """Any n tokens are turned as the first n."""
+
+    def keys_at(self, n: int) -> Array:
+        return np.arange(n)
+
+
+class SecondTurn(Elsewhere, Growing):
+    """A decode counts its position from the beginning of the newest prompt."""
+
+    began = 0
+
+    def keys_at(self, n: int) -> Array:
+        self.began = self.offset if n > 1 else min(self.began, self.offset)
+        return self.offset - self.began + np.arange(n)
+
+
+class AtTheNextOffset(Elsewhere, Growing):
+    """The queries are turned after the append, at the offset that there is then."""
+
+    def queries_at(self, n: int) -> Array:
+        return self.offset + n + np.arange(n)
+
+
+class GoesOnCounting(Elsewhere, Growing):
+    """A position is never given out again."""
+
+    counted = 0
+
+    def queries_at(self, n: int) -> Array:
+        return self.counted + np.arange(n)
+
+    def keys_at(self, n: int) -> Array:
+        self.counted += n
+        return self.counted - n + np.arange(n)
+
+
+class CountsTheTokenUnderWay(Elsewhere, Growing):
+    """A decode stands one position too far."""
+
+    def keys_at(self, n: int) -> Array:
+        return self.offset + np.arange(n) + (n == 1 and self.offset > 0)
+
+
+class ClampedToTheWindow(Elsewhere, Ring):
+    """The tables of a prefill are as long as the window."""
+
+    def keys_at(self, n: int) -> Array:
+        positions = self.offset + np.arange(n)
+        return np.minimum(positions, self.config.window - 1) if n > 1 else positions
+
+
+class SecondDifferenceAlone(Reference):
+    """What was turned before it is turned once more is turned by the second difference alone."""
+
+    def __init__(self) -> None:
+        self.before: tuple[Array, Array] | None = None
+
+    def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
+        given, again = rows, self.before is not None and rows is self.before[1]
+        if again and self.before is not None:
+            given = self.before[0]
+        made = super().rotate(given, positions, rope)
+        self.before = None if again else (rows, made)
+        return made
+
+
+class OneBase(Reference):
+    """The base of the first layer that turns is that of all."""
+
+    base = 0
+
+    def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
+        self.base = self.base or rope.base
+        return super().rotate(rows, positions, rope._replace(base=self.base if rope.base > 0 else rope.base))
+
+
+class RoundedBefore(Reference):
+    """Rows in bf16 are rounded to 13 binary digits first, and once more when they are stored."""
+
+    def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
+        if rows.dtype.itemsize != 2 or rows.dtype == np.float16:
+            return super().rotate(rows, positions, rope)
+        wide, step = super().rotate(rows.astype(np.float32), positions, rope).view(np.uint32), np.uint32(1 << 11)
+        twice = ((wide + step // 2 - 1 + (wide // step & 1)) // step * step).view(np.float32)
+        return np.where((positions == 0)[:, None], rows, twice.astype(rows.dtype))
+
+
+class NarrowIndices(Reference):
+    """Positions are made into indices of the default width, which is 32 bits."""
+
+    def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
+        return super().rotate(rows, np.asarray(positions).astype(np.int32).astype(np.int64), rope)
+
+
+PLANTED = [
+    planted("DTYPE-07", "google/flax/pull/3571", ("ROPE-5",), NarrowIndices, NarrowIndices),
+    planted(
+        "ROPE-01",
+        "huggingface/text-generation-inference/commit/d19c768cb80abe48d3763b55cf4602a3b820cbe8",
+        ("ROPE-20",),
+        ClampedToTheWindow,
+        having(ring=ClampedToTheWindow),
+    ),
+    planted(
+        "ROPE-02",
+        "pytorch/executorch/commit/027ad541b5101d6d7781a077e21420ee91db8f7b",
+        ("ROPE-19",),
+        FromZero,
+        having(growing=FromZero),
+    ),
+    planted(
+        "ROPE-07", "ml-explore/mlx-lm/issues/1805", ("ROPE-19",), AtTheNextOffset, having(growing=AtTheNextOffset)
+    ),
+    planted(
+        "POS-01",
+        "huggingface/candle/commit/84250bf52f58528cf59dca3b82effd9f07a13cc7",
+        ("ROPE-21",),
+        GoesOnCounting,
+        having(growing=GoesOnCounting),
+    ),
+    planted(
+        "POS-03",
+        "google/gemma.cpp/commit/8c634f6486a3f0c33cbb5357b311cd6222a62429",
+        ("ROPE-19",),
+        SecondTurn,
+        having(growing=SecondTurn),
+    ),
+    planted(
+        "POS-16",
+        "microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
+        ("ROPE-19",),
+        CountsTheTokenUnderWay,
+        having(growing=CountsTheTokenUnderWay),
+    ),
+    planted("ROPE-05", "ggml-org/llama.cpp/pull/3835", ("ROPE-14",), SecondDifferenceAlone, SecondDifferenceAlone),
+    planted("ROPE-09", "ggml-org/llama.cpp/issues/12357", ("ROPE-3",), OneBase, OneBase),
+    planted(
+        "DTYPE-03",
+        "google/gemma.cpp/commit/7f62c2606ef34c8b4aec29e4188df3f57eedb2fd",
+        ("ROPE-17",),
+        RoundedBefore,
+        RoundedBefore,
+    ),
+]
+"""Each with the clauses it breaks."""

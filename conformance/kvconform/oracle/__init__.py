@@ -1,0 +1,1 @@
+"""Oracles: the reference and the list model, driven through a trace."""

@@ -1,0 +1,101 @@
+"""The reference's state up to renaming rows and shifting positions: what two histories have in common.
+
+For small configurations there are few such states, so all can be visited. Positions past a ring's window are
+all alike: an offset beyond W+1 counts as W+1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kvref.batch import Batch
+from kvref.bucket import Bucket
+from kvref.copy import Buffer
+from kvref.growing import Growing
+from kvref.page import Pages
+from kvref.ring import Ring
+from kvref.snapshot import Snapshot
+from kvref.store import Store
+from kvspec.geometry import Array
+from kvspec.rows import ZEROED, Book
+from kvspec.session.driver import Session
+
+Key = tuple[Any, ...]
+
+
+def key(session: Session, book: Book, names: Iterable[str] = ("s",), caches: Iterable[str] = ("A",)) -> Key:
+    """The state of these caches and of the snapshots named, rows numbered by the order in which they are met."""
+    numbers: dict[int, int] = {}
+    found = [KEYS[session.kinds[c]](session.caches[c], book, numbers) for c in caches if c in session.caches]
+    saved = [(n, session.snapshots[n]) for n in names if n in session.snapshots]
+    rounds = tuple((n, _round_key(r, book, numbers)) for n, r in session.rounds.items() if r.open)
+    return *found, tuple((n, _saved_key(s, book, numbers)) for n, s in saved), rounds
+
+
+def _cache_key(cache: Growing | Ring, book: Book, numbers: dict[int, int]) -> Key:
+    live = cache.lengths().buffered or 0
+    slots = _numbered(cache.rows.keys[:, :, :live], book, numbers)
+    spare = len(cache.rows) - live
+    if isinstance(cache, Growing):
+        return cache.offset, cache.written, spare, slots
+    return min(cache.offset, cache.window + 1), cache.written, spare, cache.index, slots
+
+
+def _buffer_key(buffer: Buffer, book: Book, numbers: dict[int, int]) -> Key:
+    serials = book.read(buffer.slots.keys.transpose(1, 0, 2)[None], "k")[0, 0]
+    return tuple(ZEROED if s == ZEROED else numbers.setdefault(int(s), len(numbers)) for s in serials)
+
+
+def _store_key(store: Store, book: Book, numbers: dict[int, int]) -> Key:
+    slots = tuple(_numbered(keys[None], book, numbers) for keys in store.keys)
+    return store.config, tuple(store.lengths_), slots, _batch_key(store.batch_)
+
+
+def _batch_key(batch: Batch | None) -> Key:
+    """Which rows a sequence holds is left out: nothing that is done to a batch depends on it."""
+    return () if batch is None else (batch.places, tuple(batch.lengths), tuple(map(tuple, batch.held)))
+
+
+def _pages_key(pages: Pages, book: Book, numbers: dict[int, int]) -> Key:
+    """Lengths and tables; which rows a sequence holds is left out, as nothing that is done depends on it."""
+    return tuple((number, one.length, *one.table) for number, one in sorted(pages.in_use.items()))
+
+
+def _bucket_key(bucket: Bucket, book: Book, numbers: dict[int, int]) -> Key:
+    """Numbers of rows, and where the newest lies; which rows they are is left out, as nothing depends on it."""
+    encoded = None if bucket.encoded is None else bool(bucket.encoded.keys.size)
+    handles = bucket.handles if bucket.pending and not bucket.stale else None
+    slot = bucket.past_ - 1 if handles is None else handles.bound
+    flags = bucket.handles is not None, bucket.stale, bucket.blocked and not bucket.stale
+    return bucket.past_, bucket.rows.keys.shape[3], bucket.bound_, slot, flags, encoded
+
+
+KEYS: dict[str, Callable[[Any, Book, dict[int, int]], Key]] = {
+    "growing": _cache_key,
+    "ring": _cache_key,
+    "copy": _buffer_key,
+    "store": _store_key,
+    "page": _pages_key,
+    "bucket": _bucket_key,
+}
+"""The state of a cache by its kind; `numbers` are the rows met so far."""
+
+
+def _saved_key(saved: Snapshot | None, book: Book, numbers: dict[int, int]) -> Key:
+    if saved is None or saved.gone:
+        return (saved.gone if saved else "none",)
+    stop = saved.stop if saved.kind == "growing" else min(saved.stop, (saved.config.window or 0) + 1)
+    return saved.stop - saved.start, stop, saved.index, _numbered(saved.rows.keys, book, numbers)
+
+
+def _round_key(round_: Any, book: Book, numbers: dict[int, int]) -> Key:
+    """Of an open round, what its drafts see, and which they are."""
+    layers = round_.inner.layers.items()
+    drafts = ((i, x.before, _numbered(x.rows.keys, book, numbers)) for i, x in layers)
+    return round_.letters, round_.isolated, tuple(drafts)
+
+
+def _numbered(keys: Array, book: Book, numbers: dict[int, int]) -> Key:
+    serials = book.read(keys[:1, :1], "k")[0, 0] if keys.size else ()
+    return tuple(numbers.setdefault(int(s), len(numbers)) if s >= 0 else int(s) for s in serials)

@@ -1,0 +1,207 @@
+"""The work of every case on plain arrays, as somebody writes it who has an array library and no cache.
+
+numpy and torch index alike, so the work is written once; what they call differently is a `Library`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from kvconform.profiling.case import ALWAYS, Case, Job
+from kvconform.profiling.peers import bucket, page, rope
+from kvconform.profiling.peers.host_arrays import Library, Rows
+from kvconform.profiling.workloads.cache import BEYOND
+
+
+def append(rows: Rows) -> Job:
+    """Rows written behind the context of a buffer that has room."""
+    case = rows.case
+    caches, sources = rows.caches(2 * case.context), rows.caches(case.rows, 64, 1)
+    runs = case.context // case.rows
+
+    def do(i: int) -> None:
+        at = case.context + i // len(caches) % runs * case.rows
+        rows.write(caches[i % len(caches)], 2, at, sources[i % len(sources)])
+
+    return Job(do, ALWAYS)
+
+
+def grow(rows: Rows) -> Job:
+    """The context joined with a row."""
+    caches, (row, *_) = rows.caches(rows.case.context), rows.caches(1, 1, 1)
+    return Job(
+        lambda i: [rows.library.cat(pair, 2) for pair in zip(caches[i % len(caches)], row, strict=True)], ALWAYS
+    )
+
+
+def view(rows: Rows) -> Job:
+    """A copy in new memory."""
+    caches = rows.caches(rows.case.context)
+    return Job(lambda i: [rows.library.copy(a) for a in caches[i % len(caches)]], ALWAYS)
+
+
+def restore(rows: Rows) -> Job:
+    """Saved rows written over a context."""
+    caches, saved = rows.caches(rows.case.context), rows.caches(rows.case.context, kind=1)
+    return Job(lambda i: rows.write(caches[i % len(caches)], 2, 0, saved[i % len(saved)]), ALWAYS)
+
+
+def turn(rows: Rows) -> Job:
+    """A row into the slot of the oldest; several joined behind the newest W - 1 in new memory."""
+    case = rows.case
+    rings, sources = rows.caches(case.context), rows.caches(case.rows, 64, 1)
+    if case.rows == 1:
+        return Job(
+            lambda i: rows.write(
+                rings[i % len(rings)], 2, (BEYOND + i // len(rings)) % case.context, sources[i % len(sources)]
+            ),
+            ALWAYS,
+        )
+
+    def do(i: int) -> None:
+        for ring, new in zip(rings[i % len(rings)], sources[i % len(sources)], strict=True):
+            rows.library.cat((ring[:, :, 1:], new), 2)
+
+    return Job(do, ALWAYS)
+
+
+def straighten(rows: Rows) -> Job:
+    """The rows behind the seam joined with those before it, in new memory."""
+    rings = rows.caches(rows.case.context)
+
+    def do(i: int) -> None:
+        for ring in rings[i % len(rings)]:
+            rows.library.cat((ring[:, :, BEYOND + 1 :], ring[:, :, :BEYOND]), 2)
+
+    return Job(do, ALWAYS)
+
+
+def copy(rows: Rows) -> Job:
+    """Rows `[n, kv_heads, dim]` written into a buffer, which casts them on the way."""
+    case, heads = rows.case, rows.case.model.kv_heads
+    head = case.layout == "head"
+    sources = rows.pairs((case.rows, heads), dtype=case.source or case.dtype, kind=1)
+    buffers = rows.pairs((heads, case.context) if head else (case.context, heads), 256)
+    runs = case.context // case.rows
+
+    def do(i: int) -> None:
+        at = i // len(buffers) % runs * case.rows
+        source = sources[i % len(sources)]
+        turned = (source[0].swapaxes(0, 1), source[1].swapaxes(0, 1)) if head else source
+        rows.write(buffers[i % len(buffers)], int(head), at, turned)
+
+    return Job(do, ALWAYS)
+
+
+def layered(rows: Rows) -> Job:
+    """Rows of all layers written behind each other in one array of all layers."""
+    case, model = rows.case, rows.case.model
+    stores = rows.pairs((model.layers, model.kv_heads, case.context), 256)
+    sources = rows.pairs((model.layers, model.kv_heads, case.rows), kind=1)
+    runs = case.context // case.rows
+    return Job(
+        lambda i: rows.write(
+            stores[i % len(stores)], 2, i // len(stores) % runs * case.rows, sources[i % len(sources)]
+        ),
+        ALWAYS,
+    )
+
+
+def _batch(rows: Rows) -> tuple[Any, Any]:
+    """Keys and values `[layers, m, kv_heads, max_len, dim]`."""
+    case, model = rows.case, rows.case.model
+    return rows.pairs((model.layers, case.batch, model.kv_heads, case.context), 1)[0]
+
+
+def step(rows: Rows) -> Job:
+    """A row of every sequence and layer written in one go: all sequences are as long as each other."""
+    case, model, batch = rows.case, rows.case.model, _batch(rows)
+    sources = rows.pairs((model.layers, case.batch, model.kv_heads, 1))
+    return Job(lambda i: rows.write(batch, 3, i % case.context, sources[i % len(sources)]), ALWAYS)
+
+
+def scatter(rows: Rows) -> Job:
+    """The rows of a store written into one sequence's place."""
+    case, model, batch = rows.case, rows.case.model, _batch(rows)
+    (store, *_) = rows.pairs((model.layers, model.kv_heads, case.rows), 1, kind=1)
+    return Job(
+        lambda i: rows.write((batch[0][:, i % case.batch], batch[1][:, i % case.batch]), 2, 0, store), ALWAYS
+    )
+
+
+def zero(rows: Rows) -> Job:
+    """Zeros written everywhere."""
+    case, model = rows.case, rows.case.model
+    (store, *_) = rows.pairs((model.layers, model.kv_heads, case.context), 1)
+
+    def do(i: int) -> None:
+        for array in store:
+            array[...] = 0
+
+    return Job(do, ALWAYS)
+
+
+def attend(rows: Rows, behind: bool = True) -> Job:
+    """Rows written behind the context (of a ring or a store: into it), then attention over all."""
+    case, queries = rows.case, rows.queries()
+    held = case.context + case.rows if behind else case.context
+    caches, sources = rows.caches(held), rows.caches(case.rows, 64, 1)
+
+    def do(i: int) -> None:
+        cache = caches[i % len(caches)]
+        rows.write(cache, 2, held - case.rows, sources[i % len(sources)])
+        rows.library.attend(queries, *cache)
+
+    return Job(do, ALWAYS)
+
+
+def attend_batch(rows: Rows) -> Job:
+    """Attention of a query for each sequence: all sequences are as long as each other."""
+    queries, caches = rows.queries(), rows.caches(rows.case.context)
+    return Job(lambda i: rows.library.attend(queries, *caches[i % len(caches)]), ALWAYS)
+
+
+WORK: dict[str, Callable[[Rows], Job]] = {
+    "append": append,
+    "grow": grow,
+    "view": view,
+    "snapshot": view,
+    "restore": restore,
+    "ring append": turn,
+    "ring view": straighten,
+    "copy": copy,
+    "store append": layered,
+    "zero": zero,
+    "batch step": step,
+    "captured step": step,
+    "scatter": scatter,
+    "attention": attend,
+    "ring attention": lambda rows: attend(rows, behind=False),
+    "batch attention": attend_batch,
+    "captured attention": lambda rows: attend(rows, behind=False),
+    **page.WORK,
+    **bucket.WORK,
+    **rope.WORK,
+}
+"""The work of each operation."""
+
+
+class ArrayPeer:
+    """A peer that does all of `WORK` with its library."""
+
+    name = ""
+    words = ""
+    work: Mapping[str, Callable[[Rows], Job]] = MappingProxyType(WORK)
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+
+    def job(self, case: Case, memory: int) -> Job | None:
+        """The work of a case."""
+        make = self.work.get(case.operation)
+        return None if make is None else make(Rows(self.library, case, memory))
+
+    def wait(self) -> None:
+        """Nothing is ever under way."""

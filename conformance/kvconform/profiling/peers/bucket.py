@@ -1,0 +1,80 @@
+"""Rows of all layers padded to a bound, as somebody keeps them who compiles: attention looks at all, through a
+mask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kvconform.profiling.case import ALWAYS, Job
+from kvconform.profiling.peers.host_arrays import Rows
+from kvconform.profiling.workloads.bucket import STEPS
+
+
+def _layers(rows: Rows, slots: int, most: int = 256, kind: int = 0) -> list[tuple[Any, Any]]:
+    """Keys and values `[layers * batch, kv_heads, slots, dim]` that take turns."""
+    case, model = rows.case, rows.case.model
+    return rows.pairs((model.layers * case.batch, model.kv_heads, slots), most, kind=kind)
+
+
+def _queries(rows: Rows) -> Any:
+    return rows.queries(rows.case.model.layers)
+
+
+def decode(rows: Rows) -> Job:
+    """A row of each layer written at its position, then attention over the bound."""
+    case, asked = rows.case, _queries(rows)
+    handles, sources = _layers(rows, case.context), _layers(rows, 1, 64, 1)
+
+    def do(i: int) -> Any:
+        handle, past = handles[i % len(handles)], case.context - STEPS + i // len(handles) % STEPS
+        rows.write(handle, 2, past, sources[i % len(sources)])
+        return rows.library.attend(asked, *handle, seen=past + 1)
+
+    return Job(do, ALWAYS)
+
+
+def block(rows: Rows) -> Job:
+    """Rows of each layer written behind the bound, then causal attention over it and them."""
+    case, asked = rows.case, _queries(rows)
+    handles, sources = _layers(rows, case.context + case.rows), _layers(rows, case.rows, 64, 1)
+
+    def do(i: int) -> Any:
+        handle = handles[i % len(handles)]
+        rows.write(handle, 2, case.context, sources[i % len(sources)])
+        return rows.library.attend(asked, *handle)
+
+    return Job(do, ALWAYS)
+
+
+def cross_over(rows: Rows) -> Job:
+    """All rows joined with the padding of the next bound."""
+    context, handles = rows.case.context, _layers(rows, rows.case.context + 1)
+    padding = _layers(rows, context - 1, 1, 1)[0]
+    return Job(
+        lambda i: [rows.library.cat(pair, 2) for pair in zip(handles[i % len(handles)], padding, strict=True)],
+        ALWAYS,
+    )
+
+
+def copied(rows: Rows) -> Job:
+    """A copy in new memory."""
+    handles = _layers(rows, rows.case.context)
+    return Job(lambda i: [rows.library.copy(a) for a in handles[i % len(handles)]], ALWAYS)
+
+
+def cross(rows: Rows) -> Job:
+    """Attention over the rows of an encoder."""
+    asked, encoded = _queries(rows), _layers(rows, rows.case.context)
+    return Job(lambda i: rows.library.attend(asked, *encoded[i % len(encoded)]), ALWAYS)
+
+
+WORK: dict[str, Callable[[Rows], Job]] = {
+    "bucket decode": decode,
+    "bucket block": block,
+    "bucket crossing": cross_over,
+    "bucket sync": copied,
+    "encode": copied,
+    "cross attention": cross,
+}
+"""The work of each operation."""

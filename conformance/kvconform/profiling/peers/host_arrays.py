@@ -1,0 +1,91 @@
+"""The arrays that peers work on: random, in rotation, and made once for all peers of a case."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, ClassVar, Protocol
+
+from kvconform.profiling.case import Case
+from kvconform.profiling.random_rows import noise, turns
+from kvspec.geometry import DTYPES, Array
+
+
+class Library(Protocol):
+    """What array libraries call differently."""
+
+    def wrap(self, array: Array) -> Any:
+        """An array of the library with these elements."""
+
+    def copy(self, array: Any) -> Any:
+        """A copy in new memory."""
+
+    def cat(self, arrays: Sequence[Any], axis: int) -> Any:
+        """Arrays joined, in new memory."""
+
+    def write(self, target: Any, axis: int, at: int, source: Any) -> None:
+        """The source into the target, from index `at` of an axis on."""
+
+    def take(self, array: Any, entries: Any) -> Any:
+        """Entries of the first axis, in new memory."""
+
+    def attend(self, queries: Any, keys: Any, values: Any, seen: int | None = None) -> Any:
+        """Causal attention: the last query sees so many rows, all if nothing is said."""
+
+
+class Host:
+    """The arrays of the case at hand, made once for all peers, who take turns with them."""
+
+    case: Case | None = None
+    made: ClassVar[dict[Any, Array]] = {}
+
+    @classmethod
+    def array(cls, case: Case, shape: tuple[int, ...], dtype: str, turn: int) -> Array:
+        """Random numbers; the same array for whoever asks for the same of the same case."""
+        if case != cls.case:
+            cls.forget()
+            cls.case = case
+        key = shape, dtype, turn
+        if key not in cls.made:
+            cls.made[key] = noise(shape, dtype, turn)
+        return cls.made[key]
+
+    @classmethod
+    def forget(cls) -> None:
+        """Let them go."""
+        cls.case = None
+        cls.made.clear()
+
+
+class Rows:
+    """Keys and values in rotation, of a case, and how to move them."""
+
+    def __init__(self, library: Library, case: Case, memory: int) -> None:
+        self.library, self.case, self.memory = library, case, memory
+
+    def pairs(
+        self, shape: tuple[int, ...], most: int = 64, dtype: str = "", kind: int = 0
+    ) -> list[tuple[Any, Any]]:
+        """Keys and values `[*shape, dim]` that take turns. What a case has of one shape twice is of two kinds."""
+        dtype, whole = dtype or self.case.dtype, (*shape, self.case.model.dim)
+        count = turns(self.memory, 2 * DTYPES[dtype].itemsize * prod(whole), most)
+        first = 2 * count * kind
+        made = [self._made(whole, dtype, first + i) for i in range(2 * count)]
+        return list(zip(made[::2], made[1::2], strict=True))
+
+    def _made(self, shape: tuple[int, ...], dtype: str, turn: int) -> Any:
+        return self.library.wrap(Host.array(self.case, shape, dtype, turn))
+
+    def caches(self, rows: int, most: int = 256, kind: int = 0) -> list[tuple[Any, Any]]:
+        """Keys and values `[B, H, rows, dim]` that take turns."""
+        return self.pairs((self.case.batch, self.case.model.kv_heads, rows), most, "", kind)
+
+    def queries(self, layers: int = 1, turn: int = 3) -> Any:
+        """Queries `[layers * B, heads, n, dim]` in f32; another `turn` gives others."""
+        case, model = self.case, self.case.model
+        return self.library.wrap(noise((layers * case.batch, model.heads, case.rows, model.dim), "f32", turn))
+
+    def write(self, target: tuple[Any, Any], axis: int, at: int, source: tuple[Any, Any]) -> None:
+        """Keys and values, both."""
+        for to, rows in zip(target, source, strict=True):
+            self.library.write(to, axis, at, rows)

@@ -1,0 +1,105 @@
+"""Rows in pages, as somebody keeps them who has arrays: a pool, a table of indices, pages taken by these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kvconform.profiling.case import ALWAYS, Job
+from kvconform.profiling.peers.host_arrays import Rows
+from kvconform.profiling.random_rows import turns
+from kvconform.profiling.workloads.page import pages_for, partly
+from kvspec.geometry import Array
+
+
+class Pool:
+    """Keys and values `[pages, kv_heads, page, dim]`, and tables `[sequences, pages]` that scatter over the first
+    half and, from where a context ends, over the other."""
+
+    def __init__(self, rows: Rows) -> None:
+        case, model = rows.case, rows.case.model
+        self.rows, self.size, each = rows, case.page or 1, pages_for(case)
+        self.count = turns(rows.memory, case.context * case.config().row_bytes)
+        half, order = self.count * each, np.random.default_rng(7)
+        self.pool = rows.pairs((2 * half, model.kv_heads, self.size), 1)[0]
+        parts = [first + order.permutation(half).reshape(self.count, each) for first in (0, half)]
+        self.tables: Array = np.concatenate(parts, axis=1)
+
+    def index(self, entries: Array) -> Any:
+        """Indices, where the library wants them."""
+        return self.rows.library.wrap(np.ascontiguousarray(entries, np.int64))
+
+    def write(self, sequence: int, at: int, new: tuple[Any, Any]) -> None:
+        """Rows `[1, kv_heads, n, dim]` to the pages and slots of their positions."""
+        positions = np.arange(at, at + new[0].shape[2])
+        pages = self.index(self.tables[sequence][positions // self.size])
+        slots = self.index(positions % self.size)
+        for pool, rows in zip(self.pool, new, strict=True):
+            pool[pages, :, slots] = rows[0].swapaxes(0, 1)
+
+    def gathered(self, table: Any) -> list[Any]:
+        """Keys and values `[1, kv_heads, n, dim]` of all pages of a table, in new memory."""
+        taken = [self.rows.library.take(pool, table).swapaxes(0, 1) for pool in self.pool]
+        return [pages.reshape(1, pages.shape[0], -1, pages.shape[3]) for pages in taken]
+
+    def contexts(self) -> list[Any]:
+        """The table of each context."""
+        return [self.index(table[: pages_for(self.rows.case)]) for table in self.tables]
+
+
+def append(rows: Rows) -> Job:
+    """Rows written at the indices of pages and slots, behind the context."""
+    case, pool, sources = rows.case, Pool(rows), rows.caches(rows.case.rows, 64, 1)
+    runs = max(1, case.context // case.rows)
+
+    def do(i: int) -> None:
+        at = case.context + i // pool.count % runs * case.rows
+        pool.write(i % pool.count, at, sources[i % len(sources)])
+
+    return Job(do, ALWAYS)
+
+
+def gather(rows: Rows) -> Job:
+    """Pages taken by a table, and their rows put in order: in new memory twice."""
+    pool = Pool(rows)
+    tables = pool.contexts()
+    return Job(lambda i: pool.gathered(tables[i % len(tables)]), ALWAYS)
+
+
+def fork(rows: Rows) -> Job:
+    """The rows of a page copied to another, and a row written behind them."""
+    case, pool, sources = rows.case, Pool(rows), rows.caches(1, 64, 1)
+    last, held = pages_for(case), partly(case)
+
+    def do(i: int) -> None:
+        table, new = pool.tables[i % pool.count], sources[i % len(sources)]
+        old, to = int(table[last - 1]), int(table[last + i // pool.count % last])
+        for pages, row in zip(pool.pool, new, strict=True):
+            pages[to, :, :held] = pages[old, :, :held]
+            pages[to, :, held] = row[0, :, 0]
+
+    return Job(do, ALWAYS)
+
+
+def attend(rows: Rows) -> Job:
+    """Rows written at their indices, the pages taken by the table, then attention."""
+    case, pool, sources = rows.case, Pool(rows), rows.caches(rows.case.rows, 64, 1)
+    asked, tables = rows.queries(), pool.contexts()
+
+    def do(i: int) -> Any:
+        pool.write(i % pool.count, case.context - case.rows, sources[i % len(sources)])
+        keys, values = pool.gathered(tables[i % pool.count])
+        return rows.library.attend(asked, keys[:, :, : case.context], values[:, :, : case.context])
+
+    return Job(do, ALWAYS)
+
+
+WORK: dict[str, Callable[[Rows], Job]] = {
+    "page append": append,
+    "gather": gather,
+    "fork": fork,
+    "paged attention": attend,
+}
+"""The work of each operation."""

@@ -1,0 +1,196 @@
+"""A whole profile: cases one after another, each beside its limit and its peers, into one record."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvconform.profiling import peers
+from kvconform.profiling.case import ALWAYS, Case, Job, Operation
+from kvconform.profiling.measure import Pace, Party, Taken, metered, rounds
+from kvconform.profiling.peers.host_arrays import Host
+from kvconform.profiling.quartiles import ratios, scaled, spread
+from kvconform.profiling.subject import Bench
+from kvconform.profiling.workloads import OPERATIONS
+from kvspec.contract import Description
+from kvspec.contract.timing import Streams
+from kvspec.records.profile import LimitRecord, Measurement, PeerTime, Skipped
+from kvspec.traffic import LIMITS, Traffic
+
+GB = 1e9
+MOST = 4
+"""How many times the memory in rotation one instance of a case may hold."""
+
+Say = Callable[[str], None]
+
+
+class Left(Exception):
+    """A case that is not measured, and why."""
+
+
+@dataclass
+class Session:
+    """An adapter being profiled. `measured` and `skipped` grow case by case: an interrupt loses one."""
+
+    adapter: Any
+    said: Description
+    peers: peers.Found
+    memory: int
+    pace: Pace
+    say: Say
+    measured: list[Measurement] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    streamed: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in LIMITS})
+    """Seconds of every round of each limit."""
+    streams: Streams | None = None
+    clock: str = ""
+
+    def run(self, cases: Sequence[Case]) -> None:
+        """Measure them all. What is late has fewer rounds, never none."""
+        until = time.perf_counter() + self.pace.whole
+        if hasattr(self.adapter, "elapsed"):
+            self.say("the limits of the device")
+            self.clock, self.streams = self.adapter.clock(), self.adapter.streams()
+            self._limits()
+        for i, case in enumerate(cases):
+            pace = self.pace.among(len(cases) - i, until - time.perf_counter())
+            self._case(case, f"[{i + 1}/{len(cases)}] {case.id}", pace)
+
+    def _limits(self) -> None:
+        """All three, before anything else: those that no case is held against are measured as well."""
+        parties = [self._limit(name) for name in LIMITS]
+        rounds(parties, self.pace)
+        for name, party in zip(LIMITS, parties, strict=True):
+            self._streamed(name, party)
+
+    def _streamed(self, name: str, party: Party) -> None:
+        self.streamed[name] += [t.device for t in party.taken if t.device is not None]
+
+    def _limit(self, name: str) -> Party:
+        work: Callable[[], None] = getattr(self.streams, name)
+        return self._timed(f"limit {name}", Job(lambda i: work(), ALWAYS))
+
+    def _timed(self, name: str, job: Job) -> Party:
+        if self.streams is None:
+            return Party(name, job)
+        return Party(name, job, self.adapter.elapsed, self.adapter.synchronise)
+
+    def _case(self, case: Case, head: str, pace: Pace) -> None:
+        began = time.perf_counter()
+        try:
+            found = self._measured(case, pace)
+        except Left as e:
+            self.skipped.append({"id": case.id, "reason": str(e)})
+        except Exception as e:
+            self.skipped.append({"id": case.id, "reason": f"{type(e).__name__}: {e}"})
+        else:
+            self.measured.append(found)
+            self.say(f"{head}: {told(found)} ({time.perf_counter() - began:.1f} s)")
+            return
+        self.say(f"{head}: not measured: {self.skipped[-1]['reason']}")
+
+    def _measured(self, case: Case, pace: Pace) -> Measurement:
+        operation = OPERATIONS[case.operation]
+        self._demand(case, operation)
+        try:
+            own = self._timed("", operation.job(Bench(self.adapter, case, operation.config(case), self.memory)))
+            moved = operation.traffic(case)
+            limit = None if self.streams is None or moved.limit is None else self._limit(moved.limit)
+            others = list(self._others(case))
+            rounds([own, *([limit] if limit else []), *others], pace)
+            if limit is not None:
+                self._streamed(str(moved.limit), limit)
+            counted = metered(self.adapter, own)
+            return self._told(case, operation, moved, own, limit, others, counted)
+        finally:
+            Host.forget()
+            gc.collect()
+
+    def _demand(self, case: Case, operation: Operation) -> None:
+        """Leave out what the adapter does not offer, and what does not fit."""
+        missing = [name for name in operation.needs if name not in self.said.profiles]
+        if missing:
+            raise Left(f"the adapter does not declare {', '.join(missing)}")
+        config, held = operation.config(case), operation.held(case)
+        if not self.said.supports(config) or case.rows > (self.said.largest_append or case.rows):
+            raise Left("beyond the limits that the adapter declares")
+        if held > MOST * self.memory:
+            raise Left(f"it holds {held >> 20} MiB, and --memory allows {MOST * self.memory >> 20}")
+
+    def _others(self, case: Case) -> Sequence[Party]:
+        jobs = [(peer, peer.job(case, self.memory)) for peer in self.peers.peers]
+        return [Party(peer.name, job, None, peer.wait) for peer, job in jobs if job is not None]
+
+    def _told(
+        self,
+        case: Case,
+        operation: Operation,
+        moved: Traffic,
+        own: Party,
+        limit: Party | None,
+        others: Sequence[Party],
+        counted: dict[str, float] | None,
+    ) -> Measurement:
+        totals = [t.total for t in own.taken]
+        busy = [t.total if t.device is None else t.device for t in own.taken]
+        rates = [moved.bytes / max(t, 1e-12) / GB for t in busy]
+        return {
+            "id": case.id,
+            "operation": operation.name,
+            "words": operation.words,
+            "model": case.model.name,
+            "kind": operation.needs[0],
+            "config": {**operation.config(case).to_json(), **own.job.about},
+            "context": case.context,
+            "rows": case.rows,
+            "batch": case.batch,
+            "dtype": case.cast,
+            "bytes_read": moved.read,
+            "bytes_written": moved.written,
+            "flops": moved.flops,
+            "operations": own.operations,
+            "rounds": len(own.taken),
+            "device_ms": scaled(busy, 1e3) if self.streams is not None else None,
+            "host_ms": scaled([t.host for t in own.taken], 1e3),
+            "total_ms": scaled(totals, 1e3),
+            "rate": spread(rates) if moved.bytes else None,
+            "limit": moved.limit if limit is not None else None,
+            "fraction": None if limit is None else ratios(rates, self._rates(str(moved.limit), limit.taken)),
+            "metered": counted,
+            "peers": [self._peer(party, totals) for party in others],
+        }
+
+    def _peer(self, party: Party, totals: list[float]) -> PeerTime:
+        times = [t.total for t in party.taken]
+        return {"peer": party.name, "ms": scaled(times, 1e3), "ratio": ratios(totals, times)}
+
+    def _rates(self, name: str, taken: Sequence[Taken]) -> list[float]:
+        """GB/s of a limit, round by round."""
+        assert self.streams is not None
+        moved = self.streams.moved(name)
+        return [moved / max(t.device or t.total, 1e-12) / GB for t in taken]
+
+    def limits(self) -> list[LimitRecord]:
+        """Each limit over all rounds in which it took part."""
+        return [self._limit_record(name, seconds) for name, seconds in self.streamed.items() if seconds]
+
+    def _limit_record(self, name: str, seconds: list[float]) -> LimitRecord:
+        assert self.streams is not None
+        moved = self.streams.moved(name)
+        rate = spread([moved / s / GB for s in seconds])
+        return {"name": name, "bytes": moved, "rounds": len(seconds), "rate": rate}
+
+
+def told(found: Measurement) -> str:
+    """A measurement in a few words."""
+    times = found["device_ms"] or found["total_ms"]
+    words = [f"{times['median']:.3g} ms"]
+    if found["rate"] is not None:
+        words.append(f"{found['rate']['median']:.3g} GB/s")
+    if found["fraction"] is not None:
+        words.append(f"{found['fraction']['median']:.2f} of {found['limit']}")
+    words += [f"{p['ratio']['median']:.2f} of {p['peer']}'s time" for p in found["peers"]]
+    return ", ".join(words)

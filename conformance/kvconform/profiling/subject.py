@@ -1,0 +1,43 @@
+"""The adapter under measurement: opens its caches, and puts rows where it wants them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kvconform.profiling.case import Case
+from kvconform.profiling.random_rows import noise, turns
+from kvspec.geometry import Config
+
+
+class Bench(NamedTuple):
+    """An adapter and a case; `memory` is how many bytes of rows take turns, so that caches of the device do not
+    hold them."""
+
+    adapter: Any
+    case: Case
+    config: Config
+    memory: int
+
+    def open(self, profile: str) -> Any:
+        """A fresh cache."""
+        return self.adapter.open(profile, self.config)
+
+    def turns(self, rows: int, most: int = 256) -> int:
+        """How many arrays of so many rows take turns."""
+        return turns(self.memory, rows * self.config.row_bytes, most)
+
+    def placed(self, *arrays: Any) -> tuple[Any, ...]:
+        """Arrays on the device, where the adapter can be handed such; on the host otherwise."""
+        place = getattr(self.adapter, "place", None)
+        return arrays if place is None else tuple(place(*arrays))
+
+    def rows(self, n: int, turn: int = 0, config: Config | None = None) -> tuple[Any, ...]:
+        """n random rows for `append`."""
+        config = self.config if config is None else config
+        shapes = [config.shape(kind, n) for kind in "kv"]
+        return self.placed(*(noise(shape, config.dtype, 2 * turn + i) for i, shape in enumerate(shapes)))
+
+    def several(self, n: int, config: Config | None = None) -> list[tuple[Any, ...]]:
+        """Rows that take turns."""
+        config = self.config if config is None else config
+        return [self.rows(n, i, config) for i in range(turns(self.memory, n * config.row_bytes, 64))]

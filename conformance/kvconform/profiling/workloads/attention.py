@@ -1,0 +1,188 @@
+"""Attention over what a cache or a store holds: an append, and its queries; queries of a batch; captured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import cache as remembered
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from kvconform.profiling.case import ALWAYS, Case, Job, Operation
+from kvconform.profiling.random_rows import noise
+from kvconform.profiling.subject import Bench
+from kvconform.profiling.workloads import cache
+from kvspec import traffic
+from kvspec.contract import Attention, Rope
+from kvspec.geometry import Config
+
+SPLITS = (1, 2, 4, 8, 16, 32)
+"""Into how many splits the context may be parted: the fastest is measured."""
+
+PATIENCE = 0.2
+"""Seconds an attend may take for other splits to be tried."""
+
+AROUND = 32
+"""Captured attends append their row for good: so many rows below the context they begin, and as many above it they
+begin anew."""
+
+
+def attend(bench: Bench) -> Job:
+    """n rows appended; their queries over the context and them. Both turned first, where the case says how."""
+    case = bench.case
+    caches, sources = cache.filled(bench, bench.turns(case.context)), bench.several(case.rows)
+    rope, (asked, out) = Rope(case.pairing) if case.pairing else None, queries(bench)
+
+    def do(i: int, how: Attention) -> None:
+        one = caches[i % len(caches)]
+        one.attend(asked, *sources[i % len(sources)], how._replace(rope=rope), out)
+        one.rewind(case.context)
+
+    return fastest(bench, do, about={"pairing": rope.pairing} if rope else {})
+
+
+def attend_ring(bench: Bench) -> Job:
+    """One row into a full ring; its query over the window."""
+    rings, sources = cache.wrapped(bench), bench.several(bench.case.rows)
+    asked, out = queries(bench)
+
+    def do(i: int, how: Attention) -> None:
+        rings[i % len(rings)].attend(asked, *sources[i % len(sources)], how, out)
+
+    return fastest(bench, do)
+
+
+def attend_batch(bench: Bench) -> Job:
+    """A query of each sequence of a batch over what one layer holds of it."""
+    case, stores = bench.case, _layers(bench, bench.case.context)
+    for one in stores:
+        one.batch(case.batch)
+        for sequence in range(case.batch):
+            one.scatter(sequence, case.context)
+    asked, out = queries(bench)
+    return fastest(bench, lambda i, how: stores[i % len(stores)].attend_batch(asked, 0, how.splits, out))
+
+
+def attend_captured(bench: Bench) -> Job:
+    """One row appended to a layer of a store, and its query over all: captured before."""
+    begin = bench.case.context - AROUND
+    stores, sources, (asked, _) = _layers(bench, begin), bench.several(1), queries(bench)
+
+    @remembered
+    def captured(which: int, how: Attention) -> Any:
+        return stores[which].capture_attend(0, bench.case.model.heads, how.splits)
+
+    def do(i: int, how: Attention) -> None:
+        captured(i % len(stores), how).replay(asked, *sources[i % len(sources)])
+
+    def reset() -> None:
+        for one in stores:
+            one.rollback(begin)
+
+    job = fastest(bench, do, 2 * AROUND * len(stores), reset)
+    for which in range(len(stores)):
+        captured(which, Attention(splits=job.about["splits"]))
+    return job
+
+
+def _layers(bench: Bench, rows: int) -> list[Any]:
+    """Stores of one layer that hold so many rows."""
+    case, new = bench.case, bench.rows(rows)
+    stores = [bench.open("store") for _ in range(bench.turns(case.batch * case.context))]
+    for one in stores:
+        one.append(*new)
+    return stores
+
+
+def fastest(
+    bench: Bench,
+    do: Callable[[int, Attention], object],
+    most: int = ALWAYS,
+    reset: Callable[[], None] = lambda: None,
+    about: Mapping[str, Any] = MappingProxyType({}),
+) -> Job:
+    """The work with the splits that are fastest here; where one takes long, fewer are tried."""
+    taken: dict[int, float] = {}
+    for splits in SPLITS:
+        taken[splits] = min(_seconds(bench, partial(do, i, Attention(splits=splits))) for i in range(2))
+        reset()
+        if min(taken.values()) > PATIENCE:
+            break
+    how = Attention(splits=min(taken, key=lambda splits: taken[splits]))
+    return Job(lambda i: do(i, how), most, reset, {**about, "splits": how.splits})
+
+
+def _seconds(bench: Bench, work: Callable[[], object]) -> float:
+    """Until all is done, by the host's clock."""
+    began = time.perf_counter()
+    work()
+    getattr(bench.adapter, "synchronise", lambda: None)()
+    return time.perf_counter() - began
+
+
+def queries(bench: Bench, *layers: int) -> tuple[Any, Any]:
+    """Queries `[B, heads, n, k_dim]`, or `[layers, B, ...]`, and a place for the output, both f32."""
+    case, model = bench.case, bench.case.model
+    shape = *layers, case.batch, model.heads, case.rows, model.dim
+    asked, out = bench.placed(noise(shape, "f32", 3), noise(shape, "f32", 4))
+    return asked, out
+
+
+def _ring(case: Case) -> Config:
+    return case.config(window=case.context, step=cache.STEP, batch=case.batch)
+
+
+def _layer(case: Case) -> Config:
+    return case.config(layers=1, max_len=case.context + (AROUND if case.batch == 1 else 0))
+
+
+def _attended(case: Case) -> traffic.Traffic:
+    return traffic.attended(cache.roomy(case), case.model.heads, case.rows, case.context + case.rows)
+
+
+def _windowed(case: Case) -> traffic.Traffic:
+    return traffic.attended(_ring(case), case.model.heads, case.rows, case.context)
+
+
+def _batched(case: Case) -> traffic.Traffic:
+    return traffic.asked(case.config(batch=case.batch), case.model.heads, 1, case.context)
+
+
+def _replayed(case: Case) -> traffic.Traffic:
+    return traffic.attended(_layer(case), case.model.heads, 1, case.context)
+
+
+def _held(case: Case) -> int:
+    return 2 * case.context * case.config(batch=case.batch).row_bytes
+
+
+APPENDED, STORED = ("growing", "attention"), ("store", "attention")
+WORDS = "rows appended, and their queries over all"
+OPERATIONS = (
+    Operation("attention", WORDS, APPENDED, cache.roomy, _attended, _held, attend),
+    Operation(
+        "rope attention", f"{WORDS}, turned first", (*APPENDED, "rope"), cache.roomy, _attended, _held, attend
+    ),
+    Operation(
+        "ring attention", "the same in a full ring", ("ring", "attention"), _ring, _windowed, _held, attend_ring
+    ),
+    Operation(
+        "batch attention",
+        "a query for every sequence over one layer",
+        ("store", "attention", "batch"),
+        _layer,
+        _batched,
+        _held,
+        attend_batch,
+    ),
+    Operation(
+        "captured attention",
+        "a row into a store's layer and its query over all, captured",
+        STORED,
+        _layer,
+        _replayed,
+        _held,
+        attend_captured,
+    ),
+)

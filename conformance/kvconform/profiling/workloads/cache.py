@@ -1,0 +1,167 @@
+"""Growing caches, rings and their snapshots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvconform.profiling.case import ALWAYS, Case, Job, Operation
+from kvconform.profiling.subject import Bench
+from kvspec import traffic
+from kvspec.geometry import Config
+
+STEP = 256
+"""Rows by which storage grows."""
+
+BEYOND = 100
+"""Rows that a ring is past its window, so that its oldest row lies in the middle."""
+
+
+def roomy(case: Case) -> Config:
+    """A growing cache that holds the context, with room for as much again."""
+    return case.config(step=2 * case.context, batch=case.batch)
+
+
+def filled(bench: Bench, count: int) -> list[Any]:
+    """Growing caches that hold the context."""
+    rows = bench.rows(bench.case.context)
+    caches = [bench.open("growing") for _ in range(count)]
+    for cache in caches:
+        cache.append(*rows)
+    return caches
+
+
+def append(bench: Bench) -> Job:
+    """Rows behind the context, in room that is there."""
+    case = bench.case
+    caches, sources = filled(bench, bench.turns(case.context)), bench.several(case.rows)
+
+    def do(i: int) -> None:
+        caches[i % len(caches)].append(*sources[i % len(sources)])
+
+    def reset() -> None:
+        for cache in caches:
+            cache.rewind(case.context)
+
+    return Job(do, len(caches) * (case.context // case.rows), reset)
+
+
+def grow(bench: Bench) -> Job:
+    """One row more than there is room for: the context moves to longer storage."""
+    case = bench.case
+    caches, row, rows = filled(bench, bench.turns(case.context, 8)), bench.rows(1), bench.rows(case.context)
+
+    def reset() -> None:
+        for cache in caches:
+            cache.free()
+            cache.append(*rows)
+
+    return Job(lambda i: caches[i].append(*row), len(caches), reset)
+
+
+def view(bench: Bench) -> Job:
+    """All rows, given to the host."""
+    caches = filled(bench, bench.turns(bench.case.context))
+    return Job(lambda i: caches[i % len(caches)].read("view"), ALWAYS)
+
+
+def rewind(bench: Bench) -> Job:
+    """One row back."""
+    case, (cache,) = bench.case, filled(bench, 1)
+    rows = bench.rows(case.context)
+    return Job(lambda i: cache.rewind(case.context - 1 - i), case.context - 1, lambda: cache.append(*rows))
+
+
+def snapshot(bench: Bench) -> Job:
+    """The whole context saved, and let go."""
+    caches = filled(bench, bench.turns(bench.case.context))
+    return Job(lambda i: caches[i % len(caches)].snapshot(0).close(), ALWAYS)
+
+
+def restore(bench: Bench) -> Job:
+    """The whole context put back."""
+    caches = filled(bench, bench.turns(2 * bench.case.context))
+    saved = [cache.snapshot(0) for cache in caches]
+    return Job(lambda i: caches[i % len(caches)].restore(saved[i % len(saved)], bench.case.context), ALWAYS)
+
+
+def wrapped(bench: Bench) -> list[Any]:
+    """Rings past their windows."""
+    case, row = bench.case, bench.rows(1)
+    rows = bench.rows(case.context)
+    rings = [bench.open("ring") for _ in range(bench.turns(case.context))]
+    for ring in rings:
+        ring.append(*rows)
+        for _ in range(BEYOND):
+            ring.append(*row)
+    return rings
+
+
+def turn(bench: Bench) -> Job:
+    """Rows into rings that are full: one takes the slot of the oldest, several are put behind the newest W - 1.
+
+    A ring with room to spare moves its rows only now and then. So each ring begins a chunk later than the one
+    before it, lest all of them move in the same turn.
+    """
+    rings, sources = wrapped(bench), bench.several(bench.case.rows)
+    for i, ring in enumerate(rings if bench.case.rows > 1 else ()):
+        for _ in range(i):
+            ring.append(*sources[0])
+    return Job(lambda i: rings[i % len(rings)].append(*sources[i % len(sources)]), ALWAYS)
+
+
+def straighten(bench: Bench) -> Job:
+    """The newest W - 1 rows in position order, given to the host."""
+    rings = wrapped(bench)
+    return Job(lambda i: rings[i % len(rings)].read("view"), ALWAYS)
+
+
+def _ring(case: Case) -> Config:
+    return case.config(window=case.context, step=STEP, batch=case.batch)
+
+
+def _context(case: Case) -> int:
+    return case.context * case.config(batch=case.batch).row_bytes
+
+
+def _moved(case: Case) -> traffic.Traffic:
+    return traffic.moved(case.config(batch=case.batch), case.context)
+
+
+def _turned(case: Case) -> traffic.Traffic:
+    return traffic.moved(_ring(case), case.rows)
+
+
+OPERATIONS = (
+    Operation(
+        "append",
+        "rows behind the context",
+        ("growing",),
+        roomy,
+        lambda case: traffic.moved(roomy(case), case.rows),
+        lambda case: 2 * _context(case),
+        append,
+    ),
+    Operation(
+        "grow",
+        "a row for which storage must grow",
+        ("growing",),
+        lambda case: case.config(step=STEP),
+        lambda case: traffic.grown(case.config(), case.context, 1),
+        _context,
+        grow,
+    ),
+    Operation("view", "all rows to the host", ("growing",), roomy, _moved, _context, view),
+    Operation("rewind", "one row back", ("growing",), roomy, lambda case: traffic.NOTHING, _context, rewind),
+    Operation("snapshot", "the context saved", ("growing", "snapshot"), roomy, _moved, _context, snapshot),
+    Operation("restore", "the context put back", ("growing", "snapshot"), roomy, _moved, _context, restore),
+    Operation("ring append", "rows into a full ring", ("ring",), _ring, _turned, _context, turn),
+    Operation(
+        "ring view",
+        "the rows of a wrapped ring in order, to the host",
+        ("ring",),
+        _ring,
+        lambda case: traffic.moved(_ring(case), case.context - 1),
+        _context,
+        straighten,
+    ),
+)

@@ -1,0 +1,47 @@
+"""Copies into a preallocated buffer, with and without a cast."""
+
+from __future__ import annotations
+
+from kvconform.profiling.case import Case, Job, Operation
+from kvconform.profiling.random_rows import noise, turns
+from kvconform.profiling.subject import Bench
+from kvspec import traffic
+from kvspec.geometry import Config
+
+
+def _config(case: Case) -> Config:
+    return case.config(capacity=case.context, layout=case.layout)
+
+
+def _source(case: Case) -> str:
+    return case.source or case.dtype
+
+
+def copy(bench: Bench) -> Job:
+    """Rows `[n, kv_heads, dim]` into the slots of a buffer, one run of them behind the other."""
+    case, model = bench.case, bench.case.model
+    dtype = _source(case)
+    count = turns(bench.memory, case.rows * bench.config.changed(dtype=dtype).row_bytes, 64)
+    shape = case.rows, model.kv_heads, model.dim
+    sources = [bench.placed(*(noise(shape, dtype, 2 * i + part) for part in range(2))) for i in range(count)]
+    buffers = [bench.open("copy") for _ in range(bench.turns(case.context))]
+    runs = case.context // case.rows
+
+    def do(i: int) -> None:
+        at = i // len(buffers) % runs * case.rows
+        buffers[i % len(buffers)].copy(*sources[i % len(sources)], case.rows, at, False)
+
+    return Job(do, len(buffers) * runs)
+
+
+OPERATIONS = (
+    Operation(
+        "copy",
+        "rows into a buffer",
+        ("copy",),
+        _config,
+        lambda case: traffic.cast(_config(case), _source(case), case.rows),
+        lambda case: case.context * _config(case).row_bytes,
+        copy,
+    ),
+)

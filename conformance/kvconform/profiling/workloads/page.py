@@ -1,0 +1,172 @@
+"""Paged caches: rows through block tables, gathered, shared by forks, attended to."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kvconform.profiling.case import ALWAYS, Case, Job, Operation
+from kvconform.profiling.subject import Bench
+from kvconform.profiling.workloads.attention import fastest, queries
+from kvspec import traffic
+from kvspec.contract import Attention
+from kvspec.geometry import Config
+
+FORKS = 256
+"""Forks that are there at most before all are dropped."""
+
+
+class Scattered(NamedTuple):
+    """A paged cache, and the sequences in it that are measured."""
+
+    cache: Any
+    sequences: list[int]
+    pages: int
+
+    @property
+    def about(self) -> dict[str, int]:
+        """The pool is as large as what takes turns in it."""
+        return {"pages": self.pages}
+
+
+def scattered(bench: Bench, rows: int) -> Scattered:
+    """Sequences of so many rows in one pool, and free pages for as many rows again.
+
+    Twice as many sequences are filled, a page of each in turn, in another order every time; then half of them are
+    dropped. So the pages of a table do not lie side by side, nor do those that are free.
+    """
+    count, size = bench.turns(bench.case.context), _size(bench.case)
+    config = bench.config.changed(pages=2 * count * pages_for(bench.case))
+    cache, order = bench.adapter.open("page", config), np.random.default_rng(7)
+    sequences = [cache.admit() for _ in range(2 * count)]
+    for first in range(0, rows, size):
+        new = bench.rows(min(size, rows - first), first // size)
+        for sequence in order.permutation(sequences).tolist():
+            cache.append(*new, sequence)
+    for sequence in sequences[count:]:
+        cache.drop(sequence)
+    return Scattered(cache, sequences[:count], config.pages or 0)
+
+
+def pages_for(case: Case) -> int:
+    """The pages that hold a context."""
+    return -(-case.context // _size(case))
+
+
+def partly(case: Case) -> int:
+    """Rows in the page that a fork shares and may not write."""
+    return max(1, _size(case) // 2)
+
+
+def _size(case: Case) -> int:
+    assert case.page is not None
+    return case.page
+
+
+def append(bench: Bench) -> Job:
+    """Rows behind the context, into pages that are free."""
+    case, pool = bench.case, scattered(bench, bench.case.context)
+    cache, sequences, sources = pool.cache, pool.sequences, bench.several(case.rows)
+
+    def do(i: int) -> None:
+        cache.append(*sources[i % len(sources)], sequences[i % len(sequences)])
+
+    def reset() -> None:
+        for sequence in sequences:
+            cache.truncate(sequence, case.context)
+
+    return Job(do, len(sequences) * (case.context // case.rows), reset, pool.about)
+
+
+def gather(bench: Bench) -> Job:
+    """All rows through a table, given to the host."""
+    pool = scattered(bench, bench.case.context)
+    tables = [pool.cache.table(sequence) for sequence in pool.sequences]
+    return Job(lambda i: pool.cache.gather(tables[i % len(tables)], bench.case.context), ALWAYS, about=pool.about)
+
+
+def fork(bench: Bench) -> Job:
+    """A new sequence that shares all but the end of the context, and a row behind that: the last page it shares is
+    not full, and copied."""
+    case, pool = bench.case, scattered(bench, bench.case.context)
+    cache, sequences, sources = pool.cache, pool.sequences, bench.several(1)
+    shared, forks = (pages_for(case) - 1) * _size(case) + partly(case), list[int]()
+
+    def do(i: int) -> None:
+        forks.append(cache.fork(sequences[i % len(sequences)], shared))
+        cache.append(*sources[i % len(sources)], forks[-1])
+
+    def reset() -> None:
+        while forks:
+            cache.drop(forks.pop())
+
+    return Job(do, min(FORKS, len(sequences) * pages_for(case)), reset, pool.about)
+
+
+def attend(bench: Bench) -> Job:
+    """Rows appended to a sequence, with which it has the context; their queries through its table. The page that
+    they lie in is there before."""
+    case = bench.case
+    before = case.context - case.rows
+    pool, sources = scattered(bench, before), bench.several(case.rows)
+    asked, out = queries(bench)
+
+    def do(i: int, how: Attention) -> None:
+        sequence = pool.sequences[i % len(pool.sequences)]
+        pool.cache.attend(asked, *sources[i % len(sources)], how, out, sequence)
+        pool.cache.truncate(sequence, before)
+
+    return fastest(bench, do, about=pool.about)
+
+
+def _config(case: Case) -> Config:
+    return case.config(page_size=case.page, pages=2 * pages_for(case))
+
+
+def _held(case: Case) -> int:
+    return 2 * case.context * _config(case).row_bytes
+
+
+def _attended(case: Case) -> traffic.Traffic:
+    return traffic.attended(_config(case), case.model.heads, case.rows, case.context)
+
+
+OPERATIONS = (
+    Operation(
+        "page append",
+        "rows through a block table",
+        ("page",),
+        _config,
+        lambda case: traffic.moved(_config(case), case.rows),
+        _held,
+        append,
+    ),
+    Operation(
+        "gather",
+        "pages to rows in order, to the host",
+        ("page",),
+        _config,
+        lambda case: traffic.moved(_config(case), case.context),
+        _held,
+        gather,
+    ),
+    Operation(
+        "fork",
+        "a shared prefix and a row behind it: half a page is copied, and the row",
+        ("page",),
+        _config,
+        lambda case: traffic.forked(_config(case), partly(case), 1),
+        _held,
+        fork,
+    ),
+    Operation(
+        "paged attention",
+        "rows appended, and their queries over all, through a block table",
+        ("page", "attention"),
+        _config,
+        _attended,
+        _held,
+        attend,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Proofs: all states of small configurations, every move from each."""

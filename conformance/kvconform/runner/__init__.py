@@ -1,0 +1,1 @@
+"""The run of the suite: settings, the adapter under test, tally, journal, record, progress."""

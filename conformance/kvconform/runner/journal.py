@@ -1,0 +1,66 @@
+"""The journal of a run: one line a test, written as it ends, so that a run cut short keeps what it judged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+from kvconform.runner.tally import Tally, from_json
+from kvspec.errors import BadInput
+
+NAME = "journal.jsonl"
+
+
+class Journal:
+    """Writes lines to `folder/journal.jsonl`; nowhere if there is no folder."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._file: TextIO | None = None
+        if folder is not None:
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                self._file = (folder / NAME).open("w", encoding="utf-8")
+            except OSError as e:
+                raise BadInput(f"report folder {folder}: cannot be written ({e.strerror}); name another") from None
+
+    def write(self, event: str, **said: Any) -> None:
+        """One event, on disk before the next test begins."""
+        if self._file is not None:
+            self._file.write(json.dumps({"event": event, **said}) + "\n")
+            self._file.flush()
+
+    def close(self) -> None:
+        """Nothing more will be written."""
+        if self._file is not None:
+            self._file.close()
+
+
+def read(path: Path) -> tuple[dict[str, Any], Tally]:
+    """The start of a run, and all that it judged, from a journal that may end in the middle. Raises BadInput."""
+    start, total = dict[str, Any](), Tally()
+    for event in _events(path):
+        if event.get("event") == "start":
+            start = event
+        elif event.get("event") == "judged":
+            total.merge(from_json(event["tally"]))
+        elif event.get("event") == "end":
+            start = start | {"about": event["about"]}
+    if not start:
+        raise BadInput(f"{path}: not the journal of a run")
+    return start, total
+
+
+def _events(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as e:
+        raise BadInput(f"{path}: cannot be read ({e})") from None
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            return  # the line that was being written when the run was cut
+        if isinstance(event, dict):
+            yield event

@@ -1,0 +1,135 @@
+"""What the traces of one test, or of a whole run, showed of each clause. Tallies add up, and cross the journal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any
+
+from kvconform.judge.ledger import Spent
+from kvconform.judge.trial import Outcome
+from kvspec.contract import METERED
+from kvspec.records.run import Coverage, Failure, Named, Residency
+
+
+@dataclass
+class Tally:
+    """Counts by clause. A trace counts once for each clause it exercised, whatever the number of steps."""
+
+    exercised: dict[str, Counter[str]] = field(default_factory=dict)
+    """Steps by clause and source."""
+    tests: dict[str, list[str]] = field(default_factory=dict)
+    oracles: dict[str, str] = field(default_factory=dict)
+    agreed: Counter[str] = field(default_factory=Counter)
+    """Traces without a difference that exercised the clause."""
+    present: Counter[str] = field(default_factory=Counter)
+    """Traces with a difference that exercised the clause, at whatever step."""
+    differed: Counter[str] = field(default_factory=Counter)
+    """Traces whose differing step fails the clause."""
+    failing: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    own: dict[str, str] = field(default_factory=dict)
+    """Clauses whose own example or directed test failed, and how."""
+    coverage: dict[str, Coverage] = field(default_factory=dict)
+    spent: dict[str, Residency] = field(default_factory=dict)
+    """What operations cost, by kind, operation and condition."""
+    problems: list[str] = field(default_factory=list)
+    diagnosis: dict[str, list[Named]] = field(default_factory=dict)
+    """Known bugs that answer as the adapter did, by the key of the failure; see `kvconform.diagnosis.diagnose`."""
+
+    def add(self, seen: Outcome, source: str, test: str) -> None:
+        """Count one trial."""
+        cites = Counter(seen.exercised())
+        for clause, steps in cites.items():
+            self.exercised.setdefault(clause, Counter())[source] += steps
+            self._tested(clause, test)
+            self.oracles[clause] = seen.oracle
+        (self.present if seen.failed else self.agreed).update(cites.keys())
+        self.differed.update(seen.blamed)
+        self.failing += seen.failed
+        for spent in seen.spent:
+            self._spend(_once(spent))
+
+    def held(self, clause: str, source: str, test: str, oracle: str) -> None:
+        """Count a law or another statement about whole traces that held."""
+        self.exercised.setdefault(clause, Counter())[source] += 1
+        self.agreed[clause] += 1
+        self.oracles.setdefault(clause, oracle)
+        self._tested(clause, test)
+
+    def _spend(self, more: Residency) -> None:
+        """Note the smallest and the largest of each count."""
+        name = f"{more['kind']} {more['op']} {more['when']}"
+        seen = self.spent.get(name)
+        if seen is None:
+            self.spent[name] = {**more}
+            return
+        seen["steps"] += more["steps"]
+        if more["least"] != seen["least"] or more["most"] != seen["most"]:
+            seen["least"] = {n: min(count, more["least"][n]) for n, count in seen["least"].items()}
+            seen["most"] = {n: max(count, more["most"][n]) for n, count in seen["most"].items()}
+
+    def _tested(self, clause: str, test: str) -> None:
+        tests = self.tests.setdefault(clause, [])
+        if test not in tests:
+            tests.append(test)
+
+    def suspicion(self, clause: str) -> float:
+        """How well traces that differ and traces that agree single the clause out, 0 to 1.
+
+        The Ochiai coefficient of spectrum-based fault localisation (Abreu, Zoeteweij, van Gemund 2006):
+        `present / sqrt(failing * (present + agreed))`.
+        """
+        present = self.present[clause]
+        return present / sqrt(self.failing * (present + self.agreed[clause])) if present else 0.0
+
+    def merge(self, other: Tally) -> None:
+        """Add what another tally counted."""
+        for clause, counts in other.exercised.items():
+            self.exercised.setdefault(clause, Counter()).update(counts)
+        for clause, tests in other.tests.items():
+            for test in tests:
+                self._tested(clause, test)
+        self.oracles |= other.oracles
+        for name in ("agreed", "present", "differed"):
+            getattr(self, name).update(getattr(other, name))
+        self.failing += other.failing
+        self.failures += other.failures
+        self.own = other.own | self.own
+        self.problems += other.problems
+        self.diagnosis |= other.diagnosis
+        for spent in other.spent.values():
+            self._spend(spent)
+        for name, c in other.coverage.items():
+            _add(self.coverage.setdefault(name, empty_coverage()), c)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in the journal."""
+        return vars(self)
+
+
+def from_json(said: dict[str, Any]) -> Tally:
+    """Read a tally back from the journal."""
+    tally = Tally(**said)
+    tally.exercised = {c: Counter(n) for c, n in said["exercised"].items()}
+    for name in ("agreed", "present", "differed"):
+        setattr(tally, name, Counter(said[name]))
+    return tally
+
+
+def _once(spent: Spent) -> Residency:
+    counts = {n: spent.counts[n] for n in METERED}
+    return {"kind": spent.kind, "op": spent.op, "when": spent.when, "steps": 1, "least": counts, "most": counts}
+
+
+def empty_coverage() -> Coverage:
+    """Nothing exercised."""
+    return {"traces": 0, "operations": 0, "states": 0, "transitions": 0, "pairs": {}}
+
+
+def _add(total: Coverage, more: Coverage) -> None:
+    for name in ("traces", "operations", "states", "transitions"):
+        total[name] += more[name]
+    for pair, n in more["pairs"].items():
+        total["pairs"][pair] = total["pairs"].get(pair, 0) + n

@@ -1,0 +1,178 @@
+"""The bench an adapter is judged on: runs traces in its worker, shrinks failures, keeps the tally of a test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from kvconform.generate.shrink import shrink
+from kvconform.judge import steps, trial
+from kvconform.judge.storage import Difference
+from kvconform.judge.trial import Outcome
+from kvconform.oracle.reference import Performs
+from kvconform.runner.tally import Tally, empty_coverage
+from kvconform.worker.client import Worker
+from kvconform.worker.remote_session import RemoteSession
+from kvspec.contract import Description
+from kvspec.operations.notation import sentence
+from kvspec.records.run import Coverage, Failure
+from kvspec.trace import Trace
+
+ENOUGH = {"FAIL": 40, "PROTOCOL": 5, "CRASH": 5, "OOM": 3, "HANG": 1}
+"""Failing traces of one test after which the rest of its traces is left out, by verdict: they would tell nothing
+new, and all but FAIL cost a process, or a deadline."""
+
+ATTEMPTS = {"FAIL": 300, "CRASH": 30, "PROTOCOL": 30, "OOM": 4, "HANG": 3}
+"""Replays spent on making a failing trace short, by verdict: a hang costs its deadline each time."""
+
+
+class Differs(AssertionError):
+    """The adapter does not do what the spec says."""
+
+
+@dataclass
+class Bench:
+    """One adapter, one worker, one test at a time."""
+
+    worker: Worker
+    adapter: Description
+    examples: int = 60
+    seed: int = 0
+    tally: Tally = field(default_factory=Tally)
+    test: str = ""
+    operations: int = 0
+    """Operations judged since the start, for progress."""
+    confirmed: set[tuple[str, str]] = field(default_factory=set)
+    """Verdict and clause of what failed twice and was made short, in whatever test."""
+    spent: float = 0.0
+    """How much of what is enough has failed in this test; at 1 it is."""
+
+    @contextmanager
+    def judging(self, test: str) -> Iterator[Tally]:
+        """A fresh tally for one test."""
+        self.test, self.tally, self.spent = test, Tally(), 0.0
+        yield self.tally
+
+    def session(self, observe: tuple[str, ...]) -> Performs:
+        """What performs a trace on the adapter."""
+        return RemoteSession(self.worker, observe)
+
+    def run(self, trace: Trace, watch: bool = False, past: bool = False) -> Outcome:
+        """One trial, counted nowhere."""
+        level = trial.level_of(trace, self.adapter)
+        session = self.session(trial.observables(self.adapter, level))
+        seen = trial.run(trace, session, self.adapter, level, watch, past)
+        self.operations += len(seen.steps)
+        return seen
+
+    def judge(self, trace: Trace, source: str, watch: bool = False) -> Outcome:
+        """One trial, counted; a failure is confirmed, shortened and kept."""
+        seen = self.run(trace, watch)
+        self.tally.add(seen, source, self.test)
+        if seen.failed:
+            self.spent += 1 / ENOUGH[seen.verdict] + 1e-9
+            self._keep(seen, source)
+        return seen
+
+    def judge_all(self, traces: Iterable[Trace], source: str, of: str, watch: bool = False) -> None:
+        """Judge many traces of a profile, and note how much they covered. Ends early when enough has failed."""
+        covered = self.tally.coverage.setdefault(f"{source} {of}", empty_coverage())
+        states, transitions = set[object](), set[object]()
+        for trace in traces:
+            seen = self.judge(trace, source, watch)
+            count(covered, trace, len(seen.steps))
+            states.update(seen.states)
+            transitions.update(zip(seen.states, map(str, trace.ops[1:]), strict=False))
+            if self.spent >= 1:
+                break
+        covered["states"] += len(states)
+        covered["transitions"] += len(transitions)
+
+    def _keep(self, seen: Outcome, source: str) -> None:
+        """Keep the shortest trace for each clause this failure blames that has none yet in this test.
+
+        What kills the worker is confirmed and shortened once for each clause in the whole run.
+        """
+        if seen.verdict != "FAIL" and self.confirmed >= {(seen.verdict, c) for c in seen.blamed or ("",)}:
+            if not self.tally.failures:
+                self._add(seen, source)
+            return
+        known = {c for f in self.tally.failures for c in f["clauses"]}
+        again = self.run(seen.trace.cut(len(seen.steps)))
+        if not again.failed:
+            self._add(seen, source, deterministic=False)
+            return
+        for clause in [c for c in seen.blamed if c not in known] or ([""] if not self.tally.failures else []):
+            if clause not in {c for f in self.tally.failures for c in f["clauses"]}:
+                short = self._shortest(seen, clause)
+                self._add(short, source)
+                self.confirmed |= {(short.verdict, c) for c in short.blamed or ("",)}
+
+    def _shortest(self, seen: Outcome, clause: str) -> Outcome:
+        """The same failure on a shorter trace."""
+
+        def fails(trace: Trace) -> int:
+            other = self.run(trace)
+            same = other.failed and other.verdict == seen.verdict and (not clause or clause in other.blamed)
+            return max(1, len(other.steps)) if same else 0
+
+        short = shrink(seen.trace.cut(len(seen.steps)), fails, ATTEMPTS[seen.verdict])
+        final = self.run(short)
+        return final if final.failed else seen
+
+    def _add(self, seen: Outcome, source: str, deterministic: bool = True) -> None:
+        self.tally.failures.append(failure(seen, source, self.test, deterministic))
+
+    def broke(self, clause: str, message: str) -> None:
+        """The clause's own example or law failed."""
+        self.tally.own.setdefault(clause, message)
+
+    def relation_broke(self, clause: str, side: Outcome, message: str) -> None:
+        """A law failed, though each of its sides may be right by itself: keep the side that shows it."""
+        side.differences.append(Difference("history", f"law {clause}: {message}"))
+        kept = failure(side, "law", self.test)
+        self.tally.failures.append({**kept, "clauses": [clause]})
+        self.tally.failing += 1
+        self.tally.present[clause] += 1
+        self.tally.differed[clause] += 1
+
+    def verdict(self) -> None:
+        """End the test: it fails, showing the shortest trace, if anything differed."""
+        shortest = min(self.tally.failures, key=lambda f: len(f["steps"]), default=None)
+        if shortest is not None:
+            blamed = ", ".join(shortest["clauses"]) or "no clause"
+            raise Differs(f"{shortest['verdict']} {blamed}: {shortest['message']}\n  {shortest['words']}")
+        if self.tally.own or self.tally.problems:
+            raise Differs("; ".join([f"{c}: {m}" for c, m in self.tally.own.items()] + self.tally.problems))
+
+
+def count(covered: Coverage, trace: Trace, done: int) -> None:
+    """Count one trace of which `done` operations were performed."""
+    covered["traces"] += 1
+    covered["operations"] += done
+    names = [op["op"] for op in trace.ops[:done]]
+    for pair in pairwise(names):
+        covered["pairs"][" ".join(pair)] = covered["pairs"].get(" ".join(pair), 0) + 1
+
+
+def failure(seen: Outcome, source: str, test: str, deterministic: bool = True) -> Failure:
+    """A failed trial as it stands in the record."""
+    trace, message = seen.trace.cut(len(seen.steps)), "; ".join(d.message for d in seen.differences[:3])
+    return {
+        "verdict": seen.verdict,
+        "clauses": list(seen.blamed),
+        "implicated": list(seen.implicated),
+        "source": source,
+        "test": test,
+        "oracle": seen.oracle,
+        "field": seen.differences[0].field,
+        "message": message
+        if deterministic
+        else f"nondeterministic: the same trace passed when run again. {message}",
+        "words": sentence(trace),
+        "trace": trace.to_json(),
+        "steps": steps.failing_steps(seen),
+        "deterministic": deterministic,
+    }

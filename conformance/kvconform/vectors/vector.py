@@ -1,0 +1,169 @@
+"""A vector: a trace on the reference, written down step by step, all that goes in and all that must come out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kvconform.judge.trial import used_profiles
+from kvconform.oracle.follow import expected
+from kvconform.oracle.list_model import Expected
+from kvconform.oracle.reference import Cited, Supplies
+from kvconform.vectors.arrays import Arrays
+from kvspec import fingerprint
+from kvspec.geometry import Array
+from kvspec.operations import notation
+from kvspec.operations.table import TAKES_QUERIES, Operation
+from kvspec.session.driver import Given, Step
+from kvspec.trace import Trace
+
+VERSION = 2
+"""Of the document. Covers are version 1."""
+
+LICENCE = "CC0-1.0"
+
+OBSERVED = ("state", "history", "mask", "held")
+"""What is observed: everything but the meter's counts, which differ from engine to engine."""
+
+
+@dataclass(frozen=True)
+class Vector:
+    """A trace worth keeping, and why."""
+
+    id: str
+    source: str
+    trace: Trace
+    clause: str = ""
+    """The clause it is about, where it is about one."""
+    bug_class: str = ""
+    """The class of the bug that it finds."""
+    notes: dict[str, Any] = field(default_factory=dict)
+    """`bug`, what it finds; `anomaly` and `effect`, what kind of wrong that is and what that does to a model;
+    `shows`, what is seen of it; `links`, where it was met; `finds`, ids of mutants."""
+
+
+@dataclass
+class Written:
+    """Vectors as they are written: a document, and the tensors it refers to by name."""
+
+    document: dict[str, Any]
+    tensors: dict[str, Array] = field(default_factory=dict)
+
+
+def written(source: str, profile: str, vectors: Iterable[Vector]) -> Written:
+    """Replay vectors on the reference, and write down what it does."""
+    tensors: dict[str, Array] = {}
+    listed = [vector(v, tensors) for v in vectors]
+    head = {"kvvectors": VERSION, "licence": LICENCE, "source": source, "profile": profile}
+    return Written({**head, "counts": counts(listed), "vectors": listed}, tensors)
+
+
+def counts(listed: list[dict[str, Any]]) -> dict[str, int]:
+    """How much there is of everything."""
+    steps = [step for v in listed for step in v["steps"]]
+    return {"vectors": len(listed), "steps": len(steps), "tensors": len({t for s in steps for _, t in named(s)})}
+
+
+def named(step: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The fields of a step with the tensors that they name."""
+    for fields in (step.get("see", {}), step.get("given", {})):
+        for field_, value in fields.items() if isinstance(fields, dict) else ():
+            if isinstance(value, dict):
+                yield from ((field_, v["tensor"]) for v in (value, value.get("within")) if v and "tensor" in v)
+
+
+def vector(v: Vector, tensors: dict[str, Array]) -> dict[str, Any]:
+    """One vector; its tensors are added to those there are."""
+    cites = dict[str, None]()
+    steps = list(_steps(v, tensors, cites))
+    why = {"clause": v.clause, "class": v.bug_class, "notes": v.notes}
+    made = {
+        "id": v.id,
+        "source": v.source,
+        **{name: value for name, value in why.items() if value},
+        "exercises": sorted(cites),
+        "needs": sorted(used_profiles(v.trace)),
+        "words": notation.sentence(v.trace),
+        "profile": v.trace.profile,
+        "config": v.trace.config.to_json(),
+        "steps": steps,
+    }
+    return dict(json.loads(json.dumps(made)))  # as it will be read
+
+
+def _steps(v: Vector, tensors: dict[str, Array], cites: dict[str, None]) -> Iterator[dict[str, Any]]:
+    """Every operation, the opening of cache A first: what it is given, and what must be seen of it."""
+    cited, supplies = Cited(observe=OBSERVED), Supplies(v.trace)
+    bounds = _bounds(v.trace)
+    opening: Operation = {"op": "open"}
+    for i, op in enumerate((opening, *v.trace.ops)):
+        given = supplies.give(op) if i else Given(opening=(v.trace.profile, v.trace.config))
+        arrays = Arrays(supplies.book, tensors)
+        put = _given(given, arrays)
+        step = cited.do(op, given)
+        cites.update(dict.fromkeys(step.cites))
+        yield {"do": notation.words(op), "op": op, **put, "see": _seen(step, arrays, bounds.get(i))}
+        if i:
+            supplies.done(op, step.result)
+
+
+def _bounds(trace: Trace) -> dict[int, Expected]:
+    """What the list model says of steps that make numbers, by their place."""
+    if not any(op["op"] in (*TAKES_QUERIES, "rotate") for op in trace.ops):
+        return {}
+    return {i: step for i, step in enumerate(expected(trace), 1) if step.outputs or step.rotated}
+
+
+def _given(given: Given, arrays: Arrays) -> dict[str, Any]:
+    """Rows and queries; profile and config where the operation has them."""
+    put: dict[str, Any] = {}
+    if given.opening is not None:
+        put["opens"] = {"profile": given.opening[0], "config": given.opening[1].to_json()}
+    if given.rows is not None:
+        put |= arrays.pair("rows", *given.rows)
+    if given.queries is not None:
+        put["queries"] = arrays.alone("queries", given.queries)
+    return {"given": put} if put else {}
+
+
+def _seen(step: Step, arrays: Arrays, bound: Expected | None) -> dict[str, Any]:
+    """Result, the clause of a refusal, values; rows by serials; masks as text; whatever else as tensors."""
+    out: dict[str, Any] = {"result": step.result, **({"clause": step.clause} if step.clause else {})}
+    out |= {name: _value(name, value) for name, value in step.values.items() if not _free(name, value)}
+    for name, array in step.arrays.items():
+        if name.endswith(".k"):
+            out |= arrays.pair(name[:-2], array, step.arrays[f"{name[:-2]}.v"])
+        elif not name.endswith(".v"):
+            out[name] = arrays.alone(name, array, _within(name, array, bound))
+    return out
+
+
+def _free(name: str, value: Any) -> bool:
+    """What no engine owes: buffers that may move need not."""
+    return name == "meter" or (name == "moved" and bool(value))
+
+
+def _value(name: str, value: Any) -> Any:
+    """Fingerprints are numbers and how far a sum may be from them; as text, since JSON knows no infinity."""
+    if name != "fingerprint":
+        return value
+    middle, _, error = str(value).partition(fingerprint.APART)
+    return {"number": middle, "within": error or "0"}
+
+
+def _within(name: str, array: Array | None, bound: Expected | None) -> Array | None:
+    """How far another's elements may be from the reference's, f32: the bound of the spec and the reference's own
+    distance from the exact result, rounded up to a power of 2, so that it is the same on every machine."""
+    found = None if bound is None else {"output": bound.outputs, "rotated": bound.rotated}.get(name)
+    if found is None or array is None or found.middle.shape != array.shape:
+        return None
+    with np.errstate(invalid="ignore", over="ignore"):
+        off = np.abs(array.astype(np.float64) - found.middle)
+        off = np.where(np.isnan(off) & (np.isnan(found.middle) | (array == found.middle)), 0.0, off) + found.bound
+        whole, power = np.frexp(off)
+        up = np.ldexp(1.0, np.maximum(power - (whole == 0.5), -149))
+        return np.asarray(np.where(off == 0, 0.0, np.where(np.isfinite(off), up, np.inf))).astype(np.float32)

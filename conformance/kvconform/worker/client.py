@@ -1,0 +1,177 @@
+"""The parent's end of the wire: a worker process that may lie, hang, eat memory or die, and is told apart.
+
+One deadline covers a whole message, writing included: a peer that never reads holds nobody. After any failure
+the process and all its relatives are killed, and the next question starts it afresh.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from time import monotonic
+from types import TracebackType
+from typing import Any, Self
+
+from kvconform.worker import memory
+from kvconform.worker.process import (
+    Answer,
+    Crashed,
+    Hung,
+    OutOfMemory,
+    Process,
+    ProtocolBroken,
+    WorkerFailure,
+)
+from kvspec.contract import Description, description
+from kvspec.errors import BadInput, CannotRun
+from kvspec.geometry import Array
+from kvspec.wire import messages
+
+__all__ = ["Crashed", "Hung", "OutOfMemory", "ProtocolBroken", "Worker", "WorkerFailure", "python_worker"]
+
+TICK = 0.05
+"""Seconds between looks at the child's memory, and at whether it lives."""
+
+
+def python_worker(adapter: str) -> list[str]:
+    """The command line that puts a Python adapter on the wire."""
+    return [sys.executable, "-m", "kvadapters.serve", adapter]
+
+
+class Worker:
+    """Asks one worker process, which it starts when it is first needed and again after each failure."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        deadline: float = 20.0,
+        start_deadline: float = 120.0,
+        memory_limit: int = 4 << 30,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        """`start_deadline` holds for each message until a trace has begun: an engine loads, and may compile."""
+        self.argv, self.env = list(argv), env
+        self.deadline, self.start_deadline, self.memory_limit = deadline, start_deadline, memory_limit
+        self.starts = 0
+        self.peak_rss = 0
+        self._id = 0
+        self._begun, self._looked = False, 0.0
+        self._open: deque[tuple[int, bool]] = deque()
+        self._child: Process | None = None
+
+    def ask(self, head: Mapping[str, Any], tensors: Mapping[str, Array | None] | None = None) -> Answer:
+        """One question (without its id) and its answer. Raises WorkerFailure."""
+        self.send(head, tensors)
+        return self.receive()
+
+    def send(self, head: Mapping[str, Any], tensors: Mapping[str, Array | None] | None = None) -> None:
+        """One question. Several may be sent before their answers are received. Raises WorkerFailure."""
+        self._id += 1
+        message = messages.encode({"id": self._id, **head}, tensors)
+        with self._killed_on_failure():
+            (self._child or self._start()).send(message)
+        self._open.append((self._id, head.get("op") == "begin"))
+
+    def receive(self) -> Answer:
+        """The answer to the oldest open question, within the deadline from now. Raises WorkerFailure."""
+        question, begins = self._open.popleft()
+        with self._killed_on_failure():
+            assert self._child is not None, "a question was sent"
+            answer, arrays = self._exchange(self._child)
+            said = answer.pop("id", None)
+            if type(said) is not int or said != question:
+                raise ProtocolBroken(f"an answer to question {said!r:.40}; the question was {question}")
+        self._begun = self._begun or begins
+        return answer, arrays
+
+    def describe(self) -> Description:
+        """What the adapter says of itself. Raises BadInput, CannotRun, WorkerFailure."""
+        answer, _ = self.ask({"op": "describe", "protocol": messages.PROTOCOL})
+        try:
+            message = messages.text(answer, "message", messages.LONGEST_MESSAGE)
+        except messages.ProtocolError as e:
+            raise self.broken(str(e)) from None
+        match answer.get("result"):
+            case "ok":
+                return description(answer.get("describe"))
+            case "cannot_run":
+                raise CannotRun(message)
+            case "error":
+                raise BadInput(message)
+        raise self.broken(f"describe: result {answer.get('result')!r:.40} is none of ok, error, cannot_run")
+
+    def broken(self, message: str) -> ProtocolBroken:
+        """Kill it for an answer that the protocol does not allow; gives the failure to raise."""
+        try:
+            with self._killed_on_failure():
+                raise ProtocolBroken(message)
+        except ProtocolBroken as e:
+            return e
+
+    @property
+    def stderr(self) -> str:
+        """The end of what the running process wrote to standard error."""
+        return self._child.stderr() if self._child else ""
+
+    def peak(self) -> int:
+        """The most bytes that it is known to have held resident, with its relatives."""
+        if self._child is not None:
+            self.peak_rss = max(self.peak_rss, memory.peak(self._child.pid) or 0)
+        return self.peak_rss
+
+    def close(self) -> None:
+        """Kill the process and its relatives, if there is one. The next question starts it again."""
+        if self._child is not None:
+            self.peak()
+            self._child.kill()
+            self._child = None
+            self._open.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, t: TracebackType | None) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def _killed_on_failure(self) -> Iterator[None]:
+        """Whatever interrupts an exchange, Ctrl-C too, leaves the process in an unknown state."""
+        try:
+            yield
+        except WorkerFailure as e:
+            stderr = self._child.last_words() if self._child else ""
+            self.close()
+            raise type(e)(e.message, stderr) from None
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self) -> Process:
+        self._child = Process(self.argv, self.env)
+        self._begun, self._looked = False, monotonic()
+        self.starts += 1
+        return self._child
+
+    def _exchange(self, child: Process) -> Answer:
+        """Write and read together until one whole answer is there."""
+        allowed = self.deadline if self._begun else self.start_deadline
+        until = monotonic() + allowed
+        while (answer := child.answer_within(min(TICK, until - monotonic()))) is None:
+            self._look_at_memory(child)
+            if monotonic() >= until:
+                raise Hung(f"no answer in {allowed:g} s: {child.waiting()}")
+        self._look_at_memory(child)
+        return answer
+
+    def _look_at_memory(self, child: Process) -> None:
+        now = monotonic()
+        if now - self._looked < TICK:
+            return
+        self._looked = now
+        used = memory.resident(child.pid) or 0
+        self.peak_rss = max(self.peak_rss, used)
+        if used > self.memory_limit:
+            raise OutOfMemory(f"{used >> 20} MiB resident; the limit is {self.memory_limit >> 20} MiB")

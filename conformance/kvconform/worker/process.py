@@ -1,0 +1,238 @@
+"""One worker process with its pipes: writes, reads and keeps its last words without ever waiting for it in vain."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import selectors
+import signal
+import subprocess
+import weakref
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kvconform.worker import memory
+from kvspec.errors import BadInput
+from kvspec.wire import messages
+
+BUFFER = 1 << 18
+"""Bytes read at a time."""
+PIPE = 1 << 20
+"""Bytes a pipe holds, where the system lets us say."""
+KEPT = 64 << 10
+"""Bytes of standard error that are kept, the last ones."""
+SHOWN = 20
+"""Lines of standard error that a failure shows."""
+LAST_BREATH = 1.0
+"""Seconds a process has to end once its output has."""
+
+Answer = tuple[dict[str, Any], messages.Tensors]
+
+
+class WorkerFailure(Exception):
+    """The worker did not answer as it should; `verdict` says in which way, `stderr` what it said last."""
+
+    verdict = ""
+
+    def __init__(self, message: str, stderr: str = "") -> None:
+        super().__init__(f"{message}; standard error ends:\n{stderr}" if stderr else message)
+        self.message, self.stderr = message, stderr
+
+
+class Crashed(WorkerFailure):
+    """It ended, by a signal or by itself."""
+
+    verdict = "CRASH"
+
+
+class Hung(WorkerFailure):
+    """No whole answer within the deadline."""
+
+    verdict = "HANG"
+
+
+class OutOfMemory(WorkerFailure):
+    """It was over the memory limit and was killed for it."""
+
+    verdict = "OOM"
+
+
+class ProtocolBroken(WorkerFailure):
+    """What it sent is no answer to the question."""
+
+    verdict = "PROTOCOL"
+
+
+class Process:
+    """A process in a session of its own. All three pipes are non-blocking; `answer_within` is where time passes."""
+
+    def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None) -> None:
+        pipe = subprocess.PIPE
+        try:
+            self._popen = subprocess.Popen(
+                argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, env=env, start_new_session=True
+            )
+        except (OSError, ValueError) as e:
+            raise BadInput(f"cannot start {argv[0]}: {e}") from None
+        self.pid = self._popen.pid
+        self._kill = weakref.finalize(self, _end, self._popen)
+        self._decoder = messages.Decoder()
+        self._stderr = bytearray()
+        self._unsent = bytearray()
+        self._writing = False
+        self._asked = 0
+        self._answers: deque[Answer] = deque()
+        self._broken: ProtocolBroken | None = None
+        self._selector = selectors.DefaultSelector()
+        self._in, self._out, self._err = (self._watched(p) for p in ("stdin", "stdout", "stderr"))
+
+    def _watched(self, pipe: str) -> int:
+        number: int = getattr(self._popen, pipe).fileno()
+        os.set_blocking(number, False)
+        _widen(number)
+        if pipe != "stdin":
+            self._selector.register(number, selectors.EVENT_READ)
+        return number
+
+    def send(self, message: bytes) -> None:
+        """Begin to write a message; what the pipe does not take now is written while waiting for answers."""
+        self._asked += 1
+        self._unsent += message
+        if not self._writing:
+            self._write()
+        if self._unsent and not self._writing:
+            self._selector.register(self._in, selectors.EVENT_WRITE)
+            self._writing = True
+
+    def answer_within(self, seconds: float) -> Answer | None:
+        """The next answer, waiting so long, writing and reading as can be done. Raises Crashed, ProtocolBroken."""
+        if self._answers:
+            return self._answers.popleft()
+        if self._broken is not None:
+            raise self._broken
+        dead = self._popen.poll() is not None
+        ready = {key.fd for key, _ in self._selector.select(0 if dead else max(0.0, seconds))}
+        if self._err in ready:
+            self._keep_stderr()
+        if self._in in ready:
+            self._write()
+            if not self._unsent:
+                self._selector.unregister(self._in)
+                self._writing = False
+        if self._out in ready:
+            self._read()
+            return self._answers.popleft() if self._answers else None
+        if dead:  # seen before looking at the pipe, so nothing can have come in between
+            raise Crashed(self._how_it_ended())
+        return None
+
+    def waiting(self) -> str:
+        """How far the exchange came."""
+        unread = f"; {len(self._unsent)} bytes of the question were not read" if self._unsent else ""
+        return f"{self._decoder.waiting} arrived{unread}"
+
+    def _write(self) -> None:
+        try:
+            del self._unsent[: os.write(self._in, self._unsent)]
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:  # it closed its input; whether it ended is for the reading side to see
+            self._unsent.clear()
+
+    def _read(self) -> None:
+        data = os.read(self._out, BUFFER)
+        if not data:
+            raise self._output_ended()
+        try:
+            for message in self._decoder.feed(data):
+                self._count_answer()
+                self._answers.append(message)
+        except messages.ProtocolError as e:
+            self._broken = ProtocolBroken(str(e))
+            if not self._answers or not self._asked:
+                raise self._broken from None
+            return  # answers came whole before it; it is the answer to the question behind them that is broken
+        if not self._asked and self._decoder.busy:
+            raise ProtocolBroken(f"more than one answer: {self._decoder.waiting} came behind it")
+        if not self._asked and self._unsent:
+            raise ProtocolBroken(f"answered before the question was read: {len(self._unsent)} bytes were left")
+
+    def _count_answer(self) -> None:
+        if not self._asked:
+            raise ProtocolBroken("two answers to one question")
+        self._asked -= 1
+
+    def _output_ended(self) -> WorkerFailure:
+        try:
+            self._popen.wait(LAST_BREATH)
+        except subprocess.TimeoutExpired:
+            return ProtocolBroken("closed its standard output, and goes on running")
+        return Crashed(self._how_it_ended())
+
+    def _how_it_ended(self) -> str:
+        midway = f" in the middle of an answer, {self._decoder.waiting} arrived" if self._decoder.busy else ""
+        return f"{_ending(self._popen.returncode)}{midway}"
+
+    def _keep_stderr(self) -> bool:
+        """Whether there was anything to keep."""
+        try:
+            data = os.read(self._err, BUFFER)
+        except BlockingIOError:
+            return False
+        if not data:
+            with contextlib.suppress(KeyError):
+                self._selector.unregister(self._err)
+        self._stderr += data
+        del self._stderr[:-KEPT]
+        return bool(data)
+
+    def stderr(self) -> str:
+        """The end of its standard error, as far as it came; bounded, as someone may write without end."""
+        for _ in range(2 * KEPT // 4096):
+            if not self._keep_stderr():
+                break
+        return self._stderr.decode(errors="replace")
+
+    def last_words(self) -> str:
+        """The last lines of its standard error."""
+        return "\n".join(self.stderr().splitlines()[-SHOWN:])
+
+    def kill(self) -> None:
+        """Kill it with all its relatives, reap it, close the pipes."""
+        self._selector.close()
+        self._kill()
+
+
+def _widen(pipe: int) -> None:
+    """Room for a whole message, so that neither side wakes the other halfway; not every system can."""
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE)
+
+
+def _end(popen: subprocess.Popen[bytes]) -> None:
+    """Relatives in sessions of their own are found by descent, the others, orphans among them, by the group."""
+    relatives = memory.family(popen.pid)[1:] if popen.poll() is None else []
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(popen.pid, signal.SIGKILL)
+    for pid in relatives:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):  # a driver may hold it in the kernel
+        popen.wait(10)
+    for pipe in (popen.stdin, popen.stdout, popen.stderr):
+        if pipe is not None:
+            pipe.close()
+
+
+def _ending(status: int) -> str:
+    if status >= 0:
+        return f"exited with status {status}"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = f"signal {-status}"
+    hint = " (not by the harness; systems do so when memory runs out)" if name == "SIGKILL" else ""
+    return f"killed by {name}{hint}"

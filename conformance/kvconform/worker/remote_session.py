@@ -1,0 +1,79 @@
+"""A session in a worker: what `kvspec.session.driver.Session` is to the reference here, for an adapter over
+there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kvconform.worker.client import Worker, WorkerFailure
+from kvspec import masks
+from kvspec.geometry import FIELDS, Config
+from kvspec.operations.table import Operation
+from kvspec.session.driver import NOTHING, OBSERVABLES, Given, Step
+from kvspec.wire import messages
+
+
+class RemoteSession:
+    """Performs the operations of one trace in the worker. Once that failed, the rest of the trace is absent."""
+
+    def __init__(self, worker: Worker, observe: Sequence[str] = OBSERVABLES) -> None:
+        self.worker = worker
+        self._observe = list(observe)
+        self._lost = True
+
+    def begin(self, profile: str, config: Config) -> Step:
+        """Drop everything and open cache A."""
+        self._lost = False
+        opening = {"profile": profile, "config": config.to_json()}
+        return self._sent({"op": "begin", **opening, "observe": self._observe})()
+
+    def do(self, op: Operation, given: Given = NOTHING) -> Step:
+        """Perform one operation."""
+        return self.later(op, given)()
+
+    def later(self, op: Operation, given: Given = NOTHING) -> Callable[[], Step]:
+        """Ask for one operation now and give what waits for it, so that worker and oracle can work at once."""
+        if self._lost:
+            return lambda: Step("absent")
+        if op["op"] == "mask":
+            parts = masks.from_json(op["parts"]) if given.logical is None else given.logical
+            return self._sent(*messages.with_mask(op, parts))
+        if given.opening is not None:
+            profile, config = given.opening
+            kept = {k: v for k, v in op.items() if k not in FIELDS}
+            return self._sent(kept | {"profile": profile, "config": config.to_json()})
+        head, tensors = op, messages.Tensors()
+        if given.logical is not None:
+            head, tensors = messages.with_mask(op, given.logical, "through")
+        if given.queries is not None:
+            tensors["queries"] = given.queries
+        if given.rows is not None:
+            tensors |= {"keys": given.rows.keys, "values": given.rows.values}
+        return self._sent(head, tensors)
+
+    def _sent(self, head: dict[str, Any], tensors: messages.Tensors | None = None) -> Callable[[], Step]:
+        try:
+            self.worker.send(head, tensors)
+        except WorkerFailure as e:
+            step = self._failed(e)
+            return lambda: step
+        return self._received
+
+    def _received(self) -> Step:
+        if self._lost:
+            return Step("absent")
+        try:
+            return self._step(*self.worker.receive())
+        except WorkerFailure as e:
+            return self._failed(e)
+
+    def _failed(self, e: WorkerFailure) -> Step:
+        self._lost = True
+        return Step(e.verdict.lower(), message=str(e))
+
+    def _step(self, answer: dict[str, Any], arrays: messages.Tensors) -> Step:
+        try:
+            return messages.step(answer, arrays)
+        except messages.ProtocolError as e:
+            raise self.worker.broken(str(e)) from None

@@ -1,0 +1,101 @@
+"""A small stand-in for compiled graphs: attention of all layers over handles that are padded to one bound.
+
+Inputs of a graph are the handles, queries, n new rows of each layer, and how many rows are past; its active extent
+says on how much of it work is done, and changes no output. Output 0 is that of attention; outputs 1 + 2 l and
+2 + 2 l are the keys and values of layer l with the new rows behind the padding, and are fed back: they are the
+handles, where they lie.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvref import meter, strict_attention
+from kvref.cite import cite
+from kvspec.contract import Pair
+from kvspec.geometry import DTYPES, Array, Config
+
+
+class Handles:
+    """Keys and values `[layers, batch, kv_heads, slots, dim]` on the device: the slots of a bound, zeros at
+    first, and `room` behind them for the rows that a graph writes, `behind` of which are in use."""
+
+    def __init__(self, config: Config, bound: int, room: int) -> None:
+        self.bound, self.behind = bound, 0
+        self.keys, self.values = (
+            meter.zeros((config.layers or 1, *config.shape(kind, bound + room)), DTYPES[config.dtype])
+            for kind in "kv"
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated."""
+        return self.keys.nbytes + self.values.nbytes
+
+    def write(self, slot: int, rows: Pair) -> None:
+        """Put rows `[layers, batch, kv_heads, n, dim]` into the slots from `slot` on."""
+        for handle, new in zip((self.keys, self.values), rows, strict=True):
+            meter.write(handle[..., slot : slot + new.shape[3], :], new)
+
+    def part(self, start: int, stop: int) -> Pair:
+        """The rows in slots start..stop-1 where they lie, to be written elsewhere."""
+        return Pair(*(meter.resident(a[..., start:stop, :]) for a in (self.keys, self.values)))
+
+    def fetched(self, slots: list[int]) -> Pair:
+        """Copies of the rows in these slots, in this order, on the host."""
+        return Pair(*(meter.fetched(a[..., slots, :]) for a in (self.keys, self.values)))
+
+
+class Graph:
+    """Compiled for one bound and one batch."""
+
+    def __init__(self, config: Config, bound: int) -> None:
+        cite("BUCKET-37")
+        self.bound = bound
+        self.key = bound if config.batch == 1 else config.batch << 32 | bound
+
+    def run(self, handles: Handles, queries: Array, new: Pair, past: int, splits: int) -> Array:
+        """Output 0, `[layers, batch, heads, n, v_dim]`; the other outputs are the handles afterwards.
+
+        Slots between the past rows and the new ones are hidden: a row of zeros would have the score 0, not none.
+        """
+        handles.write(self.bound, new)
+        handles.behind = new.keys.shape[3]
+        cite("BUCKET-5", "BUCKET-38")
+        seen = [*range(past), *range(self.bound, self.bound + handles.behind)]
+        return over(queries, handles.keys[..., seen, :], handles.values[..., seen, :], splits, causal=True)
+
+
+def over(queries: Array, keys: Array, values: Array, splits: int, causal: bool) -> Array:
+    """Strict attention of queries `[layers, batch, heads, n, k_dim]` over rows `[layers, batch, kv_heads, K,
+    dim]` at the positions 0 to K - 1; where it is causal, the last query stands at the last of them."""
+    layers, batch, heads, n, _ = queries.shape
+    rows, position = keys.shape[3], np.arange(keys.shape[3] - n, keys.shape[3])
+    high = position + 1 if causal else np.full(n, rows)
+    hidden = np.where(np.arange(rows) < high[:, None], 0.0, -np.inf)
+    added = np.broadcast_to(hidden, (layers * batch, heads, n, rows))
+    q, k, v = (np.asarray(a).reshape(layers * batch, *a.shape[2:]) for a in (meter.taken(queries), keys, values))
+    asked = strict_attention.Asked(added, np.zeros(n, np.int64), high)
+    found = strict_attention.attend(q, k, v, 0, asked, splits)
+    return found.reshape(layers, batch, *found.shape[1:])
+
+
+def fits(config: Config, rows: Pair, n: int | None = None) -> bool:
+    """Whether rows are of all layers and of the config's geometry, as many keys as values, n of them if it says
+    so."""
+    count = (rows.keys.shape[3] if rows.keys.ndim == 5 else -1) if n is None else n
+    right = [(config.layers, *config.shape(kind, count)) for kind in "kv"]
+    return [a.shape for a in rows] == right and {a.dtype for a in rows} == {DTYPES[config.dtype]}
+
+
+def asks(config: Config, queries: Array, splits: int, out: Array | None, n: int | None = None) -> bool:
+    """Whether queries are of all layers and of the config's geometry, n of them if it says so; whether there are
+    splits, and a given output is as their outputs will be and can be written."""
+    shape = (*queries.shape[:-1], config.v_dim)
+    if out is not None and (out.shape != shape or out.dtype != np.float32 or not out.flags.writeable):
+        return False
+    if queries.ndim != 5 or queries.dtype != np.float32 or splits < 1:
+        return False
+    layers, batch, heads, count, dim = queries.shape
+    right = (layers, batch, dim) == (config.layers, config.batch, config.k_dim) and heads >= 1
+    return right and heads % config.kv_heads == 0 and n in (None, count)

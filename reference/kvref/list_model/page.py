@@ -1,0 +1,151 @@
+"""The list model of a paged cache: for each sequence the list of its rows, and what it shares by identity.
+
+It knows no page numbers: a page is a thing of its own, free pages are those that nobody has. So it says when there
+is room, and leaves to the reference which page is taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kvref.cite import cite
+from kvspec.errors import Refused
+from kvspec.geometry import Config
+from kvspec.refusals import common
+from kvspec.refusals import page as refusals_page
+
+
+class Page:
+    """A page, whichever it is."""
+
+
+@dataclass
+class Listed:
+    """One sequence: the serials of its rows, and its pages in order."""
+
+    rows: list[int] = field(default_factory=list)
+    pages: list[Page] = field(default_factory=list)
+
+
+class Pool:
+    """All sequences, at their numbers; None at a number that is not in use."""
+
+    profile = "page"
+
+    def __init__(self, config: Config) -> None:
+        sizes = config.page_size, config.pages, config.batch, config.debug or 1
+        if None in sizes or not common.valid(config) or sizes[2:] != (1, 1):
+            raise refusals_page.config("PAGE-1", config)
+        cite("PAGE-2")
+        self.config, self.size, self.total = config, config.page_size or 0, config.pages or 0
+        self.all: list[Listed | None] = []
+
+    def key(self) -> tuple[object, ...]:
+        """The state up to renaming rows and pages."""
+        met: dict[Page, int] = {}
+        return tuple(
+            None if s is None else (len(s.rows), *(met.setdefault(p, len(met)) for p in s.pages)) for s in self.all
+        )
+
+    @property
+    def held(self) -> list[Page]:
+        """Every page of every sequence, as often as it is held."""
+        return [page for one in self.all if one for page in one.pages]
+
+    @property
+    def free(self) -> int:
+        """Pages that nobody has."""
+        return self.total - len(set(self.held))
+
+    def lengths(self) -> list[int]:
+        """The length of each sequence, -1 where there is none."""
+        return [-1 if one is None else len(one.rows) for one in self.all]
+
+    def one(self, sequence: int) -> Listed:
+        """The sequence of this number."""
+        found = self.all[sequence] if sequence in range(len(self.all)) else None
+        if found is None:
+            raise refusals_page.sequence("PAGE-4", sequence)
+        return found
+
+    def admit(self, new: Listed | None = None) -> int:
+        """A sequence at the first number that is free, or behind the last."""
+        cite("PAGE-3", "PAGE-5")
+        if None not in self.all:
+            self.all.append(None)
+        number = self.all.index(None)
+        self.all[number] = new or Listed()
+        return number
+
+    def fork(self, sequence: int, n: int) -> int:
+        """The same first rows in the same pages."""
+        parent = self.one(sequence)
+        if n not in range(len(parent.rows) + 1):
+            raise refusals_page.fork("PAGE-16", n, sequence, len(parent.rows))
+        cite("PAGE-14", "PAGE-15", "PAGE-18")
+        return self.admit(Listed(parent.rows[:n], self._covering(parent, n)))
+
+    def _covering(self, one: Listed, n: int) -> list[Page]:
+        """The pages in which a sequence's first n rows lie."""
+        return [page for i, page in enumerate(one.pages) if i * self.size < n]
+
+    def _room(self, one: Listed, n: int) -> tuple[list[Page], int, bool]:
+        """Of n more rows: the pages that stay, how many must be new, and whether one of these is a copy."""
+        full = len(one.rows) // self.size
+        shared = any(self.held.count(page) > 1 for page in one.pages[full:])
+        kept = one.pages[:full] if shared else one.pages
+        return kept, len(range(0, len(one.rows) + n, self.size)) - len(kept), shared
+
+    def demand(self, sequence: int, n: int, fits: bool) -> None:
+        """Refuse n rows that do not fit, or for which there are no pages."""
+        one = self.one(sequence)
+        if not fits:
+            raise Refused("PAGE-8", "rows of another geometry")
+        _, new, shared = self._room(one, n)
+        if new - shared > self.free:
+            raise refusals_page.full("PAGE-13", n, new, self.free)
+        if new > self.free:
+            raise refusals_page.no_copy("PAGE-21", n, new - shared, self.free)
+
+    def append(self, sequence: int, serials: list[int]) -> None:
+        """Rows behind those there are, in pages that nobody else has."""
+        one = self.one(sequence)
+        cite("PAGE-6", "PAGE-10", "PAGE-18", "PAGE-27", *(["PAGE-19"] if one.pages else []))
+        kept, new, _ = self._room(one, len(serials))
+        one.rows, one.pages = one.rows + serials, [*kept, *(Page() for _ in range(new))]
+
+    def truncate(self, sequence: int, to: int) -> None:
+        """The first rows, and the pages in which they lie."""
+        one = self.one(sequence)
+        if to not in range(len(one.rows) + 1):
+            raise refusals_page.truncate("PAGE-24", to, sequence, len(one.rows))
+        cite("PAGE-22", "PAGE-18", "PAGE-27", "PAGE-23" if to else "PAGE-25")
+        one.rows, one.pages = one.rows[:to], self._covering(one, to)
+
+    def drop(self, sequence: int) -> None:
+        """Nobody at this number; no numbers beyond the last that is in use."""
+        self.one(sequence)
+        cite("PAGE-26", "PAGE-5", "PAGE-18", "PAGE-27")
+        self.all[sequence] = None
+        while self.all and self.all[-1] is None:
+            self.all.pop()
+
+    def gather(self, table: list[int], n: int) -> list[int] | None:
+        """The rows, where that is known without knowing pages: of none; None elsewhere."""
+        if n == 0:
+            cite("PAGE-29")
+            return []
+        wanted = table[: len(range(0, n, self.size))]
+        if n not in range(len(wanted) * self.size + 1):
+            raise refusals_page.short("PAGE-30", n, len(table), self.size)
+        for i, page in enumerate(wanted):
+            if page not in range(self.total):
+                raise refusals_page.entry("PAGE-31", i, page, self.total)
+        return None
+
+    def peek(self, page: int) -> None:
+        """Whether there is something to be seen."""
+        if page not in range(self.total):
+            raise refusals_page.peek("PAGE-35", page, self.total)
+        if self.config.debug is None:
+            raise refusals_page.no_debug("PAGE-36")

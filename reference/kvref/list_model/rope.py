@@ -1,0 +1,79 @@
+"""RoPE in the list model: every pair turned in f64, and how far from that a result in f32 may be.
+
+With u = 2^-24, w half a unit in the last place of the dtype (0 for f32, which is rounded no further), for a pair
+(a, b) at an angle t = position * base^(-2i/dims):
+
+- Cosine and sine, as f32 numbers of an angle in f64, are off by at most e = 2^-24 + `FAR` |t|: the frequency, the
+  position and their product are computed in f64, there and here.
+- Two products and a sum, in any order, contracted or not, add at most 3 u (1 + e) (|a| + |b|).
+- What the pair itself may be off by is turned with it.
+- The result y is rounded to the dtype: w |y|, and half the least number there is, or what f32 may flush.
+
+Where a result may be beyond the largest number of the dtype, and in a pair with NaN or an infinity, nothing is
+said. At position 0, and from the element `dims` on, nothing is turned, and nothing may be off.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kvref.list_model.attention_bound import U
+from kvspec.contract import Rope
+from kvspec.geometry import Array
+
+ROUNDED = {"f32": 0.0, "f16": 2.0**-11, "bf16": 2.0**-8}
+"""Largest relative error of rounding an f32 number to a dtype."""
+
+LOST = {"f32": 2.0**-125, "f16": 2.0**-24, "bf16": 2.0**-125}
+"""What may be lost of a result because it, or a product on the way to it, is too small."""
+
+FAR = 2.0**-46
+"""Largest relative error of an angle in f64 and of another that is computed in another way together; ROPE has it in
+units of 2^-53, up to bases of 2^31: 90 for an exponential of a logarithm there, 26 for the power here."""
+
+LARGEST = {"f32": 2.0**127, "f16": 65504.0, "bf16": 2.0**127}
+"""Results up to this are certain not to overflow on the way."""
+
+
+class Turned(NamedTuple):
+    """What rows should be, how far from that they may be (f64, both; infinite where nothing is said), their
+    dtype."""
+
+    middle: Array
+    bound: Array
+    dtype: str
+
+
+def exactly(rows: Array, dtype: str) -> Turned:
+    """Rows as they are."""
+    with np.errstate(invalid="ignore"):
+        wide = rows.astype(np.float64)
+    return Turned(wide, np.zeros_like(wide), dtype)
+
+
+def turned(given: Turned, positions: Array, rope: Rope) -> Turned:
+    """Rows `[..., n, dim]` that may be off already, turned each by its position, `[n]`."""
+    middle, bound, dims = given.middle.copy(), given.bound.copy(), rope.dims or given.middle.shape[-1]
+    for i in range(dims // 2):
+        at = [2 * i, 2 * i + 1] if rope.pairing == "norm" else [i, i + dims // 2]
+        angle = positions.astype(np.float64) * float(rope.base) ** (-2.0 * i / dims)
+        with np.errstate(all="ignore"):
+            middle[..., at], bound[..., at] = _pair(given.middle[..., at], given.bound[..., at], angle, given.dtype)
+    return Turned(middle, bound, given.dtype)
+
+
+def _pair(x: Array, off: Array, angle: Array, dtype: str) -> tuple[Array, Array]:
+    """Pairs `[..., n, 2]` turned by angles `[n]`."""
+    c, s = np.cos(angle), np.sin(angle)
+    e = (U + FAR * np.abs(angle))[:, None]
+    y = np.stack([x[..., 0] * c - x[..., 1] * s, x[..., 0] * s + x[..., 1] * c], -1)
+    c, s = np.abs(c), np.abs(s)
+    before = np.stack([off[..., 0] * c + off[..., 1] * s, off[..., 0] * s + off[..., 1] * c], -1)
+    size = (np.abs(x) + off).sum(-1, keepdims=True)
+    error = before + size * (e + 3 * U * (1 + e))
+    error = error + ROUNDED[dtype] * (np.abs(y) + error) + LOST[dtype]
+    still = (angle == 0)[:, None]
+    unsure = ~np.isfinite(x).all(-1, keepdims=True) | (~still & ~(size + error <= LARGEST[dtype]))
+    return y, np.where(unsure, np.inf, np.where(still, off, error))

@@ -1,0 +1,66 @@
+"""Clauses as reports see them: the texts they are given, the chapters they stand in, their order and anchors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Protocol
+
+from kvspec.contract import PROFILES
+from kvspec.records.run import ClauseRecord
+
+ID = re.compile(r"([A-Z][A-Z0-9]*)-([0-9]{1,6})")
+
+
+class ClauseText(Protocol):
+    """A clause of the spec. `text` and `reason` are small Markdown: `code`, *emphasis*, links."""
+
+    @property
+    def id(self) -> str:
+        """RING-4."""
+
+    @property
+    def profile(self) -> str:
+        """The chapter it stands in."""
+
+    @property
+    def level(self) -> str:
+        """visible or storage."""
+
+    @property
+    def text(self) -> str:
+        """The rule."""
+
+    @property
+    def reason(self) -> str:
+        """Why the rule is as it is; may be empty."""
+
+
+Clauses = Mapping[str, ClauseText]
+
+
+class FromRecord:
+    """A clause the spec at hand does not know, as the record tells it."""
+
+    def __init__(self, record: ClauseRecord) -> None:
+        self.id = record["id"]
+        self.profile = record["profile"]
+        self.level = record["level"]
+        self.text = record["text"]
+        self.reason = ""
+
+
+def order(id_: str) -> tuple[str, int, str]:
+    """Sorts RING-4 before RING-11."""
+    match = ID.fullmatch(id_)
+    return (match[1], int(match[2]), id_) if match else (id_, 0, id_)
+
+
+def chapter_order(profile: str) -> tuple[int, str]:
+    """Sorts profiles as the spec does, unknown ones last."""
+    return (PROFILES.index(profile) if profile in PROFILES else len(PROFILES), profile)
+
+
+def anchors(ids: list[str]) -> dict[str, str]:
+    """The anchor of each clause on a page: its id, or a made-up one where the id is not one."""
+    return {id_: id_ if ID.fullmatch(id_) else f"clause-{n}" for n, id_ in enumerate(ids, 1)}

@@ -1,0 +1,1 @@
+"""Drawings of traces, slot by slot, as frames and SVG."""

@@ -1,0 +1,86 @@
+"""Which rows of a drawn trace are alive, and at which position: so that a drawing can show what was rolled back.
+
+A record names rows by letters and tells offsets; whose position is whose is worked out here from the
+operations. Where that cannot be done for certain, nothing is claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+from kvspec.records.run import DrawnStep, Seen
+from kvspec.rows import serial
+
+Alive = list[str] | None
+"""The live row at each position; None where it is not known."""
+
+KNOWN = (
+    *("open", "append", "view", "ask", "rewind", "free", "scribble", "mask"),
+    *("snapshot", "restore", "split", "merge", "close", "plan", "fit"),
+)
+"""Operations of which it is known what they do to the rows of a cache; of stores, buffers and rounds nothing is."""
+
+LONGEST = 4096
+"""Positions beyond which nothing is worked out."""
+
+
+def fates(steps: Sequence[DrawnStep]) -> list[Alive]:
+    """After each step, the live rows of the cache it was done to."""
+    ledger = _Ledger()
+    return [ledger.after(step) for step in steps]
+
+
+class _Ledger:
+    def __init__(self) -> None:
+        self.caches: dict[str, Alive] = {}
+        self.snapshots: dict[str, Alive] = {}
+        self.newest = -1
+
+    def after(self, step: DrawnStep) -> Alive:
+        cache, words = _words(step["do"])
+        before = self.caches.get(cache, [])
+        seen, rows = step["expected"], before
+        if seen["result"] == "ok":
+            rows = self._done(words, before, seen)
+        self.newest = max([self.newest, *map(_serial, set(_rows(seen)))])
+        offset = seen.get("offset")
+        if rows is not None and (len(rows) > LONGEST or (offset is not None and len(rows) != offset)):
+            rows = None
+        self.caches[cache] = rows
+        return None if rows is None else list(rows)
+
+    def _done(self, words: list[str], before: Alive, seen: Seen) -> Alive:
+        do, offset = words[0] if words else "", seen.get("offset")
+        if do not in KNOWN or (do == "append" and offset is None):
+            return None
+        if do in ("open", "free"):
+            return []
+        if do == "append":
+            new = {r for r in set(_rows(seen)) if _serial(r) > self.newest}
+            return None if before is None else before + sorted(new, key=_serial)
+        if do == "snapshot" and len(words) > 1:
+            self.snapshots[words[1]] = before if len(words) == 2 else None
+        if do in ("split", "merge"):
+            self.snapshots.update(dict.fromkeys(words[1:]))
+        if do == "restore":
+            before = self.snapshots.get(words[1]) if len(words) > 1 else None
+        return before if before is None or offset is None else before[:offset]
+
+
+def _words(do: str) -> tuple[str, list[str]]:
+    words = do.split()
+    if words and words[0].endswith(":"):
+        return words[0][:-1], words[1:]
+    return (words[1] if words[:1] == ["open"] and len(words) > 1 else "A"), words
+
+
+def _rows(seen: Seen) -> Iterable[str]:
+    return chain(seen.get("slots") or (), seen.get("history") or (), *(seen.get("queries") or ()))
+
+
+def _serial(name: str) -> int:
+    try:
+        return serial(name)
+    except ValueError:
+        return -1

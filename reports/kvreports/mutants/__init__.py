@@ -1,0 +1,1 @@
+"""The mutation matrix as JSON, HTML and Markdown."""

@@ -1,0 +1,1 @@
+"""The record of a profile as JSON, HTML and Markdown."""

@@ -1,0 +1,48 @@
+"""How much each source exercised, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kvreports.clauses import chapter_order
+from kvspec.records.run import SOURCES, Coverage, Record
+
+OPERATIONS = 16
+"""Operations a table of pairs has rows for."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source on one profile."""
+
+    name: str
+    seen: Coverage
+    operations: list[str]
+    more: int
+    """Operations beyond those in the table."""
+
+    def pair(self, first: str, then: str) -> int:
+        """How often one operation followed another."""
+        return self.seen["pairs"].get(f"{first} {then}", 0)
+
+
+def sources(record: Record) -> list[Source]:
+    """Every source, in the order of the sources, then of the profiles."""
+    return [_source(n, record["coverage"][n]) for n in sorted(record["coverage"], key=_order)]
+
+
+def _order(name: str) -> tuple[int, tuple[int, str]]:
+    source, _, profile = name.partition(" ")
+    return SOURCES.index(source) if source in SOURCES else len(SOURCES), chapter_order(profile)
+
+
+def _source(name: str, seen: Coverage) -> Source:
+    found = sorted({word for pair in seen["pairs"] for word in pair.split()})
+    return Source(name, seen, found[:OPERATIONS], max(0, len(found) - OPERATIONS))
+
+
+def exercised(counts: Mapping[str, int]) -> str:
+    """How often each source exercised a clause, in a line."""
+    known = [s for s in SOURCES if counts.get(s)]
+    return ", ".join(f"{s} {counts[s]:,}" for s in [*known, *sorted(set(counts) - set(SOURCES))])

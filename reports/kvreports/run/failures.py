@@ -1,0 +1,82 @@
+"""Failures as a page shows them: the drawing, the words, the trace to copy, the command to replay it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from dataclasses import dataclass
+
+from kvreports.drawing.svg import draw_svg
+from kvreports.run.overview import Column
+from kvreports.run.text import draw
+from kvreports.sanitised_text import Html
+from kvspec.records.run import Failure
+
+DRAWN = 30
+"""Failures of one run that are drawn; the others are listed by their message."""
+LARGEST_TRACE = 100_000
+"""Characters of a trace that a page holds."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One failure."""
+
+    anchor: str
+    failure: Failure
+    drawing: Html
+    text: str
+    trace: str
+    file: str
+    command: str
+
+
+def shown(column: Column) -> list[Shown]:
+    """The failures of one run, as many as a page draws."""
+    return [_shown(column, n, f) for n, f in enumerate(column.record["failures"][:DRAWN], 1)]
+
+
+def anchor(column: Column, n: int) -> str:
+    """Where the nth failure of a run stands."""
+    return f"failure-{column.number}-{n}"
+
+
+def anchors(column: Column) -> dict[str, str]:
+    """For each clause, the anchor of its first drawn failure."""
+    out: dict[str, str] = {}
+    for n, failure in enumerate(column.record["failures"][:DRAWN], 1):
+        for id_ in failure["clauses"]:
+            out.setdefault(id_, anchor(column, n))
+    return out
+
+
+def _shown(column: Column, n: int, failure: Failure) -> Shown:
+    file = "-".join(re.findall(r"[a-z0-9]+", " ".join([*failure["clauses"][:1], failure["source"]]).lower()))
+    file = f"{file[:60] or 'trace'}.json"
+    command = f"kvconform replay {file} --draw {started(column.record['command'])}"
+    title = f"The trace {failure['words'][:200]}, drawn step by step; the same drawing follows as text"
+    drawing = draw_svg(failure["steps"], title, standalone=False)
+    return Shown(anchor(column, n), failure, drawing, draw(failure["steps"]), _trace(failure), file, command)
+
+
+def _trace(failure: Failure) -> str:
+    text = _dumps(failure["trace"])
+    if len(text) <= LARGEST_TRACE:
+        return text
+    return f"This trace has {len(text):,} characters, too many for this page; it is in the run record."
+
+
+def _dumps(trace: dict[str, object]) -> str:
+    """One operation a line, as trace files are written."""
+    ops = trace.get("ops")
+    if not isinstance(ops, list) or not ops:
+        return json.dumps(trace)
+    head = json.dumps({k: v for k, v in trace.items() if k != "ops"})[:-1]
+    lines = ",\n  ".join(json.dumps(op) for op in ops)
+    return f'{head}{", " if len(trace) > 1 else ""}"ops": [\n  {lines}\n]}}'
+
+
+def started(command: list[str]) -> str:
+    """How the replay names the adapter: by name, or as the command behind `--`."""
+    return shlex.join(command) if command[:1] == ["--"] else f"--adapter {shlex.join(command)}"

@@ -1,0 +1,110 @@
+"""Records side by side: one column an adapter, one row a clause, grouped by chapter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kvreports.clauses import Clauses, ClauseText, FromRecord, anchors, chapter_order, order
+from kvreports.run.standing import Standing, counts, standing
+from kvspec.records.run import ClauseRecord, Record
+
+
+@dataclass(frozen=True)
+class Column:
+    """One record: `label` tells it from the others, `number` counts from 1."""
+
+    number: int
+    label: str
+    name: str
+    record: Record
+    standing: Standing
+    counts: dict[str, int]
+    clauses: dict[str, ClauseRecord]
+
+    @property
+    def partial(self) -> bool:
+        """Whether the run did not finish."""
+        return self.record["partial"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One clause and what each column says of it; None where the run did not hold it."""
+
+    id: str
+    anchor: str
+    clause: ClauseText
+    known: bool
+    """Whether the clause's text comes from the spec at hand, not from a record."""
+    cells: list[ClauseRecord | None]
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """The clauses of one profile."""
+
+    profile: str
+    rows: list[Row]
+
+    @property
+    def prefix(self) -> str:
+        """What its ids begin with."""
+        return self.rows[0].id.rpartition("-")[0]
+
+    def counts(self, column: int) -> dict[str, int]:
+        """Clauses by verdict in one column (counted from 0)."""
+        return Counter(c["verdict"] for r in self.rows if (c := r.cells[column]) is not None)
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The whole of it. `elsewhere` counts clauses of the spec at hand that no record holds."""
+
+    columns: list[Column]
+    chapters: list[Chapter]
+    elsewhere: int
+    anchors: dict[str, str] = field(default_factory=dict)
+
+
+def overview(records: Sequence[Record], clauses: Clauses) -> Overview:
+    """Lay the records side by side."""
+    columns = [_column(n, r, label) for n, (r, label) in enumerate(zip(records, _labels(records), strict=True), 1)]
+    ids = sorted({id_ for c in columns for id_ in c.clauses}, key=order)
+    anchor = anchors(ids)
+    chapters: dict[str, list[Row]] = {}
+    for id_ in ids:
+        row = _row(id_, anchor[id_], columns, clauses)
+        chapters.setdefault(row.clause.profile, []).append(row)
+    made = [Chapter(p, chapters[p]) for p in sorted(chapters, key=chapter_order)]
+    return Overview(columns, made, len(set(clauses) - set(ids)), anchor)
+
+
+def _row(id_: str, anchor: str, columns: list[Column], clauses: Clauses) -> Row:
+    cells = [c.clauses.get(id_) for c in columns]
+    text: ClauseText = clauses.get(id_) or FromRecord(next(c for c in cells if c is not None))
+    return Row(id_, anchor, text, id_ in clauses, cells)
+
+
+def _column(number: int, record: Record, label: str) -> Column:
+    by_id = {c["id"]: c for c in record["clauses"]}
+    return Column(number, label, adapter_name(record), record, standing(record), counts(record), by_id)
+
+
+def adapter_name(record: Record) -> str:
+    """The adapter's name; an adapter that never said it is called by its command."""
+    said = record["adapter"].get("name")
+    return said if isinstance(said, str) and said else " ".join(record["command"][-2:]) or "unnamed adapter"
+
+
+def _labels(records: Sequence[Record]) -> list[str]:
+    """Names, made different by version or, where that does not do, by number."""
+    names = [adapter_name(r) for r in records]
+    full = [f"{n} {r['adapter'].get('version') or ''}".strip() for n, r in zip(names, records, strict=True)]
+    labels = []
+    for i, name in enumerate(names):
+        if names.count(name) > 1:
+            name = full[i] if full.count(full[i]) == 1 else f"{full[i]} ({full[: i + 1].count(full[i])})"
+        labels.append(name)
+    return labels

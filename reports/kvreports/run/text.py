@@ -1,0 +1,140 @@
+"""Records and traces for a terminal."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from textwrap import fill
+
+from tabulate import tabulate
+
+from kvreports import inline_markdown
+from kvreports.clauses import Clauses
+from kvreports.drawing.frames import Cell, Frame, Strip, frames
+from kvreports.run import diagnosis, residency
+from kvreports.run.overview import Chapter, Column, overview
+from kvreports.run.standing import groups, suspects
+from kvreports.sanitised_text import cleaned_record, line, shortened
+from kvspec.records.run import VERDICTS, DrawnStep, Failure, Record
+
+MARKS = {"dead": "†", "missing": "", "hidden": "", "gap": ""}
+
+
+def render(records: Sequence[Record], clauses: Clauses, width: int | None = None) -> str:
+    """The summary of a run: counts by chapter, what did not pass and why, the shortest failing trace drawn."""
+    laid = overview([cleaned_record(r) for r in records], clauses)
+    width = width or min(shutil.get_terminal_size((100, 24)).columns, 140)
+    parts = [_column(i, c, laid.chapters, width) for i, c in enumerate(laid.columns)]
+    return "\n\n".join(parts) + "\n" if parts else "no records\n"
+
+
+def _column(i: int, column: Column, chapters: list[Chapter], width: int) -> str:
+    record = column.record
+    parts = [_headline(column), _chapters(i, column, chapters), _reasons(record, width), _suspects(record, width)]
+    if record["failures"]:
+        parts.append(failure(record["failures"][0], column.name, width))
+    costs = [fill(line(said), width, subsequent_indent="  ") for said in residency.token(record)]
+    parts.append("\n".join(["a token of a steady decode costs", *costs]) if costs else "")
+    parts += [fill(f"problem: {line(p)}", width, subsequent_indent="  ") for p in record["problems"][:20]]
+    return "\n\n".join(p for p in parts if p)
+
+
+def _headline(column: Column) -> str:
+    out = f"{line(column.label)}: {column.standing.words}"
+    if column.standing.because:
+        out += f" ({line(shortened(column.standing.because, 300))})"
+    if column.partial:
+        out += f"\nPARTIAL RUN: {line(column.record['partial_reason']) or 'it did not finish'}"
+    return out
+
+
+def _chapters(i: int, column: Column, chapters: list[Chapter]) -> str:
+    verdicts = [v for v in VERDICTS if v in column.counts]
+    rows = []
+    for chapter in chapters:
+        found = chapter.counts(i)
+        if found:
+            rows.append([chapter.profile, sum(found.values()), *(found.get(v, 0) or "" for v in verdicts)])
+    if len(rows) > 1:
+        rows.append(["all", sum(column.counts.values()), *(column.counts[v] for v in verdicts)])
+    return tabulate(rows, ["chapter", "clauses", *verdicts], tablefmt="simple") if rows else ""
+
+
+def _suspects(record: Record, width: int) -> str:
+    """Which clauses the traces single out; `kvconform.runner.tally` says how."""
+    ranked = suspects(record)
+    named = ", ".join(f"{line(c['id'])} ({c['suspicion']:.2f})" for c in ranked[:5])
+    return fill(f"look first at: {named}", width, subsequent_indent="  ") if named else ""
+
+
+def _reasons(record: Record, width: int) -> str:
+    found = groups(record)
+    if not found:
+        return ""
+    rows = [
+        [g.verdict, ", ".join(map(line, g.ids)), line(shortened(g.reason, 400)) or "no reason given"] for g in found
+    ]
+    widths = [None, max(16, width // 4), max(24, width - width // 4 - 18)]
+    return tabulate(rows, ["verdict", "clauses", "reason"], tablefmt="simple", maxcolwidths=widths)
+
+
+def failure(failed: Failure, adapter: str, width: int = 100) -> str:
+    """One failure: what broke, the trace in words and drawn."""
+    head = f"{failed['verdict']} {', '.join(map(line, failed['clauses']))} on {line(adapter)}, the shortest trace:"
+    told = [line(inline_markdown.text(shortened(p, 900))) for p in diagnosis.told(failed)]
+    told += [line(shortened(failed["words"], 600)), line(shortened(failed["message"], 600))]
+    if not failed["deterministic"]:
+        told.append("This did not happen on every replay: the adapter is nondeterministic.")
+    paragraphs = [fill(t, width, initial_indent="  ", subsequent_indent="  ") for t in told]
+    return "\n".join([head, *paragraphs, "", draw(failed["steps"])])
+
+
+def draw(steps: Sequence[DrawnStep]) -> str:
+    """The trace step by step, as text: what was expected and found, differing slots in [brackets]."""
+    shown = frames(steps)
+    drawn = [_frame(f) for f in shown]
+    return "\n".join([*drawn, *_legend("\n".join(drawn), any(f.differs for f in shown))])
+
+
+def _legend(drawn: str, differs: bool) -> list[str]:
+    said = {"†": "x† dead: rolled back", "|": "| oldest row of a wrapped ring follows"}
+    said = {"[": "[x] differs", **said} if differs else said
+    shown = [v for k, v in said.items() if k in drawn]
+    return ["", "  " + "   ".join(shown)] if shown else []
+
+
+def _frame(frame: Frame) -> str:
+    if not frame.number:
+        return f"     ({frame.do})"
+    mark = "!" if frame.differs else " "
+    facts = "   ".join(_fact(f.name, f.expected, f.found) for f in frame.facts)
+    facts += f"   ({', '.join(frame.clauses)})" if frame.differs and frame.clauses else ""
+    head = f"{mark}{frame.number:>3}  {frame.do}"
+    lines = [f"{head:<28} {facts}".rstrip(), *(f"     {s}" for s in _strips(frame.strips))]
+    return "\n".join(lines)
+
+
+def _fact(name: str, expected: str, found: str | None) -> str:
+    return f"{name} {expected}" if found is None else f"{name} {expected} [found {found}]"
+
+
+def _strips(strips: list[Strip]) -> list[str]:
+    cells = [[_cell(c) for c in s.cells] for s in strips]
+    wide = max((len(c) for row in cells for c in row if "…" not in c), default=1)
+    name = max((len(s.what) for s in strips), default=8)
+    return [_strip(s, row, wide, max(8, name)) for s, row in zip(strips, cells, strict=True)]
+
+
+def _strip(strip: Strip, cells: list[str], wide: int, name: int) -> str:
+    who = "" if strip.who == "both" else strip.who
+    seams = [" | " if c.seam else " " for c in strip.cells]
+    body = "".join(s + c.ljust(wide) for s, c in zip(seams, cells, strict=True))
+    note = f"  ({strip.note})" if strip.note else ""
+    return f"{strip.what:<{name}} {who:<9}{body}{note}".rstrip()
+
+
+def _cell(cell: Cell) -> str:
+    if cell.kind == "gap":
+        return f"…{cell.text}…"
+    shown = (cell.text or "_") + MARKS.get(cell.kind, "")
+    return f"[{shown}]" if cell.differs else f" {shown} "

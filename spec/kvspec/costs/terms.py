@@ -1,0 +1,166 @@
+"""Bounds on what an operation costs: their parts, and what is known of an operation when it is bounded.
+
+A bound is stated for each of the counts of `contract.METERED`; a count that a cost does not name must be 0. Bytes
+follow from the operation, the config, and the cache's own lengths before and after, so that every cache is held to
+its own capacity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kvspec.contract import METERED
+from kvspec.geometry import Config
+from kvspec.operations.table import Operation
+from kvspec.session.driver import Step
+
+PADDING = 16
+"""Bytes that may travel beside an array, so that what follows it begins at a multiple of a word."""
+
+ENTRY = 8
+"""Bytes of a length or an index that a device keeps."""
+
+BUFFER = 2
+"""Allocations for keys and values, who may share one."""
+
+Counts = dict[str, int]
+
+
+class Bound(NamedTuple):
+    """What a clause allows of some counts."""
+
+    clause: str
+    most: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one operation may cost. `when` tells apart the conditions under which it costs differently."""
+
+    when: str
+    bounds: tuple[Bound, ...]
+
+    def allowed(self) -> list[tuple[str, str, int]]:
+        """Count, clause and bound for every count, in the order of `METERED`."""
+        named = {name: (name, b.clause, most) for b in self.bounds for name, most in b.most.items()}
+        return [named.get(name, (name, self.bounds[0].clause, 0)) for name in METERED]
+
+    def breaches(self, meter: Mapping[str, int]) -> list[tuple[str, str]]:
+        """Clause and sentence for each count that is beyond what is allowed."""
+        when = f" ({self.when})" if self.when else ""
+        return [
+            (clause, f"{name}: at most {most} allowed{when}, found {meter.get(name)}")
+            for name, clause, most in self.allowed()
+            if meter.get(name, most + 1) > most
+        ]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One cache of a round: its config, what it said last, and what it says after the operation."""
+
+    config: Config
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+
+    @property
+    def live(self) -> int:
+        """Rows that a next query would find beside itself."""
+        offset, window = int(self.before.get("offset") or 0), self.config.window
+        return offset if window is None else min(offset, window - 1)
+
+    @property
+    def drafts(self) -> int:
+        """Rows drafted so far."""
+        return max(0, int(self.before.get("drafted") or 0) - int(self.before.get("offset") or 0))
+
+    @property
+    def moved(self) -> bool:
+        """Whether storage was replaced, as far as the cache's own capacity tells."""
+        before, after = self.before.get("capacity"), self.after.get("capacity")
+        return before is None or after is None or before != after
+
+
+@dataclass(frozen=True)
+class Case:
+    """One operation that was performed or refused, and what is known around it."""
+
+    op: Operation
+    kind: str
+    cache: Layer
+    """The cache it is for."""
+    got: Step
+    saved: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of snapshots by name, as they were before the operation."""
+    sequences: int = 0
+    """Sequences of the store's batch."""
+    layers: tuple[Layer, ...] = ()
+    """The caches of a whole round."""
+    again: bool = False
+    """Whether the cache has done the same before, of as many rows, queries and whatever goes with them."""
+
+    @property
+    def config(self) -> Config:
+        """What the cache was opened with."""
+        return self.cache.config
+
+    @property
+    def resident(self) -> bool:
+        """Whether the rows were on the device already."""
+        return bool(self.op.get("resident"))
+
+    def returned(self, what: str) -> int:
+        """Bytes of the arrays that were read, by the beginning of their names."""
+        arrays = ((n, a) for n, a in self.got.arrays.items() if n.partition(".")[0] == what)
+        return sum(a.nbytes for _, a in arrays if a is not None)
+
+    @property
+    def entries(self) -> int:
+        """Bytes of all lengths that a device may keep for it."""
+        return ENTRY * (1 + (self.config.layers or 0) * (1 + self.sequences))
+
+
+Bounded = Callable[[Case], Cost]
+
+
+def crossing(case: Case, nbytes: int, arrays: int = 2) -> Bound:
+    """Rows that are handed over: those from the host cross once, those on the device not at all."""
+    if case.resident:
+        return Bound("RESIDENCY-1", {"host_to_device": 0, "device_to_host": 0})
+    return Bound("RESIDENCY-2", {"host_to_device": nbytes + arrays * PADDING, "device_to_host": 0})
+
+
+def written(case: Case, clause: str, nbytes: int, launches: int, allocations: int = 0) -> Bound:
+    """What writing rows costs beside that; those from the host may need a place to arrive in, and waiting for."""
+    arriving = 0 if case.resident else BUFFER
+    most = {"device_to_device": nbytes, "launches": launches}
+    return Bound(clause, {**most, "allocations": allocations + arriving, "synchronisations": arriving})
+
+
+def how(case: Case) -> str:
+    """Where the rows come from."""
+    return "resident" if case.resident else "from the host"
+
+
+def no_rows(case: Case) -> Cost:
+    """Zero rows."""
+    return Cost("no rows", (Bound("RESIDENCY-7", {}),))
+
+
+def nothing(case: Case) -> Cost:
+    """Questions, and giving memory back."""
+    return Cost("", (Bound("RESIDENCY-7", {}),))
+
+
+def refused(case: Case) -> Cost:
+    """A refusal is decided on the host."""
+    return Cost("refused", (Bound("RESIDENCY-8", {}),))
+
+
+def bookkeeping(case: Case) -> Cost:
+    """Operations that change lengths alone: nothing that depends on how long the context is."""
+    layers = max(1, len(case.layers))
+    most = {"host_to_device": case.entries * layers, "launches": layers, "synchronisations": layers}
+    return Cost("", (Bound("RESIDENCY-6", most),))

@@ -1,0 +1,1 @@
+"""The operations of a trace: their table, arguments, kinds, notation and descriptions."""

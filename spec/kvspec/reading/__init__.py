@@ -1,0 +1,1 @@
+"""Readers of the chapters: clauses, worked examples, anomalies."""

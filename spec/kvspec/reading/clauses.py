@@ -1,0 +1,190 @@
+"""The clause index, read from the chapters: what each clause says, at which level, and its worked examples.
+
+A chapter is Markdown. A clause is a paragraph that begins
+
+    **RING-4** (visible; seen in history). One normative sentence.
+
+with, in the brackets, its level, the cache it speaks of where it is not both (`visible, growing`), `law` where
+it relates whole traces to each other, and the observables in which a breach shows. `*Why:*` paragraphs and
+examples follow it. Reading is strict: a line that looks like a clause or an example but cannot be read is an
+error, never a comment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from itertools import pairwise
+
+from kvspec.contract import LEVELS, PROFILES
+from kvspec.errors import BadInput
+from kvspec.geometry import CACHES, KINDS
+from kvspec.reading.examples import Example, parse
+
+CHAPTERS = {
+    "GROW": "growing",
+    "RING": "ring",
+    "MASK": "mask",
+    "SNAP": "snapshot",
+    "COPY": "copy",
+    "DRAFT": "draft",
+    "STORE": "store",
+    "BATCH": "batch",
+    "MEM": "mem",
+    "RESIDENCY": "residency",
+    "ATTN": "attention",
+    "PAGE": "page",
+    "BUCKET": "bucket",
+    "ROPE": "rope",
+}
+"""The chapters, by the letters their clause ids begin with, and the profile each defines."""
+
+SEEN_IN = (
+    "result",
+    "offset",
+    "retained",
+    "buffered",
+    "capacity",
+    "state",
+    "history",
+    "sees",
+    "mask",
+    "view",
+    "can",
+    "snapshot",
+    "bytes",
+    "intact",
+    "drafted",
+    "lengths",
+    "saved",
+    "fingerprint",
+    "sequences",
+    "batch",
+    "moved",
+    "held",
+    "plan",
+    "fit",
+    "meter",
+    "output",
+    "rotated",
+    "sequence",
+    "table",
+    "references",
+    "free",
+    "gathered",
+    "page",
+    "past",
+    "bound",
+    "key",
+    "extent",
+    "host",
+    "handle",
+)
+"""The observables: where a difference can show. `sees` is what a query sees of a history through a mask."""
+
+SPEAK_OF = {
+    **dict.fromkeys(("mask", "snapshot", "draft"), CACHES),
+    "batch": ("store",),
+    "rope": (*CACHES, "store", "page"),
+}
+"""The kinds of cache a chapter's clauses speak of where they name none; of other chapters its own kind, or all."""
+
+_CLAUSE = re.compile(
+    r"^\*\*(?P<id>[A-Z]+-[1-9]\d*)\*\* \((?P<level>\w+)(?P<marks>(?:, \w+)*); seen in (?P<seen>[\w, ]+)\)\. "
+    r"(?P<text>.+?)(?=\n\n|\Z)",
+    re.M | re.S,
+)
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One rule. `text` is its normative sentence, `reason` the paragraphs that say why (both small Markdown)."""
+
+    id: str
+    profile: str
+    level: str
+    applies: tuple[str, ...]
+    """The kinds of cache it speaks of."""
+    law: bool
+    """Whether it relates whole traces to each other, so that no single step can exercise it."""
+    seen_in: tuple[str, ...]
+    text: str
+    reason: str
+    examples: tuple[Example, ...]
+
+    @property
+    def number(self) -> int:
+        """The number in its id."""
+        return int(self.id.partition("-")[2])
+
+
+def chapter_text(profile: str) -> str:
+    """The chapter's Markdown."""
+    return resources.files("kvspec").joinpath("chapters", f"{profile}.md").read_text(encoding="utf-8")
+
+
+@cache
+def index() -> dict[str, Clause]:
+    """All clauses by id, in the order of the chapters."""
+    found = [c for prefix, profile in CHAPTERS.items() for c in read(prefix, profile, chapter_text(profile))]
+    clauses = {c.id: c for c in found}
+    if len(clauses) != len(found):
+        twice = sorted({c.id for c in found if sum(d.id == c.id for d in found) > 1})
+        raise BadInput(f"chapters: {', '.join(twice)} stands twice")
+    return clauses
+
+
+def digest() -> str:
+    """A hash of the chapters as they stand."""
+    whole = "".join(chapter_text(p) for p in CHAPTERS.values())
+    return hashlib.sha256(whole.encode()).hexdigest()[:16]
+
+
+def read(prefix: str, profile: str, text: str) -> list[Clause]:
+    """The clauses of one chapter. Raises BadInput that names the line."""
+    starts = [m.start() for m in re.finditer(r"^\*\*[A-Z]+-\d", text, re.M)]
+    blocks = pairwise([*starts, len(text)])
+    clauses = [_clause(prefix, profile, text[a:b], f"{profile}.md:{_line(text, a)}") for a, b in blocks]
+    written = len(re.findall(r"^ *example\b", text, re.M | re.I))
+    parsed = sum(len(c.examples) for c in clauses)
+    if written != parsed:
+        raise BadInput(f"{profile}.md: {written} lines begin with Example, {parsed} of them belong to a clause")
+    return clauses
+
+
+def _clause(prefix: str, profile: str, block: str, where: str) -> Clause:
+    head = _CLAUSE.match(block)
+    if head is None:
+        raise BadInput(f"{where}: not a clause: {block.splitlines()[0]!r}")
+    id_, level, marks = head["id"], head["level"], head["marks"].replace(",", " ").split()
+    seen = tuple(s.strip() for s in head["seen"].split(","))
+    if not id_.startswith(prefix + "-") or level not in LEVELS or not set(marks) <= {*KINDS, "law"}:
+        raise BadInput(f"{where}: {id_} must begin with {prefix}-, and have a level, then kinds of cache or law")
+    if not set(seen) <= set(SEEN_IN):
+        raise BadInput(f"{where}: {id_} is seen in {sorted(set(seen) - set(SEEN_IN))}; known: {', '.join(SEEN_IN)}")
+    examples = parse(block[head.end() :], where)
+    if not examples or any(e.clause != id_ for e in examples):
+        raise BadInput(f"{where}: {id_} needs a worked example of its own, and only such")
+    default = (profile,) if profile in KINDS else SPEAK_OF.get(profile, KINDS)
+    only = tuple(k for k in KINDS if k in marks) or default
+    text, reason = _plain(head["text"]), _reason(block[head.end() :])
+    return Clause(id_, profile, level, only, "law" in marks, seen, text, reason, examples)
+
+
+def _reason(rest: str) -> str:
+    paragraphs = [p for p in rest.split("\n\n") if p.strip().startswith("*Why:*")]
+    return "\n\n".join(_plain(p.strip().removeprefix("*Why:*").strip()) for p in paragraphs)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
+
+
+__all__ = ["CHAPTERS", "PROFILES", "SEEN_IN", "Clause", "chapter_text", "digest", "index", "read"]

@@ -1,0 +1,1 @@
+"""The texts of refusals, shared by the reference and the adapters."""

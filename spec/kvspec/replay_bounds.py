@@ -1,0 +1,139 @@
+"""What replaying a trace may cost: its file can come from anywhere, and must not make the reader allocate at will.
+
+Counted from above, before anything is replayed, with every refusal taken for granted to be none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvspec.errors import BadInput
+from kvspec.geometry import CACHES, Config
+from kvspec.refusals.common import valid
+
+LARGEST_BYTES = 64 << 20
+"""Bytes of rows that caches may be handed or set aside room for, all together."""
+LARGEST_ROWS = 1 << 20
+"""Rows that a trace may append, counted for each head of each sequence."""
+LARGEST_SAVED = 256 << 20
+"""Bytes that snapshots may hold, all together."""
+LARGEST_LOOK = 1 << 22
+"""Pairs of a query and a row that one step may have to look at."""
+
+LARGEST_BATCH = 32
+"""Sequences a batch may have unless configured otherwise."""
+
+FLOAT = 4
+"""Bytes of an element of a query and of an output."""
+
+BASE = 128
+"""Digits that one element of a legible row can be."""
+
+
+def largest(dim: int) -> int:
+    """How many serials rows of this dimension can tell apart."""
+    return BASE ** (1 if dim < 4 else 2 if dim < 5 else 3)
+
+
+@dataclass
+class Budget:
+    """What a trace has spent so far."""
+
+    bytes: int = 0
+    rows: int = 0
+    saved: int = 0
+    positions: int = 0
+    queries: int = 0
+    widest: int = 1
+    sequences: dict[str, int] = field(default_factory=dict)
+    """Sequences of the batch of each store."""
+
+    def open(self, profile: str, config: Config, name: str, where: str) -> None:
+        """What a cache sets aside: one step of rows at the most beyond what it is handed, or all its rows."""
+        if not valid(config):
+            return
+        self.widest = max(self.widest, config.batch)
+        slots = min(config.step, config.window or config.step) if profile in CACHES else 0
+        self.bytes += (slots + (config.capacity or 0) + _stored(config)) * config.row_bytes
+        self._within(where)
+
+    def batch(self, name: str, config: Config, m: int, most: int | None, where: str) -> None:
+        """A batch of m sequences; more than are allowed are refused and cost nothing."""
+        if not valid(config) or not 1 <= m <= (LARGEST_BATCH if most is None else most):
+            return
+        self.sequences[name] = max(m, self.sequences.get(name, 0))
+        self.bytes += m * _stored(config) * config.row_bytes
+        self._within(where)
+
+    def append(self, config: Config, rows: Config, n: int, where: str) -> None:
+        """So many rows of some geometry for a cache of this config, in each of its layers."""
+        layers = max(1, config.layers or 1)
+        self.bytes += n * layers * rows.row_bytes
+        self.rows += n * layers * rows.batch * rows.kv_heads
+        self.positions += n * layers
+        self.queries = max(self.queries, n)
+        self._within(where)
+        self.look(1, where)
+        dim = min(config.k_dim, config.v_dim)
+        if valid(config) and self.positions > largest(dim):
+            raise BadInput(f"{where}: rows of {dim} elements tell only {largest(dim)} apart; it appends more")
+
+    def step(self, name: str, config: Config, rows: Config, where: str) -> None:
+        """One row for each sequence of a store's batch, in each layer."""
+        for _ in range(self.sequences.get(name, 1)):
+            self.append(config, rows, 1, where)
+
+    def share(self, config: Config, n: int, where: str) -> None:
+        """A sequence that shares rows of another: it is looked at like any other, and has no more rows."""
+        rows = min(max(0, n), self.positions)
+        self.bytes += rows * config.row_bytes
+        self.rows += rows * config.kv_heads
+        self._within(where)
+
+    def gather(self, config: Config, entries: int, n: int, where: str) -> None:
+        """Rows through a table, each page of which has no more than there are."""
+        self.saved += min(max(0, n), entries * self.positions) * config.row_bytes
+        self._saved_within(where)
+
+    def save(self, where: str) -> None:
+        """A snapshot: no larger than all that was appended."""
+        self.saved += self.bytes
+        self._saved_within(where)
+
+    def _saved_within(self, where: str) -> None:
+        if self.saved > LARGEST_SAVED:
+            raise BadInput(f"{where}: the snapshots of the trace may hold more than {LARGEST_SAVED} bytes")
+
+    def ask(self, name: str, op: Mapping[str, Any], config: Config, where: str) -> None:
+        """Queries in each head, of every sequence and layer, and their outputs; they may see every row."""
+        queries = max(op.get("n", 0), op.get("q_rows") or 0, 0 if "n" in op else 1)
+        heads, layers = op.get("heads", max(0, config.kv_heads)), max(1, config.layers or 1)
+        sequences = max(0, config.batch, op.get("q_batch") or 0, self.sequences.get(name, 0))
+        widths = (max(0, d, op.get(n) or 0) for d, n in ((config.k_dim, "q_dim"), (config.v_dim, "out_dim")))
+        rows = queries, max(queries, op.get("out_rows") or 0)
+        elements = sum(n * width for n, width in zip(rows, widths, strict=True))
+        self.bytes += layers * sequences * heads * elements * FLOAT
+        self._within(where)
+        self.queries = max(self.queries, queries)
+        self.look(max(1, heads) * layers, where)
+
+    def look(self, heads: int, where: str) -> None:
+        """What each query of an append sees, in so many heads."""
+        if self.widest * heads * self.queries * self.positions > LARGEST_LOOK:
+            raise BadInput(f"{where}: queries, rows, batch and heads make more than {LARGEST_LOOK} pairs")
+
+    def _within(self, where: str) -> None:
+        if self.bytes > LARGEST_BYTES:
+            raise BadInput(f"{where}: the trace needs more than {LARGEST_BYTES} bytes of rows")
+        if self.rows > LARGEST_ROWS:
+            raise BadInput(f"{where}: the trace appends more than {LARGEST_ROWS} rows, heads and sequences counted")
+
+
+def _stored(config: Config) -> int:
+    """Rows that a store has, over all its layers, or a pool over all its pages, or handles of the largest bound, of
+    which there are two sets while one replaces the other."""
+    bound = max((int(word) + 1 for word in (config.bounds or "").split("-") if word), default=0)
+    each_layer = max(0, config.max_len or 0) + 2 * bound
+    return max(0, config.layers or 0) * each_layer + (config.pages or 0) * (config.page_size or 0)

@@ -1,0 +1,1 @@
+"""A session performs the operations of a trace on an adapter and observes the result."""

@@ -1,0 +1,80 @@
+"""The batch of a store: many sequences, scattered into, stepped together, captured and replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from kvspec.operations.table import Operation, argument
+from kvspec.session.operations.cache import offered
+
+if TYPE_CHECKING:
+    from kvspec.session.driver import Given, Session, Step
+
+
+@contextmanager
+def _addresses(session: Session, store: Any, step: Step) -> Iterator[None]:
+    """Note whether the batch's buffers moved; where there are none before or after, there is nothing to say."""
+    before = tuple(offered(store, "addresses")())
+    with session.metered(step):
+        yield
+    after = tuple(store.addresses())
+    if before and after:
+        step.values["moved"] = before != after
+
+
+def batch(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+    """Allocate for m sequences."""
+    with _addresses(session, store, step):
+        store.batch(op["m"], argument(op, "most"))
+
+
+def scatter(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+    """The first n rows of the store into one sequence's place, of one layer or all."""
+    with _addresses(session, store, step):
+        store.scatter(op["sequence"], op["n"], op.get("layer"))
+
+
+def step(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+    """One row `[layers, m, kv_heads, dim]` for every sequence, in every layer."""
+    rows = session.handed(op, given)
+    with _addresses(session, store, step):
+        store.step(*rows)
+
+
+def resetbatch(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+    """Every sequence's length to 0."""
+    with _addresses(session, store, step):
+        store.reset_batch()
+
+
+def freebatch(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+    """Return the batch's memory."""
+    with session.metered(step):
+        offered(store, "free_batch")()
+
+
+def capture(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+    """A step, captured."""
+    made = offered(store, "capture")
+    with session.metered(step):
+        session.captured[op["name"]] = made()
+
+
+def replay(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+    """The captured step, on new rows."""
+    work, rows = session.captured[op["name"]], session.handed(op, given)
+    with _addresses(session, store, step):
+        work.replay(*rows)
+
+
+DO = {
+    "batch": batch,
+    "scatter": scatter,
+    "step": step,
+    "resetbatch": resetbatch,
+    "freebatch": freebatch,
+    "capture": capture,
+    "replay": replay,
+}

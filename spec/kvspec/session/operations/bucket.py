@@ -1,0 +1,104 @@
+"""Bucketed caches: the host's rows, steps of a graph on handles of the device, and what is observed of both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kvspec.operations.table import Operation, argument
+from kvspec.session.operations.attention import answered
+from kvspec.session.operations.cache import offered
+
+if TYPE_CHECKING:
+    from kvspec.session.driver import Given, Session, Step
+
+
+def look(session: Session, cache: Any, step: Step, which: str = "") -> None:
+    """The length, the bound, and the rows of every layer: as they are read back, on the host, in the handles."""
+    step.values["past"], bound = int(cache.past()), cache.bound()
+    step.values["bound"] = None if bound is None else int(bound)
+    if "state" in session.observe:
+        for layer in range(session.config.layers or 0):
+            session.take(step, f"state.{layer}", cache.read(layer))
+            session.take(step, f"host.{layer}", cache.host(layer))
+            session.take(step, f"handle.{layer}", cache.handle(layer))
+    session.held(cache, step, which)
+
+
+def prefill(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """New rows on the host."""
+    rows = session.handed(op, given)
+    with session.metered(step):
+        cache.prefill(*rows)
+
+
+def bind(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Handles installed, and no step."""
+    with session.metered(step):
+        offered(cache, "bind")(bool(argument(op, "refresh")))
+
+
+def decode(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """One step of the graph."""
+    arrays, do = session.handed(op, given), offered(cache, "decode")
+    how = argument(op, "splits"), bool(argument(op, "refresh")), op.get("past")
+    answered(session, op, step, given, lambda out: do(*arrays, *how, out))
+    _ran(cache, step)
+
+
+def block(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """A block that commits nothing."""
+    arrays, do = session.handed(op, given), offered(cache, "block")
+    how = argument(op, "splits"), op.get("past")
+    answered(session, op, step, given, lambda out: do(*arrays, *how, out))
+    if op["n"]:
+        _ran(cache, step)
+
+
+def _ran(cache: Any, step: Step) -> None:
+    """Which graph ran, and on how much of it."""
+    ran = cache.ran()
+    step.values["key"], step.values["extent"] = int(ran.key), [int(n) for n in ran.extent]
+
+
+def unbind(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Bounds forgotten."""
+    with session.metered(step):
+        offered(cache, "unbind")()
+
+
+def sync(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """The device's rows to the host."""
+    with session.metered(step):
+        offered(cache, "sync")()
+
+
+def cut(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Fewer past rows."""
+    with session.metered(step):
+        offered(cache, "cut")(op["to"])
+
+
+def encode(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Rows for cross-attention."""
+    rows = session.handed(op, given)
+    with session.metered(step):
+        offered(cache, "encode")(*rows)
+
+
+def cross(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Queries over these."""
+    (queries,), do = session.handed(op, given), offered(cache, "cross")
+    answered(session, op, step, given, lambda out: do(queries, argument(op, "splits"), out))
+
+
+DO = {
+    "prefill": prefill,
+    "bind": bind,
+    "decode": decode,
+    "block": block,
+    "unbind": unbind,
+    "sync": sync,
+    "cut": cut,
+    "encode": encode,
+    "cross": cross,
+}

@@ -1,0 +1,118 @@
+"""The operations on a growing cache or a ring, and masking; what is observed of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kvspec import masks
+from kvspec.contract import Lengths
+from kvspec.errors import Unsupported
+from kvspec.geometry import CACHES
+from kvspec.operations.table import Operation, cache_of
+
+if TYPE_CHECKING:
+    from kvspec.session.driver import Given, Session, Step
+
+
+def offered(thing: Any, method: str) -> Callable[..., Any]:
+    """A method that not every adapter has. Raises Unsupported."""
+    found = getattr(thing, method, None)
+    if found is None:
+        raise Unsupported(f"this adapter has no {method}")
+    return found  # type: ignore[no-any-return]
+
+
+def look(session: Session, cache: Any, step: Step, which: str = "") -> None:
+    """Lengths, and the state where it is asked for; of a cache in an open round only the offset."""
+    lengths = Lengths(*cache.lengths())
+    if session.speculating(cache):
+        step.values[f"offset{which}"] = lengths.offset
+        return
+    step.values.update({f"{name}{which}": value for name, value in lengths._asdict().items()})
+    if "state" in session.observe:
+        session.take(step, f"state{which}", cache.read("state"))
+    session.held(cache, step, which)
+
+
+def append(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Rows behind the offset; then what their queries attend to."""
+    rows, of = session.handed(op, given), op.get("layer", op.get("sequence"))
+    with session.metered(step):
+        cache.append(*rows) if of is None else cache.append(*rows, of)
+    if session.kinds[cache_of(op)] in CACHES and not session.speculating(cache):
+        history(session, cache, step)
+
+
+def history(session: Session, cache: Any, step: Step) -> None:
+    """What the queries of the append just done attend to."""
+    if "history" in session.observe:
+        session.take(step, "history", cache.read("history"))
+    if "mask" in session.observe:
+        step.arrays["mask"] = session.keep(cache.mask(masks.CAUSAL))
+
+
+def mask(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """The mask for the append, or the draft of a round, just before."""
+    parts = masks.from_json(op["parts"]) if given.logical is None else given.logical
+    for p in parts:
+        if isinstance(p, masks.Explicit):
+            session.keep(p.array)
+    if op.get("round") is not None:
+        make: Callable[..., Any] = partial(session.rounds[op["round"]].mask, cache_of(op))
+    else:
+        make = offered(cache, "mask")
+    with session.metered(step):
+        made = make(parts)
+    step.arrays["mask"] = session.keep(made)
+
+
+def view(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """What can be read without writing."""
+    with session.metered(step):
+        found = cache.read("view")
+    session.take(step, "view", found)
+
+
+def ask(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Whether a rewind would be accepted."""
+    with session.metered(step):
+        can = cache.can_rewind(op["to"])
+    step.values["can"] = bool(can)
+
+
+def rewind(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Asked first, then done."""
+    step.values["can"] = bool(cache.can_rewind(op["to"]))
+    with session.metered(step):
+        cache.rewind(op["to"])
+
+
+def free(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Return to never written."""
+    with session.metered(step):
+        cache.free()
+
+
+def scribble(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Look whether the newest arrays handed in or out still hold what they held; then overwrite them all."""
+    lent = session.lent[cache_of(op)]
+    step.values["intact"] = all(array.tobytes() == copy.tobytes() for array, copy in lent)
+    for array in [array for array, _ in lent]:
+        if isinstance(array, np.ndarray) and array.flags.writeable:
+            array[...] = False if array.dtype == bool else np.nan
+    lent.clear()
+
+
+DO = {
+    "append": append,
+    "mask": mask,
+    "view": view,
+    "ask": ask,
+    "rewind": rewind,
+    "free": free,
+    "scribble": scribble,
+}

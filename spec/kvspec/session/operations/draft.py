@@ -1,0 +1,88 @@
+"""Speculation: rounds over caches, layer by layer; drafts, and how many of them are kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kvspec import masks
+from kvspec.errors import Unsupported
+from kvspec.operations.table import Operation, argument, cache_of
+from kvspec.session.operations import cache as caches
+from kvspec.session.operations.cache import offered
+
+if TYPE_CHECKING:
+    from kvspec.session.driver import Given, Session, Step
+
+
+class Round:
+    """A round as the session knows it: the adapter's own, the letters of its layers, and its caches."""
+
+    def __init__(self, inner: Any, letters: str, caches: list[Any], isolated: bool) -> None:
+        self.inner, self.letters, self.caches, self.isolated = inner, letters, caches, isolated
+        self.open = True
+
+    def layer(self, letter: str) -> int:
+        """The layer a cache stands for. Raises Unsupported where it is in no layer of the round."""
+        if letter not in self.letters:
+            raise Unsupported(f"cache {letter} is in no layer of this round ({self.letters})")
+        return self.letters.index(letter)
+
+    def mask(self, letter: str, logical: masks.Logical) -> Any:
+        """The mask for the draft just before on that layer."""
+        return self.inner.mask(self.layer(letter), logical)
+
+
+def speculate(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Wrap the caches named, one a layer."""
+    letters, isolated = op["layers"], bool(argument(op, "isolated"))
+    wrapped = [None if letter == "-" else session.caches[letter] for letter in letters]
+    start = offered(session.adapter, "speculate")
+    with session.metered(step):
+        inner = start(wrapped, isolated)
+    former = session.rounds.get(op["name"])
+    if former is not None and former.open:
+        former.inner.abandon()  # nobody can name it any more
+    session.rounds[op["name"]] = Round(inner, letters, wrapped, isolated)
+
+
+def draft(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Append drafts to one layer of the round; then what their queries attend to."""
+    round_ = session.rounds[op["name"]]
+    layer, rows = round_.layer(cache_of(op)), session.handed(op, given)
+    with session.metered(step):
+        round_.inner.draft(layer, *rows)
+    step.values["drafted"] = round_.inner.offset(layer)
+    if "history" in session.observe:
+        session.take(step, "history", round_.inner.read(layer))
+    if "mask" in session.observe:
+        step.arrays["mask"] = session.keep(round_.inner.mask(layer, masks.CAUSAL))
+
+
+def commit(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Keep the first n drafts on every layer, and end the round."""
+    round_ = session.rounds[op["name"]]
+    with session.metered(step):
+        round_.inner.commit(op["n"])
+    round_.open = False
+
+
+def abandon(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Drop the round, and all drafts with it."""
+    round_ = session.rounds[op["name"]]
+    with session.metered(step):
+        round_.inner.abandon()
+    round_.open = False
+
+
+def look(session: Session, op: Operation, step: Step) -> None:
+    """All caches of a round, after an operation on the whole of it."""
+    round_ = session.rounds.get(op["name"])
+    letters = op.get("layers") or (round_.letters if round_ else "")
+    for letter in sorted(set(letters) - {"-"}):
+        if session.kinds.get(letter) in ("growing", "ring"):
+            caches.look(session, session.caches[letter], step, f".{letter}")
+
+
+DO = {"speculate": speculate, "draft": draft, "commit": commit, "abandon": abandon}
+WHOLE = ("speculate", "commit", "abandon")
+"""Operations on a whole round: all its caches are looked at, each under its letter."""

@@ -1,0 +1,71 @@
+"""Paged caches: sequences admitted, forked, made shorter and given up; what is observed of the pool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kvspec.operations.table import Operation
+from kvspec.session.operations.cache import offered
+from kvspec.session.operations.store import with_batch_axis
+
+if TYPE_CHECKING:
+    from kvspec.session.driver import Given, Session, Step
+
+
+def look(session: Session, cache: Any, step: Step, which: str = "") -> None:
+    """Lengths and rows of every sequence, and the free pages; block tables, and how often each page is referred to,
+    where the cache tells."""
+    lengths = [int(n) for n in cache.sequences()]
+    step.values["sequences"], step.values["free"] = lengths, int(cache.free_pages())
+    in_use = [sequence for sequence, length in enumerate(lengths) if length >= 0]
+    if "state" in session.observe:
+        for sequence in in_use:
+            session.take(step, f"state.{sequence}", with_batch_axis(cache.read_sequence(sequence)))
+    if "state" in session.observe and hasattr(cache, "table"):
+        step.values |= {f"table.{s}": [int(page) for page in cache.table(s)] for s in in_use}
+        step.values["references"] = [int(n) for n in cache.references()]
+    session.held(cache, step, which)
+
+
+def admit(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """A new sequence."""
+    with session.metered(step):
+        made = offered(cache, "admit")()
+    step.values["sequence"] = int(made)
+
+
+def fork(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """A new sequence that shares rows of another."""
+    with session.metered(step):
+        made = offered(cache, "fork")(op["sequence"], op["n"])
+    step.values["sequence"] = int(made)
+
+
+def truncate(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """The newest rows of a sequence dropped."""
+    with session.metered(step):
+        offered(cache, "truncate")(op["sequence"], op["to"])
+
+
+def drop(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """A sequence given up."""
+    with session.metered(step):
+        offered(cache, "drop")(op["sequence"])
+
+
+def gather(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Rows through a block table that is handed in."""
+    table = [] if op["table"] == "empty" else [int(page) for page in op["table"].split(",")]
+    with session.metered(step):
+        found = offered(cache, "gather")(table, op["n"])
+    session.take(step, "gathered", with_batch_axis(found))
+
+
+def peek(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """A page of the pool."""
+    with session.metered(step):
+        found = offered(cache, "peek")(op["page"])
+    session.take(step, "page", with_batch_axis(found))
+
+
+DO = {"admit": admit, "fork": fork, "truncate": truncate, "drop": drop, "gather": gather, "peek": peek}

@@ -1,0 +1,63 @@
+"""The operations that make, use and end snapshots."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kvspec.operations.table import MAKES, Operation, argument
+from kvspec.session.operations.cache import offered
+
+if TYPE_CHECKING:
+    from kvspec.session.driver import Given, Session, Step
+
+
+def snapshot(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Save rows of the cache."""
+    take = offered(cache, "snapshot")
+    with session.metered(step):
+        taken = take(argument(op, "start"))
+    _bind(session, op, step, taken)
+
+
+def restore(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Bring saved rows back."""
+    put = offered(cache, "restore")
+    with session.metered(step):
+        put(session.snapshots[op["name"]], op["to"])
+
+
+def merge(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """One of two."""
+    parent, child = session.snapshots[op["parent"]], session.snapshots[op["child"]]
+    join = offered(cache, "merge")
+    with session.metered(step):
+        made = join(parent, child)
+    _bind(session, op, step, made)
+
+
+def split(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Two of one."""
+    cut = offered(cache, "split")
+    with session.metered(step):
+        parts = cut(session.snapshots[op["name"]], op["at"])
+    _bind(session, op, step, *parts)
+
+
+def close(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+    """Return a snapshot's memory."""
+    saved = session.snapshots[op["name"]]
+    with session.metered(step):
+        if saved is not None:
+            saved.close()
+    if saved is not None:
+        step.values["bytes"] = saved.nbytes
+
+
+def _bind(session: Session, op: Operation, step: Step, *made: Any) -> None:
+    for name, saved in zip(MAKES[op["op"]], made, strict=True):
+        session.snapshots[op[name]] = saved
+        seen = None if saved is None else [saved.start, saved.stop, saved.nbytes]
+        step.values["snapshot" if name == "name" else name] = seen
+
+
+DO = {"snapshot": snapshot, "restore": restore, "merge": merge, "split": split, "close": close}

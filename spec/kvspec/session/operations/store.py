@@ -1,0 +1,138 @@
+"""The store of many layers: what is done to it, and what is observed of it and of its batch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kvspec import fingerprint as sums
+from kvspec.contract import Pair
+from kvspec.geometry import DTYPES, Array, Config
+from kvspec.operations.table import Operation
+from kvspec.session.operations.cache import offered
+
+if TYPE_CHECKING:
+    from kvspec.session.driver import Given, Session, Step
+
+
+def look(session: Session, store: Any, step: Step, which: str = "") -> None:
+    """Lengths and rows of every layer; of a batch those of every sequence."""
+    step.values["lengths"] = [int(n) for n in store.lengths()]
+    sequences = store.sequences() if hasattr(store, "sequences") else None
+    step.values["sequences"] = None if sequences is None else [int(n) for n in sequences]
+    if "state" in session.observe:
+        for layer in range(len(step.values["lengths"])):
+            session.take(step, f"state.{layer}", with_batch_axis(store.read(layer)))
+            for sequence in range(len(sequences or ())):
+                session.take(
+                    step, f"batch.{layer}.{sequence}", with_batch_axis(store.read_sequence(layer, sequence))
+                )
+    session.held(store, step, which)
+
+
+def with_batch_axis(pair: Any) -> Pair:
+    """Rows `[kv_heads, n, dim]` with the axis of the batch in front."""
+    return Pair(*(np.asarray(a)[None] for a in pair))
+
+
+def init(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+    """Initialise again, with the geometry that the operation says."""
+    assert given.opening is not None
+    with session.metered(step):
+        store.init(given.opening[1])
+
+
+def reset(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+    """Every length to 0."""
+    with session.metered(step):
+        offered(store, "reset")()
+
+
+def zero(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+    """Every length to 0, and the rows cleared."""
+    with session.metered(step):
+        offered(store, "zero")()
+
+
+def rollback(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+    """Lower every longer layer; or one sequence of the batch."""
+    sequence = op.get("sequence")
+    back = offered(store, "rollback" if sequence is None else "rollback_sequence")
+    with session.metered(step):
+        back(op["to"]) if sequence is None else back(sequence, op["to"])
+
+
+def setlength(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+    """The length of one layer."""
+    with session.metered(step):
+        offered(store, "set_length")(op["layer"], op["n"])
+
+
+def save(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+    """A host snapshot: rows `[kv_heads, length, dim]` of each layer."""
+    with session.metered(step):
+        saved = offered(store, "save")()
+    for layer, pair in enumerate(saved):
+        session.take(step, f"saved.{layer}", with_batch_axis(pair))
+    session.saved[op["name"]] = [Pair(*(np.array(a) for a in pair)) for pair in saved]
+
+
+def load(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+    """The host snapshot back, or what the operation makes of it."""
+    saved = altered(session.saved[op["name"]], op)
+    for pair in saved:
+        for a in pair:
+            session.keep(a)
+    with session.metered(step):
+        offered(store, "load")(saved)
+
+
+def altered(saved: list[Pair], op: Operation) -> list[Pair]:
+    """The arrays of a host snapshot, changed as a `load` says: fewer or more layers, other sizes, another dtype.
+    What is missing is filled with zeros."""
+    layers = op.get("layers", len(saved))
+    more = [saved[-1] if saved else _nothing()] * layers
+    kept = (saved + more)[:layers]
+    return [Pair(*(_altered(a, kind, op) for kind, a in zip("kv", pair, strict=True))) for pair in kept]
+
+
+def _nothing() -> Pair:
+    empty: Array = np.zeros((1, 0, 1), np.float16)
+    return Pair(empty, empty)
+
+
+def _altered(array: Array, kind: str, op: Operation) -> Array:
+    heads, rows, dim = array.shape
+    rows = op.get("values", rows) if kind == "v" else rows
+    shape = op.get("kv_heads", heads), rows, op.get(f"{kind}_dim", dim)
+    new = np.zeros(shape, array.dtype)
+    part = tuple(slice(min(a, b)) for a, b in zip(shape, array.shape, strict=True))
+    new[part] = array[part]
+    return new if op.get("dtype") is None else new.astype(DTYPES[op["dtype"]])
+
+
+def fingerprint(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+    """The sum over the key row of layer 0, head 0 at a position."""
+    with session.metered(step):
+        found = offered(store, "fingerprint")(op["position"])
+    step.values["fingerprint"] = sums.text(found)
+
+
+def geometry(config: Config, op: Operation) -> Config:
+    """The config that an `init` asks for."""
+    names = ("layers", "max_len", "kv_heads", "k_dim", "v_dim", "dtype")
+    return replace(config, **{n: op[n] for n in names if op.get(n) is not None})
+
+
+DO = {
+    "init": init,
+    "reset": reset,
+    "zero": zero,
+    "rollback": rollback,
+    "setlength": setlength,
+    "save": save,
+    "load": load,
+    "fingerprint": fingerprint,
+}

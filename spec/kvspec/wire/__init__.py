@@ -1,0 +1,1 @@
+"""The wire protocol: messages and their schemas."""

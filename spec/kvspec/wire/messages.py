@@ -1,0 +1,330 @@
+"""The wire: how an engine in any language is driven over its standard input and output, one operation a message.
+
+A message is one line of JSON, a header, followed by the raw bytes of its tensors in the order the header
+lists them: `"tensors": [[name, dtype, shape], ...]`, dtype one of f32, f16, bf16, bool (one byte each),
+little-endian, C order; a dtype of null stands for no array at all. Each question carries an `id`; its answer
+carries the same. `kvspec/schemas/question.json` and `answer.json` hold the schemas (`kvspec.wire.schemas` makes
+them). The questions:
+
+    {"id": 0, "op": "describe", "protocol": 1}       answered by {"id": 0, "result": "ok", "describe": {...}}
+    {"id": 1, "op": "begin", "profile": "ring", "config": {...}, "observe": ["state", "history", "mask"]}
+    {"id": 2, "op": "append", "n": 3, "tensors": [["keys", ...], ["values", ...]]}
+    {"id": 3, "op": "mask", "parts": ["causal", {"tensor": "mask0"}], "tensors": [["mask0", ...]]}
+    {"id": 4, "op": "open", "cache": "B", "profile": "store", "config": {...}}
+    {"id": 5, "op": "rewind", "to": 2}, and so on: every operation of a trace, under its own name
+
+`begin` drops all that the trace before made and opens cache A. `open`, `init` and `fit` carry a profile and the
+whole config that is meant, where a trace names only what is otherwise. Rows (`keys`, `values`) come with append,
+draft, copy, step and replay, and with whatever attends and appends; `queries` with whatever attends. Every answer
+holds `result`, `clause` and `message` (where it is not ok) and `values`; its tensors are the observations (see
+`Step`): after the name of a value or a tensor, where one of several is observed, a dot and which: `offset.B` of
+cache B, `state.0.k` of a store's layer 0, `batch.0.1.k` of sequence 1 in layer 0.
+
+This module does no input or output: `encode` gives bytes, a `Decoder` takes them as they come.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from kvspec import masks
+from kvspec.contract import METERED
+from kvspec.errors import BadInput
+from kvspec.geometry import DTYPES, Array
+from kvspec.operations.table import Operation
+from kvspec.session.driver import Step
+
+PROTOCOL = 1
+LARGEST_HEADER = 1 << 20
+LARGEST_TENSORS = 256 << 20
+"""Bytes of tensors one message may carry, all together."""
+MOST_TENSORS = 512
+LARGEST_NUMBER = 1 << 62
+
+TYPES = DTYPES | {"bool": np.dtype(bool)}
+_NAMES = {t: name for name, t in TYPES.items()}
+
+Tensors = dict[str, Array | None]
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+_JSON = json.JSONDecoder(parse_constant=_no_constant)
+
+
+class ProtocolError(Exception):
+    """The peer sent what is not a message: says what, and where in the stream."""
+
+
+def encode(head: Mapping[str, Any], tensors: Mapping[str, Array | None] | None = None) -> bytes:
+    """One message as bytes. Raises BadInput for what cannot be sent."""
+    listed: list[list[Any]] = []
+    parts: list[bytes] = []
+    for name, array in (tensors or {}).items():
+        if array is None:
+            listed.append([name, None, []])
+            continue
+        if array.dtype not in _NAMES:
+            raise BadInput(f"{name}: dtype {array.dtype} cannot be sent; known: {', '.join(TYPES)}")
+        listed.append([name, _NAMES[array.dtype], list(array.shape)])
+        parts.append(array.tobytes())
+    line = _text({**head, "tensors": listed} if listed else head).encode()
+    if len(line) >= LARGEST_HEADER or sum(map(len, parts)) > LARGEST_TENSORS:
+        raise BadInput(f"a header of {len(line)} and tensors of {sum(map(len, parts))} bytes are too much to send")
+    return b"".join((line, b"\n", *parts))
+
+
+def _text(head: Mapping[str, Any]) -> str:
+    """The header; numpy's whole numbers are written as numbers, anything else that is not JSON is BadInput."""
+    try:
+        return json.dumps(head, default=index, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as e:
+        raise BadInput(f"not JSON: {e}") from None
+
+
+class Decoder:
+    """Takes bytes as they come and gives whole messages; never holds more than a message may be."""
+
+    def __init__(self, largest: int = LARGEST_TENSORS) -> None:
+        self._largest = largest
+        self._bytes = bytearray()
+        self._head: dict[str, Any] | None = None
+        self._listed: list[tuple[str, np.dtype[Any] | None, tuple[int, ...], int]] = []
+        self._needed = 0
+        self._searched = 0
+
+    def feed(self, data: bytes) -> Iterator[tuple[dict[str, Any], Tensors]]:
+        """Give the messages that these bytes complete. Raises ProtocolError."""
+        self._bytes += data
+        while self._head is not None or self._read_header():
+            if len(self._bytes) < self._needed:
+                return
+            yield self._message()
+
+    @property
+    def busy(self) -> bool:
+        """Whether the stream is in the middle of a message."""
+        return self._head is not None or bool(self._bytes)
+
+    @property
+    def waiting(self) -> str:
+        """What the stream broke off in, for messages about an early end."""
+        if self._head is not None:
+            return f"{len(self._bytes)} of {self._needed} bytes of tensors"
+        return f"{len(self._bytes)} bytes of a header" if self._bytes else "no message"
+
+    def _read_header(self) -> bool:
+        end = self._bytes.find(b"\n", self._searched, LARGEST_HEADER)
+        self._searched = len(self._bytes) if end < 0 else 0
+        if end < 0:
+            if len(self._bytes) >= LARGEST_HEADER:
+                start = bytes(self._bytes[:40])
+                raise ProtocolError(f"a header of more than {LARGEST_HEADER} bytes: {start!r}...")
+            return False
+        line = bytes(self._bytes[:end])
+        del self._bytes[: end + 1]
+        try:
+            head = _JSON.decode(line.decode())
+        except (ValueError, RecursionError):
+            raise ProtocolError(f"not a JSON header: {line[:80]!r}") from None
+        if not isinstance(head, dict):
+            raise ProtocolError(f"a header must be an object: {line[:80]!r}")
+        self._list(head.pop("tensors", []))
+        self._head = head
+        return True
+
+    def _list(self, listed: Any) -> None:
+        if not isinstance(listed, list) or len(listed) > MOST_TENSORS:
+            raise ProtocolError(f"tensors must be a list of at most {MOST_TENSORS}: {listed!r:.80}")
+        self._listed = [_sized(entry, self._largest) for entry in listed]
+        if len({name for name, *_ in self._listed}) < len(listed):
+            raise ProtocolError(f"a tensor is listed twice: {listed!r:.80}")
+        self._needed = sum(size for *_, size in self._listed)
+        if self._needed > self._largest:
+            raise ProtocolError(f"tensors of {self._needed} bytes; a message carries at most {self._largest}")
+
+    def _message(self) -> tuple[dict[str, Any], Tensors]:
+        assert self._head is not None
+        head, tensors, at = self._head, Tensors(), 0
+        for name, dtype, shape, size in self._listed:
+            raw = self._bytes[at : at + size]  # a copy, so that the array is the receiver's to write on
+            tensors[name] = None if dtype is None else np.frombuffer(raw, dtype).reshape(shape)
+            at += size
+        del self._bytes[:at]
+        self._head, self._needed = None, 0
+        return head, tensors
+
+
+def _sized(entry: Any, largest: int) -> tuple[str, np.dtype[Any] | None, tuple[int, ...], int]:
+    """Name, dtype, shape and bytes of one listed tensor, nothing taken on trust."""
+    if not isinstance(entry, list) or len(entry) != 3 or not isinstance(entry[0], str):
+        raise ProtocolError(f"a tensor is listed as [name, dtype, shape], not {entry!r:.80}")
+    name, dtype, shape = entry
+    if dtype is None:
+        return name, None, (), 0
+    if not isinstance(dtype, str) or dtype not in TYPES:
+        raise ProtocolError(f"{name!r:.40}: unknown dtype {dtype!r:.40}; known: {', '.join(TYPES)}")
+    if not isinstance(shape, list) or len(shape) > 8 or not all(type(n) is int and n >= 0 for n in shape):
+        raise ProtocolError(f"{name!r:.40}: a shape is a list of at most 8 sizes, not {shape!r:.80}")
+    # A size of 0 does not excuse the others: numpy refuses shapes whose other sizes overflow.
+    if math.prod(max(n, 1) for n in shape) * TYPES[dtype].itemsize > largest:
+        raise ProtocolError(
+            f"{name!r:.40}: {dtype} {shape!r:.80} is more than the {largest} bytes a message carries"
+        )
+    return name, TYPES[dtype], tuple(shape), math.prod(shape) * TYPES[dtype].itemsize
+
+
+def with_mask(op: Operation, logical: masks.Logical, name: str = "parts") -> tuple[Operation, Tensors]:
+    """An operation with a mask (`parts` of mask, `through` of attend), its explicit arrays moved into tensors."""
+    parts, tensors = masks.to_json(tuple(p for p in logical if not isinstance(p, masks.Explicit))), Tensors()
+    for p in logical:
+        if isinstance(p, masks.Explicit):
+            tensor = f"mask{len(tensors)}"
+            tensors[tensor] = p.array
+            parts.append({"tensor": tensor})
+    return {**op, name: parts}, tensors
+
+
+def without_tensors(parts: Any, tensors: Tensors) -> masks.Logical:
+    """The logical mask of a message: `with_mask` undone. Raises BadInput."""
+    if not isinstance(parts, list):
+        raise BadInput(f"mask: parts must be a list, not {parts!r:.60}")
+    named = [p for p in parts if isinstance(p, dict) and set(p) == {"tensor"}]
+    logical = masks.from_json([p for p in parts if p not in named])
+    return logical + tuple(masks.Explicit(_named(p["tensor"], tensors)) for p in named)
+
+
+def _named(name: Any, tensors: Tensors) -> Array:
+    array = tensors.get(name) if isinstance(name, str) else None
+    if array is None:
+        raise BadInput(f"mask: no tensor {name!r:.40} came with the message")
+    return array
+
+
+def answer(question: int, step: Step) -> bytes:
+    """A step as the answer to a question. Raises BadInput for what may not be in one."""
+    wrong = _wrong_observation(step.values, step.arrays)
+    if wrong:
+        raise BadInput(wrong)
+    head: dict[str, Any] = {"id": question, "result": step.result, "values": step.values}
+    if step.result != "ok":
+        head |= {"clause": step.clause[:LONGEST_CLAUSE], "message": step.message[:LONGEST_MESSAGE]}
+    return encode(head, step.arrays)
+
+
+RESULTS = ("ok", "refused", "unsupported", "error", "absent")
+NUMBERS = (
+    *("offset", "retained", "buffered", "capacity", "bytes", "drafted", "held", "sequence"),
+    *("free", "past", "bound", "key"),
+)
+LISTS: dict[str, int | None] = {"snapshot": 3, "parent": 3, "child": 3, "plan": 2, "fit": 2, "extent": 2}
+LISTS |= dict.fromkeys(("lengths", "sequences", "references", "table"))
+TRUTHS = ("can", "intact", "moved")
+TEXTS = ("fingerprint",)
+ALONE = ("mask", "output", "rotated")
+ARRAYS = ("history", "view", "state", "saved", "batch", "gathered", "page", "host", "handle")
+"""What an answer may hold: results; values that are numbers or null, lists of so many numbers (None: any count) or
+null, true or false, texts; tensors that stand alone, and such as have keys and values. After the name, where it
+says so in `Step`, a dot and which."""
+
+WHICH = r"(\.[A-Z]|(\.[0-9]{1,4}){1,2})?"
+TENSOR = rf"{'|'.join(ALONE)}|({'|'.join(ARRAYS)}){WHICH}\.[kv]"
+"""Patterns: which of several is observed; the names that tensors of an answer may have."""
+
+_TENSOR = re.compile(TENSOR)
+_VALUE = re.compile(rf"([a-z]+){WHICH}")
+
+LONGEST_CLAUSE, LONGEST_MESSAGE = 40, 4000
+
+
+def step(head: Mapping[str, Any], tensors: Tensors) -> Step:
+    """An answer as a step. Raises ProtocolError for anything that the protocol does not name."""
+    unknown = sorted(set(head) - {"id", "result", "clause", "message", "values"})
+    if unknown:
+        raise ProtocolError(f"unknown field {unknown[0]!r:.40} in an answer")
+    if head.get("result") not in RESULTS:
+        raise ProtocolError(f"result must be one of {', '.join(RESULTS)}, is {head.get('result')!r:.40}")
+    values = head.get("values", {})
+    if not isinstance(values, dict):
+        raise ProtocolError(f"values must be an object, is {values!r:.40}")
+    wrong = _wrong_observation(values, tensors)
+    if wrong:
+        raise ProtocolError(wrong)
+    clause, message = text(head, "clause", LONGEST_CLAUSE), text(head, "message", LONGEST_MESSAGE)
+    return Step(head["result"], clause, message, values, tensors)
+
+
+def text(head: Mapping[str, Any], name: str, limit: int) -> str:
+    """A text of a header, cut to the limit and made printable (lone surrogates are not). Raises ProtocolError."""
+    found = head.get(name, "")
+    if not isinstance(found, str):
+        raise ProtocolError(f"{name} must be a text of at most {limit} characters")
+    return found[:limit].encode(errors="replace").decode()
+
+
+def _wrong_observation(values: Mapping[str, Any], tensors: Tensors) -> str:
+    """What is wrong with the values or with the names of the tensors; empty if nothing is."""
+    for name, value in values.items():
+        what = _value_of(name)
+        if not what:
+            return f"unknown value {name!r:.40}"
+        if not _right(what, value):
+            return f"{name} must be {_wanted(what)}, is {value!r:.40}"
+    unknown = [name for name in tensors if not _is_tensor(name)]
+    return (
+        f"unknown tensor {unknown[0]!r:.40}; known: {', '.join(ALONE)}; {', '.join(ARRAYS)}, with .k or .v"
+        if unknown
+        else ""
+    )
+
+
+@lru_cache(maxsize=1024)
+def _value_of(name: Any) -> str:
+    """What a value of this name is of: offset, for `offset.B`; empty if there is no such value."""
+    found = _VALUE.fullmatch(name) if isinstance(name, str) else None
+    return found[1] if found and found[1] in (*NUMBERS, *LISTS, *TRUTHS, *TEXTS, "meter") else ""
+
+
+@lru_cache(maxsize=1024)
+def _is_tensor(name: str) -> bool:
+    return _TENSOR.fullmatch(name) is not None
+
+
+def _right(name: str, value: Any) -> bool:
+    if name in TRUTHS:
+        return type(value) is bool
+    if name in TEXTS:
+        return isinstance(value, str) and len(value) <= LONGEST_CLAUSE
+    if name == "meter":
+        return isinstance(value, dict) and set(value) <= set(METERED) and all(map(_number, value.values()))
+    if value is None:
+        return True
+    if name in LISTS:
+        right = isinstance(value, list) and len(value) == (LISTS[name] or len(value))
+        return right and all(map(_number, value))
+    return _number(value)
+
+
+def _number(value: Any) -> bool:
+    whole = type(value) is int or isinstance(value, np.integer)
+    return whole and -LARGEST_NUMBER <= value <= LARGEST_NUMBER
+
+
+def _wanted(name: str) -> str:
+    if name in TRUTHS:
+        return "true or false"
+    if name in ("meter", *TEXTS):
+        return f"counts by name ({', '.join(METERED)})" if name == "meter" else "a text"
+    if name in ("snapshot", "parent", "child"):
+        return "[start, stop, bytes] or null"
+    return "a list of whole numbers or null" if name in LISTS else "a whole number or null"

@@ -1,0 +1,287 @@
+"""The published schemas, made from the tables that the code reads: what is checked and what is published are one.
+
+`python -m kvspec.wire.schemas` writes `kvspec/schemas/question.json`, `answer.json`, `describe.json` and
+`trace.json` anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from kvspec import masks, trace
+from kvspec.contract import LEVELS, METERED, PROFILES
+from kvspec.geometry import DTYPES, FIELDS, KINDS, SIZES, TEXTS, WORDS
+from kvspec.operations.arguments import CACHE_NAME, LARGEST, Argument
+from kvspec.operations.descriptions import OPERATION, VALUE
+from kvspec.operations.table import OPERATIONS, TAKES_QUERIES, TAKES_ROWS
+from kvspec.session.driver import OBSERVABLES
+from kvspec.wire import messages
+
+Schema = dict[str, Any]
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+GIVEN_A_CONFIG = ("open", "init", "fit")
+"""Operations that carry a profile and a config in place of the sizes that the operation of the trace names."""
+
+_ID = {"type": "integer", "minimum": 0}
+_LARGE = {"type": "integer", "minimum": -messages.LARGEST_NUMBER, "maximum": messages.LARGEST_NUMBER}
+_SHAPE = {
+    "description": "Sizes, C order; empty where the dtype is null.",
+    "type": "array",
+    "maxItems": 8,
+    "items": {"type": "integer", "minimum": 0, "maximum": messages.LARGEST_TENSORS},
+}
+_HEADER = (
+    "One line of JSON; behind it the bytes of its tensors, in the order listed, little-endian, C order, "
+    "bool as one byte each."
+)
+
+
+def _object(required: Iterable[str], properties: Schema, **more: Any) -> Schema:
+    return {
+        **more,
+        "type": "object",
+        "required": list(required),
+        "additionalProperties": False,
+        "properties": properties,
+    }
+
+
+def _tensor(name: Schema, dtypes: Iterable[str | None]) -> Schema:
+    return {
+        "type": "array",
+        "minItems": 3,
+        "items": False,
+        "prefixItems": [name, {"enum": list(dtypes)}, {"$ref": "#/$defs/shape"}],
+    }
+
+
+def question() -> Schema:
+    """The header of a message to an engine."""
+    return {
+        "$schema": DRAFT,
+        "$id": "kvconform:question",
+        "title": "kvconform question: the header of a message to an engine",
+        "description": _HEADER,
+        "oneOf": [_describe(), _begin(), *(_asked(name, arguments) for name, arguments in OPERATIONS.items())],
+        "$defs": {"id": _ID, "shape": _SHAPE, "config": _config(), "mask_part": _mask_part()},
+    }
+
+
+def _describe() -> Schema:
+    properties = {
+        "id": {"$ref": "#/$defs/id"},
+        "op": {"const": "describe"},
+        "protocol": {"const": messages.PROTOCOL},
+    }
+    return _object(properties, properties, description="What the engine is and claims.")
+
+
+def _begin() -> Schema:
+    observe = {"type": "array", "uniqueItems": True, "items": {"enum": list(OBSERVABLES)}}
+    properties = {"id": {"$ref": "#/$defs/id"}, "op": {"const": "begin"}, **_opening(), "observe": observe}
+    says = (
+        "Drop all that was, open cache A. `observe`: what each answer shall carry: state after every operation; "
+        "history and causal mask after an append or a draft; the bytes held; the meter's counts."
+    )
+    return _object(properties, properties, description=says)
+
+
+def _opening() -> Schema:
+    return {"profile": {"enum": list(KINDS)}, "config": {"$ref": "#/$defs/config"}}
+
+
+def _asked(name: str, arguments: tuple[Argument, ...]) -> Schema:
+    """The question that is an operation of a trace."""
+    given = name in GIVEN_A_CONFIG
+    kept = [a for a in arguments if not (given and (a.name == "profile" or a.name in FIELDS))]
+    properties = {
+        "id": {"$ref": "#/$defs/id"},
+        "op": {"const": name},
+        "cache": {"type": "string", "pattern": CACHE_NAME},
+        **{a.name: a.schema() for a in kept},
+        **(_opening() if given else {}),
+        **_tensors(name),
+    }
+    required = ["id", "op", *(["cache"] if name == "open" else []), *(a.name for a in kept if a.required)]
+    required += ["profile", "config"] if given else ["tensors"] if name in (*TAKES_ROWS, *TAKES_QUERIES) else []
+    return _object(required, properties, description=OPERATION[name])
+
+
+def _tensors(name: str) -> Schema:
+    """The tensors that come with an operation."""
+    if name == "mask":
+        part = _tensor({"type": "string", "pattern": "^mask[0-7]$"}, ("bool", "f32"))
+        return {"tensors": {"type": "array", "maxItems": 8, "items": part}}
+    if name not in (*TAKES_ROWS, *TAKES_QUERIES):
+        return {}
+    asked = [_tensor({"const": "queries"}, DTYPES)] if name in TAKES_QUERIES else []
+    rows = [_tensor({"const": part}, DTYPES) for part in ("keys", "values")] if name in TAKES_ROWS else []
+    if name == "attend":  # its mask's arrays come first, however many there are
+        part = _tensor({"type": "string", "pattern": "^mask[0-7]$"}, ("bool", "f32"))
+        return {"tensors": {"type": "array", "minItems": 3, "items": {"anyOf": [*asked, *rows, part]}}}
+    given = [*asked, *rows]
+    says = "Queries and key rows and value rows, as far as the operation takes them, in this order."
+    listed = {"type": "array", "minItems": len(given), "items": False, "prefixItems": given}
+    return {"tensors": {"description": says, **listed}}
+
+
+def _config() -> Schema:
+    size = {"type": "integer", "minimum": -LARGEST, "maximum": LARGEST}
+    properties = {**dict.fromkeys(SIZES, size), **{name: {"enum": list(words)} for name, words in WORDS.items()}}
+    properties |= {name: {"type": "string", "pattern": pattern} for name, pattern in TEXTS.items()}
+    says = "Sizes may be out of range on purpose: the cache refuses them."
+    return _object(("batch", "kv_heads", "k_dim", "v_dim", "dtype", "step"), properties, description=says)
+
+
+def _mask_part() -> Schema:
+    tensor = {"tensor": {"type": "string"}}
+    says = "One of this message's tensors."
+    window = _object(masks.WINDOW, masks.WINDOW)
+    return {"oneOf": [{"const": "causal"}, window, _object(tensor, tensor, description=says)]}
+
+
+def answer() -> Schema:
+    """The header of a message from an engine."""
+    return {
+        "$schema": DRAFT,
+        "$id": "kvconform:answer",
+        "title": "kvconform answer: the header of a message from an engine",
+        "description": f"{_HEADER} An answer carries the id of its question.",
+        "oneOf": [_performed(), _described(), _cannot_run()],
+        "$defs": {"shape": _SHAPE},
+    }
+
+
+def _performed() -> Schema:
+    says = (
+        "refused: the spec allows it and nothing changed; unsupported: not offered, nothing changed; "
+        "error: anything else went wrong; absent: the cache or the name was never made."
+    )
+    which = "After the name, where one of several is observed, a dot and which: offset.B of cache B."
+    clause = {"description": "refused: the clause that allows it, where known.", "type": "string"}
+    values = {f"^{name}({messages.WHICH})$": {"description": VALUE[name], **_value(name)} for name in VALUE}
+    properties = {
+        "id": _ID,
+        "result": {"description": says, "enum": list(messages.RESULTS)},
+        "clause": {**clause, "maxLength": messages.LONGEST_CLAUSE},
+        "message": {"type": "string", "maxLength": messages.LONGEST_MESSAGE},
+        "values": {
+            "description": which,
+            "type": "object",
+            "additionalProperties": False,
+            "patternProperties": values,
+        },
+        "tensors": {
+            "description": "What was observed; a dtype of null where there is no array.",
+            "type": "array",
+            "maxItems": messages.MOST_TENSORS,
+            "items": _tensor({"type": "string", "pattern": f"^({messages.TENSOR})$"}, (*messages.TYPES, None)),
+        },
+    }
+    return _object(("id", "result"), properties, description="To every operation.")
+
+
+def _value(name: str) -> Schema:
+    """What a value of an answer may be; numbers are written without fraction or exponent."""
+    if name in messages.TRUTHS:
+        return {"type": "boolean"}
+    if name in messages.TEXTS:
+        return {"type": "string", "maxLength": messages.LONGEST_CLAUSE}
+    if name in messages.LISTS:
+        count = messages.LISTS[name]
+        return {"type": ["array", "null"], "items": _LARGE} | (
+            {"minItems": count, "maxItems": count} if count else {}
+        )
+    if name == "meter":
+        return {"type": "object", "additionalProperties": False, "properties": dict.fromkeys(METERED, _LARGE)}
+    return {**_LARGE, "type": ["integer", "null"]}
+
+
+def _described() -> Schema:
+    properties = {"id": _ID, "result": {"const": "ok"}, "describe": {"$ref": "kvconform:describe"}}
+    return _object(properties, properties, description="To describe.")
+
+
+def _cannot_run() -> Schema:
+    properties = {"id": _ID, "result": {"const": "cannot_run"}, "message": {"type": "string"}}
+    says = "To describe, where the engine cannot run on this machine; the message says why and what to do."
+    return _object(properties, properties, description=says)
+
+
+def describe() -> Schema:
+    """What an engine says of itself."""
+    limit = {"type": ["integer", "null"], "minimum": 1}
+    text, words = {"type": "string"}, {"type": "string", "minLength": 1}
+    return {
+        "$schema": DRAFT,
+        "$id": "kvconform:describe",
+        "title": "kvconform description: what an engine says of itself",
+        **_object(
+            ("name", "profiles"),
+            {
+                "name": words,
+                "version": text,
+                "device": text,
+                "details": {"description": "Anything worth a line in a report.", "type": "object"},
+                "profiles": _profiles(),
+                "dtypes": {"type": "array", "minItems": 1, "items": {"enum": list(DTYPES)}},
+                "limits": _object(
+                    (),
+                    {"append": limit, "batch": limit},
+                    description="Largest rows of one append, largest batch; null without bound.",
+                ),
+                "known": {
+                    "description": "Clauses it is known to break, each with the reason.",
+                    "type": "object",
+                    "additionalProperties": words,
+                },
+            },
+        ),
+        "$defs": {"claim": _claim()},
+    }
+
+
+def _profiles() -> Schema:
+    return {
+        "description": "What is claimed: each profile with a level, or an object with one.",
+        "type": "object",
+        "anyOf": [{"required": [kind]} for kind in KINDS],
+        "propertyNames": {"enum": list(PROFILES)},
+        "additionalProperties": {"oneOf": [{"enum": list(LEVELS)}, {"$ref": "#/$defs/claim"}]},
+    }
+
+
+def _claim() -> Schema:
+    grows = "step: capacity follows the spec's growth rule; free: it does as it likes."
+    rewind = "ring: rows back to which it can rewind past the window; -1 without limit."
+    properties = {
+        "level": {"enum": list(LEVELS)},
+        "grows": {"description": grows, "enum": ["step", "free"]},
+        "rewind": {"description": rewind, "type": "integer", "minimum": -1},
+    }
+    deep = {"if": {"properties": {"level": {"const": "storage"}}}, "then": {"properties": {"rewind": {"const": 0}}}}
+    return _object(("level",), properties) | deep
+
+
+PUBLISHED = {"question": question, "answer": answer, "describe": describe, "trace": trace.schema}
+"""The schemas published here, by the names of their files."""
+
+
+def path(name: str) -> Path:
+    """Where a schema is published."""
+    return Path(str(resources.files("kvspec").joinpath("schemas", f"{name}.json")))
+
+
+def text(name: str) -> str:
+    """The text of a published schema."""
+    return json.dumps(PUBLISHED[name](), indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    for published in PUBLISHED:
+        path(published).write_text(text(published), encoding="utf-8")

@@ -1,0 +1,323 @@
+"""The row-shaped attention kernel for CPU devices, element by element against float64.
+
+What it may be off by, with u = 2^-24, for a query that sees K rows with exact scores s_j, of which s_m is the
+largest, weights w_j = exp(s_j - s_m), p_j = w_j / sum w and the exact output o:
+
+- A score is a sum of k_dim products in 16 lanes: ceil(k_dim / 16) fused steps (two roundings each where the device
+  has none), four levels that add lanes, two roundings of the factor and of the query times it. So it is off by at
+  most e_j = (k_dim / 8 + 9) u sum |q k_j| / sqrt(k_dim); and the difference to the maximum, in one rounding or in
+  steps as the maximum grows, by u |s_j - s_m| more. The maximum drops out of the quotient, so the weight of j is
+  off by a factor of exp(X_j) at most, X_j = e_j + e_m + u |s_j - s_m|. With sum of w_j (v_j - o) = 0 that moves the
+  output by sum p_j (exp(X_j) - 1) |v_j - o| / sum p_j exp(-X_j) at most.
+- All the rest are relative errors of terms p_j v_j and of p_j: the exponential (4 u); a factor for each growth of
+  the maximum and for the joining (5 u); product and division (2 u); and the sums. Growths and sums make up to K
+  roundings for each term, but of either sign, so that they come to some sqrt(K) u (Higham and Mary, 2019), and to
+  less since partial sums begin small. Together c u sum p_j |v_j|, with c = 16 for the up to 300 rows here.
+- Weights below 2^-125 are lost: 2^-125 sum |v_j|.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kvadapters.gpu.caches.attention import Positions, Runs
+from kvadapters.gpu.memory.device_arrays import fetched, placed
+from kvadapters.gpu.memory.layout import Place
+from kvadapters.gpu.runtimes import opencl, opencl_devices, row_attention
+from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
+from kvadapters.gpu.runtimes.opencl_fast import OpenCLFast
+from kvadapters.gpu.runtimes.row_attention import RowAttention
+from kvspec.contract import Attention, Pair
+from kvspec.errors import CannotRun
+from kvspec.geometry import DTYPES, Array, Config
+from kvspec.masks import Causal, Explicit
+
+U = 2.0**-24
+C = 16.0
+
+
+@dataclass
+class Case:
+    """Rows of `entries` in a ring of `wrap` slots that begins at slot `base`, `held` of them from position `first`
+    on, the oldest in slot `turn` of the ring; `count` queries of each head. All other rows are NaN."""
+
+    dtype: str = "f32"
+    k_dim: int = 16
+    v_dim: int = 16
+    group: int = 1
+    kv_heads: int = 1
+    entries: int = 1
+    held: int = 10
+    wrap: int = 10
+    base: int = 0
+    turn: int = 0
+    spare: int = 0
+    first: int = 0
+    count: int = 1
+    causal: bool = True
+    window: int = 0
+    larger: float = 1.0
+    on_device: bool = False
+    seed: int = 0
+    keys: Array = field(init=False)
+    values: Array = field(init=False)
+    queries: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        random = np.random.default_rng(self.seed)
+        shape = self.entries, self.kv_heads, self.held
+        self.keys, self.values = (
+            random.standard_normal((*shape, dim), np.float32).astype(DTYPES[self.dtype])
+            for dim in (self.k_dim, self.v_dim)
+        )
+        heads = self.kv_heads * self.group
+        self.queries = random.standard_normal((self.entries, heads, self.count, self.k_dim), np.float32)
+        self.queries *= np.float32(self.larger)
+        for rows in (self.keys, self.values):
+            rows[:, :, ~self.seen().any(0)] = np.nan
+
+    def seen(self) -> Array:
+        """Which rows each query sees, `[count, held]`."""
+        own = np.arange(self.held - self.count, self.held)[:, None] + self.first
+        position = np.arange(self.held)[None] + self.first
+        low = own - self.window + 1 if self.window else np.full_like(own, -1)
+        return (position >= low) & ((position <= own) | (not self.causal))
+
+    @property
+    def slots(self) -> int:
+        """Slots of a head in the buffer."""
+        return self.base + self.wrap + self.spare
+
+    def laid(self, rows: Array) -> Array:
+        """Rows in their slots, NaN in all others."""
+        shape = *rows.shape[:2], self.slots, rows.shape[3]
+        found = np.full((*shape, rows.dtype.itemsize), 0xFF, np.uint8).view(rows.dtype).reshape(shape)
+        found[:, :, self.base + (self.turn + np.arange(self.held)) % self.wrap] = rows
+        return found
+
+    def exact(self) -> tuple[Array, Array]:
+        """The outputs in f64, and what they may be off by."""
+        found = [self._one(e, h, i) for e, h, i in np.ndindex(self.queries.shape[:3])]
+        shape = *self.queries.shape[:3], self.v_dim
+        outputs, bounds = (np.stack(each).reshape(shape) for each in zip(*found, strict=True))
+        return outputs, bounds
+
+    def _one(self, e: int, h: int, i: int) -> tuple[Array, Array]:
+        seen = self.seen()[i]
+        if not seen.any():
+            return np.zeros(self.v_dim), np.zeros(self.v_dim)
+        query = self.queries[e, h, i].astype(np.float64)
+        return weighed(query, *(r[e, h // self.group, seen].astype(np.float64) for r in (self.keys, self.values)))
+
+
+def weighed(query: Array, keys: Array, values: Array) -> tuple[Array, Array]:
+    """The output of one query over the rows it sees, and its bound: see above."""
+    dim = len(query)
+    scores = keys @ query / np.sqrt(dim)
+    below = scores - scores.max()
+    p = np.exp(below)
+    p /= p.sum()
+    output = p @ values
+    error = (dim / 8 + 9) * U * (np.abs(keys) @ np.abs(query)) / np.sqrt(dim)
+    spread = np.minimum(error + error[scores.argmax()] + U * np.abs(below), 1.0)
+    moved = (p * np.expm1(spread)) @ np.abs(values - output) / (p @ np.exp(-spread))
+    return output, moved + C * U * (p @ np.abs(values)) + 2.0**-125 * np.abs(values).sum(0)
+
+
+def attended(runtime: OpenCLRuntime, case: Case) -> Array:
+    """What the kernel makes of it."""
+    heads = case.kv_heads * case.group
+    attention = RowAttention(runtime, case.dtype, case.k_dim, case.v_dim, heads, case.kv_heads)
+    keys, values = placed(runtime, *(case.laid(rows) for rows in (case.keys, case.values)))
+    span = Place(keys.block, values.block, keys.at, values.at, case.slots).span(case.base, case.turn, case.wrap)
+    nowhere = np.full((*case.queries.shape[:3], case.v_dim), np.nan, np.float32)
+    queries, out = placed(runtime, case.queries, nowhere)
+    rows = Runs.of(span, case.kv_heads * case.slots)
+    attention.attend(queries, rows, positions(runtime, case), out, case.causal, case.window, case.held)
+    return fetched(out)
+
+
+def positions(runtime: OpenCLRuntime, case: Case) -> Positions:
+    """Where the rows end: as the host knows it, or in every second number of a block on the device."""
+    end = case.first + case.held
+    if not case.on_device:
+        return Positions(case.first, end)
+    lengths = np.full(2 * case.entries + 1, -1, np.int64)
+    lengths[1::2] = end
+    block = runtime.allocate(lengths.nbytes)
+    runtime.upload(lengths, block)
+    return Positions(case.first, 0, block, 1, 2)
+
+
+def check(runtime: OpenCLRuntime, case: Case) -> None:
+    """Every element within its bound."""
+    found, (exact, bound) = attended(runtime, case), case.exact()
+    off = np.abs(found - exact)
+    assert (off <= bound).all(), (
+        case,
+        float(np.nanmax(off / np.maximum(bound, 1e-300))),
+        found[~(off <= bound)][:4],
+    )
+
+
+@pytest.fixture(scope="module")
+def runtime() -> OpenCLRuntime:
+    return opencl.shared(os.environ.get(opencl_devices.SELECT, ""))
+
+
+@pytest.fixture(params=[1 << 20, 1], ids=["whole", "split"])
+def worth(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs as they are split for real, and split into as many pieces as there may be."""
+    monkeypatch.setattr(row_attention, "WORTH_SPLITTING", request.param)
+
+
+GEOMETRIES = [
+    ("f32", 64, 64, 1), ("f16", 80, 80, 2), ("bf16", 96, 96, 4), ("f32", 128, 128, 4), ("f16", 128, 128, 7),
+    ("bf16", 256, 256, 8), ("f16", 256, 64, 1), ("f32", 5, 17, 2), ("f16", 17, 5, 9), ("bf16", 17, 80, 4),
+    ("bf16", 5, 5, 1), ("f32", 96, 128, 16),
+]  # fmt: skip
+
+
+def cases(dtype: str, k_dim: int, v_dim: int, group: int, n: int) -> Iterator[Case]:
+    """n cases of a geometry, of all kinds."""
+    random = np.random.default_rng(k_dim * 1000 + v_dim * 10 + group)
+    pick = random.integers
+    for seed in range(n):
+        wrap = int(pick(1, 301))
+        held = wrap if pick(0, 2) else int(pick(1, wrap + 1))
+        count = int(random.choice([1, 1, 2, 5]))
+        window = int(pick(1, held + 3)) if pick(0, 2) else 0
+        sizes = {
+            "kv_heads": int(pick(1, 4)),
+            "entries": int(pick(1, 3)),
+            "held": held,
+            "wrap": wrap,
+            "count": count,
+        }
+        lies = {
+            "base": int(pick(0, 3)),
+            "turn": int(pick(0, wrap)),
+            "spare": int(pick(0, 3)),
+            "first": int(pick(0, 50)),
+        }
+        yield Case(
+            dtype, k_dim, v_dim, group, **sizes, **lies, causal=bool(pick(0, 4)), window=window,
+            larger=float(random.choice([1.0, 1.0, 1e-3, 30.0])), on_device=bool(pick(0, 2)), seed=seed,
+        )  # fmt: skip
+
+
+@pytest.mark.usefixtures("worth")
+@pytest.mark.parametrize("geometry", GEOMETRIES, ids=lambda g: "-".join(map(str, g)))
+def test_every_element_is_within_its_bound(runtime: OpenCLRuntime, geometry: tuple[str, int, int, int]) -> None:
+    for case in cases(*geometry, 8):
+        check(runtime, case)
+
+
+@pytest.mark.usefixtures("worth")
+def test_lengths_from_one_row_on(runtime: OpenCLRuntime) -> None:
+    for held in (*range(1, 70), *range(70, 301, 7)):
+        check(runtime, Case(group=2, held=held, wrap=held, turn=held // 3, seed=held))
+
+
+@pytest.mark.usefixtures("worth")
+@pytest.mark.parametrize("larger", [1e-30, 1e4, 1e30])
+def test_scores_of_any_size(runtime: OpenCLRuntime, larger: float) -> None:
+    """The largest weighs everything, or all weigh the same; nothing overflows."""
+    check(runtime, Case(k_dim=17, v_dim=5, group=2, held=150, wrap=150, turn=60, larger=larger, count=3))
+
+
+@pytest.mark.usefixtures("worth")
+@pytest.mark.parametrize("on_device", [False, True])
+def test_a_query_that_sees_nothing_gives_zeros(runtime: OpenCLRuntime, on_device: bool) -> None:
+    case = Case(group=2, held=2, wrap=2, count=5, on_device=on_device)
+    assert not attended(runtime, case)[:, :, :3].any()
+    check(runtime, case)
+
+
+@pytest.mark.parametrize("poisoned", ["keys", "values"])
+def test_nan_is_seen_where_it_may_be_seen_and_nowhere_else(runtime: OpenCLRuntime, poisoned: str) -> None:
+    case = Case(group=2, held=40, wrap=40, count=4)
+    getattr(case, poisoned)[:, :, 38] = np.nan
+    missing = np.isnan(attended(runtime, case))
+    assert not missing[:, :, :2].any() and missing[:, :, 2:].all()
+
+
+def test_a_steady_decode_allocates_nothing_and_waits_for_nothing(runtime: OpenCLRuntime, monkeypatch: Any) -> None:
+    monkeypatch.setattr(row_attention, "WORTH_SPLITTING", 1)
+    case = Case(group=2, held=200, wrap=200)
+    attention = RowAttention(runtime, case.dtype, case.k_dim, case.v_dim, 2, 1)
+    keys, values, queries, out = placed(runtime, case.keys, case.values, case.queries, case.queries)
+    rows = Runs(Place(keys.block, values.block, keys.at, values.at, 200), 200)
+    attention.attend(queries, rows, Positions(0, 100), out)
+    before = runtime.meter.reading()
+    for end in range(100, 201, 20):
+        attention.attend(queries, rows, Positions(0, end), out)
+    assert runtime.meter.since(before) == {"launches": 12}
+
+
+def test_captured_work_reads_the_length_anew(runtime: OpenCLRuntime, monkeypatch: Any) -> None:
+    monkeypatch.setattr(row_attention, "WORTH_SPLITTING", 1)
+    case = Case(group=2, held=64, wrap=64, causal=False)
+    attention = RowAttention(runtime, case.dtype, case.k_dim, case.v_dim, 2, 1)
+    keys, values, queries, out = placed(runtime, case.keys, case.values, case.queries, case.queries)
+    ends = runtime.allocate(8)
+    runtime.upload(np.array([1], np.int64), ends)
+    rows = Runs(Place(keys.block, values.block, keys.at, values.at, 64), 64)
+    where = Positions(lengths=ends)
+    attention.attend(queries, rows, where, out, most=64)
+    captured = runtime.capture(lambda: attention.attend(queries, rows, where, out, most=64))
+    for end in (64, 3):
+        runtime.upload(np.array([end], np.int64), ends)
+        captured.replay()
+        shorter = Case(group=2, held=end, wrap=end)
+        shorter.keys, shorter.values, shorter.queries = case.keys[:, :, :end], case.values[:, :, :end], case.queries
+        exact, bound = shorter.exact()
+        assert (np.abs(fetched(out) - exact) <= bound).all()
+
+
+def test_on_a_simulator() -> None:
+    """Oclgrind runs the same text; it would say so if anything were read or written outside a buffer."""
+    runtime = opencl.shared("oclgrind")
+    for case in (Case("f16", 5, 17, 3, held=20, wrap=20, turn=7), Case("f32", 16, 16, 4, held=9, wrap=12, count=2)):
+        check(runtime, case)
+
+
+def test_a_device_that_is_not_for_it_is_refused(runtime: OpenCLRuntime, monkeypatch: Any) -> None:
+    monkeypatch.setattr(runtime, "cpu", False)
+    with pytest.raises(CannotRun, match="pocl-opencl-icd"):
+        RowAttention(runtime, "f32", 16, 16, 1, 1)
+
+
+def test_the_adapter_attends_by_it_unless_a_mask_comes_as_an_array(runtime: OpenCLRuntime) -> None:
+    fast_one, strict_one = OpenCLFast(), opencl.OpenCL()
+    config, random = Config(k_dim=8, v_dim=6, kv_heads=2, step=8), np.random.default_rng(0)
+    rows = Pair(*(random.standard_normal(config.shape(kind, 20)).astype(DTYPES[config.dtype]) for kind in "kv"))
+    queries = random.standard_normal((1, 4, 20, config.k_dim), np.float32)
+    for through, alike in (((Causal(),), False), ((Causal(), Explicit(np.ones((1, 1, 20, 1), bool))), True)):
+        caches: list[Any] = [one.open("growing", config) for one in (fast_one, strict_one)]
+        found, strict = (cache.attend(queries, *rows, Attention(through)) for cache in caches)
+        assert np.abs(found - strict).max() < 1e-5
+        assert (found.tobytes() == strict.tobytes()) == alike
+    assert fast_one.runtime.knows("attend_rows_f16_8_6_2")  # type: ignore[attr-defined]
+
+
+def test_the_adapter_captures_it_once_it_was_made(runtime: OpenCLRuntime) -> None:
+    """Nothing can be allocated while capturing: the first capture is of the strict kernels."""
+    config, random = (
+        Config(layers=1, max_len=8, k_dim=24, v_dim=8, kv_heads=1, dtype="f32"),
+        np.random.default_rng(0),
+    )
+    queries, keys, values = (random.standard_normal((1, 1, 1, n), np.float32) for n in (24, 24, 8))
+    adapter = OpenCLFast()
+    for made in (False, True):
+        store: Any = adapter.open("store", config)
+        assert adapter.runtime.knows("attend_rows_f32_24_8_1") == made  # type: ignore[attr-defined]
+        captured = store.capture_attend(0, 1)
+        assert np.abs(captured.replay(queries, keys, values) - values).max() < 1e-6
+        store.attend(queries, keys, values, Attention(), of=0)

@@ -1,0 +1,193 @@
+"""The CuPy runtime without a GPU: its Python is the real one, the package `cupy` under it a stand-in."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adapters.caches.test_equivalence import Twins
+from adapters.runtimes.test_capture import SIZE, block, chain, copy, seen
+from kvadapters.gpu.adapter import Caches
+from kvadapters.gpu.runtime import Work
+from kvadapters.gpu.runtimes import cupy
+from kvconform import vectors
+from kvspec.contract import description
+from kvspec.errors import CannotRun
+from kvspec.geometry import Config
+from support import fake_cupy
+from support.local_adapter import LocalBench
+
+
+@pytest.fixture
+def runtime() -> Any:
+    return fake_cupy.runtime()
+
+
+@pytest.fixture
+def unshared() -> Iterator[None]:
+    """The adapter makes its own runtime."""
+    cupy.shared.cache_clear()
+    yield
+    cupy.shared.cache_clear()
+
+
+def test_bytes_come_back_as_they_went(runtime: Any) -> None:
+    source = np.arange(96, dtype=np.uint8)
+    stored = runtime.allocate(96)
+    runtime.upload(source, stored)
+    source[:] = 0
+    assert runtime.download(stored, 0, 96).tobytes() == bytes(range(96))
+    assert runtime.download(stored, 5, 3, 4, 20).tolist() == [[5 + 20 * i + j for j in range(3)] for i in range(4)]
+    assert runtime.download(stored, 8, 4, 3, 4).tolist() == [[8 + 4 * i + j for j in range(4)] for i in range(3)]
+
+
+def test_uploads_and_downloads_wait_and_launches_never(runtime: Any) -> None:
+    a, b = block(runtime, 1), block(runtime, 2)
+    before, waits = runtime.meter.reading(), runtime._stream.waits
+    captured = chain(runtime, a, b)
+    copy(runtime, a, b)
+    captured.replay()
+    assert runtime._stream.waits == waits
+    assert len(runtime._stream.waiting) == 2
+    runtime.synchronise()
+    assert seen(runtime, b) == {1}
+    runtime.upload(np.zeros(SIZE, np.uint8), a)
+    waited = runtime._stream.waits - waits
+    assert waited == 3
+    assert runtime.meter.since(before) == {
+        "host_to_device": SIZE,
+        "device_to_host": SIZE,
+        "device_to_device": 2 * SIZE,
+        "launches": 2,
+        "synchronisations": waited,
+    }
+
+
+def test_a_large_launch_has_many_blocks_not_large_ones(runtime: Any) -> None:
+    words = 1 << 18
+    target = runtime.allocate(4 * words)
+    runtime.launch("prepare", Work(1, words), target, words, 1, 0, 0, 0, 0, 7)
+    assert set(runtime.download(target, 0, 4 * words).view(np.uint32)[0].tolist()) == {7}
+
+
+def test_a_released_block_is_reused_only_after_the_work_on_it(runtime: Any) -> None:
+    a, b = block(runtime, 1), block(runtime, 2)
+    copy(runtime, a, b)
+    a.release()
+    block(runtime, 3)
+    assert seen(runtime, b) == {1}
+
+
+def test_an_allocation_that_is_too_large_changes_nothing(runtime: Any) -> None:
+    gc.collect()
+    before = runtime.meter.reading()
+    with pytest.raises(MemoryError, match="no room for 67108865 bytes"):
+        runtime.allocate((1 << 26) + 1)
+    assert runtime.meter.since(before) == {}
+
+
+def test_a_graph_is_what_a_replay_launches(runtime: Any) -> None:
+    a, b, c = (block(runtime, n) for n in (1, 2, 3))
+    captured = chain(runtime, a, b, c)
+    runtime._kernels, kept = {}, runtime._kernels
+    try:
+        captured.replay()
+    finally:
+        runtime._kernels = kept
+    assert seen(runtime, c) == {1}
+
+
+def test_work_that_fails_leaves_no_capture_behind(runtime: Any) -> None:
+    def work() -> None:
+        copy(runtime, a, b)
+        raise ZeroDivisionError
+
+    a, b = block(runtime, 1), block(runtime, 2)
+    with pytest.raises(ZeroDivisionError):
+        runtime.capture(work)
+    assert seen(runtime, b) == {2}
+
+
+@pytest.mark.parametrize("profile", ["growing", "ring"])
+def test_it_does_what_the_reference_does(runtime: Any, profile: str) -> None:
+    twins = Twins(Caches("cupy", runtime, checks=True))
+    twins.open(profile, Config(batch=2, window=4, step=4))
+    for n in (3, 1, 1, 0, 7, 2):
+        twins.append(n)
+        twins.do({"op": "view"})
+    twins.do({"op": "snapshot", "name": "p", "start": 0})
+    twins.do({"op": "restore", "name": "p", "to": 0})
+
+
+COVERS = [frozen for profile in ("growing", "ring", "mask", "snapshot") for frozen in vectors.load(profile)]
+
+
+@pytest.mark.parametrize("frozen", COVERS, ids=lambda c: c.name)
+def test_a_third_of_the_covers_is_passed(runtime: Any, frozen: Any) -> None:
+    bench = LocalBench(Caches("cupy", runtime, checks=True))
+    judged = [bench.run(trace) for trace in itertools.islice(frozen.traces(), 0, None, 3)]
+    assert judged and not [outcome.trace for outcome in judged if outcome.failed]
+
+
+def test_the_adapter_says_what_it_runs_on(unshared: None) -> None:
+    with fake_cupy.installed():
+        found = cupy.CuPy().describe()
+    assert description(found).name == "cupy"
+    assert found["device"] == "NVIDIA Stand-In"
+    assert found["details"] == {
+        "compute capability": "9.0",
+        "memory": 1 << 26,
+        "driver": "13.0",
+        "runtime": "13.2",
+        "nvrtc": "13.0",
+        "cupy": "14.2.0",
+    }
+
+
+@pytest.mark.parametrize(
+    ("machine", "said"),
+    [
+        ({"driver": 0}, "^there is no GPU: NVIDIA's driver is not installed$"),
+        ({"devices": 0}, "^there is no GPU: NVIDIA's driver finds none$"),
+        ({"fails": "cudaErrorNoDevice: none"}, "^there is no GPU that CUDA 13.2 can use: cudaErrorNoDevice: none$"),
+    ],
+)
+def test_no_gpu_is_said_plainly(unshared: None, machine: dict[str, Any], said: str) -> None:
+    with fake_cupy.installed(**machine), pytest.raises(CannotRun, match=said):
+        cupy.CuPy()
+
+
+def test_no_cupy_is_said_with_what_brings_it(unshared: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(CannotRun, match=r"CuPy cannot be imported .*pip install 'kvconform\[cupy\]'"):
+        cupy.CuPy()
+
+
+def test_no_nvrtc_is_said_by_name(unshared: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.package())
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvrtc", None)
+    with pytest.raises(
+        CannotRun, match=r"NVRTC needs the package cuda-bindings .*pip install 'kvconform\[nvrtc\]'"
+    ):
+        cupy.CuPy()
+
+
+def test_the_stand_in_has_nothing_that_cupy_lacks() -> None:
+    real = pytest.importorskip("cupy", reason="CuPy is not installed; `nox -s cupy` installs it and runs this")
+    assert not list(_lacking(fake_cupy.package(), real, "cupy"))
+
+
+def _lacking(fake: Any, real: Any, name: str) -> Iterator[str]:
+    for attribute in (a for a in dir(fake) if not a.startswith("_")):
+        value = getattr(fake, attribute)
+        if not hasattr(real, attribute):
+            yield f"{name}.{attribute}"
+        elif isinstance(value, SimpleNamespace | type | fake_cupy.Runtime):
+            yield from _lacking(value, getattr(real, attribute), f"{name}.{attribute}")

@@ -1,0 +1,108 @@
+"""NVRTC, where it is installed: every kernel is in every cubin, and what does not compile is said by line."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+from kvadapters.gpu import kernels
+from kvadapters.gpu.runtimes import nvrtc
+from kvspec.errors import CannotRun
+
+LOG = """ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'one' for 'sm_90'
+ptxas info    : Function properties for one
+ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 28 registers, used 0 barriers
+ptxas info    : Compiling entry function 'two' for 'sm_90'
+ptxas info    : Function properties for two
+ptxas         .     40 bytes stack frame, 12 bytes spill stores, 16 bytes spill loads
+ptxas info    : Used 255 registers, used 1 barriers, 504 bytes cmem[0]
+"""
+
+
+@pytest.fixture
+def installed() -> None:
+    try:
+        nvrtc.binding()
+    except CannotRun as e:
+        pytest.skip(f"{e}; `nox -s cubins` installs it and runs this")
+
+
+def test_registers_and_spills_are_read_from_the_log() -> None:
+    assert nvrtc.usage(LOG) == {"one": nvrtc.Usage(28, 0), "two": nvrtc.Usage(255, 28)}
+
+
+def test_a_kernel_is_there_only_under_its_whole_name() -> None:
+    cubin = nvrtc.Cubin("sm_90", b"\x7fELF\0.text.move16\0move1\0.symtab\0", {}, 0.0)
+    assert cubin.lacks(["move1", "move16"]) == ["move1"]
+
+
+def test_a_table_has_a_line_for_each_architecture() -> None:
+    found = {"one": nvrtc.Usage(28, 0), "two": nvrtc.Usage(255, 28)}
+    table = nvrtc.table([nvrtc.Cubin("sm_90", b".text.one\0", found, 0.25)], ["one", "two"]).splitlines()
+    assert table[2].split() == ["sm_90", "1", "of", "2", "10", "0.25", "255", "28"]
+
+
+def test_a_missing_kernel_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(kernels, "KERNELS", {"prepare": 1, "other": 2, "third": 1})
+    monkeypatch.setattr(nvrtc, "compiled", lambda text, a: nvrtc.Cubin(a, b".text.prepare\0", {}, 0.0))
+    assert nvrtc.main(["sm_90"]) == 1
+    assert capsys.readouterr().err == "cubins: sm_90 lacks other, third\n"
+
+
+def test_no_nvrtc_is_status_4(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvrtc", None)
+    assert nvrtc.main(["sm_90"]) == 4
+    assert "NVRTC needs the package cuda-bindings" in capsys.readouterr().err
+
+
+def test_a_binding_without_its_library_is_status_4(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    class Binding:
+        @staticmethod
+        def nvrtcVersion() -> None:
+            raise RuntimeError('Failure finding "libnvrtc.so.13": No such file: libnvrtc.so.13')
+
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvrtc", Binding)
+    assert nvrtc.main(["sm_90"]) == 4
+    assert 'the library NVRTC is missing (Failure finding "libnvrtc.so.13")' in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("installed")
+def test_every_kernel_compiles_for_every_architecture(capsys: pytest.CaptureFixture[str]) -> None:
+    assert nvrtc.main([]) == 0
+    said = capsys.readouterr()
+    assert [line.split()[0] for line in said.out.splitlines()[2:]] == list(nvrtc.ARCHITECTURES)
+    assert said.err == ""
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_registers_of_every_kernel_are_known() -> None:
+    cubin = nvrtc.compiled(kernels.source("cuda"), "sm_90")
+    assert set(cubin.usage) >= set(kernels.KERNELS)
+    assert all(0 < u.registers < 256 for u in cubin.usage.values())
+
+
+@pytest.mark.usefixtures("installed")
+def test_an_error_is_reported_with_its_line(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    lines = kernels.source("cuda").splitlines()
+    at = next(i for i, line in enumerate(lines) if "KERNEL prepare" in line) + 1
+    lines.insert(at, "  no such thing;")
+    monkeypatch.setattr(kernels, "source", lambda dialect: "\n".join(lines))
+    assert nvrtc.main(["sm_90"]) == 1
+    said = capsys.readouterr().err
+    assert f"kernels.cu({at + 1}): error:" in said and "no such thing;" in said
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_kernel_that_was_renamed_is_missed() -> None:
+    text = kernels.source("cuda").replace("KERNEL prepare", "KERNEL prepared")
+    assert nvrtc.compiled(text, "sm_90").lacks(kernels.KERNELS) == ["prepare"]
+
+
+@pytest.mark.usefixtures("installed")
+def test_an_architecture_it_does_not_know_is_status_4(capsys: pytest.CaptureFixture[str]) -> None:
+    assert nvrtc.main(["sm_1"]) == 4
+    assert "is too old for 'sm_1', or too new" in capsys.readouterr().err

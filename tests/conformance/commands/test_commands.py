@@ -1,0 +1,276 @@
+"""The command line: each command does its work, or says what was wrong, and ends with its own status."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from kvconform import cli
+from kvspec import trace
+from kvspec.operations import notation
+from kvspec.reading.clauses import index
+from support import judging
+from support.judging import kvconform
+
+SHORT = ("--profile", "growing", "--clause", "GROW-1", "--examples", "0")
+
+
+def write(folder: Path, name: str, content: str) -> Path:
+    file = folder / name
+    file.write_text(content)
+    return file
+
+
+USAGE: dict[str, tuple[tuple[str, ...], str]] = {
+    "no command": ((), "the following arguments are required: COMMAND"),
+    "an unknown command": (("judge",), "invalid choice: 'judge'"),
+    "an unknown option": (("run", "reference", "--loud"), "unrecognized arguments: --loud"),
+    "no adapter": (("run",), "name one adapter, or a command after --"),
+    "two adapters": (("run", "reference", "--", "engine"), "name one adapter, or a command after --"),
+    "an unknown adapter": (("run", "referense"), "unknown adapter 'referense'; did you mean reference?"),
+    "an unknown profile": (("run", "reference", "--profile", "spiral"), "unknown profile 'spiral'; known: growing"),
+    "an unknown clause": (
+        ("run", "reference", "--clause", "RING-99"),
+        "unknown clause 'RING-99'; known: GROW-1 to",
+    ),
+    "an unknown format": (("run", "reference", "--format", "xml"), "invalid choice: 'xml'"),
+    "a negative count": (("run", "reference", "--examples", "-3"), "argument --examples: "),
+    "a count of text": (("run", "reference", "--seed", "x"), "'x' is not a whole number of 0 or more"),
+    "a deadline of nothing": (("run", "reference", "--deadline", "0"), "'0' is not a number of seconds above 0"),
+    "a deadline that is no number": (("run", "reference", "--deadline", "nan"), "'nan' is not a number of seconds"),
+    "a level that there is not": (("run", "reference", "--level", "storage"), "invalid choice: 'storage'"),
+    "a module that is not there": (("run", "no_such_module:Adapter"), "no_such_module:Adapter: cannot be imported"),
+    "an attribute that is not there": (("run", "support.fakes:Nobody"), "has no attribute 'Nobody'"),
+    "a description of nothing": (("run", "support.fakes:DescribesNothing"), "describe: name must be"),
+    "a description of what there is not": (
+        ("run", "support.fakes:DescribesUnknownProfile"),
+        "unknown profile 'spiral'",
+    ),
+    "a known deviation from no clause": (("run", "support.fake_declarations:KnownOfNoClause"), "'GROW-700'"),
+    "a command that is not there": (("run", "--", "./no-such-engine"), "cannot start ./no-such-engine"),
+    "a command that says nothing": (
+        ("run", "--", "true"),
+        "its worker does not start: CRASH: exited with status 0",
+    ),
+    "a command that talks": (("run", "--", "echo", "hello"), "its worker does not start: PROTOCOL"),
+    "smoke of an unknown adapter": (("smoke", "referense"), "unknown adapter 'referense'"),
+    "strict attention of an unknown adapter": (("strict", "referense"), "unknown adapter 'referense'"),
+    "an unknown clause to explain": (("explain", "RING-99"), "unknown clause 'RING-99'; near: RING-9"),
+    "an unknown list": (("list", "engines"), "invalid choice: 'engines'"),
+    "a trace that is not there": (("replay", "no-such.json"), "no-such.json: cannot be read (No such file"),
+    "a record that is not there": (("report", "no-such.json"), "no-such.json: cannot be read"),
+    "a journal that is not there": (("report", "no-such.jsonl"), "no-such.jsonl: cannot be read"),
+    "a name for no adapter": (("new-adapter", "My Engine"), "'My Engine' is no name for an adapter"),
+    "a name that is taken": (("new-adapter", "reference"), "an adapter 'reference' exists already"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), USAGE.values(), ids=USAGE)
+def test_bad_usage_ends_with_2_and_one_message(
+    arguments: tuple[str, ...], words: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, (out, err) = cli.main(arguments), capsys.readouterr()
+    said = [line for line in err.splitlines() if not line.startswith("kvconform: judging ")]
+    assert (status, out, len(said)) == (2, "", 1) and words in said[0], err
+    assert list(here.iterdir()) == []
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder to work in, from which the fakes are in reach; signals are left as they were."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", judging.fakes.environment()["PYTHONPATH"])
+    before = signal.getsignal(signal.SIGTERM)
+    yield tmp_path
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_an_adapter_that_needs_a_device_which_is_not_there_ends_with_4() -> None:
+    done = kvconform("run", "support.fakes:NeedsADevice")
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "support.fakes:NeedsADevice cannot run here: there is no such device here; install one" in done.stderr
+
+
+def test_without_an_opencl_device_the_opencl_adapter_ends_with_4_and_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OCL_ICD_VENDORS", "/nowhere")
+    done = kvconform("run", "opencl", *SHORT)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "opencl cannot run here: " in done.stderr and "pip install 'kvconform[opencl]'" in done.stderr
+
+
+def test_a_run_that_exercises_nothing_ends_with_3() -> None:
+    status, seen, _ = judging.run("Fake", "--profile", "ring")
+    assert (status, set(seen["summary"])) == (3, {"UNSUPPORTED"})
+
+
+def test_a_run_says_at_once_what_it_does_and_prints_json_alone(tmp_path: Path) -> None:
+    """A process adapter that prints, with every report."""
+    folder = tmp_path / "deep" / "report"
+    engine = [sys.executable, "-m", "kvadapters.serve", "support.fake_endings:PrintsALot"]
+    done = kvconform("run", *SHORT, "--format", "json", "--report", folder, "--", *engine)
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert done.stderr.startswith(f"kvconform: judging {sys.executable}\n")
+    assert seen == json.loads((folder / "record.json").read_text())
+    schema = json.loads(resources.files("kvspec").joinpath("schemas", "record.json").read_text())
+    jsonschema.validate(seen, schema)
+    assert (
+        judging.verdicts(seen) == {"GROW-1": "PASS"}
+        and seen["problems"] == []
+        and seen["command"][-1] == "support.fake_endings:PrintsALot"
+    )
+    left = {str(p.relative_to(folder)) for p in folder.rglob("*")}
+    assert {"record.json", "report.html", "report.md", "journal.jsonl", "junit.xml"} == left
+    for form in ("table", "json", "markdown"):
+        again = kvconform("report", folder / "record.json", "--format", form)
+        assert again.returncode == 0 and "PASS" in again.stdout and again.stderr == ""
+
+
+def test_the_first_line_comes_before_anything_heavy_is_imported(tmp_path: Path) -> None:
+    for heavy in ("numpy", "hypothesis", "pytest"):
+        write(tmp_path, f"{heavy}.py", "raise RuntimeError('too early')")
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from kvconform.cli import main; main(['run', 'reference'])"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=judging.fakes.environment(), text=True) as running:
+        assert running.stderr is not None
+        assert running.stderr.readline() == "kvconform: judging reference\n"
+        assert "too early" in running.stderr.read()
+
+
+@pytest.mark.parametrize("place", ["a file in the way", "a file above"])
+def test_a_report_that_cannot_be_written_is_said_before_the_run(place: str, tmp_path: Path) -> None:
+    file = write(tmp_path, "report", "mine")
+    folder = file if place == "a file in the way" else file / "below"
+    done = kvconform("run", "reference", *SHORT, "--report", folder)
+    assert done.returncode == 2 and "cannot be written" in done.stderr and str(folder) in done.stderr
+    assert file.read_text() == "mine" and list(tmp_path.iterdir()) == [file]
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """A run on an adapter that is broken in one thing, with its report."""
+    folder = tmp_path_factory.mktemp("failed")
+    arguments = ("--clause", "GROW-7", "--examples", "2", "--report", folder)
+    return folder, kvconform("run", "support.fake_adapters:AcceptsAnyRewind", *arguments)
+
+
+def test_a_broken_clause_ends_with_1_and_names_it(failed: Any) -> None:
+    folder, done = failed
+    assert done.returncode == 1 and "GROW-7" in done.stdout and "expected refused GROW-7, found ok" in done.stdout
+    assert f"report at {folder}/report.html" in done.stderr
+    assert "01-GROW-7.json" in {p.name for p in (folder / "failures").iterdir()}
+
+
+def test_a_failing_trace_is_replayed_and_drawn(failed: Any) -> None:
+    file = sorted((failed[0] / "failures").iterdir())[0]
+    plain = kvconform("replay", file, "--adapter", "support.fake_adapters:AcceptsAnyRewind")
+    assert plain.returncode == 1 and "FAIL: GROW-7: expected refused GROW-7, found ok" in plain.stdout
+    svg = failed[0] / "drawn.svg"
+    drawn = kvconform("replay", file, "--adapter", "support.fake_adapters:AcceptsAnyRewind", "--draw", "--svg", svg)
+    assert "expected" in drawn.stdout and "found" in drawn.stdout and svg.read_text().startswith("<svg")
+    right = kvconform("replay", file, "--adapter", "support.fake_adapters:Fake")
+    assert right.returncode == 0 and "FAIL" not in right.stdout
+
+
+def test_a_trace_is_replayed_from_standard_input_on_the_reference() -> None:
+    text = trace.dumps(notation.trace("ring", "window=3", "append 3; append 1; rewind 2"))
+    done = kvconform("replay", "-", "--draw", input=text)
+    assert done.returncode == 0 and "refused RING-10" in done.stdout and "append 1" in done.stdout
+
+
+def test_a_trace_that_needs_what_is_not_declared_says_so(tmp_path: Path) -> None:
+    file = write(tmp_path, "t.json", trace.dumps(notation.trace("ring", "window=3", "append 3")))
+    done = kvconform("replay", file, "--adapter", "support.fake_adapters:Fake")
+    assert done.returncode == 2 and "does not declare ring, which the trace uses" in done.stderr
+
+
+@pytest.mark.parametrize("text", ['{"kvtrace": 1, "profile": "ring"', '{"kvtrace": 9}', "[" * 100_000])
+def test_a_trace_file_that_is_wrong_ends_with_2(text: str) -> None:
+    done = kvconform("replay", "-", input=text)
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith("kvconform: trace: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_explain_shows_the_clause_and_its_examples_as_they_run() -> None:
+    done = kvconform("explain", "ring-4")
+    assert done.returncode == 0 and done.stdout.startswith("RING-4, level visible")
+    assert "Why: " in done.stdout and "Example RING-4.1: ring window=" in done.stdout
+    chapter = kvconform("explain", "RING")
+    assert [line[:7].strip() for line in chapter.stdout.splitlines() if line.startswith("RING-")][:3] == [
+        "RING-1",
+        "RING-2",
+        "RING-3",
+    ]
+
+
+def test_list_knows_every_clause_in_every_format() -> None:
+    listed = json.loads(kvconform("list", "clauses", "--format", "json").stdout)
+    assert [row["clause"] for row in listed] == list(index())
+    assert "| clause" in kvconform("list", "clauses", "--format", "markdown").stdout
+    table = kvconform("list").stdout
+    assert re.search(r"^reference +kvadapters\.reference:Reference$", table, re.M) and "snapshot" in table
+
+
+SMOKE = {
+    "Fake": (0, "ok    growing: free: the cache returns to never written"),
+    "NoopRewind": (1, "FAIL  growing: rewind 2: a rewind drops the last row"),
+    "RefusesEverything": (1, "FAIL  growing: append 1: one row is appended and read back"),
+    "CannotOpen": (1, "opening growing: expected ok, found unsupported (not yet)"),
+    "DiesOnView": (0, "ok    growing: free"),
+    "RaisesKeyError": (1, "FAIL  growing: free: the cache returns to never written"),
+}
+
+
+@pytest.mark.parametrize(("name", "wanted"), SMOKE.items(), ids=SMOKE)
+def test_smoke_tells_what_works_and_what_a_failure_means(name: str, wanted: tuple[int, str]) -> None:
+    done = kvconform("smoke", judging.fake(name))
+    assert done.returncode == wanted[0] and wanted[1] in done.stdout, done.stdout + done.stderr
+    assert ("Likely: " in done.stdout) == ("FAIL" in done.stdout)
+
+
+def test_smoke_says_how_a_worker_ended() -> None:
+    done = kvconform("smoke", "support.fakes:DiesBySignal")
+    assert done.returncode == 1 and "killed by SIGSEGV" in done.stdout
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    command = [*judging.command("list", "clauses", "--format", "json")]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=judging.fakes.environment()
+    ) as running:
+        assert running.stdout is not None and running.stderr is not None
+        running.stdout.close()
+        assert b"Traceback" not in running.stderr.read()
+        assert running.wait(20) in (0, 1)
+
+
+def test_the_whole_suite_runs_as_a_pytest_plugin(tmp_path: Path) -> None:
+    arguments = ["--pyargs", "kvconform.suite", "--kv-adapter", "reference", "-k", "example and GROW-1.1"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "kvconform.plugin", *arguments, "-p", "no:cacheprovider"]
+    start = time.monotonic()
+    done = subprocess.run(
+        [*command, "--kv-report", str(tmp_path)],
+        env=judging.fakes.environment() | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0 and re.search(r"^1 passed", done.stdout, re.M), done.stdout + done.stderr
+    seen = json.loads((tmp_path / "record.json").read_text())
+    assert judging.verdicts(seen)["GROW-1"] == "PASS" and time.monotonic() - start < 60

@@ -1,0 +1,98 @@
+"""`kvconform new-adapter` writes a package that installs, is found by name, and passes from the first minute."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from support import fakes, judging
+from support.judging import kvconform
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("new")
+    done = kvconform("new-adapter", "my-engine", "--into", folder)
+    assert done.returncode == 0 and "kvconform smoke my-engine" in done.stderr and done.stdout == ""
+    return folder / "kvadapter-my-engine"
+
+
+@pytest.fixture(scope="module")
+def installed(package: Path) -> dict[str, str]:
+    """An environment in which the package is installed; as metadata beside it where pip cannot build it."""
+    target = package.parent / "site"
+    if importlib.util.find_spec("hatchling") and importlib.util.find_spec("pip"):
+        pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--no-index", "-q"]
+        done = subprocess.run(
+            [*pip, "--target", str(target), str(package)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    else:
+        _by_hand(package, target)
+    environment = fakes.environment()
+    return environment | {"PYTHONPATH": os.pathsep.join([str(target), environment["PYTHONPATH"]])}
+
+
+def _by_hand(package: Path, target: Path) -> None:
+    project = tomllib.loads((package / "pyproject.toml").read_text())["project"]
+    info = target / "kvadapter_my_engine-0.1.0.dist-info"
+    info.mkdir(parents=True)
+    points = project["entry-points"]["kvconform.adapters"]
+    info.joinpath("entry_points.txt").write_text(
+        "[kvconform.adapters]\n" + "".join(f"{name} = {where}\n" for name, where in points.items())
+    )
+    info.joinpath("METADATA").write_text("Metadata-Version: 2.1\nName: kvadapter-my-engine\nVersion: 0.1.0\n")
+    (target / "kvadapter_my_engine").symlink_to(package / "kvadapter_my_engine")
+
+
+def test_the_package_is_whole_and_its_adapter_short(package: Path) -> None:
+    files = {str(p.relative_to(package)) for p in package.rglob("*") if p.is_file()}
+    adapter = "kvadapter_my_engine/__init__.py"
+    assert files == {"pyproject.toml", "README.md", adapter, "tests/test_conformance.py"}
+    assert len((package / adapter).read_text().splitlines()) < 100
+    assert not any("@" in (package / f).read_text() for f in files)
+    for file in (f for f in files if f.endswith(".py")):
+        ast.parse((package / file).read_text())
+
+
+def test_the_installed_adapter_is_found_by_its_name_and_passes_smoke(installed: dict[str, str]) -> None:
+    done = subprocess.run(
+        judging.command("smoke", "my-engine"), env=installed, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0 and "ok    growing: free" in done.stdout, done.stdout + done.stderr
+    listed = subprocess.run(judging.command("list"), env=installed, capture_output=True, text=True, check=False)
+    assert "my-engine" in listed.stdout
+
+
+def test_the_adapter_conforms_at_level_storage(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(package))
+    seen = judging.record_of("kvadapter_my_engine:Adapter")
+    assert (seen["exit_status"], seen["failures"], seen["problems"]) == (0, [], [])
+    assert {c["verdict"] for c in seen["clauses"] if c["profile"] == "growing"} == {"PASS"}
+
+
+def test_nothing_is_written_over(package: Path) -> None:
+    before = {p: p.read_bytes() for p in package.rglob("*") if p.is_file()}
+    done = kvconform("new-adapter", "my-engine", "--into", package.parent)
+    assert done.returncode == 2 and "exists already; remove it" in done.stderr
+    assert before == {p: p.read_bytes() for p in package.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize("name", ["", "Engine", "a/b", "../x", "9lives", "a" * 50, "a b", "a_b"])
+def test_a_name_that_is_no_module_is_refused(name: str, tmp_path: Path) -> None:
+    done = kvconform("new-adapter", name, "--into", tmp_path)
+    assert done.returncode == 2 and "is no name for an adapter" in done.stderr and list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    done = kvconform("new-adapter", "my-engine", "--into", file)
+    assert done.returncode == 2 and "cannot be made" in done.stderr and file.read_text() == "mine"

@@ -1,0 +1,134 @@
+"""`kvconform profile` and `kvconform report` of a profile, from end to end."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from kvconform import cli
+from kvconform.commands import profile as command
+from kvconform.profiling import cases, peers
+from kvconform.profiling.workloads import cache
+from kvspec.errors import BadInput
+
+SCHEMA = json.loads(resources.files("kvspec").joinpath("schemas/profile.json").read_text(encoding="utf-8"))
+FEW = ("--quick", "--memory", "1", "--peers", "numpy,memcpy")
+
+
+@pytest.fixture(autouse=True)
+def signals() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize(
+    ("adapter", "few"), [("reference", "append|rewind|zero|step"), ("opencl", "^(append|copy|snapshot)/.*")]
+)
+def test_a_profile_ends_with_a_record_and_pages(
+    adapter: str, few: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "deep" / "report"
+    options = ("profile", adapter, *FEW, "--cases", few, "--report", str(folder))
+    assert cli.main(options) == 0
+    out, err = capsys.readouterr()
+    record = json.loads((folder / "profile.json").read_text())
+    jsonschema.validate(record, SCHEMA)
+    assert {p.name for p in folder.iterdir()} == {"profile.json", "profile.html", "profile.md"}
+    assert [m["id"] for m in record["measurements"]] == [c.id for c in cases.selected(True, few)]
+    assert record["skipped"] == [] and not record["partial"]
+    assert {limit["name"] for limit in record["limits"]} == {"read", "write", "copy"}
+    for found in record["measurements"]:
+        assert found["host_ms"]["median"] > 0 and found["metered"]["device_to_host"] == 0
+        assert (found["rate"] is None) == (found["operation"] == "rewind")
+        assert {p["peer"] for p in found["peers"]} <= {"numpy", "memcpy"}
+    assert f"kvconform: profiling {adapter}\n" in err and f"[1/{len(record['measurements'])}]" in err
+    assert "append" in out and "of limit" in out
+    for form in ("table", "json", "markdown"):
+        assert cli.main(["report", str(folder / "profile.json"), "--format", form]) == 0
+        assert "append" in capsys.readouterr().out
+    assert cli.main(["report", str(folder / "profile.json"), "--html", str(tmp_path / "again.html")]) == 0
+    assert (tmp_path / "again.html").read_text() == (folder / "profile.html").read_text()
+
+
+def test_rows_are_on_the_device_before_anything_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    """What crosses to the device is nothing, though rows are appended, copied and stepped. Chunks of rings move the
+    window, and some rows begin a page."""
+    assert cli.main(["profile", "opencl", *FEW, "--cases", "append|copy|step", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)["measurements"]
+    assert len(found) >= 5 and {m["metered"]["host_to_device"] for m in found} == {0}
+    others = [m for m in found if m["operation"] not in ("ring append", "page append")]
+    assert {m["metered"]["launches"] for m in others} == {1}
+
+
+def test_an_interrupt_leaves_a_partial_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(bench: Any, count: int, filled: Any = cache.filled) -> Any:
+        if bench.case.rows > 1:
+            raise KeyboardInterrupt
+        return filled(bench, count)
+
+    monkeypatch.setattr(cache, "filled", interrupted)
+    options = ("profile", "reference", *FEW, "--cases", "^append", "--report", str(tmp_path), "--format", "json")
+    assert cli.main(options) == 130
+    record = json.loads(capsys.readouterr().out)
+    assert record == json.loads((tmp_path / "profile.json").read_text())
+    assert record["partial"] and record["partial_reason"] == "interrupted after 1 of 2 cases"
+    assert [m["rows"] for m in record["measurements"]] == [1]
+    assert "Partial profile" in (tmp_path / "profile.html").read_text()
+
+
+def test_a_profile_in_which_nothing_was_measured_ends_with_3(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        cli.main(["profile", "support.fake_adapters:Fake", *FEW, "--cases", "zero"])
+        == command.NOTHING_MEASURED
+        == 3
+    )
+    assert "the adapter does not declare store" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("referense",), "unknown adapter 'referense'; did you mean reference?"),
+        (("reference", "--peers", "numpy,scipy"), "unknown peer 'scipy'; known: numpy, memcpy, torch, index_copy_"),
+        (("reference", "--cases", "("), "'(' is no regular expression"),
+        (("reference", "--cases", "no such case"), "no case matches 'no such case'"),
+        (("reference", "--rounds", "0"), "argument --rounds: it must be 1 or more"),
+    ],
+)
+def test_bad_usage_ends_with_2(arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(("profile", *arguments)) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and words in err
+
+
+def test_an_adapter_that_cannot_run_ends_with_4(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["profile", "support.fakes:NeedsADevice"]) == 4
+    assert "cannot run here: there is no such device here" in capsys.readouterr().err
+
+
+def test_two_profiles_are_not_rendered_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "profile.json"
+    file.write_text('{"kvprofile": 1}')
+    assert cli.main(["report", str(file), str(file)]) == 2
+    assert "rendered by itself" in capsys.readouterr().err
+    assert cli.main(["report", str(file)]) == 2
+    assert "spec is missing" in capsys.readouterr().err
+
+
+def test_a_peer_that_is_not_installed_is_named_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(peers.PEERS, "torch", "no_such_module:Torch")
+    found = peers.find(["numpy", "torch"])
+    assert [p.name for p in found.peers] == ["numpy"]
+    assert [bool(r["missing"]) for r in found.records] == [False, True]
+    with pytest.raises(BadInput):
+        peers.find(["nothing"])

@@ -1,0 +1,305 @@
+"""Diagnosis: planted bugs are named, others are not; it makes no run fail or hang, and accuses no sound cache."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from kvadapters.reference import Reference
+from kvconform.diagnosis import diagnose
+from kvconform.diagnosis.compare import alike
+from kvconform.diagnosis.neighbours import neighbours
+from kvconform.judge import trial
+from kvconform.mutants import anomaly_of
+from kvconform.mutants.common.caches import HeadsReversed, both
+from kvconform.mutants.common.ring import RingOneNarrow, RingOneWide, RingStaleCursor
+from kvconform.mutants.hunt import covers, examples
+from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.real import catalogue
+from kvconform.runner import journal
+from kvconform.runner.record import kept
+from kvref.ring import Ring
+from kvreports.run import diagnosis as diagnosed
+from kvreports.run import file as run_file
+from kvreports.run import text as run_text
+from kvspec.contract import Pair, description
+from kvspec.errors import BadInput
+from kvspec.reading import anomalies
+from kvspec.reading.clauses import index
+from kvspec.records.run import Failure, Named
+from kvspec.session.driver import Session
+from kvspec.trace import from_json
+from support.local_adapter import LocalBench
+from support.record_samples import failing
+
+ROOT = Path(__file__).parents[3]
+KNOWN = {m.id: m for m in diagnose.known()}
+SAMPLE = random.Random(5).sample(sorted(KNOWN), 10)
+"""Ten of all, by chance, the same every time."""
+
+
+def bench_of(adapter: Any, profiles: tuple[str, ...]) -> LocalBench:
+    """An adapter judged on worked examples, and on the covers where those find nothing."""
+    bench = LocalBench(adapter)
+    for source, profile in itertools.product((examples, covers), profiles):
+        for item in source(profile) if source is examples or not bench.tally.failures else ():
+            if trial.used_profiles(item.trace) <= set(bench.adapter.profiles):
+                bench.judge(item.trace, "example")
+    return bench
+
+
+def looked_at(bench: LocalBench) -> list[list[Named]]:
+    """The diagnosis of each failure that was looked at, the shortest first."""
+    found = diagnose.diagnosed(kept(bench.tally), lambda t: bench.run(t, past=True), bench.adapter)
+    return [found[diagnose.key(f)] for f in kept(bench.tally) if diagnose.key(f) in found]
+
+
+def ring(kind: type[Ring], **declared: Any) -> Any:
+    """The reference with this ring, which may declare something else."""
+
+    class Faulty(Reference):
+        """As the reference, but for its ring."""
+
+        caches: ClassVar[dict[str, Any]] = {**Reference.caches, "ring": kind}
+
+        def describe(self) -> dict[str, Any]:
+            """As the reference, or with other profiles."""
+            return super().describe() | declared
+
+    return Faulty()
+
+
+def profiles_of(mutant: Mutant) -> tuple[str, ...]:
+    """The chapters whose traces find a mutant."""
+    return mutant.profiles or tuple(dict.fromkeys(index()[c].profile for c in mutant.clauses))
+
+
+def test_eight_of_ten_planted_bugs_are_named_first() -> None:
+    first = {}
+    for name in SAMPLE:
+        looked = looked_at(bench_of(KNOWN[name].adapter(), profiles_of(KNOWN[name])))
+        first[name] = looked[0][0]["id"] if looked and looked[0] else None
+    assert sum(name == found for name, found in first.items()) >= 8, first
+
+
+class Silvered(Ring):
+    """The third row of every prefill is stored with its signs turned: nobody's bug."""
+
+    def _prefill(self, new: Pair) -> None:
+        turned = Pair(new.keys.copy(), new.values.copy())
+        turned.keys[:, :, 2:3] *= -1
+        super()._prefill(turned)
+
+
+def test_a_bug_that_nobody_has_is_not_named() -> None:
+    looked = looked_at(bench_of(ring(Silvered), ("ring",)))
+    assert looked
+    assert not any(looked)
+
+
+class NarrowAndStale(RingOneNarrow, RingStaleCursor):
+    """Two bugs at once."""
+
+
+def test_two_bugs_at_once_are_not_taken_for_one() -> None:
+    looked = looked_at(bench_of(ring(NarrowAndStale), ("ring",)))
+    assert not any(n["id"].endswith("RingStaleCursor") for named in looked for n in named)
+
+
+def test_a_sound_cache_is_not_diagnosed() -> None:
+    bench = LocalBench(Reference())
+    trace = examples("ring")[0].trace
+    right = failure_on(trace.to_json())
+    assert diagnose.diagnosed([right], lambda t: bench.run(t, past=True), bench.adapter) == {}
+
+
+def failure_on(trace: dict[str, Any], verdict: str = "FAIL") -> Failure:
+    """A failure as it stands in a record, as far as a diagnosis looks at it."""
+    return {
+        "verdict": verdict, "clauses": ["RING-8"], "implicated": [], "source": "example", "test": "", "oracle": "",
+        "field": "", "message": "", "words": "", "trace": trace, "steps": [], "deterministic": True,
+    }  # fmt: skip
+
+
+VISIBLE = {"profiles": {"ring": {"level": "visible", "grows": "free"}, "mask": "visible"}}
+
+
+@pytest.mark.parametrize("kind", [RingStaleCursor, RingOneWide, RingOneNarrow])
+def test_bugs_are_named_at_level_visible(kind: type[Ring]) -> None:
+    bench = bench_of(ring(kind, **VISIBLE), ("ring",))
+    looked = looked_at(bench)
+    assert {f["oracle"] for f in kept(bench.tally)} == {"list model"}
+    assert kind.__name__ in [n["id"].partition("/")[2] for n in looked[0]]
+    assert {n["anomaly"] for n in looked[0]} == {KNOWN[i].id.partition("/")[0] for i in KNOWN if kind.__name__ in i}
+
+
+TRACE = {"kvtrace": 1, "profile": "ring", "config": {"window": 3, "kv_heads": 2}}
+WRAPPED = [{"op": "append", "n": 3}, {"op": "rewind", "to": 1}, {"op": "append", "n": 1}, {"op": "append", "n": 1}]
+
+
+@pytest.mark.parametrize("declared", [{}, VISIBLE])
+def test_answers_that_differ_are_not_alike(declared: dict[str, Any]) -> None:
+    trace, about = from_json({**TRACE, "ops": WRAPPED}), description(ring(Ring, **declared).describe())
+    level = trial.level_of(trace, about)
+    kinds = [Ring, RingStaleCursor, RingOneNarrow, both(HeadsReversed)["ring"]]
+    seen = [
+        trial.run(trace, Session(ring(k), trial.observables(about, level)), about, level, past=True) for k in kinds
+    ]
+    assert all(len(s.steps) == len(trace.ops) for s in seen), "a trial goes on past the first difference"
+    for (i, one), (j, other) in itertools.product(enumerate(seen), repeat=2):
+        assert alike(one, other, about) == (i == j)
+
+
+def test_neighbours_are_traces_beside_the_trace() -> None:
+    about = description(Reference().describe())
+    trace = from_json({**TRACE, "ops": WRAPPED})
+    near = neighbours(trace, about)
+    assert any(t.ops[:-1] == trace.ops for t in near)
+    assert any(len(t.ops) < len(trace.ops) for t in near)
+    assert trace not in near
+    assert near == neighbours(trace, about)
+    one = description(Reference().describe() | {"limits": {"append": 1}})
+    assert all(op.get("n", 0) <= 1 for t in neighbours(trace, one) for op in t.ops if op["op"] == "append")
+
+
+def broken(trace: Any) -> Any:
+    """A bench that breaks."""
+    raise RuntimeError("no more")
+
+
+def test_what_breaks_is_left_out() -> None:
+    about = description(Reference().describe())
+    assert diagnose.diagnosed([failure_on({**TRACE, "ops": WRAPPED})], broken, about) == {}
+    assert diagnose.diagnosed([failure_on({**TRACE, "ops": []}, "HANG")], broken, about) == {}
+    assert diagnose.diagnosed([failure_on({"kvtrace": "?"})], broken, about) == {}
+
+
+class Hanging(Ring):
+    """Never comes back."""
+
+    def rewind(self, to: int) -> None:
+        while True:
+            time.sleep(0.01)
+
+
+def test_a_mutant_that_hangs_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    hangs = Mutant("hangs", "RING", "Hangs.", ("RING-7",), lambda: ring(Hanging))
+    monkeypatch.setattr(diagnose, "known", lambda: (hangs, KNOWN["stale-cursor/RingStaleCursor"]))
+    monkeypatch.setattr(diagnose, "EACH", 0.2)
+    bench = LocalBench(ring(RingStaleCursor))
+    found = diagnose.diagnosed(
+        [failure_on({**TRACE, "ops": WRAPPED})], lambda t: bench.run(t, past=True), bench.adapter
+    )
+    assert [[n["id"] for n in named] for named in found.values()] == [["stale-cursor/RingStaleCursor"]]
+
+
+def test_time_that_is_up_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnose, "SECONDS", 0.0)
+    assert looked_at(bench_of(ring(RingStaleCursor), ("ring",))) == []
+
+
+def run(adapter: str, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    """`kvconform run`, as a user calls it: the adapter lives in a worker."""
+    command = [sys.executable, "-m", "kvconform", "run", adapter, "--report", str(folder / "report"), *more]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+
+
+@pytest.mark.parametrize("name", ["stale_cursor", "TRIM-08/DeafToRollback", "silent-no-op/StoreResetsNothing"])
+def test_a_run_ends_with_its_diagnosis(name: str, tmp_path: Path) -> None:
+    known = "stale-cursor/RingStaleCursor" if name == "stale_cursor" else name
+    (tmp_path / "mine.py").write_text(
+        (ROOT / "examples" / "stale_cursor.py").read_text()
+        if name == "stale_cursor"
+        else f"from kvconform.diagnosis.diagnose import known\n"
+        f"Adapter = lambda: next(m for m in known() if m.id == {name!r}).adapter()\n"
+    )
+    clause = KNOWN[known].clauses[0]
+    done = run("mine:Adapter", tmp_path, "--clause", clause, "--examples", "5")
+    assert done.returncode == 1, done.stderr
+    assert f"(`{known}`)".replace("`", "") in " ".join(done.stdout.split())
+    record = run_file.load(tmp_path / "report" / "record.json")
+    assert record["failures"][0]["diagnosis"][0]["id"] == known
+    for page in ("report.md", "report.html"):
+        assert known.partition("/")[2] in (tmp_path / "report" / page).read_text()
+    _, total = journal.read(tmp_path / "report" / "journal.jsonl")
+    assert next(n[0]["id"] for n in total.diagnosis.values()) == known
+
+
+def test_a_run_that_passes_has_no_diagnosis(tmp_path: Path) -> None:
+    done = run("reference", tmp_path, "--clause", "RING-8", "--examples", "5")
+    assert done.returncode == 0, done.stderr
+    assert "Diagnosis" not in done.stdout
+    assert '"diagnosis"' not in (tmp_path / "report" / "record.json").read_text()
+
+
+def test_every_known_bug_is_an_anomaly() -> None:
+    assert {anomaly_of.anomaly(m) for m in KNOWN.values()} == set(anomalies.anomalies())
+    assert set(anomaly_of.OF_CLASS) >= {m.cls for m in catalogue.mutants()}
+    assert set(anomaly_of.OF_CLASS.values()) <= set(anomalies.anomalies())
+    assert set(anomaly_of.BY_ID) <= set(KNOWN)
+    assert len(anomaly_of.BY_ID) == sum(len(ids.split()) for ids in anomaly_of.OTHERS.values())
+    assert all(anomaly_of.OF_CLASS[KNOWN[i].cls] != a for i, a in anomaly_of.BY_ID.items()), "said twice"
+
+
+def test_anomalies_are_guarded_by_clauses_that_there_are() -> None:
+    for anomaly in anomalies.anomalies().values():
+        assert set(anomaly.clauses) <= set(index()), anomaly.id
+        assert anomaly.effect
+        assert anomaly.trace
+
+
+SOUND = "### a-b: name\n\nWhat.\n\n*In a trace:* x.\n\n*In a model:* y.\n\n*Guarded by:* GROW-1.\n"
+
+
+@pytest.mark.parametrize(
+    ("sound", "wrong"),
+    [
+        ("### a-b: name", "### A-b: name"),
+        ("What.\n\n", ""),
+        ("*In a model:* y.\n\n", ""),
+        ("GROW-1.", "GROW-1 and others."),
+        ("In a trace", "In trace"),
+    ],
+)
+def test_an_appendix_that_cannot_be_read_is_an_error(sound: str, wrong: str) -> None:
+    assert [a.id for a in anomalies.read(SOUND)] == ["a-b"]
+    assert sound in SOUND
+    with pytest.raises(BadInput):
+        anomalies.read(SOUND.replace(sound, wrong))
+
+
+def named(**more: Any) -> Failure:
+    """A failure with a diagnosis."""
+    said = {**KNOWN["TRIM-08/DeafToRollback"].__dict__}
+    one: Any = {k: said[k] for k in ("id", "says", "link")} | {"clauses": ["STORE-14"], "anomaly": "silent-no-op"}
+    found: Any = one | {"fits": {"traces": 9, "of": 9}} | more
+    return {**failure_on({}), "diagnosis": [found]}
+
+
+def test_a_diagnosis_says_what_a_model_makes_of_it() -> None:
+    first, effect = diagnosed.told(named())
+    assert "one with a silent no-op" in first
+    assert "the 8 tried beside it" in first
+    assert "See STORE-14." in first
+    assert anomalies.anomalies()["silent-no-op"].effect in effect
+    assert diagnosed.told({**failure_on({}), "diagnosis": []}) == [diagnosed.NONE]
+    assert diagnosed.told(failure_on({})) == []
+    assert len(diagnosed.told(named(anomaly="nobody knows", link=""))) == 1
+
+
+def test_records_without_a_diagnosis_still_load() -> None:
+    record = {
+        **failing(),
+        "failures": [{k: v for k, v in f.items() if k != "diagnosis"} for f in failing()["failures"]],
+    }
+    loaded = run_file.from_json(json.loads(json.dumps(record)))
+    assert "Diagnosis" not in run_text.render([loaded], index())
+    assert "Diagnosis" in run_text.render([failing()], index())

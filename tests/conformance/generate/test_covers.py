@@ -1,0 +1,126 @@
+"""Frozen vectors: what they say is what the reference does, they tell all states apart, and a change is noticed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kvadapters.reference import Reference
+from kvconform import vectors
+from kvconform.generate import covers
+from kvconform.generate.strategies import ring, snapshot
+from kvref.growing import Growing
+from kvref.ring import Ring
+from kvspec.operations import notation
+from kvspec.trace import from_json
+
+FROZEN = [c for p in vectors.profiles() for c in vectors.load(p)]
+SAMPLE = 3000
+EVERY = max(1, sum(len(c.lines) for c in FROZEN) // SAMPLE)
+
+
+def sampled(frozen: vectors.Cover) -> Iterator[tuple[str, str]]:
+    yield from list(zip(frozen.lines, frozen.digests, strict=True))[::EVERY]
+
+
+def differing(frozen: vectors.Cover) -> list[str]:
+    """Traces, of a sample, on which the reference does something else than is frozen."""
+    return [line for line, digest in sampled(frozen) if covers.digest(frozen.start, _ops(line)) != digest]
+
+
+def _ops(line: str) -> covers.Ops:
+    return tuple(notation.operation(text) for text in line.split("; "))
+
+
+@pytest.mark.parametrize("frozen", FROZEN, ids=lambda c: c.name)
+def test_the_reference_does_what_is_frozen(frozen: vectors.Cover) -> None:
+    assert differing(frozen) == []
+
+
+@pytest.mark.parametrize("frozen", FROZEN, ids=lambda c: c.name)
+def test_every_frozen_trace_may_be_read_from_a_file(frozen: vectors.Cover) -> None:
+    for t in list(frozen.traces())[::EVERY]:
+        assert from_json(t.to_json()) == t
+
+
+TOLD_APART = [c for p in ("growing", "ring", "snapshot", "draft") for c in vectors.load(p)]
+
+
+@pytest.mark.parametrize("frozen", TOLD_APART, ids=lambda c: c.name)
+def test_continuations_tell_all_states_apart(frozen: vectors.Cover) -> None:
+    assert frozen.told_apart and frozen.states > 1 and frozen.transitions > frozen.states
+
+
+def test_traces_come_shortest_first_and_none_twice() -> None:
+    for frozen in FROZEN:
+        lengths = [line.count(";") for line in frozen.lines]
+        assert lengths == sorted(lengths) and len(set(frozen.lines)) == len(frozen.lines)
+
+
+class LosesItsIndex(Ring):
+    """A restore puts the next row behind the last slot; nothing shows until there is one."""
+
+    def restore(self, *args: Any) -> None:
+        super().restore(*args)
+        self.index = len(self.rows)
+
+
+class KeepsItsHistory(Growing):
+    """A rewind does not end the history."""
+
+    def rewind(self, to: int) -> None:
+        queries = self.queries
+        super().rewind(to)
+        self.queries = queries
+
+
+@pytest.mark.parametrize("changed", [LosesItsIndex, KeepsItsHistory])
+def test_a_changed_reference_is_noticed(changed: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(Reference.caches, changed.profile, changed)
+    profile = {"ring": "snapshot", "growing": "mask"}[changed.profile]
+    assert any(differing(frozen) for frozen in vectors.load(profile))
+
+
+def test_a_small_cover_is_computed_as_it_is_frozen() -> None:
+    plan = next(p for p in ring.plans() if p.start.config.window == 2)
+    closed = covers.closure(plan)
+    frozen = next(c for c in vectors.load("ring") if c.name == plan.name)
+    lines = ["; ".join(map(notation.words, ops)) for ops in covers.traces(plan, closed)]
+    assert (tuple(lines), len(closed.states), closed.transitions) == (
+        frozen.lines,
+        frozen.states,
+        frozen.transitions,
+    )
+    assert covers.told_apart(plan, closed)
+
+
+def test_without_continuations_states_are_not_told_apart() -> None:
+    """The claim is computed and not taken for granted: what a snapshot holds shows only when it is restored."""
+    plan = next(p for p in snapshot.plans() if p.start.config.window == 1)
+    blind, closed = (
+        covers.Plan(plan.name, plan.start, plan.moves, lambda _: [], plan.snapshots),
+        covers.closure(plan),
+    )
+    assert covers.told_apart(plan, closed) and not covers.told_apart(blind, closed)
+
+
+def test_an_alphabet_that_does_not_close_is_an_error() -> None:
+    plan = next(p for p in ring.plans() if p.start.config.window == 3)
+    with pytest.raises(RuntimeError, match="more than 4 states; the alphabet does not close"):
+        covers.closure(plan, largest=4)
+
+
+def test_what_is_planned_is_frozen() -> None:
+    assert vectors.planned() == vectors.profiles()
+
+
+@pytest.mark.parametrize("profile", vectors.profiles())
+def test_a_frozen_file_is_text_with_a_trace_a_line(profile: str) -> None:
+    text = vectors.path(profile).read_text(encoding="utf-8")
+    document = json.loads(text)
+    assert document["licence"] == "CC0-1.0" and document["profile"] == profile
+    assert document["traces"] == sum(len(c["traces"]) for c in document["covers"]) <= len(text.splitlines())
+    assert vectors.text(json.loads(text)) == text

@@ -1,0 +1,153 @@
+"""Harness for whole systems: exploration mixes all features, shortening lowers what it should, limits are kept."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, ClassVar
+
+import pytest
+
+from kvadapters.reference import Reference
+from kvconform.generate.fit_to_adapter import suits, within
+from kvconform.generate.shrink import shrink
+from kvconform.generate.strategies import sample, whole_system
+from kvconform.judge import honesty
+from kvref.store import Store
+from kvspec.contract import PROFILES, description
+from kvspec.operations import notation
+from kvspec.operations.table import OPERATIONS
+from kvspec.trace import Trace, from_json
+from support.local_adapter import LocalBench
+
+DRAWN = 240
+
+
+def of_all(*profiles: str) -> list[Trace]:
+    return sample.some(whole_system.explored(profiles or PROFILES), DRAWN, seed=3)
+
+
+def test_a_whole_system_does_all_there_is() -> None:
+    asked = {op["op"] for t in of_all() for op in t.ops}
+    assert set(OPERATIONS) - asked <= {"split", "merge", "close", "init"}, "joining and cutting are for SNAP alone"
+    mixed = [t for t in of_all() if {"speculate", "copy", "append"} <= {op["op"] for op in t.ops}]
+    assert len(mixed) > DRAWN // 10
+
+
+@pytest.mark.parametrize("profiles", [("growing",), ("ring", "snapshot"), ("growing", "ring", "store", "mem")])
+def test_a_system_has_no_more_than_is_declared(profiles: tuple[str, ...]) -> None:
+    adapter = description({"name": "x", "profiles": dict.fromkeys(profiles, "visible")})
+    assert all(suits(t, adapter) for t in of_all(*profiles))
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_what_is_explored_may_be_read_from_a_file(profile: str) -> None:
+    """In this process nobody looks at bounds that the wire and files of traces hold operations to."""
+    strategies = importlib.import_module(f"kvconform.generate.strategies.{profile}")
+    explored = getattr(strategies, "explored", None)
+    kinds = [("growing",), ("ring",), ("store",)] if profile in ("mem", "residency") else [()]
+    for kind in kinds if explored else ():
+        for t in sample.some(explored(*kind), DRAWN, seed=1):
+            assert from_json(t.to_json()) == t
+
+
+class SharesItsRounds(Reference):
+    """A round that is begun ends the batch of every store: two features that have nothing to do with each other."""
+
+    stores: ClassVar[list[Store]] = []
+
+    def open(self, profile: str, config: Any) -> Any:
+        cache = super().open(profile, config)
+        self.stores += [cache] if isinstance(cache, Store) else []
+        return cache
+
+    def speculate(self, caches: Any, isolated: bool) -> Any:
+        for store in self.stores:
+            if store.batch_ is not None:
+                store.reset_batch()
+        return super().speculate(caches, isolated)
+
+
+def test_a_bug_between_two_features_is_found_and_made_short() -> None:
+    bench = LocalBench(SharesItsRounds(), seed=3)
+
+    def fails(trace: Trace) -> int:
+        SharesItsRounds.stores.clear()
+        seen = bench.run(trace)
+        return len(seen.steps) if seen.failed else 0
+
+    found = next(t for t in of_all() if fails(t))
+    short = shrink(found.cut(fails(found)), fails)
+    assert [op["op"] for op in short.ops if op["op"] in ("batch", "speculate")] == ["batch", "speculate"]
+    assert len(short.ops) <= 6
+
+
+SHORTENED = {
+    "layers are dropped with what is done on them": (
+        ("store", "layers=4 max_len=3", "append 1 layer=2; append 1 layer=3; append 9 layer=1"),
+        "append 9 layer",
+        ("store layers=1", 1),
+    ),
+    "a capacity and what reaches it": (
+        ("copy", "capacity=12 layout=head", "copy 2 3; copy 13 0"),
+        "copy",
+        ("copy kv_heads=1 capacity=1 layout=token", 1),
+    ),
+    "layers of a round": (
+        ("growing", "", "open B; open C; append 2; speculate r A-BC; draft r 1; commit r 1"),
+        "speculate",
+        ("growing kv_heads=1: speculate r A", 1),
+    ),
+}
+
+
+@pytest.mark.parametrize(("start", "keeps", "wanted"), SHORTENED.values(), ids=SHORTENED)
+def test_what_is_made_short(start: tuple[str, str, str], keeps: str, wanted: tuple[str, int]) -> None:
+    name = keeps.split()[0]
+
+    def fails(trace: Trace) -> int:
+        return max((i + 1 for i, op in enumerate(trace.ops) if op["op"] == name), default=0)
+
+    short = shrink(notation.trace(*start), fails)
+    assert notation.sentence(short).startswith(wanted[0].partition(" layers")[0]) and len(short.ops) == wanted[1]
+    assert short.config.layers in (None, 1)
+
+
+def _limited(**limits: int) -> Any:
+    profiles = dict.fromkeys(("growing", "ring", "draft", "store", "batch", "copy"), "visible")
+    return description({"name": "x", "profiles": profiles, "limits": limits, "dtypes": ["f16"]})
+
+
+def test_drafts_and_appends_to_stores_come_in_pieces() -> None:
+    one = _limited(append=1)
+    rounds = within(notation.trace("growing", "", "speculate r A; draft r 3; commit r 2"), one)
+    assert [notation.words(op) for op in rounds.ops] == ["speculate r A", *["draft r 1"] * 3, "commit r 2"]
+    stored = within(notation.trace("store", "layers=1 max_len=4", "append 2 layer=0; setlength 0 2"), one)
+    assert [notation.words(op) for op in stored.ops] == [*["append 1 layer=0"] * 2, "setlength 0 2"]
+    assert suits(rounds, one) and suits(stored, one)
+
+
+def test_what_lies_beyond_a_limit_does_not_suit() -> None:
+    assert not suits(notation.trace("store", "layers=1 max_len=4", "batch 3"), _limited(batch=2))
+    assert suits(notation.trace("store", "layers=1 max_len=4", "batch 2"), _limited(batch=2))
+    assert not suits(notation.trace("copy", "capacity=4 layout=token", "copy 1 0 dtype=f32"), _limited())
+
+
+class SaysLess(Reference):
+    """Does all that the reference does, and declares some of it."""
+
+    said: ClassVar[tuple[str, ...]] = ("growing", "store")
+
+    def describe(self) -> dict[str, Any]:
+        whole = super().describe()
+        return whole | {"profiles": {p: c for p, c in whole["profiles"].items() if p in self.said}}
+
+
+def test_whatever_is_done_and_not_declared_is_told() -> None:
+    from support import fake_adapters  # noqa: F401 - the worker is made here
+    from support.judging import Wired
+
+    worker: Any = Wired("test_harness_system:SaysLess")
+    told = " ".join(honesty.undeclared(worker.describe(), worker))
+    missing = [p for p in PROFILES if p not in SaysLess.said]
+    assert [p for p in missing if f"does not declare the profile {p}," not in told] == []
+    assert not [p for p in SaysLess.said if f"profile {p}," in told]

@@ -1,0 +1,37 @@
+"""Which clauses bind an adapter follows from what it declares, and the reason is said where one does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kvconform.runner.record import lacks
+from kvspec.contract import PROFILES, description
+from kvspec.reading.clauses import index
+
+METERED = next(c for c in index().values() if set(c.seen_in) == {"meter"} and c.profile != "residency")
+
+
+def declaring(**profiles: Any) -> Any:
+    return description({"name": "some", "profiles": profiles})
+
+
+@pytest.mark.parametrize(
+    ("clause", "profiles", "why"),
+    [
+        ("RING-4", {"growing": "visible"}, "does not declare the profile ring"),
+        ("RESIDENCY-5", {"growing": "storage", "residency": "storage"}, "it speaks of the profile ring"),
+        ("RING-19", {"ring": "visible"}, "level storage"),
+        ("RING-10", {"ring": {"level": "visible", "rewind": -1}}, "without limit"),
+        (METERED.id, {METERED.profile: "storage", **dict.fromkeys(METERED.applies, "storage")}, "meter counts"),
+    ],
+)
+def test_a_clause_that_does_not_bind_says_why(clause: str, profiles: dict[str, Any], why: str) -> None:
+    assert why in lacks(index()[clause], declaring(**profiles))
+
+
+def test_what_is_declared_binds() -> None:
+    whole = declaring(**dict.fromkeys(PROFILES, "storage"))
+    for clause in ("RING-4", "RING-10", "RING-19", "RESIDENCY-5", METERED.id):
+        assert lacks(index()[clause], whole) == ""

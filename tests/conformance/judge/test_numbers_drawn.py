@@ -1,0 +1,42 @@
+"""A failure of attention or of RoPE is drawn with its numbers: what was expected, and what was found."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvadapters.reference import Reference
+from kvconform.judge import steps, trial
+from kvconform.judge.trial import Outcome
+from kvconform.mutants.real import rope
+from kvspec.operations.notation import trace
+from kvspec.session.driver import Session
+from support.local_adapter import LocalBench
+
+
+def failed(adapter: object, ops: str, level: str) -> Outcome:
+    bench = LocalBench(adapter)
+    session = Session(adapter, trial.observables(bench.adapter, level))
+    return trial.run(trace("growing", "k_dim=4 dtype=f32", ops), session, bench.adapter, level)
+
+
+@pytest.mark.parametrize("level", ["storage", "visible"])
+def test_an_output_is_drawn_with_the_first_element_of_each_query(level: str) -> None:
+    ops = "attend 1 rope=neox fill=ramp; attend 2 rope=neox fill=ramp"
+    adapter = next(m for m in rope.PLANTED if m.id == "ROPE-02/FromZero").adapter()
+    last = steps.failing_steps(failed(adapter, ops, level))[-1]
+    assert "other" in last["differs"]
+    expected, found = (last[side]["other"]["output"] for side in ("expected", "found"))
+    assert expected != found and expected.startswith("1.613, 2.5") and len(found.split(", ")) == 2
+
+
+@pytest.mark.parametrize("level", ["storage", "visible"])
+def test_turned_rows_are_drawn_element_by_element(level: str) -> None:
+    seen = failed(rope.SecondDifferenceAlone(), "rotate 2 1; rotate 2 5 fill=ramp by=-3", level)
+    last = steps.failing_steps(seen)[-1]
+    expected, found = (last[side]["other"]["rotated"] for side in ("expected", "found"))
+    assert expected.split(", ")[1] == "-1.413 1.879 -2.829 4.058" and expected != found
+
+
+def test_numbers_that_agree_are_not_drawn() -> None:
+    drawn = steps.steps(failed(Reference(), "rotate 1 1; attend 1 rope=neox", "storage"))
+    assert all("rotated" not in step["found"].get("other", {}) for step in drawn) and len(drawn) == 2

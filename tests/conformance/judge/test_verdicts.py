@@ -1,0 +1,278 @@
+"""Each fake gets the verdict it must have, under the clause it breaks, on a trace that is short."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from kvconform.mutants import fakes as fakes_of_the_harness
+from kvconform.runner.under_test import Bench
+from kvconform.suite import checks
+from kvconform.worker.client import Worker, python_worker
+from kvconform.worker.remote_session import RemoteSession
+from kvspec.contract import Pair
+from kvspec.geometry import Config
+from kvspec.operations import notation
+from kvspec.reading.clauses import index
+from kvspec.records.run import Failure, Record
+from kvspec.rows import legible
+from kvspec.session.driver import Given
+from support import fakes, judging
+from support.judging import broken, clause, verdicts
+
+HONEST = {
+    "Fake": set[str](),
+    "Preallocates": set[str](),
+    "OnlyF32": set[str](),
+    "Linked": set[str](),
+    "Whole": {"RING-10", "SNAP-13"},
+    "OneRowAtATime": {"GROW-17", "GROW-19", "GROW-20", "GROW-21", "GROW-22", "GROW-23", "GROW-24"},
+}
+"""No lies; and the clauses of their level that do not bind them, as they declare."""
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_who_is_honest_conforms_however_different(name: str) -> None:
+    seen = judging.judged(name)
+    assert (seen["exit_status"], seen["problems"], seen["failures"]) == (0, [], [])
+    bound = {i for i, c in index().items() if _binds(i, seen) and i not in HONEST[name]}
+    assert {i for i, v in verdicts(seen).items() if v == "PASS"} == bound
+    assert {v for i, v in verdicts(seen).items() if i not in bound} <= {"UNSUPPORTED"}
+
+
+def _binds(name: str, seen: Record) -> bool:
+    claims, c = seen["adapter"]["profiles"], index()[name]
+    levels = [claims[p]["level"] for p in (c.profile, *c.applies) if p in claims]
+    declared = c.profile in claims and bool(set(c.applies) & set(claims))
+    return declared and (c.level == "visible" or "visible" not in levels)
+
+
+def test_storage_does_not_bind_who_claims_what_is_visible() -> None:
+    seen = judging.judged("Whole")
+    assert clause(seen, "RING-19")["reason"] == "it is of level storage; the adapter claims level visible"
+    assert "without limit" in clause(seen, "RING-10")["reason"]
+    assert {c["oracle"] for c in seen["clauses"] if c["verdict"] == "PASS"} == {"list model"}
+
+
+def test_a_clause_beyond_declared_limits_is_unsupported_and_says_so() -> None:
+    assert "limits" in clause(judging.judged("OneRowAtATime"), "GROW-19")["reason"]
+
+
+def test_traces_are_fitted_to_a_declared_dtype() -> None:
+    seen = judging.judged("OnlyF32")
+    assert seen["coverage"]["cover growing"]["traces"] >= 3 * judging.COVER
+    declared = {c["verdict"] for c in seen["clauses"] if c["profile"] in seen["adapter"]["profiles"]}
+    assert declared == {"PASS"} and judging.broken(seen) == set()
+
+
+LIES: dict[str, tuple[str, str, int, str]] = {
+    "WrongShape": ("GROW-2", "history", 1, "expected float16"),
+    "WrongDtype": ("GROW-2", "history", 1, "found float32"),
+    "SendsNaN": ("GROW-2", "history", 1, "holds an unwritten row (NaN); expected row a"),
+    "RightTheFirstTimeOnly": ("GROW-2", "history", 1, "expected row a"),
+    "KeepsCallersArrays": ("GROW-13", "state", 2, "expected row a"),
+    "ReturnsLiveViews": ("GROW-13", "state", 2, "expected row a"),
+    "RefusesEverything": ("GROW-1", "result", 1, "expected ok, found refused (not today)"),
+    "ReturnsConstants": ("GROW-2", "history", 1, "holds the key of row a of head 0"),
+    "DoesNothing": ("GROW-2", "offset", 1, "expected 1, found 0"),
+    "NoopRewind": ("GROW-5", "offset", 2, "expected 0, found 1"),
+    "HalfRefusal": ("GROW-7", "offset", 2, "expected 1, found 0"),
+    "AcceptsAnyRewind": ("GROW-7", "result", 1, "expected refused GROW-7, found ok"),
+    "WrongRefusalClause": ("GROW-7", "result", 1, "refused, but under GROW-10; expected GROW-7"),
+    "CanRewindRewinds": ("GROW-8", "offset", 2, "expected 1, found 0"),
+    "RaisesKeyError": ("GROW-9", "result", 1, "found error (KeyError: 'slot 7' (fake_adapters.py:"),
+    "SharedBetweenCaches": ("GROW-2", "history", 4, "expected row a"),
+    "SeesTooMuch": ("RING-1", "sees", 1, "query 1 sees a b; expected b"),
+    "ForgetsToRewind": ("RING-7", "offset", 2, "offset: expected 0, found 1"),
+    "DeclaresSnapshotWithoutIt": (
+        "SNAP-5",
+        "result",
+        1,
+        "expected ok, found unsupported (this adapter has no snapshot)",
+    ),
+}
+"""The clause that must be blamed, what differs, the operations of the shortest trace, and words of the message."""
+
+
+@pytest.mark.parametrize(("name", "wanted"), LIES.items(), ids=LIES)
+def test_a_lie_fails_its_clause_on_a_short_trace(name: str, wanted: tuple[str, str, int, str]) -> None:
+    seen = judging.judged(name)
+    blamed, field, length, words = wanted
+    assert seen["exit_status"] == 1 and clause(seen, blamed)["verdict"] == "FAIL"
+    shortest = _shortest(seen, blamed)
+    assert (shortest["field"], len(shortest["trace"]["ops"])) == (field, length), shortest["words"]
+    assert words in shortest["message"]
+    assert shortest["deterministic"] and shortest["steps"][-1]["differs"]
+
+
+def _shortest(seen: Record, blamed: str) -> Failure:
+    return min((f for f in seen["failures"] if blamed in f["clauses"]), key=lambda f: len(f["steps"]))
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_failure_is_kept_with_its_trace_and_its_steps(name: str) -> None:
+    for failed in judging.judged(name)["failures"]:
+        assert len(failed["steps"]) <= len(failed["trace"]["ops"]) or not failed["clauses"]
+        assert failed["message"] and failed["words"] and failed["source"] in ("example", "cover", "law", "explore")
+
+
+NARROW = {
+    "KeepsCallersArrays": {"GROW-13", "RING-16"},
+    "ReturnsLiveViews": {"GROW-13", "RING-16"},
+    "CanRewindRewinds": {"GROW-8"},
+    "KnownDeviation": {"GROW-7"},
+    "KnownButRight": {"GROW-7"},
+}
+
+
+@pytest.mark.parametrize(("name", "wanted"), NARROW.items(), ids=NARROW)
+def test_a_lie_about_one_thing_blames_nothing_else(name: str, wanted: set[str]) -> None:
+    assert broken(judging.judged(name)) == wanted
+
+
+@pytest.mark.parametrize(
+    "name", ["WrongShape", "RefusesEverything", "ReturnsConstants", "DoesNothing", "CannotOpen"]
+)
+def test_who_does_nothing_right_passes_no_clause(name: str) -> None:
+    seen = verdicts(judging.judged(name))
+    declared = ("GROW", "RING") if "RING-1" in broken(judging.judged(name)) else ("GROW",)
+    assert {v for i, v in seen.items() if i.startswith(declared)} == {"FAIL"}
+
+
+def test_who_claims_everything_is_held_to_everything() -> None:
+    """It has a growing cache: what it claims beside it fails at the first thing that is asked of it."""
+    seen = judging.judged("ClaimsEverything", ("growing", "ring", "store", "page"))
+    failed = broken(seen)
+    assert seen["exit_status"] == 1
+    assert not {i for i in failed if i.startswith("GROW")}
+    assert {"RING-5", "STORE-3", "PAGE-3"} <= failed
+
+
+@pytest.mark.parametrize("fake", fakes_of_the_harness.VERDICTS)
+def test_each_fake_breaks_a_clause_of_every_cache_that_it_is_judged_by(fake: type[Any]) -> None:
+    clauses = fakes_of_the_harness.VERDICTS[fake]
+    seen = judging.judged(fake.__name__, tuple(index()[c].profile for c in clauses))
+    assert seen["exit_status"] == 1 and set(clauses) <= broken(seen)
+
+
+def test_who_opens_nothing_fails_before_the_first_operation() -> None:
+    failed = judging.judged("CannotOpen")["failures"][0]
+    assert failed["trace"]["ops"] == [] and "opening growing: expected ok, found unsupported" in failed["message"]
+
+
+def test_independence_is_broken_by_what_caches_share() -> None:
+    seen = judging.judged("SharedBetweenCaches")
+    assert clause(seen, "GROW-24")["verdict"] == "FAIL"
+
+
+def test_what_fails_once_and_not_again_is_called_nondeterministic() -> None:
+    seen = judging.judged("Nondeterministic")
+    flaky = [f for f in seen["failures"] if not f["deterministic"]]
+    assert seen["exit_status"] == 1 and flaky
+    assert all(f["verdict"] == "FAIL" and f["message"].startswith("nondeterministic: ") for f in flaky)
+
+
+def test_a_known_deviation_is_an_expected_failure_and_conforms() -> None:
+    seen = judging.judged("KnownDeviation")
+    assert (seen["exit_status"], verdicts(seen)["GROW-7"]) == (0, "XFAIL")
+    assert "rewinds are clipped" in clause(seen, "GROW-7")["reason"]
+    assert clause(seen, "GROW-7")["trace"] is not None
+
+
+def test_a_known_deviation_that_is_gone_is_no_conformance() -> None:
+    seen = judging.judged("KnownButRight")
+    assert (seen["exit_status"], verdicts(seen)["GROW-7"]) == (1, "XPASS")
+    assert "declared as known to break, but holds" in clause(seen, "GROW-7")["reason"]
+
+
+DISHONEST = {
+    "DoesF16Undeclared": "it does not declare the dtype f16, yet `growing: ` ended with ok",
+    "DoesSnapshotsUndeclared": "it does not declare the profile snapshot, yet ",
+    "TakesMoreThanItSays": "it declares appends of 1 rows at most, yet ",
+    "RefusesButChanges": "refuses, but `mask causal` changed the cache: offset 2 became 1",
+}
+
+
+@pytest.mark.parametrize(("name", "words"), DISHONEST.items(), ids=DISHONEST)
+def test_what_is_not_declared_must_be_refused_and_change_nothing(name: str, words: str) -> None:
+    seen = judging.judged(name)
+    assert seen["exit_status"] == 1 and broken(seen) == set()
+    assert any(p.startswith("adapter: ") and words in p for p in seen["problems"])
+
+
+def test_honesty_says_the_same_every_time() -> None:
+    problems = [
+        judging.record_of("support.fake_declarations:DoesF16Undeclared", examples=0)["problems"] for _ in range(2)
+    ]
+    assert problems[0] == problems[1] and [p.split()[7] for p in problems[0]] == ["f16,", "bf16,"]
+
+
+ENDS: dict[str, tuple[str, str, dict[str, Any], str]] = {
+    "DiesOnView": ("GROW-4", "CRASH", {}, "killed by SIGSEGV"),
+    "HangsOnRewind": ("GROW-5", "HANG", {"deadline": 0.4}, "no answer in 0.4 s"),
+    "EatsMemory": ("GROW-9", "OOM", {"memory_limit": 300 << 20}, "the limit is 300 MiB"),
+    "out_of_order": ("GROW-2", "PROTOCOL", {}, "; the question was "),
+    "a_byte_too_many": ("GROW-2", "PROTOCOL", {}, "more than one answer: 1 bytes of a header came behind it"),
+    "a_byte_too_few": ("GROW-2", "HANG", {"deadline": 0.4}, "bytes of tensors arrived"),
+    "an_unknown_tensor": ("GROW-2", "PROTOCOL", {}, "unknown tensor 'stake.k'; known: "),
+    "a_result_of_its_own": ("GROW-2", "PROTOCOL", {}, "result must be one of ok, refused, unsupported"),
+    "SpeaksGibberish": ("GROW-9", "PROTOCOL", {}, "not a JSON header: b'Hello! I am a language model.'"),
+}
+
+
+@pytest.mark.parametrize(("name", "wanted"), ENDS.items(), ids=ENDS)
+def test_how_a_worker_ends_is_the_verdict(name: str, wanted: tuple[str, str, dict[str, Any], str]) -> None:
+    blamed, verdict, limits, words = wanted
+    seen = judging.ended(name, blamed, **limits)
+    assert (seen["exit_status"], verdicts(seen)) == (1, {blamed: verdict})
+    shortest = _shortest(seen, blamed)
+    assert (shortest["verdict"], len(shortest["trace"]["ops"]) <= 2) == (verdict, True)
+    assert words in shortest["message"]
+
+
+def worker(name: str) -> Worker:
+    return Worker(python_worker(judging.fake(name)), env=fakes.environment())
+
+
+def test_what_kills_a_worker_is_confirmed_and_shortened_once_in_a_run() -> None:
+    with worker("DiesOnView") as w:
+        bench, starts = Bench(w, w.describe()), []
+        for ops in ("append 2; view", "append 3; append 1; view"):
+            before = w.starts
+            with bench.judging(ops) as tally:
+                bench.judge(notation.trace("growing", "", ops), "example")
+            starts.append(w.starts - before)
+            assert [(f["verdict"], f["deterministic"]) for f in tally.failures] == [("CRASH", True)]
+    assert starts[0] > 2 and starts[1] == 1
+
+
+def test_an_answer_that_came_whole_counts_though_gibberish_follows() -> None:
+    with worker("SpeaksGibberish") as w:
+        w.describe()
+        session, config = RemoteSession(w, ["history"]), Config()
+        assert session.begin("growing", config).result == "ok"
+        rows = Pair(*(legible(config, kind, 0, 1) for kind in "kv"))
+        asked = session.later({"op": "append", "n": 1}, Given(rows)), session.later({"op": "free"})
+        time.sleep(0.5)
+        assert [answer().result for answer in asked] == ["ok", "protocol"]
+
+
+def test_an_example_that_is_not_read_to_its_end_shows_nothing() -> None:
+    wired: Any = judging.Wired("kvconform.mutants.correct_variants:Whole")
+    bench = Bench(wired, wired.describe())
+    with bench.judging("example") as tally:
+        checks.example(bench, index()["RING-10"].examples[0])
+    assert "RING-10" not in tally.exercised and not tally.failures and not tally.own
+
+
+def test_every_end_of_a_worker_is_told_apart_in_a_whole_run() -> None:
+    clauses = [x for c in ("GROW-3", "GROW-4", "GROW-5", "GROW-9") for x in ("--clause", c)]
+    limits = ["--examples", "0", "--memory", "300", "--deadline", "2"]
+    status, seen, errors = judging.run("EndsInEveryWay", *clauses, *limits)
+    wanted = {"GROW-3": "PROTOCOL", "GROW-4": "CRASH", "GROW-5": "HANG", "GROW-9": "OOM"}
+    assert (status, seen["exit_status"], verdicts(seen)) == (1, 1, wanted)
+    assert errors.startswith("kvconform: judging support.fake_endings:EndsInEveryWay\n")
+    assert all(len(_shortest(seen, c)["trace"]["ops"]) <= 3 for c in wanted)
+    assert "fake_endings.py" in _shortest(seen, "GROW-4")["message"]

@@ -1,0 +1,114 @@
+"""Mutants of the kernels' text: how they are made, and that no fault of a kernel harms whoever looks for it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from kvadapters.gpu import kernels as texts
+from kvconform.mutants import pool
+from kvconform.mutants.hunt import Hints, Hunted, _Hunt, examples
+from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.systematic import equivalents, kernel_operators, kernels
+from kvconform.mutants.systematic.kernels import Changed, Chunk
+
+
+def planted(label: str, was: str, now: str) -> Mutant:
+    """A mutant of a text with this done to it."""
+    part = kernels.PARTS[label]
+    text = texts.text(part.text)
+    assert text.count(was) == 1
+    adapter = Changed((Chunk(label, (text.replace(was, now),)),))
+    return Mutant(was, "systematic", now, (), adapter, profiles=part.profiles[:1], alone=True, limit=2)
+
+
+def hunted(mutant: Mutant, hints: Hints) -> Hunted:
+    """What comes of the worked examples of its first profile."""
+    kill = _Hunt(mutant).first("examples", iter(examples(mutant.profiles[0])))
+    return Hunted(mutant.id, {"examples": kill}, kill)
+
+
+def found(*mutants: Mutant) -> list[Hunted]:
+    """What comes of them, one after another."""
+    return list(pool.all_of(mutants, hunted, 1))
+
+
+def test_every_text_of_the_program_has_faults_whose_ids_differ() -> None:
+    mutants = list(kernels.mutants())
+    assert len({m.id for m in mutants}) == len(mutants)
+    assert {m.place for m in mutants} == {(label,) for label in kernels.PARTS}
+    assert {*texts.PLAIN, *texts.SEVERAL.values(), *texts.ROWS} == {p.text for p in kernels.PARTS.values()}
+
+
+def test_every_kernel_of_a_text_is_made_of_it() -> None:
+    for label, part in kernels.PARTS.items():
+        program = Chunk(label, (texts.text(part.text).replace("for (", "for (int its_own; "),)).text()
+        assert all(re.search(rf"#define {kernel} {kernel}_0\b", program) for kernel in part.kernels)
+
+
+def test_argued_faults_are_there() -> None:
+    ids = {m.id for m in kernels.mutants()} | {re.sub(r" #\d+$", "", m.id) for m in kernels.mutants()}
+    assert not set(equivalents.kernels.ARGUED) - ids
+
+
+TEXT = """
+/* 1 + 1 < 2 */
+KERNEL adds(GLOBAL u32 *to, i64 n) {
+  for (i64 i = GROUP(2); i < n && n != 0; i += 2)
+    if (to[i] > 7) to[i] = FMA(to[i], 3.0f, n ? 0 : 0x10u);
+  MEET();
+}
+"""
+
+FAULTS = """2 became 0 in i64 i = GROUP(2)
+< became <= in i < n
+&& became || in i < n && n != 0
+!= became == in n != 0
+0 became 1 in n != 0
++= became -= in i += 2
+2 became 3 in i += 2
+if (to[i] > 7): never
+if (to[i] > 7): always
+> became >= in to[i] > 7
+7 became 8 in to[i] > 7
+lost: to[i] = FMA(to[i], 3.0f, n ? 0 : 0x10u)
+FMA rounds twice in to[i] = FMA(to[i], 3.0f, n ? 0 : 0x10u)
+3.0 became 3.0029999999999997 in 3.0f
+? never in n ? 0
+? always in n ? 0
+0 became 1 in 0
+0x10 became 0x11 in 0x10u
+lost: MEET()"""
+
+
+def test_faults_of_a_text() -> None:
+    faults = list(kernel_operators.faults("adds.inc", TEXT))
+    assert "\n".join(f.what for f in faults) == FAULTS
+    assert {f.function for f in faults} == {"adds"}
+    assert all(f.text != TEXT and f.text.startswith("\n/* 1 + 1 < 2 */") for f in faults)
+    assert faults[0].text == TEXT.replace("GROUP(2)", "GROUP(0)")
+    assert "if (false) to[i]" in faults[7].text and "if (true) to[i]" in faults[8].text
+
+
+def test_the_kernels_as_they_are_live_and_a_fault_dies() -> None:
+    right, wrong = found(*(planted("kernels/tables", "(page + i)", now) for now in ("(i + page)", "(page - i)")))
+    assert not right.killed
+    assert wrong.killed and "took" not in wrong.shortest.message  # type: ignore[union-attr]
+
+
+def test_a_kernel_that_never_ends_or_writes_anywhere_harms_no_other() -> None:
+    was = "if (ITEM(0) == 0) table"
+    hangs = planted("kernels/tables", was, f"for (;;) {was}")
+    writes = planted("kernels/tables", was, "for (i64 x = 0; x < 1 << 30; ++x) table[x] = -1, table")
+    right = planted("kernels/tables", "(page + i)", "(i + page)")
+    ends = found(hangs, writes, right)
+    assert [e.killed for e in ends] == [True, True, False]
+    assert "status -27" in ends[0].shortest.message  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("label", ["kernels/move", "kernels/attend"])
+def test_what_is_launched_is_the_changed_kernel(label: str) -> None:
+    start = "i64 part = GROUP(2)" if label == "kernels/move" else "i64 entry = GROUP(2)"
+    (nothing,) = found(planted(label, start, f"{start} + (i64(1) << 40)"))
+    assert nothing.killed

@@ -1,0 +1,159 @@
+"""`kvconform mutants`: what it runs, what it writes, when it fails; and that every argument is about a mutant."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvadapters.reference import Reference
+from kvconform import cli
+from kvconform.mutants import controls, kinds, matrix
+from kvconform.mutants.hunt import Hunted, Kill
+from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.systematic import equivalents
+from kvspec.geometry import Config
+from kvspec.trace import Trace
+
+HANDFUL = r"^reference/page_pool\._poison: "
+"""Few, all found by worked examples; one of them argued to be none."""
+
+
+@pytest.fixture(scope="module")
+def every() -> list[Mutant]:
+    """All mutants there are."""
+    return [m for kind in kinds.KINDS.values() for m in kind()]
+
+
+def test_no_two_mutants_have_one_id(every: list[Mutant]) -> None:
+    ids = [m.id for m in every]
+    assert len(ids) == len(set(ids)) > 4000
+
+
+def test_no_mutant_names_a_module_or_a_file(every: list[Mutant]) -> None:
+    assert [
+        m.id for m in every if re.search(r"\bkv(spec|ref|adapters|conform)\.|\.(py|inc)\b", m.id + m.says)
+    ] == []
+
+
+def test_a_place_begins_the_id(every: list[Mutant]) -> None:
+    systematic = [m for m in every if m.cls == "systematic"]
+    assert all(m.id.startswith(m.place) and m.place[0].startswith(m.place) for m in systematic)
+
+
+@pytest.mark.parametrize(
+    ("message", "frozen"),
+    [
+        ("found error (TypeError: no (store.py:37))", "found error (TypeError: no)"),
+        ("error (KeyError: 'a' (<kvref.ring changed>:3))", "error (KeyError: 'a')"),
+        ("TypeError: kvref.growing.Growing.append() argument", "TypeError: Growing.append() argument"),
+        ("offset: expected 3 (of 4), found 2", "offset: expected 3 (of 4), found 2"),
+    ],
+)
+def test_a_message_says_nothing_of_where_code_lies(message: str, frozen: str) -> None:
+    assert matrix.movable(message) == frozen
+
+
+def test_every_argument_is_about_a_mutant_that_there_is(every: list[Mutant]) -> None:
+    ids = {name for m in every for name in (m.id, re.sub(r" #\d+$", "", m.id))}
+    assert sorted(equivalents.ARGUED.keys() - ids) == []
+
+
+def test_every_argument_says_something(every: list[Mutant]) -> None:
+    assert [i for i, why in equivalents.ARGUED.items() if len(why.split()) < 3] == []
+    assert {m.equivalent for m in every} >= set(equivalents.ARGUED.values())
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    """The command's exit status, and what it printed."""
+    capsys.readouterr()
+    status = cli.main(["mutants", "--processes", "1", "--format", "json", *arguments])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_a_handful_is_found_and_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    status, document = run(capsys, "--kind", "reference", "--match", HANDFUL, "--report", str(tmp_path))
+    assert status == 0 and json.loads((tmp_path / "mutants.json").read_text()) == document
+    assert len(document["mutants"]) > 3
+    for m in [m for m in document["mutants"] if not m["equivalent"]]:
+        assert m.keys() >= {"id", "class", "link", "killed", "by", "operations", "equivalent"}
+        assert m["class"] == "systematic" and m["killed"] is True and m["equivalent"] == ""
+        assert m["sources"]["examples"] and m["by"] and 1 <= m["operations"] <= 8 and m["trace"] and m["message"]
+
+
+def test_those_that_are_argued_are_tried_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    for more in ((), ("--argued",)):
+        status, document = run(capsys, "--kind", "reference", "--match", HANDFUL, *more)
+        argued = [m for m in document["mutants"] if m["equivalent"]]
+        assert status == 0 and argued and not any(m["killed"] for m in argued)
+        assert all(bool(m["sources"]) == bool(more) for m in argued)
+
+
+def one(**known: Any) -> Mutant:
+    """A mutant that is none: the reference as it is."""
+    return Mutant(**{"id": "one", "cls": "systematic", "says": "", "clauses": (), "adapter": Reference, **known})
+
+
+@pytest.mark.parametrize(
+    ("mutant", "status"),
+    [
+        (one(profiles=("growing",)), 1),
+        (one(profiles=("growing",), equivalent="it is the reference as it is"), 0),
+        (one(profiles=("growing",), adapter=controls.Losing), 0),
+        (one(profiles=("growing",), adapter=controls.Losing, equivalent="it is said to be none"), 1),
+        (one(profiles=("growing",), cls="control", lives=True), 0),
+        (one(profiles=("growing",), cls="control", lives=True, adapter=controls.Losing), 1),
+    ],
+    ids=["survives", "is none", "is found", "is found though argued", "lives", "is accused"],
+)
+def test_the_command_fails_by_what_comes_of_a_mutant(
+    mutant: Mutant, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(kinds.KINDS, "reference", lambda: iter([mutant]))
+    assert run(capsys, "--kind", "reference", "--argued")[0] == status
+
+
+def test_of_systematic_faults_one_in_so_many_and_of_all_others_each(capsys: pytest.CaptureFixture[str]) -> None:
+    def listed(*more: str) -> list[str]:
+        assert cli.main(["mutants", "--kind", "fakes", "--kind", "reference", "--list", *more]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    every, fakes = listed(), len(list(kinds.KINDS["fakes"]()))
+    assert listed("--every", "7") == every[:fakes] + every[fakes::7]
+
+
+def test_that_nothing_matches_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["mutants", "--match", "no such mutant"]) == 2
+    assert "no mutant matches" in capsys.readouterr().err
+
+
+CASES: list[tuple[dict[str, Any], bool, bool]] = [
+    ({}, False, True),
+    ({}, True, False),
+    ({"equivalent": "why"}, False, False),
+    ({"equivalent": "why"}, True, True),
+    ({"cls": "control", "lives": True}, False, False),
+    ({"cls": "control", "lives": True}, True, True),
+    ({"cls": "control"}, False, True),
+    ({"cls": "control"}, True, False),
+]
+"""What is known of a mutant, whether it was found, and whether that is wrong."""
+
+
+def cases() -> Iterator[tuple[Mutant, Hunted]]:
+    """Each mutant, and what came of it."""
+    kill = Kill("examples", ("GROW-2",), Trace("growing", Config()), "as said")
+    for i, (known, killed, _) in enumerate(CASES):
+        shortest = kill if killed else None
+        yield one(id=str(i), **known), Hunted(str(i), {"examples": shortest}, shortest)
+
+
+def test_the_matrix_names_what_must_not_be() -> None:
+    mutants, found = zip(*cases(), strict=True)
+    made = matrix.made(mutants, found[::-1], 1.0)
+    assert [m["id"] for m in made["mutants"]] == [m.id for m in mutants]
+    assert matrix.wrong(made) == [str(i) for i, (_, _, is_wrong) in enumerate(CASES) if is_wrong]

@@ -1,0 +1,88 @@
+"""A run in several processes tells what one process tells, and outlives those who judge for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.commands.test_interrupted import Running, soon
+from kvconform.runner.pool import FEWEST
+from kvconform.worker import memory
+from kvspec.reading.clauses import index
+from support import judging
+from support.judging import kvconform
+
+OWN = ("started", "seconds", "memory")
+"""What two runs of the same do not share."""
+
+SOME = ("--profile", "growing", "--examples", "5")
+
+
+def _record(folder: Path, name: str, processes: int) -> dict[str, Any]:
+    done = kvconform(
+        "run", name, *SOME, "--processes", str(processes), "--report", folder / str(processes), "--format", "json"
+    )
+    assert done.returncode in (0, 1), done.stderr[-500:]
+    found: dict[str, Any] = json.loads((folder / str(processes) / "record.json").read_text())
+    return {name: said for name, said in found.items() if name not in OWN}
+
+
+@pytest.mark.parametrize("name", ["reference", "support.fake_adapters:AcceptsAnyRewind"])
+def test_a_record_tells_the_same_however_many_processes_judge(name: str, tmp_path: Path) -> None:
+    assert _record(tmp_path, name, 3) == _record(tmp_path, name, 1)
+    one, three = (ElementTree.parse(tmp_path / n / "junit.xml").iter("testcase") for n in "13")
+    assert sorted(c.get("name", "") for c in one) == sorted(c.get("name", "") for c in three)
+
+
+def test_few_tests_are_judged_by_the_run_itself(tmp_path: Path) -> None:
+    """One clause has fewer tests than would be worth another worker."""
+    running = Running(tmp_path, "support.fake_endings:HangsOnRewind", "--clause", "GROW-5", "--processes", "8")
+    assert soon(lambda: len(judging.workers_of(str(tmp_path))) == 2) and FEWEST > 3
+    running.ended_by(signal.SIGTERM)
+
+
+def test_a_judge_that_dies_costs_its_test_alone(tmp_path: Path) -> None:
+    running = Running(tmp_path, "reference", *SOME, "--processes", "2")
+    assert soon(lambda: running.judged() >= 5)
+    judges = [pid for pid in memory.family(running.process.pid)[1:] if _forked(pid)]
+    assert len(judges) == 2
+    os.kill(judges[0], signal.SIGKILL)
+    out, err = running.process.communicate(timeout=120)
+    seen = json.loads(out)
+    assert (running.process.returncode, seen["exit_status"]) == (3, 3), err[-500:]
+    (problem,) = [p for p in seen["problems"] if "ended with status -9" in p]
+    assert problem.startswith("harness: ") and seen["summary"]["PASS"] > 10
+    assert soon(lambda: not judging.workers_of(str(tmp_path)), 3)
+
+
+def _forked(pid: int) -> bool:
+    """A judge has the command line of its run."""
+    return "kvadapters.serve" not in Path(f"/proc/{pid}/cmdline").read_text()
+
+
+def test_an_interruption_keeps_what_each_judge_has_judged_of_its_test(tmp_path: Path) -> None:
+    """The journal then ends with the covers that were under way, of which a part was judged."""
+    running = Running(tmp_path, "reference", "--profile", "snapshot", "--processes", "2")
+    examples = sum(len(c.examples) for c in index().values() if c.profile == "snapshot")
+    assert soon(lambda: running.judged() >= examples - 1, 90)
+    time.sleep(2.0)
+    before = running.judged()
+    status, _, err = running.ended_by(signal.SIGINT)
+    assert status == 130 and "Traceback" not in err, err
+    tests = [e for e in running.journal() if e["event"] == "judged"]
+    assert len({e["test"] for e in tests}) == len(tests) > before
+    assert all(e["tally"]["agreed"] for e in tests[before:]) and "test_cover" in tests[-1]["test"]
+    assert json.loads((tmp_path / "record.json").read_text())["partial"]
+    assert soon(lambda: not judging.workers_of(str(tmp_path)), 3)
+
+
+def test_the_number_of_processes_is_one_or_more() -> None:
+    done = kvconform("run", "reference", "--processes", "0")
+    assert done.returncode == 2 and "it must be 1 or more" in done.stderr

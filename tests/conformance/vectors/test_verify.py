@@ -1,0 +1,211 @@
+"""`kvconform vectors`: what is frozen is what the reference gives; what differs is named by id, step and field."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kvadapters.reference import Reference
+from kvconform.cli import main
+from kvconform.vectors import export, files, verify
+from kvref.ring import Ring
+from kvspec.errors import BadInput
+from support.plain_reader import CHANGES, changed, expected, flip
+
+PROFILES = ("mask", "store", "rope", "copy")
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("vectors")
+    export.export(out, ["examples"], PROFILES)
+    return out
+
+
+@pytest.fixture
+def folder(exported: Path, tmp_path: Path) -> Path:
+    """A folder that a test may spoil."""
+    for file in exported.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    return tmp_path
+
+
+Said = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def kvconform(capsys: pytest.CaptureFixture[str]) -> Said:
+    """The command line: status, standard output, standard error."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        status = main(["vectors", *words])
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def test_what_was_exported_is_verified(kvconform: Said, exported: Path) -> None:
+    status, out, err = kvconform("verify", str(exported))
+    assert (status, err) == (0, "") and out.endswith("4 files: exactly what the reference gives\n")
+
+
+def test_what_is_frozen_is_verified(kvconform: Said) -> None:
+    status, out, _ = kvconform("verify", "--profile", "mem", "--profile", "residency")
+    assert status == 0 and out == "the frozen vectors, 6 files: exactly what the reference gives\n"
+
+
+def test_an_export_says_what_it_wrote(kvconform: Said, tmp_path: Path) -> None:
+    status, out, _ = kvconform(
+        "export", "--out", str(tmp_path / "a" / "b"), "--source", "mutants", "--profile", "mem"
+    )
+    document = files.read(tmp_path / "a" / "b" / "mutants-mem.json")
+    assert status == 0 and f"{document['counts']['vectors']} vectors" in out and "in 1 files" in out
+
+
+STEP = {
+    "a value": "offset is 4; the reference gives 3",
+    "a row": "state.0 is {'rows': [0, 1, 3]",
+    "a mask": "mask is {'bits': ['110",
+    "a clause": "clause is 'STORE-9'; the reference gives 'STORE-8'",
+    "a result": "result is 'ok'; the reference gives 'refused'",
+    "a sum": "fingerprint is {'number': '1.0'",
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_one_changed_expectation_is_named(kvconform: Said, folder: Path, what: str) -> None:
+    profile, was, now = CHANGES[what]
+    id_ = changed(folder / files.name("examples", profile), was, now)
+    status, out, _ = kvconform("verify", str(folder))
+    first, last = out.splitlines()
+    assert status == 1 and first.startswith(f"examples-{profile}.json: {id_}: step ") and STEP[what] in first
+    assert last.endswith("1 differ from what the reference gives")
+
+
+def test_one_changed_byte_of_a_tensor_is_named(kvconform: Said, folder: Path) -> None:
+    document = folder / "examples-rope.json"
+    name = expected(document)
+    naming = [v["id"] for v in files.read(document)["vectors"] if name in json.dumps(v)]
+    flip(document, name)
+    status, out, _ = kvconform("verify", str(folder), "--profile", "rope")
+    lines = out.splitlines()[:-1]
+    assert status == 1 and [line.split(": ")[1] for line in lines] == naming
+    assert all("the tensor holds" in line and ": step " in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("words", "ring: append 9", "words is 'ring: append 9'; the reference gives"),
+        ("needs", [], "needs is []; the reference gives ['mask"),
+        ("steps", [], "not a vector: ValueError"),
+        ("profile", "torus", "not a vector: BadInput: trace: profile is 'torus'"),
+        ("surprise", 1, "surprise is 1; the reference gives missing"),
+    ],
+)
+def test_what_is_about_a_vector_is_compared_too(folder: Path, field: str, value: Any, said: str) -> None:
+    file = folder / "examples-mask.json"
+    document = files.read(file)
+    at = next(i for i, v in enumerate(document["vectors"]) if v["profile"] == "ring")
+    document["vectors"][at][field] = value
+    file.write_text(files.text(document))
+    id_ = document["vectors"][at]["id"]
+    found = list(verify.differences(file, with_tensors=True))
+    assert any(line.startswith(f"examples-mask.json: {id_}: ") and said in line for line in found), found
+
+
+def test_a_vector_that_was_taken_out_is_missed(folder: Path) -> None:
+    file = folder / "examples-copy.json"
+    document = files.read(file)
+    del document["vectors"][3]
+    file.write_text(files.text(document))
+    assert "the header counts" in next(verify.differences(file, with_tensors=True))
+
+
+def test_the_index_counts_its_files(kvconform: Said, folder: Path) -> None:
+    index = json.loads((folder / "index.json").read_text())
+    index["files"][0]["vectors"] += 1
+    (folder / "index.json").write_text(json.dumps(index))
+    status, out, _ = kvconform("verify", str(folder), "--profile", "mask")
+    assert status == 1 and "index.json: counts" in out and "examples-mask.json is said to hold" in out
+
+
+def test_other_clauses_are_mentioned(kvconform: Said, folder: Path) -> None:
+    index = json.loads((folder / "index.json").read_text()) | {"spec": "0123"}
+    (folder / "index.json").write_text(json.dumps(index))
+    status, _, err = kvconform("verify", str(folder), "--profile", "copy")
+    assert status == 0 and "was made from other clauses (0123)" in err
+
+
+def half(file: Path) -> None:
+    data = file.read_bytes()
+    file.write_bytes(data[: len(data) // 2])
+
+
+def text(what: str) -> Callable[[Path], None]:
+    return lambda file: file.write_text(what) and None
+
+
+BROKEN = [
+    ("examples-mask.json", half, "examples-mask.json: not complete JSON: "),
+    ("examples-mask.json", text("[]"), "examples-mask.json: not vectors of version 2"),
+    ("examples-mask.json", text('{"kvvectors": 2}'), "not vectors: no source, profile, counts, vectors"),
+    ("examples-mask.json", Path.unlink, "examples-mask.json: cannot be read: No such file"),
+    ("examples-rope.safetensors", half, "examples-rope.safetensors: "),
+    ("examples-rope.safetensors", text("short"), "5 bytes, too few for its header; was it cut off?"),
+    ("examples-rope.safetensors", text("\x02" + "\0" * 7 + "??"), "its header is no JSON object"),
+    ("examples-rope.safetensors", Path.unlink, "examples-rope.safetensors: cannot be read: No such file"),
+    ("index.json", half, "index.json: not the index of a folder of vectors"),
+    ("index.json", text('{"files": [{"file": "../x", "vectors": 1}]}'), "'../x' is not the name of a file in that"),
+    ("index.json", Path.unlink, "index.json: cannot be read: No such file"),
+]
+
+
+@pytest.mark.parametrize(("name", "spoil", "said"), BROKEN)
+def test_a_broken_file_says_what_is_wrong_and_where(
+    kvconform: Said, folder: Path, name: str, spoil: Callable[[Path], None], said: str
+) -> None:
+    spoil(folder / name)
+    status, _, err = kvconform("verify", str(folder))
+    assert status == 2 and err.startswith("kvconform: ") and said in err
+
+
+def test_nothing_to_verify_is_no_success(kvconform: Said) -> None:
+    status, _, err = kvconform("verify", "--profile", "torus")
+    assert status == 2 and "no vectors of these sources and profiles" in err
+
+
+class Late(Ring):
+    """A rewind to 0 leaves the offset."""
+
+    def rewind(self, to: int) -> None:
+        super().rewind(to)
+        self.offset = max(self.offset, 1)
+
+
+def test_a_changed_reference_is_noticed(kvconform: Said, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(Reference.caches, "ring", Late)
+    status, out, _ = kvconform("verify", "--profile", "ring", "--source", "examples")
+    assert status == 1 and "rewind 0): offset is 0; the reference gives 1" in out
+    with pytest.raises(BadInput, match="the reference does not do what is frozen: examples-ring"):
+        export.export(tmp_path, ["examples"], ["ring"])
+
+
+def test_tensors_of_another_shape_or_dtype_differ(folder: Path) -> None:
+    """A safetensors file that is whole, and holds something else."""
+    file = folder / "examples-rope.json"
+    whole, name = files.read_tensors(file), expected(file)
+    whole[name] = np.zeros((1, *whole[name].shape), whole[name].dtype)
+    files.write_tensors(whole, file)
+    assert any("the tensor is" in line for line in verify.differences(file, with_tensors=True))
+    del whole[name]
+    files.write_tensors(whole, file)
+    assert any(f"there is no tensor {name}" in line for line in verify.differences(file, with_tensors=True))
+    whole |= {name: np.zeros(1, np.float32), "more": np.zeros(1, np.float32)}
+    files.write_tensors(whole, file)
+    assert any("tensors lie beside it" in line for line in verify.differences(file, with_tensors=True))

@@ -1,0 +1,147 @@
+"""The record of mutants: its schema, its numbers, and its renderings."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from importlib import resources
+from pathlib import Path
+from typing import Any, cast
+
+import jsonschema
+import pytest
+
+from kvconform import cli
+from kvreports.mutants import file as mutants_file
+from kvreports.mutants import html as mutants_html
+from kvreports.mutants import numbers as mutants_numbers
+from kvreports.mutants import text as mutants_text
+from kvreports.run import file as run_file
+from kvspec.errors import BadInput
+from kvspec.records.mutants import Matrix, MutantRecord, result
+
+SCHEMA = json.loads(resources.files("kvspec").joinpath("schemas/mutants.json").read_text(encoding="utf-8"))
+
+
+def mutant(name: str, **fields: Any) -> MutantRecord:
+    """One that was found, unless it is said otherwise."""
+    made: Any = {
+        "id": name,
+        "class": "RING",
+        "link": "https://example.org/1",
+        "says": "Reads one row too many.",
+        "clauses": ["RING-4"],
+        "killed": True,
+        "by": ["RING-4"],
+        "operations": 3,
+        "equivalent": "",
+        "control": "",
+        "right": True,
+        "sources": {"examples": True, "cover": False},
+        "trace": "ring window=2: append 3",
+        "message": "offset: expected 3, found 4",
+        "seconds": 0.01,
+    }
+    return cast(MutantRecord, made | fields)
+
+
+SYSTEMATIC = {"class": "systematic", "link": "", "right": None, "clauses": []}
+SURVIVED = mutant("reference/ring.read: 1 became 2", **SYSTEMATIC, killed=False, by=[], operations=0)
+ACCUSED = mutant("control/Other", **{"class": "control", "control": "lives"}, right=None)
+FOUND = mutant("reference/ring.mask: 0 became 1", **SYSTEMATIC, equivalent="a citation alone")
+SAMPLE: Matrix = {
+    "kvmutants": 1,
+    "spec": {"version": "0.1", "hash": "943c43fe9c1b8787"},
+    "seconds": 12.5,
+    "mutants": [
+        mutant("RING-01/One"),
+        mutant("RING-02/Two", right=False, operations=8, sources={"explored": True}, link="javascript:alert(1)"),
+        mutant("reference/ring.read: to < 0: Lt swapped", **SYSTEMATIC),
+        mutant("kernels/move: < became <=", **SYSTEMATIC, sources={"examples": True}),
+        mutant("reference/ring.mask: 1 became 2", **SYSTEMATIC, equivalent="a citation alone", killed=False, by=[]),
+        mutant("control/Same", **{"class": "control", "control": "lives"}, killed=False, right=None),
+    ],
+}
+
+
+def having(*more: MutantRecord) -> Matrix:
+    made = copy.deepcopy(SAMPLE)
+    made["mutants"] += more
+    return made
+
+
+def test_the_record_fits_its_schema_which_names_every_field() -> None:
+    jsonschema.validate(SAMPLE, SCHEMA)
+    named = SCHEMA["properties"]["mutants"]["items"]["properties"]
+    assert set(named) == set(MutantRecord.__annotations__)
+    for field in named:
+        broken: Any = copy.deepcopy(SAMPLE)
+        del broken["mutants"][0][field]
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(broken, SCHEMA)
+
+
+@pytest.mark.parametrize(("m", "said"), [(SURVIVED, "SURVIVED"), (ACCUSED, "ACCUSED"), (FOUND, "FOUND")])
+def test_what_is_not_as_it_must_be_is_said_everywhere(m: MutantRecord, said: str) -> None:
+    assert result(m) == said
+    assert {result(x) for x in SAMPLE["mutants"]} == {"killed", "equivalent", "lives"}
+    assert "not as they must be" not in mutants_numbers.headline(SAMPLE)
+    assert "1 are not as they must be" in mutants_numbers.headline(having(m))
+    for text in (mutants_text.render(having(m)), mutants_text.markdown(having(m)), mutants_html.render(having(m))):
+        assert said in text
+    assert "Not as it must be" not in mutants_html.render(SAMPLE) + mutants_text.markdown(SAMPLE)
+
+
+def test_the_numbers_of_the_groups() -> None:
+    groups = {g.name: g for g in mutants_numbers.whole(SAMPLE)}
+    assert list(groups) == ["real bugs", "systematic: reference", "systematic: kernels", "controls"]
+    real = groups["real bugs"]
+    assert (real.by("examples"), real.by("cover"), real.by("explored")) == ("1 of 1", "0 of 1", "1 of 1")
+    assert real.right == "1 of 2" and real.operations == (5.5, 8)
+    assert groups["systematic: reference"].argued == 1
+    headline = mutants_numbers.headline(SAMPLE)
+    assert "4 of 4 wrong caches" in headline and "1 of 1 right ones" in headline
+    systematic = mutants_numbers.apart(SAMPLE, "systematic")
+    assert [mutants_numbers.module(m) for m in systematic][:2] == ["reference/ring", "kernels/move"]
+
+
+def test_a_page_links_to_addresses_of_the_web_alone_and_shows_every_bug() -> None:
+    page = mutants_html.render(SAMPLE)
+    assert re.findall(r'<a href="(?!#)([^"]*)"', page) == ["https://example.org/1"]
+    assert all(m["id"] in page for m in mutants_numbers.real(SAMPLE)) and "a citation alone" in page
+
+
+def test_nothing_in_a_record_is_trusted_with_the_page() -> None:
+    page = mutants_html.render(having(mutant("<script>alert(1)</script>", says="<b>", trace="</td>")))
+    assert "<script>alert" not in page and "<b></td>" not in page
+
+
+def test_a_record_is_read_back_and_rendered_by_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mutants.json"
+    run_file.write(file, run_file.lines(SAMPLE))
+    assert mutants_file.load(file) == SAMPLE
+    for form, says in (("table", "RING-01/One"), ("markdown", "# The mutation matrix"), ("json", '"kvmutants": 1')):
+        assert cli.main(["report", str(file), "--format", form]) == 0
+        assert says in capsys.readouterr().out
+    assert cli.main(["report", str(file), "--html", str(tmp_path / "page.html")]) == 0
+    assert (tmp_path / "page.html").read_text() == mutants_html.render(SAMPLE)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda d: d["mutants"][0].pop("id"), "id is missing"),
+        (lambda d: d["mutants"][0].update(killed=1), "expected true or false"),
+        (lambda d: d.update(kvmutants=2), "version 1"),
+    ],
+)
+def test_a_broken_record_says_what_is_wrong(tmp_path: Path, change: Any, says: str) -> None:
+    broken: Any = copy.deepcopy(SAMPLE)
+    change(broken)
+    file = tmp_path / "mutants.json"
+    run_file.write(file, run_file.lines(broken))
+    with pytest.raises(BadInput, match=says):
+        mutants_file.load(file)

@@ -1,0 +1,147 @@
+"""Record files: what goes in comes out, what is not a record is refused in a line, nothing is left half done."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvreports.run import file as run_file
+from kvreports.run import html as run_html
+from kvspec.errors import BadInput
+from reports.run.test_schema import put
+from support.record_samples import SAMPLES, TEXTS, failing, passing
+from tools import check_in_browser
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda r: r["adapter"]["name"])
+def test_a_record_survives_its_file(sample: Any, tmp_path: Path) -> None:
+    run_file.dump(sample, tmp_path / "r.json")
+    assert run_file.load(tmp_path / "r.json") == sample
+    assert [p.name for p in tmp_path.iterdir()] == ["r.json"]
+
+
+def test_a_file_has_a_line_a_clause() -> None:
+    lines = run_file.dumps(failing()).splitlines()
+    assert sum(line.startswith('{"id": ') for line in lines) == len(failing()["clauses"])
+
+
+WHOLE = run_file.dumps(passing())
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "was the file cut off?"),
+        (WHOLE[:-40], "was the file cut off?"),
+        ("\x00\xff", "was the file cut off?"),
+        ('{"kvtrace": 1}', "not a run record"),
+        ("[]", "not a run record"),
+        (WHOLE.replace('"kvrecord": 1', '"kvrecord": 2'), "version 2; this kvconform reads version 1"),
+        (WHOLE.replace('"kvrecord": 1', '"kvrecord": true'), "version True"),
+        (WHOLE.replace('"partial": false,\n', ""), "partial is missing"),
+        (WHOLE.replace('"seconds": 41.7', '"seconds": "41.7"'), "seconds: expected a number"),
+        (WHOLE.replace('"seconds": 41.7', '"seconds": NaN'), "NaN is no JSON number"),
+        (WHOLE.replace('"seconds": 41.7', '"seconds": 1e999'), "seconds: expected a number"),
+        (WHOLE.replace('"memory"', '"memories"'), "memory is missing"),
+        (WHOLE.replace('"memory"', '"more": 1, "memory"'), "unknown field 'more'"),
+        (WHOLE.replace('"PASS", "judged_at"', '"GOOD", "judged_at"'), "unknown verdict 'GOOD'"),
+        ("[" * 100_000, "nested too deeply"),
+        ("1" * 100_000, "was the file cut off?"),
+    ],
+)
+def test_what_is_no_record_is_refused_with_one_clear_line(text: str, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(BadInput) as refused:
+        run_file.load(path)
+    said = str(refused.value)
+    assert says in said and str(path) in said and "\n" not in said and len(said) < 400
+
+
+def test_free_parts_may_not_nest_without_end() -> None:
+    deep: Any = {}
+    for _ in range(200):
+        deep = {"x": deep}
+    with pytest.raises(BadInput, match="nested at most 64 deep"):
+        run_file.from_json(put(passing(), ("machine", "deep"), deep))
+
+
+def test_a_missing_file_and_a_huge_one_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BadInput, match="cannot be read: No such file"):
+        run_file.load(tmp_path / "none.json")
+    (tmp_path / "r.json").write_text(WHOLE)
+    monkeypatch.setattr(run_file, "LARGEST_FILE", 100)
+    with pytest.raises(BadInput, match="at most 100 bytes"):
+        run_file.load(tmp_path / "r.json")
+
+
+def test_a_folder_that_cannot_be_written_is_named_and_nothing_is_left(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="cannot be written: No such file or directory; name a folder"):
+        run_file.dump(passing(), tmp_path / "none" / "r.json")
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match="cannot be written: Not a directory"):
+        run_file.dump(passing(), tmp_path / "file" / "r.json")
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(BadInput, match="cannot be written"):
+        run_file.dump(passing(), tmp_path / "taken")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "taken"]
+
+
+def test_a_write_that_fails_half_way_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "r.json"
+    path.write_text("old")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(BadInput, match="No space left on device"):
+        run_file.dump(passing(), path)
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["r.json"]
+
+
+def test_without_a_browser_looking_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    assert check_in_browser.main([str(tmp_path / "p.html"), "--out", str(tmp_path)]) == 4
+    assert "no browser found; looked for chromium" in capsys.readouterr().err
+
+
+def fake(folder: Path, seen: str, log: str = "") -> str:
+    """A browser that shows what it is told."""
+    path = folder / "browser"
+    said = f"<body data-seen='{seen}'>".replace('"', "&quot;").replace("'", '"')
+    path.write_text(f"#!{sys.executable}\nimport sys\nprint({said!r})\nprint({log!r}, file=sys.stderr)\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("seen", "log", "fault"),
+    [
+        ({"wide": 390, "high": 100, "ran": True, "over": []}, "", ""),
+        ({"wide": 390, "high": 100, "ran": False, "over": []}, "", "did not run"),
+        ({"wide": 1400, "high": 100, "ran": True, "over": ["<pre>"]}, "", "scrolls sideways: 1400 px wide"),
+        ({"wide": 9, "high": 9, "ran": True, "over": []}, 'INFO:CONSOLE:1] "Uncaught Error: x"', "Uncaught Error"),
+    ],
+)
+def test_a_browser_is_listened_to(seen: Any, log: str, fault: str, tmp_path: Path) -> None:
+    page = tmp_path / "p.html"
+    page.write_text(run_html.render([passing()], TEXTS), encoding="utf-8")
+    look = next(check_in_browser.looks(page, tmp_path / "out", fake(tmp_path, json.dumps(seen), log)))
+    assert fault in "; ".join(look.faults) and bool(look.faults) == bool(fault)
+
+
+def test_a_browser_that_shows_nothing_has_failed(tmp_path: Path) -> None:
+    page = tmp_path / "p.html"
+    page.write_text("x")
+    (tmp_path / "browser").write_text("#!/bin/sh\nexit 0\n")
+    (tmp_path / "browser").chmod(0o755)
+    with pytest.raises(check_in_browser.BrowserFailed, match="showed nothing"):
+        next(check_in_browser.looks(page, tmp_path / "out", str(tmp_path / "browser")))

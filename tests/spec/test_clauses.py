@@ -1,0 +1,192 @@
+"""Chapters and code speak of the same clauses; chapters are read strictly, and their links are safe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import kvadapters
+import kvconform
+import kvconform.oracle.list_model
+import kvref
+import kvspec
+from kvconform.laws import registry
+from kvconform.mutants.real import catalogue
+from kvconform.oracle.reference import BITS, OWNERSHIP
+from kvspec import costs
+from kvspec.contract import PROFILES
+from kvspec.errors import BadInput
+from kvspec.reading import clauses
+from kvspec.reading.clauses import CHAPTERS, Clause, chapter_text, index, read
+
+_ID = re.compile(rf"\b(?:{'|'.join(CHAPTERS)})-\d+\b")
+
+
+def text_of(package: object, *names: str) -> str:
+    folder = Path(package.__file__).parent  # type: ignore[attr-defined]
+    files = [folder / n for n in names] or sorted(folder.rglob("*.py"))
+    return "\n".join(f.read_text() for f in files)
+
+
+REFERENCE = text_of(kvref, *(f.name for f in Path(str(kvref.__file__)).parent.glob("*.py")))
+LISTS = text_of(kvref.list_model) + text_of(kvconform.oracle.list_model)
+OPERATION = (
+    text_of(kvconform, "oracle/reference.py", "judge/ledger.py")
+    + text_of(kvadapters, "reference.py")
+    + text_of(costs)
+)
+
+
+@pytest.mark.parametrize("package", [kvref, kvspec, kvconform, kvadapters])
+def test_every_clause_that_code_names_exists(package: object) -> None:
+    named = set(_ID.findall(text_of(package)))
+    bugs = {m.id.partition("/")[0] for m in catalogue.mutants()} | set(catalogue.NOT_PLANTED)
+    assert named - set(index()) - bugs == set()
+
+
+def _bound(level: str) -> list[Clause]:
+    return [c for c in index().values() if not c.law and (c.level == level or level == "any")]
+
+
+def test_the_reference_names_every_clause_it_enforces() -> None:
+    cited = set(_ID.findall(REFERENCE + OPERATION))
+    assert {c.id for c in _bound("any")} - cited == set()
+
+
+def test_the_list_model_names_every_clause_of_what_is_visible() -> None:
+    cited = set(_ID.findall(LISTS + OPERATION + text_of(kvconform, "judge/visible.py")))
+    assert {c.id for c in _bound("visible")} - cited == set()
+
+
+def test_laws_are_those_clauses_that_are_marked_so() -> None:
+    assert {law.clause for law in registry.LAWS} == {c.id for c in index().values() if c.law}
+    assert all(set(law.needs) <= set(PROFILES) and law.profile in law.needs for law in registry.LAWS)
+
+
+def test_what_every_cache_owes_is_stated_for_every_cache() -> None:
+    for table in (OWNERSHIP, BITS):
+        assert all(index()[clause].profile == profile for profile, clause in table.items())
+
+
+@pytest.mark.parametrize("prefix", CHAPTERS)
+def test_clauses_are_numbered_without_a_gap(prefix: str) -> None:
+    numbers = sorted(c.number for c in index().values() if c.id.startswith(prefix + "-"))
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_every_clause_is_a_sentence_with_an_example_of_its_own() -> None:
+    for c in index().values():
+        assert c.text.endswith(".") and c.examples and c.seen_in, c.id
+        assert [e.id for e in c.examples] == [f"{c.id}.{n + 1}" for n in range(len(c.examples))]
+
+
+SMALL = """# A chapter
+
+**RING-1** (visible; seen in history). A sentence.
+
+*Why:* a reason.
+
+Example RING-1.1, ring window=3
+
+| do | offset | slots |
+|---|---|---|
+| append 3 | 3 | a b c |
+| rewind 5 | refused RING-9 | a b c |
+"""
+
+
+def parsed(text: str) -> list[Clause]:
+    return read("RING", "ring", text)
+
+
+def test_a_small_chapter_is_read() -> None:
+    (clause,) = parsed(SMALL)
+    assert (clause.text, clause.reason, clause.level, clause.seen_in) == (
+        "A sentence.",
+        "a reason.",
+        "visible",
+        ("history",),
+    )
+    assert [row.said for row in clause.examples[0].rows][1] == {"offset": "refused RING-9", "slots": [0, 1, 2]}
+
+
+MISTAKES: dict[str, tuple[Callable[[str], str], str]] = {
+    "a misspelt example": (lambda t: t.replace("Example RING", "Exampel RING"), "needs a worked example"),
+    "an example of small letters": (lambda t: t.replace("Example RING", "example RING"), "needs a worked example"),
+    "a foreign example": (lambda t: t.replace("Example RING-1.1", "Example RING-2.1"), "of its own"),
+    "an example without a number": (lambda t: t.replace("Example RING-1.1", "Example RING-1"), "needs a worked"),
+    "an example outside": (lambda t: "Example RING-1.1, ring\n\n" + t, "lines begin with Example"),
+    "an example twice as long": (
+        lambda t: t + "\nExample RING-1.2, ring window=3\n\nand no table\n",
+        "lines begin",
+    ),
+    "a clause of another chapter": (lambda t: t.replace("**RING-1**", "**GROW-1**"), "must begin with RING-"),
+    "a clause of no level": (
+        lambda t: t.replace("(visible;", "(audible;"),
+        "must begin with RING-, and have a level",
+    ),
+    "a clause of no mark": (lambda t: t.replace("(visible;", "(visible, spiral;"), "then kinds of cache or law"),
+    "a clause seen nowhere": (
+        lambda t: t.replace("seen in history", "seen in mirrors"),
+        "is seen in \\['mirrors'\\]",
+    ),
+    "a clause without brackets": (lambda t: t.replace(" (visible; seen in history).", "."), "not a clause"),
+    "a misspelt clause": (lambda t: t.replace("**RING-1** (", "**RING-1**("), "not a clause"),
+    "a clause numbered 0": (lambda t: t.replace("RING-1", "RING-0"), "not a clause"),
+    "an unknown column": (
+        lambda t: t.replace("| slots |", "| slits |"),
+        "columns are do, .*found do, offset, slits",
+    ),
+    "no do": (lambda t: t.replace("| do |", "| op |"), "columns are do"),
+    "a cell too few": (
+        lambda t: t.replace("| append 3 | 3 | a b c |", "| append 3 | 3 |"),
+        "every row needs 3 cells",
+    ),
+    "a cell too many": (lambda t: t.replace("| append 3 | 3 |", "| append 3 | 3 | |"), "every row needs 3 cells"),
+    "an unknown operation": (lambda t: t.replace("append 3 ", "expand 3 "), "unknown operation"),
+    "an offset of letters": (lambda t: t.replace("| 3 | a", "| three | a"), "an offset is a number"),
+    "a refusal of no clause": (
+        lambda t: t.replace("refused RING-9", "refused"),
+        "an offset is a number or 'refused",
+    ),
+    "a row of capitals": (lambda t: t.replace("a b c |\n| rew", "a B c |\n| rew"), "'B' names no row"),
+    "an unknown profile": (lambda t: t.replace("1.1, ring ", "1.1, spiral "), "profile is 'spiral'"),
+    "an unknown field": (lambda t: t.replace("window=3", "window=3 depth=2"), "unknown field 'depth'"),
+    "a table that breaks off": (lambda t: t.replace("| append 3 | 3 | a b c |\n", "append 3\n"), "worked example"),
+}
+
+
+@pytest.mark.parametrize(("mistake", "words"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_in_a_chapter_is_an_error_and_not_a_comment(mistake: Callable[[str], str], words: str) -> None:
+    changed = mistake(SMALL)
+    assert changed != SMALL
+    with pytest.raises(BadInput, match=words) as e:
+        parsed(changed)
+    assert str(e.value).startswith("ring.md")
+
+
+def test_a_clause_that_stands_twice_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = SMALL + "\n" + SMALL.partition("\n\n")[2]
+    monkeypatch.setattr(clauses, "chapter_text", lambda profile: text if profile == "ring" else "")
+    with pytest.raises(BadInput, match="RING-1 stands twice"):
+        clauses.index.__wrapped__()
+
+
+_LINK = re.compile(r"\]\(\s*([^)]*?)\s*\)", re.S)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_links_in_chapters_are_whole_and_secure(profile: str) -> None:
+    text = chapter_text(profile)
+    links = [re.sub(r"\s+", "", link) for link in _LINK.findall(text)]
+    assert len(links) >= 3
+    wrong = [x for x in links if not re.fullmatch(r"https://[\w.-]+/[\w./#?=&%+~:@-]*|[\w-]+\.md(#[\w-]+)?", x)]
+    assert wrong == [] and "http://" not in text
+
+
+def test_references_between_clauses_lead_somewhere() -> None:
+    named = {i for p in PROFILES for i in _ID.findall(chapter_text(p))}
+    assert named == set(index())

@@ -1,0 +1,93 @@
+"""Worked examples hold, on the reference and on the list model, and every filled cell of them says something."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from kvadapters.reference import Reference
+from kvconform.judge import worked_examples
+from kvconform.judge.trial import Outcome, run
+from kvconform.oracle.reference import Cited
+from kvspec.contract import METERED, Description, description
+from kvspec.reading.clauses import index
+from kvspec.reading.examples import COLUMNS, Example, Row
+
+REFERENCE = description(Reference().describe())
+WORKED = [e for c in index().values() for e in c.examples]
+
+
+def test_every_worked_example_holds_at_both_levels_and_exercises_its_clause() -> None:
+    assert list(worked_examples.check_all()) == []
+    assert len(WORKED) > 150
+
+
+def changed(said: Any) -> Any:
+    """Another value that the cell might have held."""
+    if said is None or said == []:
+        return [25]
+    if isinstance(said, bool):
+        return not said
+    if isinstance(said, int | float):
+        return said + 1
+    if isinstance(said, str):
+        return "causal" if said == "-inf" else re.sub(r"\d+$", "999", said)
+    if isinstance(said, dict):
+        return {**said, "array": changed(said["array"])} if said["array"] else {**said, "shape": [1, 1, 0, 99]}
+    return [*said[:-1], changed(said[-1])] if isinstance(said, list) else (said[0], said[1] + 1)
+
+
+def with_cell(example: Example, at: int, column: str) -> Example:
+    """The example with one cell that says something else."""
+    other = -1 if column in METERED else changed(example.rows[at].said[column])  # any larger bound would hold too
+    row = Row({**example.rows[at].said, column: other})
+    return Example(example.id, example.clause, example.trace, (*example.rows[:at], row, *example.rows[at + 1 :]))
+
+
+def cells(example: Example) -> list[tuple[int, str]]:
+    return [(i, column) for i, row in enumerate(example.rows) for column in row.said]
+
+
+@pytest.mark.parametrize("example", WORKED, ids=lambda e: e.id)
+def test_no_filled_cell_is_vacuous(example: Example) -> None:
+    seen = run(example.trace, Cited(), REFERENCE)
+    assert len(seen.steps) == len(example.rows) and cells(example)
+    silent = [
+        c for c in cells(example) if not worked_examples.disagreements(with_cell(example, *c), seen, REFERENCE)
+    ]
+    assert silent == []
+
+
+def test_every_column_is_used_somewhere() -> None:
+    used = {column for e in WORKED for _, column in cells(e)}
+    assert set(COLUMNS) - used <= {"retained"}
+
+
+def _judged_at(level: str, example: Example, **claims: Any) -> tuple[Outcome, Description]:
+    adapter = description({"name": "x", "profiles": {p: {"level": level, **claims} for p in ("growing", "ring")}})
+    return run(example.trace, Cited(), REFERENCE, level), adapter
+
+
+def test_at_level_visible_columns_of_storage_say_nothing_and_others_still_do() -> None:
+    example = next(e for e in WORKED if {"offset", "slots"} <= set(e.rows[0].said))
+    seen, adapter = _judged_at("visible", example)
+    assert worked_examples.disagreements(with_cell(example, 0, "slots"), seen, adapter) == []
+    assert worked_examples.disagreements(with_cell(example, 0, "offset"), seen, adapter) != []
+
+
+def test_capacity_binds_only_who_grows_by_steps() -> None:
+    example = next(e for e in WORKED if "capacity" in e.rows[0].said)
+    for grows, wrong in (("step", True), ("free", False)):
+        seen, adapter = _judged_at("storage", example, grows=grows)
+        assert bool(worked_examples.disagreements(with_cell(example, 0, "capacity"), seen, adapter)) == wrong
+
+
+def test_a_refusal_that_names_no_clause_is_taken_for_the_right_one() -> None:
+    example = next(e for e in WORKED if str(e.rows[0].said.get("offset")).startswith("refused"))
+    seen = run(example.trace, Cited(), REFERENCE)
+    seen.steps[0][1].clause = ""
+    assert worked_examples.disagreements(example, seen, REFERENCE) == []
+    seen.steps[0][1].clause = "GROW-999"
+    assert worked_examples.disagreements(example, seen, REFERENCE) != []

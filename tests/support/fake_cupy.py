@@ -1,0 +1,248 @@
+"""A stand-in for the package `cupy`: the few names the runtime uses, and kernels compiled for the CPU.
+
+It is lazier than a GPU may be: nothing enqueued happens before somebody waits for the stream. Whoever reads the
+host's side too early, or changes it too early, is sure to be seen. Memory given back goes to whoever asks next.
+What the package itself does not have begins with an underscore.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from kvadapters.gpu import kernels
+from kvadapters.gpu.runtimes import nvrtc
+from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
+from kvadapters.gpu.runtimes.cupy import CuPyRuntime
+
+Work = Callable[[], None]
+
+
+class CUDARuntimeError(RuntimeError):
+    pass
+
+
+class OutOfMemoryError(MemoryError):
+    pass
+
+
+class Stream:
+    """Calls in order, held back until somebody waits."""
+
+    _current: Stream | None = None
+
+    def __init__(self, non_blocking: bool = False) -> None:
+        assert non_blocking, "a stream that waits for the null stream"
+        self.waiting: list[Work] = []
+        self.captured: list[Work] | None = None
+        self.waits = 0
+        self.ptr = id(self)
+        STREAMS[self.ptr] = self
+
+    def __enter__(self) -> Stream:
+        Stream._current = self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        Stream._current = None
+
+    def _enqueue(self, work: Work) -> None:
+        (self.waiting if self.captured is None else self.captured).append(work)
+
+    def synchronize(self) -> None:
+        if self.captured is not None:
+            raise CUDARuntimeError("cudaErrorStreamCaptureUnsupported")
+        self.waits += 1
+        while self.waiting:
+            self.waiting.pop(0)()
+
+    def begin_capture(self, mode: int | None = None) -> None:
+        if self.captured is not None:
+            raise CUDARuntimeError("cudaErrorIllegalState")
+        self.captured = []
+
+    def end_capture(self) -> Graph:
+        if self.captured is None:
+            raise CUDARuntimeError("cudaErrorIllegalState")
+        graph, self.captured = Graph(self.captured), None
+        return graph
+
+
+STREAMS: dict[int, Stream] = {}
+
+
+class Graph:
+    def __init__(self, works: list[Work]) -> None:
+        self.works = works
+
+    def launch(self, stream: Stream) -> None:
+        for work in self.works:
+            stream._enqueue(work)
+
+
+class Event:
+    """A mark in a stream: the device comes to it when it has done all that was before it."""
+
+    def __init__(self) -> None:
+        self.reached: float | None = None
+
+    def record(self, stream: Stream) -> None:
+        self.stream = stream
+        stream._enqueue(lambda: setattr(self, "reached", time.perf_counter()))
+
+    def synchronize(self) -> None:
+        self.stream.synchronize()
+
+
+def get_elapsed_time(start: Event, end: Event) -> float:
+    assert start.reached is not None and end.reached is not None, "cudaErrorNotReady"
+    return (end.reached - start.reached) * 1e3
+
+
+class MemoryPointer:
+    """Gives its memory back to the pool when nobody holds it any more."""
+
+    def __init__(self, memory: Any, pool: MemoryPool) -> None:
+        self._memory, self._pool = memory, pool
+        self.ptr = memory.ctypes.data
+
+    def __del__(self) -> None:
+        self._pool.free.append(self._memory)
+
+
+class MemoryPool:
+    """`_room` is what the device has, in bytes."""
+
+    _room = 1 << 26
+
+    def __init__(self) -> None:
+        self.free: list[Any] = []
+        self.taken = 0
+
+    def malloc(self, size: int) -> MemoryPointer:
+        assert Stream._current is not None, "memory of the null stream may be reused while ours still works on it"
+        for i, memory in enumerate(self.free):
+            if memory.nbytes == size:
+                return MemoryPointer(self.free.pop(i), self)
+        if self.taken + size > self._room:
+            raise OutOfMemoryError(f"Out of memory allocating {size} bytes")
+        self.taken += size
+        return MemoryPointer(np.full(size, 0xAB, np.uint8), self)
+
+
+class Function:
+    def __init__(self, library: CudaCPURuntime, name: str) -> None:
+        self.library, self.name = library, name
+
+    def __call__(self, grid: Any, block: Any, args: Any, shared_mem: int = 0, stream: Any = None) -> None:
+        assert stream is not None, "launched on the null stream"
+        assert math.prod(block) <= 1024 and max(grid[1:]) <= 65535, "CUDA_ERROR_INVALID_VALUE"
+        count = (kernels.KERNELS | kernels.LIMITS)[self.name]
+        buffers, integers = args[:count], args[count:]
+        assert all(isinstance(a, MemoryPointer) for a in buffers)
+        assert all(isinstance(a, np.int64) for a in integers), "integers of a kernel are 64 bits wide"
+        values = [a.ptr for a in buffers] + [int(a) for a in integers]
+        stream._enqueue(lambda: self.library.run(self.name, block, grid, *values))
+
+
+class Module:
+    """The text, unlike a cubin, tells what to compile."""
+
+    def load(self, cubin: bytes) -> None:
+        text = cubin.decode()
+        names = next(names for names in (kernels.LIMITS, kernels.KERNELS) if f" {next(iter(names))}(" in text)
+        self.library = CudaCPURuntime(text, names)
+
+    def get_function(self, name: str) -> Function:
+        return Function(self.library, name)
+
+
+class Runtime:
+    """`cupy.cuda.runtime`. `driver` is 0 where there is none, `fails` what counting the devices raises."""
+
+    CUDARuntimeError = CUDARuntimeError
+    memcpyHostToDevice, memcpyDeviceToHost = 1, 2
+
+    def __init__(self, driver: int = 13000, devices: int = 1, fails: str = "") -> None:
+        self._driver, self._devices, self._fails = driver, devices, fails
+
+    def driverGetVersion(self) -> int:
+        return self._driver
+
+    def runtimeGetVersion(self) -> int:
+        return 13020
+
+    def getDeviceCount(self) -> int:
+        if self._fails:
+            raise CUDARuntimeError(self._fails)
+        return self._devices
+
+    def getDevice(self) -> int:
+        return 0
+
+    def getDeviceProperties(self, device: int) -> dict[str, Any]:
+        return {"name": b"NVIDIA Stand-In", "totalGlobalMem": 1 << 26}
+
+    def memcpyAsync(self, dst: int, src: int, size: int, kind: int, stream: int) -> None:
+        self.memcpy2DAsync(dst, size, src, size, size, 1, kind, stream)
+
+    def memcpy2DAsync(
+        self, dst: int, dpitch: int, src: int, spitch: int, width: int, height: int, kind: int, stream: int
+    ) -> None:
+        assert kind in (self.memcpyHostToDevice, self.memcpyDeviceToHost)
+        assert width <= min(dpitch, spitch), "cudaErrorInvalidPitchValue"
+
+        def copy() -> None:
+            for line in range(height):
+                ctypes.memmove(dst + line * dpitch, src + line * spitch, width)
+
+        STREAMS[stream]._enqueue(copy)
+
+
+def package(**runtime: Any) -> Any:
+    """What `import cupy` gives, on a machine like this."""
+    cuda = SimpleNamespace(
+        runtime=Runtime(**runtime),
+        memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
+        Device=lambda: SimpleNamespace(compute_capability="90"),
+        Stream=Stream,
+        MemoryPool=MemoryPool,
+        Module=Module,
+        Event=Event,
+        get_elapsed_time=get_elapsed_time,
+    )
+    return SimpleNamespace(__version__="14.2.0", cuda=cuda)
+
+
+@contextmanager
+def installed(**runtime: Any) -> Iterator[None]:
+    """CuPy and NVRTC are there, on a machine like this; a cubin is the text itself."""
+    binding = SimpleNamespace(nvrtcVersion=lambda: (0, 13, 0))
+    with (
+        mock.patch.dict(sys.modules, {"cupy": package(**runtime)}),
+        mock.patch.object(nvrtc, "compiled", _compiled),
+        mock.patch.object(nvrtc, "binding", return_value=binding),
+    ):
+        yield
+
+
+def _compiled(text: str, architecture: str) -> nvrtc.Cubin:
+    assert architecture == "sm_90"
+    return nvrtc.Cubin(architecture, text.encode(), {}, 0.0)
+
+
+@cache
+def runtime() -> CuPyRuntime:
+    """One for all tests."""
+    with installed():
+        return CuPyRuntime()

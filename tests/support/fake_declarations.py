@@ -1,0 +1,146 @@
+"""Fake adapters that declare something: what is so and unlike the reference, or what is not so.
+
+Used as `support.fake_declarations:OnlyF32`. Correct caches that are stored otherwise are in
+`kvconform.mutants.correct_variants`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from kvadapters.reference import Reference
+from kvconform.mutants.correct_variants import Whole, WholeRing
+from kvconform.mutants.fakes import Fake
+from kvref.growing import Growing
+from kvref.ring import Ring
+from kvspec.contract import Cache
+from kvspec.errors import Unsupported
+from kvspec.geometry import Array, Config
+from kvspec.masks import Logical, Window
+from support.fake_adapters import AcceptsAnyRewind
+
+
+class SeesTooMuch(Whole):
+    """Keeps the whole history, and masks a window that is one row too wide."""
+
+    profiles: ClassVar[dict[str, Any]] = {"ring": {"level": "visible", "rewind": -1}, "mask": "visible"}
+
+    class ring(WholeRing):
+        def mask(self, logical: Logical) -> Array | None:
+            return Growing.mask(self, (*logical, Window(self.window + 1)))
+
+
+class ForgetsToRewind(Whole):
+    """Keeps the whole history; after a rewind the dead rows stay, and new ones come behind them."""
+
+    profiles: ClassVar[dict[str, Any]] = {"ring": {"level": "visible", "rewind": -1}, "mask": "visible"}
+
+    class ring(WholeRing):
+        def rewind(self, to: int) -> None:
+            there = self.offset
+            super().rewind(to)
+            self.offset = max(there - 1, to)
+
+
+class Preallocates(Fake):
+    """No lie: allocates much at once, and says that it grows as it likes."""
+
+    class growing(Growing):
+        def __init__(self, config: Config) -> None:
+            super().__init__(config)
+            self.config = config.changed(step=128)
+
+    class ring(Ring):
+        def __init__(self, config: Config) -> None:
+            super().__init__(config)
+            self.config = config.changed(step=self.window)
+
+    profiles: ClassVar[dict[str, Any]] = {"growing": "storage", "ring": "storage", "mask": "storage"}
+
+
+class OnlyF32(Fake):
+    """No lie: knows one dtype, and says so."""
+
+    more: ClassVar[dict[str, Any]] = {"dtypes": ["f32"]}
+    profiles: ClassVar[dict[str, Any]] = dict.fromkeys(("growing", "ring", "mask", "snapshot"), "storage")
+
+    def open(self, profile: str, config: Config) -> Cache:
+        if config.dtype in ("f16", "bf16"):
+            raise Unsupported("f32 alone")
+        return super().open(profile, config)
+
+
+class DoesF16Undeclared(Fake):
+    """Declares f32 alone, and opens a cache of f16."""
+
+    more: ClassVar[dict[str, Any]] = {"dtypes": ["f32"]}
+
+
+class OneRowAtATime(Fake):
+    """No lie: takes one row an append, and says so."""
+
+    class growing(Growing):
+        def append(self, keys: Array, values: Array) -> None:
+            if max(keys.shape[2], values.shape[2]) > 1:
+                raise Unsupported("one row at a time")
+            super().append(keys, values)
+
+    more: ClassVar[dict[str, Any]] = {"limits": {"append": 1}}
+
+
+class TakesMoreThanItSays(Fake):
+    """Declares appends of one row at most, and takes two."""
+
+    more: ClassVar[dict[str, Any]] = {"limits": {"append": 1}}
+
+
+class DeclaresSnapshotWithoutIt(Fake):
+    """Declares the profile snapshot; its caches have no such method."""
+
+    profiles: ClassVar[dict[str, Any]] = {"growing": "storage", "snapshot": "storage"}
+
+    class growing(Growing):
+        snapshot = None  # type: ignore[assignment]
+
+
+class DoesSnapshotsUndeclared(Fake):
+    """Takes snapshots, and does not declare them."""
+
+    def open(self, profile: str, config: Config) -> Cache:
+        return Reference.open(self, profile, config)
+
+
+class RefusesButChanges(Fake):
+    """Does not declare the profile mask, refuses it, and forgets a row as it does."""
+
+    class growing(Growing):
+        def __init__(self, config: Config) -> None:
+            super().__init__(config)
+            self.mask = self.refuse  # type: ignore[method-assign]
+
+        def refuse(self, logical: Logical) -> Array | None:
+            self.offset -= 1
+            raise Unsupported("no masks")
+
+    def open(self, profile: str, config: Config) -> Cache:
+        cache: Any = Reference.open(self, profile, config)
+        cache.snapshot = None
+        return cache  # type: ignore[no-any-return]
+
+
+class KnownDeviation(AcceptsAnyRewind):
+    """Takes a rewind beyond its ends, and says that this is known."""
+
+    more: ClassVar[dict[str, Any]] = {"known": {"GROW-7": "rewinds are clipped"}}
+
+
+class KnownButRight(Fake):
+    """Declares a deviation that it does not have."""
+
+    more: ClassVar[dict[str, Any]] = {"known": {"GROW-7": "rewinds were clipped once"}}
+
+
+class KnownOfNoClause(Fake):
+    """Declares a deviation from a clause that there is not."""
+
+    more: ClassVar[dict[str, Any]] = {"known": {"GROW-700": "whatever that may be"}}

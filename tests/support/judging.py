@@ -1,0 +1,200 @@
+"""How the tests judge a fake: in this process through the bytes of the wire, or by the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import deque
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from kvadapters.serve import Server
+from kvconform import vectors
+from kvconform.generate.strategies import caches
+from kvconform.judge import honesty
+from kvconform.laws import registry
+from kvconform.mutants import correct_variants
+from kvconform.mutants import fakes as mutants_fakes
+from kvconform.runner.record import record
+from kvconform.runner.tally import Tally
+from kvconform.runner.under_test import Bench
+from kvconform.suite import checks
+from kvconform.worker.client import ProtocolBroken, Worker, python_worker
+from kvconform.worker.process import Answer
+from kvspec.contract import PROFILES, Description, description
+from kvspec.geometry import CACHES
+from kvspec.reading.clauses import index
+from kvspec.records.run import ClauseRecord, Record
+from kvspec.wire import messages
+from support import fake_adapters, fake_declarations, fake_endings, fake_engines, fakes
+
+COVER = 30
+"""Traces of each frozen cover that a fake is judged on here, or up to twice as many: one in so many."""
+
+KINDS = {"growing": caches.BASE, "ring": caches.BASE, "mask": caches.MASKS, "snapshot": caches.SNAPSHOTS}
+
+
+class Wired:
+    """A worker in this process: every question and answer is encoded and decoded as on the wire."""
+
+    def __init__(self, name: str) -> None:
+        self.server = Server(name)
+        self.answers = deque[Answer]()
+
+    def send(self, head: dict[str, Any], tensors: Any = None) -> None:
+        (question,) = messages.Decoder().feed(messages.encode({"id": 1, **head}, tensors))
+        ((answer, arrays),) = messages.Decoder().feed(self.server.answer(*question))
+        assert answer.pop("id") == 1
+        self.answers.append((answer, arrays))
+
+    def receive(self) -> Answer:
+        return self.answers.popleft()
+
+    def broken(self, message: str) -> ProtocolBroken:
+        return ProtocolBroken(message)
+
+    def describe(self) -> Description:
+        self.send({"op": "describe", "protocol": messages.PROTOCOL})
+        answer, _ = self.receive()
+        return description(answer["describe"])
+
+
+def fake(name: str) -> str:
+    """A fake, named as an adapter is."""
+    modules = mutants_fakes, correct_variants, fake_adapters, fake_declarations, fake_endings
+    module = next(m for m in modules if hasattr(m, name))
+    return f"{module.__name__}:{name}"
+
+
+@cache
+def judged(name: str, profiles: tuple[str, ...] = PROFILES, examples: int = 5, level: str | None = None) -> Record:
+    """The record of a short run of all sources on a fake that can be trusted not to hang or die."""
+    return record_of(fake(name), profiles, examples, level)
+
+
+def record_of(
+    adapter: str, profiles: tuple[str, ...] = PROFILES, examples: int = 5, level: str | None = None
+) -> Record:
+    """The same for any adapter by its name, anew each time."""
+    worker: Any = Wired(adapter)
+    about = worker.describe()
+    bench = Bench(worker, about.at_most("visible") if level == "visible" else about, examples)
+    total = Tally()
+    for test, work in _sources(bench, profiles):
+        with bench.judging(test) as tally:
+            work()
+        total.merge(tally)
+    selected = {i: c for i, c in index().items() if c.profile in profiles}
+    return record(total, bench.adapter, selected, ABOUT)
+
+
+def _sources(bench: Bench, profiles: tuple[str, ...]) -> Any:
+    declared = [p for p in profiles if p in bench.adapter.profiles]
+    yield "honesty", partial(_honest, bench)
+    for clause in index().values():
+        for worked in clause.examples if clause.profile in declared else ():
+            yield f"example {worked.id}", partial(checks.example, bench, worked)
+    for profile in declared:
+        for frozen in vectors.load(profile):
+            short = replace(frozen, lines=frozen.lines[:: max(1, len(frozen.lines) // COVER)])
+            yield f"cover {frozen.name}", partial(checks.cover, bench, short)
+        for stated in registry.LAWS:
+            if index()[stated.clause].profile == profile and set(stated.needs) <= set(bench.adapter.profiles):
+                yield f"law {stated.clause}", partial(checks.law, bench, stated)
+        for name in ({profile} & set(CACHES) or CACHES) if profile in KINDS else ():
+            if name in bench.adapter.profiles:
+                yield f"explore {profile}", partial(checks.explore, bench, name, KINDS[profile])
+
+
+def _honest(bench: Bench) -> None:
+    bench.tally.problems += [f"adapter: {said}" for said in honesty.undeclared(bench.adapter, bench.worker)]
+
+
+ABOUT: dict[str, Any] = {
+    "started": "2026-01-01T00:00:00+00:00",
+    "seconds": 0.0,
+    "partial": False,
+    "partial_reason": "",
+    "command": [],
+    "selection": {},
+    "memory": {"parent": 0, "child": 0},
+}
+
+
+def engine(lie: str) -> list[str]:
+    """The command line of a process adapter that tells this lie."""
+    return [sys.executable, fake_engines.__file__, lie]
+
+
+def ended(name: str, *clauses: str, **limits: Any) -> Record:
+    """The record of the first example of some clauses, on a fake or an engine in a process of its own."""
+    command = engine(name) if name[0].islower() else python_worker(fake(name))
+    with Worker(command, env=fakes.environment(), **limits) as worker:
+        bench = Bench(worker, worker.describe())
+        total = Tally()
+        for worked in (index()[c].examples[0] for c in clauses):
+            with bench.judging(f"example {worked.id}") as tally:
+                checks.example(bench, worked)
+            total.merge(tally)
+    return record(total, bench.adapter, {c: index()[c] for c in clauses}, ABOUT)
+
+
+def verdicts(whole: Record) -> dict[str, str]:
+    """The verdict on each clause."""
+    return {c["id"]: c["verdict"] for c in whole["clauses"]}
+
+
+def clause(whole: Record, name: str) -> ClauseRecord:
+    """What the record says of one clause."""
+    return next(c for c in whole["clauses"] if c["id"] == name)
+
+
+def broken(whole: Record) -> set[str]:
+    """The clauses that are broken."""
+    return {i for i, v in verdicts(whole).items() if v not in ("PASS", "UNSUPPORTED", "NOT_RUN")}
+
+
+def command(*arguments: str | Path) -> list[str]:
+    """The command line of kvconform."""
+    return [sys.executable, "-m", "kvconform", *map(str, arguments)]
+
+
+def kvconform(*arguments: str | Path, cwd: Path | None = None, **more: Any) -> subprocess.CompletedProcess[str]:
+    """Run kvconform, with the fakes in reach, to its end."""
+    more = {"timeout": 100, "stdin": subprocess.DEVNULL} | more
+    if "input" in more:
+        del more["stdin"]
+    return subprocess.run(
+        command(*arguments), capture_output=True, text=True, check=False, cwd=cwd, env=fakes.environment(), **more
+    )
+
+
+def run(name: str, *arguments: str | Path) -> tuple[int, Record, str]:
+    """`kvconform run` on a fake: exit status, the record from standard output, standard error."""
+    done = kvconform("run", fake(name), "--format", "json", *arguments)
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout), done.stderr
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs (a zombie does not)."""
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+
+
+def workers_of(folder: str) -> list[int]:
+    """Processes whose command line or environment names this text."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if folder.encode() in Path(f"/proc/{entry}/environ").read_bytes():
+                found.append(int(entry))
+        except OSError:
+            continue
+    return [pid for pid in found if alive(pid)]

@@ -1,0 +1,1 @@
+"""Development tools: sanitizers, the browser check, generators of pages and frozen data."""

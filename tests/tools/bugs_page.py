@@ -1,0 +1,111 @@
+"""`spec/BUGS.md`: the classes of real bugs, each with a picture, the bugs planted here, the clauses against them.
+
+`python -m tools.bugs_page` writes it anew from the published mutation matrix, and the pictures beside it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tabulate import tabulate
+
+from kvconform.judge import steps, trial
+from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.real import catalogue
+from kvconform.mutants.real.bug_classes import CLASSES
+from kvconform.vectors import sources
+from kvreports.drawing.svg import draw_svg
+from kvreports.mutants import file as mutants_file
+from kvspec.contract import description
+from kvspec.reading.clauses import index
+from kvspec.records.mutants import MutantRecord
+from kvspec.session.driver import Session
+
+PUBLISHED = Path("reports/published/mutants/mutants.json")
+PAGE, PICTURES = Path("spec/BUGS.md"), Path("spec/pictures")
+
+HEAD = ("bug", "what it does", "clauses that guard against it", "shortest trace that shows it")
+
+INTRODUCTION = """\
+# Bugs
+
+KV caches go wrong in few ways. These are the classes of bugs that were found in real inference engines, with those
+of them that are planted in the reference here, so that the suite can be seen to find them. Each links to where it
+was seen. The picture shows one of the class on the shortest trace that reveals it: above what the spec says, below
+what such a cache does.
+
+What a class of bug does to a model's output, and how it shows in a trace, is told in
+[the taxonomy of anomalies](kvspec/appendices/anomalies.md). What found each bug, and how soon, is in the mutation
+matrix ([as a page](../reports/published/mutants/mutants.html), [as text](../reports/published/mutants/mutants.md)).
+
+This page is made by `python -m tools.bugs_page`.
+"""
+
+
+def page(rows: Sequence[MutantRecord]) -> str:
+    """The page, of the real bugs in a mutation matrix."""
+    parts = [INTRODUCTION, "## Classes\n", "\n".join(_contents(rows)) + "\n"]
+    for name in CLASSES:
+        parts += _chapter(name, [m for m in rows if m["class"] == name])
+    parts += ["## Not planted\n", "Entries of the catalogue about what this spec says nothing of.\n"]
+    parts.append("\n".join(f"- {entry}: {why}" for entry, why in sorted(catalogue.NOT_PLANTED.items())) + "\n")
+    return "\n".join(parts)
+
+
+def _contents(rows: Sequence[MutantRecord]) -> Iterator[str]:
+    for name, cls in CLASSES.items():
+        count = sum(m["class"] == name for m in rows)
+        yield f"- [{name}](#{name.lower()}): {cls.says} ({count} planted)"
+
+
+def _chapter(name: str, rows: Sequence[MutantRecord]) -> Iterator[str]:
+    yield f"## {name}\n"
+    yield f"*{CLASSES[name].name}*: {CLASSES[name].says}.\n"
+    if not rows:
+        yield "None of this class can be planted here; see the end of this page.\n"
+        return
+    shown = pictured(rows)
+    yield f"![{shown['says']}]({PICTURES.name}/{name}.svg)\n"
+    yield f"*{shown['id']}* on `{shown['trace']}`: {shown['says']}\n"
+    yield tabulate([_row(m) for m in rows], HEAD, tablefmt="github", disable_numparse=True) + "\n"
+
+
+def _row(m: MutantRecord) -> list[str]:
+    links = ", ".join(f"[{c}](kvspec/chapters/{index()[c].profile}.md)" for c in m["clauses"])
+    return [f"[{m['id']}]({m['link']})", m["says"], links, f"`{m['trace']}`"]
+
+
+def pictured(rows: Sequence[MutantRecord]) -> MutantRecord:
+    """The one of a class that is drawn: on a plain cache, by more than one operation, as few as may be."""
+    plain = ("growing", "ring")
+    return min(rows, key=lambda m: (m["operations"] < 2, not m["trace"].startswith(plain), len(m["trace"])))
+
+
+def picture(m: MutantRecord, planted: Mutant) -> str:
+    """The mutant on its shortest trace, as SVG."""
+    adapter = planted.adapter()
+    about = description(adapter.describe())
+    session = Session(adapter, trial.observables(about, "storage"))
+    seen = trial.run(sources.trace(m["trace"]), session, about, "storage")
+    return str(draw_svg(steps.failing_steps(seen), m["says"]))
+
+
+def main() -> int:
+    """Write the page and its pictures into the checkout that is the working directory."""
+    rows = [m for m in mutants_file.load(PUBLISHED)["mutants"] if m["class"] in CLASSES]
+    planted = {m.id: m for m in catalogue.mutants()}
+    PICTURES.mkdir(exist_ok=True)
+    for name in CLASSES:
+        of = [m for m in rows if m["class"] == name]
+        if of:
+            shown = pictured(of)
+            (PICTURES / f"{name}.svg").write_text(picture(shown, planted[shown["id"]]) + "\n", encoding="utf-8")
+    PAGE.write_text(page(rows), encoding="utf-8")
+    sys.stdout.write(f"{PAGE}: {len(rows)} bugs\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""What is frozen, computed anew: `python -m kvconform.vectors [--write] [--mutants mutants.json] [NAME ...]`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from kvconform.generate import frozen_covers
+from kvconform.vectors import files, sources
+from kvconform.vectors.vector import Vector, written
+from kvspec.contract import PROFILES
+from kvspec.errors import BadInput
+
+NAMES = ("covers", *sources.SOURCES)
+
+Computed = tuple[Path, Callable[[], str | None]]
+"""A file that may be frozen, and what computes its text; None where there is nothing to freeze."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Compare what is computed with what is frozen; 1 if they differ and nothing was written."""
+    options = _options(arguments)
+    changed = 0
+    for file, compute in _each(options.names or NAMES, options.mutants and Path(options.mutants)):
+        was, new = file.read_text(encoding="utf-8") if file.is_file() else None, compute()
+        if was is new is None:
+            continue
+        changed += was != new
+        if options.write and was != new:
+            _put(file, new)
+        said = "as frozen" if was == new else "written anew" if options.write else "DIFFERS from what is frozen"
+        print(f"{file.name}: {said}", flush=True)
+    return int(changed > 0 and not options.write)
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m kvconform.vectors", description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[*NAMES, []], metavar="NAME", help=f"of {', '.join(NAMES)}")
+    parser.add_argument("--write", action="store_true", help="write what changed, for review")
+    parser.add_argument("--mutants", metavar="FILE", help="mutants.json of `kvconform mutants --report`")
+    return parser.parse_args(arguments)
+
+
+def _put(file: Path, text: str | None) -> None:
+    if text is None:
+        file.unlink()
+    else:
+        file.write_text(text, encoding="utf-8")
+
+
+def _each(names: Sequence[str], matrix: Path | None) -> Iterator[Computed]:
+    """Every file of these names. Without a matrix the mutants' vectors are those that are frozen."""
+    for name in names:
+        if name == "covers":
+            yield from ((Path(str(frozen_covers.path(p))), partial(_cover, p)) for p in frozen_covers.planned())
+            continue
+        found = sources.mutants(matrix) if name == "mutants" and matrix else None
+        for p in PROFILES:
+            yield files.FROZEN / files.name(name, p), partial(_vectors, name, p, found)
+
+
+def _cover(profile: str) -> str:
+    return frozen_covers.text(frozen_covers.compute(profile))
+
+
+def _vectors(source: str, profile: str, found: dict[str, list[Vector]] | None) -> str | None:
+    """The document of a source and a profile. Raises BadInput where an id stands twice."""
+    make = sources.SOURCES[source]
+    listed = list(found[profile] if found else make(profile) if make else _frozen(source, profile))
+    twice = [id_ for id_, n in Counter(v.id for v in listed).items() if n > 1]
+    if twice:
+        raise BadInput(f"{source}-{profile}: {', '.join(twice)} stands twice")
+    return files.text(written(source, profile, listed).document) if listed else None
+
+
+def _frozen(source: str, profile: str) -> Iterable[Vector]:
+    file = files.FROZEN / files.name(source, profile)
+    return map(sources.again, files.read(file)["vectors"]) if file.is_file() else ()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
