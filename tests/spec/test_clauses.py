@@ -63,7 +63,7 @@ def test_the_list_model_names_every_clause_of_what_is_visible() -> None:
 
 def test_laws_are_those_clauses_that_are_marked_so() -> None:
     assert {law.clause for law in registry.LAWS} == {c.id for c in index().values() if c.law}
-    assert all(set(law.needs) <= set(PROFILES) and law.profile in law.needs for law in registry.LAWS)
+    assert all(set(law.needs) <= set(PROFILES) and law.kind in law.needs for law in registry.LAWS)
 
 
 def test_what_every_cache_owes_is_stated_for_every_cache() -> None:

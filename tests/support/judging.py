@@ -16,7 +16,7 @@ from kvadapters.serve import Server
 from kvconform import vectors
 from kvconform.generate.strategies import caches
 from kvconform.judge import honesty
-from kvconform.laws import registry
+from kvconform.laws.registry import LAWS
 from kvconform.mutants import correct_variants
 from kvconform.mutants import fakes as mutants_fakes
 from kvconform.runner.record import record
@@ -102,7 +102,7 @@ def _sources(bench: Bench, profiles: tuple[str, ...]) -> Any:
         for frozen in vectors.load(profile):
             short = replace(frozen, lines=frozen.lines[:: max(1, len(frozen.lines) // COVER)])
             yield f"cover {frozen.name}", partial(checks.cover, bench, short)
-        for stated in registry.LAWS:
+        for stated in LAWS:
             if index()[stated.clause].profile == profile and set(stated.needs) <= set(bench.adapter.profiles):
                 yield f"law {stated.clause}", partial(checks.law, bench, stated)
         for name in ({profile} & set(CACHES) or CACHES) if profile in KINDS else ():

@@ -1,1 +1,1 @@
-"""Laws that relate two traces, one file a chapter."""
+"""Laws that relate two traces, one file a chapter; each law stands in the chapter that states it."""

@@ -1,17 +1,20 @@
-"""The laws of batches: two traces each, and what a sequence holds at the end of them.
+"""The laws of batches, whose ends are compared by what one sequence holds.
 
-Both traces end with a rollback that does nothing, and names the sequence to be compared.
+Both sides end with a rollback that does nothing, and names the sequence to be compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from hypothesis import strategies as st
 
+from kvconform.generate.strategies import batch
 from kvconform.judge import visible
 from kvconform.judge.trial import Outcome
+from kvconform.laws.law import Results, Sides, register
 from kvconform.oracle.follow import at_the_end
 from kvspec.geometry import Config
 from kvspec.operations.notation import operation
@@ -20,12 +23,34 @@ from kvspec.trace import Trace
 SEQUENCES = 4
 """Sequences of a batch, at most."""
 
-Texts = list[str]
+
+def difference(sides: Sides, results: Results) -> str:
+    """How the two ends differ; empty if they do not. Rows are known by their position in the list model."""
+    left, right = map(_end, sides, results)
+    return "" if left == right else f"after the left side the sequence holds {left}, after the right side {right}"
+
+
+def _end(side: Trace, result: Outcome) -> str:
+    """What the sequence named last holds, layer by layer."""
+    if len(result.steps) < len(side.ops):
+        return f"nothing: it failed at step {len(result.steps)}"
+    sequence, arrays = side.ops[-1]["sequence"], result.steps[-1][1].arrays
+    expected: list[list[int]] = at_the_end(side).caches["A"].batch.all[sequence].rows
+    pairs = [(f"batch.{layer}.{sequence}.k", f"batch.{layer}.{sequence}.v") for layer in range(len(expected))]
+    names = [visible.one_name_each(arrays.get(k), arrays.get(v), result.book) for k, v in pairs]
+    return "; ".join(map(_positions, names, expected))
+
+
+def _positions(rows: list[list[int]] | None, expected: list[int]) -> str:
+    """Positions of the rows of a layer; `?` for a row that should not be there."""
+    if rows is None:
+        return "keys and values that do not agree"
+    return " ".join(str(expected.index(s)) if s in expected else "?" for s in rows[0]) or "nothing"
 
 
 @dataclass
-class _Drawing:
-    """Operations in the making, none of which is refused: of which sequence (None: of all), and the words."""
+class _TraceBuilder:
+    """Draws operations that are not refused: for each the sequence it is on (None: all), and its words."""
 
     draw: st.DrawFn
     config: Config
@@ -46,98 +71,72 @@ class _Drawing:
         return self.draw(st.integers(low, high))
 
     def step(self) -> None:
-        """A row for each, where there is room."""
+        """A row for each sequence, where there is room."""
         if max(self.lengths) < (self.config.max_len or 1):
             self.ops.append((None, "step"))
             self.lengths = [n + 1 for n in self.lengths]
 
     def scatter(self) -> None:
-        """Some rows into one."""
+        """Some rows into one sequence."""
         s, n = self.number(0, self.m - 1), self.number(0, self.stored)
         self.ops.append((s, f"scatter {{}} {n}"))
         self.lengths[s] = n
 
     def rollback(self) -> None:
-        """Of one."""
+        """One sequence, to a length it has."""
         s = self.number(0, self.m - 1)
         to = self.number(0, self.lengths[s])
         self.ops.append((s, f"rollback {to} sequence={{}}"))
         self.lengths[s] = to
 
     def reset(self) -> None:
-        """Of all."""
+        """All sequences."""
         self.ops.append((None, "resetbatch"))
         self.lengths = [0] * self.m
 
+    def texts(self) -> list[str]:
+        """The words of all operations."""
+        return [text.format(q) for q, text in self.ops]
 
-def _drawn(draw: st.DrawFn, config: Config) -> _Drawing:
-    drawing = _Drawing(draw, config, draw(st.integers(1, SEQUENCES)))
-    drawing.fill(draw(st.integers(0, 10)))
-    return drawing
-
-
-def _trace(drawing: _Drawing, m: int, texts: Sequence[str], sequence: int) -> Trace:
-    last = f"rollback {drawing.config.max_len} sequence={sequence}"
-    begin = (f"append {drawing.stored}", f"batch {m}")
-    return Trace("store", drawing.config, tuple(map(operation, (*begin, *texts, last))))
+    def trace(self, m: int, texts: Sequence[str], sequence: int) -> Trace:
+        """These operations on a batch of m, whose end shows a sequence."""
+        last = f"rollback {self.config.max_len} sequence={sequence}"
+        ops = (f"append {self.stored}", f"batch {m}", *texts, last)
+        return Trace("store", self.config, tuple(map(operation, ops)))
 
 
-def alone(draw: st.DrawFn, config: Config) -> tuple[Trace, Trace]:
+def _built(draw: st.DrawFn, config: Config) -> _TraceBuilder:
+    builder = _TraceBuilder(draw, config, draw(st.integers(1, SEQUENCES)))
+    builder.fill(draw(st.integers(0, 10)))
+    return builder
+
+
+law = partial(register, needs=("store", "batch"), configs=batch.configs, compare=difference)
+
+
+@law("BATCH-28")
+def alone(draw: st.DrawFn, config: Config) -> Sides:
     """A sequence among others, or by itself."""
-    drawing = _drawn(draw, config)
-    s = drawing.number(0, drawing.m - 1)
-    among = _texts(drawing)
-    by_itself = [text.format(0) for q, text in drawing.ops if q in (None, s)]
-    return _trace(drawing, drawing.m, among, s), _trace(drawing, 1, by_itself, 0)
+    b = _built(draw, config)
+    s = b.number(0, b.m - 1)
+    by_itself = [text.format(0) for q, text in b.ops if q in (None, s)]
+    return Sides(b.trace(b.m, b.texts(), s), b.trace(1, by_itself, 0))
 
 
-def layers(draw: st.DrawFn, config: Config) -> tuple[Trace, Trace]:
+@law("BATCH-29")
+def layers(draw: st.DrawFn, config: Config) -> Sides:
     """A scatter of all layers, or of each by itself in any order."""
-    drawing = _drawn(draw, config)
-    before, s, n = _texts(drawing), drawing.number(0, drawing.m - 1), drawing.number(0, drawing.stored)
-    order = draw(st.permutations(range(config.layers or 1)))
-    one, each = [*before, f"scatter {s} {n}"], [*before, *(f"scatter {s} {n} layer={layer}" for layer in order)]
-    return _trace(drawing, drawing.m, one, s), _trace(drawing, drawing.m, each, s)
+    b = _built(draw, config)
+    before, s, n = b.texts(), b.number(0, b.m - 1), b.number(0, b.stored)
+    each = [f"scatter {s} {n} layer={layer}" for layer in draw(st.permutations(range(config.layers or 1)))]
+    return Sides(b.trace(b.m, [*before, f"scatter {s} {n}"], s), b.trace(b.m, [*before, *each], s))
 
 
-def replays(draw: st.DrawFn, config: Config) -> tuple[Trace, Trace]:
+@law("BATCH-30")
+def replays(draw: st.DrawFn, config: Config) -> Sides:
     """Steps, or replays of one that was captured at any time before."""
-    drawing = _drawn(draw, config)
-    texts, s = _texts(drawing), drawing.number(0, drawing.m - 1)
-    at = drawing.number(0, len(texts))
+    b = _built(draw, config)
+    texts, s = b.texts(), b.number(0, b.m - 1)
+    at = b.number(0, len(texts))
     captured = [*texts[:at], "capture w", *("replay w" if x == "step" else x for x in texts[at:])]
-    return _trace(drawing, drawing.m, texts, s), _trace(drawing, drawing.m, captured, s)
-
-
-def _texts(drawing: _Drawing) -> Texts:
-    return [text.format(q) for q, text in drawing.ops]
-
-
-def differ(sides: Sequence[Trace], seen: Sequence[Outcome]) -> str:
-    """How the two ends differ; empty if they do not. Rows are known by their position in the list model."""
-    left, right = (_end(trace, outcome) for trace, outcome in zip(sides, seen, strict=True))
-    return "" if left == right else f"after the left side the sequence holds {left}, after the right side {right}"
-
-
-def _end(trace: Trace, seen: Outcome) -> str:
-    """What the sequence named last holds, layer by layer."""
-    if len(seen.steps) < len(trace.ops):
-        return f"nothing: it failed at step {len(seen.steps)}"
-    sequence, arrays = trace.ops[-1]["sequence"], seen.steps[-1][1].arrays
-    expected = _rows(trace, sequence)
-    names = [f"batch.{layer}.{sequence}" for layer in range(len(expected))]
-    found = [visible.one_name_each(arrays.get(f"{n}.k"), arrays.get(f"{n}.v"), seen.book) for n in names]
-    return "; ".join(_shown(f, e) for f, e in zip(found, expected, strict=True))
-
-
-def _shown(found: list[list[int]] | None, expected: list[int]) -> str:
-    """Positions of the rows found."""
-    if found is None:
-        return "keys and values that do not agree"
-    return " ".join(str(expected.index(s)) if s in expected else "?" for s in found[0]) or "nothing"
-
-
-def _rows(trace: Trace, sequence: int) -> list[list[int]]:
-    """The rows of a sequence in each layer, by the list model."""
-    rows: list[list[int]] = at_the_end(trace).caches["A"].batch.all[sequence].rows
-    return rows
+    return Sides(b.trace(b.m, texts, s), b.trace(b.m, captured, s))

@@ -1,17 +1,20 @@
-"""The laws of paged caches: two traces each, and what sequences hold at the end of them.
+"""The laws of paged caches, whose ends are compared by what sequences hold.
 
-Every trace ends with an append of no rows, after which everything is seen.
+Every side ends with an append of no rows, after which everything is seen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from hypothesis import strategies as st
 
+from kvconform.generate.strategies import page
 from kvconform.judge import visible
 from kvconform.judge.trial import Outcome
+from kvconform.laws.law import Results, Sides, register, stopped, unequal
 from kvconform.oracle.follow import at_the_end
 from kvspec.geometry import Array, Config
 from kvspec.operations.notation import operation
@@ -24,18 +27,51 @@ PAGES = 64
 MOST_ROWS = 48
 """Rows that are appended to all sequences of a trace together."""
 
-Sides = tuple[Trace, Trace]
+
+def difference(sides: Sides, results: Results) -> str:
+    """How the rows of all sequences differ in the end; empty if they do not. Rows are known by their position in
+    the list model."""
+    return stopped(sides, results) or unequal(*map(_sequences, sides, results))
 
 
-def roomy(config: Config) -> Config:
-    """A pool in which nothing runs out."""
-    return config.changed(pages=PAGES)
+def _sequences(side: Trace, result: Outcome) -> list[str]:
+    """The rows of every sequence in use."""
+    sequences = enumerate(at_the_end(side).caches["A"].all)
+    arrays = result.steps[-1][1].arrays
+    return [_positions(arrays, f"state.{s}", result, one.rows) for s, one in sequences if one is not None]
+
+
+def _positions(arrays: Mapping[str, Array | None], name: str, result: Outcome, expected: Sequence[int]) -> str:
+    """Positions of the rows of an array; `?` for a row that should not be there."""
+    names = visible.one_name_each(arrays.get(f"{name}.k"), arrays.get(f"{name}.v"), result.book)
+    if names is None:
+        return "keys and values that do not agree"
+    return " ".join(str(expected.index(s)) if s in expected else "?" for s in names[0]) or "nothing"
+
+
+def _from_contiguous(sides: Sides, results: Results) -> str:
+    """How a paged sequence differs from a growing cache: in its rows, or, in strict attention, in an output."""
+    if failed := stopped(sides, results):
+        return failed
+    pool, cache = (at_the_end(side).caches["A"] for side in sides)
+    left = _positions(results[0].steps[-1][1].arrays, "state.0", results[0], pool.one(0).rows)
+    right = _positions(results[1].steps[-1][1].arrays, "view", results[1], cache.tokens)
+    exact = {result.level for result in results} == {"storage"}
+    return unequal(left, right) or (_other_bits(results) if exact else "")
+
+
+def _other_bits(results: Results) -> str:
+    """The first output of which the two sides have other bits; empty if there is none."""
+    outputs = [[step.arrays["output"] for _, step in r.steps if "output" in step.arrays] for r in results]
+    for i, (a, b) in enumerate(zip(*outputs, strict=True)):
+        if a is None or b is None or settled(a).tobytes() != settled(b).tobytes():
+            return f"attend number {i + 1} gives other bits through pages than over contiguous rows"
+    return ""
 
 
 @dataclass
-class _Life:
-    """Operations in the making, none of which is refused; of each sequence its length, and what would make it
-    alone."""
+class _TraceBuilder:
+    """Draws operations that are not refused. Knows of each sequence its length, and what would make it alone."""
 
     draw: st.DrawFn
     ops: list[str] = field(default_factory=list)
@@ -43,11 +79,11 @@ class _Life:
     alone: dict[int, list[str]] = field(default_factory=dict)
     left: int = MOST_ROWS
 
-    def live(self, count: int, *kinds: str) -> None:
-        """A sequence, and `count` operations of these kinds."""
+    def fill(self, count: int) -> None:
+        """A sequence, and `count` operations."""
         self.admit()
         for _ in range(count):
-            getattr(self, self.draw(st.sampled_from(kinds)))()
+            getattr(self, self.draw(st.sampled_from(KINDS)))()
 
     def number(self, low: int, high: int) -> int:
         """One of these."""
@@ -65,11 +101,11 @@ class _Life:
         return new
 
     def fork(self) -> None:
-        """One that shares rows."""
+        """A new sequence that shares rows."""
         parent = self.some()
         n = self.number(0, self.lengths[parent])
-        made, new = [*self.alone[parent], f"truncate 0 {n}"], self.admit()
-        self.ops[-1], self.lengths[new], self.alone[new] = f"fork {parent} {n}", n, made
+        alone, new = [*self.alone[parent], f"truncate 0 {n}"], self.admit()
+        self.ops[-1], self.lengths[new], self.alone[new] = f"fork {parent} {n}", n, alone
 
     def append(self) -> None:
         """Rows, as long as there are any."""
@@ -80,40 +116,46 @@ class _Life:
         self.alone[sequence].append(f"append {n}")
 
     def truncate(self) -> None:
-        """Fewer rows."""
+        """Fewer rows, or as many."""
         sequence = self.some()
         self.lengths[sequence] = to = self.number(0, self.lengths[sequence])
         self.ops.append(f"truncate {sequence} {to}")
         self.alone[sequence].append(f"truncate 0 {to}")
 
     def drop(self) -> None:
-        """A sequence fewer; one stays."""
+        """One sequence less; the last one stays."""
         if len(self.lengths) > 1:
             sequence = self.some()
             self.ops.append(f"drop {sequence}")
             del self.lengths[sequence], self.alone[sequence]
 
 
-LIVES = (*("append",) * 4, *("fork",) * 2, "truncate", "drop", "admit")
-"""What lives are made of."""
+KINDS = (*("append",) * 4, *("fork",) * 2, "truncate", "drop", "admit")
+"""The operations that are drawn, each as often as it stands here."""
 
 
-def _trace(config: Config, texts: Sequence[str]) -> Trace:
-    return Trace("page", config, tuple(map(operation, (*texts, "append 0"))))
+def _built(draw: st.DrawFn) -> _TraceBuilder:
+    builder = _TraceBuilder(draw)
+    builder.fill(draw(st.integers(0, 14)))
+    return builder
 
 
-def _drawn(draw: st.DrawFn) -> _Life:
-    life = _Life(draw)
-    life.live(draw(st.integers(0, 14)), *LIVES)
-    return life
+def _trace(config: Config, texts: Sequence[str], pages: int = PAGES) -> Trace:
+    """A trace in a pool in which nothing runs out."""
+    return Trace("page", config.changed(pages=pages), tuple(map(operation, (*texts, "append 0"))))
 
 
+law = partial(register, configs=page.configs, compare=difference)
+
+
+@law("PAGE-43", needs=("page",))
 def page_size(draw: st.DrawFn, config: Config) -> Sides:
     """Pages of two sizes."""
-    life, other = _drawn(draw), draw(st.sampled_from((1, 2, 3, 4, 5, 16, 64)))
-    return _trace(roomy(config), life.ops), _trace(roomy(config.changed(page_size=other)), life.ops)
+    b, other = _built(draw), draw(st.sampled_from((1, 2, 3, 4, 5, 16, 64)))
+    return Sides(_trace(config, b.ops), _trace(config.changed(page_size=other), b.ops))
 
 
+@law("PAGE-44", needs=("page", "growing", "attention"), compare=_from_contiguous)
 def contiguous(draw: st.DrawFn, config: Config) -> Sides:
     """One sequence, forked in between, or a growing cache; both attend."""
     paged, growing, length, forks = ["admit"], list[str](), 0, 0
@@ -127,82 +169,37 @@ def contiguous(draw: st.DrawFn, config: Config) -> Sides:
             case "fork":
                 paged.append(f"fork 0 {draw(st.integers(0, length))}")
                 forks += 1
-            case "append":
+            case kind:
                 length += n
-                paged.append(f"append {n} fill=random")
-                growing.append(f"append {n} fill=random")
-            case _:
-                length += n
-                how = draw(st.sampled_from(("", " splits=2", " through causal & window=3")))
-                paged.append(f"attend {n}{how}")
-                growing.append(f"attend {n}{how}")
-    left = config.changed(pages=PAGES * (forks + 1))
+                hows = ("", " splits=2", " through causal & window=3")
+                text = f"append {n} fill=random" if kind == "append" else f"attend {n}{draw(st.sampled_from(hows))}"
+                paged.append(text)
+                growing.append(text)
     right = config.changed(page_size=None, pages=None, debug=None)
-    return _trace(left, paged), Trace("growing", right, tuple(map(operation, (*growing, "view"))))
+    rows = tuple(map(operation, (*growing, "view")))
+    return Sides(_trace(config, paged, PAGES * (forks + 1)), Trace("growing", right, rows))
 
 
+@law("PAGE-45", needs=("page",))
 def alone(draw: st.DrawFn, config: Config) -> Sides:
     """A sequence among others, which are dropped in the end, or by itself."""
-    life = _drawn(draw)
-    sequence = life.some()
-    others = [f"drop {each}" for each in sorted(life.lengths) if each != sequence]
-    by_itself = ["admit", *life.alone[sequence]]
-    return _trace(roomy(config), [*life.ops, *others]), _trace(roomy(config), by_itself)
+    b = _built(draw)
+    sequence = b.some()
+    others = [f"drop {each}" for each in sorted(b.lengths) if each != sequence]
+    return Sides(_trace(config, [*b.ops, *others]), _trace(config, ["admit", *b.alone[sequence]]))
 
 
+@law("PAGE-46", needs=("page",))
 def order(draw: st.DrawFn, config: Config) -> Sides:
     """Drops and truncates in one order and in the opposite one; then rows for the sequence that remains."""
-    life = _drawn(draw)
-    life.fork()
-    life.fork()
-    stays = life.some()
+    b = _built(draw)
+    b.fork()
+    b.fork()
+    stays = b.some()
     ends = [
         draw(st.sampled_from((f"drop {sequence}", f"truncate {sequence} {length // 2}")))
-        for sequence, length in draw(st.permutations(sorted(life.lengths.items())))
+        for sequence, length in draw(st.permutations(sorted(b.lengths.items())))
         if sequence != stays
     ]
     after = [f"append 3 sequence={stays}", "admit"]
-    forth, back = (_trace(roomy(config), [*life.ops, *each, *after]) for each in (ends, ends[::-1]))
-    return forth, back
-
-
-def differ(sides: Sequence[Trace], seen: Sequence[Outcome]) -> str:
-    """How the two ends differ; empty if they do not. Rows are known by their position in the list model."""
-    for trace, outcome in zip(sides, seen, strict=True):
-        if len(outcome.steps) < len(trace.ops):
-            return f"{trace.profile}: it failed at step {len(outcome.steps)}"
-    if sides[1].profile == "growing":
-        return _from_contiguous(sides, seen)
-    left, right = map(_shown, sides, seen)
-    return "" if left == right else f"the left side leaves {left}, the right side {right}"
-
-
-def _shown(trace: Trace, seen: Outcome) -> list[str]:
-    """The rows of every sequence in use."""
-    sequences = enumerate(at_the_end(trace).caches["A"].all)
-    arrays = seen.steps[-1][1].arrays
-    return [_positions(arrays, f"state.{s}", seen, one.rows) for s, one in sequences if one is not None]
-
-
-def _positions(arrays: Mapping[str, Array | None], name: str, seen: Outcome, expected: Sequence[int]) -> str:
-    """Positions of the rows that were found."""
-    found = visible.one_name_each(arrays.get(f"{name}.k"), arrays.get(f"{name}.v"), seen.book)
-    if found is None:
-        return "keys and values that do not agree"
-    return " ".join(str(expected.index(s)) if s in expected else "?" for s in found[0]) or "nothing"
-
-
-def _from_contiguous(sides: Sequence[Trace], seen: Sequence[Outcome]) -> str:
-    """How a paged sequence differs from a growing cache: in its rows, or, in strict attention, in an output."""
-    pool, cache = (at_the_end(trace).caches["A"] for trace in sides)
-    left = _positions(seen[0].steps[-1][1].arrays, "state.0", seen[0], pool.one(0).rows)
-    right = _positions(seen[1].steps[-1][1].arrays, "view", seen[1], cache.tokens)
-    if left != right:
-        return f"the left side leaves {left}, the right side {right}"
-    if {outcome.level for outcome in seen} != {"storage"}:
-        return ""
-    outputs = [[step.arrays["output"] for _, step in outcome.steps if "output" in step.arrays] for outcome in seen]
-    for i, (a, b) in enumerate(zip(*outputs, strict=True)):
-        if a is None or b is None or settled(a).tobytes() != settled(b).tobytes():
-            return f"attend number {i + 1} gives other bits through pages than over contiguous rows"
-    return ""
+    return Sides(_trace(config, [*b.ops, *ends, *after]), _trace(config, [*b.ops, *ends[::-1], *after]))

@@ -13,7 +13,8 @@ from kvconform.generate.strategies import caches as draws
 from kvconform.generate.strategies import sample
 from kvconform.judge.trial import Outcome, used_profiles
 from kvconform.judge.worked_examples import declared_otherwise, disagreements
-from kvconform.laws import registry
+from kvconform.laws.law import Law, Sides
+from kvconform.laws.registry import LAWS
 from kvconform.runner.under_test import Bench
 from kvspec.contract import Description
 from kvspec.geometry import CACHES
@@ -40,9 +41,9 @@ def covers(profile: str) -> list[Any]:
 
 def profile_laws(profile: str) -> list[Any]:
     """The laws stated in a chapter, one test for each and each cache."""
-    found = [law for law in registry.LAWS if index()[law.clause].profile == profile]
+    found = [law for law in LAWS if index()[law.clause].profile == profile]
     return [
-        pytest.param(x, id=f"{x.clause}-{x.profile}", marks=pytest.mark.kv_needs(*x.needs, clause=x.clause))
+        pytest.param(x, id=f"{x.clause}-{x.kind}", marks=pytest.mark.kv_needs(*x.needs, clause=x.clause))
         for x in found
     ]
 
@@ -100,14 +101,14 @@ def explore_drawn(bench: Bench, profile: str, strategy: Any) -> None:
     bench.judge_all(fitted(found, bench.adapter), "explore", profile, watch=True)
 
 
-def law(bench: Bench, stated: registry.Law) -> None:
+def law(bench: Bench, stated: Law) -> None:
     """Both sides of a law as ordinary traces, and then their ends against each other."""
     for pair in sample.some(stated.strategy(), max(1, bench.examples // 5), bench.seed):
-        sides = registry.Sides(*(within(side, bench.adapter) for side in (pair.left, pair.right)))
+        sides = Sides(*(within(side, bench.adapter) for side in pair))
         if not _same_law(pair, sides, bench.adapter):
             continue
         left, right = bench.judge(sides.left, "law"), bench.judge(sides.right, "law")
-        wrong = registry.broken(sides, left, right)
+        wrong = stated.compare(sides, (left, right))
         if wrong and not any(explained(seen, bench.adapter) for seen in (left, right)):
             bench.broke(stated.clause, wrong)
             bench.relation_broke(stated.clause, right if right.failed and not left.failed else left, wrong)
@@ -116,8 +117,7 @@ def law(bench: Bench, stated: registry.Law) -> None:
             bench.tally.held(stated.clause, "law", bench.test, left.oracle)
 
 
-def _same_law(pair: registry.Sides, sides: registry.Sides, adapter: Description) -> bool:
+def _same_law(pair: Sides, sides: Sides, adapter: Description) -> bool:
     """Whether sides fitted to declared limits still say what they said: only the dtype may have changed."""
-    pairs = ((pair.left, sides.left), (pair.right, sides.right))
-    same = all(a.ops == b.ops and a.config.batch == b.config.batch for a, b in pairs)
-    return same and all(suits(b, adapter) for _, b in pairs)
+    same = all(a.ops == b.ops and a.config.batch == b.config.batch for a, b in zip(pair, sides, strict=True))
+    return same and all(suits(side, adapter) for side in sides)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kvconform.generate.strategies import rope
-from kvconform.laws.registry import Law
+from kvconform.laws.law import Law
 from kvconform.runner.under_test import Bench
 from kvconform.suite import checks
 from kvconform.vectors import Cover

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from kvadapters.reference import Reference
 from kvconform.judge import trial
-from kvconform.laws import registry
-from kvconform.laws.registry import LAWS, Law, Sides
+from kvconform.laws.law import Law, Sides
+from kvconform.laws.registry import LAWS
 from kvconform.oracle.reference import Cited
 from kvconform.suite import checks
 from kvref.growing import Growing
@@ -25,7 +25,7 @@ FEW = settings(max_examples=25, deadline=None)
 
 
 def name(law: Law) -> str:
-    return f"{law.clause}-{law.profile}"
+    return f"{law.clause}-{law.kind}"
 
 
 @pytest.mark.parametrize("law", LAWS, ids=name)
@@ -34,9 +34,9 @@ def test_a_law_holds_on_the_reference_and_the_list_model(law: Law) -> None:
     @given(law.strategy())
     def holds(sides: Sides) -> None:
         for level in ("storage", "visible"):
-            left, right = (trial.run(s, Cited(), REFERENCE, level) for s in (sides.left, sides.right))
+            left, right = (trial.run(s, Cited(), REFERENCE, level) for s in sides)
             assert not left.failed and not right.failed
-            assert registry.broken(sides, left, right) == ""
+            assert law.compare(sides, (left, right)) == ""
 
     holds()
 
@@ -48,7 +48,7 @@ def test_sides_of_a_law_end_alike_and_are_not_the_same(law: Law) -> None:
     @FEW
     @given(law.strategy())
     def drawn(sides: Sides) -> None:
-        for side in (sides.left, sides.right):
+        for side in sides:
             assert isinstance(side, Trace) and trial.used_profiles(side) <= {*law.needs}
         different.append((sides.left.ops, sides.left.config) != (sides.right.ops, sides.right.config))
 
@@ -165,7 +165,7 @@ BROKEN = {
 
 @pytest.mark.parametrize(("clause", "cache"), BROKEN.items(), ids=BROKEN)
 def test_a_fault_that_breaks_a_law_is_found_by_it(clause: str, cache: type[Any]) -> None:
-    law = next(x for x in LAWS if x.clause == clause and x.profile == cache.profile)
+    law = next(x for x in LAWS if x.clause == clause and x.kind == cache.profile)
 
     class Faulty(Reference):
         caches: ClassVar[dict[str, Any]] = {**Reference.caches, cache.profile: cache}
@@ -180,10 +180,10 @@ def test_a_law_is_broken_by_ends_that_differ_though_each_side_is_right_by_itself
     """A row that is wrong in the same way on both sides breaks no law; one that is wrong on one side does."""
     law = next(x for x in LAWS if x.clause == "GROW-19")
     sides = _first(law)
-    left, right = (trial.run(s, Cited(), REFERENCE) for s in (sides.left, sides.right))
-    assert registry.broken(sides, left, right) == ""
+    left, right = (trial.run(s, Cited(), REFERENCE) for s in sides)
+    assert law.compare(sides, (left, right)) == ""
     del right.steps[-1]
-    assert "nothing: it failed at step" in registry.broken(sides, left, right)
+    assert "nothing: it failed at step" in law.compare(sides, (left, right))
 
 
 def _first(law: Law) -> Sides:

@@ -1,0 +1,64 @@
+"""What the laws of growing caches and rings share: how sides begin and end, and how their ends are compared."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from kvconform.judge import visible
+from kvconform.judge.trial import Outcome
+from kvconform.laws.law import Results, Sides
+from kvconform.oracle.follow import at_the_end
+from kvspec.geometry import Array, Config
+from kvspec.operations.notation import operation
+from kvspec.session.driver import Step
+from kvspec.trace import Trace
+
+END = ("append 1", "append 2", "view", "append 1")
+"""What both sides end with: enough to see the whole state of a cache."""
+
+
+def trace(config: Config, *ops: str) -> Trace:
+    """A trace on a ring if the configuration has a window, else on a growing cache."""
+    return Trace("ring" if config.window else "growing", config, tuple(operation(o) for o in (*ops, *END)))
+
+
+def start(draw: st.DrawFn, most: int = 3, least: int = 0) -> tuple[list[str], int]:
+    """`least` to `most` appends to begin with, and the offset they lead to."""
+    sizes = draw(st.lists(st.integers(1, 5), min_size=least, max_size=most))
+    return [f"append {n}" for n in sizes], sum(sizes)
+
+
+def difference(sides: Sides, results: Results) -> str:
+    """How what each query sees at the end differs; empty if it does not. Rows are known by their position."""
+    left, right = (_end(side, result) for side, result in zip(sides, results, strict=True))
+    for op, a, b in ((op, a, b) for i, op in enumerate(END) for a in left[i] for b in right[i]):
+        if a != b:
+            return f"after the left side `{op}` shows {a}, after the right side {b}"
+    return ""
+
+
+def _end(side: Trace, result: Outcome) -> list[list[str]]:
+    """For each of the last steps what each sequence sees; a row's name is its position among all live rows."""
+    if len(result.steps) < len(side.ops):
+        return [[f"nothing: it failed at step {len(result.steps)}"]] * len(END)
+    positions = {s: i for i, s in enumerate(at_the_end(side).caches["A"].tokens)}
+    return [_shown(step, result, positions) for _, step in result.steps[-len(END) :]]
+
+
+def _shown(step: Step, result: Outcome, positions: dict[int, int]) -> list[str]:
+    """A line for each sequence. An adapter that leaves masking to its caller shows its view alone."""
+    arrays = step.arrays
+    what = "view" if "view.k" in arrays else "history"
+    if what == "history" and "mask" not in arrays:
+        return []
+    names = visible.one_name_each(arrays.get(f"{what}.k"), arrays.get(f"{what}.v"), result.book)
+    if names is None:
+        return ["keys and values that do not agree"]
+    mask = arrays.get("mask") if what == "history" else None
+    return [_sequence(rows, mask, b, positions) for b, rows in enumerate(names)]
+
+
+def _sequence(rows: list[int], mask: Array | None, sequence: int, positions: dict[int, int]) -> str:
+    count = 1 if mask is None else mask.shape[2]
+    queries = [visible.seen(rows, mask, (sequence, 0), q) or [] for q in range(count)]
+    return ", ".join(" ".join(str(p) for p in sorted(positions.get(s, -1) for s, _ in q)) or "-" for q in queries)

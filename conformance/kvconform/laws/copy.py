@@ -1,0 +1,48 @@
+"""The law of copies into buffers."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from hypothesis import strategies as st
+
+from kvconform.generate.strategies import copy
+from kvconform.judge import visible
+from kvconform.judge.trial import Outcome
+from kvconform.laws.law import Results, Sides, register, stopped, unequal
+from kvspec.geometry import Config
+from kvspec.operations.notation import operation
+from kvspec.trace import Trace
+
+
+def difference(sides: Sides, results: Results) -> str:
+    """How the buffers differ in the end; rows are known by their serials, which both sides give out alike."""
+    return stopped(sides, results) or unequal(*map(_rows, results))
+
+
+def _rows(result: Outcome) -> str:
+    """The rows of the buffer after the last operation."""
+    arrays = result.steps[-1][1].arrays
+    names = visible.one_name_each(arrays.get("state.k"), arrays.get("state.v"), result.book)
+    return "keys and values that do not agree" if names is None else visible.words(names[0])
+
+
+law = partial(register, needs=("copy",), configs=copy.configs, compare=difference)
+
+
+@law("COPY-23")
+def split(draw: st.DrawFn, config: Config) -> Sides:
+    """n rows copied at once, or in parts, each to where it belongs."""
+    capacity, sliding = config.capacity or 1, draw(st.booleans())
+    parts = draw(st.lists(st.integers(0, 4), min_size=2, max_size=5))
+    parts = parts if sliding or sum(parts) <= capacity else [capacity // 2, capacity - capacity // 2]
+    near = draw(st.sampled_from((0, capacity, *copy.POWERS)))
+    at = draw(st.integers(near, near + capacity - 1)) if sliding else draw(st.integers(0, capacity - sum(parts)))
+    source = draw(st.sampled_from(("", " fill=bits", " dtype=f32 fill=edges"))) + " sliding=1" * sliding
+    before = f"copy {draw(st.integers(0, capacity))} 0"
+    several = [f"copy {n} {at + sum(parts[:i])}{source}" for i, n in enumerate(parts)]
+    return Sides(_trace(config, before, f"copy {sum(parts)} {at}{source}"), _trace(config, before, *several))
+
+
+def _trace(config: Config, *ops: str) -> Trace:
+    return Trace("copy", config, tuple(map(operation, ops)))

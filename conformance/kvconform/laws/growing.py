@@ -1,0 +1,74 @@
+"""The laws of growing caches, which rings keep too."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from hypothesis import strategies as st
+
+from kvconform.laws.caches import difference, start, trace
+from kvconform.laws.law import Sides, register
+from kvspec.geometry import Config
+
+law = partial(register, compare=difference)
+
+
+@law("GROW-19", needs=("growing",))
+@law("RING-28", needs=("ring",))
+def split(draw: st.DrawFn, config: Config) -> Sides:
+    """n rows in one append, or in several."""
+    before, _ = start(draw)
+    parts = draw(st.lists(st.integers(0, 4), min_size=2, max_size=5))
+    several = [f"append {n}" for n in parts]
+    return Sides(trace(config, *before, f"append {sum(parts)}"), trace(config, *before, *several))
+
+
+@law("GROW-20", needs=("growing",))
+@law("RING-29", needs=("ring",))
+def append_rewind(draw: st.DrawFn, config: Config) -> Sides:
+    """Rows appended and rewound again, or never appended."""
+    before, offset = start(draw, most=2)
+    room = 6 if config.window is None else config.window - offset
+    n = draw(st.integers(0, max(0, min(6, room))))
+    return Sides(trace(config, *before, f"append {n}", f"rewind {offset}"), trace(config, *before))
+
+
+@law("GROW-21", needs=("growing",))
+@law("RING-30", needs=("ring",))
+def rewinds(draw: st.DrawFn, config: Config) -> Sides:
+    """Two rewinds, or the lower alone."""
+    most = 12 if config.window is None else min(12, config.window)
+    offset = draw(st.integers(0, most))
+    a = draw(st.integers(0, offset))
+    b = draw(st.integers(0, a))
+    begin = f"append {offset}"
+    return Sides(trace(config, begin, f"rewind {a}", f"rewind {b}"), trace(config, begin, f"rewind {b}"))
+
+
+@law("GROW-22", needs=("growing",))
+@law("RING-31", needs=("ring",))
+def steps(draw: st.DrawFn, config: Config) -> Sides:
+    """Two growth steps."""
+    before, _ = start(draw, most=5)
+    other = draw(st.sampled_from((1, 2, 3, 5, 64)))
+    return Sides(trace(config, *before), trace(config.changed(step=other), *before))
+
+
+@law("GROW-23", needs=("growing",))
+@law("RING-32", needs=("ring",))
+def batch(draw: st.DrawFn, config: Config) -> Sides:
+    """A batch, or one sequence alone."""
+    before, _ = start(draw, most=5)
+    several = config.changed(batch=draw(st.integers(2, 3)))
+    return Sides(trace(several, *before), trace(config.changed(batch=1), *before))
+
+
+@law("GROW-24", needs=("growing",))
+@law("RING-33", needs=("ring",))
+def independence(draw: st.DrawFn, config: Config) -> Sides:
+    """Another cache used in between, or not."""
+    before, _ = start(draw)
+    others = ["append 1", "append 3", "rewind 1", "free", "append 2", "view"]
+    between = [f"B: {draw(st.sampled_from(others))}" for _ in before]
+    mixed = [op for pair in zip(before, between, strict=True) for op in pair]
+    return Sides(trace(config, "open B", "B: append 2", *mixed, "B: append 1"), trace(config, *before))

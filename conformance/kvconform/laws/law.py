@@ -1,0 +1,95 @@
+"""What a law is: a clause that relates two traces, which must end alike.
+
+Each law draws a left and a right trace. They are proved on the list model and the reference in the project's own
+tests; an adapter is driven with both sides as ordinary traces, and its ends are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hypothesis import strategies as st
+
+from kvconform.generate.strategies import caches
+from kvconform.judge.trial import Outcome
+from kvspec.geometry import Config
+from kvspec.trace import Trace
+
+
+class Sides(NamedTuple):
+    """The two traces that a law relates."""
+
+    left: Trace
+    right: Trace
+
+
+Results = tuple[Outcome, Outcome]
+"""The trials of both sides on an adapter."""
+
+Draw = Callable[[st.DrawFn, Config], Sides]
+"""Draws both sides on a configuration."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """A clause that relates two traces."""
+
+    clause: str
+    needs: tuple[str, ...]
+    """The chapters that the sides use; the first is the kind of cache they are drawn on."""
+    sides: Draw
+    configs: Callable[[], st.SearchStrategy[Config]] | None
+    """The configurations that sides are drawn on; None for any of a growing cache or a ring."""
+    compare: Callable[[Sides, Results], str]
+    """How the ends of the two sides differ; empty if they do not."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of cache that sides are drawn on."""
+        return self.needs[0]
+
+    def strategy(self) -> st.SearchStrategy[Sides]:
+        """Sides on any configuration."""
+
+        @st.composite
+        def sides(draw: st.DrawFn) -> Sides:
+            return self.sides(draw, draw(self.configs() if self.configs else caches.configs(self.kind)))
+
+        return sides()
+
+
+LAWS: list[Law] = []
+"""The laws of all files that were imported; `registry` imports all there are, and puts them in order."""
+
+
+def register(
+    clause: str,
+    *,
+    needs: tuple[str, ...],
+    kinds: tuple[str, ...] = (),
+    configs: Callable[[], st.SearchStrategy[Config]] | None = None,
+    compare: Callable[[Sides, Results], str],
+) -> Callable[[Draw], Draw]:
+    """Decorate a function that draws both sides: it becomes a law of this clause, one for each of `kinds`."""
+
+    def registered(sides: Draw) -> Draw:
+        every = [(kind, *needs) for kind in kinds] or [needs]
+        LAWS.extend(Law(clause, each, sides, configs, compare) for each in every)
+        return sides
+
+    return registered
+
+
+def stopped(sides: Sides, results: Results) -> str:
+    """Which side stopped before its end, and where; empty if both came to their ends."""
+    for name, side, result in zip(Sides._fields, sides, results, strict=True):
+        if len(result.steps) < len(side.ops):
+            return f"the {name} side failed at step {len(result.steps)}"
+    return ""
+
+
+def unequal(left: object, right: object) -> str:
+    """That the ends differ; empty if they are equal."""
+    return "" if left == right else f"the left side leaves {left}, the right side {right}"
