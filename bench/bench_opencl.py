@@ -17,10 +17,11 @@ from typing import Any
 
 from kvadapters.gpu.runtimes.opencl import OpenCL
 from kvadapters.reference import Reference
-from kvconform.oracle.reference import Supplies
+from kvconform.oracle.trace_inputs import TraceInputs
 from kvspec.operations.notation import trace
 from kvspec.operations.table import Operation
-from kvspec.session.driver import Given, Session
+from kvspec.session.driver import Session
+from kvspec.session.step import Inputs
 from kvspec.trace import Trace
 
 ROUNDS = 5
@@ -46,16 +47,16 @@ WORK: dict[str, tuple[Trace, ...]] = {
 }
 """What is done, over and over; some of it is refused."""
 
-Supplied = list[tuple[Operation, Given]]
+Supplied = list[tuple[Operation, Inputs]]
 
 
 def supplied(given: Trace) -> Supplied:
     """The operations of a trace with what they need, made beforehand."""
-    supplies, session, made = Supplies(given), Session(Reference(), ()), Supplied()
+    trace_inputs, session, made = TraceInputs(given), Session(Reference(), ()), Supplied()
     session.begin(given.profile, given.config)
     for op in given.ops:
-        made.append((op, supplies.give(op)))
-        supplies.done(op, session.do(*made[-1]).result)
+        made.append((op, trace_inputs.make(op)))
+        trace_inputs.done(op, session.do(*made[-1]).result)
     return made
 
 

@@ -18,7 +18,8 @@ from kvspec.errors import BadInput, CannotRun
 from kvspec.geometry import FIELDS, SIZES, Array, Config
 from kvspec.operations.arguments import LARGEST
 from kvspec.operations.table import TAKES_QUERIES, TAKES_ROWS
-from kvspec.session.driver import OBSERVABLES, Given, Session, Step
+from kvspec.session.driver import Session
+from kvspec.session.step import OBSERVABLES, Inputs, Step
 from kvspec.trace import check_operation
 from kvspec.wire import messages
 
@@ -79,7 +80,7 @@ class Server:
         check_operation(head, "question")
         rows = _rows(tensors) if head["op"] in TAKES_ROWS else None
         queries = _queries(tensors) if head["op"] in TAKES_QUERIES else None
-        return self.session.do(head, Given(rows, queries, logical))
+        return self.session.do(head, Inputs(rows, queries, logical))
 
     def _begin(self, head: dict[str, Any]) -> Step:
         observe, opening = _observe(head.pop("observe", None)), _opening(head)
@@ -95,12 +96,12 @@ class Server:
         if twice or (head["op"] == "open" and "cache" not in head):
             wrong = f"not {', '.join(twice)}" if twice else "no cache is named"
             raise BadInput(f"{head['op']} has its sizes in its config, and open names a cache: {wrong}")
-        return self.session.do(head, Given(opening=opening))
+        return self.session.do(head, Inputs(opening=opening))
 
     def _mask(self, head: dict[str, Any], tensors: messages.Tensors) -> Step:
         logical = messages.without_tensors(head.get("parts"), tensors)
         check_operation({**head, "parts": []}, "question")
-        return self.session.do(head, Given(logical=logical))
+        return self.session.do(head, Inputs(logical=logical))
 
 
 def _failure(e: Exception) -> dict[str, str]:

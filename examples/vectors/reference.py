@@ -11,7 +11,8 @@ from kvspec import masks
 from kvspec.contract import Pair
 from kvspec.fingerprint import APART
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.session.driver import Given, Session
+from kvspec.session.driver import Session
+from kvspec.session.step import Inputs
 
 Raw = tuple[str, list[int], bytes]
 """An array as the reader has them: dtype, shape, bytes."""
@@ -33,10 +34,10 @@ class Engine:
         return seen | {name: _raw(a) for name, a in step.arrays.items()}
 
 
-def _given(op: dict[str, Any], given: dict[str, Any]) -> Given:
+def _given(op: dict[str, Any], given: dict[str, Any]) -> Inputs:
     rows = Pair(*(_array(given[f"rows.{kind}"]) for kind in "kv")) if "rows.k" in given else None
     opens = given.get("opens")
-    return Given(
+    return Inputs(
         rows,
         _array(given["queries"]) if "queries" in given else None,
         masks.from_json(op.get("parts", op.get("through", ["causal"]))),

@@ -199,7 +199,7 @@ def _serial(digits: Array, owner: Array, dim: int) -> Array:
     return np.asarray(np.sum([np.maximum(p, 0) * BASE**i for i, p in enumerate(parts)], axis=0))
 
 
-class Book:
+class SerialBook:
     """Hands out the rows of one trace, a new serial to each position, and reads them back."""
 
     def __init__(self) -> None:
@@ -275,7 +275,7 @@ class Book:
         return out
 
 
-def describe(array: Array, kind: str, place: tuple[int, int, int], book: Book | None = None) -> str:
+def describe(array: Array, kind: str, place: tuple[int, int, int], book: SerialBook | None = None) -> str:
     """What a person would say of the row at (sequence, head, slot): whose it is and which."""
     serial = int((book.read if book else read)(array, kind)[place])
     if serial >= 0:

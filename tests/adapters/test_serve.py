@@ -22,7 +22,8 @@ from kvspec.contract import Pair
 from kvspec.errors import BadInput, CannotRun
 from kvspec.geometry import Config
 from kvspec.rows import legible
-from kvspec.session.driver import NOTHING, OBSERVABLES, Given, Session, Step
+from kvspec.session.driver import Session
+from kvspec.session.step import NOTHING, OBSERVABLES, Inputs, Step
 from kvspec.wire import messages
 from support import fakes
 
@@ -40,8 +41,8 @@ def rows(n: int) -> Pair:
     return Pair(legible(CONFIG, "k", 0, n), legible(CONFIG, "v", 0, n))
 
 
-def given(op: dict[str, Any]) -> Given:
-    return Given(rows(op["n"])) if op["op"] == "append" else NOTHING
+def given(op: dict[str, Any]) -> Inputs:
+    return Inputs(rows(op["n"])) if op["op"] == "append" else NOTHING
 
 
 def steps(session: Any) -> list[Step]:
@@ -59,8 +60,8 @@ def steps(session: Any) -> list[Step]:
         {"op": "free"},
     ]
     seen = [session.begin("growing", CONFIG)]
-    seen += [session.do({"op": "open", "cache": "B"}, Given(opening=("ring", CONFIG.changed(window=2))))]
-    seen += [session.do({"op": "open", "cache": "B"}, Given(opening=("growing", CONFIG.changed(batch=0))))]
+    seen += [session.do({"op": "open", "cache": "B"}, Inputs(opening=("ring", CONFIG.changed(window=2))))]
+    seen += [session.do({"op": "open", "cache": "B"}, Inputs(opening=("growing", CONFIG.changed(batch=0))))]
     return seen + [session.do(op, given(op)) for op in ops]
 
 
@@ -85,7 +86,7 @@ def test_only_what_was_asked_for_is_observed(observe: list[str]) -> None:
     with Worker(python_worker("reference"), env=fakes.environment()) as worker:
         session = RemoteSession(worker, observe)
         session.begin("growing", CONFIG)
-        step = session.do({"op": "append", "n": 3}, Given(rows(3)))
+        step = session.do({"op": "append", "n": 3}, Inputs(rows(3)))
     arrays = {name.partition(".")[0] for name in step.arrays}
     assert arrays == {"state", "history", "mask"} & set(observe)
     assert {"held", "meter"} & set(step.values) <= set(observe)
@@ -94,7 +95,7 @@ def test_only_what_was_asked_for_is_observed(observe: list[str]) -> None:
 def test_beginning_drops_what_was(honest: Worker) -> None:
     session = RemoteSession(honest, ["state"])
     session.begin("growing", CONFIG)
-    session.do({"op": "open", "cache": "B"}, Given(opening=("growing", CONFIG)))
+    session.do({"op": "open", "cache": "B"}, Inputs(opening=("growing", CONFIG)))
     assert session.do({"op": "free", "cache": "B"}).result == "ok"
     session.begin("growing", CONFIG)
     assert session.do({"op": "free", "cache": "B"}).result == "absent"
@@ -105,7 +106,7 @@ def first_append(name: str) -> tuple[Step, str]:
     with Worker(fakes.adapter(name), env=fakes.environment(), deadline=5) as worker:
         session = RemoteSession(worker, ["state", "history"])
         session.begin("growing", CONFIG)
-        step = session.do({"op": "append", "n": 3}, Given(rows(3)))
+        step = session.do({"op": "append", "n": 3}, Inputs(rows(3)))
         assert session.do({"op": "free"}).result in ("ok", "error")
         assert worker.starts == 1
         return step, worker.stderr
@@ -129,7 +130,7 @@ def test_questions_larger_than_a_pipe_are_answered_one_after_the_other(honest: W
     session.begin("growing", config)
     pair = Pair(legible(config, "k", 0, 1 << 9), legible(config, "v", 0, 1 << 9))
     for n in (1, 2, 3):
-        step = session.do({"op": "append", "n": 1 << 9}, Given(pair))
+        step = session.do({"op": "append", "n": 1 << 9}, Inputs(pair))
         assert step.arrays["history.k"] is not None and step.arrays["history.v"] is not None
         assert same(step.arrays["history.k"], np.concatenate([pair.keys] * n, 2))
         assert same(step.arrays["history.v"], np.concatenate([pair.values] * n, 2))

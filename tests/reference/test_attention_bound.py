@@ -15,8 +15,8 @@ from kvref.list_model.attention_bound import LOST, TINY, UNIT, Output, U
 from kvspec.geometry import DTYPES, Array
 from kvspec.operations import notation
 from kvspec.operations.table import Operation
-from kvspec.rows import Book
-from kvspec.session.driver import Step
+from kvspec.rows import SerialBook
+from kvspec.session.step import Step
 from support.attention_engines import (
     CASES,
     ENGINES,
@@ -265,7 +265,7 @@ def judged(bound: float) -> bool:
     middle = np.ones((1, 1, 1, 1))
     op: Operation = {"op": "attend", "n": 1}
     want = Expected("ok", outputs=Output(middle, np.full_like(middle, bound)))
-    return not Judge(Book(), False).compare(op, want, Step("ok", arrays={"output": F32(middle * 2)}))
+    return not Judge(SerialBook(), False).compare(op, want, Step("ok", arrays={"output": F32(middle * 2)}))
 
 
 def test_only_an_infinite_bound_says_nothing() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.judge import worked_examples
-from kvconform.judge.trial import Outcome, run
-from kvconform.oracle.reference import Cited
+from kvconform.judge.trial import TrialResult, run
+from kvconform.oracle.reference import CitingReference
 from kvspec.contract import METERED, Description, description
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import COLUMNS, Example, Row
@@ -52,7 +52,7 @@ def cells(example: Example) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize("example", WORKED, ids=lambda e: e.id)
 def test_no_filled_cell_is_vacuous(example: Example) -> None:
-    seen = run(example.trace, Cited(), REFERENCE)
+    seen = run(example.trace, CitingReference(), REFERENCE)
     assert len(seen.steps) == len(example.rows) and cells(example)
     silent = [
         c for c in cells(example) if not worked_examples.disagreements(with_cell(example, *c), seen, REFERENCE)
@@ -65,9 +65,9 @@ def test_every_column_is_used_somewhere() -> None:
     assert set(COLUMNS) - used <= {"retained"}
 
 
-def _judged_at(level: str, example: Example, **claims: Any) -> tuple[Outcome, Description]:
+def _judged_at(level: str, example: Example, **claims: Any) -> tuple[TrialResult, Description]:
     adapter = description({"name": "x", "profiles": {p: {"level": level, **claims} for p in ("growing", "ring")}})
-    return run(example.trace, Cited(), REFERENCE, level), adapter
+    return run(example.trace, CitingReference(), REFERENCE, level), adapter
 
 
 def test_at_level_visible_columns_of_storage_say_nothing_and_others_still_do() -> None:
@@ -86,7 +86,7 @@ def test_capacity_binds_only_who_grows_by_steps() -> None:
 
 def test_a_refusal_that_names_no_clause_is_taken_for_the_right_one() -> None:
     example = next(e for e in WORKED if str(e.rows[0].said.get("offset")).startswith("refused"))
-    seen = run(example.trace, Cited(), REFERENCE)
+    seen = run(example.trace, CitingReference(), REFERENCE)
     seen.steps[0][1].clause = ""
     assert worked_examples.disagreements(example, seen, REFERENCE) == []
     seen.steps[0][1].clause = "GROW-999"

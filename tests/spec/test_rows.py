@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kvspec import rows
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.rows import ILLEGIBLE, POISONED, ZEROED, Book, describe, largest, legible, letters, read, serial
+from kvspec.rows import ILLEGIBLE, POISONED, ZEROED, SerialBook, describe, largest, legible, letters, read, serial
 
 DIMS = (1, 2, 3, 4, 5, 6, 8, 16, 33)
 
@@ -79,7 +79,7 @@ def test_a_row_that_is_half_of_another_spells_nothing(dim: int) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_bits_are_arbitrary_and_known_by_their_bytes(dtype: str) -> None:
-    c, book = config(16, dtype, batch=2), Book()
+    c, book = config(16, dtype, batch=2), SerialBook()
     op = {"op": "append", "n": 200, "fill": "bits"}
     keys, values = book.rows(op, c, 200)
     for array, kind in ((keys, "k"), (values, "v")):
@@ -90,7 +90,7 @@ def test_bits_are_arbitrary_and_known_by_their_bytes(dtype: str) -> None:
 
 
 def test_serials_are_used_up_only_by_rows_that_were_taken() -> None:
-    book, op = Book(), {"op": "append", "n": 2}
+    book, op = SerialBook(), {"op": "append", "n": 2}
     assert (read(book.rows(op, config(8), 2)[0], "k") == [0, 1]).all()
     assert (read(book.rows(op, config(8), 2)[0], "k") == [0, 1]).all()
     book.took(2)

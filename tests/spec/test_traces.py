@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from kvadapters.reference import Reference
 from kvconform.generate.strategies import caches
 from kvconform.judge import trial
-from kvconform.oracle.reference import Cited
+from kvconform.oracle.reference import CitingReference
 from kvspec import trace
 from kvspec.contract import description
 from kvspec.errors import BadInput
@@ -199,7 +199,7 @@ def replay_within(limit: int, config: str, text: str) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     found = notation.trace("growing", config, text)
     for level in ("storage", "visible"):
-        assert not trial.run(found, Cited(), REFERENCE, level).failed
+        assert not trial.run(found, CitingReference(), REFERENCE, level).failed
 
 
 @pytest.mark.parametrize("size", ["batch", "kv_heads", "k_dim", "v_dim", "step", "window"])
@@ -207,7 +207,7 @@ def replay_within(limit: int, config: str, text: str) -> None:
 def test_a_cache_of_impossible_size_is_refused_and_then_absent(size: str, fill: str) -> None:
     profile, config = ("ring", "window=3") if size == "window" else ("growing", "")
     found = notation.trace(profile, config, f"open B {size}=-3; B: append 2 fill={fill}; append 1")
-    seen = trial.run(found, Cited(), REFERENCE)
+    seen = trial.run(found, CitingReference(), REFERENCE)
     assert [want.result for want, _ in seen.steps] == ["refused", "absent", "ok"] and not seen.failed
 
 
@@ -297,7 +297,7 @@ def test_a_mutated_document_is_read_or_refused_and_nothing_else(changed: Any) ->
     if sum(op.get("n", 0) for op in read.ops) > 500:
         return  # it may be replayed, but takes its time
     for level in ("storage", "visible"):
-        assert not trial.run(read, Cited(), REFERENCE, level).failed
+        assert not trial.run(read, CitingReference(), REFERENCE, level).failed
 
 
 @settings(max_examples=100, deadline=None)

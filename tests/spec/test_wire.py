@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kvspec import masks
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
-from kvspec.session.driver import Step
+from kvspec.session.step import Step
 from kvspec.wire import messages as wire
 
 TOO_MANY = wire.MOST_TENSORS + 1

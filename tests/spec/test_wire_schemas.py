@@ -15,7 +15,7 @@ from referencing import Registry, Resource
 
 from adapters.test_serve import BAD_QUESTIONS, BEGIN
 from kvadapters.serve import Server
-from kvconform.oracle.reference import Supplies
+from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.worker.client import python_worker
 from kvconform.worker.remote_session import RemoteSession
 from kvspec import geometry
@@ -135,10 +135,10 @@ def questions() -> bytes:
     session = RemoteSession(recorder)  # type: ignore[arg-type]
     for profile, fields, ops in CONVERSATION:
         trace = notation.trace(profile, fields, ops.replace("\n", ";"))
-        supplies = Supplies(trace)
+        trace_inputs = TraceInputs(trace)
         session.begin(profile, trace.config)
         for op in trace.ops:
-            supplies.done(op, session.do(op, supplies.give(op)).result)
+            trace_inputs.done(op, session.do(op, trace_inputs.make(op)).result)
     session.begin("ring", Config(window=0))
     return recorder.stream
 

@@ -10,7 +10,8 @@ from kvadapters.reference import Reference
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit, Logical, Window
-from kvspec.session.driver import NOTHING, Given, Session, Step
+from kvspec.session.driver import Session
+from kvspec.session.step import NOTHING, Inputs, Step
 
 Op = dict[str, Any]
 
@@ -31,14 +32,14 @@ class Pairs:
 
     def open(self, kind: str, config: Config) -> None:
         self.kind, self.config = kind, config
-        self.do({"op": "open"}, Given(opening=(kind, config)))
+        self.do({"op": "open"}, Inputs(opening=(kind, config)))
 
     @property
     def cache(self) -> Any:
         """The reference's."""
         return self.sessions[0].caches["A"]
 
-    def do(self, op: Op, given: Given = NOTHING) -> Step:
+    def do(self, op: Op, given: Inputs = NOTHING) -> Step:
         self.log.append({**op, "logical": given.logical})
         theirs, ours = (session.do(op, given) for session in self.sessions)
         assert (ours.result, ours.clause) == (theirs.result, theirs.clause), (self.log, ours, theirs)
@@ -103,4 +104,4 @@ class Pairs:
         queries = self.queries(n, self.config.batch)
         logical = self.logical(n, rows, queries.shape[1])
         op = {"op": "attend", "n": n, **self.asking(), **changed}
-        return self.do(op, Given(self.rows(n), queries, logical))
+        return self.do(op, Inputs(self.rows(n), queries, logical))

@@ -8,7 +8,7 @@ from argparse import Namespace
 
 from kvadapters.reference import Reference
 from kvconform.judge import steps, trial
-from kvconform.oracle.reference import Cited
+from kvconform.oracle.reference import CitingReference
 from kvreports.run.text import draw as drawn
 from kvspec.contract import description
 from kvspec.errors import BadInput
@@ -41,7 +41,7 @@ def _explain(clause: Clause) -> None:
         print("\n" + _wrapped(f"Why: {clause.reason}"))
     reference = description(Reference().describe())
     for example in clause.examples:
-        seen = trial.run(example.trace, Cited(), reference)
+        seen = trial.run(example.trace, CitingReference(), reference)
         print(f"\nExample {example.id}: {sentence(example.trace)}\n")
         print(drawn(steps.steps(seen, clause.seen_in)))
 

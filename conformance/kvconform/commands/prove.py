@@ -20,8 +20,8 @@ from kvadapters.reference import Reference
 from kvconform import vectors
 from kvconform.generate.covers import Plan
 from kvconform.judge import trial
-from kvconform.judge.trial import Outcome
-from kvconform.oracle.reference import Cited
+from kvconform.judge.trial import TrialResult
+from kvconform.oracle.reference import CitingReference
 from kvconform.prove import claims
 from kvconform.prove import proof as prove
 from kvconform.prove.claims import Judge
@@ -57,7 +57,7 @@ def main(options: Namespace) -> int:
 
 
 def _runs(worker: Worker, adapter: Description) -> Runs:
-    def runs(trace: Trace) -> Outcome:
+    def runs(trace: Trace) -> TrialResult:
         level = trial.level_of(trace, adapter)
         session = RemoteSession(worker, trial.observables(adapter, level))
         return trial.run(trace, session, adapter, level)
@@ -65,9 +65,9 @@ def _runs(worker: Worker, adapter: Description) -> Runs:
     return runs
 
 
-def _reference(trace: Trace) -> Outcome:
+def _reference(trace: Trace) -> TrialResult:
     """The reference, judged by the list model."""
-    return trial.run(trace, Cited(), description(Reference().describe()), "visible")
+    return trial.run(trace, CitingReference(), description(Reference().describe()), "visible")
 
 
 def profiles(options: Namespace) -> list[str]:

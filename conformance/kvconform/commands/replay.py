@@ -8,8 +8,8 @@ from pathlib import Path
 
 from kvadapters.reference import Reference
 from kvconform.judge import steps, trial
-from kvconform.judge.trial import Outcome
-from kvconform.oracle.reference import Cited
+from kvconform.judge.trial import TrialResult
+from kvconform.oracle.reference import CitingReference
 from kvconform.runner import output
 from kvconform.worker.client import Worker, python_worker
 from kvconform.worker.remote_session import RemoteSession
@@ -52,11 +52,11 @@ def _bytes(path: Path) -> bytes:
         return file.read(traces.LARGEST_FILE + 1)
 
 
-def _on_reference(trace: Trace, level: str | None) -> Outcome:
-    return trial.run(trace, Cited(), description(Reference().describe()), level)
+def _on_reference(trace: Trace, level: str | None) -> TrialResult:
+    return trial.run(trace, CitingReference(), description(Reference().describe()), level)
 
 
-def _on_adapter(trace: Trace, options: Namespace) -> Outcome:
+def _on_adapter(trace: Trace, options: Namespace) -> TrialResult:
     command = list(options.process) or python_worker(options.adapter)
     with Worker(command, deadline=options.deadline) as worker:
         adapter = worker.describe()
@@ -68,7 +68,7 @@ def _on_adapter(trace: Trace, options: Namespace) -> Outcome:
         return trial.run(trace, session, adapter, level)
 
 
-def _plain(seen: Outcome) -> str:
+def _plain(seen: TrialResult) -> str:
     lines = []
     for op, step in zip(seen.trace.ops, steps.failing_steps(seen), strict=False):
         found, expected = step["found"], step["expected"]

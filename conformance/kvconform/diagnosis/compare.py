@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 
 from kvconform.judge import storage, visible
-from kvconform.judge.trial import Outcome
+from kvconform.judge.trial import TrialResult
 from kvconform.oracle.list_model import Expected
 from kvspec.contract import Claim, Description
 from kvspec.geometry import Array
 from kvspec.operations.table import Operation, cache_of
-from kvspec.rows import Book
-from kvspec.session.driver import Step
+from kvspec.rows import SerialBook
+from kvspec.session.step import Step
 from kvspec.trace import Trace, opening
 
 
-def alike(found: Outcome, other: Outcome, adapter: Description) -> bool:
+def alike(found: TrialResult, other: TrialResult, adapter: Description) -> bool:
     """Whether both answered every operation of the same trace alike; `adapter` is what the first claims.
 
     What operations cost need not be alike, as long as the same bounds are kept and broken.
@@ -31,12 +31,12 @@ def alike(found: Outcome, other: Outcome, adapter: Description) -> bool:
     return same(found, other, adapter)
 
 
-def _broken(outcome: Outcome) -> list[tuple[str, str]]:
+def _broken(outcome: TrialResult) -> list[tuple[str, str]]:
     """What differed from the oracle, and the clauses of bounds that were broken."""
     return [(d.field, d.clause) for d in outcome.differences]
 
 
-def _stored(found: Outcome, other: Outcome, adapter: Description) -> bool:
+def _stored(found: TrialResult, other: TrialResult, adapter: Description) -> bool:
     """By shape, dtype and bytes, as the reference's answers are judged."""
     claims = _claims(found.trace, adapter)
     pairs = zip(found.trace.ops, found.steps, other.steps, strict=False)
@@ -55,7 +55,7 @@ def _claims(trace: Trace, adapter: Description) -> dict[str, Claim]:
     return claims
 
 
-def _seen(found: Outcome, other: Outcome, adapter: Description) -> bool:
+def _seen(found: TrialResult, other: TrialResult, adapter: Description) -> bool:
     """By what can be seen of each step, and numbers within twice the bound that each of them has."""
     masked = "mask" in adapter.profiles
     eyes = Eyes(found.book, masked), Eyes(found.book, masked)
@@ -72,7 +72,7 @@ def _seen(found: Outcome, other: Outcome, adapter: Description) -> bool:
 class Eyes:
     """Looks at the steps of one adapter on one trace, and remembers the histories."""
 
-    def __init__(self, book: Book, masked: bool) -> None:
+    def __init__(self, book: SerialBook, masked: bool) -> None:
         self.book, self.masked = book, masked
         self.histories: dict[visible.Looked, Any] = {}
 

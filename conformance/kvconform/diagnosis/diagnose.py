@@ -21,7 +21,7 @@ from typing import Any
 from kvconform.diagnosis.compare import alike
 from kvconform.diagnosis.neighbours import neighbours, probes
 from kvconform.judge import trial
-from kvconform.judge.trial import Outcome
+from kvconform.judge.trial import TrialResult
 from kvconform.mutants import anomaly_of
 from kvconform.mutants.common import table
 from kvconform.mutants.hunt import Hangs, limited
@@ -45,7 +45,7 @@ FAILURES = 6
 NAMED = 3
 """How many are named."""
 
-Replays = Callable[[Trace], Outcome]
+Replays = Callable[[Trace], TrialResult]
 """One trace on the adapter, past its first difference."""
 
 Diagnosis = dict[str, list[Named]]
@@ -97,7 +97,7 @@ class _Doctor:
         self.failures = [f for f in failures if f["verdict"] == "FAIL" and f["deterministic"]]
         self.replay, self.about = replay, adapter
         self.until = time.process_time() + SECONDS, time.monotonic() + LONGEST
-        self.answers: dict[str, Outcome] = {}
+        self.answers: dict[str, TrialResult] = {}
         self.subjects = [_Subject(m, kinds=_kinds(m)) for m in known()]
 
     def look(self, found: Diagnosis) -> None:
@@ -158,7 +158,7 @@ class _Doctor:
         found, other = self.of_adapter(trace), self.of_mutant(subject, trace)
         return other is not None and alike(found, other, self.about)
 
-    def of_mutant(self, subject: _Subject, trace: Trace) -> Outcome | None:
+    def of_mutant(self, subject: _Subject, trace: Trace) -> TrialResult | None:
         """What a mutant answers; None where it hangs or breaks. Raises TimeIsUp."""
         self.spend()
         with suppress(Exception, Hangs), limited(EACH):
@@ -171,7 +171,7 @@ class _Doctor:
         if time.process_time() > self.until[0] or time.monotonic() > self.until[1]:
             raise TimeIsUp
 
-    def of_adapter(self, trace: Trace) -> Outcome:
+    def of_adapter(self, trace: Trace) -> TrialResult:
         """What the adapter answers. Raises TimeIsUp."""
         self.spend()
         name = json.dumps(trace.to_json(), sort_keys=True)

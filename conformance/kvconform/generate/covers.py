@@ -18,9 +18,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kvconform.oracle.abstract_state import Key, key
-from kvconform.oracle.reference import Cited, Supplies
+from kvconform.oracle.reference import CitingReference
+from kvconform.oracle.trace_inputs import TraceInputs
 from kvspec.operations.table import Operation
-from kvspec.session.driver import Session, Step
+from kvspec.session.driver import Session
+from kvspec.session.step import Step
 from kvspec.trace import Trace
 
 Ops = tuple[Operation, ...]
@@ -63,7 +65,7 @@ class Walk:
     """A trace replayed on the reference, open to inspection."""
 
     session: Session
-    supplies: Supplies
+    trace_inputs: TraceInputs
     steps: list[Step]
 
 
@@ -73,14 +75,14 @@ FROZEN = ("state", "history", "mask")
 
 def walk(start: Trace, ops: Ops) -> Walk:
     """Replay operations on a fresh reference."""
-    cited, supplies = Cited(observe=FROZEN), Supplies(start)
-    cited.begin(start.profile, start.config)
+    reference, trace_inputs = CitingReference(observe=FROZEN), TraceInputs(start)
+    reference.begin(start.profile, start.config)
     steps = []
     for op in ops:
-        given = supplies.give(op)
-        steps.append(cited.do(op, given))
-        supplies.done(op, steps[-1].result)
-    return Walk(cited.session, supplies, steps)
+        inputs = trace_inputs.make(op)
+        steps.append(reference.do(op, inputs))
+        trace_inputs.done(op, steps[-1].result)
+    return Walk(reference.session, trace_inputs, steps)
 
 
 def closure(plan: Plan, largest: int = 100_000) -> Closure:
@@ -103,7 +105,7 @@ def closure(plan: Plan, largest: int = 100_000) -> Closure:
 def key_of(plan: Plan, w: Walk) -> Key:
     """The state in which a walk ends."""
     queries = w.session.caches["A"].queries if plan.histories else None
-    return *key(w.session, w.supplies.book, plan.snapshots, plan.caches), queries
+    return *key(w.session, w.trace_inputs.book, plan.snapshots, plan.caches), queries
 
 
 def traces(plan: Plan, closed: Closure) -> Iterator[Ops]:
@@ -148,7 +150,7 @@ def told_apart(plan: Plan, closed: Closure) -> bool:
 def _renamed(step: Step, w: Walk, numbers: dict[int, int]) -> str:
     """What was observed, rows numbered as they are met and positions past a window taken from its end."""
     rows = {
-        name: [number(int(s), numbers) for s in w.supplies.book.read(a, name[-1])[0, 0]]
+        name: [number(int(s), numbers) for s in w.trace_inputs.book.read(a, name[-1])[0, 0]]
         for name, a in step.arrays.items()
         if a is not None and name.endswith((".k", ".v"))
     }

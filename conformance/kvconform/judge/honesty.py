@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kvconform.oracle.reference import Supplies
+from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.worker.client import Worker
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description
 from kvspec.geometry import CACHES, DTYPES, KINDS, Config
 from kvspec.operations.notation import operation, sentence, words
-from kvspec.session.driver import Step
+from kvspec.session.step import Step
 from kvspec.trace import Trace
 
 TOO_MANY = 1 << 10
@@ -102,13 +102,13 @@ def _limits(adapter: Description, profile: str, config: Config) -> Iterator[tupl
 
 def _last(adapter: Description, worker: Worker, trace: Trace) -> tuple[Step, str]:
     """The last step (or the opening), and how lengths changed over it."""
-    session, supplies = RemoteSession(worker, ()), Supplies(trace)
+    session, trace_inputs = RemoteSession(worker, ()), TraceInputs(trace)
     step = session.begin(trace.profile, trace.config)
     before = step.values
     for op in trace.ops:
-        before, given = step.values, supplies.give(op)
-        step = session.do(op, given)
-        supplies.done(op, step.result)
+        before, inputs = step.values, trace_inputs.make(op)
+        step = session.do(op, inputs)
+        trace_inputs.done(op, step.result)
     both = [name for name in ("offset", "lengths", "sequences") if name in before and name in step.values]
     changed = [
         f"{name} {before[name]} became {step.values[name]}" for name in both if before[name] != step.values[name]

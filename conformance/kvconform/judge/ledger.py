@@ -16,8 +16,8 @@ from kvspec.contract import Description
 from kvspec.costs import Case, Layer
 from kvspec.geometry import CACHES, Config
 from kvspec.operations.table import MAKES, Operation, argument, cache_of
-from kvspec.session.driver import Step
 from kvspec.session.operations.draft import WHOLE
+from kvspec.session.step import Step
 
 
 @dataclass(frozen=True)

@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from kvconform.judge.trial import Outcome
+from kvconform.judge.trial import TrialResult
 from kvconform.oracle.list_model import Expected
 from kvspec.geometry import Array
 from kvspec.operations.notation import words
 from kvspec.reading.examples import numbers
-from kvspec.records.run import DrawnStep, Seen
-from kvspec.rows import POISONED, Book, letters
-from kvspec.session.driver import Step
+from kvspec.records.run import DrawnStep, Observation
+from kvspec.rows import POISONED, SerialBook, letters
+from kvspec.session.step import Step
 
 MOST = 256
 """Slots or queries of a step that are drawn; what is beyond is elided."""
 
 DRAWN_ALONE = {"state": "slots", "history": "history", "view": "view"}
-"""Rows that are the only ones of their sort in a step, and the keys of `Seen` for them."""
+"""Rows that are the only ones of their sort in a step, and the keys of `Observation` for them."""
 
 SNAPSHOTS = ("can", "snapshot", "parent", "child", "bytes")
 SAID = (
@@ -35,10 +35,10 @@ _OTHERS = dict.fromkeys((*SNAPSHOTS, *SAID), "other")
 _DRAWN_AS = {"state": "slots", "mask": "queries", "batch": "layers", "saved": "layers"} | _OTHERS
 _DRAWN_AS |= dict.fromkeys(("gathered", "page", "host", "handle"), "layers")
 _DRAWN_AS |= dict.fromkeys(("output", "rotated"), "other")
-"""Keys of `Seen` for observables that go by another name there."""
+"""Keys of `Observation` for observables that go by another name there."""
 
 
-def steps(seen: Outcome, told: Container[str] = ()) -> list[DrawnStep]:
+def steps(seen: TrialResult, told: Container[str] = ()) -> list[DrawnStep]:
     """Every operation of the trial with what was expected and found; of what is counted only what is `told`."""
     return [
         {
@@ -52,7 +52,7 @@ def steps(seen: Outcome, told: Container[str] = ()) -> list[DrawnStep]:
     ]
 
 
-def failing_steps(seen: Outcome) -> list[DrawnStep]:
+def failing_steps(seen: TrialResult) -> list[DrawnStep]:
     """The same, with what differs marked in the last."""
     drawn = steps(seen, {d.field for d in seen.differences})
     if drawn:
@@ -66,10 +66,10 @@ def failing_steps(seen: Outcome) -> list[DrawnStep]:
     return drawn
 
 
-def _expected(want: Step, book: Book, told: Container[str]) -> Seen:
+def _expected(want: Step, book: SerialBook, told: Container[str]) -> Observation:
     if not isinstance(want, Expected):
         return _seen(want, book, told)
-    seen: Seen = {"result": f"{want.result} {want.clause}".strip()}
+    seen: Observation = {"result": f"{want.result} {want.clause}".strip()}
     if want.cache is not None:
         seen["offset"] = want.cache.offset
     if want.sees is not None:
@@ -102,8 +102,8 @@ def _numbers(arrays: Mapping[str, Array | None], told: Container[str]) -> dict[s
     return found
 
 
-def _seen(step: Step, book: Book, told: Container[str]) -> Seen:
-    seen: Seen = {"result": f"{step.result} {step.clause}".strip()}
+def _seen(step: Step, book: SerialBook, told: Container[str]) -> Observation:
+    seen: Observation = {"result": f"{step.result} {step.clause}".strip()}
     for name in ("offset", "buffered", "capacity"):
         if name in step.values:
             seen[name] = step.values[name]
@@ -144,7 +144,7 @@ def _label(name: str, step: Step) -> str:
     return f"layer {which[0]}" if what == "state" else f"{what} layer {which[0]}"
 
 
-def _names(keys: Array | None, values: Array | None, book: Book) -> list[str] | None:
+def _names(keys: Array | None, values: Array | None, book: SerialBook) -> list[str] | None:
     """A name for each slot: that of the row, where keys and values of all heads and sequences hold it."""
     if keys is None or values is None or keys.ndim != 4 or values.ndim != 4:
         return None
@@ -166,7 +166,7 @@ def _name(serials: Array) -> str:
     return letters(int(serials[0])) if (serials == serials[0]).all() else "?"
 
 
-def _queries(step: Step, book: Book) -> list[list[str]] | None:
+def _queries(step: Step, book: SerialBook) -> list[list[str]] | None:
     if "mask" not in step.arrays or "history.k" not in step.arrays:
         return None
     names = _names(step.arrays["history.k"], step.arrays.get("history.v"), book)

@@ -10,8 +10,8 @@ import numpy as np
 from kvspec import fingerprint
 from kvspec.contract import Claim
 from kvspec.geometry import Array
-from kvspec.rows import Book, describe, settled
-from kvspec.session.driver import Step
+from kvspec.rows import SerialBook, describe, settled
+from kvspec.session.step import Step
 
 Claims = Mapping[str, Claim]
 """What an adapter claims of each cache, by its letter."""
@@ -29,7 +29,7 @@ class Difference:
     """The clause that is broken, where only one can be."""
 
 
-def storage(want: Step, got: Step, book: Book, claim: Claim, others: Claims = NONE) -> list[Difference]:
+def storage(want: Step, got: Step, book: SerialBook, claim: Claim, others: Claims = NONE) -> list[Difference]:
     """All differences between what the reference did and what the adapter did.
 
     `claim` is that on the cache the operation was for, `others` those on caches observed by their letters.
@@ -104,7 +104,7 @@ def _value(value: object) -> str:
     return "none" if value is None else str(value)
 
 
-def _arrays(want: Step, got: Step, book: Book) -> Iterator[Difference]:
+def _arrays(want: Step, got: Step, book: SerialBook) -> Iterator[Difference]:
     for name, expected in want.arrays.items():
         kind = name[-1] if name.endswith((".k", ".v")) else ""
         text = array(expected, got.arrays.get(name), kind, book)
@@ -112,7 +112,7 @@ def _arrays(want: Step, got: Step, book: Book) -> Iterator[Difference]:
             yield Difference(observable(name), f"{name}: {text}")
 
 
-def array(want: Array | None, got: Array | None, kind: str, book: Book) -> str:
+def array(want: Array | None, got: Array | None, kind: str, book: SerialBook) -> str:
     """How two arrays differ; empty where they are the same to the bit, the NaN of rows that were cast apart."""
     if want is None or got is None:
         return "" if want is got else f"expected {_shape(want)}, found {_shape(got)}"

@@ -13,29 +13,30 @@ from kvconform.judge.ledger import Accounts, Spent
 from kvconform.judge.storage import Difference
 from kvconform.oracle.abstract_state import Key, key
 from kvconform.oracle.list_model import Expected, Lists
-from kvconform.oracle.reference import Cited, Performs, Supplies
+from kvconform.oracle.reference import CitingReference, Performs
+from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.worker.remote_session import RemoteSession
 from kvspec import masks
 from kvspec.contract import LEVELS, Claim, Description
 from kvspec.geometry import Array, Config
 from kvspec.operations.table import Operation, argument, cache_of, profiles_of
 from kvspec.reading.clauses import index
-from kvspec.rows import Book
-from kvspec.session.driver import Given, Step
+from kvspec.rows import SerialBook
+from kvspec.session.step import Inputs, Step
 from kvspec.trace import Trace
 
 VERDICT_OF = {"crash": "CRASH", "hang": "HANG", "oom": "OOM", "protocol": "PROTOCOL"}
 
 
 @dataclass
-class Outcome:
+class TrialResult:
     """What a trial showed. `steps` pairs what was expected with what was found, one pair an operation done."""
 
     trace: Trace
     level: str
     steps: list[tuple[Step, Step]] = field(default_factory=list)
     differences: list[Difference] = field(default_factory=list)
-    book: Book = field(default_factory=Book)
+    book: SerialBook = field(default_factory=SerialBook)
     states: list[Key] = field(default_factory=list)
     """States the oracle passed through, where they were asked for."""
     spent: list[Spent] = field(default_factory=list)
@@ -100,7 +101,7 @@ def run(
     level: str | None = None,
     watch: bool = False,
     past: bool = False,
-) -> Outcome:
+) -> TrialResult:
     """Judge an adapter's session on one trace, at the level claimed or at a lower one asked for.
 
     With `watch` the states that the oracle passes through are noted, to count what a source has exercised. With
@@ -112,11 +113,11 @@ def run(
     return judged.run()
 
 
-def asked(session: Performs, op: Operation, given: Given) -> Callable[[], Step]:
+def asked(session: Performs, op: Operation, inputs: Inputs) -> Callable[[], Step]:
     """The step, asked for now and waited for later where the adapter lives in another process."""
     if isinstance(session, RemoteSession):
-        return session.later(op, given)
-    return lambda: session.do(op, given)
+        return session.later(op, inputs)
+    return lambda: session.do(op, inputs)
 
 
 @dataclass(frozen=True)
@@ -141,25 +142,25 @@ class _Trial:
 
     def __init__(self, trace: Trace, session: Performs, adapter: Description, level: str) -> None:
         self.trace, self.session, self.adapter = trace, session, adapter
-        self.supplies = Supplies(trace)
-        self.outcome = Outcome(trace, level, book=self.supplies.book)
+        self.trace_inputs = TraceInputs(trace)
+        self.result = TrialResult(trace, level, book=self.trace_inputs.book)
         self.accounts = Accounts(adapter, level)
         self.watch = self.past = False
         self.speculated: set[str] = set()
         """Growing caches that were in a round: drafts that were not kept may have made them grow."""
 
-    def run(self) -> Outcome:
+    def run(self) -> TrialResult:
         opening = self.trace.profile, self.trace.config
         begun = self.session.begin(*opening)
         if begun.result != "ok":
             message = f"opening {opening[0]}: expected ok, found {storage.outcome(begun)} ({begun.message})"
-            self.outcome.steps.append((Step(), begun))
-            self.outcome.differences.append(Difference("result", message))
-            return self.outcome
-        self.begin(Given(opening=opening))
+            self.result.steps.append((Step(), begun))
+            self.result.differences.append(Difference("result", message))
+            return self.result
+        self.begin(Inputs(opening=opening))
         self.accounts.open("A", self.trace.config, begun)
         self._walk()
-        return self.outcome
+        return self.result
 
     def _walk(self) -> None:
         """Ask ahead, so that the worker works while the oracle does; look at the answers in order."""
@@ -168,56 +169,56 @@ class _Trial:
             waiting.append(self._asked(op))
             if len(waiting) >= self.AHEAD and not self._agrees(waiting.popleft()) and not self.past:
                 break
-        while waiting and (self.past or not self.outcome.failed):
+        while waiting and (self.past or not self.result.failed):
             self._agrees(waiting.popleft())
         for left in waiting:
             left.answer()  # nobody looks at what came after a difference, but it has to be out of the way
 
     def _asked(self, op: Operation) -> _Asked:
-        given = self.supplies.give(op)
-        kind, config = given.opening if given.opening and op["op"] == "open" else self.supplies.of(op)
-        answer = asked(self.session, op, self.fitted(op, given))
-        want = self.expect(op, given)
-        self.supplies.done(op, want.result)
+        inputs = self.trace_inputs.make(op)
+        kind, config = inputs.opening if inputs.opening and op["op"] == "open" else self.trace_inputs.opened_as(op)
+        answer = asked(self.session, op, self.fitted(op, inputs))
+        want = self.expect(op, inputs)
+        self.trace_inputs.done(op, want.result)
         if self.watch:
             start = self.trace.config
-            self.outcome.states.append((self.trace.profile, start.window, start.step, *self.state()))
+            self.result.states.append((self.trace.profile, start.window, start.step, *self.state()))
         if want.result == "ok":
             self._note_rounds(op)
-        claims = {x: self._claim(x) for x in self.supplies.opened}
+        claims = {x: self._claim(x) for x in self.trace_inputs.opened}
         return _Asked(op, kind, config, claims.get(cache_of(op), claims["A"]), claims, want, answer)
 
     def _note_rounds(self, op: Operation) -> None:
         if op["op"] == "speculate" and not argument(op, "isolated"):
-            self.speculated |= {x for x in op["layers"] if self.supplies.opened.get(x, ("",))[0] == "growing"}
+            self.speculated |= {x for x in op["layers"] if self.trace_inputs.opened.get(x, ("",))[0] == "growing"}
         elif op["op"] in ("open", "free"):
             self.speculated.discard(cache_of(op))
 
     def _claim(self, letter: str) -> Claim:
         """What is claimed of a cache; after a round only the least is owed of its capacity."""
-        claim = self.adapter.profiles[self.supplies.opened[letter][0]]
+        claim = self.adapter.profiles[self.trace_inputs.opened[letter][0]]
         return replace(claim, grows="free") if letter in self.speculated else claim
 
     def _agrees(self, asked: _Asked) -> bool:
         got = asked.answer()
-        self.outcome.steps.append((asked.want, got))
-        self.outcome.differences += self.compare(asked, got)
+        self.result.steps.append((asked.want, got))
+        self.result.differences += self.compare(asked, got)
         if got.result == asked.want.result:
             self._account(asked, got)
-        return not self.outcome.failed
+        return not self.result.failed
 
     def _account(self, asked: _Asked, got: Step) -> None:
         """Plans and costs, judged by what the adapter said before."""
         found = self.accounts.judge(asked.op, asked.kind, asked.config, got)
         asked.want.cites = tuple(dict.fromkeys((*asked.want.cites, *found.cites)))
-        self.outcome.differences += found.differences
-        self.outcome.spent += [found.spent] if found.spent else []
+        self.result.differences += found.differences
+        self.result.spent += [found.spent] if found.spent else []
 
-    def begin(self, given: Given) -> None:
+    def begin(self, inputs: Inputs) -> None:
         """Open the oracle's cache A."""
         raise NotImplementedError
 
-    def expect(self, op: Operation, given: Given) -> Step:
+    def expect(self, op: Operation, inputs: Inputs) -> Step:
         """What the oracle does."""
         raise NotImplementedError
 
@@ -225,9 +226,9 @@ class _Trial:
         """The state of the oracle's cache A, up to renaming rows and shifting positions."""
         raise NotImplementedError
 
-    def fitted(self, op: Operation, given: Given) -> Given:
+    def fitted(self, op: Operation, inputs: Inputs) -> Inputs:
         """What the adapter is given, where that differs."""
-        return given
+        return inputs
 
     def compare(self, asked: _Asked, got: Step) -> list[Difference]:
         """How the adapter differs."""
@@ -241,20 +242,20 @@ class _Storage(_Trial):
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
-        self.reference = Cited(observe=observables(self.adapter, "storage"))
+        self.reference = CitingReference(observe=observables(self.adapter, "storage"))
 
-    def begin(self, given: Given) -> None:
-        assert given.opening is not None
-        self.reference.begin(*given.opening)
+    def begin(self, inputs: Inputs) -> None:
+        assert inputs.opening is not None
+        self.reference.begin(*inputs.opening)
 
-    def expect(self, op: Operation, given: Given) -> Step:
-        return self.reference.do(op, given)
+    def expect(self, op: Operation, inputs: Inputs) -> Step:
+        return self.reference.do(op, inputs)
 
     def state(self) -> Key:
-        return key(self.reference.session, self.outcome.book)
+        return key(self.reference.session, self.result.book)
 
     def compare(self, asked: _Asked, got: Step) -> list[Difference]:
-        return storage.storage(asked.want, got, self.outcome.book, asked.claim, asked.claims)
+        return storage.storage(asked.want, got, self.result.book, asked.claim, asked.claims)
 
 
 class _Visible(_Trial):
@@ -262,15 +263,15 @@ class _Visible(_Trial):
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
-        self.lists = Lists(self.adapter, self.supplies)
-        self.judge = visible.Judge(self.outcome.book, "mask" in self.adapter.profiles)
+        self.lists = Lists(self.adapter, self.trace_inputs)
+        self.judge = visible.Judge(self.result.book, "mask" in self.adapter.profiles)
         self.widths: dict[visible.Looked, tuple[int, int]] = {}
 
-    def begin(self, given: Given) -> None:
-        self.lists.do({"op": "open"}, given)
+    def begin(self, inputs: Inputs) -> None:
+        self.lists.do({"op": "open"}, inputs)
 
-    def expect(self, op: Operation, given: Given) -> Step:
-        return self.lists.do(op, given)
+    def expect(self, op: Operation, inputs: Inputs) -> Step:
+        return self.lists.do(op, inputs)
 
     def state(self) -> Key:
         key: Key = self.lists.caches["A"].key()
@@ -285,12 +286,12 @@ class _Visible(_Trial):
             self.widths[visible.looked(op)] = (caches[cache_of(op)].width, int(history.shape[2]))
         return self.judge.compare(op, want, got)
 
-    def fitted(self, op: Operation, given: Given) -> Given:
+    def fitted(self, op: Operation, inputs: Inputs) -> Inputs:
         """Explicit masks are as wide as the reference's history; make them as wide as this adapter's."""
-        if op["op"] != "mask" or given.logical is None or visible.looked(op) not in self.widths:
-            return given
+        if op["op"] != "mask" or inputs.logical is None or visible.looked(op) not in self.widths:
+            return inputs
         wanted, width = self.widths[visible.looked(op)]
-        return Given(logical=tuple(_fitted(p, wanted, width) for p in given.logical))
+        return Inputs(logical=tuple(_fitted(p, wanted, width) for p in inputs.logical))
 
 
 def _fitted(part: masks.Part, wanted: int, width: int) -> masks.Part:

@@ -13,8 +13,8 @@ from kvconform.oracle.list_model import Expected
 from kvref.list_model.caches import Seen
 from kvspec.geometry import DTYPES, Array
 from kvspec.operations.table import Operation, cache_of
-from kvspec.rows import Book, letters
-from kvspec.session.driver import Step
+from kvspec.rows import SerialBook, letters
+from kvspec.session.step import Step
 
 Looked = tuple[str, str]
 """Whose history it is: a cache, and the round of speculation where it is that of drafts."""
@@ -29,7 +29,7 @@ def looked(op: Operation) -> Looked:
 class Judge:
     """Compares the steps of one trace. `masked`: whether the adapter makes masks itself."""
 
-    def __init__(self, book: Book, masked: bool) -> None:
+    def __init__(self, book: SerialBook, masked: bool) -> None:
         self._book, self._masked = book, masked
         self._histories: dict[Looked, list[list[int]] | None] = {}
 
@@ -105,7 +105,7 @@ def _within(
         yield Difference(name, f"{name} at {[int(i) for i in at]}: expected {middle[at]:.9g}, found {text}")
 
 
-def _view(want: Expected, got: Step, book: Book) -> Iterator[Difference]:
+def _view(want: Expected, got: Step, book: SerialBook) -> Iterator[Difference]:
     if want.view is None:
         return
     found = one_name_each(got.arrays.get("view.k"), got.arrays.get("view.v"), book)
@@ -114,7 +114,7 @@ def _view(want: Expected, got: Step, book: Book) -> Iterator[Difference]:
         yield Difference("view", f"view: expected {words(want.view)}, found {shown}")
 
 
-def _rows(want: Expected, got: Step, book: Book) -> Iterator[Difference]:
+def _rows(want: Expected, got: Step, book: SerialBook) -> Iterator[Difference]:
     """Rows that must be there in this order, whatever else an array holds its rows in."""
     for name, expected in want.rows.items():
         found = one_name_each(got.arrays.get(f"{name}.k"), got.arrays.get(f"{name}.v"), book)
@@ -123,7 +123,7 @@ def _rows(want: Expected, got: Step, book: Book) -> Iterator[Difference]:
             yield Difference(name.partition(".")[0], f"{name}: expected {words(expected)}, found {shown}")
 
 
-def one_name_each(keys: Array | None, values: Array | None, book: Book) -> list[list[int]] | None:
+def one_name_each(keys: Array | None, values: Array | None, book: SerialBook) -> list[list[int]] | None:
     """For each sequence the serials of the rows, where keys and values of all heads agree on them; else None."""
     if keys is None or values is None:
         return [[]] if keys is values else None

@@ -14,15 +14,15 @@ import numpy as np
 
 from kvconform.judge import visible
 from kvconform.judge.storage import outcome
-from kvconform.judge.trial import Outcome, run
+from kvconform.judge.trial import TrialResult, run
 from kvconform.oracle.list_model import Expected
 from kvspec import masks
 from kvspec.contract import METERED, Description
 from kvspec.geometry import CACHES, Array
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example, numbers, observation
-from kvspec.rows import Book, letters
-from kvspec.session.driver import Step
+from kvspec.rows import SerialBook, letters
+from kvspec.session.step import Step
 
 AT_STORAGE = (
     *("slots", "history", "capacity", "bytes", "mask", "references", "gathered", "page", "rotated"),
@@ -34,7 +34,7 @@ STORAGE_OF = ("table ", "handle ")
 """How those begin that speak of one of several."""
 
 
-def disagreements(example: Example, seen: Outcome, adapter: Description) -> list[str]:
+def disagreements(example: Example, seen: TrialResult, adapter: Description) -> list[str]:
     """Where the table and what was found on the adapter disagree; reads up to the first difference found there."""
     wrong = []
     for i, (row, (want, got)) in enumerate(zip(example.rows, seen.steps, strict=False)):
@@ -107,7 +107,7 @@ def _elements(column: str, output: Array) -> Array:
     return np.asarray(layered[which["layer"], which["sequence"], which["head"], :, 0])
 
 
-def _found(column: str, got: Step, book: Book, said: Any) -> Any:
+def _found(column: str, got: Step, book: SerialBook, said: Any) -> Any:
     if column == "result":
         return _refusal(got, said)
     if column == "offset":
@@ -145,7 +145,7 @@ def _refusal(got: Step, said: Any) -> str:
     )
 
 
-def _names(got: Step, what: str, book: Book) -> list[int] | str | None:
+def _names(got: Step, what: str, book: SerialBook) -> list[int] | str | None:
     keys, values = got.arrays.get(f"{what}.k"), got.arrays.get(f"{what}.v")
     if keys is None and values is None:
         return None
@@ -153,7 +153,7 @@ def _names(got: Step, what: str, book: Book) -> list[int] | str | None:
     return named[0] if named is not None else "different rows as keys and values, or in different heads"
 
 
-def _queries(got: Step, book: Book) -> list[list[int]] | str:
+def _queries(got: Step, book: SerialBook) -> list[list[int]] | str:
     named = _names(got, "history", book)
     mask = got.arrays.get("mask")
     if not isinstance(named, list):
@@ -187,14 +187,14 @@ def _show(value: Any) -> str:
 def check_all() -> Iterator[str]:
     """Every disagreement between a chapter's tables and the reference."""
     from kvadapters.reference import Reference
-    from kvconform.oracle.reference import Cited
+    from kvconform.oracle.reference import CitingReference
     from kvspec.contract import description
 
     reference = description(Reference().describe())
     for clause in index().values():
         for example in clause.examples:
             for level in ("storage", "visible"):
-                seen = run(example.trace, Cited(), reference, level)
+                seen = run(example.trace, CitingReference(), reference, level)
                 yield from disagreements(example, seen, reference)
                 yield from (f"{example.id}: {level}: {d.message}" for d in seen.differences)
                 cited = set(seen.exercised())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kvconform.generate.strategies import batch
 from kvconform.judge import visible
-from kvconform.judge.trial import Outcome
+from kvconform.judge.trial import TrialResult
 from kvconform.laws.law import Results, Sides, register
 from kvconform.oracle.follow import at_the_end
 from kvspec.geometry import Config
@@ -30,7 +30,7 @@ def difference(sides: Sides, results: Results) -> str:
     return "" if left == right else f"after the left side the sequence holds {left}, after the right side {right}"
 
 
-def _end(side: Trace, result: Outcome) -> str:
+def _end(side: Trace, result: TrialResult) -> str:
     """What the sequence named last holds, layer by layer."""
     if len(result.steps) < len(side.ops):
         return f"nothing: it failed at step {len(result.steps)}"

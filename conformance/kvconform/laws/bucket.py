@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kvconform.generate.strategies import bucket
 from kvconform.judge import visible
-from kvconform.judge.trial import Outcome
+from kvconform.judge.trial import TrialResult
 from kvconform.laws.law import Results, Sides, register, stopped
 from kvconform.oracle.follow import at_the_end
 from kvspec.geometry import Array, Config, fitted
@@ -47,7 +47,7 @@ def _unlike(left: list[Array], right: list[Array]) -> str:
     return ""
 
 
-def _outputs(result: Outcome) -> list[Array]:
+def _outputs(result: TrialResult) -> list[Array]:
     """All outputs, in order."""
     outputs = (step.arrays.get("output") for _, step in result.steps)
     return [a for a in outputs if a is not None]
@@ -60,7 +60,7 @@ def _serials(side: Trace) -> list[list[int]]:
     return serials
 
 
-def _rows(side: Trace, result: Outcome) -> str:
+def _rows(side: Trace, result: TrialResult) -> str:
     """What every layer shows in the end; a growing cache has one, and shows its view."""
     serials, arrays = _serials(side), result.steps[-1][1].arrays
     layers = [f"state.{i}" for i in range(len(serials))] if side.profile == "bucket" else ["view"]

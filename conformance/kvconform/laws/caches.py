@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from kvconform.judge import visible
-from kvconform.judge.trial import Outcome
+from kvconform.judge.trial import TrialResult
 from kvconform.laws.law import Results, Sides
 from kvconform.oracle.follow import at_the_end
 from kvspec.geometry import Array, Config
 from kvspec.operations.notation import operation
-from kvspec.session.driver import Step
+from kvspec.session.step import Step
 from kvspec.trace import Trace
 
 END = ("append 1", "append 2", "view", "append 1")
@@ -37,7 +37,7 @@ def difference(sides: Sides, results: Results) -> str:
     return ""
 
 
-def _end(side: Trace, result: Outcome) -> list[list[str]]:
+def _end(side: Trace, result: TrialResult) -> list[list[str]]:
     """For each of the last steps what each sequence sees; a row's name is its position among all live rows."""
     if len(result.steps) < len(side.ops):
         return [[f"nothing: it failed at step {len(result.steps)}"]] * len(END)
@@ -45,7 +45,7 @@ def _end(side: Trace, result: Outcome) -> list[list[str]]:
     return [_shown(step, result, positions) for _, step in result.steps[-len(END) :]]
 
 
-def _shown(step: Step, result: Outcome, positions: dict[int, int]) -> list[str]:
+def _shown(step: Step, result: TrialResult, positions: dict[int, int]) -> list[str]:
     """A line for each sequence. An adapter that leaves masking to its caller shows its view alone."""
     arrays = step.arrays
     what = "view" if "view.k" in arrays else "history"

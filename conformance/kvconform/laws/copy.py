@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kvconform.generate.strategies import copy
 from kvconform.judge import visible
-from kvconform.judge.trial import Outcome
+from kvconform.judge.trial import TrialResult
 from kvconform.laws.law import Results, Sides, register, stopped, unequal
 from kvspec.geometry import Config
 from kvspec.operations.notation import operation
@@ -20,7 +20,7 @@ def difference(sides: Sides, results: Results) -> str:
     return stopped(sides, results) or unequal(*map(_rows, results))
 
 
-def _rows(result: Outcome) -> str:
+def _rows(result: TrialResult) -> str:
     """The rows of the buffer after the last operation."""
     arrays = result.steps[-1][1].arrays
     names = visible.one_name_each(arrays.get("state.k"), arrays.get("state.v"), result.book)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from kvconform.generate.strategies import caches
-from kvconform.judge.trial import Outcome
+from kvconform.judge.trial import TrialResult
 from kvspec.geometry import Config
 from kvspec.trace import Trace
 
@@ -25,7 +25,7 @@ class Sides(NamedTuple):
     right: Trace
 
 
-Results = tuple[Outcome, Outcome]
+Results = tuple[TrialResult, TrialResult]
 """The trials of both sides on an adapter."""
 
 Draw = Callable[[st.DrawFn, Config], Sides]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kvconform.generate.strategies import page
 from kvconform.judge import visible
-from kvconform.judge.trial import Outcome
+from kvconform.judge.trial import TrialResult
 from kvconform.laws.law import Results, Sides, register, stopped, unequal
 from kvconform.oracle.follow import at_the_end
 from kvspec.geometry import Array, Config
@@ -34,14 +34,14 @@ def difference(sides: Sides, results: Results) -> str:
     return stopped(sides, results) or unequal(*map(_sequences, sides, results))
 
 
-def _sequences(side: Trace, result: Outcome) -> list[str]:
+def _sequences(side: Trace, result: TrialResult) -> list[str]:
     """The rows of every sequence in use."""
     sequences = enumerate(at_the_end(side).caches["A"].all)
     arrays = result.steps[-1][1].arrays
     return [_positions(arrays, f"state.{s}", result, one.rows) for s, one in sequences if one is not None]
 
 
-def _positions(arrays: Mapping[str, Array | None], name: str, result: Outcome, expected: Sequence[int]) -> str:
+def _positions(arrays: Mapping[str, Array | None], name: str, result: TrialResult, expected: Sequence[int]) -> str:
     """Positions of the rows of an array; `?` for a row that should not be there."""
     names = visible.one_name_each(arrays.get(f"{name}.k"), arrays.get(f"{name}.v"), result.book)
     if names is None:

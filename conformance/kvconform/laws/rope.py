@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from kvconform.judge.trial import Outcome
+from kvconform.judge.trial import TrialResult
 from kvconform.laws.law import Results, Sides, register, stopped
 from kvconform.oracle.follow import expected
-from kvconform.oracle.reference import halved
+from kvconform.oracle.trace_inputs import halved
 from kvspec.geometry import Array, Config
 from kvspec.operations.notation import operation
 from kvspec.trace import Trace
@@ -42,7 +42,7 @@ def _last(side: Trace, name: str) -> Any:
     return side.ops[-1].get(name)
 
 
-def _end(side: Trace, result: Outcome, n: int, halves: bool) -> tuple[Array, Array]:
+def _end(side: Trace, result: TrialResult, n: int, halves: bool) -> tuple[Array, Array]:
     """The numbers of the last n rows or queries in f64, and how far they may be off."""
     steps = [(got.arrays, want) for (_, got), want in zip(result.steps, expected(side), strict=True)]
     if side.ops[-1]["op"] == "rotate":

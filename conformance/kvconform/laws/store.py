@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kvconform.generate.strategies import batch
 from kvconform.judge import visible
-from kvconform.judge.trial import Outcome
+from kvconform.judge.trial import TrialResult
 from kvconform.laws.law import Results, Sides, register
 from kvconform.oracle.follow import at_the_end
 from kvref.list_model.store import Listed
@@ -30,7 +30,7 @@ def difference(sides: Sides, results: Results) -> str:
     return ""
 
 
-def _end(side: Trace, result: Outcome) -> list[str]:
+def _end(side: Trace, result: TrialResult) -> list[str]:
     """For each of the last steps what every layer holds."""
     if len(result.steps) < len(side.ops):
         return [f"nothing: it failed at step {len(result.steps)}"] * len(END)
@@ -41,7 +41,7 @@ def _end(side: Trace, result: Outcome) -> list[str]:
     ]
 
 
-def _shown(arrays: dict[str, Array | None], layer: int, result: Outcome, positions: dict[int, int]) -> str:
+def _shown(arrays: dict[str, Array | None], layer: int, result: TrialResult, positions: dict[int, int]) -> str:
     """Positions of the rows of a layer; a dot for a row of zeros, `?` for one that was not written there."""
     keys, values = (arrays.get(f"state.{layer}.{kind}") for kind in "kv")
     names = visible.one_name_each(keys, values, result.book)

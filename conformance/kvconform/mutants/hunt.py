@@ -17,7 +17,7 @@ from kvconform.generate.fit_to_adapter import suits
 from kvconform.generate.shrink import shrink
 from kvconform.generate.strategies import by_profile, sample
 from kvconform.judge import trial
-from kvconform.judge.trial import Outcome
+from kvconform.judge.trial import TrialResult
 from kvconform.judge.worked_examples import disagreements
 from kvconform.mutants.mutant import Mutant
 from kvconform.worker.signals import handling
@@ -185,12 +185,12 @@ class _Hunt:
         blamed = tuple(dict.fromkeys((*seen.blamed, *also)))
         return Kill(source, blamed, seen.trace.cut(len(seen.steps)), seen.differences[0].message, item)
 
-    def _misread(self, worked: Example, seen: Outcome) -> list[str]:
+    def _misread(self, worked: Example, seen: TrialResult) -> list[str]:
         """What the table of a worked example says otherwise, where its clause binds at the level judged."""
         binds = seen.level == "storage" or index()[worked.clause].level == "visible"
         return disagreements(worked, seen, self.about) if binds and self.about is not None else []
 
-    def run(self, trace: Trace) -> Outcome | str:
+    def run(self, trace: Trace) -> TrialResult | str:
         """One trial; or how it ended otherwise."""
         assert self.about is not None
         level = trial.level_of(trace, self.about)

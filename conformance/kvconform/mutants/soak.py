@@ -30,7 +30,7 @@ from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.shrink import shrink
 from kvconform.generate.strategies import by_profile, sample, whole_system
 from kvconform.judge import trial
-from kvconform.judge.trial import Outcome
+from kvconform.judge.trial import TrialResult
 from kvconform.mutants import correct_variants
 from kvconform.worker.signals import handling
 from kvspec.contract import Description, description
@@ -71,7 +71,7 @@ class Soak:
         about = description(self.adapter.describe())
         self.about = about.at_most("visible") if self.name == "reference" else about
 
-    def run(self, trace: Trace) -> Outcome:
+    def run(self, trace: Trace) -> TrialResult:
         """One trial."""
         level = trial.level_of(trace, self.about)
         session = Session(self.adapter, trial.observables(self.about, level))
@@ -86,7 +86,7 @@ class Soak:
             if seen.failed:
                 self._keep(seen, source, seed)
 
-    def _keep(self, seen: Outcome, source: str, seed: int) -> None:
+    def _keep(self, seen: TrialResult, source: str, seed: int) -> None:
         """Write the trace down as it is, then again once it is short."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{self.name.replace(':', '.')}-{source}-{seed}-{len(self.found)}.json"
@@ -103,7 +103,7 @@ class Soak:
         return max(1, len(seen.steps)) if seen.failed else 0
 
 
-def _write(path: Path, trace: Trace, seen: Outcome, source: str, seed: int) -> None:
+def _write(path: Path, trace: Trace, seen: TrialResult, source: str, seed: int) -> None:
     """The trace, which `kvconform replay` reads; beside it what was seen."""
     path.write_text(json.dumps(trace.to_json()) + "\n", encoding="utf-8")
     said = f"{source}, seed {seed}: {', '.join(seen.blamed) or 'no clause'}: {seen.differences[0].message}"

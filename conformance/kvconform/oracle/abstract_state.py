@@ -18,13 +18,13 @@ from kvref.ring import Ring
 from kvref.snapshot import Snapshot
 from kvref.store import Store
 from kvspec.geometry import Array
-from kvspec.rows import ZEROED, Book
+from kvspec.rows import ZEROED, SerialBook
 from kvspec.session.driver import Session
 
 Key = tuple[Any, ...]
 
 
-def key(session: Session, book: Book, names: Iterable[str] = ("s",), caches: Iterable[str] = ("A",)) -> Key:
+def key(session: Session, book: SerialBook, names: Iterable[str] = ("s",), caches: Iterable[str] = ("A",)) -> Key:
     """The state of these caches and of the snapshots named, rows numbered by the order in which they are met."""
     numbers: dict[int, int] = {}
     found = [KEYS[session.kinds[c]](session.caches[c], book, numbers) for c in caches if c in session.caches]
@@ -33,7 +33,7 @@ def key(session: Session, book: Book, names: Iterable[str] = ("s",), caches: Ite
     return *found, tuple((n, _saved_key(s, book, numbers)) for n, s in saved), rounds
 
 
-def _cache_key(cache: Growing | Ring, book: Book, numbers: dict[int, int]) -> Key:
+def _cache_key(cache: Growing | Ring, book: SerialBook, numbers: dict[int, int]) -> Key:
     live = cache.lengths().buffered or 0
     slots = _numbered(cache.rows.keys[:, :, :live], book, numbers)
     spare = len(cache.rows) - live
@@ -42,12 +42,12 @@ def _cache_key(cache: Growing | Ring, book: Book, numbers: dict[int, int]) -> Ke
     return min(cache.offset, cache.window + 1), cache.written, spare, cache.index, slots
 
 
-def _buffer_key(buffer: Buffer, book: Book, numbers: dict[int, int]) -> Key:
+def _buffer_key(buffer: Buffer, book: SerialBook, numbers: dict[int, int]) -> Key:
     serials = book.read(buffer.slots.keys.transpose(1, 0, 2)[None], "k")[0, 0]
     return tuple(ZEROED if s == ZEROED else numbers.setdefault(int(s), len(numbers)) for s in serials)
 
 
-def _store_key(store: Store, book: Book, numbers: dict[int, int]) -> Key:
+def _store_key(store: Store, book: SerialBook, numbers: dict[int, int]) -> Key:
     slots = tuple(_numbered(keys[None], book, numbers) for keys in store.keys)
     return store.config, tuple(store.lengths_), slots, _batch_key(store.batch_)
 
@@ -57,12 +57,12 @@ def _batch_key(batch: Batch | None) -> Key:
     return () if batch is None else (batch.places, tuple(batch.lengths), tuple(map(tuple, batch.held)))
 
 
-def _pages_key(pages: Pages, book: Book, numbers: dict[int, int]) -> Key:
+def _pages_key(pages: Pages, book: SerialBook, numbers: dict[int, int]) -> Key:
     """Lengths and tables; which rows a sequence holds is left out, as nothing that is done depends on it."""
     return tuple((number, one.length, *one.table) for number, one in sorted(pages.in_use.items()))
 
 
-def _bucket_key(bucket: Bucket, book: Book, numbers: dict[int, int]) -> Key:
+def _bucket_key(bucket: Bucket, book: SerialBook, numbers: dict[int, int]) -> Key:
     """Numbers of rows, and where the newest lies; which rows they are is left out, as nothing depends on it."""
     encoded = None if bucket.encoded is None else bool(bucket.encoded.keys.size)
     handles = bucket.handles if bucket.pending and not bucket.stale else None
@@ -71,7 +71,7 @@ def _bucket_key(bucket: Bucket, book: Book, numbers: dict[int, int]) -> Key:
     return bucket.past_, bucket.rows.keys.shape[3], bucket.bound_, slot, flags, encoded
 
 
-KEYS: dict[str, Callable[[Any, Book, dict[int, int]], Key]] = {
+KEYS: dict[str, Callable[[Any, SerialBook, dict[int, int]], Key]] = {
     "growing": _cache_key,
     "ring": _cache_key,
     "copy": _buffer_key,
@@ -82,20 +82,20 @@ KEYS: dict[str, Callable[[Any, Book, dict[int, int]], Key]] = {
 """The state of a cache by its kind; `numbers` are the rows met so far."""
 
 
-def _saved_key(saved: Snapshot | None, book: Book, numbers: dict[int, int]) -> Key:
+def _saved_key(saved: Snapshot | None, book: SerialBook, numbers: dict[int, int]) -> Key:
     if saved is None or saved.gone:
         return (saved.gone if saved else "none",)
     stop = saved.stop if saved.kind == "growing" else min(saved.stop, (saved.config.window or 0) + 1)
     return saved.stop - saved.start, stop, saved.index, _numbered(saved.rows.keys, book, numbers)
 
 
-def _round_key(round_: Any, book: Book, numbers: dict[int, int]) -> Key:
+def _round_key(round_: Any, book: SerialBook, numbers: dict[int, int]) -> Key:
     """Of an open round, what its drafts see, and which they are."""
     layers = round_.inner.layers.items()
     drafts = ((i, x.before, _numbered(x.rows.keys, book, numbers)) for i, x in layers)
     return round_.letters, round_.isolated, tuple(drafts)
 
 
-def _numbered(keys: Array, book: Book, numbers: dict[int, int]) -> Key:
+def _numbered(keys: Array, book: SerialBook, numbers: dict[int, int]) -> Key:
     serials = book.read(keys[:1, :1], "k")[0, 0] if keys.size else ()
     return tuple(numbers.setdefault(int(s), len(numbers)) if s >= 0 else int(s) for s in serials)

@@ -16,7 +16,8 @@ from typing import Any
 from kvconform.generate.covers import Closure, Ops, Plan, Walk, number, walk
 from kvconform.oracle.abstract_state import Key
 from kvspec.operations.table import Operation, cache_of
-from kvspec.session.driver import Session, Step
+from kvspec.session.driver import Session
+from kvspec.session.step import Step
 
 Answers = dict[str, str]
 """By the beginning of a sequence: what its last operation answers."""
@@ -137,7 +138,7 @@ def shifted(op: Operation, by: int) -> Operation:
 def _answer(op: Operation, step: Step, w: Walk, before: Session, numbers: dict[int, int]) -> str:
     """What was observed: rows numbered as they are met, positions counted from the first that matters."""
     rows = {
-        name: [number(int(s), numbers) for s in w.supplies.book.read(a, name[-1])[0, 0]]
+        name: [number(int(s), numbers) for s in w.trace_inputs.book.read(a, name[-1])[0, 0]]
         for name, a in step.arrays.items()
         if a is not None and name.endswith((".k", ".v"))
     }

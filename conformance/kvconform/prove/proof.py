@@ -15,12 +15,12 @@ from itertools import pairwise
 
 from kvconform.generate import covers
 from kvconform.generate.covers import Closure, Ops, Plan
-from kvconform.judge.trial import Outcome
+from kvconform.judge.trial import TrialResult
 from kvconform.prove import identifiers
 from kvconform.prove.identifiers import Identifiers
 from kvspec.trace import LARGEST_TRACE, Trace
 
-Runs = Callable[[Trace], Outcome]
+Runs = Callable[[Trace], TrialResult]
 """Judges one trace."""
 
 Tells = Callable[[str], None]
@@ -51,7 +51,7 @@ class Proof:
     traces: int = 0
     operations: int = 0
     seconds: float = 0.0
-    counterexample: Outcome | None = field(default=None, repr=False)
+    counterexample: TrialResult | None = field(default=None, repr=False)
     agreed: int = 0
     """With a counterexample: all traces of the alphabet of so many operations were tried, and none fails."""
 

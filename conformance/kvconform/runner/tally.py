@@ -8,7 +8,7 @@ from math import sqrt
 from typing import Any
 
 from kvconform.judge.ledger import Spent
-from kvconform.judge.trial import Outcome
+from kvconform.judge.trial import TrialResult
 from kvspec.contract import METERED
 from kvspec.records.run import Coverage, Failure, Named, Residency
 
@@ -38,7 +38,7 @@ class Tally:
     diagnosis: dict[str, list[Named]] = field(default_factory=dict)
     """Known bugs that answer as the adapter did, by the key of the failure; see `kvconform.diagnosis.diagnose`."""
 
-    def add(self, seen: Outcome, source: str, test: str) -> None:
+    def add(self, seen: TrialResult, source: str, test: str) -> None:
         """Count one trial."""
         cites = Counter(seen.exercised())
         for clause, steps in cites.items():

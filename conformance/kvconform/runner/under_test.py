@@ -10,7 +10,7 @@ from itertools import pairwise
 from kvconform.generate.shrink import shrink
 from kvconform.judge import steps, trial
 from kvconform.judge.storage import Difference
-from kvconform.judge.trial import Outcome
+from kvconform.judge.trial import TrialResult
 from kvconform.oracle.reference import Performs
 from kvconform.runner.tally import Tally, empty_coverage
 from kvconform.worker.client import Worker
@@ -59,7 +59,7 @@ class Bench:
         """What performs a trace on the adapter."""
         return RemoteSession(self.worker, observe)
 
-    def run(self, trace: Trace, watch: bool = False, past: bool = False) -> Outcome:
+    def run(self, trace: Trace, watch: bool = False, past: bool = False) -> TrialResult:
         """One trial, counted nowhere."""
         level = trial.level_of(trace, self.adapter)
         session = self.session(trial.observables(self.adapter, level))
@@ -67,7 +67,7 @@ class Bench:
         self.operations += len(seen.steps)
         return seen
 
-    def judge(self, trace: Trace, source: str, watch: bool = False) -> Outcome:
+    def judge(self, trace: Trace, source: str, watch: bool = False) -> TrialResult:
         """One trial, counted; a failure is confirmed, shortened and kept."""
         seen = self.run(trace, watch)
         self.tally.add(seen, source, self.test)
@@ -90,7 +90,7 @@ class Bench:
         covered["states"] += len(states)
         covered["transitions"] += len(transitions)
 
-    def _keep(self, seen: Outcome, source: str) -> None:
+    def _keep(self, seen: TrialResult, source: str) -> None:
         """Keep the shortest trace for each clause this failure blames that has none yet in this test.
 
         What kills the worker is confirmed and shortened once for each clause in the whole run.
@@ -110,7 +110,7 @@ class Bench:
                 self._add(short, source)
                 self.confirmed |= {(short.verdict, c) for c in short.blamed or ("",)}
 
-    def _shortest(self, seen: Outcome, clause: str) -> Outcome:
+    def _shortest(self, seen: TrialResult, clause: str) -> TrialResult:
         """The same failure on a shorter trace."""
 
         def fails(trace: Trace) -> int:
@@ -122,14 +122,14 @@ class Bench:
         final = self.run(short)
         return final if final.failed else seen
 
-    def _add(self, seen: Outcome, source: str, deterministic: bool = True) -> None:
+    def _add(self, seen: TrialResult, source: str, deterministic: bool = True) -> None:
         self.tally.failures.append(failure(seen, source, self.test, deterministic))
 
     def broke(self, clause: str, message: str) -> None:
         """The clause's own example or law failed."""
         self.tally.own.setdefault(clause, message)
 
-    def relation_broke(self, clause: str, side: Outcome, message: str) -> None:
+    def relation_broke(self, clause: str, side: TrialResult, message: str) -> None:
         """A law failed, though each of its sides may be right by itself: keep the side that shows it."""
         side.differences.append(Difference("history", f"law {clause}: {message}"))
         kept = failure(side, "law", self.test)
@@ -157,7 +157,7 @@ def count(covered: Coverage, trace: Trace, done: int) -> None:
         covered["pairs"][" ".join(pair)] = covered["pairs"].get(" ".join(pair), 0) + 1
 
 
-def failure(seen: Outcome, source: str, test: str, deterministic: bool = True) -> Failure:
+def failure(seen: TrialResult, source: str, test: str, deterministic: bool = True) -> Failure:
     """A failed trial as it stands in the record."""
     trace, message = seen.trace.cut(len(seen.steps)), "; ".join(d.message for d in seen.differences[:3])
     return {

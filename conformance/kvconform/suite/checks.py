@@ -11,7 +11,7 @@ from kvconform import vectors
 from kvconform.generate.fit_to_adapter import fitted, suits, within
 from kvconform.generate.strategies import caches as draws
 from kvconform.generate.strategies import sample
-from kvconform.judge.trial import Outcome, used_profiles
+from kvconform.judge.trial import TrialResult, used_profiles
 from kvconform.judge.worked_examples import declared_otherwise, disagreements
 from kvconform.laws.law import Law, Sides
 from kvconform.laws.registry import LAWS
@@ -69,13 +69,13 @@ def example(bench: Bench, worked: Example) -> None:
         bench.tally.held(worked.clause, "example", bench.test, seen.oracle)
 
 
-def shown(worked: Example, seen: Outcome, adapter: Description) -> bool:
+def shown(worked: Example, seen: TrialResult, adapter: Description) -> bool:
     """Whether the example, which held, was read to its end, at the clause's level or above."""
     whole = seen.trace.ops == worked.trace.ops and not declared_otherwise(worked, adapter)
     return whole and seen.level in (index()[worked.clause].level, "storage")
 
 
-def explained(seen: Outcome, adapter: Description) -> bool:
+def explained(seen: TrialResult, adapter: Description) -> bool:
     """Whether a trace failed in deviations alone that the adapter declares."""
     return seen.verdict == "FAIL" and bool(seen.blamed) and set(seen.blamed) <= set(adapter.known)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from kvspec.geometry import DTYPES, Array
 from kvspec.replay_bounds import largest
-from kvspec.rows import ZEROED, Book, read, spell, who
+from kvspec.rows import ZEROED, SerialBook, read, spell, who
 
 AXES = {3: ("thd",), 4: ("bhtd", "lhtd", "lshd"), 5: ("lbhtd",)}
 """The axes that arrays of rows may have, by how many."""
@@ -108,7 +108,7 @@ def _form(array: Array) -> list[Any]:
 class Arrays:
     """Writes the arrays of one step; keeps the tensors among them by their names."""
 
-    book: Book
+    book: SerialBook
     tensors: dict[str, Array] = field(default_factory=dict)
 
     def pair(self, name: str, keys: Array | None, values: Array | None) -> dict[str, Any]:

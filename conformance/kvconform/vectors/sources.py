@@ -12,7 +12,8 @@ from kvconform.generate import frozen_covers
 from kvconform.generate.covers import FROZEN
 from kvconform.mutants import anomaly_of
 from kvconform.mutants.mutant import Mutant
-from kvconform.oracle.reference import Cited, Supplies
+from kvconform.oracle.reference import CitingReference
+from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.vectors.vector import Vector
 from kvspec.contract import PROFILES
 from kvspec.errors import BadInput
@@ -55,12 +56,12 @@ def _chosen(whole: list[Trace]) -> Iterator[int]:
 
 def happens(trace: Trace) -> set[Happening]:
     """All that happens in a trace."""
-    cited, supplies = Cited(observe=FROZEN), Supplies(trace)
-    cited.begin(trace.profile, trace.config)
+    reference, trace_inputs = CitingReference(observe=FROZEN), TraceInputs(trace)
+    reference.begin(trace.profile, trace.config)
     found, before = set[Happening](), "open"
     for op in trace.ops:
-        step = cited.do(op, supplies.give(op))
-        supplies.done(op, step.result)
+        step = reference.do(op, trace_inputs.make(op))
+        trace_inputs.done(op, step.result)
         found |= {("cites", op["op"], step.result, *sorted(step.cites)), ("after", before, op["op"], step.result)}
         before = op["op"]
     return found

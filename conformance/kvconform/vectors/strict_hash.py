@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvconform.oracle.reference import Performs, Supplies
+from kvconform.oracle.reference import Performs
+from kvconform.oracle.trace_inputs import TraceInputs
 from kvspec.geometry import DTYPES, Array
 from kvspec.operations import notation
 from kvspec.rows import settled
@@ -94,12 +95,12 @@ DRIVEN = {
 
 def outputs(session: Performs, trace: Trace) -> Iterator[Output]:
     """What the operations of a trace give, one after another; it ends where one does not go well."""
-    supplies = Supplies(trace)
+    trace_inputs = TraceInputs(trace)
     step = session.begin(trace.profile, trace.config)
     for i, op in enumerate(trace.ops):
         if step.result == "ok":
-            step = session.do(op, supplies.give(op))
-            supplies.done(op, step.result)
+            step = session.do(op, trace_inputs.make(op))
+            trace_inputs.done(op, step.result)
         if step.result != "ok":
             yield Output(trace, i, None, " ".join(f"{step.result} {step.clause} {step.message}".split()))
             return

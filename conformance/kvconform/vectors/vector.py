@@ -12,13 +12,14 @@ import numpy as np
 from kvconform.judge.trial import used_profiles
 from kvconform.oracle.follow import expected
 from kvconform.oracle.list_model import Expected
-from kvconform.oracle.reference import Cited, Supplies
+from kvconform.oracle.reference import CitingReference
+from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.vectors.arrays import Arrays
 from kvspec import fingerprint
 from kvspec.geometry import Array
 from kvspec.operations import notation
 from kvspec.operations.table import TAKES_QUERIES, Operation
-from kvspec.session.driver import Given, Step
+from kvspec.session.step import Inputs, Step
 from kvspec.trace import Trace
 
 VERSION = 2
@@ -97,18 +98,18 @@ def vector(v: Vector, tensors: dict[str, Array]) -> dict[str, Any]:
 
 def _steps(v: Vector, tensors: dict[str, Array], cites: dict[str, None]) -> Iterator[dict[str, Any]]:
     """Every operation, the opening of cache A first: what it is given, and what must be seen of it."""
-    cited, supplies = Cited(observe=OBSERVED), Supplies(v.trace)
+    reference, trace_inputs = CitingReference(observe=OBSERVED), TraceInputs(v.trace)
     bounds = _bounds(v.trace)
     opening: Operation = {"op": "open"}
     for i, op in enumerate((opening, *v.trace.ops)):
-        given = supplies.give(op) if i else Given(opening=(v.trace.profile, v.trace.config))
-        arrays = Arrays(supplies.book, tensors)
-        put = _given(given, arrays)
-        step = cited.do(op, given)
+        inputs = trace_inputs.make(op) if i else Inputs(opening=(v.trace.profile, v.trace.config))
+        arrays = Arrays(trace_inputs.book, tensors)
+        put = _given(inputs, arrays)
+        step = reference.do(op, inputs)
         cites.update(dict.fromkeys(step.cites))
         yield {"do": notation.words(op), "op": op, **put, "see": _seen(step, arrays, bounds.get(i))}
         if i:
-            supplies.done(op, step.result)
+            trace_inputs.done(op, step.result)
 
 
 def _bounds(trace: Trace) -> dict[int, Expected]:
@@ -118,15 +119,15 @@ def _bounds(trace: Trace) -> dict[int, Expected]:
     return {i: step for i, step in enumerate(expected(trace), 1) if step.outputs or step.rotated}
 
 
-def _given(given: Given, arrays: Arrays) -> dict[str, Any]:
+def _given(inputs: Inputs, arrays: Arrays) -> dict[str, Any]:
     """Rows and queries; profile and config where the operation has them."""
     put: dict[str, Any] = {}
-    if given.opening is not None:
-        put["opens"] = {"profile": given.opening[0], "config": given.opening[1].to_json()}
-    if given.rows is not None:
-        put |= arrays.pair("rows", *given.rows)
-    if given.queries is not None:
-        put["queries"] = arrays.alone("queries", given.queries)
+    if inputs.opening is not None:
+        put["opens"] = {"profile": inputs.opening[0], "config": inputs.opening[1].to_json()}
+    if inputs.rows is not None:
+        put |= arrays.pair("rows", *inputs.rows)
+    if inputs.queries is not None:
+        put["queries"] = arrays.alone("queries", inputs.queries)
     return {"given": put} if put else {}
 
 

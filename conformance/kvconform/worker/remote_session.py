@@ -10,7 +10,7 @@ from kvconform.worker.client import Worker, WorkerFailure
 from kvspec import masks
 from kvspec.geometry import FIELDS, Config
 from kvspec.operations.table import Operation
-from kvspec.session.driver import NOTHING, OBSERVABLES, Given, Step
+from kvspec.session.step import NOTHING, OBSERVABLES, Inputs, Step
 from kvspec.wire import messages
 
 
@@ -28,28 +28,28 @@ class RemoteSession:
         opening = {"profile": profile, "config": config.to_json()}
         return self._sent({"op": "begin", **opening, "observe": self._observe})()
 
-    def do(self, op: Operation, given: Given = NOTHING) -> Step:
+    def do(self, op: Operation, inputs: Inputs = NOTHING) -> Step:
         """Perform one operation."""
-        return self.later(op, given)()
+        return self.later(op, inputs)()
 
-    def later(self, op: Operation, given: Given = NOTHING) -> Callable[[], Step]:
+    def later(self, op: Operation, inputs: Inputs = NOTHING) -> Callable[[], Step]:
         """Ask for one operation now and give what waits for it, so that worker and oracle can work at once."""
         if self._lost:
             return lambda: Step("absent")
         if op["op"] == "mask":
-            parts = masks.from_json(op["parts"]) if given.logical is None else given.logical
+            parts = masks.from_json(op["parts"]) if inputs.logical is None else inputs.logical
             return self._sent(*messages.with_mask(op, parts))
-        if given.opening is not None:
-            profile, config = given.opening
+        if inputs.opening is not None:
+            profile, config = inputs.opening
             kept = {k: v for k, v in op.items() if k not in FIELDS}
             return self._sent(kept | {"profile": profile, "config": config.to_json()})
         head, tensors = op, messages.Tensors()
-        if given.logical is not None:
-            head, tensors = messages.with_mask(op, given.logical, "through")
-        if given.queries is not None:
-            tensors["queries"] = given.queries
-        if given.rows is not None:
-            tensors |= {"keys": given.rows.keys, "values": given.rows.values}
+        if inputs.logical is not None:
+            head, tensors = messages.with_mask(op, inputs.logical, "through")
+        if inputs.queries is not None:
+            tensors["queries"] = inputs.queries
+        if inputs.rows is not None:
+            tensors |= {"keys": inputs.rows.keys, "values": inputs.rows.values}
         return self._sent(head, tensors)
 
     def _sent(self, head: dict[str, Any], tensors: messages.Tensors | None = None) -> Callable[[], Step]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from kvreports.drawing.row_fates import Alive, fates
 from kvreports.sanitised_text import line, plain, shortened
-from kvspec.records.run import DrawnStep, Seen
+from kvspec.records.run import DrawnStep, Observation
 
 STEPS = 40
 """Steps a drawing shows; of more, the first few and the last."""
@@ -166,7 +166,7 @@ def _as_slots(step: DrawnStep, differs: bool) -> bool:
     return same or not differs
 
 
-def _spare(seen: Seen) -> str:
+def _spare(seen: Observation) -> str:
     slots, capacity = seen.get("slots"), seen.get("capacity")
     if slots is None or capacity is None or capacity <= len(slots):
         return ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from kvspec.records.run import DrawnStep, Seen
+from kvspec.records.run import DrawnStep, Observation
 from kvspec.rows import serial
 
 Alive = list[str] | None
@@ -50,7 +50,7 @@ class _Ledger:
         self.caches[cache] = rows
         return None if rows is None else list(rows)
 
-    def _done(self, words: list[str], before: Alive, seen: Seen) -> Alive:
+    def _done(self, words: list[str], before: Alive, seen: Observation) -> Alive:
         do, offset = words[0] if words else "", seen.get("offset")
         if do not in KNOWN or (do == "append" and offset is None):
             return None
@@ -75,7 +75,7 @@ def _words(do: str) -> tuple[str, list[str]]:
     return (words[1] if words[:1] == ["open"] and len(words) > 1 else "A"), words
 
 
-def _rows(seen: Seen) -> Iterable[str]:
+def _rows(seen: Observation) -> Iterable[str]:
     return chain(seen.get("slots") or (), seen.get("history") or (), *(seen.get("queries") or ()))
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from kvspec.contract import METERED
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation
-from kvspec.session.driver import Step
+from kvspec.session.step import Step
 
 PADDING = 16
 """Bytes that may travel beside an array, so that what follows it begins at a multiple of a word."""

@@ -31,7 +31,7 @@ SOURCES = ("example", "cover", "law", "explore")
 """Where traces come from."""
 
 
-class Seen(TypedDict):
+class Observation(TypedDict):
     """What could be seen after one step: compact, for drawing. Rows are named by letters; see `kvspec.rows`."""
 
     result: str
@@ -59,10 +59,10 @@ class DrawnStep(TypedDict):
     """The operation in the compact notation."""
     clauses: list[str]
     """Clauses this step exercised."""
-    expected: Seen
-    found: Seen
+    expected: Observation
+    found: Observation
     differs: list[str]
-    """Keys of Seen in which found differs from expected; empty for all but the last step."""
+    """Keys of Observation in which found differs from expected; empty for all but the last step."""
 
 
 class Fits(TypedDict):

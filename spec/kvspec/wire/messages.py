@@ -40,7 +40,7 @@ from kvspec.contract import METERED
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array
 from kvspec.operations.table import Operation
-from kvspec.session.driver import Step
+from kvspec.session.step import Step
 
 PROTOCOL = 1
 LARGEST_HEADER = 1 << 20

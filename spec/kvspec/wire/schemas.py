@@ -18,7 +18,7 @@ from kvspec.geometry import DTYPES, FIELDS, KINDS, SIZES, TEXTS, WORDS
 from kvspec.operations.arguments import CACHE_NAME, LARGEST, Argument
 from kvspec.operations.descriptions import OPERATION, VALUE
 from kvspec.operations.table import OPERATIONS, TAKES_QUERIES, TAKES_ROWS
-from kvspec.session.driver import OBSERVABLES
+from kvspec.session.step import OBSERVABLES
 from kvspec.wire import messages
 
 Schema = dict[str, Any]

@@ -17,7 +17,7 @@ from kvspec.contract import Attention, Pair
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Explicit, Window
-from kvspec.session.driver import Given
+from kvspec.session.step import Inputs
 from support import device_costs, fake_cupy
 from support.attention_pair import Pairs, settled
 from support.device_costs import raises
@@ -77,7 +77,7 @@ def test_random_batches_and_replays_give_the_same_bits(name: str) -> None:
     for seed in range(6 if name == "opencl wide" else 20):
         pairs = Pairs(ours, seed)
         pairs.open("store", _config("store", pairs.random))
-        pairs.do({"op": "append", "n": 5}, Given(pairs.rows(5, 2)))
+        pairs.do({"op": "append", "n": 5}, Inputs(pairs.rows(5, 2)))
         pairs.do({"op": "batch", "m": 3})
         for _ in range(15):
             pairs.random.choice(np.array(MOVES, object))(pairs)
@@ -92,7 +92,7 @@ def _scatter(pairs: Pairs) -> None:
 def _step(pairs: Pairs) -> None:
     rows = pairs.rows(pairs.config.kv_heads, 2 * 3)
     made = (a[:, 0].reshape(2, 3, pairs.config.kv_heads, a.shape[-1]) for a in rows)
-    pairs.do({"op": "step"}, Given(Pair(*made)))
+    pairs.do({"op": "step"}, Inputs(Pair(*made)))
 
 
 def _capture(pairs: Pairs) -> None:
@@ -113,12 +113,12 @@ def _capture(pairs: Pairs) -> None:
 def _replay(pairs: Pairs) -> None:
     for name, heads in pairs.captured.items():
         queries = pairs.queries(1, 1)[:, :1].repeat(heads, 1)
-        pairs.do({"op": "replayattend", "name": name}, Given(pairs.rows(1), queries))
+        pairs.do({"op": "replayattend", "name": name}, Inputs(pairs.rows(1), queries))
 
 
 def _ask(pairs: Pairs) -> None:
     layer = int(pairs.random.integers(0, 2))
-    pairs.do({"op": "attendbatch", "layer": layer, **pairs.asking()}, Given(queries=pairs.queries(1, 3)))
+    pairs.do({"op": "attendbatch", "layer": layer, **pairs.asking()}, Inputs(queries=pairs.queries(1, 3)))
 
 
 def _roll(pairs: Pairs) -> None:

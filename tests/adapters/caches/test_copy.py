@@ -20,7 +20,8 @@ from kvspec.contract import Pair
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, LAYOUTS, Array, Config
 from kvspec.rows import settled
-from kvspec.session.driver import Given, Session, Step
+from kvspec.session.driver import Session
+from kvspec.session.step import Inputs, Step
 
 ADAPTERS: dict[str, Callable[[], Caches]] = {
     "opencl": adapter,
@@ -55,7 +56,7 @@ class Twins:
         return np.where(self.random.random(shape) < 0.5, self.random.choice(EDGES, shape), made)
 
     def do(self, op: dict[str, Any], rows: Pair | None = None) -> Step:
-        given = [Given(rows=rows and Pair(rows.keys.copy(), rows.values.copy())) for _ in self.sessions]
+        given = [Inputs(rows=rows and Pair(rows.keys.copy(), rows.values.copy())) for _ in self.sessions]
         ours, theirs = (s.do(op, g) for s, g in zip(self.sessions, given, strict=True))
         for what in ("result", "clause", "message", "values"):
             assert getattr(ours, what) == getattr(theirs, what), (op, self.config, ours, theirs)

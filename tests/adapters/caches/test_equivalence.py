@@ -18,7 +18,8 @@ from kvadapters.reference import Reference
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit, Part, Window
-from kvspec.session.driver import NOTHING, Given, Session, Step
+from kvspec.session.driver import Session
+from kvspec.session.step import NOTHING, Inputs, Step
 
 Op = dict[str, Any]
 
@@ -45,20 +46,20 @@ class Twins:
 
     def open(self, profile: str, config: Config, name: str = "A") -> Step:
         self.profiles[name], self.configs[name] = profile, config
-        return self.do({"op": "open", "cache": name}, Given(opening=(profile, config)))
+        return self.do({"op": "open", "cache": name}, Inputs(opening=(profile, config)))
 
     def append(self, n: int, name: str = "A", values: int | None = None, **changed: Any) -> Step:
         rows = self.rows(n, name, values, **changed)
-        return self.do({"op": "append", "n": n, "cache": name}, Given(rows=rows))
+        return self.do({"op": "append", "n": n, "cache": name}, Inputs(rows=rows))
 
     def rows(self, n: int, name: str = "A", values: int | None = None, **changed: Any) -> Pair:
         config = self.configs[name].changed(**changed)
         return Pair(self._bits(config, "k", n), self._bits(config, "v", n if values is None else values))
 
     def mask(self, *parts: Part, name: str = "A") -> Step:
-        return self.do({"op": "mask", "parts": [], "cache": name}, Given(logical=parts))
+        return self.do({"op": "mask", "parts": [], "cache": name}, Inputs(logical=parts))
 
-    def do(self, op: Op, given: Given = NOTHING) -> Step:
+    def do(self, op: Op, given: Inputs = NOTHING) -> Step:
         self.log.append(op)
         ours, theirs = (s.do(op, _own(given)) for s in self.sessions)
         self._compare(op.get("cache", "A"), ours, theirs)
@@ -86,7 +87,7 @@ class Twins:
             raise Difference(f"{what} after {self.log} of {self.configs}:\n{ours}\n{theirs}")
 
 
-def _own(given: Given) -> Given:
+def _own(given: Inputs) -> Inputs:
     """Arrays of its own for each session, because a scribble overwrites them."""
     rows = given.rows and Pair(*(a.copy() for a in given.rows))
     parts = given.logical and tuple(

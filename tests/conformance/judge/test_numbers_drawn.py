@@ -6,14 +6,14 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.judge import steps, trial
-from kvconform.judge.trial import Outcome
+from kvconform.judge.trial import TrialResult
 from kvconform.mutants.real import rope
 from kvspec.operations.notation import trace
 from kvspec.session.driver import Session
 from support.local_adapter import LocalBench
 
 
-def failed(adapter: object, ops: str, level: str) -> Outcome:
+def failed(adapter: object, ops: str, level: str) -> TrialResult:
     bench = LocalBench(adapter)
     session = Session(adapter, trial.observables(bench.adapter, level))
     return trial.run(trace("growing", "k_dim=4 dtype=f32", ops), session, bench.adapter, level)

@@ -18,7 +18,7 @@ from kvspec.operations import notation
 from kvspec.reading.clauses import index
 from kvspec.records.run import Failure, Record
 from kvspec.rows import legible
-from kvspec.session.driver import Given
+from kvspec.session.step import Inputs
 from support import fakes, judging
 from support.judging import broken, clause, verdicts
 
@@ -254,7 +254,7 @@ def test_an_answer_that_came_whole_counts_though_gibberish_follows() -> None:
         session, config = RemoteSession(w, ["history"]), Config()
         assert session.begin("growing", config).result == "ok"
         rows = Pair(*(legible(config, kind, 0, 1) for kind in "kv"))
-        asked = session.later({"op": "append", "n": 1}, Given(rows)), session.later({"op": "free"})
+        asked = session.later({"op": "append", "n": 1}, Inputs(rows)), session.later({"op": "free"})
         time.sleep(0.5)
         assert [answer().result for answer in asked] == ["ok", "protocol"]
 

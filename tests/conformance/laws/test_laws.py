@@ -12,7 +12,7 @@ from kvadapters.reference import Reference
 from kvconform.judge import trial
 from kvconform.laws.law import Law, Sides
 from kvconform.laws.registry import LAWS
-from kvconform.oracle.reference import Cited
+from kvconform.oracle.reference import CitingReference
 from kvconform.suite import checks
 from kvref.growing import Growing
 from kvref.ring import Ring
@@ -34,7 +34,7 @@ def test_a_law_holds_on_the_reference_and_the_list_model(law: Law) -> None:
     @given(law.strategy())
     def holds(sides: Sides) -> None:
         for level in ("storage", "visible"):
-            left, right = (trial.run(s, Cited(), REFERENCE, level) for s in sides)
+            left, right = (trial.run(s, CitingReference(), REFERENCE, level) for s in sides)
             assert not left.failed and not right.failed
             assert law.compare(sides, (left, right)) == ""
 
@@ -180,7 +180,7 @@ def test_a_law_is_broken_by_ends_that_differ_though_each_side_is_right_by_itself
     """A row that is wrong in the same way on both sides breaks no law; one that is wrong on one side does."""
     law = next(x for x in LAWS if x.clause == "GROW-19")
     sides = _first(law)
-    left, right = (trial.run(s, Cited(), REFERENCE) for s in sides)
+    left, right = (trial.run(s, CitingReference(), REFERENCE) for s in sides)
     assert law.compare(sides, (left, right)) == ""
     del right.steps[-1]
     assert "nothing: it failed at step" in law.compare(sides, (left, right))

@@ -24,7 +24,7 @@ from kvspec.geometry import Config
 from kvspec.operations import notation
 from kvspec.operations.table import OPERATIONS, argument, cache_of
 from kvspec.reading.clauses import index
-from kvspec.rows import MAKE, Book, legible
+from kvspec.rows import MAKE, SerialBook, legible
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 from support.local_adapter import LocalBench
@@ -244,7 +244,7 @@ def test_whatever_is_not_told_by_serials_is_a_tensor(what: str) -> None:
         values[:, :, [0, 1]] = values[:, :, [1, 0]]
     elif what in ("poison", "minus zero"):
         keys[:, :, 1] = np.nan if what == "poison" else -0.0
-    written_ = arrays.Arrays(Book()).pair("rows", keys, values)
+    written_ = arrays.Arrays(SerialBook()).pair("rows", keys, values)
     assert set(written_) == {"rows.k", "rows.v"}
     assert written_["rows.k"]["as"] == ["f16", *keys.shape]
 

@@ -25,8 +25,8 @@ from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Pair
 from kvspec.errors import BadInput, CannotRun
 from kvspec.geometry import Array, Config
-from kvspec.rows import Book
-from kvspec.session.driver import Given, Step
+from kvspec.rows import SerialBook
+from kvspec.session.step import Inputs, Step
 from support import fakes
 
 CONFIG = Config()
@@ -95,7 +95,7 @@ def failure(w: Worker, head: dict[str, Any] = NOTHING, tensors: Mapping[str, Arr
 
 def append(session: RemoteSession, n: int = 2, config: Config = CONFIG) -> Step:
     rows = Pair(*(np.ones(config.shape(k, n), np.float16) for k in "kv"))
-    return session.do({"op": "append", "n": n}, Given(rows))
+    return session.do({"op": "append", "n": n}, Inputs(rows))
 
 
 def first_append(name: str, **limits: Any) -> Step:
@@ -312,8 +312,8 @@ def test_what_was_asked_behind_a_failure_is_absent(pids: list[int]) -> None:
     with worker(fakes.adapter("DiesBySignal")) as w:
         session = RemoteSession(w)
         session.begin("growing", CONFIG)
-        rows = Pair(*Book().rows({"op": "append", "n": 1}, CONFIG, 1))
-        first = session.later({"op": "append", "n": 1}, Given(rows))
+        rows = Pair(*SerialBook().rows({"op": "append", "n": 1}, CONFIG, 1))
+        first = session.later({"op": "append", "n": 1}, Inputs(rows))
         waiting = [first, session.later({"op": "free"}), session.later({"op": "free"})]
         assert [answer().result for answer in waiting] == ["crash", "absent", "absent"]
         assert session.begin("growing", CONFIG).result == "ok"

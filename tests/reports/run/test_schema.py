@@ -22,9 +22,9 @@ from kvspec.records.run import (
     Failure,
     Fits,
     Named,
+    Observation,
     Record,
     Residency,
-    Seen,
 )
 from support.record_samples import SAMPLES, failing
 
@@ -44,7 +44,7 @@ def test_the_schema_is_one() -> None:
 
 
 PARTS = {
-    "seen": Seen,
+    "seen": Observation,
     "step": DrawnStep,
     "failure": Failure,
     "named": Named,

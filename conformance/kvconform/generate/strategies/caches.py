@@ -271,6 +271,6 @@ class _Drawing(Drawing):
             {"profile": "growing"},
         )
         changed = dict(self.draw(st.sampled_from(fields)))
-        if changed == {"window": 7} and self.supplies.opened["A"][0] == "growing":
+        if changed == {"window": 7} and self.trace_inputs.opened["A"][0] == "growing":
             changed = {}
         return {"op": "open", "cache": self.draw(st.sampled_from(("B", "C"))), **changed}

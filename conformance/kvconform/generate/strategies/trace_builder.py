@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.oracle.follow import Followed
+from kvconform.oracle.follow import ModelledTrace
 from kvspec.geometry import Config
 from kvspec.trace import Trace
 
@@ -30,7 +30,7 @@ FAR = (1 << 31, (1 << 31) - 1, -(1 << 31))
 """Where a narrower number changes its sign."""
 
 
-class Drawing(Followed):
+class Drawing(ModelledTrace):
     """The operations so far, followed by the list model: by it a draw knows where the boundaries are."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:

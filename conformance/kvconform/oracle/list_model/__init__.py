@@ -23,14 +23,15 @@ from kvconform.oracle.list_model import (
     store,
 )
 from kvconform.oracle.list_model.expected import Expected
-from kvconform.oracle.reference import Supplies, cite_operation, refused
+from kvconform.oracle.reference import cite_operation, refused
+from kvconform.oracle.trace_inputs import TraceInputs
 from kvref.cite import cited
 from kvspec.contract import Description
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import Array
 from kvspec.operations.table import NAMES, TAKES_QUERIES, Operation, cache_of, names_used
-from kvspec.session.driver import Given
 from kvspec.session.operations.draft import WHOLE
+from kvspec.session.step import Inputs
 
 Do = Callable[..., None]
 
@@ -50,8 +51,8 @@ BY_KIND: dict[str, dict[str, Do]] = {"append": APPEND, "attend": attention.ATTEN
 class Lists:
     """The list model of a whole trace. `description` holds the adapter's declared limits."""
 
-    def __init__(self, description: Description, supplies: Supplies) -> None:
-        self.description, self.supplies = description, supplies
+    def __init__(self, description: Description, trace_inputs: TraceInputs) -> None:
+        self.description, self.trace_inputs = description, trace_inputs
         self.caches: dict[str, Any] = {}
         self.names: dict[str, dict[str, Any]] = {kind: {} for kind in set(NAMES.values())}
         self._attended: set[str] = set()
@@ -68,7 +69,7 @@ class Lists:
         """Rounds of speculation by name."""
         return self.names["round"]
 
-    def do(self, op: Operation, given: Given) -> Expected:
+    def do(self, op: Operation, given: Inputs) -> Expected:
         """Perform one operation."""
         cited()
         step, name = Expected(), cache_of(op)

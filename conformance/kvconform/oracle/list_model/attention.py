@@ -26,14 +26,14 @@ from kvspec.geometry import Config
 from kvspec.operations.table import Operation, argument
 from kvspec.refusals import common
 from kvspec.rows import ZEROED
-from kvspec.session.driver import Given
+from kvspec.session.step import Inputs
 
 
 def expect(
     lists: Any,
     step: Expected,
     config: Config,
-    given: Given,
+    given: Inputs,
     sees: Sequence[Sequence[Sequence[Seen]]],
     turned: Turned | None = None,
 ) -> None:
@@ -42,12 +42,12 @@ def expect(
     known = all(UNKNOWN not in seen for each in sees for queries in each for seen in queries)
     if given.queries is not None and known:
         queries = exactly(given.queries, "f32") if turned is None else turned
-        kept, off = _Kept(lists.supplies.book.kept, config), attention_bound.Off(queries.bound, lists.astray)
+        kept, off = _Kept(lists.trace_inputs.book.kept, config), attention_bound.Off(queries.bound, lists.astray)
         step.outputs = attention_bound.outputs(queries.middle, sees, kept, config.dtype, config.v_dim, off)
 
 
 def _expect_each(
-    lists: Any, step: Expected, config: Config, given: Given, sees: Sequence[Sequence[Sequence[Seen]]]
+    lists: Any, step: Expected, config: Config, given: Inputs, sees: Sequence[Sequence[Sequence[Seen]]]
 ) -> None:
     """The same of sequences that have rows of their own each."""
     found: list[attention_bound.Output] = []
@@ -114,7 +114,7 @@ def nothing(op: Operation) -> bool:
     return op["op"] == "attend" and op["n"] == 0 and not op.get("q_rows")
 
 
-def none(lists: Any, op: Operation, step: Expected, given: Given, config: Config) -> None:
+def none(lists: Any, op: Operation, step: Expected, given: Inputs, config: Config) -> None:
     """The output of no queries."""
     cite("ATTN-12")
     if op.get("resident"):
@@ -123,7 +123,7 @@ def none(lists: Any, op: Operation, step: Expected, given: Given, config: Config
     expect(lists, step, config, given, [[[]]] * batch)
 
 
-def attend(lists: Any, cache: History, op: Operation, step: Expected, given: Given) -> None:
+def attend(lists: Any, cache: History, op: Operation, step: Expected, given: Inputs) -> None:
     """Append, then what each query sees through the mask, beside what the cache itself hides."""
     if argument(op, "into"):
         step.values["intact"] = True  # of what is refused too
@@ -146,7 +146,7 @@ def attend(lists: Any, cache: History, op: Operation, step: Expected, given: Giv
     expect(lists, step, cache.config, given, sees, turned)
 
 
-def of_layer(lists: Any, store: Listed, op: Operation, step: Expected, given: Given) -> None:
+def of_layer(lists: Any, store: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """One layer of a store."""
     n = op["n"]
     if argument(op, "into"):
@@ -170,12 +170,12 @@ def of_layer(lists: Any, store: Listed, op: Operation, step: Expected, given: Gi
 
 
 def _append(lists: Any, store: Listed, op: Operation, layer: int | None) -> None:
-    first, n = lists.supplies.book.next, op.get("n", 1)
+    first, n = lists.trace_inputs.book.next, op.get("n", 1)
     if n:
         store.append(layer, [list(range(first, first + n))])
 
 
-def attendbatch(lists: Any, store: Listed, op: Operation, step: Expected, given: Given) -> None:
+def attendbatch(lists: Any, store: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """What a layer holds of each sequence."""
     if argument(op, "into"):
         step.values["intact"] = True
@@ -195,7 +195,7 @@ def attendbatch(lists: Any, store: Listed, op: Operation, step: Expected, given:
     _expect_each(lists, step, store.config, given, sees)
 
 
-def captureattend(lists: Any, store: Listed, op: Operation, step: Expected, given: Given) -> None:
+def captureattend(lists: Any, store: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """An attend of one row, captured."""
     store.meant(op["layer"])
     asked = of({**op, "op": "attend"}, store.config, 1, 1)
@@ -204,7 +204,7 @@ def captureattend(lists: Any, store: Listed, op: Operation, step: Expected, give
     lists.names["captured attention"][op["name"]] = store, Work(store.began, op["layer"], asked)
 
 
-def replayattend(lists: Any, store: Listed, op: Operation, step: Expected, given: Given) -> None:
+def replayattend(lists: Any, store: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """The attend, on the store it was captured on."""
     owner, work = lists.names["captured attention"][op["name"]]
     work.replayable(owner.began)

@@ -14,7 +14,7 @@ from kvref.list_model.bucket import Listed, Rows
 from kvspec.errors import Refused
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation, argument
-from kvspec.session.driver import Given
+from kvspec.session.step import Inputs
 
 
 def make(profile: str, config: Config, claim: Any) -> Listed:
@@ -35,7 +35,7 @@ def _rows(lists: Any, cache: Listed, op: Operation) -> Rows:
     n = op.get("n", 1)
     if n and not (fits({**op, "n": n}, cache.config) and op.get("layers") in (None, cache.config.layers)):
         raise Refused("BUCKET-3", "rows of another geometry")
-    first = lists.supplies.book.next
+    first = lists.trace_inputs.book.next
     return [list(range(first + i * n, first + (i + 1) * n)) for i in range(len(cache.layers))]
 
 
@@ -55,10 +55,10 @@ def _asked(cache: Listed, op: Operation, n: int) -> None:
 
 
 def _expect(
-    lists: Any, cache: Listed, op: Operation, step: Expected, given: Given, sees: list[list[list[int]]]
+    lists: Any, cache: Listed, op: Operation, step: Expected, given: Inputs, sees: list[list[list[int]]]
 ) -> None:
     """The outputs of queries that see so much, layer by layer; nothing where no queries or rows were made."""
-    config, kept = cache.config, lists.supplies.book.kept
+    config, kept = cache.config, lists.trace_inputs.book.kept
     if given.queries is None or kept is None:
         return
     found = []
@@ -68,20 +68,20 @@ def _expect(
     step.outputs = attention_bound.Output(*(np.stack(parts) for parts in zip(*found, strict=True)))
 
 
-def prefill(lists: Any, cache: Listed, op: Operation, step: Expected, given: Given) -> None:
+def prefill(lists: Any, cache: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """New rows on the host."""
     if not op["n"]:
         cite("BUCKET-26")
     cache.prefill(_rows(lists, cache, op))
 
 
-def bind(lists: Any, cache: Listed, op: Operation, step: Expected, given: Given) -> None:
+def bind(lists: Any, cache: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """Handles, and no step."""
     cite("BUCKET-13")
     cache.ready(bool(argument(op, "refresh")))
 
 
-def decode(lists: Any, cache: Listed, op: Operation, step: Expected, given: Given) -> None:
+def decode(lists: Any, cache: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """A row more."""
     new = _rows(lists, cache, op)
     _asked(cache, op, 1)
@@ -91,7 +91,7 @@ def decode(lists: Any, cache: Listed, op: Operation, step: Expected, given: Give
     cache.decode(new)
 
 
-def block(lists: Any, cache: Listed, op: Operation, step: Expected, given: Given) -> None:
+def block(lists: Any, cache: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """No row more."""
     if not op["n"] and not op.get("q_rows"):
         cite("BUCKET-26")
@@ -104,29 +104,29 @@ def block(lists: Any, cache: Listed, op: Operation, step: Expected, given: Given
     cache.block(op["n"])
 
 
-def unbind(lists: Any, cache: Listed, op: Operation, step: Expected, given: Given) -> None:
+def unbind(lists: Any, cache: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """Bounds forgotten."""
     cache.unbind()
 
 
-def sync(lists: Any, cache: Listed, op: Operation, step: Expected, given: Given) -> None:
+def sync(lists: Any, cache: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """All rows on the host."""
     cache.sync()
 
 
-def cut(lists: Any, cache: Listed, op: Operation, step: Expected, given: Given) -> None:
+def cut(lists: Any, cache: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """Fewer rows."""
     cache.cut(op["to"])
 
 
-def encode(lists: Any, cache: Listed, op: Operation, step: Expected, given: Given) -> None:
+def encode(lists: Any, cache: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """Rows for cross-attention."""
     if not op["n"]:
         cite("BUCKET-26")
     cache.encode(_rows(lists, cache, op))
 
 
-def cross(lists: Any, cache: Listed, op: Operation, step: Expected, given: Given) -> None:
+def cross(lists: Any, cache: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """Every query sees all of these."""
     n = op["n"] if op.get("q_rows") is None else op["q_rows"]
     if not n:

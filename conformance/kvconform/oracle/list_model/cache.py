@@ -10,7 +10,7 @@ from kvspec import masks
 from kvspec.errors import Refused
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation, cache_of
-from kvspec.session.driver import Given
+from kvspec.session.step import Inputs
 
 
 def look(lists: Any, cache: History, step: Expected, which: str = "") -> None:
@@ -20,7 +20,7 @@ def look(lists: Any, cache: History, step: Expected, which: str = "") -> None:
         step.cache = cache
 
 
-def append(lists: Any, cache: History, op: Operation, step: Expected, given: Given) -> None:
+def append(lists: Any, cache: History, op: Operation, step: Expected, given: Inputs) -> None:
     """New tokens, and what their queries see."""
     take(lists, cache, op)
     if not cache.in_round:
@@ -31,7 +31,7 @@ def take(lists: Any, cache: History, op: Operation) -> None:
     """The tokens of an operation that appends. Raises Refused for rows of another geometry."""
     if op["n"] and not fits(op, cache.config):
         raise Refused("RING-13" if cache.ring else "GROW-10", "rows of another geometry")
-    first = lists.supplies.book.next
+    first = lists.trace_inputs.book.next
     cache.append(list(range(first, first + op["n"])))
 
 
@@ -50,7 +50,7 @@ def seen_through(cache: History, step: Expected, logical: masks.Logical) -> None
     ]
 
 
-def mask(lists: Any, cache: History, op: Operation, step: Expected, given: Given) -> None:
+def mask(lists: Any, cache: History, op: Operation, step: Expected, given: Inputs) -> None:
     """What each query sees through this mask; of a round, on the cache's layer there."""
     assert given.logical is not None
     looked = cache if op.get("round") is None else lists.rounds[op["round"]].masked(cache_of(op))
@@ -58,28 +58,28 @@ def mask(lists: Any, cache: History, op: Operation, step: Expected, given: Given
     seen_through(looked, step, given.logical)
 
 
-def view(lists: Any, cache: History, op: Operation, step: Expected, given: Given) -> None:
+def view(lists: Any, cache: History, op: Operation, step: Expected, given: Inputs) -> None:
     """What can be read without writing."""
     step.view = cache.view()
 
 
-def ask(lists: Any, cache: History, op: Operation, step: Expected, given: Given) -> None:
+def ask(lists: Any, cache: History, op: Operation, step: Expected, given: Inputs) -> None:
     """Whether a rewind would be accepted."""
     step.values["can"] = cache.can_rewind(op["to"])
 
 
-def rewind(lists: Any, cache: History, op: Operation, step: Expected, given: Given) -> None:
+def rewind(lists: Any, cache: History, op: Operation, step: Expected, given: Inputs) -> None:
     """Asked first, then done."""
     step.values["can"] = cache.can_rewind(op["to"])
     cache.rewind(op["to"])
 
 
-def free(lists: Any, cache: History, op: Operation, step: Expected, given: Given) -> None:
+def free(lists: Any, cache: History, op: Operation, step: Expected, given: Inputs) -> None:
     """Return to never written."""
     cache.free()
 
 
-def scribble(lists: Any, cache: Any, op: Operation, step: Expected, given: Given) -> None:
+def scribble(lists: Any, cache: Any, op: Operation, step: Expected, given: Inputs) -> None:
     """Nothing the caller does to its arrays shows."""
     step.values["intact"] = True
 

@@ -11,7 +11,7 @@ from kvspec.contract import Claim
 from kvspec.errors import Refused
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation, argument
-from kvspec.session.driver import Given
+from kvspec.session.step import Inputs
 from kvspec.trace import overridden
 
 
@@ -20,14 +20,14 @@ def model(profile: str, config: Config, claim: Claim) -> Written:
     return Written(config)
 
 
-def copy(lists: Any, buffer: Written, op: Operation, step: Expected, given: Given) -> None:
+def copy(lists: Any, buffer: Written, op: Operation, step: Expected, given: Inputs) -> None:
     """Rows into the slots from a position on."""
     n, config = op["n"], overridden(buffer.config, op)
     if n == 0 or config.kv_heads == 0 or config.k_dim == config.v_dim == 0:
         cite("COPY-8")
         return
     _demand(buffer, op, config)
-    first = lists.supplies.book.next
+    first = lists.trace_inputs.book.next
     buffer.copy(list(range(first, first + n)), op["at"], bool(argument(op, "sliding")))
 
 
@@ -45,7 +45,7 @@ def _demand(buffer: Written, op: Operation, config: Config) -> None:
         cite("COPY-7")
 
 
-def alias(lists: Any, buffer: Written, op: Operation, step: Expected, given: Given) -> None:
+def alias(lists: Any, buffer: Written, op: Operation, step: Expected, given: Inputs) -> None:
     """The buffer's own rows are no source; slots that there are not have no rows."""
     if op["n"]:
         raise Refused("COPY-19" if op["source"] < buffer.capacity else "COPY-20", "a source that overlaps")

@@ -13,7 +13,7 @@ from kvspec import masks
 from kvspec.errors import Refused
 from kvspec.operations.table import Operation, argument, cache_of
 from kvspec.refusals import common
-from kvspec.session.driver import Given
+from kvspec.session.step import Inputs
 
 
 def guard(model: Any, op: Operation, step: Expected) -> None:
@@ -31,7 +31,7 @@ REFUSED = ("append", "attend", "view", "mask", "rewind", "free", "snapshot", "re
 """Operations that a cache in an open round does not do."""
 
 
-def speculate(lists: Any, cache: Any, op: Operation, step: Expected, given: Given) -> None:
+def speculate(lists: Any, cache: Any, op: Operation, step: Expected, given: Inputs) -> None:
     """A round over the caches named."""
     letters = [letter for letter in op["layers"] if letter != "-"]
     for i, letter in enumerate(letters):
@@ -53,26 +53,26 @@ def _demand(model: Any, layer: int, first: int) -> None:
         raise common.in_round("DRAFT-15", "speculate")
 
 
-def draft(lists: Any, cache: Any, op: Operation, step: Expected, given: Given) -> None:
+def draft(lists: Any, cache: Any, op: Operation, step: Expected, given: Inputs) -> None:
     """New drafts, and what their queries see."""
     round_ = lists.rounds[op["name"]]
     layer = round_.layer(cache_of(op), "draft")
-    rows = lists.supplies.of(op)[1]
+    rows = lists.trace_inputs.opened_as(op)[1]
     if op["n"] and not (caches.fits(op, layer.config) and rows.shape("k", 0) == layer.config.shape("k", 0)):
         raise Refused("DRAFT-8", "drafts of another geometry")
-    first = lists.supplies.book.next
+    first = lists.trace_inputs.book.next
     layer.append(list(range(first, first + op["n"])))
     cite(*(("DRAFT-26", "DRAFT-27") if round_.isolated else ("DRAFT-11",)), "DRAFT-6")
     step.values["drafted"] = layer.offset
     caches.seen_through(layer, step, masks.CAUSAL)
 
 
-def commit(lists: Any, cache: Any, op: Operation, step: Expected, given: Given) -> None:
+def commit(lists: Any, cache: Any, op: Operation, step: Expected, given: Inputs) -> None:
     """The first n drafts are kept."""
     lists.rounds[op["name"]].commit(op["n"])
 
 
-def abandon(lists: Any, cache: Any, op: Operation, step: Expected, given: Given) -> None:
+def abandon(lists: Any, cache: Any, op: Operation, step: Expected, given: Inputs) -> None:
     """None is."""
     lists.rounds[op["name"]].abandon()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from kvref.list_model.attention_bound import Output
 from kvref.list_model.caches import History, Seen
 from kvref.list_model.rope import Turned
-from kvspec.session.driver import Step
+from kvspec.session.step import Step
 
 
 @dataclass

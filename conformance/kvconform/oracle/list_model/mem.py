@@ -10,10 +10,10 @@ from kvref.cite import cite
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Config
 from kvspec.operations.table import Operation, argument
-from kvspec.session.driver import Given
+from kvspec.session.step import Inputs
 
 
-def plan(lists: Any, model: Any, op: Operation, step: Expected, given: Given) -> None:
+def plan(lists: Any, model: Any, op: Operation, step: Expected, given: Inputs) -> None:
     """How many bytes is for the adapter to say; whether there is room at all is known."""
     if model.profile != "store":
         return
@@ -23,7 +23,7 @@ def plan(lists: Any, model: Any, op: Operation, step: Expected, given: Given) ->
     cite("MEM-18")
 
 
-def fit(lists: Any, model: Any, op: Operation, step: Expected, given: Given) -> None:
+def fit(lists: Any, model: Any, op: Operation, step: Expected, given: Inputs) -> None:
     """The number of batches, from 1 on, whose bytes are there beside the reserve."""
     assert given.opening is not None
     kind, config = given.opening

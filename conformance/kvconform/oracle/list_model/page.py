@@ -11,7 +11,7 @@ from kvref.cite import cite
 from kvref.list_model.page import Pool
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation, argument
-from kvspec.session.driver import Given
+from kvspec.session.step import Inputs
 
 
 def make(profile: str, config: Config, claim: Any) -> Pool:
@@ -27,7 +27,7 @@ def look(lists: Any, pool: Pool, step: Expected) -> None:
             step.rows[f"state.{number}"] = list(one.rows)
 
 
-def append(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) -> None:
+def append(lists: Any, pool: Pool, op: Operation, step: Expected, given: Inputs) -> None:
     """New rows for a sequence."""
     if op["n"] == 0:
         cite("PAGE-7")
@@ -38,7 +38,7 @@ def append(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) 
 
 def _new(lists: Any, n: int) -> list[int]:
     """The serials of n new rows."""
-    return list(range(lists.supplies.book.next, lists.supplies.book.next + n))
+    return list(range(lists.trace_inputs.book.next, lists.trace_inputs.book.next + n))
 
 
 def _sequence(op: Operation) -> int:
@@ -46,7 +46,7 @@ def _sequence(op: Operation) -> int:
     return argument(op, "sequence") or 0
 
 
-def attend(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) -> None:
+def attend(lists: Any, pool: Pool, op: Operation, step: Expected, given: Inputs) -> None:
     """Append, then what each query sees of the sequence."""
     if argument(op, "into"):
         step.values["intact"] = True
@@ -66,27 +66,27 @@ def attend(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) 
     attention.expect(lists, step, pool.config, given, asked.sees(1, len(one.rows), one.rows), turned)
 
 
-def admit(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) -> None:
+def admit(lists: Any, pool: Pool, op: Operation, step: Expected, given: Inputs) -> None:
     """A new sequence."""
     step.values["sequence"] = pool.admit()
 
 
-def fork(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) -> None:
+def fork(lists: Any, pool: Pool, op: Operation, step: Expected, given: Inputs) -> None:
     """A new sequence that shares rows of another."""
     step.values["sequence"] = pool.fork(op["sequence"], op["n"])
 
 
-def truncate(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) -> None:
+def truncate(lists: Any, pool: Pool, op: Operation, step: Expected, given: Inputs) -> None:
     """The newest rows of a sequence dropped."""
     pool.truncate(op["sequence"], op["to"])
 
 
-def drop(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) -> None:
+def drop(lists: Any, pool: Pool, op: Operation, step: Expected, given: Inputs) -> None:
     """A sequence given up."""
     pool.drop(op["sequence"])
 
 
-def gather(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) -> None:
+def gather(lists: Any, pool: Pool, op: Operation, step: Expected, given: Inputs) -> None:
     """Rows through a table handed in; which page is whose is not for this model to know."""
     found = pool.gather([] if op["table"] == "empty" else [int(page) for page in op["table"].split(",")], op["n"])
     if found is None:
@@ -95,7 +95,7 @@ def gather(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) 
         step.rows["gathered"] = found
 
 
-def peek(lists: Any, pool: Pool, op: Operation, step: Expected, given: Given) -> None:
+def peek(lists: Any, pool: Pool, op: Operation, step: Expected, given: Inputs) -> None:
     """What lies in a page is not for this model to know."""
     pool.peek(op["page"])
 

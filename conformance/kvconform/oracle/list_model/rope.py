@@ -13,7 +13,7 @@ from kvspec.contract import Rope
 from kvspec.errors import Refused
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation, argument
-from kvspec.session.driver import Given
+from kvspec.session.step import Inputs
 from kvspec.trace import overridden
 
 
@@ -22,9 +22,9 @@ def asked(op: Operation) -> Rope:
     return Rope(op.get("rope") or argument(op, "pairing"), argument(op, "base"), op.get("dims"))
 
 
-def rotate(lists: Any, model: Any, op: Operation, step: Expected, given: Given) -> None:
+def rotate(lists: Any, model: Any, op: Operation, step: Expected, given: Inputs) -> None:
     """Each row turned by its position, then by so many more."""
-    config, rope, n = overridden(lists.supplies.of(op)[1], op), asked(op), op["n"]
+    config, rope, n = overridden(lists.trace_inputs.opened_as(op)[1], op), asked(op), op["n"]
     step.values["intact"] = True
     cite("ROPE-9")
     if 0 in config.shape("k", n):
@@ -55,7 +55,7 @@ def _cite(op: Operation, rope: Rope, config: Config) -> None:
         cite("ROPE-7")
 
 
-def at_positions(lists: Any, op: Operation, config: Config, given: Given, first: int) -> listed_rope.Turned | None:
+def at_positions(lists: Any, op: Operation, config: Config, given: Inputs, first: int) -> listed_rope.Turned | None:
     """The queries of an attend turned at their positions, the first at `first`; the new keys are kept turned. None
     where that is not asked for, or nothing was made."""
     if op.get("rope") is None:
@@ -65,7 +65,7 @@ def at_positions(lists: Any, op: Operation, config: Config, given: Given, first:
     cite("ROPE-19", "ROPE-21", "ROPE-23", *(["ROPE-6"] if first == 0 else []))
     if given.rows is None or given.queries is None:
         return None
-    where, rope, book = first + np.arange(op["n"]), asked(op), lists.supplies.book
+    where, rope, book = first + np.arange(op["n"]), asked(op), lists.trace_inputs.book
     keys = listed_rope.turned(listed_rope.exactly(given.rows.keys, config.dtype), where, rope)
     for i in range(op["n"]):
         serial = book.next + i

@@ -13,7 +13,7 @@ from kvspec import fingerprint as sums
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation, argument
 from kvspec.refusals import common
-from kvspec.session.driver import Given
+from kvspec.session.step import Inputs
 
 
 def make(profile: str, config: Config, claim: Any) -> Listed:
@@ -35,7 +35,7 @@ def _expect(step: Expected, name: str, serials: list[int]) -> None:
         step.rows[name] = serials
 
 
-def append(lists: Any, store: Listed, op: Operation, step: Expected, given: Given) -> None:
+def append(lists: Any, store: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """A new row for each layer meant, layer upon layer."""
     n, layer = op["n"], op.get("layer")
     if n == 0:
@@ -44,30 +44,30 @@ def append(lists: Any, store: Listed, op: Operation, step: Expected, given: Give
     meant = len(store.meant(layer))
     if not fits(op, store.config):
         raise common.geometry("STORE-10", "append")
-    first = lists.supplies.book.next
+    first = lists.trace_inputs.book.next
     serials = [list(range(first + i * n, first + (i + 1) * n)) for i in range(meant)]
     store.append(layer, serials)
     if argument(op, "fill") == "bits":
         store.odd.update(s for each in serials for s in each)
 
 
-def init(lists: Any, store: Listed, op: Operation, step: Expected, given: Given) -> None:
+def init(lists: Any, store: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """Initialise again."""
     assert given.opening is not None
     store.init(given.opening[1])
 
 
-def reset(lists: Any, store: Listed, op: Operation, step: Expected, given: Given) -> None:
+def reset(lists: Any, store: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """Every length to 0."""
     store.reset()
 
 
-def zero(lists: Any, store: Listed, op: Operation, step: Expected, given: Given) -> None:
+def zero(lists: Any, store: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """Every length to 0, and the rows cleared."""
     store.zero()
 
 
-def rollback(lists: Any, store: Listed, op: Operation, step: Expected, given: Given) -> None:
+def rollback(lists: Any, store: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """Lower every longer layer; or one sequence of the batch."""
     if op.get("sequence") is None:
         store.rollback(op["to"])
@@ -75,12 +75,12 @@ def rollback(lists: Any, store: Listed, op: Operation, step: Expected, given: Gi
         batch.rollback(lists, store, op, step, given)
 
 
-def setlength(lists: Any, store: Listed, op: Operation, step: Expected, given: Given) -> None:
+def setlength(lists: Any, store: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """The length of one layer."""
     store.set_length(op["layer"], op["n"])
 
 
-def save(lists: Any, store: Listed, op: Operation, step: Expected, given: Given) -> None:
+def save(lists: Any, store: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """A host snapshot; `odd` goes with it, since it may be loaded into another store."""
     saved = store.save()
     lists.names["saved store"][op["name"]] = saved, frozenset(store.odd)
@@ -88,7 +88,7 @@ def save(lists: Any, store: Listed, op: Operation, step: Expected, given: Given)
         _expect(step, f"saved.{i}", serials)
 
 
-def load(lists: Any, store: Listed, op: Operation, step: Expected, given: Given) -> None:
+def load(lists: Any, store: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """A host snapshot back, changed as the operation says."""
     saved, odd = lists.names["saved store"][op["name"]]
     store.load(altered(saved, op))
@@ -106,11 +106,11 @@ def altered(saved: Saved, op: Operation) -> Saved:
     return replace(saved, layers=layers, config=config, values=op.get("values"))
 
 
-def fingerprint(lists: Any, store: Listed, op: Operation, step: Expected, given: Given) -> None:
+def fingerprint(lists: Any, store: Listed, op: Operation, step: Expected, given: Inputs) -> None:
     """The sum over a key row; of rows that were kept because somebody attends to them, over the row kept."""
     found = store.fingerprint(op["position"])
     serial = store.layers[0].row(op["position"])
-    kept = (lists.supplies.book.kept or {}).get(serial)
+    kept = (lists.trace_inputs.book.kept or {}).get(serial)
     if kept is not None:
         found = None if serial in lists.astray else sums.text(sums.exact(kept[0][0, 0]))
     if found is not None:

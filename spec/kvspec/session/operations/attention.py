@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,20 +14,19 @@ from kvspec.errors import Refused
 from kvspec.geometry import CACHES, DTYPES, Array
 from kvspec.operations.table import Operation, argument, cache_of
 from kvspec.session.operations.cache import history, offered
+from kvspec.session.state import SessionState
+from kvspec.session.step import Inputs, Step
 
-if TYPE_CHECKING:
-    from kvspec.session.driver import Given, Session, Step
 
-
-def how(op: Operation, given: Given) -> Attention:
+def how(op: Operation, inputs: Inputs) -> Attention:
     """What goes with the queries of an operation."""
     rope = None if op.get("rope") is None else Rope(op["rope"], argument(op, "base"))
-    return Attention(masks.CAUSAL if given.logical is None else given.logical, argument(op, "splits"), rope)
+    return Attention(masks.CAUSAL if inputs.logical is None else inputs.logical, argument(op, "splits"), rope)
 
 
-def answered(session: Session, op: Operation, step: Step, given: Given, ask: Callable[[Any], Any]) -> None:
+def answered(session: SessionState, op: Operation, step: Step, inputs: Inputs, ask: Callable[[Any], Any]) -> None:
     """Note the output of what `ask` does, which it is given room for where the operation says so."""
-    room = Room(session, op, given) if argument(op, "into") else None
+    room = Room(session, op, inputs) if argument(op, "into") else None
     try:
         with session.metered(step):
             found = ask(None if room is None else room.out)
@@ -48,9 +47,9 @@ class Room:
     """An output to be written to, full of NaN, on the host between two guards. It can only be read where the
     operation says so."""
 
-    def __init__(self, session: Session, op: Operation, given: Given) -> None:
-        assert given.queries is not None
-        *front, rows, _ = given.queries.shape
+    def __init__(self, session: SessionState, op: Operation, inputs: Inputs) -> None:
+        assert inputs.queries is not None
+        *front, rows, _ = inputs.queries.shape
         sizes = ("out_rows", rows), ("out_dim", session.config.v_dim)
         shape = (*front, *(own if op.get(name) is None else op[name] for name, own in sizes))
         dtype = DTYPES[op.get("out_dtype") or "f32"]
@@ -65,28 +64,28 @@ class Room:
         """Whether nothing was written beside it."""
         return bool(np.isnan(self._all[:GUARD]).all() and np.isnan(self._all[-GUARD:]).all())
 
-    def untouched(self, session: Session) -> bool:
+    def untouched(self, session: SessionState) -> bool:
         """Whether nothing was written at all."""
         found = session.adapter.fetch(self.out) if self._placed else self._all
         return bool(np.isnan(found).all())
 
 
-def attend(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def attend(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Append, then attend; on a store's layer or a paged cache's sequence where it says so."""
-    arrays, do = session.handed(op, given), offered(cache, "attend")
+    arrays, do = session.handed(op, inputs), offered(cache, "attend")
     of = op.get("layer", op.get("sequence"))
-    answered(session, op, step, given, lambda out: do(*arrays, how(op, given), out, of))
+    answered(session, op, step, inputs, lambda out: do(*arrays, how(op, inputs), out, of))
     if session.kinds[cache_of(op)] in CACHES and not session.speculating(cache):
         history(session, cache, step)
 
 
-def attendbatch(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+def attendbatch(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """A query for each sequence."""
-    (queries,), do = session.handed(op, given), offered(store, "attend_batch")
-    answered(session, op, step, given, lambda out: do(queries, op["layer"], argument(op, "splits"), out))
+    (queries,), do = session.handed(op, inputs), offered(store, "attend_batch")
+    answered(session, op, step, inputs, lambda out: do(queries, op["layer"], argument(op, "splits"), out))
 
 
-def captureattend(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+def captureattend(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """An attend of one row, captured."""
     made = offered(store, "capture_attend")
     heads = op.get("heads", session.config.kv_heads)
@@ -94,9 +93,9 @@ def captureattend(session: Session, store: Any, op: Operation, step: Step, given
         session.names["captured attention"][op["name"]] = made(op["layer"], heads, argument(op, "splits"))
 
 
-def replayattend(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+def replayattend(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """The captured one, on new queries and rows."""
-    work, arrays = session.names["captured attention"][op["name"]], session.handed(op, given)
+    work, arrays = session.names["captured attention"][op["name"]], session.handed(op, inputs)
     with session.metered(step):
         found = work.replay(*arrays)
     step.arrays["output"] = (session.keep_there if op.get("resident") else session.keep)(found)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kvspec.operations.table import Operation, argument
 from kvspec.session.operations.cache import offered
-
-if TYPE_CHECKING:
-    from kvspec.session.driver import Given, Session, Step
+from kvspec.session.state import SessionState
+from kvspec.session.step import Inputs, Step
 
 
 @contextmanager
-def _addresses(session: Session, store: Any, step: Step) -> Iterator[None]:
+def _addresses(session: SessionState, store: Any, step: Step) -> Iterator[None]:
     """Note whether the batch's buffers moved; where there are none before or after, there is nothing to say."""
     before = tuple(offered(store, "addresses")())
     with session.metered(step):
@@ -24,47 +23,47 @@ def _addresses(session: Session, store: Any, step: Step) -> Iterator[None]:
         step.values["moved"] = before != after
 
 
-def batch(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+def batch(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Allocate for m sequences."""
     with _addresses(session, store, step):
         store.batch(op["m"], argument(op, "most"))
 
 
-def scatter(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+def scatter(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """The first n rows of the store into one sequence's place, of one layer or all."""
     with _addresses(session, store, step):
         store.scatter(op["sequence"], op["n"], op.get("layer"))
 
 
-def step(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+def step(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """One row `[layers, m, kv_heads, dim]` for every sequence, in every layer."""
-    rows = session.handed(op, given)
+    rows = session.handed(op, inputs)
     with _addresses(session, store, step):
         store.step(*rows)
 
 
-def resetbatch(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+def resetbatch(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Every sequence's length to 0."""
     with _addresses(session, store, step):
         store.reset_batch()
 
 
-def freebatch(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+def freebatch(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Return the batch's memory."""
     with session.metered(step):
         offered(store, "free_batch")()
 
 
-def capture(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+def capture(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """A step, captured."""
     made = offered(store, "capture")
     with session.metered(step):
         session.captured[op["name"]] = made()
 
 
-def replay(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+def replay(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """The captured step, on new rows."""
-    work, rows = session.captured[op["name"]], session.handed(op, given)
+    work, rows = session.captured[op["name"]], session.handed(op, inputs)
     with _addresses(session, store, step):
         work.replay(*rows)
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kvspec.operations.table import Operation, argument
 from kvspec.session.operations.attention import answered
 from kvspec.session.operations.cache import offered
+from kvspec.session.state import SessionState
+from kvspec.session.step import Inputs, Step
 
-if TYPE_CHECKING:
-    from kvspec.session.driver import Given, Session, Step
 
-
-def look(session: Session, cache: Any, step: Step, which: str = "") -> None:
+def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None:
     """The length, the bound, and the rows of every layer: as they are read back, on the host, in the handles."""
     step.values["past"], bound = int(cache.past()), cache.bound()
     step.values["bound"] = None if bound is None else int(bound)
@@ -24,32 +23,32 @@ def look(session: Session, cache: Any, step: Step, which: str = "") -> None:
     session.held(cache, step, which)
 
 
-def prefill(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def prefill(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """New rows on the host."""
-    rows = session.handed(op, given)
+    rows = session.handed(op, inputs)
     with session.metered(step):
         cache.prefill(*rows)
 
 
-def bind(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def bind(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Handles installed, and no step."""
     with session.metered(step):
         offered(cache, "bind")(bool(argument(op, "refresh")))
 
 
-def decode(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def decode(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """One step of the graph."""
-    arrays, do = session.handed(op, given), offered(cache, "decode")
+    arrays, do = session.handed(op, inputs), offered(cache, "decode")
     how = argument(op, "splits"), bool(argument(op, "refresh")), op.get("past")
-    answered(session, op, step, given, lambda out: do(*arrays, *how, out))
+    answered(session, op, step, inputs, lambda out: do(*arrays, *how, out))
     _ran(cache, step)
 
 
-def block(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def block(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """A block that commits nothing."""
-    arrays, do = session.handed(op, given), offered(cache, "block")
+    arrays, do = session.handed(op, inputs), offered(cache, "block")
     how = argument(op, "splits"), op.get("past")
-    answered(session, op, step, given, lambda out: do(*arrays, *how, out))
+    answered(session, op, step, inputs, lambda out: do(*arrays, *how, out))
     if op["n"]:
         _ran(cache, step)
 
@@ -60,35 +59,35 @@ def _ran(cache: Any, step: Step) -> None:
     step.values["key"], step.values["extent"] = int(ran.key), [int(n) for n in ran.extent]
 
 
-def unbind(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def unbind(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Bounds forgotten."""
     with session.metered(step):
         offered(cache, "unbind")()
 
 
-def sync(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def sync(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """The device's rows to the host."""
     with session.metered(step):
         offered(cache, "sync")()
 
 
-def cut(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def cut(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Fewer past rows."""
     with session.metered(step):
         offered(cache, "cut")(op["to"])
 
 
-def encode(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def encode(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Rows for cross-attention."""
-    rows = session.handed(op, given)
+    rows = session.handed(op, inputs)
     with session.metered(step):
         offered(cache, "encode")(*rows)
 
 
-def cross(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def cross(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Queries over these."""
-    (queries,), do = session.handed(op, given), offered(cache, "cross")
-    answered(session, op, step, given, lambda out: do(queries, argument(op, "splits"), out))
+    (queries,), do = session.handed(op, inputs), offered(cache, "cross")
+    answered(session, op, step, inputs, lambda out: do(queries, argument(op, "splits"), out))
 
 
 DO = {

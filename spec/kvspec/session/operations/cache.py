@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,8 @@ from kvspec.contract import Lengths
 from kvspec.errors import Unsupported
 from kvspec.geometry import CACHES
 from kvspec.operations.table import Operation, cache_of
-
-if TYPE_CHECKING:
-    from kvspec.session.driver import Given, Session, Step
+from kvspec.session.state import SessionState
+from kvspec.session.step import Inputs, Step
 
 
 def offered(thing: Any, method: str) -> Callable[..., Any]:
@@ -26,7 +25,7 @@ def offered(thing: Any, method: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def look(session: Session, cache: Any, step: Step, which: str = "") -> None:
+def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None:
     """Lengths, and the state where it is asked for; of a cache in an open round only the offset."""
     lengths = Lengths(*cache.lengths())
     if session.speculating(cache):
@@ -38,16 +37,16 @@ def look(session: Session, cache: Any, step: Step, which: str = "") -> None:
     session.held(cache, step, which)
 
 
-def append(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def append(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Rows behind the offset; then what their queries attend to."""
-    rows, of = session.handed(op, given), op.get("layer", op.get("sequence"))
+    rows, of = session.handed(op, inputs), op.get("layer", op.get("sequence"))
     with session.metered(step):
         cache.append(*rows) if of is None else cache.append(*rows, of)
     if session.kinds[cache_of(op)] in CACHES and not session.speculating(cache):
         history(session, cache, step)
 
 
-def history(session: Session, cache: Any, step: Step) -> None:
+def history(session: SessionState, cache: Any, step: Step) -> None:
     """What the queries of the append just done attend to."""
     if "history" in session.observe:
         session.take(step, "history", cache.read("history"))
@@ -55,9 +54,9 @@ def history(session: Session, cache: Any, step: Step) -> None:
         step.arrays["mask"] = session.keep(cache.mask(masks.CAUSAL))
 
 
-def mask(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def mask(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """The mask for the append, or the draft of a round, just before."""
-    parts = masks.from_json(op["parts"]) if given.logical is None else given.logical
+    parts = masks.from_json(op["parts"]) if inputs.logical is None else inputs.logical
     for p in parts:
         if isinstance(p, masks.Explicit):
             session.keep(p.array)
@@ -70,34 +69,34 @@ def mask(session: Session, cache: Any, op: Operation, step: Step, given: Given) 
     step.arrays["mask"] = session.keep(made)
 
 
-def view(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def view(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """What can be read without writing."""
     with session.metered(step):
         found = cache.read("view")
     session.take(step, "view", found)
 
 
-def ask(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def ask(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Whether a rewind would be accepted."""
     with session.metered(step):
         can = cache.can_rewind(op["to"])
     step.values["can"] = bool(can)
 
 
-def rewind(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def rewind(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Asked first, then done."""
     step.values["can"] = bool(cache.can_rewind(op["to"]))
     with session.metered(step):
         cache.rewind(op["to"])
 
 
-def free(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def free(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Return to never written."""
     with session.metered(step):
         cache.free()
 
 
-def scribble(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def scribble(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Look whether the newest arrays handed in or out still hold what they held; then overwrite them all."""
     lent = session.lent[cache_of(op)]
     step.values["intact"] = all(array.tobytes() == copy.tobytes() for array, copy in lent)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from kvspec.contract import Pair
 from kvspec.operations.table import Operation, argument
+from kvspec.session.state import SessionState
+from kvspec.session.step import Inputs, Step
 
-if TYPE_CHECKING:
-    from kvspec.session.driver import Given, Session, Step
 
-
-def look(session: Session, cache: Any, step: Step, which: str = "") -> None:
+def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None:
     """The whole buffer, as `[1, kv_heads, capacity, dim]` whatever its layout."""
     if "state" in session.observe:
         token = session.config.layout == "token"
@@ -23,14 +22,14 @@ def look(session: Session, cache: Any, step: Step, which: str = "") -> None:
     session.held(cache, step, which)
 
 
-def copy(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def copy(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Rows `[n, kv_heads, dim]` of some dtype into the slots from `at` on."""
-    rows = session.handed(op, given)
+    rows = session.handed(op, inputs)
     with session.metered(step):
         cache.copy(*rows, op["n"], op["at"], bool(argument(op, "sliding")))
 
 
-def alias(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def alias(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """The buffer's own rows as the source."""
     rows = cache.alias(op["source"], op["n"])
     with session.metered(step):

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kvspec import masks
 from kvspec.errors import Unsupported
 from kvspec.operations.table import Operation, argument, cache_of
 from kvspec.session.operations import cache as caches
 from kvspec.session.operations.cache import offered
-
-if TYPE_CHECKING:
-    from kvspec.session.driver import Given, Session, Step
+from kvspec.session.state import SessionState
+from kvspec.session.step import Inputs, Step
 
 
 class Round:
@@ -32,7 +31,7 @@ class Round:
         return self.inner.mask(self.layer(letter), logical)
 
 
-def speculate(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def speculate(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Wrap the caches named, one a layer."""
     letters, isolated = op["layers"], bool(argument(op, "isolated"))
     wrapped = [None if letter == "-" else session.caches[letter] for letter in letters]
@@ -45,10 +44,10 @@ def speculate(session: Session, cache: Any, op: Operation, step: Step, given: Gi
     session.rounds[op["name"]] = Round(inner, letters, wrapped, isolated)
 
 
-def draft(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def draft(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Append drafts to one layer of the round; then what their queries attend to."""
     round_ = session.rounds[op["name"]]
-    layer, rows = round_.layer(cache_of(op)), session.handed(op, given)
+    layer, rows = round_.layer(cache_of(op)), session.handed(op, inputs)
     with session.metered(step):
         round_.inner.draft(layer, *rows)
     step.values["drafted"] = round_.inner.offset(layer)
@@ -58,7 +57,7 @@ def draft(session: Session, cache: Any, op: Operation, step: Step, given: Given)
         step.arrays["mask"] = session.keep(round_.inner.mask(layer, masks.CAUSAL))
 
 
-def commit(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def commit(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Keep the first n drafts on every layer, and end the round."""
     round_ = session.rounds[op["name"]]
     with session.metered(step):
@@ -66,7 +65,7 @@ def commit(session: Session, cache: Any, op: Operation, step: Step, given: Given
     round_.open = False
 
 
-def abandon(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def abandon(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Drop the round, and all drafts with it."""
     round_ = session.rounds[op["name"]]
     with session.metered(step):
@@ -74,7 +73,7 @@ def abandon(session: Session, cache: Any, op: Operation, step: Step, given: Give
     round_.open = False
 
 
-def look(session: Session, op: Operation, step: Step) -> None:
+def look(session: SessionState, op: Operation, step: Step) -> None:
     """All caches of a round, after an operation on the whole of it."""
     round_ = session.rounds.get(op["name"])
     letters = op.get("layers") or (round_.letters if round_ else "")

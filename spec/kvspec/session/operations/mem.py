@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kvspec.operations.table import Operation, argument
 from kvspec.session.operations.cache import offered
+from kvspec.session.state import SessionState
+from kvspec.session.step import Inputs, Step
 
-if TYPE_CHECKING:
-    from kvspec.session.driver import Given, Session, Step
 
-
-def plan(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def plan(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Bytes held after an append of n rows, and at most during it."""
     ahead = offered(cache, "plan")
     with session.metered(step):
@@ -19,12 +18,12 @@ def plan(session: Session, cache: Any, op: Operation, step: Step, given: Given) 
     step.values["plan"] = [int(n) for n in planned]
 
 
-def fit(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def fit(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """The largest batch that fits into so much free memory, and whether one sequence does at all."""
-    assert given.opening is not None
+    assert inputs.opening is not None
     largest = offered(session.adapter, "fit")
     with session.metered(step):
-        found, fits = largest(*given.opening, op["free"], argument(op, "reserve"), argument(op, "most"))
+        found, fits = largest(*inputs.opening, op["free"], argument(op, "reserve"), argument(op, "most"))
     step.values["fit"] = [int(found), int(bool(fits))]
 
 

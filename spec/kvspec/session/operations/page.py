@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kvspec.operations.table import Operation
 from kvspec.session.operations.cache import offered
 from kvspec.session.operations.store import with_batch_axis
+from kvspec.session.state import SessionState
+from kvspec.session.step import Inputs, Step
 
-if TYPE_CHECKING:
-    from kvspec.session.driver import Given, Session, Step
 
-
-def look(session: Session, cache: Any, step: Step, which: str = "") -> None:
+def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None:
     """Lengths and rows of every sequence, and the free pages; block tables, and how often each page is referred to,
     where the cache tells."""
     lengths = [int(n) for n in cache.sequences()]
@@ -27,33 +26,33 @@ def look(session: Session, cache: Any, step: Step, which: str = "") -> None:
     session.held(cache, step, which)
 
 
-def admit(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def admit(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """A new sequence."""
     with session.metered(step):
         made = offered(cache, "admit")()
     step.values["sequence"] = int(made)
 
 
-def fork(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def fork(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """A new sequence that shares rows of another."""
     with session.metered(step):
         made = offered(cache, "fork")(op["sequence"], op["n"])
     step.values["sequence"] = int(made)
 
 
-def truncate(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def truncate(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """The newest rows of a sequence dropped."""
     with session.metered(step):
         offered(cache, "truncate")(op["sequence"], op["to"])
 
 
-def drop(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def drop(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """A sequence given up."""
     with session.metered(step):
         offered(cache, "drop")(op["sequence"])
 
 
-def gather(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def gather(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Rows through a block table that is handed in."""
     table = [] if op["table"] == "empty" else [int(page) for page in op["table"].split(",")]
     with session.metered(step):
@@ -61,7 +60,7 @@ def gather(session: Session, cache: Any, op: Operation, step: Step, given: Given
     session.take(step, "gathered", with_batch_axis(found))
 
 
-def peek(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def peek(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """A page of the pool."""
     with session.metered(step):
         found = offered(cache, "peek")(op["page"])

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kvspec.operations.table import MAKES, Operation, argument
 from kvspec.session.operations.cache import offered
+from kvspec.session.state import SessionState
+from kvspec.session.step import Inputs, Step
 
-if TYPE_CHECKING:
-    from kvspec.session.driver import Given, Session, Step
 
-
-def snapshot(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def snapshot(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Save rows of the cache."""
     take = offered(cache, "snapshot")
     with session.metered(step):
@@ -19,14 +18,14 @@ def snapshot(session: Session, cache: Any, op: Operation, step: Step, given: Giv
     _bind(session, op, step, taken)
 
 
-def restore(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def restore(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Bring saved rows back."""
     put = offered(cache, "restore")
     with session.metered(step):
         put(session.snapshots[op["name"]], op["to"])
 
 
-def merge(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def merge(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """One of two."""
     parent, child = session.snapshots[op["parent"]], session.snapshots[op["child"]]
     join = offered(cache, "merge")
@@ -35,7 +34,7 @@ def merge(session: Session, cache: Any, op: Operation, step: Step, given: Given)
     _bind(session, op, step, made)
 
 
-def split(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def split(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Two of one."""
     cut = offered(cache, "split")
     with session.metered(step):
@@ -43,7 +42,7 @@ def split(session: Session, cache: Any, op: Operation, step: Step, given: Given)
     _bind(session, op, step, *parts)
 
 
-def close(session: Session, cache: Any, op: Operation, step: Step, given: Given) -> None:
+def close(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Return a snapshot's memory."""
     saved = session.snapshots[op["name"]]
     with session.metered(step):
@@ -53,7 +52,7 @@ def close(session: Session, cache: Any, op: Operation, step: Step, given: Given)
         step.values["bytes"] = saved.nbytes
 
 
-def _bind(session: Session, op: Operation, step: Step, *made: Any) -> None:
+def _bind(session: SessionState, op: Operation, step: Step, *made: Any) -> None:
     for name, saved in zip(MAKES[op["op"]], made, strict=True):
         session.snapshots[op[name]] = saved
         seen = None if saved is None else [saved.start, saved.stop, saved.nbytes]

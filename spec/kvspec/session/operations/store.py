@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +12,11 @@ from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.operations.table import Operation
 from kvspec.session.operations.cache import offered
+from kvspec.session.state import SessionState
+from kvspec.session.step import Inputs, Step
 
-if TYPE_CHECKING:
-    from kvspec.session.driver import Given, Session, Step
 
-
-def look(session: Session, store: Any, step: Step, which: str = "") -> None:
+def look(session: SessionState, store: Any, step: Step, which: str = "") -> None:
     """Lengths and rows of every layer; of a batch those of every sequence."""
     step.values["lengths"] = [int(n) for n in store.lengths()]
     sequences = store.sequences() if hasattr(store, "sequences") else None
@@ -37,26 +36,26 @@ def with_batch_axis(pair: Any) -> Pair:
     return Pair(*(np.asarray(a)[None] for a in pair))
 
 
-def init(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+def init(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Initialise again, with the geometry that the operation says."""
-    assert given.opening is not None
+    assert inputs.opening is not None
     with session.metered(step):
-        store.init(given.opening[1])
+        store.init(inputs.opening[1])
 
 
-def reset(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+def reset(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Every length to 0."""
     with session.metered(step):
         offered(store, "reset")()
 
 
-def zero(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+def zero(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Every length to 0, and the rows cleared."""
     with session.metered(step):
         offered(store, "zero")()
 
 
-def rollback(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+def rollback(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Lower every longer layer; or one sequence of the batch."""
     sequence = op.get("sequence")
     back = offered(store, "rollback" if sequence is None else "rollback_sequence")
@@ -64,13 +63,13 @@ def rollback(session: Session, store: Any, op: Operation, step: Step, given: Giv
         back(op["to"]) if sequence is None else back(sequence, op["to"])
 
 
-def setlength(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+def setlength(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """The length of one layer."""
     with session.metered(step):
         offered(store, "set_length")(op["layer"], op["n"])
 
 
-def save(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+def save(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """A host snapshot: rows `[kv_heads, length, dim]` of each layer."""
     with session.metered(step):
         saved = offered(store, "save")()
@@ -79,7 +78,7 @@ def save(session: Session, store: Any, op: Operation, step: Step, given: Given) 
     session.saved[op["name"]] = [Pair(*(np.array(a) for a in pair)) for pair in saved]
 
 
-def load(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+def load(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """The host snapshot back, or what the operation makes of it."""
     saved = altered(session.saved[op["name"]], op)
     for pair in saved:
@@ -113,7 +112,7 @@ def _altered(array: Array, kind: str, op: Operation) -> Array:
     return new if op.get("dtype") is None else new.astype(DTYPES[op["dtype"]])
 
 
-def fingerprint(session: Session, store: Any, op: Operation, step: Step, given: Given) -> None:
+def fingerprint(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """The sum over the key row of layer 0, head 0 at a position."""
     with session.metered(step):
         found = offered(store, "fingerprint")(op["position"])

@@ -1,0 +1,129 @@
+"""What a session knows while it performs a trace: caches and names, and the arrays that were handed in or out."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kvspec.contract import METERED
+from kvspec.errors import Unsupported
+from kvspec.geometry import Array, Config
+from kvspec.operations.table import NAMES, Operation
+from kvspec.session.step import OBSERVABLES, Inputs, Step
+
+
+class SessionState:
+    """Caches, snapshots, rounds, saved stores and captured work by name; and how they are observed."""
+
+    def __init__(self, adapter: Any, observe: Sequence[str] = OBSERVABLES) -> None:
+        self.adapter = adapter
+        self.observe = frozenset(observe)
+        self.caches: dict[str, Any] = {}
+        self.kinds: dict[str, str] = {}
+        self.configs: dict[str, Config] = {}
+        self.lent: dict[str, deque[tuple[Any, Array]]] = {}
+        self.names: dict[str, dict[str, Any]] = {kind: {} for kind in set(NAMES.values())}
+        self._now = "A"
+
+    @property
+    def snapshots(self) -> dict[str, Any]:
+        """Snapshots by name."""
+        return self.names["snapshot"]
+
+    @property
+    def rounds(self) -> dict[str, Any]:
+        """Rounds of speculation by name."""
+        return self.names["round"]
+
+    @property
+    def saved(self) -> dict[str, Any]:
+        """Host snapshots of stores by name."""
+        return self.names["saved store"]
+
+    @property
+    def captured(self) -> dict[str, Any]:
+        """Captured work by name."""
+        return self.names["captured work"]
+
+    @property
+    def config(self) -> Config:
+        """What the cache of the operation under way was opened with."""
+        return self.configs[self._now]
+
+    def speculating(self, cache: Any) -> bool:
+        """Whether the cache is in a round that is open and may write through to it."""
+        live = (r for r in self.rounds.values() if r.open and not r.isolated)
+        return any(c is cache for r in live for c in r.caches)
+
+    def handed(self, op: Operation, inputs: Inputs) -> tuple[Any, ...]:
+        """The queries and rows inputs, noted as lent; on the device already where the operation says so."""
+        arrays = (*(() if inputs.queries is None else (inputs.queries,)), *(inputs.rows or ()))
+        for array in arrays:
+            self.keep(array)
+        if not op.get("resident"):
+            return arrays
+        place = getattr(self.adapter, "place", None)
+        if place is None:
+            raise Unsupported("this adapter has no place for rows on a device")
+        placed = tuple(place(*arrays))
+        for array, there in zip(arrays, placed, strict=True):
+            self._lend_there(there, np.array(array))
+        return placed
+
+    def take(self, step: Step, what: str, pair: Any) -> None:
+        """Note copies of arrays that were read; the originals are the caller's, to scribble on."""
+        for part, array in zip("kv", (None, None) if pair is None else pair, strict=True):
+            step.arrays[f"{what}.{part}"] = self.keep(array)
+
+    def keep(self, array: Any) -> Array | None:
+        """A copy of an array that was handed in or out, which is remembered as lent."""
+        if array is None:
+            return None
+        copy = np.array(array)
+        self.lent[self._now].append((array, copy))
+        return copy
+
+    def keep_there(self, array: Any) -> Array:
+        """The same of one on the device."""
+        copy = np.array(self.adapter.fetch(array))
+        self._lend_there(array, copy)
+        return copy
+
+    def _lend_there(self, array: Any, copy: Array) -> None:
+        self.lent[self._now].append((Placed(array, self.adapter.fetch), copy))
+
+    @contextmanager
+    def metered(self, step: Step) -> Iterator[None]:
+        """Note what the adapter's meter counts meanwhile, where that is observed; of what is refused as well."""
+        read = getattr(self.adapter, "meter", None) if "meter" in self.observe else None
+        if read is None:
+            yield
+            return
+        before = dict(read())
+        try:
+            yield
+        finally:
+            after = read()
+            step.values["meter"] = {name: int(after[name]) - int(before[name]) for name in METERED}
+
+    def held(self, cache: Any, step: Step, which: str = "") -> None:
+        """Note the bytes of rows a cache has allocated, where that is observed."""
+        if "held" in self.observe and hasattr(cache, "held"):
+            step.values[f"held{which}"] = int(cache.held())
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An array on the device that was lent: what it holds can be fetched at any time."""
+
+    array: Any
+    fetch: Callable[[Any], Any]
+
+    def tobytes(self) -> bytes:
+        """What it holds now, as arrays of the host say it."""
+        return np.asarray(self.fetch(self.array)).tobytes()

@@ -1,0 +1,53 @@
+"""What goes into one operation of a trace, and what comes out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvspec import masks
+from kvspec.contract import Pair
+from kvspec.geometry import Array, Config
+
+OBSERVABLES = ("state", "history", "mask", "held", "meter")
+"""What can be observed beside the lengths; the harness asks for what the adapter's claims let it see."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What goes with an operation: rows with those that write, queries with those that attend, a logical mask with
+    mask and attend, profile and config with open, init and fit."""
+
+    rows: Pair | None = None
+    queries: Array | None = None
+    logical: masks.Logical | None = None
+    opening: tuple[str, Config] | None = None
+
+
+NOTHING = Inputs()
+
+
+@dataclass(slots=True)
+class Step:
+    """What one operation did.
+
+    `result`: ok, refused, unsupported, error (the adapter raised something else), absent (the cache or
+    name was never made); and, from a worker, crash, hang, oom, protocol.
+    `values`: offset, retained, buffered, capacity; can (rewind); snapshot, parent, child as
+    [start, stop, bytes] or None; bytes (close); intact (scribble); drafted; lengths, sequences, moved; held, plan,
+    fit, meter; sequence, free, references and table.0 (page); past, bound, key, extent (bucket). After an
+    operation on a whole round those of cache X end in `.X`.
+    `arrays`: history.k, history.v, mask, view.k, view.v, state.k, state.v; output, rotated; gathered.k, page.k
+    (page); None where there is none. Those of cache X after an operation on a whole round are state.X.k, those of a
+    store's layer 0 state.0.k and saved.0.k, and of sequence 1 of its batch batch.0.1.k; those of a paged cache's
+    sequence 1 state.1.k; those of a bucketed cache's layer 0 state.0.k, host.0.k and handle.0.k: what is
+    observed comes first, whether of keys or values last.
+    `cites`: the clauses this step exercised, where the reference performed it.
+    """
+
+    result: str = "ok"
+    clause: str = ""
+    message: str = ""
+    values: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, Array | None] = field(default_factory=dict)
+    cites: tuple[str, ...] = ()
