@@ -14,7 +14,16 @@ nox.options.reuse_existing_virtualenvs = True
 nox.options.default_venv_backend = "venv"
 
 REPORTS = Path("kvconform-report")
-DEV = ["pytest-xdist", "ruff", "mypy", "jsonschema", "types-jsonschema", "types-tabulate", "hatchling"]
+DEV = [
+    "pytest-xdist",
+    "ruff",
+    "mypy",
+    "jsonschema",
+    "types-jsonschema",
+    "types-tabulate",
+    "types-psutil",
+    "hatchling",
+]
 NVRTC = "nvidia-cuda-nvrtc==13.0.88"
 """One version, so that what compiles today compiles tomorrow."""
 

@@ -22,7 +22,18 @@ FLOORS = {
     "adapters/kvadapters": SPEC | {"kvref", "kvadapters", "pyopencl", "cupy", "tabulate"},
     "reports/kvreports": {"kvspec", "kvreports", "jinja2", "markupsafe", "tabulate"},
     "conformance/kvconform": SPEC
-    | {"kvref", "kvadapters", "kvreports", "kvconform", "hypothesis", "pytest", "tabulate"},
+    | {
+        "kvref",
+        "kvadapters",
+        "kvreports",
+        "kvconform",
+        "hypothesis",
+        "pytest",
+        "tabulate",
+        "pebble",
+        "psutil",
+        "distributed",
+    },
 }
 """Beside the standard library, what each package may import; the lowest first."""
 

@@ -219,4 +219,4 @@ def _one(run: Run, item: pytest.Item) -> Done:
     before = run.bench.operations
     run.bench.tally = Tally()
     item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-    return Done(run.bench.operations - before, (memory.peak(os.getpid()) or 0, run.worker.peak()))
+    return Done(run.bench.operations - before, (memory.peak(), run.worker.peak()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -225,7 +224,7 @@ class Run:
     def _memory(self) -> dict[str, int]:
         """The most that one process of each sort held."""
         return {
-            "parent": max(self._held[0], memory.peak(os.getpid()) or 0),
+            "parent": max(self._held[0], memory.peak()),
             "child": max(self._held[1], self.worker.peak()),
         }
 

@@ -14,7 +14,6 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
-from kvconform.worker import memory
 from kvconform.worker.process import (
     Answer,
     Crashed,
@@ -119,7 +118,7 @@ class Worker:
     def peak(self) -> int:
         """The most bytes that it is known to have held resident, with its relatives."""
         if self._child is not None:
-            self.peak_rss = max(self.peak_rss, memory.peak(self._child.pid) or 0)
+            self.peak_rss = max(self.peak_rss, self._child.family.resident())
         return self.peak_rss
 
     def close(self) -> None:
@@ -171,7 +170,7 @@ class Worker:
         if now - self._looked < TICK:
             return
         self._looked = now
-        used = memory.resident(child.pid) or 0
+        used = child.family.resident()
         self.peak_rss = max(self.peak_rss, used)
         if used > self.memory_limit:
             raise OutOfMemory(f"{used >> 20} MiB resident; the limit is {self.memory_limit >> 20} MiB")

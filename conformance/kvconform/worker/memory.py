@@ -1,4 +1,4 @@
-"""Memory of a process and all that descend from it, read from /proc. Elsewhere nothing is known or watched.
+"""Memory of a process and of all that descend from it.
 
 Resident size is what is watched: limits on address space break GPU drivers, which reserve far more than they use.
 Pages that relatives share are counted for each of them.
@@ -6,50 +6,58 @@ Pages that relatives share are counted for each of them.
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+import resource
+import sys
+from time import monotonic
 
-PROC = Path("/proc")
+import psutil
+
+LOOK_AGAIN = 1.0
+"""Seconds between searches for new relatives: psutil reads every process of the machine, which takes 10 ms."""
 
 
 def family(pid: int) -> list[int]:
     """The process and its descendants, itself first."""
-    found = [pid]
-    for member in found:  # grows as it goes
-        found += [child for child in _children(member) if child not in found]
-    return found
+    return [pid, *(relative.pid for relative in _relatives(pid))]
 
 
-def resident(pid: int) -> int | None:
-    """Resident bytes of the family now; None where this cannot be known."""
-    sizes = [size for member in family(pid) if (size := _resident(member)) is not None]
-    return sum(sizes) if sizes else None
+def peak() -> int:
+    """The most bytes that this process ever held resident."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024  # KiB everywhere but there
 
 
-def peak(pid: int) -> int | None:
-    """The most bytes that this one process ever held resident; None where this cannot be known."""
+class Family:
+    """A process and its descendants, whose memory is looked at often."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._members: list[psutil.Process] = []
+        self._looked = -LOOK_AGAIN
+
+    def resident(self) -> int:
+        """Resident bytes of all of them now; 0 once they are gone."""
+        if (now := monotonic()) - self._looked >= LOOK_AGAIN:
+            self._members, self._looked = [*_itself(self.pid), *_relatives(self.pid)], now
+        return sum(map(_resident, self._members))
+
+
+def _itself(pid: int) -> list[psutil.Process]:
     try:
-        status = (PROC / str(pid) / "status").read_text()
-    except OSError:
-        return None
-    high = [line.split() for line in status.splitlines() if line.startswith("VmHWM:")]
-    return int(high[0][1]) * 1024 if high else None
+        return [psutil.Process(pid)]
+    except psutil.Error:
+        return []
 
 
-def _resident(pid: int) -> int | None:
+def _relatives(pid: int) -> list[psutil.Process]:
     try:
-        return int((PROC / str(pid) / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError):
-        return None
+        return [child for process in _itself(pid) for child in process.children(recursive=True)]
+    except psutil.Error:
+        return []
 
 
-def _children(pid: int) -> list[int]:
-    """Children are listed with the thread that started them."""
-    tasks = PROC / str(pid) / "task"
-    found: list[int] = []
+def _resident(process: psutil.Process) -> int:
     try:
-        for thread in os.listdir(tasks):
-            found += map(int, (tasks / thread / "children").read_text().split())
-    except OSError:  # it ended while we looked, or this kernel does not list children
-        pass
-    return found
+        return int(process.memory_info().rss)
+    except psutil.Error:
+        return 0

@@ -77,6 +77,7 @@ class Process:
         except (OSError, ValueError) as e:
             raise BadInput(f"cannot start {argv[0]}: {e}") from None
         self.pid = self._popen.pid
+        self.family = memory.Family(self.pid)
         self._kill = weakref.finalize(self, _end, self._popen)
         self._decoder = messages.Decoder()
         self._stderr = bytearray()

@@ -1,0 +1,177 @@
+"""A pool: what dies, hangs or raises costs its task alone, and nothing is left running when it ends."""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Future
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from pebble import ProcessExpired
+
+from conformance.commands.test_interrupted import soon
+from kvconform.runner.executor import opened
+from kvconform.worker import tasks
+from kvconform.worker.tasks import Pool, completed
+
+ENDS = {
+    "exits": ProcessExpired,
+    "faults": ProcessExpired,
+    "hangs": TimeoutError,
+    "eats": MemoryError,
+    "raises": ValueError,
+}
+LIMIT = 8 << 30
+
+
+def does(name: str) -> str:
+    """What its name says."""
+    if name == "exits":
+        os._exit(3)
+    if name == "faults":
+        faulthandler.disable()
+        ctypes.string_at(0)  # a real fault: one that is sent comes back from pytest's own handler
+    if name == "hangs":
+        time.sleep(60)
+    if name == "eats":
+        return str(len(bytearray(LIMIT)))
+    if name == "raises":
+        raise ValueError("as said")
+    return name.upper()
+
+
+def sleeps(seconds: float) -> int:
+    time.sleep(seconds)
+    return os.getpid()
+
+
+def leaves_a_child(path: str) -> None:
+    """Starts a process in a session of its own, which outlives whoever does not look for it."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+    Path(path).write_text(str(child.pid))
+    time.sleep(60)
+
+
+def until_asked(path: str) -> str:
+    """Goes on until it is asked to end, and then tells how far it came."""
+    try:
+        Path(path).touch()
+        time.sleep(60)
+    except KeyboardInterrupt:
+        return "a part"
+    return "all"
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_every_task_comes_to_its_own_end(processes: int) -> None:
+    names = ("a", "exits", "b", "faults", "hangs", "c", "eats", "raises", "d")
+    with opened(processes, seconds=2.0, memory_limit=LIMIT) as pool:
+        ended = {name: future for (name,), future in completed(pool, does, ((n,) for n in names))}
+    assert {n: type(f.exception()) for n, f in ended.items() if f.exception()} == ENDS
+    assert {n: f.result() for n, f in ended.items() if n not in ENDS} == {n: n.upper() for n in "abcd"}
+    assert getattr(ended["exits"].exception(), "exitcode", None) == 3
+
+
+def test_arguments_are_taken_when_a_process_is_free() -> None:
+    ended = list[str]()
+
+    def names() -> Iterator[tuple[str]]:
+        for name in "abcdef":
+            assert len(ended) >= ord(name) - ord("a") - 1
+            yield (name,)
+
+    with opened(2) as pool:
+        for _, future in completed(pool, does, names()):
+            ended.append(future.result())
+    assert sorted(ended) == list("ABCDEF")
+
+
+def test_several_tasks_are_done_at_once() -> None:
+    with opened(3) as pool:
+        assert len({f.result() for _, f in completed(pool, sleeps, [(0.5,)] * 3)}) == 3
+
+
+def test_nothing_is_left_running(tmp_path: Path) -> None:
+    with opened(1) as pool:
+        pool.submit(leaves_a_child, str(tmp_path / "pid"))
+        pid = _read(tmp_path / "pid")
+        (process,) = psutil.Process().children()
+    assert not psutil.pid_exists(process.pid)
+    assert soon(lambda: not _runs(pid))
+
+
+def _read(path: Path) -> int:
+    assert soon(lambda: path.exists() and path.read_text() != "")
+    return int(path.read_text())
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_the_rest_is_cancelled_where_the_caller_stops() -> None:
+    with opened(2) as pool:
+        began = time.monotonic()
+        for _, future in completed(pool, sleeps, [(0.1,), (30.0,), (30.0,)]):
+            assert future.result()
+            break
+    assert time.monotonic() - began < 10
+
+
+def test_interrupted_tasks_tell_what_they_have(tmp_path: Path) -> None:
+    def interrupt() -> None:
+        while not all((tmp_path / n).exists() for n in "ab"):
+            time.sleep(0.02)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    told = list[str]()
+    with opened(2) as pool, pytest.raises(KeyboardInterrupt):
+        told.extend(f.result() for _, f in completed(pool, until_asked, ((str(tmp_path / n),) for n in "abc")))
+    assert told == ["a part", "a part"] and not (tmp_path / "c").exists()
+
+
+class Gone(Pool):
+    """A pool whose first task ends, and which is then gone in one of three ways."""
+
+    def __init__(self, how: str) -> None:
+        self.how, self.tasks = how, 0
+
+    @property
+    def processes(self) -> int:
+        return 0 if self.how == "empty" and self.tasks > 1 else 1
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.tasks += 1
+        future = Future[Any]()
+        if self.tasks == 1:
+            future.set_result(fn(*args))
+        elif self.how == "broken":
+            future.set_exception(BrokenExecutor("as said"))
+        elif self.how == "cancelled":
+            future.cancel()
+            future.set_running_or_notify_cancel()
+        return future
+
+
+@pytest.mark.parametrize("how", ["broken", "cancelled", "empty"])
+def test_a_pool_that_is_gone_is_told_from_a_task_that_failed(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "LOOK_AGAIN", 0.05)
+    monkeypatch.setattr(tasks, "PATIENCE", 0.2)
+    ended = completed(Gone(how), does, [("a",), ("b",)])
+    assert next(ended)[1].result() == "A"
+    with pytest.raises(BrokenExecutor):
+        next(ended)
