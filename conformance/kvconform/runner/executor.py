@@ -1,38 +1,18 @@
 """Pools of processes for the tasks of runs, mutants, proofs and soaks, behind one `concurrent.futures.Executor`.
 
 On this machine it is pebble's process pool; on a cluster `dask.distributed`, whose workers pass each task on to a
-pool of their own. A task is a function of a module; only names, traces and verdicts are pickled. A process that
-dies or takes too long is the failure of one task.
+pool of their own. A task is a function of a module; only names, traces and verdicts are pickled.
 """
 
 from __future__ import annotations
 
 import os
-import resource
-import signal
-from collections.abc import Callable, Iterator
-from concurrent import futures
-from concurrent.futures import Future
-from contextlib import contextmanager, suppress
-from multiprocessing import get_context
-from multiprocessing.process import BaseProcess
-from typing import Any, Literal, TypeVar
-from weakref import WeakSet
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-import pebble
-
-from kvconform.worker import memory
-from kvconform.worker.signals import handling
+from kvconform.runner.local_pool import LocalPool
 from kvconform.worker.tasks import Pool
-
-Result = TypeVar("Result")
-Start = Literal["fork", "spawn"]
-
-ENDS = signal.SIGUSR1
-"""Asks a process to end its task with what it has: raises KeyboardInterrupt in the task."""
-
-LAST_BREATH = 3.0
-"""Seconds that a task has for that."""
+from kvspec.errors import BadInput
 
 
 @contextmanager
@@ -41,98 +21,24 @@ def opened(
 ) -> Iterator[Pool]:
     """A pool of this machine (one process a core, if not said), or of the cluster whose scheduler has address `on`.
 
-    `seconds` is the longest a task may take, `memory_limit` the bytes of addresses that a process may have; 0 and
-    None: any. All processes are gone when the block ends, however it ends.
+    `seconds` is the longest a task may take, `memory_limit` the bytes of addresses that a process may have; by
+    default neither is limited. All processes are gone when the block ends, however it ends. Raises BadInput for a
+    cluster that does not answer, or has another version installed.
     """
-    pool = LocalPool(processes or os.cpu_count() or 1, seconds, memory_limit)
+    pool = _pool(processes, on, seconds, memory_limit)
     try:
         yield pool
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-class LocalPool(Pool):
-    """Processes of this machine. Forked, they have all that was read and drawn here before the first task."""
-
-    def __init__(self, processes: int, seconds: float | None, memory_limit: int, start: Start = "fork") -> None:
-        self._processes, self._seconds = processes, seconds
-        self._context = _Context(start)
-        self._pool: Any = pebble.ProcessPool(processes, 0, _begin, (memory_limit,), self._context)
-        self._futures = WeakSet[Future[Any]]()
-        self._closed = False
-
-    @property
-    def processes(self) -> int:
-        """As many as it was opened with: pebble starts a new one where one died."""
-        return self._processes
-
-    def submit(self, fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Future[Result]:
-        """Have a task done as soon as a process is free."""
-        future: Future[Result] = self._pool.schedule(_performed, (fn, *args), kwargs, self._seconds)
-        self._futures.add(future)
-        return future
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End all processes and what they started: when all tasks are done, or now if tasks may be cancelled.
-
-        A task under way then gets KeyboardInterrupt; what it returns within LAST_BREATH is still its result.
-        """
-        if self._closed:
-            return
-        self._closed = True
-        if cancel_futures:
-            self._interrupt()
-        else:
-            futures.wait(list(self._futures))
-        family = {relative for pid in self._context.alive() for relative in memory.family(pid)}
-        self._pool.stop()  # first, so that no process is started in the place of those that end here
-        for pid in family:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        self._pool.join()
-
-    def _interrupt(self) -> None:
-        """Cancel what has not begun; let the rest tell what it has."""
-        for future in list(self._futures):
-            if not future.running():
-                future.cancel()
-        for pid in self._context.alive():
-            with suppress(ProcessLookupError):
-                os.kill(pid, ENDS)
-        futures.wait([future for future in self._futures if future.running()], LAST_BREATH)
-
-
-class _Context:
-    """A context of `multiprocessing` that knows which processes it started."""
-
-    def __init__(self, start: Start) -> None:
-        self._context: Any = get_context(start)
-        self._started: list[BaseProcess] = []
-
-    def alive(self) -> list[int]:
-        """The ids of those that run."""
-        return [process.pid for process in self._started if process.is_alive() and process.pid]
-
-    def Process(self, **settings: Any) -> BaseProcess:
-        """A process that is not started yet."""
-        self._started = [p for p in self._started if p.pid is None or p.is_alive()]
-        process: BaseProcess = self._context.Process(**settings)
-        self._started.append(process)
-        return process
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._context, name)
-
-
-def _begin(memory_limit: int) -> None:
-    """In a process, before its first task."""
-    signal.signal(ENDS, signal.SIG_IGN)
-    if memory_limit:
-        with suppress(ValueError, OSError):  # macOS does not limit addresses
-            resource.setrlimit(resource.RLIMIT_AS, (memory_limit, memory_limit))
-
-
-def _performed(fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Result:
-    """In a process, one task."""
-    with handling(signal.default_int_handler, ENDS):
-        return fn(*args, **kwargs)
+def _pool(processes: int | None, on: str, seconds: float | None, memory_limit: int) -> Pool:
+    if not on:
+        return LocalPool(processes or os.cpu_count() or 1, seconds, memory_limit)
+    try:
+        from kvconform.runner.cluster import Cluster
+    except ModuleNotFoundError as e:
+        raise BadInput(
+            f"a cluster needs dask, which is not installed ({e}): pip install 'kvconform[dask]'"
+        ) from None
+    return Cluster(on, seconds, memory_limit)

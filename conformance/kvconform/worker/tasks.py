@@ -44,7 +44,7 @@ def completed(
     running = dict[Future[Result], tuple[*Arguments]]()
     try:
         while True:
-            for given in islice(todo, max(1, pool.processes) - len(running)):
+            for given in islice(todo, max(0, max(1, pool.processes) - len(running))):
                 running[pool.submit(task, *given)] = given
             if not running:
                 return
