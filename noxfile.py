@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import nox
 from nox.command import CommandFailed
@@ -35,9 +36,6 @@ SOAKED = ("reference", "opencl", "cuda-cpu", "Linked", "Whole", "HeadMajor", "Fr
 """What must never be accused: every runtime that needs no GPU, and correct caches that are stored differently."""
 
 CANNOT_RUN = 4
-TOOLS = {"PYTHONPATH": "tests"}
-"""Where the development tools are found."""
-
 PROFILES = (
     *("growing", "ring", "mask", "snapshot", "copy", "draft", "store", "batch", "mem", "residency"),
     *("attention", "page", "bucket", "rope"),
@@ -62,6 +60,11 @@ IN_THE_WHEEL = (
 
 def _install(session: nox.Session, extras: str = "", *more: str) -> None:
     session.install("-e", f".{extras}", *more)
+
+
+def _tool(session: nox.Session, name: str, *arguments: str, **more: Any) -> None:
+    """Run a tool of `tests/tools`."""
+    session.run("python", "-m", f"tools.{name}", *arguments, env={"PYTHONPATH": "tests"}, **more)
 
 
 @nox.session
@@ -96,7 +99,7 @@ def profile(session: nox.Session) -> None:
 def casts(session: nox.Session) -> None:
     """All 2**32 f32 values cast by the kernels, against numpy and ml_dtypes; `-- --values N` for the first N."""
     _install(session, "[opencl]")
-    session.run("python", "tests/tools/all_casts.py", *session.posargs)
+    _tool(session, "all_casts", *session.posargs)
 
 
 @nox.session
@@ -135,7 +138,7 @@ def _sanitized(session: nox.Session, tool: str, extras: str = "") -> None:
     """The kernels as they are, in which nothing may be found; with bugs that must be, unless `--every` is given."""
     _install(session, extras)
     for more in (session.posargs, *([] if session.posargs else [("--planted",)])):
-        session.run("python", "-m", "tools.sanitizers", tool, *more, env=TOOLS)
+        _tool(session, "sanitizers", tool, *more)
 
 
 @nox.session
@@ -205,7 +208,7 @@ def vectors(session: nox.Session) -> None:
     """Compute all that is frozen anew and compare; `-- --write` writes what changed, for review. Then export the
     vectors, verify them, and replay them with the plain reader."""
     _install(session)
-    session.run("python", "-m", "tools.freeze_vectors", *session.posargs, env=TOOLS)
+    _tool(session, "freeze_vectors", *session.posargs)
     folder = str((REPORTS / "vectors").resolve())
     session.run("kvconform", "vectors", "export", "--out", folder)
     session.run("kvconform", "vectors", "verify", folder)
@@ -219,16 +222,7 @@ def reports(session: nox.Session) -> None:
     records = sorted(str(p) for p in Path("reports/published").glob("*/record.json"))
     page = REPORTS / "published.html"
     session.run("kvconform", "report", *records, "--html", str(page))
-    session.run(
-        "python",
-        "-m",
-        "tools.check_in_browser",
-        str(page),
-        "--out",
-        str(REPORTS / "screens"),
-        success_codes=[0, 4],
-        env=TOOLS,
-    )
+    _tool(session, "check_in_browser", str(page), "--out", str(REPORTS / "screens"), success_codes=[0, 4])
 
 
 @nox.session

@@ -1,4 +1,4 @@
-"""What is frozen, computed anew: `python -m kvconform.vectors [--write] [--mutants mutants.json] [NAME ...]`."""
+"""What is frozen, computed anew: `python -m tools.freeze_vectors [--write] [--mutants mutants.json] [NAME ...]`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m kvconform.vectors", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.freeze_vectors", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*NAMES, []], metavar="NAME", help=f"of {', '.join(NAMES)}")
     parser.add_argument("--write", action="store_true", help="write what changed, for review")
     parser.add_argument("--mutants", metavar="FILE", help="mutants.json of `kvconform mutants --report`")
