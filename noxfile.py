@@ -52,6 +52,10 @@ IN_THE_WHEEL = (
     *(f"kvadapters/gpu/kernels/{n}.inc" for n in ("move", "limits", "attend")),
     *(f"kvadapters/gpu/shim/{n}" for n in ("cuda.h", "scheduler.cpp")),
     *(f"kvreports/templates/{n}.html.j2" for n in ("page", "profile", "mutants")),
+    *(
+        f"kvconform/mutants/systematic/equivalents/{n}.toml"
+        for n in ("reference", "gpu_caches", "gpu_stores", "kernels")
+    ),
     "kvconform/suite/pytest.ini",
     "kvconform/templates/adapter/adapter.py.txt",
     "kvconform/templates/vectors/README.md.txt",

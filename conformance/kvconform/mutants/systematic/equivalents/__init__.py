@@ -1,13 +1,34 @@
-"""Mutants that no trace can find, each with the argument. `kvconform mutants --argued` tries them all the same."""
+"""Mutants that no trace can find, each with the reason. They stand in the tables beside this file."""
 
 from __future__ import annotations
 
-from kvconform.mutants.systematic.equivalents import gpu_caches, gpu_stores, kernels, reference
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
 
-ARGUED: dict[str, str] = {**reference.ARGUED, **gpu_caches.ARGUED, **gpu_stores.ARGUED, **kernels.ARGUED}
-"""Of each such mutant, by its id (without its number: all that are alike), why nothing can find it."""
+TABLES = ("reference", "gpu_caches", "gpu_stores", "kernels")
+
+
+@cache
+def arguments() -> dict[tuple[str, str], str]:
+    """Why nothing can find a mutant, by its label and the rest of its id."""
+    return {key: why for name in TABLES for key, why in _read(name).items()}
+
+
+def _read(name: str) -> dict[tuple[str, str], str]:
+    text = files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    labels: dict[str, dict[str, str]] = tomllib.loads(text)
+    reasons = labels.pop("reasons")
+    return {(label, rest): reasons.get(why, why) for label, rows in labels.items() for rest, why in rows.items()}
+
+
+def key(id_: str) -> tuple[str, str]:
+    """The label of a mutant, and the rest of its id: `gpu/ring` and `keep: lost: return`."""
+    label, rest = re.split(r"\.|: ", id_, maxsplit=1)
+    return label, rest
 
 
 def argument(id_: str, name: str) -> str:
     """Why nothing can find a mutant of this id, or of this name without its number; empty where a trace must."""
-    return ARGUED.get(id_) or ARGUED.get(name, "")
+    return arguments().get(key(id_)) or arguments().get(key(name), "")
