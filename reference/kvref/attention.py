@@ -9,7 +9,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from kvref import masks, meter, rope, strict_attention
+from kvref import masks, meter, rope
+from kvref import strict_attention as strict
 from kvref.cite import cite
 from kvref.rows import Rows, count
 from kvspec.contract import Attention, Pair
@@ -82,7 +83,7 @@ class Seen:
     def __init__(self, logical: Logical, rows: int, end: int) -> None:
         self.logical, self.rows, self.end = logical, rows, end
 
-    def asked(self, batch: int, heads: int, n: int) -> strict_attention.Asked:
+    def asked(self, batch: int, heads: int, n: int) -> strict.Asked:
         """What each of the n newest positions sees, in every head of every sequence."""
         position = np.arange(self.end - n, self.end)[:, None]
         added = np.zeros((batch, heads, n, self.rows), np.float32)
@@ -96,7 +97,7 @@ class Seen:
         causal = any(isinstance(p, Causal) for p in self.logical)
         seen = np.where(hidden, -np.inf, added)
         _cite_seen(seen)
-        return strict_attention.Asked(seen, low, position[:, 0] + 1 if causal else np.full(n, self.end))
+        return strict.Asked(seen, low, position[:, 0] + 1 if causal else np.full(n, self.end))
 
     def _part(self, part: Part, position: Array) -> tuple[Array, Array]:
         """What a part adds to scores, and what it hides."""
@@ -179,7 +180,7 @@ def attended(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
         meter.taken(array)
     keys, values = (np.asarray(a) for a in held)
     asked = seen.asked(batch, heads, n)
-    return strict_attention.attend(meter.taken(queries), keys, values, seen.end - seen.rows, asked, splits)
+    return strict.attend(meter.taken(queries), keys, values, seen.end - seen.rows, asked, splits)
 
 
 def given(out: Array | None, found: Array, queries: Array | None = None) -> Array:

@@ -14,7 +14,7 @@ from kvspec.contract import Attention, Pair
 from kvspec.geometry import Array
 from kvspec.masks import CAUSAL
 from kvspec.refusals import attention as refusals_attention
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 
 class Attending(Batching, attention.Answering):
@@ -54,7 +54,7 @@ class Attending(Batching, attention.Answering):
     def _one(self, layer: int | None) -> None:
         """Refuse a layer that there is not; all of them together are none."""
         if layer is None or not 0 <= layer < len(self.lengths_):
-            raise common.layer("STORE-9", -1 if layer is None else layer, len(self.lengths_))
+            raise refusals.layer("STORE-9", -1 if layer is None else layer, len(self.lengths_))
 
     def attend_batch(self, queries: Array, layer: int, splits: int = 1, out: Array | None = None) -> Array:
         """A query `[m, heads, 1, k_dim]` at the last position of each sequence attends to what a layer holds of
@@ -72,7 +72,7 @@ class Attending(Batching, attention.Answering):
     def _demand_whole(self, batch: Batch, layer: int) -> None:
         """Refuse a layer that there is not, or that lacks rows of a sequence."""
         if not 0 <= layer < batch.layers:
-            raise common.layer("BATCH-9", layer, batch.layers)
+            raise refusals.layer("BATCH-9", layer, batch.layers)
         for s, n in enumerate(batch.lengths):
             if batch.held[s][layer] < n:
                 raise refusals_attention.shorter("ATTN-19", s, layer, batch.held[s][layer], n)

@@ -9,7 +9,7 @@ from kvref import meter
 from kvref.cite import cite
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 SEQUENCES = 32
 """Sequences a batch may have, where the caller does not say how many."""
@@ -70,7 +70,7 @@ class Batching:
         """Allocate for m sequences, all of length 0; `most` is how many are allowed, if not 32."""
         allowed = SEQUENCES if most is None else most
         if not 1 <= m <= allowed:
-            raise common.batch_size("BATCH-2", m, allowed)
+            raise refusals.batch_size("BATCH-2", m, allowed)
         if self.batch_ is None or m > self.batch_.places:
             self.batch_ = Batch(self.config, m)
         else:
@@ -80,7 +80,7 @@ class Batching:
 
     def _batch(self, what: str) -> Batch:
         if self.batch_ is None:
-            raise common.no_batch("BATCH-3", what)
+            raise refusals.no_batch("BATCH-3", what)
         return self.batch_
 
     def sequences(self) -> list[int] | None:
@@ -106,11 +106,11 @@ class Batching:
         batch = self._batch("scatter")
         self._in_batch(batch, sequence)
         if layer is not None and not 0 <= layer < batch.layers:
-            raise common.layer("BATCH-9", layer, batch.layers)
+            raise refusals.layer("BATCH-9", layer, batch.layers)
         copied = range(batch.layers) if layer is None else [layer]
         for each in copied:
             if not 0 <= n <= self.lengths_[each]:
-                raise common.scatter("BATCH-10", n, each, self.lengths_[each])
+                raise refusals.scatter("BATCH-10", n, each, self.lengths_[each])
         cite("BATCH-6" if layer is None else "BATCH-8", "BATCH-4", "BATCH-11", "BATCH-12")
         if not n:
             cite("BATCH-7")
@@ -124,7 +124,7 @@ class Batching:
 
     def _in_batch(self, batch: Batch, sequence: int) -> None:
         if not 0 <= sequence < len(batch.lengths):
-            raise common.sequence("BATCH-9", sequence, len(batch.lengths))
+            raise refusals.sequence("BATCH-9", sequence, len(batch.lengths))
 
     def step(self, keys: Array, values: Array) -> None:
         """Append one row `[layers, m, kv_heads, dim]` to every sequence in every layer."""
@@ -140,20 +140,20 @@ class Batching:
         """Refuse a step, before anything is written, for its rows, then for want of room, then for a hole."""
         m = len(batch.lengths)
         if not _fit(rows, self.config, m):
-            raise common.step_rows("BATCH-14", self.config, m, rows)
+            raise refusals.step_rows("BATCH-14", self.config, m, rows)
         for s, n in enumerate(batch.lengths):
             if n >= self.max_len:
-                raise common.full("BATCH-15", s, self.max_len)
+                raise refusals.full("BATCH-15", s, self.max_len)
         for s, n in enumerate(batch.lengths):
             if min(batch.held[s]) < n:
-                raise common.hole("BATCH-16", s, batch.held[s], n)
+                raise refusals.hole("BATCH-16", s, batch.held[s], n)
 
     def rollback_sequence(self, sequence: int, to: int) -> None:
         """Lower the length of one sequence to `to`, if it is longer."""
         batch = self._batch("rollback of a sequence")
         self._in_batch(batch, sequence)
         if to < 0:
-            raise common.rollback("BATCH-18", to)
+            raise refusals.rollback("BATCH-18", to)
         cite("BATCH-17", "BATCH-11", "BATCH-12")
         batch.lower(sequence, min(to, batch.lengths[sequence]))
 
@@ -190,9 +190,9 @@ class Captured:
     def replay(self, keys: Array, values: Array) -> None:
         """Do it again, on these rows `[layers, m, kv_heads, dim]`."""
         if self.store.batch_ is not self.batch:
-            raise common.dropped("BATCH-26")
+            raise refusals.dropped("BATCH-26")
         if len(self.batch.lengths) != self.m:
-            raise common.captured_size("BATCH-27", self.m, len(self.batch.lengths))
+            raise refusals.captured_size("BATCH-27", self.m, len(self.batch.lengths))
         self.store.step(keys, values)
         cite("BATCH-24", "BATCH-25")
 

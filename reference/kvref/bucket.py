@@ -12,7 +12,8 @@ from kvref.cite import cite
 from kvref.compiled_graph import Graph, Handles, asks, fits, over
 from kvspec.contract import Pair, Ran
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.refusals import bucket, common
+from kvspec.refusals import bucket as refusals_bucket
+from kvspec.refusals import common as refusals
 
 
 class Bucket:
@@ -27,8 +28,8 @@ class Bucket:
     def __init__(self, config: Config) -> None:
         self.bounds = [int(b) for b in (config.bounds or "").split("-") if b]
         ascending = all(a < b for a, b in zip([0, *self.bounds], self.bounds, strict=False))
-        if not common.valid(config) or not config.layers or not self.bounds or not ascending:
-            raise bucket.config("BUCKET-1", config)
+        if not refusals.valid(config) or not config.layers or not self.bounds or not ascending:
+            raise refusals_bucket.config("BUCKET-1", config)
         cite("BUCKET-1")
         self.config, self.layers = config, config.layers
         self.graphs: dict[int, Graph] = {}
@@ -57,7 +58,7 @@ class Bucket:
             cite("BUCKET-26")
             return self._empty()
         if not fits(self.config, new):
-            raise bucket.rows("BUCKET-3", self.config, "n", *new)
+            raise refusals_bucket.rows("BUCKET-3", self.config, "n", *new)
         return new
 
     @property
@@ -113,18 +114,18 @@ class Bucket:
         """Refuse rows, then queries that do not fit, n of each; then a length that is not the cache's."""
         n, past = counts
         if not fits(self.config, new, n):
-            raise bucket.rows("BUCKET-3", self.config, n, *new)
+            raise refusals_bucket.rows("BUCKET-3", self.config, n, *new)
         if not asks(self.config, queries, splits, out, n):
-            raise bucket.queries("BUCKET-6", self.config, n, queries, splits)
+            raise refusals_bucket.queries("BUCKET-6", self.config, n, queries, splits)
         if past is not None and past != self.past_:
-            raise bucket.disagrees("BUCKET-7", past, self.past_)
+            raise refusals_bucket.disagrees("BUCKET-7", past, self.past_)
 
     def _ready(self, refresh: bool, room: int = 1) -> tuple[Graph, Handles]:
         """The graph for the past rows, and handles of its bound, with room for so many rows behind it, installed
         where they have to be."""
         graph = self._graph()
         if refresh and self._host_rows < self.past_:
-            raise bucket.short("BUCKET-11", self._host_rows, self.past_)
+            raise refusals_bucket.short("BUCKET-11", self._host_rows, self.past_)
         if not refresh:
             self._demand_current()
         if refresh or self.handles is None:
@@ -140,16 +141,16 @@ class Bucket:
         """The graph of the smallest bound that takes the past rows."""
         bound = next((b for b in self.bounds if b >= self.past_), None)
         if bound is None:
-            raise bucket.beyond("BUCKET-8", self.past_, self.bounds[-1])
+            raise refusals_bucket.beyond("BUCKET-8", self.past_, self.bounds[-1])
         cite("BUCKET-8", "BUCKET-30")
         return self.graphs.setdefault(bound, self.graph(self.config, bound))
 
     def _demand_current(self) -> None:
         """Refuse handles that are older than the host's rows, and such as a block left rows in."""
         if self.stale:
-            raise bucket.stale("BUCKET-9", self.past_)
+            raise refusals_bucket.stale("BUCKET-9", self.past_)
         if self.blocked and self.handles is not None:
-            raise bucket.after_block("BUCKET-16", self.handles.behind)
+            raise refusals_bucket.after_block("BUCKET-16", self.handles.behind)
 
     def _carried(self, handles: Handles) -> list[tuple[int, Pair]]:
         """The past rows where they lie in the handles, and the slots that they belong into."""
@@ -199,7 +200,7 @@ class Bucket:
     def cut(self, to: int) -> None:
         """Make `to` the number of past rows; those beyond are dead, on the host as well."""
         if not 0 <= to <= self.past_:
-            raise bucket.cut("BUCKET-20", to, self.past_)
+            raise refusals_bucket.cut("BUCKET-20", to, self.past_)
         cite("BUCKET-19")
         self.pending = self.pending and to == self.past_
         self.past_ = to
@@ -219,9 +220,9 @@ class Bucket:
         if _count(queries) == 0:
             return _no_output(queries, self.config, out)
         if not asks(self.config, queries, splits, out):
-            raise bucket.queries("BUCKET-6", self.config, "n", queries, splits)
+            raise refusals_bucket.queries("BUCKET-6", self.config, "n", queries, splits)
         if self.encoded is None:
-            raise bucket.no_encoding("BUCKET-25")
+            raise refusals_bucket.no_encoding("BUCKET-25")
         cite("BUCKET-22", "BUCKET-23")
         found = over(queries, *self.encoded, splits, causal=False)
         return meter.handed(out, found, isinstance(queries, meter.Resident))

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvref import meter, strict_attention
+from kvref import meter
+from kvref import strict_attention as strict
 from kvref.cite import cite
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
@@ -75,8 +76,8 @@ def over(queries: Array, keys: Array, values: Array, splits: int, causal: bool) 
     hidden = np.where(np.arange(rows) < high[:, None], 0.0, -np.inf)
     added = np.broadcast_to(hidden, (layers * batch, heads, n, rows))
     q, k, v = (np.asarray(a).reshape(layers * batch, *a.shape[2:]) for a in (meter.taken(queries), keys, values))
-    asked = strict_attention.Asked(added, np.zeros(n, np.int64), high)
-    found = strict_attention.attend(q, k, v, 0, asked, splits)
+    asked = strict.Asked(added, np.zeros(n, np.int64), high)
+    found = strict.attend(q, k, v, 0, asked, splits)
     return found.reshape(layers, batch, *found.shape[1:])
 
 

@@ -11,7 +11,7 @@ from kvref.casts import narrowed, narrows
 from kvref.cite import cite
 from kvspec.contract import Pair, Readable
 from kvspec.geometry import DTYPES, LAYOUTS, Array, Config
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 
 class Buffer:
@@ -20,8 +20,8 @@ class Buffer:
     profile = "copy"
 
     def __init__(self, config: Config) -> None:
-        if not common.valid(config) or not config.capacity or config.batch != 1 or config.layout not in LAYOUTS:
-            raise common.config("COPY-16", self.profile, config)
+        if not refusals.valid(config) or not config.capacity or config.batch != 1 or config.layout not in LAYOUTS:
+            raise refusals.config("COPY-16", self.profile, config)
         cite("COPY-1")
         self.config = config
         self.capacity = config.capacity
@@ -67,20 +67,20 @@ class Buffer:
         """Refuse a source that is not fit for n rows."""
         wanted = [(self.config.kv_heads, dim) for dim in self._dims]
         if [a.shape[1:] for a in source] != wanted or source.keys.shape[:1] != source.values.shape[:1]:
-            raise common.copy_geometry("COPY-17", self.config, *source)
+            raise refusals.copy_geometry("COPY-17", self.config, *source)
         if not all(self._takes(a) for a in source) or source.keys.dtype != source.values.dtype:
-            raise common.copy_cast("COPY-18", self.config, *source)
+            raise refusals.copy_cast("COPY-18", self.config, *source)
         if any(np.shares_memory(a, mine) for a in source for mine in (self.keys, self.values)):
-            raise common.copy_overlap("COPY-19", n)
+            raise refusals.copy_overlap("COPY-19", n)
         if len(source.keys) < n:
-            raise common.copy_short("COPY-20", self.config, len(source.keys), n)
+            raise refusals.copy_short("COPY-20", self.config, len(source.keys), n)
 
     def _demand_place(self, n: int, at: int, sliding: bool) -> None:
         """Refuse slots that there are not."""
         if at < 0:
-            raise common.copy_before("COPY-21", at)
+            raise refusals.copy_before("COPY-21", at)
         if not sliding and at + n > self.capacity:
-            raise common.copy_beyond("COPY-22", at, n, self.capacity)
+            raise refusals.copy_beyond("COPY-22", at, n, self.capacity)
 
     def _takes(self, array: Array) -> bool:
         return any(array.dtype == DTYPES[d] and narrows(d, self.config.dtype) for d in DTYPES)

@@ -15,7 +15,7 @@ from kvref.rows import Rows, count
 from kvspec.contract import Pair
 from kvspec.geometry import Array
 from kvspec.masks import Logical, Window
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 Kind = TypeVar("Kind", bound=type)
 
@@ -41,7 +41,7 @@ def _refusing(name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(operation)
     def guarded(cache: Any, *arguments: Any) -> Any:
         if cache.in_round and not (name in NOTHING and NOTHING[name](*arguments[:2])):
-            raise common.in_round("DRAFT-12", name)
+            raise refusals.in_round("DRAFT-12", name)
         return operation(cache, *arguments)
 
     return guarded
@@ -76,8 +76,8 @@ class Layer:
         """Put n drafts behind those there are."""
         if count(new) == 0:
             cite("DRAFT-7")
-        elif not common.fits(self.cache.config, new):
-            raise common.rows("DRAFT-8", self.cache.config, *new)
+        elif not refusals.fits(self.cache.config, new):
+            raise refusals.rows("DRAFT-8", self.cache.config, *new)
         else:
             cite("DRAFT-1", "DRAFT-3" if self.window else "DRAFT-2", "DRAFT-4", "DRAFT-9")
             self.rows.join(new)
@@ -92,7 +92,7 @@ class Layer:
     def mask(self, logical: Logical) -> Array | None:
         """The mask for the last drafts. Rows are in position order, so one query needs the window as well."""
         if self.queries is None:
-            raise common.no_history("MASK-1")
+            raise refusals.no_history("MASK-1")
         cite("DRAFT-6")
         if self.window:
             cite("DRAFT-5")
@@ -147,10 +147,10 @@ class Round:
         """Keep the first n drafts on every layer, and end the round."""
         self._demand_open("commit")
         if self.isolated:
-            raise common.isolated("DRAFT-28")
+            raise refusals.isolated("DRAFT-28")
         kept = [min(max(0, n), layer.drafts) for layer in self.layers.values()]
         if len(set(kept)) > 1:
-            raise common.uneven("DRAFT-23", n, kept)
+            raise refusals.uneven("DRAFT-23", n, kept)
         self._end("committed")
         cite(*(["DRAFT-20"] if {n} != set(kept) else []), *(["DRAFT-21"] if not any(kept) else []))
         for layer, n in zip(self.layers.values(), kept, strict=True):
@@ -170,7 +170,7 @@ class Round:
 
     def _demand_open(self, what: str) -> None:
         if self.over:
-            raise common.round_over("DRAFT-24", what, self.over)
+            raise refusals.round_over("DRAFT-24", what, self.over)
 
 
 def demand(given: dict[int, Any]) -> None:
@@ -178,8 +178,8 @@ def demand(given: dict[int, Any]) -> None:
     layers = {id(cache): i for i, cache in reversed(given.items())}
     for i, cache in given.items():
         if not hasattr(cache, "in_round"):
-            raise common.cannot_speculate("DRAFT-16", i, cache.profile)
+            raise refusals.cannot_speculate("DRAFT-16", i, cache.profile)
         if layers[id(cache)] != i:
-            raise common.twice("DRAFT-15", layers[id(cache)], i)
+            raise refusals.twice("DRAFT-15", layers[id(cache)], i)
         if cache.in_round:
-            raise common.in_round("DRAFT-15", "speculate")
+            raise refusals.in_round("DRAFT-15", "speculate")

@@ -11,7 +11,7 @@ from kvref.snapshot import Snapshot
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 
 @speculative
@@ -22,8 +22,8 @@ class Growing(Attending):
     in_round = False
 
     def __init__(self, config: Config) -> None:
-        if not common.valid(config):
-            raise common.config("GROW-11", self.profile, config)
+        if not refusals.valid(config):
+            raise refusals.config("GROW-11", self.profile, config)
         self.config = config
         self._clear()
 
@@ -51,8 +51,8 @@ class Growing(Attending):
 
     def demand_rows(self, new: Pair) -> None:
         """Refuse rows of another geometry."""
-        if not common.fits(self.config, new):
-            raise common.rows("GROW-10", self.config, *new)
+        if not refusals.fits(self.config, new):
+            raise refusals.rows("GROW-10", self.config, *new)
 
     def _feed(self, new: Pair) -> None:
         """Write rows behind the offset, growing where they do not fit."""
@@ -108,7 +108,7 @@ class Growing(Attending):
     def mask(self, logical: Logical) -> Array | None:
         """The mask for the last append's queries, column j at position j."""
         if self.queries is None:
-            raise common.no_history("MASK-1")
+            raise refusals.no_history("MASK-1")
         return masks.in_position_order(logical, self.config.batch, self.queries, self.offset)
 
     def can_rewind(self, to: int) -> bool:
@@ -119,7 +119,7 @@ class Growing(Attending):
     def rewind(self, to: int) -> None:
         """Make `to` the offset; nothing moves, and what lies beyond is dead."""
         if not 0 <= to <= self.offset:
-            raise common.rewind_range("GROW-7", to, self.offset)
+            raise refusals.rewind_range("GROW-7", to, self.offset)
         cite("GROW-5", "GROW-6", "GROW-18")
         if to == 0 and self.written:
             cite("GROW-15")
@@ -144,9 +144,9 @@ class Growing(Attending):
             return
         snapshot.check("restore", saved, self.profile, self.config)
         if not 0 <= to <= saved.stop:
-            raise common.restore_range("SNAP-8", to, saved.stop)
+            raise refusals.restore_range("SNAP-8", to, saved.stop)
         if self.offset < saved.start:
-            raise common.restore_gap("SNAP-9", self.offset, saved.start)
+            raise refusals.restore_gap("SNAP-9", self.offset, saved.start)
         cite("SNAP-7" if to < saved.start else "SNAP-6", "SNAP-3", "SNAP-4", "SNAP-16")
         self.offset = saved.start
         self._feed(saved.rows)
@@ -160,7 +160,7 @@ class Growing(Attending):
             return snapshot.only(pieces)
         first, second = pieces
         if first.stop != second.start:
-            raise common.not_meeting("SNAP-18", (first.start, first.stop), (second.start, second.stop))
+            raise refusals.not_meeting("SNAP-18", (first.start, first.stop), (second.start, second.stop))
         cite("SNAP-17")
         return snapshot.joined(first, second)
 

@@ -11,7 +11,7 @@ import numpy as np
 from kvref.cite import cite
 from kvspec.geometry import Array
 from kvspec.masks import Causal, Explicit, Logical, Part, Window
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 
 def in_position_order(logical: Logical, batch: int, queries: int, rows: int) -> Array | None:
@@ -35,10 +35,10 @@ def demand(logical: Logical, batch: int, queries: int, rows: int) -> None:
         _check(array, batch, queries, rows)
     heads = {a.shape[1] for a in arrays} - {1}
     if len(heads) > 1 or 0 in heads:
-        raise common.mask_shape("MASK-13", arrays[0], batch, queries)
+        raise refusals.mask_shape("MASK-13", arrays[0], batch, queries)
     for part in logical:
         if isinstance(part, Window) and part.size < 1:
-            raise common.mask_window("MASK-13", part.size)
+            raise refusals.mask_window("MASK-13", part.size)
 
 
 def _check(array: Array, batch: int, queries: int, rows: int) -> None:
@@ -46,9 +46,9 @@ def _check(array: Array, batch: int, queries: int, rows: int) -> None:
     sizes = ((1, batch), None, (queries,))
     fits = array.ndim == 4 and all(s is None or n in s for n, s in zip(array.shape, sizes, strict=False))
     if not fits or array.dtype not in (np.bool_, np.float32):
-        raise common.mask_shape("MASK-13", array, batch, queries)
+        raise refusals.mask_shape("MASK-13", array, batch, queries)
     if array.shape[3] not in (1, rows):
-        raise common.mask_width("MASK-12", array.shape[3], rows)
+        raise refusals.mask_width("MASK-12", array.shape[3], rows)
 
 
 def _part(part: Part, queries: int, rows: int) -> Array | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kvref.cite import cite
 from kvspec.geometry import DTYPES, Config
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 RESERVE = 3_500_000_000
 """Bytes left to others, where nobody says how many."""
@@ -65,9 +65,9 @@ def fit(profile: str, config: Config, free: int, reserve: int | None, most: int 
     """The largest batch that fits into the free bytes, 1 at least; and whether even one sequence does."""
     largest = MOST if most is None else most
     if profile != "store":
-        raise common.fit_kind("MEM-17", profile)
+        raise refusals.fit_kind("MEM-17", profile)
     if largest < 1:
-        raise common.fit_most("MEM-16", largest)
+        raise refusals.fit_most("MEM-16", largest)
     cite("MEM-12", "MEM-13" if reserve is None else "MEM-11", "MEM-14")
     each = sequence_bytes(config)
     if each == 0:

@@ -12,7 +12,7 @@ from kvref.page_pool import Pool
 from kvref.rows import count
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Array, Config
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 from kvspec.refusals import page as refusals_page
 
 
@@ -29,7 +29,7 @@ class Pages:
     profile = "page"
 
     def __init__(self, config: Config) -> None:
-        valid = common.valid(config) and config.batch == 1 and config.debug in (None, 1)
+        valid = refusals.valid(config) and config.batch == 1 and config.debug in (None, 1)
         if not valid or config.page_size is None or config.pages is None:
             raise refusals_page.config("PAGE-1", config)
         cite("PAGE-2")
@@ -72,8 +72,8 @@ class Pages:
 
     def _appendable(self, new: Pair, to: Numbered) -> None:
         """Refuse, before anything is taken, rows that do not fit or find no pages."""
-        if not common.fits(self.config, new):
-            raise common.rows("PAGE-8", self.config, *new)
+        if not refusals.fits(self.config, new):
+            raise refusals.rows("PAGE-8", self.config, *new)
         needed = self.pool.entries(to.length + count(new)) - len(to.table)
         if needed > self.pool.free:
             raise refusals_page.full("PAGE-13", count(new), needed, self.pool.free)

@@ -15,7 +15,7 @@ from kvref.snapshot import Snapshot
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical, Window
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 
 @speculative
@@ -26,8 +26,8 @@ class Ring(Attending):
     in_round = False
 
     def __init__(self, config: Config) -> None:
-        if not common.valid(config) or config.window is None:
-            raise common.config("RING-14", self.profile, config)
+        if not refusals.valid(config) or config.window is None:
+            raise refusals.config("RING-14", self.profile, config)
         self.config = config
         self.window = config.window
         self._clear()
@@ -64,8 +64,8 @@ class Ring(Attending):
 
     def demand_rows(self, new: Pair) -> None:
         """Refuse rows of another geometry."""
-        if not common.fits(self.config, new):
-            raise common.rows("RING-13", self.config, *new)
+        if not refusals.fits(self.config, new):
+            raise refusals.rows("RING-13", self.config, *new)
 
     def _decode(self, new: Pair) -> None:
         """One row: grow if there is room to, cut down to the window, then overwrite the oldest slot."""
@@ -154,7 +154,7 @@ class Ring(Attending):
     def mask(self, logical: Logical) -> Array | None:
         """One query: storage enforces the window, columns go to slots. Several: the window is intersected in."""
         if self.queries is None:
-            raise common.no_history("MASK-1")
+            raise refusals.no_history("MASK-1")
         if self.queries > 1:
             cite("MASK-8", *([] if logical else ["MASK-3"]))
             logical = (*logical, Window(self.window))
@@ -171,9 +171,9 @@ class Ring(Attending):
     def rewind(self, to: int) -> None:
         """Make `to` the offset, while no row that its window needs has been overwritten."""
         if not 0 <= to <= self.offset:
-            raise common.rewind_range("RING-9", to, self.offset)
+            raise refusals.rewind_range("RING-9", to, self.offset)
         if to < self.offset and self.offset > self.window:
-            raise common.rewind_window("RING-10", to, self.offset, self.window)
+            raise refusals.rewind_window("RING-10", to, self.offset, self.window)
         self.queries = None
         if to == self.offset:
             cite("RING-6")
@@ -199,9 +199,9 @@ class Ring(Attending):
             return
         snapshot.check("restore", saved, self.profile, self.config)
         if not 0 <= to <= saved.stop:
-            raise common.restore_range("SNAP-8", to, saved.stop)
+            raise refusals.restore_range("SNAP-8", to, saved.stop)
         if to < saved.stop and saved.stop > self.window:
-            raise common.restore_window("SNAP-13", to, saved.stop, self.window)
+            raise refusals.restore_window("SNAP-13", to, saved.stop, self.window)
         cite("SNAP-3", "SNAP-4", "SNAP-15")
         self.rows = Rows(self.config)
         self.rows.join(saved.rows)

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from kvref import meter, rope_angles
+from kvref import meter
+from kvref import rope_angles as angles
 from kvref.cite import cite
 from kvref.strict_attention import fma
 from kvspec.contract import Rope
@@ -94,7 +95,7 @@ def pairs(pairing: str, dims: int) -> tuple[slice, slice]:
 
 def _turned(rows: Array, positions: Array, pairing: str, dims: int, base: int) -> Array:
     first, second = pairs(pairing, dims)
-    c, s = (a.astype(np.float64) for a in rope_angles.table(positions, dims, base))
+    c, s = (a.astype(np.float64) for a in angles.table(positions, dims, base))
     made = rows.copy()
     with np.errstate(all="ignore"):
         wide = rows.astype(np.float64)

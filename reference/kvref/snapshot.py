@@ -7,7 +7,7 @@ from kvref import rows as pairs
 from kvref.cite import cite
 from kvspec.contract import Pair
 from kvspec.geometry import Config, same_geometry
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 
 class Snapshot:
@@ -49,14 +49,14 @@ class Snapshot:
     def usable(self, what: str) -> None:
         """Refuse a snapshot that was closed or consumed."""
         if self.gone:
-            raise common.used_up("SNAP-27" if self.gone == "closed" else "SNAP-26", what, self.gone)
+            raise refusals.used_up("SNAP-27" if self.gone == "closed" else "SNAP-26", what, self.gone)
 
 
 def check(what: str, saved: Snapshot, kind: str, config: Config, clause: str = "SNAP-10") -> None:
     """Refuse a snapshot that is used up, or not of this kind and geometry."""
     saved.usable(what)
     if saved.kind != kind or not same_geometry(saved.config, config):
-        raise common.geometry(clause, what)
+        raise refusals.geometry(clause, what)
 
 
 def pieces(what: str, given: tuple[Snapshot | None, ...], kind: str, config: Config) -> list[Snapshot]:
@@ -65,7 +65,7 @@ def pieces(what: str, given: tuple[Snapshot | None, ...], kind: str, config: Con
     for s in found:
         check(what, s, kind, config, "SNAP-21")
     if len(found) == 2 and found[0] is found[1]:
-        raise common.same_snapshot("SNAP-21")
+        raise refusals.same_snapshot("SNAP-21")
     return found
 
 

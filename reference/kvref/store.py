@@ -11,7 +11,7 @@ from kvref.rows import count
 from kvspec import fingerprint as sums
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config, same_geometry
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 
 class Store(Attending):
@@ -27,8 +27,8 @@ class Store(Attending):
         self._allocate(config, "STORE-2")
 
     def _check(self, config: Config) -> None:
-        if not common.valid(config) or config.batch != 1 or None in (config.layers, config.max_len):
-            raise common.config("STORE-1", self.profile, config)
+        if not refusals.valid(config) or config.batch != 1 or None in (config.layers, config.max_len):
+            raise refusals.config("STORE-1", self.profile, config)
 
     def _allocate(self, config: Config, zeroed_by: str) -> None:
         """Zeros all over: a length may be set beyond what was ever written."""
@@ -70,15 +70,15 @@ class Store(Attending):
         """The layers meant; refuse rows that do not fit them, or have no room."""
         layers = self._layers(layer)
         config = self.config.changed(batch=len(layers))
-        if not common.fits(config, new):
-            raise common.rows("STORE-10", config, *new)
+        if not refusals.fits(config, new):
+            raise refusals.rows("STORE-10", config, *new)
         self._demand_room(layers, count(new))
         return layers
 
     def _demand_room(self, layers: Sequence[int], n: int) -> None:
         for each in layers:
             if self.lengths_[each] + n > self.max_len:
-                raise common.overflow("STORE-8", each, self.lengths_[each], n, self.max_len)
+                raise refusals.overflow("STORE-8", each, self.lengths_[each], n, self.max_len)
 
     def plan(self, n: int) -> mem.Plan:
         """What is held, now as after an append of n rows to every layer."""
@@ -102,7 +102,7 @@ class Store(Attending):
 
     def _in_range(self, layer: int) -> None:
         if not 0 <= layer < len(self.lengths_):
-            raise common.layer("STORE-9", layer, len(self.lengths_))
+            raise refusals.layer("STORE-9", layer, len(self.lengths_))
 
     def _write(self, layer: int, at: int, rows: Pair) -> None:
         """Put rows `[kv_heads, n, dim]` into a layer from position `at` on."""
@@ -123,14 +123,14 @@ class Store(Attending):
         """Set the length of a layer; no row moves or changes."""
         self._in_range(layer)
         if not 0 <= n <= self.max_len:
-            raise common.length("STORE-17", layer, n, self.max_len)
+            raise refusals.length("STORE-17", layer, n, self.max_len)
         cite("STORE-16", *([self.zeroed_by] if n > self.lengths_[layer] else []))
         self.lengths_[layer] = n
 
     def rollback(self, to: int) -> None:
         """Lower the length of every longer layer to `to`."""
         if to < 0:
-            raise common.rollback("STORE-15", to)
+            raise refusals.rollback("STORE-15", to)
         cite("STORE-14", "STORE-16")
         self.lengths_ = [min(n, to) for n in self.lengths_]
 
@@ -167,17 +167,17 @@ class Store(Attending):
     def _loadable(self, saved: Sequence[Pair]) -> None:
         """Refuse what is not of this store's layers, heads, widths and dtype, before anything is written."""
         if len(saved) != len(self.lengths_):
-            raise common.saved_layers("STORE-22", len(saved), len(self.lengths_))
+            raise refusals.saved_layers("STORE-22", len(saved), len(self.lengths_))
         for layer, pair in enumerate(saved):
-            if not common.fits(self.config, Pair(*(a[None] for a in pair))):
-                raise common.saved_rows("STORE-22", layer, self.config, pair)
+            if not refusals.fits(self.config, Pair(*(a[None] for a in pair))):
+                raise refusals.saved_rows("STORE-22", layer, self.config, pair)
         for layer, n in enumerate(pair.keys.shape[1] for pair in saved):
             if n > self.max_len:
-                raise common.saved_length("STORE-23", layer, n, self.max_len)
+                raise refusals.saved_length("STORE-23", layer, n, self.max_len)
 
     def fingerprint(self, position: int) -> float:
         """The sum over the key row of layer 0, head 0, at a position, live or not."""
         if not 0 <= position < self.max_len:
-            raise common.fingerprint("STORE-28", position, self.max_len)
+            raise refusals.fingerprint("STORE-28", position, self.max_len)
         cite("STORE-27", *([] if position < self.lengths_[0] else ["STORE-16", self.zeroed_by]))
         return sums.exact(meter.fetched(self.keys[0][0, position]))

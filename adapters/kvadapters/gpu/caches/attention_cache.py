@@ -11,7 +11,7 @@ from kvadapters.gpu.memory.buffers import Workspace
 from kvadapters.gpu.memory.cache_rows import Slots, fitting, rows_in
 from kvspec.contract import Attention
 from kvspec.geometry import Array, Config
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 
 class Attending:
@@ -49,7 +49,7 @@ class Attending:
             self.append(keys, values)
             return empty(self.config, queries, out)
         if not fitting(self.config, keys, values):
-            raise common.rows(self.misfit, self.config, keys, values)
+            raise refusals.rows(self.misfit, self.config, keys, values)
         n = rows_in(keys)
         held = self.held_after(n)
         demand(self.config, Fit((self.config.batch,), n, held), queries, how, out)

@@ -19,7 +19,7 @@ from kvadapters.gpu.memory.row_groups import Layers
 from kvspec.contract import Attention
 from kvspec.masks import CAUSAL
 from kvspec.refusals import attention as refusals_attention
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 
 class Attending(Batching):
@@ -53,7 +53,7 @@ class Attending(Batching):
     def _one(self, layer: int | None) -> int:
         """Refuse a layer that there is not; all of them together are none."""
         if layer is None or layer < 0 or layer >= len(self.lengths_):
-            raise common.layer("STORE-9", -1 if layer is None else layer, len(self.lengths_))
+            raise refusals.layer("STORE-9", -1 if layer is None else layer, len(self.lengths_))
         return layer
 
     def attend_batch(self, queries: Any, layer: int, splits: int = 1, out: Any = None) -> Any:
@@ -71,7 +71,7 @@ class Attending(Batching):
     def _demand_whole(self, batch: Sequences, layer: int) -> None:
         """Refuse a layer that there is not, or that lacks rows of a sequence."""
         if layer < 0 or layer >= batch.layers:
-            raise common.layer("BATCH-9", layer, batch.layers)
+            raise refusals.layer("BATCH-9", layer, batch.layers)
         short = np.flatnonzero(batch.held[:, layer] < batch.lengths)
         if short.size:
             s = int(short[0])

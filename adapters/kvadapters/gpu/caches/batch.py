@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from kvadapters.gpu.memory import device_arrays
+from kvadapters.gpu.memory import device_arrays as resident
 from kvadapters.gpu.memory.batch_rows import Sequences
 from kvadapters.gpu.memory.buffers import Workspace
 from kvadapters.gpu.memory.row_groups import Layers
 from kvadapters.gpu.runtime import Captured as Recorded
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Config
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 MOST = 32
 """Sequences a batch may have unless the caller allows more."""
@@ -34,7 +34,7 @@ class Batching:
         """Begin with m sequences, in the memory there is if it is enough, or else in new memory."""
         allowed = MOST if most is None else most
         if m < 1 or m > allowed:
-            raise common.batch_size("BATCH-2", m, allowed)
+            raise refusals.batch_size("BATCH-2", m, allowed)
         old = self.batched
         made = old if old is not None and m <= old.places else Sequences(self.space, self.config, m)
         if old is not None and made is not old:
@@ -45,13 +45,13 @@ class Batching:
     def demand_batch(self, what: str) -> Sequences:
         """Refuse where there is no batch."""
         if self.batched is None:
-            raise common.no_batch("BATCH-3", what)
+            raise refusals.no_batch("BATCH-3", what)
         return self.batched
 
     def _demand_sequence(self, what: str, sequence: int) -> Sequences:
         batch = self.demand_batch(what)
         if sequence < 0 or sequence >= len(batch.lengths):
-            raise common.sequence("BATCH-9", sequence, len(batch.lengths))
+            raise refusals.sequence("BATCH-9", sequence, len(batch.lengths))
         return batch
 
     def sequences(self) -> list[int] | None:
@@ -76,11 +76,11 @@ class Batching:
         """The store's first n rows into a sequence's place, on the device: one launch for all layers."""
         batch = self._demand_sequence("scatter", sequence)
         if layer is not None and (layer < 0 or layer >= batch.layers):
-            raise common.layer("BATCH-9", layer, batch.layers)
+            raise refusals.layer("BATCH-9", layer, batch.layers)
         first, count = (0, batch.layers) if layer is None else (layer, 1)
         for i, length in enumerate(self.lengths_[first : first + count], first):
             if n < 0 or n > length:
-                raise common.scatter("BATCH-10", n, i, length)
+                raise refusals.scatter("BATCH-10", n, i, length)
         batch.scatter(self.layers, sequence, n, first, count)
 
     def step(self, keys: Any, values: Any) -> None:
@@ -88,7 +88,7 @@ class Batching:
         are on the host are uploaded before."""
         batch = self.demand_batch("step")
         self.demand_step(batch, keys, values)
-        there = device_arrays.source(self.space.runtime, self.config.kv_heads, keys, values)
+        there = resident.source(self.space.runtime, self.config.kv_heads, keys, values)
         batch.append(there or batch.take(keys, values))
         batch.advance()
 
@@ -97,20 +97,20 @@ class Batching:
         m, config = len(batch.lengths), self.config
         for array, dim in ((keys, config.k_dim), (values, config.v_dim)):
             if array.shape != (batch.layers, m, config.kv_heads, dim) or array.dtype != DTYPES[config.dtype]:
-                raise common.step_rows("BATCH-14", config, m, Pair(keys, values))
+                raise refusals.step_rows("BATCH-14", config, m, Pair(keys, values))
         full = np.flatnonzero(batch.lengths == self.max_len)
         if full.size:
-            raise common.full("BATCH-15", int(full[0]), self.max_len)
+            raise refusals.full("BATCH-15", int(full[0]), self.max_len)
         short = np.flatnonzero((batch.held != batch.lengths[:, None]).any(1))
         if short.size:
             s = int(short[0])
-            raise common.hole("BATCH-16", s, batch.held[s].tolist(), int(batch.lengths[s]))
+            raise refusals.hole("BATCH-16", s, batch.held[s].tolist(), int(batch.lengths[s]))
 
     def rollback_sequence(self, sequence: int, to: int) -> None:
         """Make `to` the length of a sequence that is longer; one launch, whatever the lengths."""
         batch = self._demand_sequence("rollback of a sequence", sequence)
         if to < 0:
-            raise common.rollback("BATCH-18", to)
+            raise refusals.rollback("BATCH-18", to)
         batch.lower(sequence, to)
 
     def reset_batch(self) -> None:
@@ -139,9 +139,9 @@ class Captured:
     def replay(self, keys: Any, values: Any) -> None:
         """Upload rows into the batch's input, and do it again."""
         if self.store.batched is not self.batch:
-            raise common.dropped("BATCH-26")
+            raise refusals.dropped("BATCH-26")
         if len(self.batch.lengths) != self.m:
-            raise common.captured_size("BATCH-27", self.m, len(self.batch.lengths))
+            raise refusals.captured_size("BATCH-27", self.m, len(self.batch.lengths))
         self.store.demand_step(self.batch, keys, values)
         self.batch.take(keys, values)
         self.work.replay()

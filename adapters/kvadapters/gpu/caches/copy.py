@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from kvadapters.gpu.caches import mem
-from kvadapters.gpu.memory import device_arrays
+from kvadapters.gpu.memory import device_arrays as resident
 from kvadapters.gpu.memory.buffers import Rows, Workspace
 from kvadapters.gpu.memory.cache_rows import acceptable
 from kvadapters.gpu.memory.layout import Geometry, Place
 from kvadapters.gpu.runtime import Block, Work
 from kvspec.contract import Pair, Readable
 from kvspec.geometry import DTYPES, LAYOUTS, Array, Config
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 QUAD = 4
 """Elements that are cast together: 16 bytes of a source."""
@@ -37,7 +37,7 @@ class Buffer:
 
     def __init__(self, config: Config, space: Workspace) -> None:
         if not acceptable(config) or not config.capacity or config.batch > 1 or config.layout not in LAYOUTS:
-            raise common.config("COPY-16", self.profile, config)
+            raise refusals.config("COPY-16", self.profile, config)
         self.config, self.space, self.capacity = config, space, config.capacity
         one = Geometry.of(config)
         joined = Geometry(1, one.heads * one.k_bytes, one.heads * one.v_bytes)
@@ -59,26 +59,26 @@ class Buffer:
         dims = self.config.k_dim, self.config.v_dim
         shapes = [(*keys.shape[:1], self.config.kv_heads, dim) for dim in dims]
         if [keys.shape, values.shape] != shapes:
-            raise common.copy_geometry("COPY-17", self.config, keys, values)
+            raise refusals.copy_geometry("COPY-17", self.config, keys, values)
         dtype = next((d for d in (self.config.dtype, "f32") if DTYPES[d] == keys.dtype == values.dtype), None)
         if dtype is None:
-            raise common.copy_cast("COPY-18", self.config, keys, values)
+            raise refusals.copy_cast("COPY-18", self.config, keys, values)
         if any(isinstance(a, Alias) and a.block is self.rows.block and a.shape[0] for a in (keys, values)):
-            raise common.copy_overlap("COPY-19", n)
+            raise refusals.copy_overlap("COPY-19", n)
         if n > keys.shape[0]:
-            raise common.copy_short("COPY-20", self.config, keys.shape[0], n)
+            raise refusals.copy_short("COPY-20", self.config, keys.shape[0], n)
         return dtype
 
     def _demand_slots(self, n: int, at: int, sliding: bool) -> None:
         """Refuse positions that have no slot."""
         if at < 0:
-            raise common.copy_before("COPY-21", at)
+            raise refusals.copy_before("COPY-21", at)
         if at + n > self.capacity and not sliding:
-            raise common.copy_beyond("COPY-22", at, n, self.capacity)
+            raise refusals.copy_beyond("COPY-22", at, n, self.capacity)
 
     def _source(self, dtype: str, keys: Any, values: Any) -> Place:
         """Rows where they lie on the device, or uploaded as they are, token after token."""
-        there = device_arrays.source(self.space.runtime, len(keys), keys, values)
+        there = resident.source(self.space.runtime, len(keys), keys, values)
         if there is not None:
             return there
         lines = [a.reshape(len(a), -1) for a in (keys, values)]

@@ -19,7 +19,7 @@ from kvadapters.gpu.memory.layout import Place
 from kvspec.contract import Pair
 from kvspec.geometry import Array
 from kvspec.masks import Logical, Window
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 Kind = TypeVar("Kind", bound=type)
 
@@ -49,7 +49,7 @@ def _kept_out(operation: Callable[..., Any]) -> Callable[..., Any]:
             return operation(cache, *given)
         if name == "append" and rows_in(given[0]) == 0:
             return None
-        raise common.in_round("DRAFT-12", name)
+        raise refusals.in_round("DRAFT-12", name)
 
     return checked
 
@@ -185,7 +185,7 @@ class Round:
         self._demand_open("mask")
         on = self.layers[layer]
         if on.queries is None:
-            raise common.no_history("MASK-1")
+            raise refusals.no_history("MASK-1")
         config = on.cache.config
         parts = logical if config.window is None else (*logical, Window(config.window))
         return mask.built(on.cache.space, parts, mask.History(config.batch, on.queries, on.filled))
@@ -198,10 +198,10 @@ class Round:
         """Keep the first n drafts on every layer, and end the round. Nothing is allocated, so nothing can fail."""
         self._demand_open("commit")
         if self.isolated:
-            raise common.isolated("DRAFT-28")
+            raise refusals.isolated("DRAFT-28")
         kept = [max(0, min(n, on.drafts)) for on in self.layers.values()]
         if kept and min(kept) != max(kept):
-            raise common.uneven("DRAFT-23", n, kept)
+            raise refusals.uneven("DRAFT-23", n, kept)
         self._end("committed", kept[0] if kept else 0)
 
     def abandon(self) -> None:
@@ -217,7 +217,7 @@ class Round:
 
     def _demand_open(self, what: str) -> None:
         if self.ended:
-            raise common.round_over("DRAFT-24", what, self.ended)
+            raise refusals.round_over("DRAFT-24", what, self.ended)
 
 
 def _layer(cache: Any, isolated: bool) -> Layer:
@@ -232,9 +232,9 @@ def _demand(caches: Sequence[Any]) -> None:
         if cache is None:
             continue
         if not hasattr(cache, "in_round"):
-            raise common.cannot_speculate("DRAFT-16", i, cache.profile)
+            raise refusals.cannot_speculate("DRAFT-16", i, cache.profile)
         if id(cache) in at:
-            raise common.twice("DRAFT-15", at[id(cache)], i)
+            raise refusals.twice("DRAFT-15", at[id(cache)], i)
         if cache.in_round:
-            raise common.in_round("DRAFT-15", "speculate")
+            raise refusals.in_round("DRAFT-15", "speculate")
         at[id(cache)] = i

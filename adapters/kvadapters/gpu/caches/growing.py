@@ -15,7 +15,7 @@ from kvadapters.gpu.memory.layout import Place, Span
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 
 @speculative
@@ -28,7 +28,7 @@ class Growing(Attending):
 
     def __init__(self, config: Config, space: Workspace) -> None:
         if not acceptable(config):
-            raise common.config("GROW-11", self.profile, config)
+            raise refusals.config("GROW-11", self.profile, config)
         self.config, self.space = config, space
         self.store = Slots(space, config)
         self._forget()
@@ -113,7 +113,7 @@ class Growing(Attending):
     def mask(self, logical: Logical) -> Array | None:
         """The mask for the last append's queries; slots are in position order."""
         if self.queries is None:
-            raise common.no_history("MASK-1")
+            raise refusals.no_history("MASK-1")
         return mask.built(self.space, logical, mask.History(self.config.batch, self.queries, self.offset))
 
     def can_rewind(self, to: int) -> bool:
@@ -123,7 +123,7 @@ class Growing(Attending):
     def rewind(self, to: int) -> None:
         """Make `to` the offset; nothing on the device changes."""
         if not self.can_rewind(to):
-            raise common.rewind_range("GROW-7", to, self.offset)
+            raise refusals.rewind_range("GROW-7", to, self.offset)
         self.offset, self.queries = to, None
 
     def snapshot(self, start: int) -> Snapshot | None:
@@ -142,9 +142,9 @@ class Growing(Attending):
             return
         found = snapshot.demand("restore", saved, self.profile, self.config, self.space.runtime)
         if not 0 <= to <= found.stop:
-            raise common.restore_range("SNAP-8", to, found.stop)
+            raise refusals.restore_range("SNAP-8", to, found.stop)
         if found.start > self.offset:
-            raise common.restore_gap("SNAP-9", self.offset, found.start)
+            raise refusals.restore_gap("SNAP-9", self.offset, found.start)
         self._write(found.rows.place, found.start)
         self.offset, self.queries = to, None
 
@@ -155,7 +155,7 @@ class Growing(Attending):
             only = first or second
             return only and only.passed_on()
         if second.start != first.stop:
-            raise common.not_meeting("SNAP-18", (first.start, first.stop), (second.start, second.stop))
+            raise refusals.not_meeting("SNAP-18", (first.start, first.stop), (second.start, second.stop))
         return snapshot.joined(first, second)
 
     def split(self, saved: Any, at: int) -> tuple[Snapshot | None, Snapshot | None]:

@@ -14,7 +14,7 @@ from kvadapters.gpu.memory.buffers import Workspace
 from kvadapters.gpu.memory.layout import Geometry
 from kvspec.geometry import Array
 from kvspec.masks import Causal, Explicit, Logical, Part, Window
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 
 @dataclass(frozen=True)
@@ -46,22 +46,22 @@ def demand(logical: Logical, history: History) -> None:
     _demand_heads(arrays, history)
     for part in logical:
         if isinstance(part, Window) and part.size <= 0:
-            raise common.mask_window("MASK-13", part.size)
+            raise refusals.mask_window("MASK-13", part.size)
 
 
 def _demand_fit(array: Array, history: History) -> None:
     wrong = array.ndim != 4 or array.dtype not in (np.dtype(bool), np.dtype(np.float32))
     if wrong or array.shape[0] not in {1, history.batch} or array.shape[2] != history.queries:
-        raise common.mask_shape("MASK-13", array, history.batch, history.queries)
+        raise refusals.mask_shape("MASK-13", array, history.batch, history.queries)
     if array.shape[3] not in {1, history.rows}:
-        raise common.mask_width("MASK-12", array.shape[3], history.rows)
+        raise refusals.mask_width("MASK-12", array.shape[3], history.rows)
 
 
 def _demand_heads(arrays: list[Array], history: History) -> None:
     """Heads are 1, or the same number in every array that has more."""
     several = {array.shape[1] for array in arrays if array.shape[1] != 1}
     if len(several) > 1 or 0 in several:
-        raise common.mask_shape("MASK-13", arrays[-1], history.batch, history.queries)
+        raise refusals.mask_shape("MASK-13", arrays[-1], history.batch, history.queries)
 
 
 def _columns(space: Workspace, part: Part, history: History) -> Array | None:

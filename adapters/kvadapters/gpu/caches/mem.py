@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kvadapters.gpu.memory.cache_rows import Slots
 from kvspec.geometry import DTYPES, Config
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 RESERVED = 3_500_000_000
 """Bytes that others need, unless the caller knows better."""
@@ -34,10 +34,10 @@ def held(store: Slots) -> int:
 def fit(kind: str, config: Config, free: int, reserve: int | None, most: int | None) -> tuple[int, bool]:
     """The largest batch of a store of this config beside the reserve, at least 1; and whether one fits at all."""
     if kind != "store" or config.layers is None or config.max_len is None:
-        raise common.fit_kind("MEM-17", kind)
+        raise refusals.fit_kind("MEM-17", kind)
     bound = SEQUENCES if most is None else most
     if bound <= 0:
-        raise common.fit_most("MEM-16", bound)
+        raise refusals.fit_most("MEM-16", bound)
     each, left = _sequence(config), free - (RESERVED if reserve is None else reserve)
     count = bound if each == 0 else left // each if left > 0 else 0
     return max(1, min(count, bound)), count > 0

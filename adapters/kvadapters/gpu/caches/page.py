@@ -17,7 +17,7 @@ from kvadapters.gpu.memory.cache_rows import acceptable, fitting, rows_in
 from kvadapters.gpu.memory.page_pool import ENTRY, Pool
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Config
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 from kvspec.refusals import page as refusals_page
 
 
@@ -86,7 +86,7 @@ class Pages:
     def _demand_room(self, table: Table, keys: Any, values: Any) -> tuple[int, bool]:
         """How many pages n rows need beside those there are, and whether the last of these must be copied."""
         if not fitting(self.config, keys, values):
-            raise common.rows("PAGE-8", self.config, keys, values)
+            raise refusals.rows("PAGE-8", self.config, keys, values)
         n, free = rows_in(keys), len(self.pool.free)
         new = self.pool.pages_for(table.length + n) - len(table.pages)
         partly = table.length < len(table.pages) * self.pool.size

@@ -15,7 +15,7 @@ from kvadapters.gpu.memory.layout import Place, Span
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical, Window
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 
 @speculative
@@ -35,7 +35,7 @@ class Ring(Attending):
 
     def __init__(self, config: Config, space: Workspace) -> None:
         if config.window is None or not acceptable(config):
-            raise common.config("RING-14", self.profile, config)
+            raise refusals.config("RING-14", self.profile, config)
         self.config, self.space, self.window = config, space, config.window
         self.store = Slots(space, config)
         self._forget()
@@ -181,7 +181,7 @@ class Ring(Attending):
     def mask(self, logical: Logical) -> Array | None:
         """The mask for the last append's queries. Storage enforces the window for one; for several it is a part."""
         if self.queries is None:
-            raise common.no_history("MASK-1")
+            raise refusals.no_history("MASK-1")
         parts = (*logical, Window(self.window)) if self.queries > 1 else logical
         oldest = self.index % self.filled if self.filled else 0
         return mask.built(self.space, parts, mask.History(self.config.batch, self.queries, self.filled, oldest))
@@ -193,9 +193,9 @@ class Ring(Attending):
     def rewind(self, to: int) -> None:
         """Make `to` the offset; nothing on the device changes."""
         if to < 0 or to > self.offset:
-            raise common.rewind_range("RING-9", to, self.offset)
+            raise refusals.rewind_range("RING-9", to, self.offset)
         if not self.can_rewind(to):
-            raise common.rewind_window("RING-10", to, self.offset, self.window)
+            raise refusals.rewind_window("RING-10", to, self.offset, self.window)
         self._cut(to)
 
     def _cut(self, to: int) -> None:
@@ -219,9 +219,9 @@ class Ring(Attending):
             return
         found = snapshot.demand("restore", saved, self.profile, self.config, self.space.runtime)
         if not 0 <= to <= found.stop:
-            raise common.restore_range("SNAP-8", to, found.stop)
+            raise refusals.restore_range("SNAP-8", to, found.stop)
         if to != found.stop and found.stop > self.window:
-            raise common.restore_window("SNAP-13", to, found.stop, self.window)
+            raise refusals.restore_window("SNAP-13", to, found.stop, self.window)
         self._become(found)
         self._cut(to)
 

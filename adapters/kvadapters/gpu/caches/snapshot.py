@@ -8,7 +8,7 @@ from kvadapters.gpu.memory.buffers import Rows
 from kvadapters.gpu.memory.layout import Geometry, Span, move
 from kvadapters.gpu.runtime import Runtime
 from kvspec.geometry import Config, same_geometry
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 
 class Snapshot:
@@ -49,7 +49,7 @@ class Snapshot:
     def demand_usable(self, what: str) -> None:
         """Refuse what was closed or consumed."""
         if self.gone:
-            raise common.used_up("SNAP-26" if self.gone == "consumed" else "SNAP-27", what, self.gone)
+            raise refusals.used_up("SNAP-26" if self.gone == "consumed" else "SNAP-27", what, self.gone)
 
 
 def demand(what: str, given: Any, kind: str, config: Config, runtime: Runtime, clause: str = "SNAP-10") -> Snapshot:
@@ -58,9 +58,9 @@ def demand(what: str, given: Any, kind: str, config: Config, runtime: Runtime, c
     if ours:
         given.demand_usable(what)
     if not ours or given.kind != kind or not same_geometry(given.config, config):
-        raise common.geometry(clause, what)
+        raise refusals.geometry(clause, what)
     if given.rows.runtime is not runtime:
-        raise common.geometry(clause, what)
+        raise refusals.geometry(clause, what)
     saved: Snapshot = given
     return saved
 
@@ -71,7 +71,7 @@ def demand_pieces(
     """What a merge may be given; everything is checked before anything is consumed."""
     parent, child = (s if s is None else demand("merge", s, kind, config, runtime, "SNAP-21") for s in given)
     if parent is not None and parent is child:
-        raise common.same_snapshot("SNAP-21")
+        raise refusals.same_snapshot("SNAP-21")
     return parent, child
 
 

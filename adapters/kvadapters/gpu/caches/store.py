@@ -16,7 +16,7 @@ from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.memory.row_groups import Layers
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Config, same_geometry
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 
 class Store(Attending):
@@ -32,7 +32,7 @@ class Store(Attending):
     def _demand(self, config: Config) -> None:
         """Refuse what no store can be opened with."""
         if config.layers is None or config.max_len is None or config.batch != 1 or not acceptable(config):
-            raise common.config("STORE-1", self.profile, config)
+            raise refusals.config("STORE-1", self.profile, config)
 
     def _made(self, config: Config) -> Layers:
         assert config.layers is not None
@@ -65,7 +65,7 @@ class Store(Attending):
         first, count = self._which(layer)
         config = self.config.changed(batch=count)
         if not fitting(config, keys, values):
-            raise common.rows("STORE-10", config, keys, values)
+            raise refusals.rows("STORE-10", config, keys, values)
         self._demand_room(first, count, rows_in(keys))
         return first, count
 
@@ -74,13 +74,13 @@ class Store(Attending):
         if layer is None:
             return 0, len(self.lengths_)
         if layer < 0 or layer >= len(self.lengths_):
-            raise common.layer("STORE-9", layer, len(self.lengths_))
+            raise refusals.layer("STORE-9", layer, len(self.lengths_))
         return layer, 1
 
     def _demand_room(self, first: int, count: int, n: int) -> None:
         for layer, length in enumerate(self.lengths_[first : first + count], first):
             if n > self.max_len - length:
-                raise common.overflow("STORE-8", layer, length, n, self.max_len)
+                raise refusals.overflow("STORE-8", layer, length, n, self.max_len)
 
     def plan(self, n: int) -> mem.Plan:
         """What is held, now as after an append of n rows to every layer."""
@@ -108,14 +108,14 @@ class Store(Attending):
         """Set the length of a layer; one launch."""
         first, _ = self._which(layer)
         if n < 0 or n > self.max_len:
-            raise common.length("STORE-17", layer, n, self.max_len)
+            raise refusals.length("STORE-17", layer, n, self.max_len)
         self.layers.bound(first, 1, high=n, low=n)
         self.lengths_[first] = n
 
     def rollback(self, to: int) -> None:
         """Lower the length of every longer layer to `to`; one launch, whatever the lengths."""
         if to < 0:
-            raise common.rollback("STORE-15", to)
+            raise refusals.rollback("STORE-15", to)
         self.layers.bound(0, len(self.lengths_), high=to)
         self.lengths_ = [min(n, to) for n in self.lengths_]
 
@@ -150,14 +150,14 @@ class Store(Attending):
     def _demand_saved(self, pairs: list[Pair]) -> list[int]:
         """The lengths that were saved, if everything fits."""
         if len(pairs) != len(self.lengths_):
-            raise common.saved_layers("STORE-22", len(pairs), len(self.lengths_))
+            raise refusals.saved_layers("STORE-22", len(pairs), len(self.lengths_))
         for layer, pair in enumerate(pairs):
             if not fitting(self.config, pair.keys[None], pair.values[None]):
-                raise common.saved_rows("STORE-22", layer, self.config, pair)
+                raise refusals.saved_rows("STORE-22", layer, self.config, pair)
         lengths = [int(pair.keys.shape[1]) for pair in pairs]
         for layer, n in enumerate(lengths):
             if n > self.max_len:
-                raise common.saved_length("STORE-23", layer, n, self.max_len)
+                raise refusals.saved_length("STORE-23", layer, n, self.max_len)
         return lengths
 
     def _staged(self, pairs: list[Pair], n: int) -> Place | None:
@@ -174,6 +174,6 @@ class Store(Attending):
     def fingerprint(self, position: int) -> float:
         """Download the one key row it is the sum of."""
         if position < 0 or position >= self.max_len:
-            raise common.fingerprint("STORE-28", position, self.max_len)
+            raise refusals.fingerprint("STORE-28", position, self.max_len)
         with np.errstate(all="ignore"):
             return float(self.layers.key(0, 0, position).astype(np.float32).sum(dtype=np.float32))

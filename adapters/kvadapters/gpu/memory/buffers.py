@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvadapters.gpu.memory import device_arrays
+from kvadapters.gpu.memory import device_arrays as resident
 from kvadapters.gpu.memory.layout import Geometry, Place, Span, aligned, move
 from kvadapters.gpu.memory.rope_tables import Tables
 from kvadapters.gpu.runtime import Block, Runtime, Work
@@ -99,7 +99,7 @@ class Workspace:
         """Upload keys, and values where there are some, `[..., n, D]`, in one go, into scratch space or a block;
         rows that are on the device stay where they are, unless a block is given for them."""
         rows = arrays[0].shape[-2]
-        there = device_arrays.source(self.runtime, rows, *arrays)
+        there = resident.source(self.runtime, rows, *arrays)
         if there is not None:
             return there if block is None else self._moved(geometry, there, block)
         values_at, total = geometry.packed(rows)

@@ -8,7 +8,7 @@ from kvadapters.gpu.memory.buffers import Rows, Workspace
 from kvadapters.gpu.memory.layout import Geometry, Place, Span, move
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, SIZES, Array, Config
-from kvspec.refusals import common
+from kvspec.refusals import common as refusals
 
 
 def acceptable(config: Config) -> bool:
@@ -57,7 +57,7 @@ class Slots:
     def staged(self, clause: str, keys: Array, values: Array) -> Place:
         """Rows handed in, on the device. Refused if they are not of the cache's geometry, as many of each."""
         if not fitting(self.config, keys, values):
-            raise common.rows(clause, self.config, keys, values)
+            raise refusals.rows(clause, self.config, keys, values)
         return self.space.staged(self.geometry, keys, values)
 
     def read(self, n: int, first: int = 0, turn: int = 0, wrap: int = 0) -> Pair:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import NamedTuple
 
-from kvadapters.gpu.memory import rope_angles
+from kvadapters.gpu.memory import rope_angles as angles
 from kvadapters.gpu.runtime import Block, Runtime
 from kvspec.geometry import Array
 
@@ -38,7 +38,7 @@ class Tables:
         the oldest. Raises MemoryError, and has then kept what was there."""
         key = Key(positions.tobytes(), dims, base)
         if key not in self._kept:
-            made = rope_angles.table(positions, dims, base)
+            made = angles.table(positions, dims, base)
             self._grow(made.nbytes)
             block = self._free.pop() if self._free else self._kept.popitem(last=False)[1]
             self._runtime.upload(made, block)
