@@ -51,8 +51,8 @@ def cells(example: Example) -> list[tuple[int, str]]:
     return [(i, column) for i, row in enumerate(example.rows) for column in row.said]
 
 
-def _says_something(example: Example, seen: Outcome, at: int, column: str) -> bool:
-    """Whether the cell would disagree if it held another value. Reads that cell of its step alone: the others agree."""
+def _says_something(example: Example, seen: TrialResult, at: int, column: str) -> bool:
+    """Whether the cell would disagree if it held another value. No other cell is read: those agree."""
     row = Row({column: with_cell(example, at, column).rows[at].said[column]})
     step = replace(seen, steps=seen.steps[at : at + 1])
     return bool(worked_examples.disagreements(replace(example, rows=(row,)), step, REFERENCE))

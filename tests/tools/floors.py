@@ -1,0 +1,134 @@
+"""The floors of the house: what each room imports, in every package and folder.
+
+`python -m tools.floors` draws them. A room is a folder, or a module that stands beside folders. Every import counts,
+also inside functions and under TYPE_CHECKING: a reader follows those too. A room's floor is the longest way down from
+it; rooms that import each other share one.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("spec/kvspec", "reference/kvref", "adapters/kvadapters", "reports/kvreports", "conformance/kvconform")
+"""Where the packages stand, the lowest first."""
+
+Arrows = Mapping[str, frozenset[str]]
+"""What each node points at; every node is a key."""
+
+
+def files(package: str) -> list[Path]:
+    """Every module of a package."""
+    paths = sorted((ROOT / package).rglob("*.py"))
+    assert paths, f"no modules under {package}"
+    return paths
+
+
+def imported(file: Path) -> Iterator[tuple[str, str]]:
+    """What a file imports, wherever in its text: the module, and the name taken from it ("" if none)."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: imports are absolute"
+            yield from ((node.module or "", alias.name) for alias in node.names)
+
+
+@cache
+def modules() -> dict[str, frozenset[str]]:
+    """Every module of all packages by its dotted name, and the modules it imports of them."""
+    named = {_dotted(file, package): file for package in PACKAGES for file in files(package)}
+    return {name: frozenset(_inside(named, file)) - {name} for name, file in named.items()}
+
+
+def _dotted(file: Path, package: str) -> str:
+    path = file.relative_to((ROOT / package).parent).with_suffix("")
+    return ".".join(path.parts).removesuffix(".__init__")
+
+
+def _inside(named: Mapping[str, Path], file: Path) -> Iterator[str]:
+    for source, name in imported(file):
+        target = f"{source}.{name}" if f"{source}.{name}" in named else source
+        if target in named:
+            yield target
+
+
+def folders() -> list[str]:
+    """Every folder that holds folders of modules, the packages first among them."""
+    parents = {name.rpartition(".")[0] for name in modules()} - {""}
+    holding = {parent.rpartition(".")[0] for parent in parents} - {""}
+    return sorted(holding | {name for name in modules() if "." not in name})
+
+
+def rooms(folder: str) -> Arrows:
+    """The rooms of a folder. Its own `__init__.py` is no room: it is the door."""
+    arrows = dict[str, set[str]]()
+    for source, targets in modules().items():
+        if at := _room(folder, source):
+            arrows.setdefault(at, set()).update(_room(folder, target) for target in targets)
+    return {room: frozenset(below - {room, ""}) for room, below in arrows.items()}
+
+
+def _room(folder: str, name: str) -> str:
+    return name.removeprefix(f"{folder}.").split(".")[0] if name.startswith(f"{folder}.") else ""
+
+
+def circles(arrows: Arrows) -> list[list[str]]:
+    """Groups of nodes that all reach each other."""
+    below = {node: _reached(arrows, node) for node in arrows}
+    groups = {frozenset(other for other in below[node] if node in below[other]) for node in arrows}
+    return sorted(sorted(group) for group in groups if group)
+
+
+def _reached(arrows: Arrows, node: str) -> set[str]:
+    reached, todo = set[str](), [node]
+    while todo:
+        new = arrows[todo.pop()] - reached
+        reached |= new
+        todo += new
+    return reached
+
+
+def chains(arrows: Arrows) -> dict[str, list[str]]:
+    """The longest way down from each node, itself first; a circle is one step of it."""
+    circle = {node: " + ".join(group) for group in circles(arrows) for node in group}
+    found = dict[str, list[str]]()
+
+    def down(node: str) -> list[str]:
+        if (name := circle.get(node, node)) not in found:
+            group = name.split(" + ")
+            below = frozenset[str]().union(*(arrows[n] for n in group)).difference(group)
+            found[name] = [name, *max(map(down, sorted(below)), key=len, default=[])]
+        return found[name]
+
+    return {node: down(node) for node in arrows}
+
+
+def drawing(folder: str) -> str:
+    """The floors of a folder, the highest first, and its circles."""
+    arrows = rooms(folder)
+    floors = {room: len(chain) for room, chain in chains(arrows).items()}
+    lines = [f"{folder}: {max(floors.values())} floors, {len(arrows)} rooms"]
+    for floor in range(max(floors.values()), 0, -1):
+        lines += [f"  {floor:2}  " + "  ".join(sorted(room for room in floors if floors[room] == floor))]
+    return "\n".join([*lines, *(f"  circle: {' '.join(group)}" for group in circles(arrows))])
+
+
+def deepest() -> list[str]:
+    """The longest chain of imports from file to file."""
+    return max(chains(modules()).values(), key=len)
+
+
+def main() -> None:
+    """Draw every folder, then the circles of files and the deepest chain of imports."""
+    print("\n\n".join(map(drawing, folders())))
+    for group in circles(modules()):
+        print(f"\nfiles that import each other: {' '.join(group)}")
+    print("\n".join([f"\nthe deepest chain, {len(deepest())} files:", *(f"  {name}" for name in deepest())]))
+
+
+if __name__ == "__main__":
+    main()
