@@ -48,6 +48,7 @@ IN_THE_WHEEL = (
         f"kvspec/schemas/{n}.json"
         for n in ("trace", "record", "profile", "mutants", "vectors", "question", "answer", "describe")
     ),
+    "kvspec/feature_table.toml",
     *(f"kvspec/vectors/{source}-{n}.json" for source in VECTORS for n in PROFILES),
     *(f"kvadapters/gpu/kernels/{n}.inc" for n in ("move", "limits", "attend")),
     *(f"kvadapters/gpu/shim/{n}" for n in ("cuda.h", "scheduler.cpp")),

@@ -1,24 +1,54 @@
 """The table of the README: every feature of the systems this spec was written from, and what became of it.
 
-`python -m tools.features_table` writes it anew from the published records: for each feature its clauses, and for
-each published runtime the verdict on them.
+`python -m tools.features_table` writes it anew from `kvspec/feature_table.toml` and the published records: for each
+feature its clauses, and for each published runtime the verdict on them.
 """
 
 from __future__ import annotations
 
+import re
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 from tabulate import tabulate
 
 from kvreports.run import file as run_file
-from kvspec.feature_table import SYSTEMS, Feature
+from kvspec.errors import BadInput
 from kvspec.records.run import BROKEN, Record
 
 BEGIN, END = "<!-- begin: python -m tools.features_table -->", "<!-- end -->"
 LATER = "in a later chapter"
+
+
+class Feature(NamedTuple):
+    """One thing a system does: a few words, and the clauses that bind it, as `GROW-1..4 RING-2`."""
+
+    name: str
+    bound_by: str = ""
+
+    @property
+    def clauses(self) -> tuple[str, ...]:
+        """The ids of its clauses; none while its chapter is to come."""
+        return tuple(i for part in self.bound_by.split() for i in _ids(part))
+
+
+def _ids(part: str) -> list[str]:
+    parts = re.fullmatch(r"([A-Z]+)-(\d+)(?:\.\.(\d+))?", part)
+    if parts is None:
+        raise BadInput(f"{part!r} is no clause and no range of clauses")
+    first, last = int(parts[2]), int(parts[3] or parts[2])
+    return [f"{parts[1]}-{n}" for n in range(first, last + 1)]
+
+
+def systems() -> dict[str, list[Feature]]:
+    """The features of each system, by its name, in the order of the chapters."""
+    table = tomllib.loads(files("kvspec").joinpath("feature_table.toml").read_text(encoding="utf-8"))
+    return {system["name"]: [Feature(*f) for f in system["features"].items()] for system in table["system"]}
 
 
 def published(root: Path) -> dict[str, Record]:
@@ -32,9 +62,9 @@ def table(records: dict[str, Record]) -> str:
     """The table as Markdown, a row for each feature."""
     verdicts = [{c["id"]: c["verdict"] for c in record["clauses"]} for record in records.values()]
     rows = [
-        [system.name if i == 0 else "", feature.name, _clauses(feature), *(_said(feature, v) for v in verdicts)]
-        for system in SYSTEMS
-        for i, feature in enumerate(system.features)
+        [name if i == 0 else "", feature.name, _clauses(feature), *(_said(feature, v) for v in verdicts)]
+        for name, features in systems().items()
+        for i, feature in enumerate(features)
     ]
     return tabulate(rows, ["system", "feature", "clauses", *records], tablefmt="github")
 

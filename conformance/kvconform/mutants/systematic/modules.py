@@ -49,7 +49,7 @@ REFERENCE: dict[str, Target] = {
     "reference/rope_angles": Target("kvref.rope_angles", ("rope",)),
 }
 """Modules of the reference by their label, which begins the ids of their mutants. Frozen files hold these ids, so a
-label stays when its module moves; so do the names in its statements (`from kvspec.refusals import common as refusals`)."""
+label stays when its module moves. Ids hold statements too, so names in them stay: `import common as refusals`."""
 
 GPU: dict[str, Target] = {
     "gpu/growing": Target(
