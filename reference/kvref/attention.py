@@ -1,6 +1,6 @@
 """Attention on growing caches and rings: append, then strict attention over the rows in position order.
 
-What all kinds of caches share stands here too: what is refused, what each query may see, where the output goes.
+All kinds of caches share this file: what is refused, what each query may see, where the output goes.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from kvspec.refusals import attention as refusals
 
 
 class Answering:
-    """What all that attend are as well."""
+    """Mixin of every cache with attention."""
 
     config: Config
 
     def attended(self, queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
-        """What queries make of rows held, in position order."""
+        """The output of queries over the rows held, in position order."""
         return attended(queries, held, seen, splits)
 
 
 class Attending(Answering):
-    """What a growing cache and a ring are as well: each knows the slots of its rows in position order."""
+    """Mixin of growing caches and rings: they know the slots of their rows in position order."""
 
     rows: Rows
     offset: int
@@ -84,7 +84,7 @@ class Seen:
         self.logical, self.rows, self.end = logical, rows, end
 
     def asked(self, batch: int, heads: int, n: int) -> strict.Asked:
-        """What each of the n newest positions sees, in every head of every sequence."""
+        """Which rows each of the n newest positions sees, in every head of every sequence."""
         position = np.arange(self.end - n, self.end)[:, None]
         added = np.zeros((batch, heads, n, self.rows), np.float32)
         hidden = np.zeros(added.shape, np.bool_)
@@ -164,7 +164,7 @@ def _demand_output(out: Array, shape: tuple[int, ...]) -> None:
 
 
 def demand_how(config: Config, heads: int, splits: int) -> None:
-    """Refuse heads that the kv heads cannot be shared out among, and no splits."""
+    """Refuse query heads that are no multiple of the kv heads, and splits below 1."""
     if heads == 0 or heads % config.kv_heads:
         raise refusals.heads("ATTN-25", heads, config.kv_heads)
     if splits < 1:
@@ -172,7 +172,7 @@ def demand_how(config: Config, heads: int, splits: int) -> None:
 
 
 def attended(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
-    """What queries make of rows held, in position order."""
+    """The output of queries over the rows held, in position order."""
     cite("ATTN-2", "ATTN-3", "ATTN-11", "ATTN-15", "ATTN-29", "ATTN-30", "ATTN-32")
     cite(*(["ATTN-31"] if splits > 1 else []))
     batch, heads, n, _ = queries.shape
@@ -184,7 +184,7 @@ def attended(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
 
 
 def given(out: Array | None, found: Array, queries: Array | None = None) -> Array:
-    """The output where the caller wants it: in what it gave, or in new memory, which is where the queries are."""
+    """The output where the caller wants it: in its own array, or in new memory beside the queries."""
     return meter.handed(out, found, isinstance(queries, meter.Resident))
 
 

@@ -18,7 +18,7 @@ from kvspec.refusals import common as refusals
 
 
 class Attending(Batching, attention.Answering):
-    """What a store is as well."""
+    """Mixin of a store: attention."""
 
     def append(self, keys: Array, values: Array, layer: int | None = None) -> None:
         """Append rows."""
@@ -52,7 +52,7 @@ class Attending(Batching, attention.Answering):
         return attention.given(out, self.attended(queries, held, seen, how.splits), queries)
 
     def _one(self, layer: int | None) -> None:
-        """Refuse a layer that there is not; all of them together are none."""
+        """Refuse a layer that does not exist; all layers together are not one."""
         if layer is None or not 0 <= layer < len(self.lengths_):
             raise refusals.layer("STORE-9", -1 if layer is None else layer, len(self.lengths_))
 
@@ -70,7 +70,7 @@ class Attending(Batching, attention.Answering):
         return attention.given(out, np.concatenate(found), queries)
 
     def _demand_whole(self, batch: Batch, layer: int) -> None:
-        """Refuse a layer that there is not, or that lacks rows of a sequence."""
+        """Refuse a layer that does not exist, or that lacks rows of a sequence."""
         if not 0 <= layer < batch.layers:
             raise refusals.layer("BATCH-9", layer, batch.layers)
         for s, n in enumerate(batch.lengths):
@@ -78,7 +78,7 @@ class Attending(Batching, attention.Answering):
                 raise refusals_attention.shorter("ATTN-19", s, layer, batch.held[s][layer], n)
 
     def _alone(self, batch: Batch, query: Array, layer: int, sequence: int, splits: int) -> Array:
-        """What the query of one sequence makes of its rows."""
+        """The output of one sequence's query over its rows."""
         n = batch.lengths[sequence]
         rows = (a[layer][sequence : sequence + 1, :, :n] for a in (batch.keys, batch.values))
         return self.attended(query, Pair(*rows), Seen(CAUSAL, n, n), splits)

@@ -33,7 +33,7 @@ class Batch:
         self.held: list[list[int]] = []
 
     def begin(self, m: int) -> None:
-        """m sequences of length 0."""
+        """Begin with m sequences of length 0."""
         self.lengths = [0] * m
         self.held = [[0] * self.layers for _ in range(m)]
 
@@ -56,7 +56,8 @@ def _unwritten(places: int, config: Config, kind: str, max_len: int) -> Array:
 
 
 class Batching:
-    """What a store is as well: it has `config`, `max_len`, `lengths_` (one a layer), and lists `keys` and `values`
+    """Mixin of a store: its batch. The store has `config`, `max_len`, `lengths_` (one a layer), and lists `keys`
+    and `values`
     of arrays `[kv_heads, max_len, dim]`, one a layer."""
 
     config: Config
@@ -169,7 +170,7 @@ class Batching:
         self.batch_ = None
 
     def _end_batch(self) -> None:
-        """The store begins anew with another geometry."""
+        """The store is initialised with another geometry."""
         if self.batch_ is not None:
             cite("BATCH-5")
         self.batch_ = None

@@ -53,7 +53,7 @@ class Bucket:
         self.stale = self.handles is not None
 
     def _taken(self, new: Pair) -> Pair:
-        """Rows that are handed in, any number of them. Refuse such as do not fit."""
+        """The rows handed in, any number of them. Refuses rows that do not fit."""
         if _count(new.keys) == 0:
             cite("BUCKET-26")
             return self._empty()
@@ -146,7 +146,7 @@ class Bucket:
         return self.graphs.setdefault(bound, self.graph(self.config, bound))
 
     def _demand_current(self) -> None:
-        """Refuse handles that are older than the host's rows, and such as a block left rows in."""
+        """Refuse handles that are older than the host's rows, or that still hold rows of a block."""
         if self.stale:
             raise refusals_bucket.stale("BUCKET-9", self.past_)
         if self.blocked and self.handles is not None:
@@ -263,6 +263,6 @@ def _count(rows: Array) -> int:
 
 
 def _no_output(queries: Array, config: Config, out: Array | None) -> Array:
-    """What no queries give."""
+    """The output of no queries."""
     cite("BUCKET-26")
     return np.zeros((*queries.shape[:3], 0, config.v_dim), np.float32) if out is None else out

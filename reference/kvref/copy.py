@@ -76,7 +76,7 @@ class Buffer:
             raise refusals.copy_short("COPY-20", self.config, len(source.keys), n)
 
     def _demand_place(self, n: int, at: int, sliding: bool) -> None:
-        """Refuse slots that there are not."""
+        """Refuse slots that do not exist."""
         if at < 0:
             raise refusals.copy_before("COPY-21", at)
         if not sliding and at + n > self.capacity:

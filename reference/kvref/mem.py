@@ -10,13 +10,13 @@ from kvspec.geometry import DTYPES, Config
 from kvspec.refusals import common as refusals
 
 RESERVE = 3_500_000_000
-"""Bytes left to others, where nobody says how many."""
+"""Bytes left for other uses, by default."""
 
 MOST = 32
-"""Sequences at most, where nobody says how many."""
+"""Largest number of sequences, by default."""
 
 LARGEST = (1 << 64) - 1
-"""What a product stands at that is larger."""
+"""Stands for every product that is larger."""
 
 Plan = tuple[int, int]
 """Bytes held afterwards, and at most meanwhile."""

@@ -50,7 +50,7 @@ def resident(array: Array) -> Array:
 
 
 def allocated(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """New device memory; what it holds is nobody's business, so it holds NaN."""
+    """New device memory, filled with NaN: nothing may depend on what it holds."""
     meter.allocations += 1
     return np.full(shape, np.nan, dtype)
 

@@ -150,7 +150,8 @@ class Pages:
         return self.pool.through(table, n)
 
     def _gatherable(self, table: Sequence[int], needed: int, n: int) -> None:
-        """Refuse fewer rows than none, then a table that ends too early, names no page, or leads to rows that no
+        """Refuse a negative number of rows, then a table that ends too early, names no page, or leads to rows that
+        no
         sequence has."""
         if n < 0 or needed > len(table):
             raise refusals_page.short("PAGE-30", n, len(table), self.pool.size)

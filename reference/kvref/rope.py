@@ -37,7 +37,7 @@ def rotate(rows: Array, positions: Array, rope: Rope) -> Array:
 
 def at_positions(asked: Rope | None, first: int, queries: Array, keys: Array) -> tuple[Array, Array]:
     """The queries and the new keys of an attend, each turned at its own position, those of the first row `first`;
-    as they are where that is not asked for."""
+    unchanged where no RoPE is asked for."""
     if asked is None:
         return queries, keys
     positions = first + np.arange(keys.shape[2])
@@ -74,7 +74,7 @@ def demand(rows: Array, positions: Array, rope: Rope) -> int:
 
 
 def _cite(rows: Array, positions: Array, rope: Rope, dims: int) -> None:
-    """What every turning owes, and what is owed by the arguments of this one."""
+    """Cite the clauses of every rotation, and those of this one's arguments."""
     cite("ROPE-1" if rope.pairing == "norm" else "ROPE-2", "ROPE-3", "ROPE-5", "ROPE-8", "ROPE-9")
     cite("ROPE-15", "ROPE-16", "ROPE-17")
     if dims < rows.shape[-1]:

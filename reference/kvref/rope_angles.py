@@ -52,7 +52,8 @@ def cosine_and_sine(position: int, pair: int, dims: int, base: int) -> tuple[np.
 
 
 def _series(x: Decimal) -> tuple[Decimal, Decimal]:
-    """Cosine and sine of an angle of at most a quarter of pi, by so many terms that the next would not count."""
+    """Cosine and sine of an angle of at most a quarter of pi, with enough terms that the next one would not
+    count."""
     found, term = [Decimal(0), Decimal(0)], Decimal(1)
     for k in range(DIGITS):
         found[k % 2] += term

@@ -60,7 +60,7 @@ def check(what: str, saved: Snapshot, kind: str, config: Config, clause: str = "
 
 
 def pieces(what: str, given: tuple[Snapshot | None, ...], kind: str, config: Config) -> list[Snapshot]:
-    """Those that are not none, checked all before any is consumed."""
+    """The pieces that are not none; all are checked before any is consumed."""
     found = [s for s in given if s is not None]
     for s in found:
         check(what, s, kind, config, "SNAP-21")

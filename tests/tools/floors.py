@@ -1,8 +1,8 @@
 """The floors of the house: what each room imports, in every package and folder.
 
-`python -m tools.floors` draws them. A room is a folder, or a module that stands beside folders. Every import counts,
-also inside functions and under TYPE_CHECKING: a reader follows those too. A room's floor is the longest way down from
-it; rooms that import each other share one.
+`python -m tools.floors` draws them. A room is a folder, or a module that stands beside folders. Every import
+counts, also inside functions and under TYPE_CHECKING: a reader follows those too. A room's floor is the longest
+way down from it; rooms that import each other share one.
 """
 
 from __future__ import annotations

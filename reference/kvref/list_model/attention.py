@@ -43,7 +43,7 @@ class Asked:
             raise attention.output("ATTN-28", found, (*self.shape[:3], config.v_dim))
 
     def demand_how(self, config: Config) -> None:
-        """Refuse heads that cannot be shared out, and no splits."""
+        """Refuse query heads that are no multiple of the kv heads, and splits below 1."""
         if self.heads not in range(config.kv_heads, self.heads + 1, config.kv_heads):
             raise attention.heads("ATTN-25", self.heads, config.kv_heads)
         if self.splits <= 0:
@@ -51,7 +51,7 @@ class Asked:
 
     @property
     def heads(self) -> int:
-        """How many."""
+        """The number of query heads."""
         return self.shape[1]
 
     def _demand_mask(self, rows: int) -> None:
@@ -109,7 +109,7 @@ class Asked:
         return float(cell) if part.array.dtype != bool else (0.0 if cell else HIDDEN)
 
     def cite(self) -> None:
-        """What is owed of any attend that is not refused."""
+        """Cite the clauses of every attend that is not refused."""
         cite("ATTN-2", "ATTN-3", "ATTN-11", "ATTN-15", "ATTN-32", "ATTN-14" if self.room else "ATTN-13")
         cite(*(c for p in self.logical for c in _clauses(p)))
 
@@ -152,6 +152,6 @@ class Work:
         self.began, self.layer, self.asked = began, layer, asked
 
     def replayable(self, began: object) -> None:
-        """Refuse a replay on a store that has begun anew."""
+        """Refuse a replay on a store that was initialised again."""
         if began is not self.began:
             raise attention.dropped("ATTN-22")

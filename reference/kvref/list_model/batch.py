@@ -10,7 +10,7 @@ from kvspec.errors import Refused
 from kvspec.refusals import common
 
 LIMIT = 32
-"""How many sequences are allowed where nobody says."""
+"""Sequences allowed by default."""
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Sequences:
             one.rows[i] = list(store[i][:n])
 
     def step(self, serials: Sequence[Sequence[int]], fitting: bool) -> None:
-        """One more for each: `serials[layer][sequence]`."""
+        """Append one row to each: `serials[layer][sequence]`."""
         if not fitting:
             raise Refused("BATCH-14", "rows of another geometry")
         for i, one in enumerate(self.all):
@@ -86,7 +86,7 @@ class Sequences:
         one.cut(min(one.length, to))
 
     def reset(self) -> None:
-        """Nothing is left of any."""
+        """Every sequence is empty."""
         cite("BATCH-19", "BATCH-11")
         for one in self.all:
             one.cut(0)

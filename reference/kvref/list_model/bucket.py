@@ -43,7 +43,7 @@ class Listed:
         return self.past, len(self.host[0]), self.installed, self.stale, self.blocked, encoded
 
     def prefill(self, serials: Rows) -> None:
-        """These and no others."""
+        """These rows replace all others."""
         cite("BUCKET-2")
         self.layers = self.host = serials
         self.stale = self.installed
@@ -81,17 +81,17 @@ class Listed:
         ]
 
     def decode(self, new: Rows) -> None:
-        """One more row of each layer."""
+        """Append a row to each layer."""
         cite("BUCKET-4")
         self.layers = [before + own for before, own in zip(self.layers, new, strict=True)]
 
     def block(self, n: int) -> None:
-        """No row more."""
+        """A block appends no row."""
         cite("BUCKET-14", *(["BUCKET-15"] if self.past + n > self.largest else []))
         self.blocked = True
 
     def unbind(self) -> None:
-        """What a block left is gone."""
+        """Forget the rows that a block left."""
         cite("BUCKET-17")
         self.blocked = False
 
@@ -108,7 +108,7 @@ class Listed:
         self.layers, self.host = ([rows[:to] for rows in layers] for layers in (self.layers, self.host))
 
     def encode(self, serials: Rows) -> None:
-        """These and no others."""
+        """These rows replace all others."""
         cite("BUCKET-24")
         self.encoded = serials
 

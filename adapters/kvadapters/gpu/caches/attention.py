@@ -1,6 +1,6 @@
 """Strict attention on a device, wherever the rows lie: to the bit what the chapter ATTN defines.
 
-Whoever attends does it in two steps, so that nothing changes before everything is there:
+An attend has two steps, so that nothing changes before everything is ready:
 
     demand(config, Fit(front, n, rows_held), queries, how, out)              # of `gpu.asking`: refuses
     asking = asked(how.through, window)                                      # of `gpu.asking`: what queries see
@@ -186,7 +186,7 @@ class Ready:
         return self.output()
 
     def output(self) -> Any:
-        """What was launched before came to."""
+        """The output of what was launched before."""
         if not self.host:
             return self.target if self.out is None else self.out
         found = fetched(self.target)

@@ -15,7 +15,7 @@ from kvspec.refusals import common as refusals
 
 
 class Attending:
-    """What a growing cache and a ring are as well: each knows where its rows lie in position order."""
+    """Mixin of growing caches and rings: they know where their rows lie in position order."""
 
     space: Workspace
     config: Config

@@ -23,7 +23,7 @@ from kvspec.refusals import common as refusals
 
 
 class Attending(Batching):
-    """What a store is as well."""
+    """Mixin of a store: attention."""
 
     def append(self, keys: Any, values: Any, layer: int | None = None) -> None:
         """Append rows."""
@@ -51,7 +51,7 @@ class Attending(Batching):
         return ready.answer(runs(self.layers, layer), Positions(0, end))
 
     def _one(self, layer: int | None) -> int:
-        """Refuse a layer that there is not; all of them together are none."""
+        """Refuse a layer that does not exist; all layers together are not one."""
         if layer is None or layer < 0 or layer >= len(self.lengths_):
             raise refusals.layer("STORE-9", -1 if layer is None else layer, len(self.lengths_))
         return layer
@@ -69,7 +69,7 @@ class Attending(Batching):
         return ready.answer(runs(batch.memory, layer * batch.places), lengths)
 
     def _demand_whole(self, batch: Sequences, layer: int) -> None:
-        """Refuse a layer that there is not, or that lacks rows of a sequence."""
+        """Refuse a layer that does not exist, or that lacks rows of a sequence."""
         if layer < 0 or layer >= batch.layers:
             raise refusals.layer("BATCH-9", layer, batch.layers)
         short = np.flatnonzero(batch.held[:, layer] < batch.lengths)
@@ -123,7 +123,7 @@ class CapturedAttention:
         return out
 
     def _demand(self, queries: Any, keys: Any, values: Any) -> None:
-        """Refuse what the layer's memory is gone for, then rows of which there is no one, then queries."""
+        """Refuse a layer whose memory is gone, then rows that are not exactly one, then queries that do not fit."""
         if self.store.layers is not self.layers:
             raise refusals_attention.dropped("ATTN-22")
         self.store.demand_rows(keys, values, self.layer)

@@ -16,11 +16,12 @@ from kvspec.geometry import DTYPES, Config
 from kvspec.refusals import common as refusals
 
 MOST = 32
-"""Sequences a batch may have unless the caller allows more."""
+"""Sequences allowed in a batch by default."""
 
 
 class Batching:
-    """What a store is as well: it has `space`, `config`, `max_len`, `lengths_` (one a layer) and `layers` (see
+    """Mixin of a store: its batch. The store has `space`, `config`, `max_len`, `lengths_` (one a layer) and
+    `layers` (see
     `gpu.layers`)."""
 
     space: Workspace

@@ -250,7 +250,7 @@ def _count(rows: Any) -> int:
 
 
 def _no_output(queries: Any, config: Config, out: Any) -> Any:
-    """What no queries give, where they are: nothing is allocated for it."""
+    """The output of no queries, beside them: nothing is allocated for it."""
     shape = (*queries.shape[:3], 0, config.v_dim)
     if out is not None:
         return out

@@ -7,13 +7,13 @@ from kvspec.geometry import DTYPES, Config
 from kvspec.refusals import common as refusals
 
 RESERVED = 3_500_000_000
-"""Bytes that others need, unless the caller knows better."""
+"""Bytes left for other uses, by default."""
 
 SEQUENCES = 32
-"""Sequences at most, unless the caller says otherwise."""
+"""Largest number of sequences, by default."""
 
 TOP = 2**64 - 1
-"""The largest product there is."""
+"""Stands for every product that is larger."""
 
 Plan = tuple[int, int]
 """Bytes held afterwards, and at most meanwhile."""

@@ -33,7 +33,7 @@ class Table:
 
 
 class Pages:
-    """Everything is decided on the host; a device is only told where to copy."""
+    """A pool and its sequences. The host decides everything; the device is only told where to copy."""
 
     profile = "page"
 
@@ -162,7 +162,8 @@ class Pages:
         return self.pool.gathered(block, n)
 
     def _demand_rows(self, table: Sequence[int], n: int) -> None:
-        """Refuse fewer rows than none, or more than the table has slots; then entries that name no page; then rows
+        """Refuse a negative number of rows, or more than the table has slots; then entries that name no page; then
+        rows
         that no sequence has."""
         size, needed = self.pool.size, self.pool.pages_for(n)
         if n < 0 or n > len(table) * size:

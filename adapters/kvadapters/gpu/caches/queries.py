@@ -89,7 +89,7 @@ def writable(out: Any) -> bool:
 
 
 def demand_how(config: Config, heads: int, splits: int) -> None:
-    """Refuse heads that the kv heads cannot be shared out among, then splits below 1."""
+    """Refuse query heads that are no multiple of the kv heads, then splits below 1."""
     if heads < 1 or heads % config.kv_heads:
         raise refusals.heads("ATTN-25", heads, config.kv_heads)
     if splits < 1:

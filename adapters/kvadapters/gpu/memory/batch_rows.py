@@ -16,8 +16,8 @@ class Sequences:
     them are in use. How many rows each layer holds of each sequence, `[m, layers]`, the device knows, and the host
     as `held`.
 
-    `input` is where the rows of a step come from, at one address for as long as the memory lives. Nothing else is
-    asked before `begin`.
+    `input` is where the rows of a step come from, at one address for as long as the memory lives. Call `begin`
+    first.
     """
 
     lengths: Array

@@ -46,7 +46,7 @@ APART = 256
 
 def placed(runtime: Runtime, *arrays: Array) -> tuple[DeviceRows, ...]:
     """Copies of host arrays on the device, side by side in one block: none of them where that begins, so that
-    nobody gets away with reading it from there."""
+    reading it from there is found."""
     ends = np.cumsum([APART, *(-(-a.nbytes // APART) * APART for a in arrays)]).tolist()
     host = np.zeros(ends[-1], np.uint8)
     for at, array in zip(ends, arrays, strict=False):
