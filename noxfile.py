@@ -36,20 +36,20 @@ SOAKED = ("reference", "opencl", "cuda-cpu", "Linked", "Whole", "HeadMajor", "Fr
 """What must never be accused: every runtime that needs no GPU, and correct caches that are stored differently."""
 
 CANNOT_RUN = 4
-PROFILES = (
+CHAPTERS = (
     *("growing", "ring", "mask", "snapshot", "copy", "draft", "store", "batch", "mem", "residency"),
     *("attention", "page", "bucket", "rope"),
 )
 VECTORS = ("cover", "examples", "covering", "mutants")
 IN_THE_WHEEL = (
-    *(f"kvspec/chapters/{n}.md" for n in PROFILES),
+    *(f"kvspec/chapters/{n}.md" for n in CHAPTERS),
     *(f"kvspec/appendices/{n}.md" for n in ("anomalies", "prove")),
     *(
         f"kvspec/schemas/{n}.json"
         for n in ("trace", "record", "profile", "mutants", "vectors", "question", "answer", "describe")
     ),
     "kvspec/feature_table.toml",
-    *(f"kvspec/vectors/{source}-{n}.json" for source in VECTORS for n in PROFILES),
+    *(f"kvspec/vectors/{source}-{n}.json" for source in VECTORS for n in CHAPTERS),
     *(f"kvadapters/gpu/kernels/{n}.inc" for n in ("move", "limits", "attend")),
     *(f"kvadapters/gpu/shim/{n}" for n in ("cuda.h", "scheduler.cpp")),
     *(f"kvreports/templates/{n}.html.j2" for n in ("page", "profile", "mutants")),
@@ -198,7 +198,7 @@ def types(session: nox.Session) -> None:
 def prove(session: nox.Session) -> None:
     """The reference proved equal to the list model in the small, for every chapter that has states."""
     _install(session)
-    session.run("kvconform", "prove", "reference", "--profile", "all", "--window", "3", *session.posargs)
+    session.run("kvconform", "prove", "reference", "--chapter", "all", "--window", "3", *session.posargs)
 
 
 @nox.session
@@ -242,7 +242,7 @@ def build(session: nox.Session) -> None:
         session.error(f"{wheel.name} lacks {', '.join(sorted(missing))}")
     session.install(str(wheel))
     session.chdir(str(folder))
-    session.run("kvconform", "run", "reference", "--profile", "growing", "--examples", "5")
+    session.run("kvconform", "run", "reference", "--chapter", "growing", "--traces", "5")
 
 
 @nox.session

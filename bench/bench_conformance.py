@@ -15,13 +15,13 @@ from pathlib import Path
 from kvadapters.reference import Reference
 from kvconform import vectors
 from kvconform.judge import trial
-from kvspec.contract import PROFILES, description
+from kvspec.contract import CHAPTERS, description
 from kvspec.records.run import Record
 from kvspec.session.driver import Session
 
 YARDSTICK = 200_000
 MOST = 520
-"""Traces of a profile's last cover that are replayed."""
+"""Traces of a chapter's last cover that are replayed."""
 
 
 def yardstick() -> float:
@@ -31,9 +31,9 @@ def yardstick() -> float:
     return time.perf_counter() - began
 
 
-def in_process(profile: str) -> tuple[int, float]:
-    """Operations of a profile replayed twice and judged at level storage, and the seconds they took."""
-    adapter, traces = description(Reference().describe()), list(vectors.load(profile)[-1].traces())[:MOST]
+def in_process(chapter: str) -> tuple[int, float]:
+    """Operations of a chapter replayed twice and judged at level storage, and the seconds they took."""
+    adapter, traces = description(Reference().describe()), list(vectors.load(chapter)[-1].traces())[:MOST]
     began = time.perf_counter()
     done = sum(len(trial.run(t, Session(Reference()), adapter).steps) for t in traces)
     return done, time.perf_counter() - began
@@ -42,7 +42,7 @@ def in_process(profile: str) -> tuple[int, float]:
 def first_line() -> float:
     """Seconds until the command line says its first word."""
     began = time.perf_counter()
-    with subprocess.Popen([sys.executable, "-m", "kvconform", "run", "reference", "--profile", "growing"],
+    with subprocess.Popen([sys.executable, "-m", "kvconform", "run", "reference", "--chapter", "growing"],
                           stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as run:  # fmt: skip
         assert run.stderr is not None
         run.stderr.read(1)
@@ -52,7 +52,7 @@ def first_line() -> float:
 
 
 def whole_run(adapter: str) -> Record:
-    """The record of a run at the default number of examples."""
+    """The record of a run at the default number of traces."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "kvconform", "run", adapter, "--report", folder],
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
@@ -63,10 +63,10 @@ def whole_run(adapter: str) -> Record:
 def main() -> None:
     unit = yardstick()
     print("replay and judge in process")
-    for profile in PROFILES:
-        if vectors.load(profile):
-            done, took = in_process(profile)
-            print(f"{profile:10} {done / took:8,.0f} operations/s ({took / done / unit * 1e3:.2f} milliyards each)")
+    for chapter in CHAPTERS:
+        if vectors.load(chapter):
+            done, took = in_process(chapter)
+            print(f"{chapter:10} {done / took:8,.0f} operations/s ({took / done / unit * 1e3:.2f} milliyards each)")
     times = sorted(first_line() for _ in range(5))
     print(f"first line of the command line: {times[2]:.3f} s ({times[2] / unit:.1f} yards)")
     for adapter in sys.argv[1:] or ("reference", "opencl"):

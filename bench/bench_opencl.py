@@ -53,7 +53,7 @@ Supplied = list[tuple[Operation, Inputs]]
 def supplied(given: Trace) -> Supplied:
     """The operations of a trace with what they need, made beforehand."""
     trace_inputs, session, made = TraceInputs(given), Session(Reference(), ()), Supplied()
-    session.begin(given.profile, given.config)
+    session.begin(given.kind, given.config)
     for op in given.ops:
         made.append((op, trace_inputs.make(op)))
         trace_inputs.done(op, session.do(*made[-1]).result)
@@ -64,7 +64,7 @@ def steps(adapter: Any, work: Sequence[tuple[Trace, Supplied]]) -> Iterator[None
     """The work, over and over; one item a step."""
     for start, todo in itertools.cycle(work):
         session = Session(adapter)
-        session.begin(start.profile, start.config)
+        session.begin(start.kind, start.config)
         for op, given in todo:
             step = session.do(op, given)
             assert step.result in ("ok", "refused"), step

@@ -15,15 +15,15 @@ from kvreports.run import html as run_html
 from kvreports.run import markdown
 from kvreports.run import text as run_text
 
-PROFILES = ("growing", "ring", "mask", "snapshot")
+CHAPTERS = ("growing", "ring", "mask", "snapshot")
 VERDICTS = ("PASS", "PASS", "PASS", "PASS", "UNSUPPORTED", "FAIL")
 
 
 def clause(number: int, adapter: int) -> dict[str, Any]:
     verdict = VERDICTS[(number * 7 + adapter) % len(VERDICTS)]
     return {
-        "id": f"{PROFILES[number % 4][:4].upper()}-{number}",
-        "profile": PROFILES[number % 4],
+        "id": f"{CHAPTERS[number % 4][:4].upper()}-{number}",
+        "chapter": CHAPTERS[number % 4],
         "level": "visible",
         "verdict": verdict,
         "judged_at": "visible",
@@ -51,7 +51,7 @@ def failure(number: int) -> dict[str, Any]:
 
 def record(adapter: int, clauses: int, failures: int) -> Any:
     return {
-        "kvrecord": 1,
+        "kvrecord": 2,
         "spec": {"version": "0.1", "hash": "0"},
         "suite": {"version": "0.1", "hash": "0"},
         "vectors": {"version": "0.1", "hash": "0"},

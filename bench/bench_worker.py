@@ -45,9 +45,9 @@ class Sink:
     """Keeps the last append alone, and gives it back: as little work as an adapter can do."""
 
     def describe(self) -> Mapping[str, Any]:
-        return {"name": "sink", "profiles": {"growing": "visible"}}
+        return {"name": "sink", "chapters": {"growing": "visible"}}
 
-    def open(self, profile: str, config: Config) -> Cache:
+    def open(self, kind: str, config: Config) -> Cache:
         return Sink()  # type: ignore[return-value]
 
     def append(self, keys: Array, values: Array) -> None:
@@ -91,7 +91,7 @@ def bare(question: int, answer: int) -> float:
 
 def measure(worker: Worker, name: str, head: dict[str, Any], rows: dict[str, Array], observe: list[str]) -> None:
     """Print a line."""
-    begin = {"op": "begin", "profile": "growing", "config": CONFIG.to_json(), "observe": observe}
+    begin = {"op": "begin", "kind": "growing", "config": CONFIG.to_json(), "observe": observe}
     worker.ask(begin)
     answer, arrays = worker.ask(head, rows)
     sizes = len(messages.encode({"id": 1, **head}, rows)), len(messages.encode({"id": 1, **answer}, arrays))

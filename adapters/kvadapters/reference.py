@@ -24,7 +24,7 @@ from kvspec.geometry import Array, Config
 
 
 class Reference(HostTimed):
-    """Every profile at level storage, growing as the spec says. Subclass it and change `caches` for a variant."""
+    """Every kind at level storage, growing as the spec says. Subclass it and change `caches` for a variant."""
 
     caches: ClassVar[dict[str, Any]] = {
         "growing": Growing,
@@ -42,7 +42,7 @@ class Reference(HostTimed):
             "name": "reference",
             "version": SPEC_VERSION,
             "device": f"numpy {np.__version__}",
-            "profiles": {
+            "chapters": {
                 "growing": storage,
                 "ring": storage,
                 "mask": "storage",
@@ -60,11 +60,9 @@ class Reference(HostTimed):
             },
         }
 
-    def fit(
-        self, profile: str, config: Config, free: int, reserve: int | None, most: int | None
-    ) -> tuple[int, bool]:
+    def fit(self, kind: str, config: Config, free: int, reserve: int | None, most: int | None) -> tuple[int, bool]:
         """The largest batch of this config that fits, and whether even one sequence does."""
-        return mem.fit(profile, config, free, reserve, most)
+        return mem.fit(kind, config, free, reserve, most)
 
     def meter(self) -> dict[str, int]:
         """What was counted so far, over all caches of the process."""
@@ -82,11 +80,11 @@ class Reference(HostTimed):
         """Rows turned each by its position."""
         return rotate(rows, positions, rope)
 
-    def open(self, profile: str, config: Config) -> Cache:
+    def open(self, kind: str, config: Config) -> Cache:
         """A fresh cache."""
-        if profile not in self.caches:
-            raise Unsupported(f"no profile {profile!r}; there are {', '.join(self.caches)}")
-        cache: Cache = self.caches[profile](config)
+        if kind not in self.caches:
+            raise Unsupported(f"no kind {kind!r}; there are {', '.join(self.caches)}")
+        cache: Cache = self.caches[kind](config)
         return cache
 
     def speculate(self, caches: Sequence[Any], isolated: bool) -> Round:

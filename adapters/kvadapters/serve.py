@@ -123,10 +123,10 @@ def _observe(wanted: Any) -> tuple[str, ...]:
 
 
 def _opening(head: dict[str, Any]) -> tuple[str, Config]:
-    """Profile and config, taken out of the header. Sizes that no cache may have are for the adapter to refuse."""
-    profile, fields = head.pop("profile", None), head.pop("config", None)
-    if not isinstance(profile, str) or not isinstance(fields, dict):
-        raise BadInput(f"{head['op']} needs a profile and a config: {head!r:.80}")
+    """Kind and config, taken out of the header. Sizes that no cache may have are for the adapter to refuse."""
+    kind, fields = head.pop("kind", None), head.pop("config", None)
+    if not isinstance(kind, str) or not isinstance(fields, dict):
+        raise BadInput(f"{head['op']} needs a kind and a config: {head!r:.80}")
     for name, value in fields.items():
         if name not in FIELDS:
             raise BadInput(f"config: unknown field {name!r:.40}; known: {', '.join(FIELDS)}")
@@ -134,12 +134,12 @@ def _opening(head: dict[str, Any]) -> tuple[str, Config]:
             raise BadInput(f"config: {name} must be a text, is {value!r:.40}")
         if name in SIZES and not (type(value) is int and abs(value) <= LARGEST):
             raise BadInput(f"config: {name} must be a whole number, is {value!r:.40}")
-    return profile, Config(**fields)
+    return kind, Config(**fields)
 
 
 def _nothing_else(head: dict[str, Any]) -> None:
     if set(head) != {"op"}:
-        raise BadInput(f"{head['op']} takes a profile, a config and observe, nothing else: {head!r:.80}")
+        raise BadInput(f"{head['op']} takes a kind, a config and observe, nothing else: {head!r:.80}")
 
 
 def _rows(tensors: messages.Tensors) -> Pair:

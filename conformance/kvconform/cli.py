@@ -43,9 +43,9 @@ def parser() -> argparse.ArgumentParser:
 def _run_arguments(run: argparse.ArgumentParser) -> None:
     run.usage = "kvconform run [options] (ADAPTER | -- COMMAND ...)"
     run.add_argument("adapter", nargs="?", help="a name (see `kvconform list`) or module:Class")
-    run.add_argument("--profile", action="append", default=[], help="only this profile (repeatable)")
+    run.add_argument("--chapter", action="append", default=[], help="only this chapter (repeatable)")
     run.add_argument("--clause", action="append", default=[], help="only this clause (repeatable)")
-    run.add_argument("--examples", type=_count, default=60, help="traces drawn by each exploration (60)")
+    run.add_argument("--traces", type=_count, default=60, help="traces drawn by each exploration (60)")
     run.add_argument("--seed", type=_count, default=0, help="seed of what is drawn (0)")
     run.add_argument("--level", choices=("visible",), help="judge at this level, though more is claimed")
     run.add_argument("--report", metavar="DIR", help="write record.json, report.html, report.md and more there")
@@ -77,7 +77,7 @@ def _smoke_arguments(smoke: argparse.ArgumentParser) -> None:
 def _prove_arguments(prove: argparse.ArgumentParser) -> None:
     prove.usage = "kvconform prove [options] (ADAPTER | -- COMMAND ...)"
     prove.add_argument("adapter", nargs="?", help="a name (see `kvconform list`) or module:Class")
-    prove.add_argument("--profile", action="append", default=[], help="whose states (repeatable; ring), or all")
+    prove.add_argument("--chapter", action="append", default=[], help="whose states (repeatable; ring), or all")
     prove.add_argument("--window", type=_count, help="largest window (8 of the reference, 4 of others)")
     prove.add_argument(
         "--k", type=_count, help="states more than the reference an adapter may have (0; 1 for rings of others)"
@@ -106,7 +106,7 @@ def _vectors_arguments(vectors: argparse.ArgumentParser) -> None:
     verify = actions.add_parser("verify", help="does the reference still give exactly these?")
     verify.add_argument("folder", nargs="?", metavar="DIR", help="an exported folder; what is frozen here")
     for action in (export, verify):
-        action.add_argument("--profile", action="append", default=[], help="only this chapter (repeatable)")
+        action.add_argument("--chapter", action="append", default=[], help="only this chapter (repeatable)")
         action.add_argument("--source", action="append", default=[], choices=VECTORS, help="only this (repeatable)")
 
 
@@ -127,7 +127,7 @@ def _profile_arguments(profile: argparse.ArgumentParser) -> None:
 
 
 def _list_arguments(listing: argparse.ArgumentParser) -> None:
-    listing.add_argument("what", nargs="?", choices=("adapters", "profiles", "clauses"))
+    listing.add_argument("what", nargs="?", choices=("adapters", "chapters", "clauses"))
     _format(listing)
 
 
@@ -152,7 +152,7 @@ COMMANDS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]], ...]
     ("run", "judge an adapter", _run_arguments),
     ("profile", "measure an adapter beside its peers and the limits of its device", _profile_arguments),
     ("smoke", "a first look at a new adapter: does it speak, and of what", _smoke_arguments),
-    ("list", "adapters, profiles, clauses", _list_arguments),
+    ("list", "adapters, chapters, clauses", _list_arguments),
     ("explain", "a clause: what it says, why, and its worked examples", _explain_arguments),
     ("replay", "replay a trace step by step", _replay_arguments),
     ("prove", "all states of small configurations, every move from each", _prove_arguments),

@@ -23,23 +23,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of the suite."""
     group = parser.getgroup("kvconform", "conformance of a KV cache")
     group.addoption("--kv-adapter", metavar="NAME", help="adapter to judge: a name, or module:Class")
-    group.addoption("--kv-examples", type=int, default=60, help="traces drawn by each exploration")
+    group.addoption("--kv-traces", type=int, default=60, help="traces drawn by each exploration")
     group.addoption("--kv-seed", type=int, default=0, help="seed of what is drawn")
     group.addoption("--kv-report", metavar="DIR", type=Path, help="folder for the record and its reports")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Begin a run if an adapter was named here, and not by `kvconform run`."""
-    config.addinivalue_line("markers", "kv_needs(*profiles, clause=None): profiles a test of the suite needs")
+    config.addinivalue_line("markers", "kv_needs(*chapters, clause=None): chapters a test of the suite needs")
     name = config.getoption("--kv-adapter")
     if not name or RUN in config.stash:
         return
     from kvconform.runner.run import Run, Settings
     from kvspec.errors import BadInput, CannotRun
 
-    report, examples = config.getoption("--kv-report"), config.getoption("--kv-examples")
+    report, traces = config.getoption("--kv-report"), config.getoption("--kv-traces")
     try:
-        run = Run(Settings(name, examples=examples, seed=config.getoption("--kv-seed"), report=report))
+        run = Run(Settings(name, traces=traces, seed=config.getoption("--kv-seed"), report=report))
     except (BadInput, CannotRun) as e:
         raise pytest.UsageError(str(e)) from None
     config.stash[RUN] = run

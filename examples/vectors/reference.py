@@ -41,7 +41,7 @@ def _given(op: dict[str, Any], given: dict[str, Any]) -> Inputs:
         rows,
         _array(given["queries"]) if "queries" in given else None,
         masks.from_json(op.get("parts", op.get("through", ["causal"]))),
-        (opens["profile"], Config(**opens["config"])) if opens else None,
+        (opens["kind"], Config(**opens["config"])) if opens else None,
     )
 
 

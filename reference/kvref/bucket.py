@@ -21,7 +21,7 @@ class Bucket:
     padding (`pending`). Before anything was installed, and after a prefill over handles (`stale`), the host has
     all."""
 
-    profile = "bucket"
+    kind = "bucket"
     graph: ClassVar[type[Graph]] = Graph
     """What its graphs are."""
 

@@ -17,11 +17,11 @@ from kvspec.refusals import common as refusals
 class Buffer:
     """`keys` and `values` lie as the layout says; `slots` shows both with the slot first, whatever the layout."""
 
-    profile = "copy"
+    kind = "copy"
 
     def __init__(self, config: Config) -> None:
         if not refusals.valid(config) or not config.capacity or config.batch != 1 or config.layout not in LAYOUTS:
-            raise refusals.config("COPY-16", self.profile, config)
+            raise refusals.config("COPY-16", self.kind, config)
         cite("COPY-1")
         self.config = config
         self.capacity = config.capacity

@@ -178,7 +178,7 @@ def demand(given: dict[int, Any]) -> None:
     layers = {id(cache): i for i, cache in reversed(given.items())}
     for i, cache in given.items():
         if not hasattr(cache, "in_round"):
-            raise refusals.cannot_speculate("DRAFT-16", i, cache.profile)
+            raise refusals.cannot_speculate("DRAFT-16", i, cache.kind)
         if layers[id(cache)] != i:
             raise refusals.twice("DRAFT-15", layers[id(cache)], i)
         if cache.in_round:

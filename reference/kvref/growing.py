@@ -18,12 +18,12 @@ from kvspec.refusals import common as refusals
 class Growing(Attending):
     """Position p lies in slot p; `rows` holds the offset's live rows and the spare capacity behind them."""
 
-    profile = "growing"
+    kind = "growing"
     in_round = False
 
     def __init__(self, config: Config) -> None:
         if not refusals.valid(config):
-            raise refusals.config("GROW-11", self.profile, config)
+            raise refusals.config("GROW-11", self.kind, config)
         self.config = config
         self._clear()
 
@@ -134,7 +134,7 @@ class Growing(Attending):
             cite("SNAP-2")
             return None
         cite("SNAP-1", "SNAP-28")
-        return Snapshot(self.profile, self.config, self.rows.copy(first, self.offset), first, self.offset)
+        return Snapshot(self.kind, self.config, self.rows.copy(first, self.offset), first, self.offset)
 
     def restore(self, saved: Snapshot | None, to: int) -> None:
         """Feed the saved rows from where they begin, then cut at the target."""
@@ -142,7 +142,7 @@ class Growing(Attending):
             cite("SNAP-11")
             self.rewind(to)
             return
-        snapshot.check("restore", saved, self.profile, self.config)
+        snapshot.check("restore", saved, self.kind, self.config)
         if not 0 <= to <= saved.stop:
             raise refusals.restore_range("SNAP-8", to, saved.stop)
         if self.offset < saved.start:
@@ -155,7 +155,7 @@ class Growing(Attending):
 
     def merge(self, parent: Snapshot | None, child: Snapshot | None) -> Snapshot | None:
         """[a, b) and [b, c) give [a, c)."""
-        pieces = snapshot.pieces("merge", (parent, child), self.profile, self.config)
+        pieces = snapshot.pieces("merge", (parent, child), self.kind, self.config)
         if len(pieces) < 2:
             return snapshot.only(pieces)
         first, second = pieces
@@ -169,7 +169,7 @@ class Growing(Attending):
         if saved is None:
             cite("SNAP-25")
             return None, None
-        snapshot.check("split", saved, self.profile, self.config)
+        snapshot.check("split", saved, self.kind, self.config)
         if saved.start < at < saved.stop:
             cite("SNAP-22", "SNAP-28")
             return snapshot.cut(saved, at)

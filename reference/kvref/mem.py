@@ -61,11 +61,11 @@ def sequence_bytes(config: Config) -> int:
     return min(LARGEST, elements * DTYPES[config.dtype].itemsize)
 
 
-def fit(profile: str, config: Config, free: int, reserve: int | None, most: int | None) -> tuple[int, bool]:
+def fit(kind: str, config: Config, free: int, reserve: int | None, most: int | None) -> tuple[int, bool]:
     """The largest batch that fits into the free bytes, 1 at least; and whether even one sequence does."""
     largest = MOST if most is None else most
-    if profile != "store":
-        raise refusals.fit_kind("MEM-17", profile)
+    if kind != "store":
+        raise refusals.fit_kind("MEM-17", kind)
     if largest < 1:
         raise refusals.fit_most("MEM-16", largest)
     cite("MEM-12", "MEM-13" if reserve is None else "MEM-11", "MEM-14")

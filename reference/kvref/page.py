@@ -26,7 +26,7 @@ class Numbered:
 class Pages:
     """A pool, and the sequences in use by their numbers."""
 
-    profile = "page"
+    kind = "page"
 
     def __init__(self, config: Config) -> None:
         valid = refusals.valid(config) and config.batch == 1 and config.debug in (None, 1)

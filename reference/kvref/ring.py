@@ -22,12 +22,12 @@ from kvspec.refusals import common as refusals
 class Ring(Attending):
     """`index` is the slot after the newest row. While offset <= W, slot s holds position s."""
 
-    profile = "ring"
+    kind = "ring"
     in_round = False
 
     def __init__(self, config: Config) -> None:
         if not refusals.valid(config) or config.window is None:
-            raise refusals.config("RING-14", self.profile, config)
+            raise refusals.config("RING-14", self.kind, config)
         self.config = config
         self.window = config.window
         self._clear()
@@ -189,7 +189,7 @@ class Ring(Attending):
             return None
         cite("SNAP-15", "SNAP-28")
         rows, first = self.rows.copy(0, self.buffered), self.offset - self.buffered
-        return Snapshot(self.profile, self.config, rows, first, self.offset, self.index)
+        return Snapshot(self.kind, self.config, rows, first, self.offset, self.index)
 
     def restore(self, saved: Snapshot | None, to: int) -> None:
         """Become the ring that was saved; to less than its end only if its window had not been passed."""
@@ -197,7 +197,7 @@ class Ring(Attending):
             cite("SNAP-11")
             self.rewind(to)
             return
-        snapshot.check("restore", saved, self.profile, self.config)
+        snapshot.check("restore", saved, self.kind, self.config)
         if not 0 <= to <= saved.stop:
             raise refusals.restore_range("SNAP-8", to, saved.stop)
         if to < saved.stop and saved.stop > self.window:
@@ -215,7 +215,7 @@ class Ring(Attending):
 
     def merge(self, parent: Snapshot | None, child: Snapshot | None) -> Snapshot | None:
         """The child holds the whole window, so it takes the parent's place."""
-        pieces = snapshot.pieces("merge", (parent, child), self.profile, self.config)
+        pieces = snapshot.pieces("merge", (parent, child), self.kind, self.config)
         if len(pieces) < 2:
             return snapshot.only(pieces)
         cite("SNAP-19")
@@ -227,6 +227,6 @@ class Ring(Attending):
         if saved is None:
             cite("SNAP-25")
             return None, None
-        snapshot.check("split", saved, self.profile, self.config)
+        snapshot.check("split", saved, self.kind, self.config)
         cite("SNAP-24")
         return None, saved.handed_on()

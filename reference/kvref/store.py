@@ -20,7 +20,7 @@ class Store(Attending):
     Rows that were never written are zeros by the rule `zeroed_by`.
     """
 
-    profile = "store"
+    kind = "store"
 
     def __init__(self, config: Config) -> None:
         self._check(config)
@@ -28,7 +28,7 @@ class Store(Attending):
 
     def _check(self, config: Config) -> None:
         if not refusals.valid(config) or config.batch != 1 or None in (config.layers, config.max_len):
-            raise refusals.config("STORE-1", self.profile, config)
+            raise refusals.config("STORE-1", self.kind, config)
 
     def _allocate(self, config: Config, zeroed_by: str) -> None:
         """Zeros all over: a length may be set beyond what was ever written."""

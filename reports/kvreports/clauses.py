@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Protocol
 
-from kvspec.contract import PROFILES
+from kvspec.contract import CHAPTERS
 from kvspec.records.run import ClauseRecord
 
 ID = re.compile(r"([A-Z][A-Z0-9]*)-([0-9]{1,6})")
@@ -20,7 +20,7 @@ class ClauseText(Protocol):
         """RING-4."""
 
     @property
-    def profile(self) -> str:
+    def chapter(self) -> str:
         """The chapter it stands in."""
 
     @property
@@ -44,7 +44,7 @@ class FromRecord:
 
     def __init__(self, record: ClauseRecord) -> None:
         self.id = record["id"]
-        self.profile = record["profile"]
+        self.chapter = record["chapter"]
         self.level = record["level"]
         self.text = record["text"]
         self.reason = ""
@@ -56,9 +56,9 @@ def order(id_: str) -> tuple[str, int, str]:
     return (match[1], int(match[2]), id_) if match else (id_, 0, id_)
 
 
-def chapter_order(profile: str) -> tuple[int, str]:
-    """Sorts profiles as the spec does, unknown ones last."""
-    return (PROFILES.index(profile) if profile in PROFILES else len(PROFILES), profile)
+def chapter_order(chapter: str) -> tuple[int, str]:
+    """Sorts chapters as the spec does, unknown ones last."""
+    return (CHAPTERS.index(chapter) if chapter in CHAPTERS else len(CHAPTERS), chapter)
 
 
 def anchors(ids: list[str]) -> dict[str, str]:

@@ -18,10 +18,10 @@ DTYPES: dict[str, np.dtype[Any]] = {
 """The dtypes rows may have, by their names in traces, on the wire and in reports."""
 
 CACHES = ("growing", "ring")
-"""The profiles that are caches of one sequence (or of a uniform batch), which append and rewind."""
+"""The kinds that are caches of one sequence (or of a uniform batch), which append and rewind."""
 
 KINDS = (*CACHES, "copy", "store", "page", "bucket")
-"""The profiles that can be opened; the others are operations on what these open."""
+"""What an adapter can open. The other chapters are about operations on these."""
 
 LAYOUTS = ("token", "head")
 """How a copy's buffer lies: token-major `[capacity, kv_heads, dim]`, head-major `[kv_heads, capacity, dim]`."""

@@ -50,12 +50,12 @@ class Budget:
     sequences: dict[str, int] = field(default_factory=dict)
     """Sequences of the batch of each store."""
 
-    def open(self, profile: str, config: Config, name: str, where: str) -> None:
+    def open(self, kind: str, config: Config, name: str, where: str) -> None:
         """What a cache sets aside: one step of rows at the most beyond what it is handed, or all its rows."""
         if not valid(config):
             return
         self.widest = max(self.widest, config.batch)
-        slots = min(config.step, config.window or config.step) if profile in CACHES else 0
+        slots = min(config.step, config.window or config.step) if kind in CACHES else 0
         self.bytes += (slots + (config.capacity or 0) + _stored(config)) * config.row_bytes
         self._within(where)
 

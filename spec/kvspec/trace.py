@@ -1,4 +1,4 @@
-"""The trace: a profile, a configuration, a list of operations. The one document everything is made of.
+"""The trace: a kind, a configuration, a list of operations. The one document everything is made of.
 
 A trace holds no tensor: rows are made from serials (`kvspec.rows`) when it is replayed. Reading one checks
 everything that could make a replay allocate without bound, so that a trace file can come from anywhere.
@@ -33,7 +33,7 @@ from kvspec.operations.table import (
 )
 from kvspec.replay_bounds import Budget
 
-VERSION = 1
+VERSION = 2
 LARGEST_TRACE = 4096
 """Operations a trace may have."""
 LARGEST_FILE = 8 << 20
@@ -42,9 +42,9 @@ LARGEST_FILE = 8 << 20
 
 @dataclass(frozen=True)
 class Trace:
-    """Operations on a cache of `profile` opened with `config`, which the operations call A."""
+    """Operations on a cache of `kind` opened with `config`, which the operations call A."""
 
-    profile: str
+    kind: str
     config: Config
     ops: tuple[Operation, ...] = ()
 
@@ -52,14 +52,14 @@ class Trace:
         """The document, as written to files and shown in reports."""
         return {
             "kvtrace": VERSION,
-            "profile": self.profile,
+            "kind": self.kind,
             "config": self.config.to_json(),
             "ops": [dict(op) for op in self.ops],
         }
 
     def cut(self, n: int) -> Trace:
         """The first n operations."""
-        return Trace(self.profile, self.config, self.ops[:n])
+        return Trace(self.kind, self.config, self.ops[:n])
 
 
 def loads(text: str | bytes) -> Trace:
@@ -86,27 +86,27 @@ def dumps(trace: Trace) -> str:
 def from_json(document: Any) -> Trace:
     """Check a trace document and read it. Raises BadInput that says which operation is wrong and how."""
     if not isinstance(document, dict):
-        raise BadInput(f"trace: expected an object with kvtrace, profile, config, ops; found {document!r:.60}")
+        raise BadInput(f"trace: expected an object with kvtrace, kind, config, ops; found {document!r:.60}")
     if type(document.get("kvtrace")) is not int or document["kvtrace"] != VERSION:
         raise BadInput(f"trace: version {document.get('kvtrace')!r:.20}; this kvconform reads version {VERSION}")
-    extra = sorted(set(document) - {"kvtrace", "profile", "config", "ops", "note"})
+    extra = sorted(set(document) - {"kvtrace", "kind", "config", "ops", "note"})
     if extra:
         raise BadInput(f"trace: unknown field {extra[0]!r:.60}")
-    profile = document.get("profile")
-    if profile not in KINDS:
-        raise BadInput(f"trace: profile is {profile!r:.60}; it must be one of {', '.join(KINDS)}")
-    config = config_from_json(document.get("config"), profile)
+    kind = document.get("kind")
+    if kind not in KINDS:
+        raise BadInput(f"trace: kind is {kind!r:.60}; it must be one of {', '.join(KINDS)}")
+    config = config_from_json(document.get("config"), kind)
     ops = document.get("ops")
     if not isinstance(ops, list) or len(ops) > LARGEST_TRACE:
         raise BadInput(f"trace: ops must be a list of at most {LARGEST_TRACE} operations")
     for i, op in enumerate(ops):
         check_operation(op, f"trace, operation {i + 1}")
-    trace = Trace(profile, config, tuple(ops))
+    trace = Trace(kind, config, tuple(ops))
     check_trace(trace)
     return trace
 
 
-def config_from_json(fields: Any, profile: str) -> Config:
+def config_from_json(fields: Any, kind: str) -> Config:
     """Check the configuration a trace begins with. Raises BadInput."""
     if not isinstance(fields, dict):
         raise BadInput(f"trace, config: expected an object, found {fields!r:.60}")
@@ -122,19 +122,19 @@ def config_from_json(fields: Any, profile: str) -> Config:
     for name, pattern in IN_CONFIGS.items():
         if name in fields and not (isinstance(fields[name], str) and re.fullmatch(pattern, fields[name])):
             raise BadInput(f"trace, config: {name} must be a text like {pattern}, is {fields[name]!r:.40}")
-    _check_own(fields, profile)
+    _check_own(fields, kind)
     return Config(**fields)
 
 
-def _check_own(fields: dict[str, Any], profile: str) -> None:
+def _check_own(fields: dict[str, Any], kind: str) -> None:
     """The fields that belong to some kinds are there for them, and for them alone."""
-    for name in OWN[profile]:
+    for name in OWN[kind]:
         if name not in fields:
-            raise BadInput(f"trace, config: a {profile} needs a {name}, and there is none")
-    for kind, own in (*OWN.items(), *MAY.items()):
+            raise BadInput(f"trace, config: a {kind} needs a {name}, and there is none")
+    for other, own in (*OWN.items(), *MAY.items()):
         for name in own:
-            if name in fields and name not in (*OWN[profile], *MAY.get(profile, ())):
-                raise BadInput(f"trace, config: only a {kind} has a {name}, and this is a {profile}")
+            if name in fields and name not in (*OWN[kind], *MAY.get(kind, ())):
+                raise BadInput(f"trace, config: only a {other} has a {name}, and this is a {kind}")
 
 
 def check_operation(op: Any, where: str) -> None:
@@ -175,7 +175,7 @@ def _right(a: Argument, value: Any) -> bool:
 
 def check_trace(trace: Trace) -> None:
     """Check what only the whole can show: caches and names exist, the cost is bounded. Raises BadInput."""
-    caches, names, budget = {"A": (trace.profile, trace.config)}, dict[str, str](), Budget()
+    caches, names, budget = {"A": (trace.kind, trace.config)}, dict[str, str](), Budget()
     budget.open(*caches["A"], "A", "trace, config")
     for i, op in enumerate(trace.ops):
         where, cache = f"trace, operation {i + 1} ({op['op']})", cache_of(op)
@@ -209,34 +209,34 @@ def _check_names(op: Operation, names: dict[str, str], where: str) -> None:
 
 
 def opening(trace: Trace, op: Operation) -> tuple[str, Config]:
-    """Profile and config of the cache that an open operation names: the trace's, where it does not say."""
-    profile = argument(op, "profile") or trace.profile
+    """Kind and config of the cache that an open operation names: the trace's, where it does not say."""
+    kind = argument(op, "kind") or trace.kind
     more = ("step", *(name for own in (*OWN.values(), *MAY.values()) for name in own))
-    return profile, fitted(profile, overridden(trace.config, op, *more))
+    return kind, fitted(kind, overridden(trace.config, op, *more))
 
 
-def _spend(budget: Budget, op: Operation, profile: str, config: Config, where: str) -> None:
+def _spend(budget: Budget, op: Operation, kind: str, config: Config, where: str) -> None:
     """Count what an operation may cost. Raises BadInput."""
-    name, kind = cache_of(op), op["op"]
-    if kind in ("open", "init"):
-        budget.open(profile, config, name, where)
-    elif kind in TAKES_ROWS and kind not in ("step", "replay"):
+    name, what = cache_of(op), op["op"]
+    if what in ("open", "init"):
+        budget.open(kind, config, name, where)
+    elif what in TAKES_ROWS and what not in ("step", "replay"):
         n = max(op.get("n", 1), op.get("values") or 0, op.get("rows") or 0)
         budget.append(config, overridden(config, op), n, where)
-    elif kind in ("step", "replay"):
+    elif what in ("step", "replay"):
         budget.step(name, config, overridden(config, op), where)
-    elif kind == "fork":
+    elif what == "fork":
         budget.share(config, op["n"], where)
-    elif kind == "gather":
+    elif what == "gather":
         budget.gather(config, op["table"].count(",") + 1, op["n"], where)
-    elif kind == "batch":
+    elif what == "batch":
         budget.batch(name, config, op["m"], argument(op, "most"), where)
-    elif kind == "mask":
+    elif what == "mask":
         parts = (p for p in masks.from_json(op["parts"]) if isinstance(p, masks.Explicit))
         budget.look(max((max(p.array.shape[:2], default=1) for p in parts), default=1), where)
-    elif kind in MAKES:
+    elif what in MAKES:
         budget.save(where)
-    if kind in TAKES_QUERIES:
+    if what in TAKES_QUERIES:
         budget.ask(name, op, config, where)
 
 
@@ -254,11 +254,11 @@ def schema() -> dict[str, Any]:
         "$id": "kvconform:trace",
         "title": "kvconform trace",
         "type": "object",
-        "required": ["kvtrace", "profile", "config", "ops"],
+        "required": ["kvtrace", "kind", "config", "ops"],
         "additionalProperties": False,
         "properties": {
             "kvtrace": {"const": VERSION},
-            "profile": {"enum": list(KINDS)},
+            "kind": {"enum": list(KINDS)},
             "config": {"$ref": "#/$defs/config"},
             "ops": {"type": "array", "maxItems": LARGEST_TRACE, "items": {"$ref": "#/$defs/operation"}},
             "note": {"type": "string"},

@@ -28,7 +28,7 @@ from kvspec.wire import messages
 from support import fakes
 
 CONFIG = Config()
-BEGIN = {"op": "begin", "profile": "growing", "config": CONFIG.to_json(), "observe": ["state", "history"]}
+BEGIN = {"op": "begin", "kind": "growing", "config": CONFIG.to_json(), "observe": ["state", "history"]}
 
 
 @pytest.fixture(scope="module")
@@ -181,16 +181,16 @@ BAD_QUESTIONS: dict[str, dict[str, Any]] = {
     "parts missing": {"op": "mask"},
     "part unknown": {"op": "mask", "parts": ["diagonal"]},
     "tensor missing": {"op": "mask", "parts": [{"tensor": "mask0"}]},
-    "no profile": {"op": "begin", "config": {}},
-    "no config": {"op": "begin", "profile": "growing"},
-    "unknown size": {"op": "begin", "profile": "growing", "config": {"heads": 3}},
-    "size no number": {"op": "begin", "profile": "growing", "config": {"batch": "3"}},
-    "dtype no text": {"op": "begin", "profile": "growing", "config": {"dtype": 16}},
+    "no kind": {"op": "begin", "config": {}},
+    "no config": {"op": "begin", "kind": "growing"},
+    "unknown size": {"op": "begin", "kind": "growing", "config": {"heads": 3}},
+    "size no number": {"op": "begin", "kind": "growing", "config": {"batch": "3"}},
+    "dtype no text": {"op": "begin", "kind": "growing", "config": {"dtype": 16}},
     "observe unknown": {**BEGIN, "observe": ["thoughts"]},
     "unknown field": {**BEGIN, "expect": "ok"},
-    "open without name": {"op": "open", "profile": "growing", "config": {}},
-    "open named wrongly": {"op": "open", "cache": "b", "profile": "growing", "config": {}},
-    "open with a size": {"op": "open", "cache": "B", "profile": "ring", "config": {}, "window": 3},
+    "open without name": {"op": "open", "kind": "growing", "config": {}},
+    "open named wrongly": {"op": "open", "cache": "b", "kind": "growing", "config": {}},
+    "open with a size": {"op": "open", "cache": "B", "kind": "ring", "config": {}, "window": 3},
     "protocol of the future": {"op": "describe", "protocol": 2},
 }
 

@@ -17,12 +17,12 @@ from kvconform.laws import registry
 from kvconform.mutants.real import catalogue
 from kvconform.oracle.reference import BITS, OWNERSHIP
 from kvspec import costs
-from kvspec.contract import PROFILES
+from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.reading import clauses
-from kvspec.reading.clauses import CHAPTERS, Clause, chapter_text, index, read
+from kvspec.reading.clauses import LETTERS, Clause, chapter_text, index, read
 
-_ID = re.compile(rf"\b(?:{'|'.join(CHAPTERS)})-\d+\b")
+_ID = re.compile(rf"\b(?:{'|'.join(LETTERS)})-\d+\b")
 
 
 def text_of(package: object, *names: str) -> str:
@@ -63,15 +63,15 @@ def test_the_list_model_names_every_clause_of_what_is_visible() -> None:
 
 def test_laws_are_those_clauses_that_are_marked_so() -> None:
     assert {law.clause for law in registry.LAWS} == {c.id for c in index().values() if c.law}
-    assert all(set(law.needs) <= set(PROFILES) and law.kind in law.needs for law in registry.LAWS)
+    assert all(set(law.needs) <= set(CHAPTERS) and law.kind in law.needs for law in registry.LAWS)
 
 
 def test_what_every_cache_owes_is_stated_for_every_cache() -> None:
     for table in (OWNERSHIP, BITS):
-        assert all(index()[clause].profile == profile for profile, clause in table.items())
+        assert all(index()[clause].chapter == chapter for chapter, clause in table.items())
 
 
-@pytest.mark.parametrize("prefix", CHAPTERS)
+@pytest.mark.parametrize("prefix", LETTERS)
 def test_clauses_are_numbered_without_a_gap(prefix: str) -> None:
     numbers = sorted(c.number for c in index().values() if c.id.startswith(prefix + "-"))
     assert numbers == list(range(1, len(numbers) + 1))
@@ -153,7 +153,7 @@ MISTAKES: dict[str, tuple[Callable[[str], str], str]] = {
         "an offset is a number or 'refused",
     ),
     "a row of capitals": (lambda t: t.replace("a b c |\n| rew", "a B c |\n| rew"), "'B' names no row"),
-    "an unknown profile": (lambda t: t.replace("1.1, ring ", "1.1, spiral "), "profile is 'spiral'"),
+    "an unknown kind": (lambda t: t.replace("1.1, ring ", "1.1, spiral "), "kind is 'spiral'"),
     "an unknown field": (lambda t: t.replace("window=3", "window=3 depth=2"), "unknown field 'depth'"),
     "a table that breaks off": (lambda t: t.replace("| append 3 | 3 | a b c |\n", "append 3\n"), "worked example"),
 }
@@ -170,7 +170,7 @@ def test_a_mistake_in_a_chapter_is_an_error_and_not_a_comment(mistake: Callable[
 
 def test_a_clause_that_stands_twice_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     text = SMALL + "\n" + SMALL.partition("\n\n")[2]
-    monkeypatch.setattr(clauses, "chapter_text", lambda profile: text if profile == "ring" else "")
+    monkeypatch.setattr(clauses, "chapter_text", lambda chapter: text if chapter == "ring" else "")
     with pytest.raises(BadInput, match="RING-1 stands twice"):
         clauses.index.__wrapped__()
 
@@ -178,9 +178,9 @@ def test_a_clause_that_stands_twice_is_an_error(monkeypatch: pytest.MonkeyPatch)
 _LINK = re.compile(r"\]\(\s*([^)]*?)\s*\)", re.S)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_links_in_chapters_are_whole_and_secure(profile: str) -> None:
-    text = chapter_text(profile)
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_links_in_chapters_are_whole_and_secure(chapter: str) -> None:
+    text = chapter_text(chapter)
     links = [re.sub(r"\s+", "", link) for link in _LINK.findall(text)]
     assert len(links) >= 3
     wrong = [x for x in links if not re.fullmatch(r"https://[\w.-]+/[\w./#?=&%+~:@-]*|[\w-]+\.md(#[\w-]+)?", x)]
@@ -188,5 +188,5 @@ def test_links_in_chapters_are_whole_and_secure(profile: str) -> None:
 
 
 def test_references_between_clauses_lead_somewhere() -> None:
-    named = {i for p in PROFILES for i in _ID.findall(chapter_text(p))}
+    named = {i for p in CHAPTERS for i in _ID.findall(chapter_text(p))}
     assert named == set(index())

@@ -72,7 +72,7 @@ def test_every_column_is_used_somewhere() -> None:
 
 
 def _judged_at(level: str, example: Example, **claims: Any) -> tuple[TrialResult, Description]:
-    adapter = description({"name": "x", "profiles": {p: {"level": level, **claims} for p in ("growing", "ring")}})
+    adapter = description({"name": "x", "chapters": {p: {"level": level, **claims} for p in ("growing", "ring")}})
     return run(example.trace, CitingReference(), REFERENCE, level), adapter
 
 

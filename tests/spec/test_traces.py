@@ -36,21 +36,21 @@ def document(**changes: Any) -> dict[str, Any]:
     return {**RING.to_json(), **changes}
 
 
-def ops(*given: Any, config: Any = None, profile: str = "growing") -> dict[str, Any]:
-    return {"kvtrace": 1, "profile": profile, "config": config or {}, "ops": list(given)}
+def ops(*given: Any, config: Any = None, kind: str = "growing") -> dict[str, Any]:
+    return {"kvtrace": 2, "kind": kind, "config": config or {}, "ops": list(given)}
 
 
 WRONG: dict[str, tuple[Any, str]] = {
     "truncated": (trace.dumps(RING)[:-40], "not complete JSON .*; was the file cut off"),
     "empty": ("", "not complete JSON"),
     "not text": (b"\xff\xfe\x00", "not complete JSON"),
-    "a list": ([], "expected an object with kvtrace, profile, config, ops; found \\[\\]"),
-    "another version": (document(kvtrace=2), "version 2; this kvconform reads version 1"),
-    "no version": ({}, "version None; this kvconform reads version 1"),
+    "a list": ([], "expected an object with kvtrace, kind, config, ops; found \\[\\]"),
+    "another version": (document(kvtrace=1), "version 1; this kvconform reads version 2"),
+    "no version": ({}, "version None; this kvconform reads version 2"),
     "a version of true": (document(kvtrace=True), "version True"),
     "unknown field": (document(colour="red"), "unknown field 'colour'"),
-    "unknown profile": (document(profile="spiral"), "profile is 'spiral'; it must be one of growing, ring"),
-    "a profile that is a list": (document(profile=["ring"]), "profile is"),
+    "unknown kind": (document(kind="spiral"), "kind is 'spiral'; it must be one of growing, ring"),
+    "a kind that is a list": (document(kind=["ring"]), "kind is"),
     "no config": (document(config=None), "config: expected an object, found None"),
     "unknown config": (document(config={"window": 3, "depth": 2}), "config: unknown field 'depth'; known: batch"),
     "negative size": (document(config={"window": -3}), "window must be a whole number from 1 to 65536, is -3"),
@@ -73,8 +73,8 @@ WRONG: dict[str, tuple[Any, str]] = {
     "an operation of the kind that it was before": (
         ops(
             *({"op": "open", "cache": "B"}, {"op": "view", "cache": "B"}),
-            *({"op": "open", "cache": "B", "profile": "ring", "window": 2}, {"op": "view", "cache": "B"}),
-            *({"op": "open", "cache": "B", "profile": "copy"}, {"op": "view", "cache": "B"}),
+            *({"op": "open", "cache": "B", "kind": "ring", "window": 2}, {"op": "view", "cache": "B"}),
+            *({"op": "open", "cache": "B", "kind": "copy"}, {"op": "view", "cache": "B"}),
         ),
         "operation 6 \\(view\\): B is a copy cache, which has no view",
     ),
@@ -144,7 +144,7 @@ def test_a_file_that_is_nested_too_deeply_is_refused(text: str) -> None:
 
 def test_numbers_of_a_million_digits_are_refused() -> None:
     with pytest.raises(BadInput):
-        trace.loads('{"kvtrace": 1, "profile": "growing", "config": {"batch": ' + "9" * 1_000_000 + '}, "ops": []}')
+        trace.loads('{"kvtrace": 2, "kind": "growing", "config": {"batch": ' + "9" * 1_000_000 + '}, "ops": []}')
 
 
 def test_a_file_too_large_is_not_read() -> None:
@@ -205,8 +205,8 @@ def replay_within(limit: int, config: str, text: str) -> None:
 @pytest.mark.parametrize("size", ["batch", "kv_heads", "k_dim", "v_dim", "step", "window"])
 @pytest.mark.parametrize("fill", ["legible", "bits"])
 def test_a_cache_of_impossible_size_is_refused_and_then_absent(size: str, fill: str) -> None:
-    profile, config = ("ring", "window=3") if size == "window" else ("growing", "")
-    found = notation.trace(profile, config, f"open B {size}=-3; B: append 2 fill={fill}; append 1")
+    kind, config = ("ring", "window=3") if size == "window" else ("growing", "")
+    found = notation.trace(kind, config, f"open B {size}=-3; B: append 2 fill={fill}; append 1")
     seen = trial.run(found, CitingReference(), REFERENCE)
     assert [want.result for want, _ in seen.steps] == ["refused", "absent", "ok"] and not seen.failed
 

@@ -34,11 +34,11 @@ NAMES = ("question", "answer", "describe")
 CACHE = """append 3; append 2 fill=bits; mask none; mask causal & 11111/01111; mask [0 / 1.5] & window=2
 append 1 batch=2; append 2 values=1; append 1 dtype=f32; append 0; view; scribble
 snapshot s; append 2; restore s 4; rewind 3; ask 2; rewind 99; snapshot t 1; split t 2 p q; merge p q u; close u
-close u; open B profile=ring window=2
-open C profile=ring window=0; C: view
+close u; open B kind=ring window=2
+open C kind=ring window=0; C: view
 B: append 1; B: append 3; B: view; B: mask causal; B: rewind 0; B: free; B: restore u 1; free; view"""
 
-ROUNDS = """append 2; open B profile=ring window=2; B: append 3; speculate r A-B; draft r 2; mask round=r causal
+ROUNDS = """append 2; open B kind=ring window=2; B: append 3; speculate r A-B; draft r 2; mask round=r causal
 B: draft r 1; commit r 1; commit r 1; speculate i A isolated=1; draft i 1; abandon i; plan 3; fit 100000 most=4
 append 1 resident=1"""
 
@@ -61,7 +61,7 @@ COPY = "copy 2 0; copy 3 3 sliding=1; copy 2 9; copy 2 0 dtype=f32; copy 2 0 row
 
 BUCKET = """prefill 2; bind; decode resident=1 refresh=1; cut 2; sync; decode heads=4 splits=2 into=1 past=2
 cut 1; block 2 past=1; unbind; encode 3; cross 2; cross 2 into=1 out_readonly=1; decode k_dim=5
-open B profile=bucket bounds=2-1"""
+open B kind=bucket bounds=2-1"""
 
 PAGE = """admit; append 3; fork 0 3; append 1 sequence=1; attend 1 sequence=1 through causal & window=2
 truncate 0 1; gather 0,2 2; gather empty 1; gather 0 -1; peek 1; peek 9
@@ -133,10 +133,10 @@ def questions() -> bytes:
     recorder.send({"op": "describe", "protocol": messages.PROTOCOL})
     recorder.receive()
     session = RemoteSession(recorder)  # type: ignore[arg-type]
-    for profile, fields, ops in CONVERSATION:
-        trace = notation.trace(profile, fields, ops.replace("\n", ";"))
+    for kind, fields, ops in CONVERSATION:
+        trace = notation.trace(kind, fields, ops.replace("\n", ";"))
         trace_inputs = TraceInputs(trace)
-        session.begin(profile, trace.config)
+        session.begin(kind, trace.config)
         for op in trace.ops:
             trace_inputs.done(op, session.do(op, trace_inputs.make(op)).result)
     session.begin("ring", Config(window=0))
@@ -229,7 +229,7 @@ def test_the_schemas_know_every_operation_and_argument() -> None:
     known = {q["properties"]["op"]["const"]: q["properties"] for q in schema("question")["oneOf"]}
     assert set(known) == {"describe", "begin", *OPERATIONS}
     for name, arguments in OPERATIONS.items():
-        of_the_config = {"profile", *geometry.FIELDS} if "config" in known[name] else set()
+        of_the_config = {"kind", *geometry.FIELDS} if "config" in known[name] else set()
         for a in (a for a in arguments if a.name not in of_the_config):
             assert known[name][a.name] == a.schema()
     assert set(schema("question")["$defs"]["config"]["properties"]) == set(geometry.FIELDS)
@@ -246,13 +246,13 @@ def test_operations_and_values_are_described_each() -> None:
     }
 
 
-LEAST: dict[str, Any] = {"name": "x", "profiles": {"ring": "visible"}}
+LEAST: dict[str, Any] = {"name": "x", "chapters": {"ring": "visible"}}
 GOOD: list[dict[str, Any]] = [
     LEAST,
     {**LEAST, "version": "1", "device": "cpu", "details": {"cores": [1, 2]}, "dtypes": ["f32"]},
-    {**LEAST, "profiles": {"growing": {"level": "storage", "grows": "step"}, "mask": "visible"}},
-    {**LEAST, "profiles": {"ring": {"level": "visible", "rewind": -1}}},
-    {**LEAST, "profiles": {"ring": {"level": "storage", "rewind": 0}}},
+    {**LEAST, "chapters": {"growing": {"level": "storage", "grows": "step"}, "mask": "visible"}},
+    {**LEAST, "chapters": {"ring": {"level": "visible", "rewind": -1}}},
+    {**LEAST, "chapters": {"ring": {"level": "storage", "rewind": 0}}},
     {**LEAST, "limits": {"append": None, "batch": 1}, "known": {"RING-4": "upstream 12"}},
 ]
 BAD: list[Any] = [
@@ -265,17 +265,17 @@ BAD: list[Any] = [
     {**LEAST, "device": None},
     {**LEAST, "details": "none"},
     {**LEAST, "colour": "red"},
-    {**LEAST, "profiles": {}},
-    {**LEAST, "profiles": {"mask": "visible"}},
-    {**LEAST, "profiles": {"ring": "visible", "spiral": "visible"}},
-    {**LEAST, "profiles": {"ring": "fully"}},
-    {**LEAST, "profiles": {"ring": None}},
-    {**LEAST, "profiles": {"ring": {}}},
-    {**LEAST, "profiles": {"ring": {"level": "visible", "depth": 3}}},
-    {**LEAST, "profiles": {"ring": {"level": "visible", "grows": "fast"}}},
-    {**LEAST, "profiles": {"ring": {"level": "visible", "rewind": -2}}},
-    {**LEAST, "profiles": {"ring": {"level": "visible", "rewind": True}}},
-    {**LEAST, "profiles": {"ring": {"level": "storage", "rewind": 4}}},
+    {**LEAST, "chapters": {}},
+    {**LEAST, "chapters": {"mask": "visible"}},
+    {**LEAST, "chapters": {"ring": "visible", "spiral": "visible"}},
+    {**LEAST, "chapters": {"ring": "fully"}},
+    {**LEAST, "chapters": {"ring": None}},
+    {**LEAST, "chapters": {"ring": {}}},
+    {**LEAST, "chapters": {"ring": {"level": "visible", "depth": 3}}},
+    {**LEAST, "chapters": {"ring": {"level": "visible", "grows": "fast"}}},
+    {**LEAST, "chapters": {"ring": {"level": "visible", "rewind": -2}}},
+    {**LEAST, "chapters": {"ring": {"level": "visible", "rewind": True}}},
+    {**LEAST, "chapters": {"ring": {"level": "storage", "rewind": 4}}},
     {**LEAST, "dtypes": []},
     {**LEAST, "dtypes": ["f64"]},
     {**LEAST, "dtypes": "f32"},

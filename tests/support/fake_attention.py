@@ -50,4 +50,4 @@ class ClaimsLess(Reference):
 
     def describe(self) -> dict[str, Any]:
         said = super().describe()
-        return said | {"profiles": said["profiles"] | {"attention": "visible"}}
+        return said | {"chapters": said["chapters"] | {"attention": "visible"}}

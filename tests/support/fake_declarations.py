@@ -23,7 +23,7 @@ from support.fake_adapters import AcceptsAnyRewind
 class SeesTooMuch(Whole):
     """Keeps the whole history, and masks a window that is one row too wide."""
 
-    profiles: ClassVar[dict[str, Any]] = {"ring": {"level": "visible", "rewind": -1}, "mask": "visible"}
+    chapters: ClassVar[dict[str, Any]] = {"ring": {"level": "visible", "rewind": -1}, "mask": "visible"}
 
     class ring(WholeRing):
         def mask(self, logical: Logical) -> Array | None:
@@ -33,7 +33,7 @@ class SeesTooMuch(Whole):
 class ForgetsToRewind(Whole):
     """Keeps the whole history; after a rewind the dead rows stay, and new ones come behind them."""
 
-    profiles: ClassVar[dict[str, Any]] = {"ring": {"level": "visible", "rewind": -1}, "mask": "visible"}
+    chapters: ClassVar[dict[str, Any]] = {"ring": {"level": "visible", "rewind": -1}, "mask": "visible"}
 
     class ring(WholeRing):
         def rewind(self, to: int) -> None:
@@ -55,19 +55,19 @@ class Preallocates(Fake):
             super().__init__(config)
             self.config = config.changed(step=self.window)
 
-    profiles: ClassVar[dict[str, Any]] = {"growing": "storage", "ring": "storage", "mask": "storage"}
+    chapters: ClassVar[dict[str, Any]] = {"growing": "storage", "ring": "storage", "mask": "storage"}
 
 
 class OnlyF32(Fake):
     """No lie: knows one dtype, and says so."""
 
     more: ClassVar[dict[str, Any]] = {"dtypes": ["f32"]}
-    profiles: ClassVar[dict[str, Any]] = dict.fromkeys(("growing", "ring", "mask", "snapshot"), "storage")
+    chapters: ClassVar[dict[str, Any]] = dict.fromkeys(("growing", "ring", "mask", "snapshot"), "storage")
 
-    def open(self, profile: str, config: Config) -> Cache:
+    def open(self, kind: str, config: Config) -> Cache:
         if config.dtype in ("f16", "bf16"):
             raise Unsupported("f32 alone")
-        return super().open(profile, config)
+        return super().open(kind, config)
 
 
 class DoesF16Undeclared(Fake):
@@ -95,9 +95,9 @@ class TakesMoreThanItSays(Fake):
 
 
 class DeclaresSnapshotWithoutIt(Fake):
-    """Declares the profile snapshot; its caches have no such method."""
+    """Declares the chapter snapshot; its caches have no such method."""
 
-    profiles: ClassVar[dict[str, Any]] = {"growing": "storage", "snapshot": "storage"}
+    chapters: ClassVar[dict[str, Any]] = {"growing": "storage", "snapshot": "storage"}
 
     class growing(Growing):
         snapshot = None  # type: ignore[assignment]
@@ -106,12 +106,12 @@ class DeclaresSnapshotWithoutIt(Fake):
 class DoesSnapshotsUndeclared(Fake):
     """Takes snapshots, and does not declare them."""
 
-    def open(self, profile: str, config: Config) -> Cache:
-        return Reference.open(self, profile, config)
+    def open(self, kind: str, config: Config) -> Cache:
+        return Reference.open(self, kind, config)
 
 
 class RefusesButChanges(Fake):
-    """Does not declare the profile mask, refuses it, and forgets a row as it does."""
+    """Does not declare the chapter mask, refuses it, and forgets a row as it does."""
 
     class growing(Growing):
         def __init__(self, config: Config) -> None:
@@ -122,8 +122,8 @@ class RefusesButChanges(Fake):
             self.offset -= 1
             raise Unsupported("no masks")
 
-    def open(self, profile: str, config: Config) -> Cache:
-        cache: Any = Reference.open(self, profile, config)
+    def open(self, kind: str, config: Config) -> Cache:
+        cache: Any = Reference.open(self, kind, config)
         cache.snapshot = None
         return cache  # type: ignore[no-any-return]
 

@@ -96,5 +96,5 @@ class PrintsALot(Fake):
 class CannotOpen(Fake):
     """Declares a growing cache, and opens none."""
 
-    def open(self, profile: str, config: Config) -> Cache:
+    def open(self, kind: str, config: Config) -> Cache:
         raise Unsupported("not yet")

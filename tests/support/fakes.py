@@ -70,11 +70,11 @@ class Honest:
     cache: ClassVar[type[Growing]] = Growing
 
     def describe(self) -> Mapping[str, Any]:
-        return {"name": type(self).__name__, "profiles": {"growing": "visible"}}
+        return {"name": type(self).__name__, "chapters": {"growing": "visible"}}
 
-    def open(self, profile: str, config: Config) -> Growing:
-        if profile != "growing":
-            raise Unsupported(f"no profile {profile!r}")
+    def open(self, kind: str, config: Config) -> Growing:
+        if kind != "growing":
+            raise Unsupported(f"no kind {kind!r}")
         return self.cache(config)
 
 
@@ -85,11 +85,11 @@ class DescribesNothing(Honest):
         return {}
 
 
-class DescribesUnknownProfile(Honest):
-    """Claims a profile that there is not."""
+class DescribesUnknownChapter(Honest):
+    """Claims a chapter that there is not."""
 
     def describe(self) -> Mapping[str, Any]:
-        return {"name": "spiral", "profiles": {"growing": "visible", "spiral": "storage"}}
+        return {"name": "spiral", "chapters": {"growing": "visible", "spiral": "storage"}}
 
 
 class DescribesWithArrays(Honest):
@@ -110,9 +110,9 @@ class HangsInDescribe(Honest):
 class SlowToOpen(Honest):
     """No lie: it takes half a second to open a cache."""
 
-    def open(self, profile: str, config: Config) -> Growing:
+    def open(self, kind: str, config: Config) -> Growing:
         time.sleep(0.5)
-        return super().open(profile, config)
+        return super().open(kind, config)
 
 
 class NeedsADevice(Honest):

@@ -25,7 +25,7 @@ from kvconform.runner.under_test import Bench
 from kvconform.suite import checks
 from kvconform.worker.client import ProtocolBroken, Worker, python_worker
 from kvconform.worker.process import Answer
-from kvspec.contract import PROFILES, Description, description
+from kvspec.contract import CHAPTERS, Description, description
 from kvspec.geometry import CACHES
 from kvspec.reading.clauses import index
 from kvspec.records.run import ClauseRecord, Record
@@ -71,43 +71,43 @@ def fake(name: str) -> str:
 
 
 @cache
-def judged(name: str, profiles: tuple[str, ...] = PROFILES, examples: int = 5, level: str | None = None) -> Record:
+def judged(name: str, chapters: tuple[str, ...] = CHAPTERS, traces: int = 5, level: str | None = None) -> Record:
     """The record of a short run of all sources on a fake that can be trusted not to hang or die."""
-    return record_of(fake(name), profiles, examples, level)
+    return record_of(fake(name), chapters, traces, level)
 
 
 def record_of(
-    adapter: str, profiles: tuple[str, ...] = PROFILES, examples: int = 5, level: str | None = None
+    adapter: str, chapters: tuple[str, ...] = CHAPTERS, traces: int = 5, level: str | None = None
 ) -> Record:
     """The same for any adapter by its name, anew each time."""
     worker: Any = Wired(adapter)
     about = worker.describe()
-    bench = Bench(worker, about.at_most("visible") if level == "visible" else about, examples)
+    bench = Bench(worker, about.at_most("visible") if level == "visible" else about, traces)
     total = Tally()
-    for test, work in _sources(bench, profiles):
+    for test, work in _sources(bench, chapters):
         with bench.judging(test) as tally:
             work()
         total.merge(tally)
-    selected = {i: c for i, c in index().items() if c.profile in profiles}
+    selected = {i: c for i, c in index().items() if c.chapter in chapters}
     return record(total, bench.adapter, selected, ABOUT)
 
 
-def _sources(bench: Bench, profiles: tuple[str, ...]) -> Any:
-    declared = [p for p in profiles if p in bench.adapter.profiles]
+def _sources(bench: Bench, chapters: tuple[str, ...]) -> Any:
+    declared = [p for p in chapters if p in bench.adapter.chapters]
     yield "honesty", partial(_honest, bench)
     for clause in index().values():
-        for worked in clause.examples if clause.profile in declared else ():
+        for worked in clause.examples if clause.chapter in declared else ():
             yield f"example {worked.id}", partial(checks.example, bench, worked)
-    for profile in declared:
-        for frozen in vectors.load(profile):
+    for chapter in declared:
+        for frozen in vectors.load(chapter):
             short = replace(frozen, lines=frozen.lines[:: max(1, len(frozen.lines) // COVER)])
             yield f"cover {frozen.name}", partial(checks.cover, bench, short)
         for stated in LAWS:
-            if index()[stated.clause].profile == profile and set(stated.needs) <= set(bench.adapter.profiles):
+            if index()[stated.clause].chapter == chapter and set(stated.needs) <= set(bench.adapter.chapters):
                 yield f"law {stated.clause}", partial(checks.law, bench, stated)
-        for name in ({profile} & set(CACHES) or CACHES) if profile in KINDS else ():
-            if name in bench.adapter.profiles:
-                yield f"explore {profile}", partial(checks.explore, bench, name, KINDS[profile])
+        for name in ({chapter} & set(CACHES) or CACHES) if chapter in KINDS else ():
+            if name in bench.adapter.chapters:
+                yield f"explore {chapter}", partial(checks.explore, bench, name, KINDS[chapter])
 
 
 def _honest(bench: Bench) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from kvconform.runner.under_test import Bench
 from kvconform.suite import checks
-from kvspec.contract import PROFILES, description
+from kvspec.contract import CHAPTERS, description
 from kvspec.reading.clauses import index
 from kvspec.session.driver import Session
 
@@ -29,14 +29,14 @@ class LocalBench(Bench):
 def examples(bench: LocalBench, only: str = "") -> None:
     """All worked examples of the chapters, or of one."""
     for clause in index().values():
-        for worked in clause.examples if clause.profile.startswith(only) else ():
+        for worked in clause.examples if clause.chapter.startswith(only) else ():
             checks.example(bench, worked)
 
 
 def sources(bench: LocalBench) -> Any:
     """Everything the suite has, one test after another: name and work."""
-    for profile in PROFILES:
-        yield f"examples {profile}", lambda p=profile: examples(bench, p)
-    for profile in PROFILES:
-        for frozen in (p.values[0] for p in checks.covers(profile)):
+    for chapter in CHAPTERS:
+        yield f"examples {chapter}", lambda p=chapter: examples(bench, p)
+    for chapter in CHAPTERS:
+        for frozen in (p.values[0] for p in checks.covers(chapter)):
             yield f"cover {frozen.name}", lambda f=frozen: checks.cover(bench, f)

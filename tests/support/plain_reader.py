@@ -33,7 +33,7 @@ CHANGES = {
     "a result": ("store", '"result": "refused", "clause": "STORE-8"', '"result": "ok", "clause": "STORE-8"'),
     "a sum": ("store", '{"number": "0.0"', '{"number": "1.0"'),
 }
-"""Changes of one expectation in the worked examples: of which profile, what, into what."""
+"""Changes of one expectation in the worked examples: of which chapter, what, into what."""
 
 
 def changed(file: Path, was: str, now: str) -> str:

@@ -46,7 +46,7 @@ def measurement(operation: str, ms: float, nbytes: int, limit: str | None = "cop
 def whole() -> Any:
     """Three operations, two limits, a peer that is missing, a case left out."""
     return {
-        "kvprofile": 1,
+        "kvprofile": 2,
         "spec": {"version": "0.1", "hash": "5d41402abc4b"},
         "suite": {"version": "0.1.0", "hash": "7d793037a076"},
         "started": "2025-03-14T15:09:26+00:00",
@@ -55,7 +55,7 @@ def whole() -> Any:
         "partial_reason": "",
         "machine": {"system": "Linux 6.1", "cpu": "Example CPU", "cores": 2, "load": "0.10 over the last minute"},
         "command": ["opencl"],
-        "adapter": {"name": "opencl", "version": "1.2.0", "device": "pocl, Example CPU", "profiles": {}},
+        "adapter": {"name": "opencl", "version": "1.2.0", "device": "pocl, Example CPU", "chapters": {}},
         "clock": "profiling events",
         "streams": "plain kernels",
         "settings": {"rounds": 9, "memory_bytes": 1 << 28, "quick": False, "cases": None},

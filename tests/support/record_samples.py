@@ -13,7 +13,7 @@ from reports.drawing.test_drawings import dead_steps, ring_steps, step
 @dataclass(frozen=True)
 class Text:
     id: str
-    profile: str
+    chapter: str
     level: str
     text: str
     reason: str
@@ -80,7 +80,7 @@ def failure(verdict: str, clauses: str, steps: list[Any], message: str, **more: 
         "field": "state",
         "message": message,
         "words": words,
-        "trace": {"kvtrace": 1, "profile": "ring", "config": {"window": 4, "step": 4}, "ops": ops},
+        "trace": {"kvtrace": 2, "kind": "ring", "config": {"window": 4, "step": 4}, "ops": ops},
         "steps": steps,
         "deterministic": True,
     } | more
@@ -91,12 +91,12 @@ def clause(id_: str, verdict: str = "PASS", reason: str = "", **more: Any) -> An
     judged = verdict not in ("UNSUPPORTED", "NOT_RUN", "HARNESS_ERROR")
     return {
         "id": id_,
-        "profile": text.profile,
+        "chapter": text.chapter,
         "level": text.level,
         "verdict": verdict,
         "judged_at": text.level if judged else None,
         "oracle": "reference" if judged else None,
-        "tests": [f"test_{text.profile}.py::test_examples[{id_}]"] if judged else [],
+        "tests": [f"test_{text.chapter}.py::test_examples[{id_}]"] if judged else [],
         "exercised": {"example": 3, "cover": 1204, "explore": 5120} if judged else {},
         "differed": 0,
         "suspicion": 0.0,
@@ -109,7 +109,7 @@ def clause(id_: str, verdict: str = "PASS", reason: str = "", **more: Any) -> An
 def record(name: str, clauses: list[Any], failures: list[Any] | None = None, **more: Any) -> Any:
     verdicts = [c["verdict"] for c in clauses]
     return {
-        "kvrecord": 1,
+        "kvrecord": 2,
         "spec": {"version": "0.1", "hash": "sha256:5d41402abc4b2a76b9719d911017c592"},
         "suite": {"version": "0.1.0", "hash": "sha256:7d793037a0760186574b0282f2f435e7"},
         "vectors": {"version": "0.1", "hash": "sha256:9b74c9897bac770ffc029102a200c5de", "count": 412},
@@ -149,7 +149,7 @@ def _adapter(name: str) -> dict[str, Any]:
         "version": "1.2.0",
         "device": "pocl, Example CPU",
         "details": {"driver": "3.0"},
-        "profiles": {
+        "chapters": {
             "growing": {"level": "storage", "grows": "step", "rewind": 0},
             "ring": {"level": "visible", "grows": "free", "rewind": 2},
         },
@@ -160,8 +160,8 @@ def _adapter(name: str) -> dict[str, Any]:
 
 
 def _selection() -> dict[str, Any]:
-    profiles = ["growing", "ring", "mask", "snapshot"]
-    return {"profiles": profiles, "clauses": [], "examples": 200, "seed": 20250314}
+    chapters = ["growing", "ring", "mask", "snapshot"]
+    return {"chapters": chapters, "clauses": [], "traces": 200, "seed": 20250314}
 
 
 def _coverage() -> dict[str, Any]:
@@ -229,9 +229,9 @@ def failing(name: str = "opencl-ring") -> Any:
         "GROW-3": ("XFAIL", "known: grows by doubling"),
         "GROW-1": ("XPASS", "known deviation did not show: state of a new cache is empty"),
         "MASK-5": ("OOM", "the adapter held 9.1 GiB, above its limit of 8 GiB"),
-        "SNAP-1": ("UNSUPPORTED", "the profile snapshot is not declared"),
-        "SNAP-3": ("UNSUPPORTED", "the profile snapshot is not declared"),
-        "RING-9": ("NOT_RUN", "no trace reached it before the limit of 200 examples"),
+        "SNAP-1": ("UNSUPPORTED", "the chapter snapshot is not declared"),
+        "SNAP-3": ("UNSUPPORTED", "the chapter snapshot is not declared"),
+        "RING-9": ("NOT_RUN", "no trace reached it before the limit of 200 traces"),
     }
     clauses = [clause(i, *said.get(i, ("PASS", ""))) for i in TEXTS]
     for c in clauses:

@@ -12,7 +12,7 @@ from pathlib import Path
 from kvconform.generate import frozen_covers
 from kvconform.vectors import files, sources
 from kvconform.vectors.vector import Vector, written
-from kvspec.contract import PROFILES
+from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 
 NAMES = ("covers", *sources.SOURCES)
@@ -59,26 +59,26 @@ def _each(names: Sequence[str], matrix: Path | None) -> Iterator[Computed]:
             yield from ((Path(str(frozen_covers.path(p))), partial(_cover, p)) for p in frozen_covers.planned())
             continue
         found = sources.mutants(matrix) if name == "mutants" and matrix else None
-        for p in PROFILES:
+        for p in CHAPTERS:
             yield files.FROZEN / files.name(name, p), partial(_vectors, name, p, found)
 
 
-def _cover(profile: str) -> str:
-    return frozen_covers.text(frozen_covers.compute(profile))
+def _cover(chapter: str) -> str:
+    return frozen_covers.text(frozen_covers.compute(chapter))
 
 
-def _vectors(source: str, profile: str, found: dict[str, list[Vector]] | None) -> str | None:
-    """The document of a source and a profile. Raises BadInput where an id stands twice."""
+def _vectors(source: str, chapter: str, found: dict[str, list[Vector]] | None) -> str | None:
+    """The document of a source and a chapter. Raises BadInput where an id stands twice."""
     make = sources.SOURCES[source]
-    listed = list(found[profile] if found else make(profile) if make else _frozen(source, profile))
+    listed = list(found[chapter] if found else make(chapter) if make else _frozen(source, chapter))
     twice = [id_ for id_, n in Counter(v.id for v in listed).items() if n > 1]
     if twice:
-        raise BadInput(f"{source}-{profile}: {', '.join(twice)} stands twice")
-    return files.text(written(source, profile, listed).document) if listed else None
+        raise BadInput(f"{source}-{chapter}: {', '.join(twice)} stands twice")
+    return files.text(written(source, chapter, listed).document) if listed else None
 
 
-def _frozen(source: str, profile: str) -> Iterable[Vector]:
-    file = files.FROZEN / files.name(source, profile)
+def _frozen(source: str, chapter: str) -> Iterable[Vector]:
+    file = files.FROZEN / files.name(source, chapter)
     return map(sources.again, files.read(file)["vectors"]) if file.is_file() else ()
 
 

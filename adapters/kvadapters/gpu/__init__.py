@@ -1,1 +1,1 @@
-"""Caches on a device: the bookkeeping of each profile written once over the small `runtime.Runtime`."""
+"""Caches on a device: the bookkeeping of each chapter written once over the small `runtime.Runtime`."""

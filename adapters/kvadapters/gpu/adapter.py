@@ -52,7 +52,7 @@ class Caches(Timing):
             "version": SPEC_VERSION,
             "device": found["device"],
             "details": found["details"],
-            "profiles": {
+            "chapters": {
                 "growing": {"level": "storage", "grows": "step"},
                 "ring": {"level": "storage", "grows": "free"},
                 "mask": "storage",
@@ -70,11 +70,9 @@ class Caches(Timing):
             },
         }
 
-    def fit(
-        self, profile: str, config: Config, free: int, reserve: int | None, most: int | None
-    ) -> tuple[int, bool]:
+    def fit(self, kind: str, config: Config, free: int, reserve: int | None, most: int | None) -> tuple[int, bool]:
         """The largest batch of this config that fits, and whether even one sequence does."""
-        return mem.fit(profile, config, free, reserve, most)
+        return mem.fit(kind, config, free, reserve, most)
 
     def speculate(self, caches: Sequence[Any], isolated: bool) -> Round:
         """A round over these caches, None for a layer that has none."""
@@ -97,9 +95,9 @@ class Caches(Timing):
         """Rows turned each by its position."""
         return rotate(self.space, rows, positions, rope)
 
-    def open(self, profile: str, config: Config) -> Cache:
+    def open(self, kind: str, config: Config) -> Cache:
         """A fresh cache, which has allocated nothing yet."""
-        if profile not in self.kinds:
-            raise Unsupported(f"no profile {profile!r}; there are {', '.join(self.kinds)}")
-        cache: Cache = self.kinds[profile](config, self.space)
+        if kind not in self.kinds:
+            raise Unsupported(f"no kind {kind!r}; there are {', '.join(self.kinds)}")
+        cache: Cache = self.kinds[kind](config, self.space)
         return cache

@@ -13,14 +13,14 @@ from kvreports.run.text import draw as drawn
 from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.operations.notation import sentence
-from kvspec.reading.clauses import CHAPTERS, Clause, index
+from kvspec.reading.clauses import LETTERS, Clause, index
 
 
 def main(options: Namespace) -> int:
     """Print a clause, or the clauses of a chapter."""
     name = options.clause.upper()
-    if name in CHAPTERS:
-        for clause in (c for c in index().values() if c.profile == CHAPTERS[name]):
+    if name in LETTERS:
+        for clause in (c for c in index().values() if c.chapter == LETTERS[name]):
             print(_wrapped(f"{clause.id} ({clause.level}) {clause.text}", "    "))
         return 0
     if name not in index():

@@ -9,7 +9,7 @@ from argparse import Namespace
 from tabulate import tabulate
 
 from kvadapters import find
-from kvspec.contract import PROFILES
+from kvspec.contract import CHAPTERS
 from kvspec.reading.clauses import index
 
 Rows = list[dict[str, str]]
@@ -20,10 +20,10 @@ def adapters() -> Rows:
     return [{"adapter": name, "where": where} for name, where in sorted(find.names().items())]
 
 
-def profiles() -> Rows:
-    """The profiles, each with the number of its clauses."""
-    counts = {p: sum(c.profile == p for c in index().values()) for p in PROFILES}
-    return [{"profile": p, "clauses": str(n)} for p, n in counts.items()]
+def chapters() -> Rows:
+    """The chapters, each with the number of its clauses."""
+    counts = {p: sum(c.chapter == p for c in index().values()) for p in CHAPTERS}
+    return [{"chapter": p, "clauses": str(n)} for p, n in counts.items()]
 
 
 def clauses() -> Rows:
@@ -34,9 +34,9 @@ def clauses() -> Rows:
 
 
 def main(options: Namespace) -> int:
-    """Print one list, or adapters and profiles."""
-    lists = {"adapters": adapters, "profiles": profiles, "clauses": clauses}
-    wanted = [options.what] if options.what else ["adapters", "profiles"]
+    """Print one list, or adapters and chapters."""
+    lists = {"adapters": adapters, "chapters": chapters, "clauses": clauses}
+    wanted = [options.what] if options.what else ["adapters", "chapters"]
     found = {name: lists[name]() for name in wanted}
     if options.format == "json":
         json.dump(found[options.what] if options.what else found, sys.stdout, indent=1)

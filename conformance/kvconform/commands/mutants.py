@@ -54,9 +54,9 @@ def selected(options: Namespace) -> list[Mutant]:
 
 def _draw_before(mutants: Iterable[Mutant]) -> None:
     """Read and draw now what is tried, and make what mutants share, so that every process has it."""
-    for profile in dict.fromkeys(p for m in mutants for p in m.profiles):
+    for chapter in dict.fromkeys(p for m in mutants for p in m.chapters):
         for source in SOURCES.values():
-            source(profile)
+            source(chapter)
     modules.prepared(mutants)
 
 

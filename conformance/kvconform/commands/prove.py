@@ -37,7 +37,7 @@ OF_THE_REFERENCE = 8
 OF_AN_ADAPTER = 4
 
 ALL = "all"
-"""Every profile that has states to explore."""
+"""Every chapter that has states to explore."""
 
 
 def main(options: Namespace) -> int:
@@ -47,7 +47,7 @@ def main(options: Namespace) -> int:
         return _told(list(_of_the_reference(options)), judge, options.format)
     with Worker(list(options.process) or python_worker(options.adapter), deadline=options.deadline) as worker:
         adapter = worker.describe()
-        missing = set(profiles(options)) - set(adapter.profiles)
+        missing = set(chapters(options)) - set(adapter.chapters)
         if missing:
             raise BadInput(f"{adapter.name} does not declare {', '.join(sorted(missing))}")
         proofs = list(_all(options, OF_AN_ADAPTER, _runs(worker, adapter)))
@@ -70,13 +70,13 @@ def _reference(trace: Trace) -> TrialResult:
     return trial.run(trace, CitingReference(), description(Reference().describe()), "visible")
 
 
-def profiles(options: Namespace) -> list[str]:
+def chapters(options: Namespace) -> list[str]:
     """Those asked for."""
-    return list(vectors.planned()) if ALL in options.profile else options.profile or ["ring"]
+    return list(vectors.planned()) if ALL in options.chapter else options.chapter or ["ring"]
 
 
 def _all(options: Namespace, windows: int, runs: Runs) -> Iterator[Proof]:
-    """A proof for each plan of the profiles, up to the first counterexample."""
+    """A proof for each plan of the chapters, up to the first counterexample."""
     for plan, k in _chosen(options, windows):
         yield (proof := _timed(plan, k, runs))
         if proof.counterexample is not None:
@@ -120,23 +120,23 @@ def _timed(plan: Plan, k: int, runs: Runs) -> Proof:
 def _chosen(options: Namespace, windows: int) -> Iterator[tuple[Plan, int]]:
     """The plans asked for, each with its k."""
     largest = windows if options.window is None else options.window
-    for profile in profiles(options):
-        yield from ((plan, _extra(options, profile, windows)) for plan in plans(profile, largest))
+    for chapter in chapters(options):
+        yield from ((plan, _extra(options, chapter, windows)) for plan in plans(chapter, largest))
 
 
-def _extra(options: Namespace, profile: str, windows: int) -> int:
+def _extra(options: Namespace, chapter: str, windows: int) -> int:
     """States more than the reference that are allowed for: of a ring over an adapter one, unless said otherwise."""
     if options.k is not None:
         return int(options.k)
-    return int(profile == "ring" and windows == OF_AN_ADAPTER)
+    return int(chapter == "ring" and windows == OF_AN_ADAPTER)
 
 
-def plans(profile: str, largest: int) -> list[Plan]:
-    """What is proved of a profile: of a ring every window up to the largest. Raises BadInput."""
-    if profile not in vectors.planned():
-        raise BadInput(f"{profile}: no states to explore; those that have are {', '.join(vectors.planned())}")
-    strategies = importlib.import_module(f"kvconform.generate.strategies.{profile}")
-    made: list[Plan] = strategies.plans(range(1, largest + 1)) if profile == "ring" else strategies.plans()
+def plans(chapter: str, largest: int) -> list[Plan]:
+    """What is proved of a chapter: of a ring every window up to the largest. Raises BadInput."""
+    if chapter not in vectors.planned():
+        raise BadInput(f"{chapter}: no states to explore; those that have are {', '.join(vectors.planned())}")
+    strategies = importlib.import_module(f"kvconform.generate.strategies.{chapter}")
+    made: list[Plan] = strategies.plans(range(1, largest + 1)) if chapter == "ring" else strategies.plans()
     return [p for p in made if (p.start.config.window or 0) <= largest]
 
 

@@ -60,7 +60,7 @@ def _on_adapter(trace: Trace, options: Namespace) -> TrialResult:
     command = list(options.process) or python_worker(options.adapter)
     with Worker(command, deadline=options.deadline) as worker:
         adapter = worker.describe()
-        missing = trial.used_profiles(trace) - set(adapter.profiles)
+        missing = trial.used_chapters(trace) - set(adapter.chapters)
         if missing:
             raise BadInput(f"{adapter.name} does not declare {', '.join(sorted(missing))}, which the trace uses")
         level = options.level or trial.level_of(trace, adapter)

@@ -29,9 +29,9 @@ def main(options: Namespace) -> int:
     settings = Settings(
         options.adapter or Path(options.process[0]).name,
         tuple(options.process),
-        options.examples,
+        options.traces,
         options.seed,
-        tuple(options.profile),
+        tuple(options.chapter),
         tuple(options.clause),
         options.level,
         Path(options.report) if options.report else None,

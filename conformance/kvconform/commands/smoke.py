@@ -64,23 +64,23 @@ def main(options: Namespace) -> int:
     with Worker(list(options.process) or python_worker(options.adapter)) as worker:
         try:
             adapter = worker.describe()
-            claims = ", ".join(f"{p} at {c.level}" for p, c in adapter.profiles.items())
+            claims = ", ".join(f"{p} at {c.level}" for p, c in adapter.chapters.items())
             print(f"ok    it starts and describes itself: {adapter.name} {adapter.version}: {claims}")
         except WorkerFailure as e:
             print(f"FAIL  it starts and describes itself: {e.verdict}: {e}")
             return 1
-        fine = [_tried(worker, adapter, p) for p in OPENED if p in adapter.profiles]
+        fine = [_tried(worker, adapter, p) for p in OPENED if p in adapter.chapters]
         return int(not all(fine))
 
 
-def _tried(worker: Worker, adapter: Description, profile: str) -> bool:
-    config, steps = OPENED[profile]
-    trace = Trace(profile, config.changed(dtype=adapter.dtypes[0]), tuple(operation(do) for do, *_ in steps))
+def _tried(worker: Worker, adapter: Description, kind: str) -> bool:
+    config, steps = OPENED[kind]
+    trace = Trace(kind, config.changed(dtype=adapter.dtypes[0]), tuple(operation(do) for do, *_ in steps))
     level = trial.level_of(trace, adapter)
     seen = trial.run(trace, RemoteSession(worker, trial.observables(adapter, level)), adapter, level)
     for i, (do, what, _) in enumerate(steps[: len(seen.steps)]):
         last = seen.failed and i == len(seen.steps) - 1
-        print(f"{'FAIL' if last else 'ok  '}  {profile}: {do}: {what}")
+        print(f"{'FAIL' if last else 'ok  '}  {kind}: {do}: {what}")
     if seen.failed:
         print(f"      {seen.differences[0].message}\n      Likely: {steps[len(seen.steps) - 1][2]}")
     return not seen.failed

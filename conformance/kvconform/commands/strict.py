@@ -74,8 +74,8 @@ def _ran(name: str) -> Ran:
 
 def _demand(adapter: Description) -> None:
     """Raise CannotRun where it does not claim all that is driven."""
-    claimed = {profile for profile, claim in adapter.profiles.items() if claim.level == "storage"}
-    if missing := [profile for profile in strict_hash.PROFILES if profile not in claimed]:
+    claimed = {chapter for chapter, claim in adapter.chapters.items() if claim.level == "storage"}
+    if missing := [chapter for chapter in strict_hash.NEEDED if chapter not in claimed]:
         raise CannotRun(f"it does not claim {', '.join(missing)} at level storage")
 
 

@@ -20,7 +20,7 @@ def main(options: Namespace) -> int:
 
 def _export(options: Namespace) -> int:
     """Write a folder."""
-    index = export.export(Path(options.out), options.source, options.profile)
+    index = export.export(Path(options.out), options.source, options.chapter)
     counts = ", ".join(f"{count} {what}" for what, count in index["counts"].items())
     print(f"{options.out}: {counts}, in {len(index['files'])} files; README.md there says how to replay them")
     return 0
@@ -30,7 +30,7 @@ def _verify(options: Namespace) -> int:
     """Compare a folder, or what is frozen, with the reference; name every vector that differs."""
     names, found = _folder(options) if options.folder else _frozen(options)
     if not names:
-        raise BadInput(f"{options.folder or 'the package'}: no vectors of these sources and profiles")
+        raise BadInput(f"{options.folder or 'the package'}: no vectors of these sources and chapters")
     wrong = 0
     for text in found:
         wrong += 1
@@ -45,11 +45,11 @@ def _folder(options: Namespace) -> tuple[list[str], Iterator[str]]:
     index = export.index_of(folder)
     if index.get("spec") != digest():
         sys.stderr.write(f"kvconform vectors: {folder} was made from other clauses ({index.get('spec')})\n")
-    wanted = set(files.names(options.source, options.profile))
+    wanted = set(files.names(options.source, options.chapter))
     chosen = [entry["file"] for entry in index["files"] if entry["file"] in wanted]
     return chosen, export.differences(folder, index, chosen)
 
 
 def _frozen(options: Namespace) -> tuple[list[str], Iterable[str]]:
-    found = list(files.there(files.FROZEN, options.source, options.profile))
+    found = list(files.there(files.FROZEN, options.source, options.chapter))
     return [f.name for f in found], chain.from_iterable(verify.differences(f, with_tensors=False) for f in found)

@@ -49,7 +49,7 @@ def _stored(found: TrialResult, other: TrialResult, adapter: Description) -> boo
 def _claims(trace: Trace, adapter: Description) -> dict[str, Claim]:
     """Those on the caches of a trace; of a growing cache that may have been in a round no capacity is owed."""
     kinds = {cache_of(op): opening(trace, op)[0] for op in trace.ops if op["op"] == "open"}
-    claims = {letter: adapter.profiles[kind] for letter, kind in {"A": trace.profile, **kinds}.items()}
+    claims = {letter: adapter.chapters[kind] for letter, kind in {"A": trace.kind, **kinds}.items()}
     if any(op["op"] == "speculate" for op in trace.ops):
         claims = {letter: replace(claim, grows="free") for letter, claim in claims.items()}
     return claims
@@ -57,7 +57,7 @@ def _claims(trace: Trace, adapter: Description) -> dict[str, Claim]:
 
 def _seen(found: TrialResult, other: TrialResult, adapter: Description) -> bool:
     """By what can be seen of each step, and numbers within twice the bound that each of them has."""
-    masked = "mask" in adapter.profiles
+    masked = "mask" in adapter.chapters
     eyes = Eyes(found.book, masked), Eyes(found.book, masked)
     for op, (want, got), (_, theirs) in zip(found.trace.ops, found.steps, other.steps, strict=False):
         if not isinstance(want, Expected) or want.result == "any":

@@ -189,7 +189,7 @@ def _kinds(mutant: Mutant) -> set[str]:
 
 
 def _opened(trace: Trace) -> set[str]:
-    return {trace.profile, *(opening(trace, op)[0] for op in trace.ops if op["op"] == "open")}
+    return {trace.kind, *(opening(trace, op)[0] for op in trace.ops if op["op"] == "open")}
 
 
 def _shared(mutant: Mutant, blamed: set[str]) -> float:

@@ -26,7 +26,7 @@ EXAMPLES, COVERED, DRAWN = 60, 40, 60
 
 def neighbours(trace: Trace, adapter: Description) -> list[Trace]:
     """Some of them, the same every time, that the adapter can be asked to do."""
-    longer = (Trace(trace.profile, trace.config, (*trace.ops, op)) for op in _operations(trace.profile))
+    longer = (Trace(trace.kind, trace.config, (*trace.ops, op)) for op in _operations(trace.kind))
     sorts = (simpler(trace), SIMPLER), (_greater(trace), GREATER), (longer, LONGER)
     return [t for near, most in sorts for t in spread(list(_valid(near, adapter)), most)]
 
@@ -39,7 +39,7 @@ def probes(clauses: Iterable[str], near: Trace, adapter: Description) -> list[Tr
     """
     own = [index()[c] for c in clauses if c in index()]
     told = [e.trace for c in own for e in c.examples]
-    covered = [i.trace for profile in dict.fromkeys(c.profile for c in own) for i in covers(profile)]
+    covered = [i.trace for chapter in dict.fromkeys(c.chapter for c in own) for i in covers(chapter)]
     chosen = *spread(told, EXAMPLES), *spread(covered, COVERED)
     return [*fitted(chosen, adapter), *_valid(_drawn_out(near), adapter)]
 
@@ -53,7 +53,7 @@ def _drawn_out(trace: Trace) -> Iterator[Trace]:
             **{s: getattr(trace.config, s) + more for s in SIZES if getattr(trace.config, s)}
         )
         ops = [{k: v + random.choice((0, more)) if k in REACHES else v for k, v in op.items()} for op in trace.ops]
-        yield Trace(trace.profile, config, (*ops, *random.choices(_operations(trace.profile), k=3)))
+        yield Trace(trace.kind, config, (*ops, *random.choices(_operations(trace.kind), k=3)))
 
 
 def _greater(trace: Trace) -> Iterator[Trace]:
@@ -62,12 +62,12 @@ def _greater(trace: Trace) -> Iterator[Trace]:
         for name, value in op.items():
             if type(value) is int:
                 yield Trace(
-                    trace.profile, trace.config, (*trace.ops[:i], {**op, name: value + 1}, *trace.ops[i + 1 :])
+                    trace.kind, trace.config, (*trace.ops[:i], {**op, name: value + 1}, *trace.ops[i + 1 :])
                 )
     for name in SIZES:
         size = getattr(trace.config, name)
         if size:
-            yield Trace(trace.profile, trace.config.changed(**{name: size + 1}), trace.ops)
+            yield Trace(trace.kind, trace.config.changed(**{name: size + 1}), trace.ops)
 
 
 def spread(traces: Sequence[Trace], most: int) -> list[Trace]:
@@ -79,7 +79,7 @@ def spread(traces: Sequence[Trace], most: int) -> list[Trace]:
 @cache
 def _operations(kind: str) -> tuple[Operation, ...]:
     """What is done on a kind of cache in any worked example, each once, the shortest first."""
-    traces = (e.trace for c in index().values() for e in c.examples if e.trace.profile == kind)
+    traces = (e.trace for c in index().values() for e in c.examples if e.trace.kind == kind)
     texts = {json.dumps(op, sort_keys=True) for trace in traces for op in trace.ops}
     return tuple(json.loads(text) for text in sorted(texts, key=lambda text: (len(text), text)))
 

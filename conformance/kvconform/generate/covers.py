@@ -76,7 +76,7 @@ FROZEN = ("state", "history", "mask")
 def walk(start: Trace, ops: Ops) -> Walk:
     """Replay operations on a fresh reference."""
     reference, trace_inputs = CitingReference(observe=FROZEN), TraceInputs(start)
-    reference.begin(start.profile, start.config)
+    reference.begin(start.kind, start.config)
     steps = []
     for op in ops:
         inputs = trace_inputs.make(op)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kvconform.judge.trial import used_profiles
+from kvconform.judge.trial import used_chapters
 from kvspec.contract import Description
 from kvspec.operations.table import Operation, argument
 from kvspec.reading.clauses import Clause
@@ -31,7 +31,7 @@ def within(trace: Trace, adapter: Description) -> Trace:
     if adapter.largest_batch is not None and config.batch > adapter.largest_batch:
         config = config.changed(batch=adapter.largest_batch)
     ops = trace.ops if largest is None else tuple(piece for op in trace.ops for piece in _pieces(op, largest))
-    return Trace(trace.profile, config, ops)
+    return Trace(trace.kind, config, ops)
 
 
 def _other(trace: Trace, adapter: Description) -> str:
@@ -53,8 +53,8 @@ def _pieces(op: Operation, largest: int) -> list[Operation]:
 
 
 def suits(trace: Trace, adapter: Description) -> bool:
-    """Whether an adapter declares the profiles that a trace uses, and the trace lies within its limits."""
-    return used_profiles(trace) <= set(adapter.profiles) and _in_limits(trace, adapter)
+    """Whether an adapter declares the chapters that a trace uses, and the trace lies within its limits."""
+    return used_chapters(trace) <= set(adapter.chapters) and _in_limits(trace, adapter)
 
 
 def fitted(traces: Iterable[Trace], adapter: Description) -> Iterator[Trace]:

@@ -13,11 +13,11 @@ from importlib.util import find_spec
 from typing import Any
 
 from kvconform.generate import covers as cover
-from kvspec.contract import PROFILES
+from kvspec.contract import CHAPTERS
 from kvspec.operations import notation
 from kvspec.trace import Trace, config_from_json
 
-VERSION = 1
+VERSION = 2
 FOLDER = resources.files("kvspec").joinpath("vectors")
 
 
@@ -37,7 +37,7 @@ class Cover:
         """Its traces, shortest first."""
         for line in self.lines:
             ops = tuple(_operation(text) for text in line.split("; "))
-            yield Trace(self.start.profile, self.start.config, ops)
+            yield Trace(self.start.kind, self.start.config, ops)
 
 
 @cache
@@ -45,56 +45,56 @@ def _operation(text: str) -> dict[str, Any]:
     return notation.operation(text)
 
 
-def profiles() -> tuple[str, ...]:
-    """The profiles that have frozen covers."""
-    return tuple(p for p in PROFILES if path(p).is_file())
+def chapters() -> tuple[str, ...]:
+    """The chapters that have frozen covers."""
+    return tuple(p for p in CHAPTERS if path(p).is_file())
 
 
 def planned() -> tuple[str, ...]:
-    """The profiles that have plans for covers; the others have no state that a cover could close."""
-    return tuple(p for p in PROFILES if hasattr(_strategies(p), "plans"))
+    """The chapters that have plans for covers; the others have no state that a cover could close."""
+    return tuple(p for p in CHAPTERS if hasattr(_strategies(p), "plans"))
 
 
-def _strategies(profile: str) -> Any:
-    name = f"kvconform.generate.strategies.{profile}"
+def _strategies(chapter: str) -> Any:
+    name = f"kvconform.generate.strategies.{chapter}"
     return importlib.import_module(name) if find_spec(name) is not None else None
 
 
-def path(profile: str) -> Any:
-    """Where the covers of a profile are frozen."""
-    return FOLDER.joinpath(f"cover-{profile}.json")
+def path(chapter: str) -> Any:
+    """Where the covers of a chapter are frozen."""
+    return FOLDER.joinpath(f"cover-{chapter}.json")
 
 
 @cache
-def load(profile: str) -> tuple[Cover, ...]:
-    """The frozen covers of a profile; none where it has none."""
-    if not path(profile).is_file():
+def load(chapter: str) -> tuple[Cover, ...]:
+    """The frozen covers of a chapter; none where it has none."""
+    if not path(chapter).is_file():
         return ()
-    document = json.loads(path(profile).read_text(encoding="utf-8"))
+    document = json.loads(path(chapter).read_text(encoding="utf-8"))
     return tuple(_cover(c) for c in document["covers"])
 
 
 def _cover(c: dict[str, Any]) -> Cover:
-    start = Trace(c["profile"], config_from_json(c["config"], c["profile"]))
+    start = Trace(c["kind"], config_from_json(c["config"], c["kind"]))
     lines, digests = (tuple(t[i] for t in c["traces"]) for i in (0, 1))
     return Cover(c["name"], start, c["states"], c["transitions"], c["told_apart"], lines, digests)
 
 
 def digest() -> dict[str, Any]:
     """A hash of all frozen files, and how many traces they hold."""
-    files = [path(p).read_bytes() for p in profiles()]
-    count = sum(len(c.lines) for p in profiles() for c in load(p))
+    files = [path(p).read_bytes() for p in chapters()]
+    count = sum(len(c.lines) for p in chapters() for c in load(p))
     return {"hash": hashlib.sha256(b"".join(files)).hexdigest()[:16], "count": count}
 
 
-def compute(profile: str) -> dict[str, Any]:
-    """The covers of a profile, from its plans, as the document that is frozen."""
-    plans = _strategies(profile).plans()
+def compute(chapter: str) -> dict[str, Any]:
+    """The covers of a chapter, from its plans, as the document that is frozen."""
+    plans = _strategies(chapter).plans()
     covers = [_computed(plan) for plan in plans]
     return {
         "kvvectors": VERSION,
         "licence": "CC0-1.0",
-        "profile": profile,
+        "chapter": chapter,
         "notes": "Each trace with the first 8 digits of the sha256 of all the reference does on it.",
         "traces": sum(len(c["traces"]) for c in covers),
         "covers": covers,
@@ -108,7 +108,7 @@ def _computed(plan: cover.Plan) -> dict[str, Any]:
     ]
     return {
         "name": plan.name,
-        "profile": plan.start.profile,
+        "kind": plan.start.kind,
         "config": plan.start.config.to_json(),
         "states": len(closed.states),
         "transitions": closed.transitions,

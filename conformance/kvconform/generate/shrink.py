@@ -71,7 +71,7 @@ def _without_each(letters: str) -> Iterator[str]:
 
 
 def _with(trace: Trace, ops: tuple[Operation, ...]) -> Trace:
-    return Trace(trace.profile, trace.config, ops)
+    return Trace(trace.kind, trace.config, ops)
 
 
 def _simpler_operations(op: Operation) -> Iterator[Operation]:
@@ -108,7 +108,7 @@ REACHES = ("n", "to", "at", "source", "position", "rows")
 def _plainer_configs(trace: Trace) -> Iterator[Trace]:
     for name, plain in PLAIN.items():
         if getattr(trace.config, name) not in (plain, None):
-            yield Trace(trace.profile, trace.config.changed(**{name: plain}), trace.ops)
+            yield Trace(trace.kind, trace.config.changed(**{name: plain}), trace.ops)
 
 
 def _smaller_sizes(trace: Trace) -> Iterator[Trace]:
@@ -116,7 +116,7 @@ def _smaller_sizes(trace: Trace) -> Iterator[Trace]:
         size = getattr(trace.config, name)
         for lower in _lower(size) if size else ():
             if lower:
-                yield Trace(trace.profile, trace.config.changed(**{name: lower}), trace.ops)
+                yield Trace(trace.kind, trace.config.changed(**{name: lower}), trace.ops)
 
 
 def _smaller_caches(trace: Trace) -> Iterator[Trace]:
@@ -126,7 +126,7 @@ def _smaller_caches(trace: Trace) -> Iterator[Trace]:
         for less in (8, 4, 2, 1):
             if size > less:
                 ops = tuple(_less(op, less, size) for op in trace.ops)
-                yield Trace(trace.profile, trace.config.changed(**{name: size - less}), ops)
+                yield Trace(trace.kind, trace.config.changed(**{name: size - less}), ops)
 
 
 def _less(op: Operation, less: int, size: int) -> Operation:
@@ -140,7 +140,7 @@ def _fewer_layers(trace: Trace) -> Iterator[Trace]:
     if layers < 2:
         return
     fewer = trace.config.changed(layers=layers - 1)
-    yield Trace(trace.profile, fewer, tuple(op for op in trace.ops if op.get("layer") != layers - 1))
+    yield Trace(trace.kind, fewer, tuple(op for op in trace.ops if op.get("layer") != layers - 1))
     others = [op for op in trace.ops if op.get("layer") != 0]
     moved = (op | {"layer": op["layer"] - 1} if op.get("layer", 0) > 0 else op for op in others)
-    yield Trace(trace.profile, fewer, tuple(moved))
+    yield Trace(trace.kind, fewer, tuple(moved))

@@ -37,7 +37,7 @@ OPERATIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "residency": ((*CACHES, "store"), ("append 1", "append 1 resident=1")),
     "attention": (CACHES, ("append 1", "attend 1")),
 }
-"""For each profile that is no kind: the kinds it is tried on, and operations of which the last is its own."""
+"""For each chapter that is no kind: the kinds it is tried on, and operations of which the last is its own."""
 
 MORE: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "mem": (KINDS, ("fit 1000000",)),
@@ -66,44 +66,44 @@ def undeclared(adapter: Description, worker: Worker) -> Iterator[str]:
 
 
 def _attempts(adapter: Description) -> Iterator[tuple[Trace, str]]:
-    for profile, config in OPENED.items():
-        if profile not in adapter.profiles:
-            yield Trace(profile, config), f"it does not declare the profile {profile}"
+    for kind, config in OPENED.items():
+        if kind not in adapter.chapters:
+            yield Trace(kind, config), f"it does not declare the chapter {kind}"
             continue
         config = config.changed(dtype=adapter.dtypes[0])
-        yield from _dtypes(adapter, profile, config)
-        yield from _operations(adapter, profile, config)
-        yield from _limits(adapter, profile, config)
+        yield from _dtypes(adapter, kind, config)
+        yield from _operations(adapter, kind, config)
+        yield from _limits(adapter, kind, config)
 
 
-def _dtypes(adapter: Description, profile: str, config: Config) -> Iterator[tuple[Trace, str]]:
+def _dtypes(adapter: Description, kind: str, config: Config) -> Iterator[tuple[Trace, str]]:
     for dtype in (d for d in DTYPES if d not in adapter.dtypes):
-        yield Trace(profile, config.changed(dtype=dtype)), f"it does not declare the dtype {dtype}"
+        yield Trace(kind, config.changed(dtype=dtype)), f"it does not declare the dtype {dtype}"
 
 
-def _operations(adapter: Description, profile: str, config: Config) -> Iterator[tuple[Trace, str]]:
+def _operations(adapter: Description, kind: str, config: Config) -> Iterator[tuple[Trace, str]]:
     for missing, (kinds, ops) in (*OPERATIONS.items(), *MORE.items(), *PAGED.items()):
-        if missing not in adapter.profiles and profile in kinds:
-            yield Trace(profile, config, tuple(map(operation, ops))), f"it does not declare the profile {missing}"
+        if missing not in adapter.chapters and kind in kinds:
+            yield Trace(kind, config, tuple(map(operation, ops))), f"it does not declare the chapter {missing}"
 
 
-def _limits(adapter: Description, profile: str, config: Config) -> Iterator[tuple[Trace, str]]:
+def _limits(adapter: Description, kind: str, config: Config) -> Iterator[tuple[Trace, str]]:
     largest = adapter.largest_batch
-    if largest is not None and largest < TOO_MANY and profile in CACHES:
-        yield Trace(profile, config.changed(batch=largest + 1)), f"it declares batches of {largest} at most"
-    if largest is not None and largest < TOO_MANY and profile == "store" and "batch" in adapter.profiles:
+    if largest is not None and largest < TOO_MANY and kind in CACHES:
+        yield Trace(kind, config.changed(batch=largest + 1)), f"it declares batches of {largest} at most"
+    if largest is not None and largest < TOO_MANY and kind == "store" and "batch" in adapter.chapters:
         ops = (operation("append 1"), operation(f"batch {largest + 1} {largest + 1}"))
-        yield Trace(profile, config, ops), f"it declares batches of {largest} at most"
+        yield Trace(kind, config, ops), f"it declares batches of {largest} at most"
     largest = adapter.largest_append
-    if largest is not None and largest < TOO_MANY and profile not in ("copy", "bucket"):
-        texts = [*(["admit"] if profile == "page" else []), "append 1", f"append {largest + 1}"]
-        yield Trace(profile, config, tuple(map(operation, texts))), f"it declares appends of {largest} rows at most"
+    if largest is not None and largest < TOO_MANY and kind not in ("copy", "bucket"):
+        texts = [*(["admit"] if kind == "page" else []), "append 1", f"append {largest + 1}"]
+        yield Trace(kind, config, tuple(map(operation, texts))), f"it declares appends of {largest} rows at most"
 
 
 def _last(adapter: Description, worker: Worker, trace: Trace) -> tuple[Step, str]:
     """The last step (or the opening), and how lengths changed over it."""
     session, trace_inputs = RemoteSession(worker, ()), TraceInputs(trace)
-    step = session.begin(trace.profile, trace.config)
+    step = session.begin(trace.kind, trace.config)
     before = step.values
     for op in trace.ops:
         before, inputs = step.values, trace_inputs.make(op)

@@ -50,7 +50,7 @@ class Accounts:
 
     def __init__(self, adapter: Description, level: str) -> None:
         self._configs: dict[str, Config] = {}
-        self._mem, self._meter = "mem" in adapter.profiles, "residency" in adapter.profiles
+        self._mem, self._meter = "mem" in adapter.chapters, "residency" in adapter.chapters
         self._exact = level == "storage"
         self._values: dict[str, dict[str, Any]] = {}
         self._opened: dict[str, int] = {}

@@ -19,7 +19,7 @@ from kvconform.worker.remote_session import RemoteSession
 from kvspec import masks
 from kvspec.contract import LEVELS, Claim, Description
 from kvspec.geometry import Array, Config
-from kvspec.operations.table import Operation, argument, cache_of, profiles_of
+from kvspec.operations.table import Operation, argument, cache_of, chapters_of
 from kvspec.reading.clauses import index
 from kvspec.rows import SerialBook
 from kvspec.session.step import Inputs, Step
@@ -81,16 +81,16 @@ class TrialResult:
         return [c for want, _ in self.steps for c in want.cites]
 
 
-def used_profiles(trace: Trace) -> set[str]:
-    """The profiles a trace needs an adapter to have, beside masks observed in passing."""
-    opened = {op["profile"] for op in trace.ops if op["op"] == "open" and op.get("profile")}
-    return {trace.profile}.union(opened, *map(profiles_of, trace.ops))
+def used_chapters(trace: Trace) -> set[str]:
+    """The chapters a trace needs an adapter to have, beside masks observed in passing."""
+    opened = {op["kind"] for op in trace.ops if op["op"] == "open" and op.get("kind")}
+    return {trace.kind}.union(opened, *map(chapters_of, trace.ops))
 
 
 def level_of(trace: Trace, adapter: Description) -> str:
     """The level a trace is judged at: the lowest that the adapter claims of what the trace uses."""
-    used = used_profiles(trace) | ({"mask"} & set(adapter.profiles))
-    levels = [adapter.profiles[p].level for p in used if p in adapter.profiles]
+    used = used_chapters(trace) | ({"mask"} & set(adapter.chapters))
+    levels = [adapter.chapters[p].level for p in used if p in adapter.chapters]
     return min(levels, key=LEVELS.index)
 
 
@@ -150,7 +150,7 @@ class _Trial:
         """Growing caches that were in a round: drafts that were not kept may have made them grow."""
 
     def run(self) -> TrialResult:
-        opening = self.trace.profile, self.trace.config
+        opening = self.trace.kind, self.trace.config
         begun = self.session.begin(*opening)
         if begun.result != "ok":
             message = f"opening {opening[0]}: expected ok, found {storage.outcome(begun)} ({begun.message})"
@@ -182,7 +182,7 @@ class _Trial:
         self.trace_inputs.done(op, want.result)
         if self.watch:
             start = self.trace.config
-            self.result.states.append((self.trace.profile, start.window, start.step, *self.state()))
+            self.result.states.append((self.trace.kind, start.window, start.step, *self.state()))
         if want.result == "ok":
             self._note_rounds(op)
         claims = {x: self._claim(x) for x in self.trace_inputs.opened}
@@ -196,7 +196,7 @@ class _Trial:
 
     def _claim(self, letter: str) -> Claim:
         """What is claimed of a cache; after a round only the least is owed of its capacity."""
-        claim = self.adapter.profiles[self.trace_inputs.opened[letter][0]]
+        claim = self.adapter.chapters[self.trace_inputs.opened[letter][0]]
         return replace(claim, grows="free") if letter in self.speculated else claim
 
     def _agrees(self, asked: _Asked) -> bool:
@@ -264,7 +264,7 @@ class _Visible(_Trial):
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
         self.lists = Lists(self.adapter, self.trace_inputs)
-        self.judge = visible.Judge(self.result.book, "mask" in self.adapter.profiles)
+        self.judge = visible.Judge(self.result.book, "mask" in self.adapter.chapters)
         self.widths: dict[visible.Looked, tuple[int, int]] = {}
 
     def begin(self, inputs: Inputs) -> None:
@@ -312,10 +312,10 @@ def _columns(array: Array, width: int) -> Array:
 def observables(adapter: Description, level: str) -> tuple[str, ...]:
     """What to observe of an adapter's cache at this level."""
     named = (("mask", "mask"), ("mem", "held"), ("residency", "meter"))
-    declared = tuple(what for profile, what in named if profile in adapter.profiles)
+    declared = tuple(what for chapter, what in named if chapter in adapter.chapters)
     return ("history", *(("state",) if level == "storage" or _stored(adapter) else ()), *declared)
 
 
 def _stored(adapter: Description) -> bool:
     """Whether it has stores, buffers or others of which rows are read as state at either level."""
-    return bool({"copy", "store", "page", "bucket"} & set(adapter.profiles))
+    return bool({"copy", "store", "page", "bucket"} & set(adapter.chapters))

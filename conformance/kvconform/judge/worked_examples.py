@@ -59,7 +59,7 @@ def declared_otherwise(example: Example, adapter: Description) -> bool:
 
 
 def _declared_otherwise(said: dict[str, Any], adapter: Description) -> bool:
-    deep = "ring" in adapter.profiles and adapter.profiles["ring"].rewind != 0
+    deep = "ring" in adapter.chapters and adapter.chapters["ring"].rewind != 0
     return (deep and said.get("offset") in ("refused RING-10", "refused SNAP-13")) or (
         deep and said.get("can rewind") is False
     )
@@ -67,13 +67,13 @@ def _declared_otherwise(said: dict[str, Any], adapter: Description) -> bool:
 
 def _judged(column: str, level: str, adapter: Description, example: Example) -> bool:
     if column in METERED:
-        return "residency" in adapter.profiles
+        return "residency" in adapter.chapters
     if column in ("held", "plan", "fit"):
-        return "mem" in adapter.profiles and (column == "fit" or _exact(level, adapter, example))
+        return "mem" in adapter.chapters and (column == "fit" or _exact(level, adapter, example))
     if column == "capacity":
-        return level == "storage" and adapter.profiles[example.trace.profile].grows == "step"
+        return level == "storage" and adapter.chapters[example.trace.kind].grows == "step"
     if column == "each query sees":
-        return "mask" in adapter.profiles
+        return "mask" in adapter.chapters
     if column == "bytes" and example.trace.config.dtype not in adapter.dtypes:
         return False  # it was judged on rows of another size
     return level == "storage" or not (
@@ -83,8 +83,8 @@ def _judged(column: str, level: str, adapter: Description, example: Example) -> 
 
 def _exact(level: str, adapter: Description, example: Example) -> bool:
     """Whether bytes that are held must be the reference's: of a cache only where it grows as that does."""
-    kind = example.trace.profile
-    return level == "storage" and (kind not in CACHES or adapter.profiles[kind].grows == "step")
+    kind = example.trace.kind
+    return level == "storage" and (kind not in CACHES or adapter.chapters[kind].grows == "step")
 
 
 def _expected(column: str, want: Expected, said: list[str]) -> list[str] | None:

@@ -56,14 +56,14 @@ def _outputs(result: TrialResult) -> list[Array]:
 def _serials(side: Trace) -> list[list[int]]:
     """The serials of each layer in the end, by the list model."""
     model = at_the_end(side).caches["A"]
-    serials: list[list[int]] = model.layers if side.profile == "bucket" else [model.tokens]
+    serials: list[list[int]] = model.layers if side.kind == "bucket" else [model.tokens]
     return serials
 
 
 def _rows(side: Trace, result: TrialResult) -> str:
     """What every layer shows in the end; a growing cache has one, and shows its view."""
     serials, arrays = _serials(side), result.steps[-1][1].arrays
-    layers = [f"state.{i}" for i in range(len(serials))] if side.profile == "bucket" else ["view"]
+    layers = [f"state.{i}" for i in range(len(serials))] if side.kind == "bucket" else ["view"]
     names = [visible.one_name_each(arrays.get(f"{x}.k"), arrays.get(f"{x}.v"), result.book) for x in layers]
     return "; ".join(map(_positions, names, serials))
 

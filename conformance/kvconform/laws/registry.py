@@ -6,10 +6,10 @@ import importlib
 from importlib.util import find_spec
 
 from kvconform.laws import law
-from kvspec.contract import PROFILES
+from kvspec.contract import CHAPTERS
 from kvspec.reading.clauses import index
 
-for chapter in PROFILES:
+for chapter in CHAPTERS:
     if find_spec(f"kvconform.laws.{chapter}"):
         importlib.import_module(f"kvconform.laws.{chapter}")
 

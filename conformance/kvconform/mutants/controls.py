@@ -13,7 +13,7 @@ from kvconform.mutants.systematic import kernels, modules
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvref.store import Store
-from kvspec.contract import PROFILES, Pair, Readable
+from kvspec.contract import CHAPTERS, Pair, Readable
 from kvspec.geometry import Array
 from kvspec.masks import Logical, Window
 
@@ -74,9 +74,9 @@ def mutants() -> Iterator[Mutant]:
     """Every control."""
     for wrong, clauses in DIES.items():
         yield Mutant(f"control/{wrong.__name__}", "control", wrong.__doc__ or "", clauses, wrong)
-    for right, profiles in correct_variants.VARIANTS.items():
+    for right, chapters in correct_variants.VARIANTS.items():
         says = right.__doc__ or ""
-        yield Mutant(f"control/{right.__name__}", "control", says, (), right, profiles=profiles, lives=True)
+        yield Mutant(f"control/{right.__name__}", "control", says, (), right, chapters=chapters, lives=True)
     yield from (
         Mutant(
             f"control/{name} again",
@@ -84,7 +84,7 @@ def mutants() -> Iterator[Mutant]:
             f"The {name} as it is, executed anew as mutants are, after another that must leave nothing behind.",
             (),
             partial(_second, gpu),
-            profiles=PROFILES,
+            chapters=CHAPTERS,
             lives=True,
         )
         for name, gpu in (("reference", False), ("gpu", True))

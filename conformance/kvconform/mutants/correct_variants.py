@@ -89,13 +89,13 @@ class Linked(Fake):
     """A growing cache that keeps its rows in a linked list of chunks, and says that it grows as it likes."""
 
     growing = LinkedGrowing
-    profiles: ClassVar[dict[str, Any]] = dict.fromkeys(("growing", "mask", "snapshot"), "storage")
+    chapters: ClassVar[dict[str, Any]] = dict.fromkeys(("growing", "mask", "snapshot"), "storage")
 
 
 class WholeRing(Growing):
     """A ring that keeps the whole history, masks the window, and can therefore rewind to anywhere."""
 
-    profile = "ring"
+    kind = "ring"
 
     def __init__(self, config: Config) -> None:
         if not common.valid(config):
@@ -134,7 +134,7 @@ class WholeRing(Growing):
 
     def merge(self, parent: Snapshot | None, child: Snapshot | None) -> Snapshot | None:
         """The newer of two."""
-        pieces = snapshot.pieces("merge", (parent, child), self.profile, self.config)
+        pieces = snapshot.pieces("merge", (parent, child), self.kind, self.config)
         for other in pieces[:-1]:
             other.consume()
         return pieces[-1].handed_on() if pieces else None
@@ -148,7 +148,7 @@ class Whole(Fake):
     """A ring that keeps the whole history and masks the window, at level visible; it can rewind to anywhere."""
 
     ring: ClassVar[Any] = WholeRing
-    profiles: ClassVar[dict[str, Any]] = {"ring": VISIBLE_RING, "mask": "visible", "snapshot": "visible"}
+    chapters: ClassVar[dict[str, Any]] = {"ring": VISIBLE_RING, "mask": "visible", "snapshot": "visible"}
 
 
 class HeadMajorStore(Store):
@@ -202,7 +202,7 @@ class FromTheTop(Reference):
     def describe(self) -> dict[str, Any]:
         """The reference's claims, but for the level of pages."""
         said = super().describe()
-        return {**said, "profiles": {**said["profiles"], "page": "visible"}}
+        return {**said, "chapters": {**said["chapters"], "page": "visible"}}
 
 
 VARIANTS: dict[type[Any], tuple[str, ...]] = {
@@ -211,4 +211,4 @@ VARIANTS: dict[type[Any], tuple[str, ...]] = {
     HeadMajor: ("store", "batch", "mem", "attention"),
     FromTheTop: ("page",),
 }
-"""Each correct variant, and the profiles whose traces are tried on it."""
+"""Each correct variant, and the chapters whose traces are tried on it."""

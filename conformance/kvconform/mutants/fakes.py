@@ -32,25 +32,25 @@ class Fake(Reference):
 
     growing: ClassVar[Any] = Growing
     ring: ClassVar[Any] = Ring
-    profiles: ClassVar[dict[str, Any]] = {"growing": {"level": "storage", "grows": "step"}}
+    chapters: ClassVar[dict[str, Any]] = {"growing": {"level": "storage", "grows": "step"}}
     more: ClassVar[dict[str, Any]] = {}
 
     def __init__(self) -> None:
-        for profile, methods in OF_THE_ADAPTER.items():
-            for method in () if profile in self.profiles else methods:
+        for chapter, methods in OF_THE_ADAPTER.items():
+            for method in () if chapter in self.chapters else methods:
                 setattr(self, method, None)  # what is not declared is not offered
 
     def describe(self) -> dict[str, Any]:
-        return {"name": type(self).__name__, "profiles": self.profiles, **self.more}
+        return {"name": type(self).__name__, "chapters": self.chapters, **self.more}
 
     @property
     def caches(self) -> dict[str, Any]:  # type: ignore[override]
-        return {p: getattr(self, p) for p in CACHES if p in self.profiles}
+        return {p: getattr(self, p) for p in CACHES if p in self.chapters}
 
-    def open(self, profile: str, config: Config) -> Cache:
-        cache: Any = super().open(profile, config)
+    def open(self, kind: str, config: Config) -> Cache:
+        cache: Any = super().open(kind, config)
         for name, methods in OF_A_CACHE.items():
-            for method in () if name in self.profiles else methods:
+            for method in () if name in self.chapters else methods:
                 setattr(cache, method, None)
         return cache  # type: ignore[no-any-return]
 
@@ -65,7 +65,7 @@ class FakeOfBoth(Fake):
         over = () if of is None else (of,)
         cls.growing, cls.ring = (type(base.__name__, (*over, base), {}) for base in (Growing, Ring))
 
-    profiles: ClassVar[dict[str, Any]] = dict.fromkeys(CACHES, STORED)
+    chapters: ClassVar[dict[str, Any]] = dict.fromkeys(CACHES, STORED)
 
 
 def one_row(pair: Pair | None, value: float) -> Pair | None:
@@ -95,14 +95,14 @@ class RefusesEverything(FakeOfBoth, of=_Refusing):
 
 
 class ClaimsEverything(Reference):
-    """Declares every profile and level, and a ring that rewinds without limit; all it has is a growing cache."""
+    """Declares every chapter and level, and a ring that rewinds without limit; all it has is a growing cache."""
 
     def describe(self) -> dict[str, Any]:
-        whole = super().describe()["profiles"]
+        whole = super().describe()["chapters"]
         ring = {"level": "visible", "rewind": -1}
-        return {"name": "ClaimsEverything", "profiles": {**whole, "ring": ring}}
+        return {"name": "ClaimsEverything", "chapters": {**whole, "ring": ring}}
 
-    def open(self, profile: str, config: Config) -> Cache:
+    def open(self, kind: str, config: Config) -> Cache:
         return super().open("growing", config)
 
 
@@ -120,9 +120,9 @@ class RightTheFirstTimeOnly(FakeOfBoth):
 
     opened: ClassVar[list[int]] = [0]
 
-    def open(self, profile: str, config: Config) -> Cache:
+    def open(self, kind: str, config: Config) -> Cache:
         self.opened[0] += 1
-        cache: Any = super().open(profile, config)
+        cache: Any = super().open(kind, config)
         if self.opened[0] > 1:
             read = cache.read
             cache.read = lambda what: one_row(read(what), 1.0)
@@ -154,7 +154,7 @@ class _Keeping:
 class KeepsCallersArrays(FakeOfBoth, of=_Keeping):
     """Keeps the arrays it was handed where they are all it holds, instead of copies."""
 
-    profiles: ClassVar[dict[str, Any]] = dict.fromkeys(CACHES, "storage")
+    chapters: ClassVar[dict[str, Any]] = dict.fromkeys(CACHES, "storage")
 
 
 class _Live:
@@ -180,7 +180,7 @@ VERDICTS: dict[type[Any], tuple[str, ...]] = {
     KeepsCallersArrays: ("GROW-13", "RING-16"),
     ReturnsLiveViews: ("GROW-13", "RING-16"),
 }
-"""Each fake, and the clauses that must be blamed on it, one of each profile that it is judged by."""
+"""Each fake, and the clauses that must be blamed on it, one of each chapter that it is judged by."""
 
 
 def mutants() -> Iterator[Mutant]:

@@ -15,13 +15,13 @@ from typing import Any
 from kvconform import vectors
 from kvconform.generate.fit_to_adapter import suits
 from kvconform.generate.shrink import shrink
-from kvconform.generate.strategies import by_profile, sample
+from kvconform.generate.strategies import by_chapter, sample
 from kvconform.judge import trial
 from kvconform.judge.trial import TrialResult
 from kvconform.judge.worked_examples import disagreements
 from kvconform.mutants.mutant import Mutant
 from kvconform.worker.signals import handling
-from kvspec.contract import PROFILES, Description, description
+from kvspec.contract import CHAPTERS, Description, description
 from kvspec.geometry import CACHES, Config
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example
@@ -32,13 +32,13 @@ SPREAD = 100
 """Traces of a cover that are tried at first, spread over all; the others only where nothing finds the mutant."""
 
 MOST = 500
-"""Traces of a source and a profile that are tried on what nothing else finds."""
+"""Traces of a source and a chapter that are tried on what nothing else finds."""
 
 FEW = 30
 """Explored traces that are tried at first on systematic mutants, of which there are thousands."""
 
 EXPLORED = 60
-"""Traces drawn for a profile and kind of cache."""
+"""Traces drawn for a chapter and kind of cache."""
 
 SECONDS = 5.0
 """Time of the processor for one trace, after which the mutant hangs; on a busy machine that takes a while."""
@@ -124,7 +124,7 @@ def hunted(mutant: Mutant, hints: Hints | None = None) -> Hunted:
 
 def died(mutant: Mutant, how: str) -> Hunted:
     """A mutant whose hunt did not come to its end: whatever kills the judge's process is found too."""
-    kill = Kill("examples", (), Trace(PROFILES[0], Config()), how)
+    kill = Kill("examples", (), Trace(CHAPTERS[0], Config()), how)
     return Hunted(mutant.id, {"examples": kill}, kill)
 
 
@@ -133,7 +133,7 @@ class _Hunt:
 
     def __init__(self, mutant: Mutant) -> None:
         self.mutant, self.blamed = mutant, set[str]()
-        self.profiles = mutant.profiles or tuple(dict.fromkeys(index()[c].profile for c in mutant.clauses))
+        self.chapters = mutant.chapters or tuple(dict.fromkeys(index()[c].chapter for c in mutant.clauses))
         self.adapter: Any = None
         self.about: Description | None = None
         try:
@@ -146,13 +146,13 @@ class _Hunt:
     def some(self, source: str) -> Iterator[Item]:
         """What is tried at first: of covers a part; of systematic mutants their own chapter, and all examples."""
         quick = self.mutant.cls == "systematic"
-        profiles = self.profiles[:1] if quick and source != "examples" else self.profiles
+        chapters = self.chapters[:1] if quick and source != "examples" else self.chapters
         most = {"cover": SPREAD, "explored": FEW if quick else EXPLORED * len(CACHES)}
-        return chain.from_iterable(_spread(SOURCES[source](p), most.get(source)) for p in profiles)
+        return chain.from_iterable(_spread(SOURCES[source](p), most.get(source)) for p in chapters)
 
     def all(self, source: str) -> Iterator[Item]:
         """What is tried where that was not enough."""
-        return chain.from_iterable(_spread(SOURCES[source](p), MOST) for p in self.profiles)
+        return chain.from_iterable(_spread(SOURCES[source](p), MOST) for p in self.chapters)
 
     def first(self, source: str, items: Iterator[Item]) -> Kill | None:
         """The first trace that finds it; of a real bug, one that blames the right clause if there is one."""
@@ -247,22 +247,22 @@ def _spread(items: Sequence[Item], most: int | None) -> Sequence[Item]:
 
 
 @cache
-def examples(profile: str) -> tuple[Item, ...]:
+def examples(chapter: str) -> tuple[Item, ...]:
     """The worked examples of a chapter."""
-    return tuple(Item(e.trace, e) for c in index().values() if c.profile == profile for e in c.examples)
+    return tuple(Item(e.trace, e) for c in index().values() if c.chapter == chapter for e in c.examples)
 
 
 @cache
-def covers(profile: str) -> tuple[Item, ...]:
-    """The traces of a profile's frozen covers, shortest first."""
-    found = (t for frozen in vectors.load(profile) for t in frozen.traces())
+def covers(chapter: str) -> tuple[Item, ...]:
+    """The traces of a chapter's frozen covers, shortest first."""
+    found = (t for frozen in vectors.load(chapter) for t in frozen.traces())
     return tuple(Item(t) for t in sorted(found, key=lambda t: len(t.ops)))
 
 
 @cache
-def explored(profile: str) -> tuple[Item, ...]:
+def explored(chapter: str) -> tuple[Item, ...]:
     """Traces as exploration draws them, the same every time."""
-    return tuple(Item(t) for strategy in by_profile.of(profile) for t in sample.some(strategy, EXPLORED, seed=20))
+    return tuple(Item(t) for strategy in by_chapter.of(chapter) for t in sample.some(strategy, EXPLORED, seed=20))
 
 
 SOURCES: dict[str, Callable[[str], tuple[Item, ...]]] = {

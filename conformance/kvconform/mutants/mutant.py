@@ -24,7 +24,7 @@ class Mutant:
     """Makes the adapter."""
     link: str = ""
     """Where the bug was seen."""
-    profiles: tuple[str, ...] = ()
+    chapters: tuple[str, ...] = ()
     """Whose traces are tried, in this order."""
     place: tuple[str, ...] = ()
     """Where a systematic fault is, its function before its module: `reference/ring.rewind`, `reference/ring`."""

@@ -27,7 +27,7 @@ def planted(
         clauses,
         adapter,
         GITHUB + seen,
-        tuple(dict.fromkeys(index()[c].profile for c in clauses)),
+        tuple(dict.fromkeys(index()[c].chapter for c in clauses)),
     )
 
 

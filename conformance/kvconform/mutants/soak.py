@@ -2,7 +2,7 @@
 
 `python -m kvconform.mutants.soak ADAPTER... --operations N --seed S` draws batches of traces with the strategies
 of all
-profiles in turn, each batch with a seed of its own, and judges them on every adapter, each by itself: the reference
+chapters in turn, each batch with a seed of its own, and judges them on every adapter, each by itself: the reference
 by the list model, all others by the reference. Several processes share the seeds. What differs is written down at
 once, then made short, so that nothing is lost however it ends. Status: 0 nothing was accused, 1 something was, 130
 interrupted.
@@ -28,7 +28,7 @@ from typing import Any
 from kvadapters.find import load
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.shrink import shrink
-from kvconform.generate.strategies import by_profile, sample, whole_system
+from kvconform.generate.strategies import by_chapter, sample, whole_system
 from kvconform.judge import trial
 from kvconform.judge.trial import TrialResult
 from kvconform.mutants import correct_variants
@@ -110,20 +110,20 @@ def _write(path: Path, trace: Trace, seen: TrialResult, source: str, seed: int) 
     path.with_suffix(".txt").write_text(f"{said}\n{sentence(trace)}\n", encoding="utf-8")
 
 
-def sources(profiles: Sequence[str]) -> dict[str, Any]:
-    """Every strategy that adapters of these profiles can be judged by, by name."""
+def sources(chapters: Sequence[str]) -> dict[str, Any]:
+    """Every strategy that adapters of these chapters can be judged by, by name."""
     found: dict[str, Any] = {}
-    if set(CACHES) & set(profiles):
-        found["system"] = whole_system.explored(sorted(profiles))
-    for profile in profiles:
-        found |= {f"{profile}-{i}": strategy for i, strategy in enumerate(by_profile.of(profile), 1)}
+    if set(CACHES) & set(chapters):
+        found["system"] = whole_system.explored(sorted(chapters))
+    for chapter in chapters:
+        found |= {f"{chapter}-{i}": strategy for i, strategy in enumerate(by_chapter.of(chapter), 1)}
     return found
 
 
 def soaked(soaks: Sequence[Soak], operations: int, seeds: Iterator[int], goes_on: Callable[[], bool]) -> None:
     """Draw, and judge on each that is behind, source after source, until so many operations are done on every
     adapter, or enough was found, or after a batch it is not to go on."""
-    left = sources(list(dict.fromkeys(p for s in soaks for p in s.about.profiles)))
+    left = sources(list(dict.fromkeys(p for s in soaks for p in s.about.chapters)))
     for seed, source in zip(seeds, _in_turn(left), strict=False):
         behind = [s for s in soaks if s.operations < operations and len(s.found) < ENOUGH]
         if not behind:

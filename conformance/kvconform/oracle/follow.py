@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from kvconform.oracle.list_model import Expected, Lists
 from kvconform.oracle.trace_inputs import TraceInputs
-from kvspec.contract import PROFILES, Claim, Description
+from kvspec.contract import CHAPTERS, Claim, Description
 from kvspec.operations.table import TAKES_QUERIES, TAKES_ROWS, Operation
 from kvspec.session.step import NOTHING
 from kvspec.trace import Trace
 
-LIST_MODEL = Description("list model", dict.fromkeys(PROFILES, Claim("visible")))
+LIST_MODEL = Description("list model", dict.fromkeys(CHAPTERS, Claim("visible")))
 
 
 class ModelledTrace:

@@ -10,7 +10,7 @@ from kvref.cite import cite, cited
 from kvspec import masks
 from kvspec.contract import Pair
 from kvspec.geometry import Config
-from kvspec.operations.table import ATTENTION, TAKES_QUERIES, TAKES_ROWS, Operation, argument, cache_of, profiles_of
+from kvspec.operations.table import ATTENTION, TAKES_QUERIES, TAKES_ROWS, Operation, argument, cache_of, chapters_of
 from kvspec.session.driver import Session
 from kvspec.session.step import NOTHING, OBSERVABLES, Inputs, Step
 
@@ -18,7 +18,7 @@ from kvspec.session.step import NOTHING, OBSERVABLES, Inputs, Step
 class Performs(Protocol):
     """A session, here or in a worker."""
 
-    def begin(self, profile: str, config: Config) -> Step:
+    def begin(self, kind: str, config: Config) -> Step:
         """Open cache A, and forget all that was."""
 
     def do(self, op: Operation, inputs: Inputs = NOTHING) -> Step:
@@ -47,20 +47,20 @@ def refused(op: Operation, clause: str) -> tuple[str, ...]:
     return (clause, "ATTN-23") if op["op"] in ATTENTION else (clause,)
 
 
-def cite_operation(op: Operation, profile: str, batched: bool = False, attended: bool = False) -> None:
+def cite_operation(op: Operation, kind: str, batched: bool = False, attended: bool = False) -> None:
     """Clauses that an operation exercises whatever the cache does: on the caller's arrays, on bits, on repeats."""
     if op["op"] == "scribble" and attended:
         cite("ATTN-15")
-    if op["op"] == "scribble" and profile in OWNERSHIP:
-        cite(OWNERSHIP[profile])
+    if op["op"] == "scribble" and kind in OWNERSHIP:
+        cite(OWNERSHIP[kind])
     if op["op"] == "mask":
         cite("MASK-15")
-    takes = TAKES_ROWS if profile == "bucket" else ("append",)
-    if op["op"] in takes and argument(op, "fill") == "bits" and profile in BITS:
-        cite(BITS[profile])
+    takes = TAKES_ROWS if kind == "bucket" else ("append",)
+    if op["op"] in takes and argument(op, "fill") == "bits" and kind in BITS:
+        cite(BITS[kind])
     if op["op"] == "rotate" and op.get("by") is not None:
         cite("ROPE-14")
-    if "batch" in profiles_of(op):
+    if "batch" in chapters_of(op):
         cite(WITHIN)
     elif batched:
         cite(BESIDE)
@@ -71,7 +71,7 @@ class CitingReference:
 
     def __init__(self, adapter: Any = None, observe: tuple[str, ...] = OBSERVABLES) -> None:
         self._session = Session(adapter or Reference(), observe)
-        self._profiles: dict[str, str] = {}
+        self._kinds: dict[str, str] = {}
         self._attended: set[str] = set()
 
     @property
@@ -79,9 +79,9 @@ class CitingReference:
         """The session underneath, for those who look into the reference's state."""
         return self._session
 
-    def begin(self, profile: str, config: Config) -> Step:
+    def begin(self, kind: str, config: Config) -> Step:
         """Open cache A."""
-        return self.do({"op": "open"}, Inputs(opening=(profile, config)))
+        return self.do({"op": "open"}, Inputs(opening=(kind, config)))
 
     def do(self, op: Operation, inputs: Inputs = NOTHING) -> Step:
         """Perform one operation and note the clauses."""
@@ -91,14 +91,14 @@ class CitingReference:
         asked = None if inputs.queries is None else inputs.queries.copy()
         step = self._session.do(op, replace(inputs, rows=own, queries=asked, logical=_copied(inputs.logical)))
         if step.result == "ok" and op["op"] == "open" and inputs.opening is not None:
-            self._profiles[cache_of(op)] = inputs.opening[0]
+            self._kinds[cache_of(op)] = inputs.opening[0]
         if step.result == "ok":
             self._attended |= {cache_of(op)} if op["op"] in TAKES_QUERIES else set()
-            cite_operation(op, self._profiles[cache_of(op)], self._batched(op), cache_of(op) in self._attended)
+            cite_operation(op, self._kinds[cache_of(op)], self._batched(op), cache_of(op) in self._attended)
         step.cites = refused(op, step.clause) if step.result == "refused" else cited()
         return step
 
     def _batched(self, op: Operation) -> bool:
         """Whether there is a batch beside what the operation was for."""
-        store = self._profiles[cache_of(op)] == "store"
+        store = self._kinds[cache_of(op)] == "store"
         return store and self._session.caches[cache_of(op)].sequences() is not None

@@ -18,7 +18,7 @@ class TraceInputs:
 
     def __init__(self, trace: Trace) -> None:
         self.book = SerialBook()
-        self.opened = {"A": (trace.profile, trace.config)}
+        self.opened = {"A": (trace.kind, trace.config)}
         self.batches: dict[str, int] = {}
         self.captured: dict[str, Operation] = {}
         """The operation that captured each captured attention."""
@@ -42,22 +42,22 @@ class TraceInputs:
         return NOTHING if rows is None else Inputs(rows)
 
     def opened_as(self, op: Operation) -> tuple[str, Config]:
-        """Profile and config of the cache an operation is for; those of A where that was never opened."""
+        """Kind and config of the cache an operation is for; those of A where that was never opened."""
         return self.opened.get(cache_of(op), self.opened["A"])
 
     def _geometry(self, op: Operation) -> tuple[str, Config]:
-        profile, config = self.opened_as(op)
-        return profile, overridden(config, op, *OWN["store"])
+        kind, config = self.opened_as(op)
+        return kind, overridden(config, op, *OWN["store"])
 
     def _rows(self, op: Operation) -> Pair:
         """Rows in the shape the operation takes: as a cache does, layer upon layer, or token by token."""
-        profile, config = self.opened_as(op)
+        kind, config = self.opened_as(op)
         if op["op"] == "rotate":
             keys, values = self.book.rows(op, config, op["n"])
             return Pair(halved(keys, argument(op, "dims")) if argument(op, "halved") else keys, values)
-        if profile == "store" and op["op"] == "append":
+        if kind == "store" and op["op"] == "append":
             return Pair(*self.book.stacked(op, config, op["n"], self._layers(op)))
-        if profile == "bucket":
+        if kind == "bucket":
             layers = (config.layers or 1) if op.get("layers") is None else op["layers"]
             made = self.book.stacked(op, config, op.get("n", 1), layers)
             return Pair(*(a.reshape(layers, a.shape[0] // max(1, layers), *a.shape[1:]) for a in made))
@@ -75,16 +75,16 @@ class TraceInputs:
 
     def _queries(self, op: Operation) -> Array:
         """Queries `[B, heads, n, k_dim]`; of a bucketed cache `[layers, B, heads, n, k_dim]`."""
-        profile, config = self.opened_as(op)
+        kind, config = self.opened_as(op)
         how = {**self.captured[op["name"]], **op} if op.get("name") in self.captured else op
         rows = next((op[name] for name in ("q_rows", "n") if op.get(name) is not None), 1)
         batch = self._sequences(op) if op["op"] == "attendbatch" else config.batch
         own = ("q_batch", batch), ("q_dim", config.k_dim)
         batch, dim = (size if op.get(name) is None else op[name] for name, size in own)
-        layers = (config.layers or 1) if profile == "bucket" else 1
+        layers = (config.layers or 1) if kind == "bucket" else 1
         size = layers * batch, how.get("heads", config.kv_heads), rows, dim
         made = cast(queries(argument(op, "queries"), self.book.next, *size), op.get("q_dtype") or "f32")
-        return made.reshape(layers, batch, *made.shape[1:]) if profile == "bucket" else made
+        return made.reshape(layers, batch, *made.shape[1:]) if kind == "bucket" else made
 
     def _layers(self, op: Operation) -> int:
         """Layers a store's append writes to."""

@@ -68,7 +68,7 @@ ALWAYS = 1 << 60
 
 
 class Operation(NamedTuple):
-    """What can be measured. `needs` are the profiles an adapter must declare; the first is what is opened."""
+    """What can be measured. `needs` are the chapters an adapter must declare; the first is what is opened."""
 
     name: str
     words: str

@@ -111,7 +111,7 @@ class Session:
 
     def _demand(self, case: Case, operation: Operation) -> None:
         """Leave out what the adapter does not offer, and what does not fit."""
-        missing = [name for name in operation.needs if name not in self.said.profiles]
+        missing = [name for name in operation.needs if name not in self.said.chapters]
         if missing:
             raise Left(f"the adapter does not declare {', '.join(missing)}")
         config, held = operation.config(case), operation.held(case)

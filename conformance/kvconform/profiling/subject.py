@@ -18,9 +18,9 @@ class Bench(NamedTuple):
     config: Config
     memory: int
 
-    def open(self, profile: str) -> Any:
+    def open(self, kind: str) -> Any:
         """A fresh cache."""
-        return self.adapter.open(profile, self.config)
+        return self.adapter.open(kind, self.config)
 
     def turns(self, rows: int, most: int = 256) -> int:
         """How many arrays of so many rows take turns."""

@@ -45,7 +45,7 @@ def document(proofs: list[Proof], judge: Judge) -> Document:
 def _proof(p: Proof, judge: Judge) -> Document:
     return {
         "configuration": p.plan.name,
-        "profile": p.plan.start.profile,
+        "kind": p.plan.start.kind,
         "config": p.plan.start.config.to_json(),
         "states": p.states,
         "transitions": p.transitions,

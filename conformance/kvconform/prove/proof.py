@@ -98,7 +98,7 @@ def _all_tried(proof: Proof, runs: Runs, whole: list[Ops], tells: Tells) -> None
 
 def _judge(proof: Proof, runs: Runs, ops: Ops) -> None:
     """Judge one trace; one that differs is the counterexample."""
-    seen = runs(Trace(proof.plan.start.profile, proof.plan.start.config, ops))
+    seen = runs(Trace(proof.plan.start.kind, proof.plan.start.config, ops))
     proof.traces += 1
     proof.operations += len(seen.steps)
     if seen.failed:

@@ -79,7 +79,7 @@ def exit_status(whole: Record) -> int:
 
 
 def _problems(found: list[ClauseRecord], partial: bool) -> list[str]:
-    """A declared profile that nothing exercised is an error, never a pass."""
+    """A declared chapter that nothing exercised is an error, never a pass."""
     left = [c["id"] for c in found if c["verdict"] == "NOT_RUN"]
     if left and not partial:
         return [f"harness: selected and supported, but exercised by no trace: {', '.join(left)}"]
@@ -92,7 +92,7 @@ def _clause(clause: Clause, tally: Tally, adapter: Description, partial: bool) -
     shortest = _shortest(clause.id, tally)
     return {
         "id": clause.id,
-        "profile": clause.profile,
+        "chapter": clause.chapter,
         "level": clause.level,
         "verdict": verdict,
         "judged_at": _level(clause, adapter) if judged else None,
@@ -137,13 +137,13 @@ def _broken(clause: Clause, tally: Tally) -> tuple[str, str] | None:
 
 def lacks(clause: Clause, adapter: Description) -> str:
     """Why a clause does not bind this adapter; empty if it does."""
-    if clause.profile not in adapter.profiles:
-        return f"the adapter does not declare the profile {clause.profile}"
-    if not set(clause.applies) & set(adapter.profiles):
-        return f"it speaks of the profile {' or '.join(clause.applies)}, which the adapter does not declare"
-    if set(clause.seen_in) == {"meter"} and "residency" not in adapter.profiles:
-        return "it is seen in what a meter counts, and the adapter does not declare the profile residency"
-    if clause.id in ("RING-10", "SNAP-13") and adapter.profiles["ring"].rewind == -1:
+    if clause.chapter not in adapter.chapters:
+        return f"the adapter does not declare the chapter {clause.chapter}"
+    if not set(clause.applies) & set(adapter.chapters):
+        return f"it speaks of the chapter {' or '.join(clause.applies)}, which the adapter does not declare"
+    if set(clause.seen_in) == {"meter"} and "residency" not in adapter.chapters:
+        return "it is seen in what a meter counts, and the adapter does not declare the chapter residency"
+    if clause.id in ("RING-10", "SNAP-13") and adapter.chapters["ring"].rewind == -1:
         return "the adapter declares that it can rewind past the window without limit"
     if _level(clause, adapter) != "storage" and clause.level == "storage":
         return "it is of level storage; the adapter claims level visible"
@@ -151,9 +151,9 @@ def lacks(clause: Clause, adapter: Description) -> str:
 
 
 def _level(clause: Clause, adapter: Description) -> str:
-    """The level a clause is judged at: the adapter's, on the profile and the best of the caches it speaks of."""
-    own = adapter.profiles[clause.profile].level
-    on = [adapter.profiles[c].level for c in clause.applies if c in adapter.profiles]
+    """The level a clause is judged at: the adapter's, on the chapter and the best of the caches it speaks of."""
+    own = adapter.chapters[clause.chapter].level
+    on = [adapter.chapters[c].level for c in clause.applies if c in adapter.chapters]
     return min(own, max(on, key=LEVELS.index), key=LEVELS.index)
 
 

@@ -22,7 +22,7 @@ from kvconform.runner.tally import Tally
 from kvconform.runner.under_test import Bench
 from kvconform.worker import memory
 from kvconform.worker.client import Worker, python_worker
-from kvspec.contract import PROFILES
+from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.geometry import CACHES
 from kvspec.reading import clauses
@@ -49,9 +49,9 @@ class Settings:
 
     adapter: str
     command: tuple[str, ...] = ()
-    examples: int = 60
+    traces: int = 60
     seed: int = 0
-    profiles: tuple[str, ...] = ()
+    chapters: tuple[str, ...] = ()
     clauses: tuple[str, ...] = ()
     level: str | None = None
     report: Path | None = None
@@ -66,14 +66,14 @@ class Settings:
         return list(self.command) or python_worker(self.adapter)
 
     def selected(self) -> dict[str, Clause]:
-        """The clauses selected. Raises BadInput for a profile or clause that does not exist."""
+        """The clauses selected. Raises BadInput for a chapter or clause that does not exist."""
         known = clauses.index()
-        for name in self.profiles:
-            _known("profile", name, PROFILES)
+        for name in self.chapters:
+            _known("chapter", name, CHAPTERS)
         for name in self.clauses:
             _known("clause", name, tuple(known))
-        profiles = self.profiles or PROFILES
-        return {i: c for i, c in known.items() if c.profile in profiles and (not self.clauses or i in self.clauses)}
+        chapters = self.chapters or CHAPTERS
+        return {i: c for i, c in known.items() if c.chapter in chapters and (not self.clauses or i in self.clauses)}
 
 
 def _known(what: str, name: str, known: tuple[str, ...]) -> None:
@@ -105,7 +105,7 @@ class Run:
             raise
         if settings.level == "visible":
             self.adapter = self.adapter.at_most("visible")
-        self.bench = Bench(self.worker, self.adapter, settings.examples, settings.seed)
+        self.bench = Bench(self.worker, self.adapter, settings.traces, settings.seed)
         about = self.about(partial=True, reason="the run was cut short: this was made from its journal")
         self.journal.write("start", adapter=self.adapter.to_json(), about=about, selected=list(self.selected))
 
@@ -134,11 +134,11 @@ class Run:
         needs = {p for m in marks for p in m.args}
         clause = next((m.kwargs["clause"] for m in marks if "clause" in m.kwargs), None)
         chapter = item.path.stem.removeprefix("test_")
-        chapters = {"honesty", *(c.profile for c in self.selected.values())}
-        if set(self.selected) == set(clauses.index()) and set(CACHES) & set(self.adapter.profiles):
+        chapters = {"honesty", *(c.chapter for c in self.selected.values())}
+        if set(self.selected) == set(clauses.index()) and set(CACHES) & set(self.adapter.chapters):
             chapters.add("system")
         asked = clause in self.selected if clause else chapter in chapters
-        return asked and needs <= set(self.adapter.profiles)
+        return asked and needs <= set(self.adapter.chapters)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Have the tests judged by several processes where that is worth it; else pytest's own loop does it."""
@@ -208,9 +208,9 @@ class Run:
             "partial_reason": reason,
             "command": ["--", *s.command] if s.command else [s.adapter],
             "selection": {
-                "profiles": list(s.profiles or PROFILES),
+                "chapters": list(s.chapters or CHAPTERS),
                 "clauses": list(s.clauses),
-                "examples": s.examples,
+                "traces": s.traces,
                 "seed": s.seed,
                 "level": s.level,
             },

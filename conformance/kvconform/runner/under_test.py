@@ -38,7 +38,7 @@ class Bench:
 
     worker: Worker
     adapter: Description
-    examples: int = 60
+    traces: int = 60
     seed: int = 0
     tally: Tally = field(default_factory=Tally)
     test: str = ""
@@ -77,7 +77,7 @@ class Bench:
         return seen
 
     def judge_all(self, traces: Iterable[Trace], source: str, of: str, watch: bool = False) -> None:
-        """Judge many traces of a profile, and note how much they covered. Ends early when enough has failed."""
+        """Judge many traces of a chapter, and note how much they covered. Ends early when enough has failed."""
         covered = self.tally.coverage.setdefault(f"{source} {of}", empty_coverage())
         states, transitions = set[object](), set[object]()
         for trace in traces:

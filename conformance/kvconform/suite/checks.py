@@ -11,7 +11,7 @@ from kvconform import vectors
 from kvconform.generate.fit_to_adapter import fitted, suits, within
 from kvconform.generate.strategies import caches as draws
 from kvconform.generate.strategies import sample
-from kvconform.judge.trial import TrialResult, used_profiles
+from kvconform.judge.trial import TrialResult, used_chapters
 from kvconform.judge.worked_examples import declared_otherwise, disagreements
 from kvconform.laws.law import Law, Sides
 from kvconform.laws.registry import LAWS
@@ -22,36 +22,36 @@ from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example
 
 
-def clause_examples(profile: str) -> list[Any]:
+def clause_examples(chapter: str) -> list[Any]:
     """The worked examples of a chapter, one test each."""
-    found = [e for c in index().values() if c.profile == profile for e in c.examples]
+    found = [e for c in index().values() if c.chapter == chapter for e in c.examples]
     return [
-        pytest.param(e, id=e.id, marks=pytest.mark.kv_needs(*used_profiles(e.trace), clause=e.clause))
+        pytest.param(e, id=e.id, marks=pytest.mark.kv_needs(*used_chapters(e.trace), clause=e.clause))
         for e in found
     ]
 
 
-def covers(profile: str) -> list[Any]:
-    """The frozen covers of a profile, one test each."""
+def covers(chapter: str) -> list[Any]:
+    """The frozen covers of a chapter, one test each."""
     return [
-        pytest.param(c, id=c.name.replace(" ", "-"), marks=pytest.mark.kv_needs(c.start.profile, profile))
-        for c in vectors.load(profile)
+        pytest.param(c, id=c.name.replace(" ", "-"), marks=pytest.mark.kv_needs(c.start.kind, chapter))
+        for c in vectors.load(chapter)
     ]
 
 
-def profile_laws(profile: str) -> list[Any]:
+def chapter_laws(chapter: str) -> list[Any]:
     """The laws stated in a chapter, one test for each and each cache."""
-    found = [law for law in LAWS if index()[law.clause].profile == profile]
+    found = [law for law in LAWS if index()[law.clause].chapter == chapter]
     return [
         pytest.param(x, id=f"{x.clause}-{x.kind}", marks=pytest.mark.kv_needs(*x.needs, clause=x.clause))
         for x in found
     ]
 
 
-def caches(profile: str) -> list[Any]:
-    """The caches a profile is explored on, one test each."""
-    names = (profile,) if profile in CACHES else CACHES
-    return [pytest.param(n, id=n, marks=pytest.mark.kv_needs(n, profile)) for n in names]
+def caches(chapter: str) -> list[Any]:
+    """The caches a chapter is explored on, one test each."""
+    names = (chapter,) if chapter in CACHES else CACHES
+    return [pytest.param(n, id=n, marks=pytest.mark.kv_needs(n, chapter)) for n in names]
 
 
 def example(bench: Bench, worked: Example) -> None:
@@ -83,27 +83,27 @@ def explained(seen: TrialResult, adapter: Description) -> bool:
 def cover(bench: Bench, frozen: vectors.Cover) -> None:
     """A frozen cover, shortest traces first."""
     traces = list(fitted(frozen.traces(), bench.adapter))
-    bench.judge_all(traces, "cover", frozen.start.profile)
-    counts = bench.tally.coverage[f"cover {frozen.start.profile}"]
+    bench.judge_all(traces, "cover", frozen.start.kind)
+    counts = bench.tally.coverage[f"cover {frozen.start.kind}"]
     if bench.tally.failing == 0 and bench.adapter.largest_append is None and len(traces) == len(frozen.lines):
         counts["states"] += frozen.states
         counts["transitions"] += frozen.transitions
 
 
-def explore(bench: Bench, profile: str, kinds: Sequence[str]) -> None:
+def explore(bench: Bench, chapter: str, kinds: Sequence[str]) -> None:
     """Traces that Hypothesis draws on larger configurations of a cache."""
-    explore_drawn(bench, profile, draws.traces(profile, kinds))
+    explore_drawn(bench, chapter, draws.traces(chapter, kinds))
 
 
-def explore_drawn(bench: Bench, profile: str, strategy: Any) -> None:
+def explore_drawn(bench: Bench, chapter: str, strategy: Any) -> None:
     """Traces that a strategy draws."""
-    found = sample.some(strategy, bench.examples, bench.seed)
-    bench.judge_all(fitted(found, bench.adapter), "explore", profile, watch=True)
+    found = sample.some(strategy, bench.traces, bench.seed)
+    bench.judge_all(fitted(found, bench.adapter), "explore", chapter, watch=True)
 
 
 def law(bench: Bench, stated: Law) -> None:
     """Both sides of a law as ordinary traces, and then their ends against each other."""
-    for pair in sample.some(stated.strategy(), max(1, bench.examples // 5), bench.seed):
+    for pair in sample.some(stated.strategy(), max(1, bench.traces // 5), bench.seed):
         sides = Sides(*(within(side, bench.adapter) for side in pair))
         if not _same_law(pair, sides, bench.adapter):
             continue

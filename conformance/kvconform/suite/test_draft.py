@@ -1,4 +1,4 @@
-"""The profile `draft`: worked examples, covers, laws, exploration."""
+"""The chapter `draft`: worked examples, covers, laws, exploration."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_cover(bench: Bench, frozen: Cover) -> None:
     bench.verdict()
 
 
-@pytest.mark.parametrize("stated", checks.profile_laws("draft"))
+@pytest.mark.parametrize("stated", checks.chapter_laws("draft"))
 def test_law(bench: Bench, stated: Law) -> None:
     checks.law(bench, stated)
     bench.verdict()

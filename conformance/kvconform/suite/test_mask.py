@@ -1,4 +1,4 @@
-"""The profile `mask`: worked examples, covers, exploration."""
+"""The chapter `mask`: worked examples, covers, exploration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The profile `mem`: worked examples, covers, exploration."""
+"""The chapter `mem`: worked examples, covers, exploration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The profile `page`: worked examples, covers, laws, exploration; with attention where that is declared."""
+"""The chapter `page`: worked examples, covers, laws, exploration; with attention where that is declared."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_cover(bench: Bench, frozen: Cover) -> None:
     bench.verdict()
 
 
-@pytest.mark.parametrize("stated", checks.profile_laws("page"))
+@pytest.mark.parametrize("stated", checks.chapter_laws("page"))
 def test_law(bench: Bench, stated: Law) -> None:
     checks.law(bench, stated)
     bench.verdict()

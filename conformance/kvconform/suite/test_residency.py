@@ -1,4 +1,4 @@
-"""The profile `residency`: worked examples, covers, exploration."""
+"""The chapter `residency`: worked examples, covers, exploration."""
 
 from __future__ import annotations
 

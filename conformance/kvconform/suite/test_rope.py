@@ -1,4 +1,4 @@
-"""The profile `rope`: worked examples, covers, laws, exploration."""
+"""The chapter `rope`: worked examples, covers, laws, exploration."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_cover(bench: Bench, frozen: Cover) -> None:
     bench.verdict()
 
 
-@pytest.mark.parametrize("stated", checks.profile_laws("rope"))
+@pytest.mark.parametrize("stated", checks.chapter_laws("rope"))
 def test_law(bench: Bench, stated: Law) -> None:
     checks.law(bench, stated)
     bench.verdict()

@@ -1,4 +1,4 @@
-"""The profile `snapshot`: worked examples, covers, laws, exploration."""
+"""The chapter `snapshot`: worked examples, covers, laws, exploration."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_cover(bench: Bench, frozen: Cover) -> None:
     bench.verdict()
 
 
-@pytest.mark.parametrize("stated", checks.profile_laws("snapshot"))
+@pytest.mark.parametrize("stated", checks.chapter_laws("snapshot"))
 def test_law(bench: Bench, stated: Law) -> None:
     checks.law(bench, stated)
     bench.verdict()
@@ -39,6 +39,6 @@ def test_explore(bench: Bench, cache: str) -> None:
 @pytest.mark.parametrize("cache", checks.caches("snapshot"))
 @pytest.mark.kv_needs("mask")
 def test_explore_everything(bench: Bench, cache: str) -> None:
-    """All profiles at once: most real bugs lie between two features."""
+    """All chapters at once: most real bugs lie between two features."""
     checks.explore(bench, cache, caches.EVERYTHING)
     bench.verdict()

@@ -1,4 +1,4 @@
-"""All profiles at once, as far as the adapter declares them: most real bugs lie between two features."""
+"""All chapters at once, as far as the adapter declares them: most real bugs lie between two features."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from kvconform.suite import checks
 
 @pytest.mark.kv_needs
 def test_explore(bench: Bench) -> None:
-    checks.explore_drawn(bench, "system", whole_system.explored(sorted(bench.adapter.profiles)))
+    checks.explore_drawn(bench, "system", whole_system.explored(sorted(bench.adapter.chapters)))
     bench.verdict()

@@ -9,6 +9,6 @@ the worked examples, a covering set of the covers' traces, the shortest trace of
 
 from __future__ import annotations
 
-from kvconform.generate.frozen_covers import FOLDER, Cover, compute, digest, load, path, planned, profiles, text
+from kvconform.generate.frozen_covers import FOLDER, Cover, chapters, compute, digest, load, path, planned, text
 
-__all__ = ["FOLDER", "Cover", "compute", "digest", "load", "path", "planned", "profiles", "text"]
+__all__ = ["FOLDER", "Cover", "chapters", "compute", "digest", "load", "path", "planned", "text"]

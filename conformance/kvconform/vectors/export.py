@@ -20,12 +20,12 @@ INDEX = "index.json"
 SCHEMAS = {"schema.json": "vectors.json", "trace.schema.json": "trace.json"}
 
 
-def export(folder: Path, chosen: Collection[str] = (), profiles: Collection[str] = ()) -> dict[str, Any]:
-    """Write what is frozen of these sources and profiles, or all, with its tensors; gives the index. Raises
+def export(folder: Path, chosen: Collection[str] = (), chapters: Collection[str] = ()) -> dict[str, Any]:
+    """Write what is frozen of these sources and chapters, or all, with its tensors; gives the index. Raises
     BadInput where the reference does not do what is frozen, or the folder cannot be written."""
-    found = list(files.there(files.FROZEN, chosen, profiles))
+    found = list(files.there(files.FROZEN, chosen, chapters))
     if not found:
-        raise BadInput("no vectors are frozen for these sources and profiles")
+        raise BadInput("no vectors are frozen for these sources and chapters")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         listed = [_file(file, folder) for file in found]
@@ -39,7 +39,7 @@ def export(folder: Path, chosen: Collection[str] = (), profiles: Collection[str]
 def _file(file: Path, folder: Path) -> dict[str, Any]:
     """Write one document with its tensors; gives what it counts."""
     frozen = files.read(file)
-    made: Written = written(frozen["source"], frozen["profile"], map(sources.again, frozen["vectors"]))
+    made: Written = written(frozen["source"], frozen["chapter"], map(sources.again, frozen["vectors"]))
     if made.document["vectors"] != frozen["vectors"]:
         wrong = next(verify.differences(file, with_tensors=False), file.name)
         raise BadInput(f"the reference does not do what is frozen: {wrong}")

@@ -14,7 +14,7 @@ from kvconform.generate.frozen_covers import FOLDER
 from kvconform.vectors import safetensors
 from kvconform.vectors.sources import SOURCES
 from kvconform.vectors.vector import LICENCE, VERSION, Written
-from kvspec.contract import PROFILES
+from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
 
@@ -27,19 +27,19 @@ LARGEST = 64 << 20
 """Bytes a file may have."""
 
 
-def name(source: str, profile: str) -> str:
-    """What the document of a source and a profile is called."""
-    return f"{source}-{profile}.json"
+def name(source: str, chapter: str) -> str:
+    """What the document of a source and a chapter is called."""
+    return f"{source}-{chapter}.json"
 
 
-def names(sources: Collection[str] = (), profiles: Collection[str] = ()) -> Iterator[str]:
-    """What the documents of these sources and profiles are called; of all, where none are named."""
-    yield from (name(s, p) for s in sources or SOURCES for p in profiles or PROFILES)
+def names(sources: Collection[str] = (), chapters: Collection[str] = ()) -> Iterator[str]:
+    """What the documents of these sources and chapters are called; of all, where none are named."""
+    yield from (name(s, p) for s in sources or SOURCES for p in chapters or CHAPTERS)
 
 
-def there(folder: Path, sources: Collection[str] = (), profiles: Collection[str] = ()) -> Iterator[Path]:
-    """The documents in a folder, of these sources and profiles, or of all."""
-    yield from (folder / n for n in names(sources, profiles) if (folder / n).is_file())
+def there(folder: Path, sources: Collection[str] = (), chapters: Collection[str] = ()) -> Iterator[Path]:
+    """The documents in a folder, of these sources and chapters, or of all."""
+    yield from (folder / n for n in names(sources, chapters) if (folder / n).is_file())
 
 
 def text(document: Document) -> str:
@@ -80,7 +80,7 @@ def read(file: Path) -> Document:
         raise BadInput(f"{file}: not JSON ({e!s:.100})") from None
     if not isinstance(document, dict) or document.get("kvvectors") != VERSION:
         raise BadInput(f"{file}: not vectors of version {VERSION}")
-    missing = [n for n in ("source", "profile", "counts", "vectors") if n not in document]
+    missing = [n for n in ("source", "chapter", "counts", "vectors") if n not in document]
     if missing or not isinstance(document["vectors"], list) or not isinstance(document["counts"], dict):
         said = f"no {', '.join(missing)}" if missing else "counts is no object, or vectors no list"
         raise BadInput(f"{file}: not vectors: {said}")

@@ -15,33 +15,33 @@ from kvconform.mutants.mutant import Mutant
 from kvconform.oracle.reference import CitingReference
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.vectors.vector import Vector
-from kvspec.contract import PROFILES
+from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.operations import notation
 from kvspec.reading.anomalies import anomalies
 from kvspec.reading.clauses import index
-from kvspec.trace import Trace, from_json
+from kvspec.trace import VERSION, Trace, from_json
 
 Happening = tuple[str, ...]
 """An operation with its result, and the clauses that it exercised; or with the operation before it."""
 
 
-def examples(profile: str) -> Iterator[Vector]:
+def examples(chapter: str) -> Iterator[Vector]:
     """Every worked example of a chapter."""
     for clause in index().values():
-        if clause.profile == profile:
+        if clause.chapter == chapter:
             yield from (Vector(e.id, "examples", e.trace, clause.id) for e in clause.examples)
 
 
-def covering(profile: str) -> Iterator[Vector]:
-    """Of a profile's frozen covers the traces, chosen greedily, in which everything happens that happens in any:
+def covering(chapter: str) -> Iterator[Vector]:
+    """Of a chapter's frozen covers the traces, chosen greedily, in which everything happens that happens in any:
     every operation with every result, exercising every set of clauses, and after each other operation."""
     whole = [
-        (cover.name, i, trace) for cover in frozen_covers.load(profile) for i, trace in enumerate(cover.traces())
+        (cover.name, i, trace) for cover in frozen_covers.load(chapter) for i, trace in enumerate(cover.traces())
     ]
     for at in _chosen([trace for _, _, trace in whole]):
         name, i, trace = whole[at]
-        yield Vector(f"{profile}/{name}/{i}".replace(" ", "-"), "covering", trace)
+        yield Vector(f"{chapter}/{name}/{i}".replace(" ", "-"), "covering", trace)
 
 
 def _chosen(whole: list[Trace]) -> Iterator[int]:
@@ -57,7 +57,7 @@ def _chosen(whole: list[Trace]) -> Iterator[int]:
 def happens(trace: Trace) -> set[Happening]:
     """All that happens in a trace."""
     reference, trace_inputs = CitingReference(observe=FROZEN), TraceInputs(trace)
-    reference.begin(trace.profile, trace.config)
+    reference.begin(trace.kind, trace.config)
     found, before = set[Happening](), "open"
     for op in trace.ops:
         step = reference.do(op, trace_inputs.make(op))
@@ -68,7 +68,7 @@ def happens(trace: Trace) -> set[Happening]:
 
 
 def mutants(matrix: Path) -> dict[str, list[Vector]]:
-    """By profile, the shortest trace on which each mutant of a matrix (`mutants.json`) was found: one vector for
+    """By chapter, the shortest trace on which each mutant of a matrix (`mutants.json`) was found: one vector for
     each real bug, and one for each trace that finds systematic ones. Raises BadInput."""
     try:
         found = [m for m in json.loads(matrix.read_text(encoding="utf-8"))["mutants"] if _worth_keeping(m)]
@@ -80,7 +80,7 @@ def mutants(matrix: Path) -> dict[str, list[Vector]]:
         if m["class"] == "systematic":
             by_trace.setdefault(m["trace"], []).append(m)
     each = sorted([*real, *map(_systematic, by_trace.values())], key=lambda v: (v.bug_class == "systematic", v.id))
-    return {p: [v for v in each if index()[v.clause].profile == p] for p in PROFILES}
+    return {p: [v for v in each if index()[v.clause].chapter == p] for p in CHAPTERS}
 
 
 def _worth_keeping(m: dict[str, Any]) -> bool:
@@ -111,15 +111,15 @@ def _systematic(alike: list[dict[str, Any]]) -> Vector:
 def trace(sentence: str) -> Trace:
     """Read what `notation.sentence` wrote. Raises BadInput."""
     head, _, ops = sentence.partition(": ")
-    profile, _, fields = head.partition(" ")
-    return notation.trace(profile, fields, ops)
+    kind, _, fields = head.partition(" ")
+    return notation.trace(kind, fields, ops)
 
 
 def again(v: dict[str, Any]) -> Vector:
     """A vector of a document, to be written down anew. Raises BadInput where it holds no trace."""
     try:
         _, *ops = (step["op"] for step in v["steps"])
-        made = from_json({"kvtrace": 1, "profile": v["profile"], "config": v["config"], "ops": ops})
+        made = from_json({"kvtrace": VERSION, "kind": v["kind"], "config": v["config"], "ops": ops})
         return Vector(v["id"], v["source"], made, v.get("clause", ""), v.get("class", ""), v.get("notes", {}))
     except (KeyError, TypeError, ValueError) as e:
         raise BadInput(f"not a vector: {type(e).__name__}: {e}") from None
@@ -130,4 +130,4 @@ SOURCES: dict[str, Callable[[str], Iterable[Vector]] | None] = {
     "covering": covering,
     "mutants": None,
 }
-"""What there is of each profile, by the name of its source; mutants come from a matrix."""
+"""What there is of each chapter, by the name of its source; mutants come from a matrix."""

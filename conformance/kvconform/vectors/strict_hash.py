@@ -22,7 +22,7 @@ from kvspec.operations import notation
 from kvspec.rows import settled
 from kvspec.trace import Trace
 
-PROFILES = ("growing", "ring", "store", "batch", "page", "bucket", "attention")
+NEEDED = ("growing", "ring", "store", "batch", "page", "bucket", "attention")
 """What an adapter must claim at level storage to be driven through all of it."""
 
 GEOMETRIES = ((2, 2, 5, 7), (1, 4, 17, 5), (2, 6, 64, 33), (1, 2, 128, 80))
@@ -96,7 +96,7 @@ DRIVEN = {
 def outputs(session: Performs, trace: Trace) -> Iterator[Output]:
     """What the operations of a trace give, one after another; it ends where one does not go well."""
     trace_inputs = TraceInputs(trace)
-    step = session.begin(trace.profile, trace.config)
+    step = session.begin(trace.kind, trace.config)
     for i, op in enumerate(trace.ops):
         if step.result == "ok":
             step = session.do(op, trace_inputs.make(op))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kvconform.judge.trial import used_profiles
+from kvconform.judge.trial import used_chapters
 from kvconform.oracle.follow import expected
 from kvconform.oracle.list_model import Expected
 from kvconform.oracle.reference import CitingReference
@@ -22,7 +22,7 @@ from kvspec.operations.table import TAKES_QUERIES, Operation
 from kvspec.session.step import Inputs, Step
 from kvspec.trace import Trace
 
-VERSION = 2
+VERSION = 3
 """Of the document. Covers are version 1."""
 
 LICENCE = "CC0-1.0"
@@ -55,11 +55,11 @@ class Written:
     tensors: dict[str, Array] = field(default_factory=dict)
 
 
-def written(source: str, profile: str, vectors: Iterable[Vector]) -> Written:
+def written(source: str, chapter: str, vectors: Iterable[Vector]) -> Written:
     """Replay vectors on the reference, and write down what it does."""
     tensors: dict[str, Array] = {}
     listed = [vector(v, tensors) for v in vectors]
-    head = {"kvvectors": VERSION, "licence": LICENCE, "source": source, "profile": profile}
+    head = {"kvvectors": VERSION, "licence": LICENCE, "source": source, "chapter": chapter}
     return Written({**head, "counts": counts(listed), "vectors": listed}, tensors)
 
 
@@ -87,9 +87,9 @@ def vector(v: Vector, tensors: dict[str, Array]) -> dict[str, Any]:
         "source": v.source,
         **{name: value for name, value in why.items() if value},
         "exercises": sorted(cites),
-        "needs": sorted(used_profiles(v.trace)),
+        "needs": sorted(used_chapters(v.trace)),
         "words": notation.sentence(v.trace),
-        "profile": v.trace.profile,
+        "kind": v.trace.kind,
         "config": v.trace.config.to_json(),
         "steps": steps,
     }
@@ -102,7 +102,7 @@ def _steps(v: Vector, tensors: dict[str, Array], cites: dict[str, None]) -> Iter
     bounds = _bounds(v.trace)
     opening: Operation = {"op": "open"}
     for i, op in enumerate((opening, *v.trace.ops)):
-        inputs = trace_inputs.make(op) if i else Inputs(opening=(v.trace.profile, v.trace.config))
+        inputs = trace_inputs.make(op) if i else Inputs(opening=(v.trace.kind, v.trace.config))
         arrays = Arrays(trace_inputs.book, tensors)
         put = _given(inputs, arrays)
         step = reference.do(op, inputs)
@@ -120,10 +120,10 @@ def _bounds(trace: Trace) -> dict[int, Expected]:
 
 
 def _given(inputs: Inputs, arrays: Arrays) -> dict[str, Any]:
-    """Rows and queries; profile and config where the operation has them."""
+    """Rows and queries; kind and config where the operation has them."""
     put: dict[str, Any] = {}
     if inputs.opening is not None:
-        put["opens"] = {"profile": inputs.opening[0], "config": inputs.opening[1].to_json()}
+        put["opens"] = {"kind": inputs.opening[0], "config": inputs.opening[1].to_json()}
     if inputs.rows is not None:
         put |= arrays.pair("rows", *inputs.rows)
     if inputs.queries is not None:

@@ -22,10 +22,10 @@ class RemoteSession:
         self._observe = list(observe)
         self._lost = True
 
-    def begin(self, profile: str, config: Config) -> Step:
+    def begin(self, kind: str, config: Config) -> Step:
         """Drop everything and open cache A."""
         self._lost = False
-        opening = {"profile": profile, "config": config.to_json()}
+        opening = {"kind": kind, "config": config.to_json()}
         return self._sent({"op": "begin", **opening, "observe": self._observe})()
 
     def do(self, op: Operation, inputs: Inputs = NOTHING) -> Step:
@@ -40,9 +40,9 @@ class RemoteSession:
             parts = masks.from_json(op["parts"]) if inputs.logical is None else inputs.logical
             return self._sent(*messages.with_mask(op, parts))
         if inputs.opening is not None:
-            profile, config = inputs.opening
+            kind, config = inputs.opening
             kept = {k: v for k, v in op.items() if k not in FIELDS}
-            return self._sent(kept | {"profile": profile, "config": config.to_json()})
+            return self._sent(kept | {"kind": kind, "config": config.to_json()})
         head, tensors = op, messages.Tensors()
         if inputs.logical is not None:
             head, tensors = messages.with_mask(op, inputs.logical, "through")

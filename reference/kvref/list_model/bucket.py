@@ -18,7 +18,7 @@ Rows = list[list[int]]
 class Listed:
     """One cache: `layers` are its past rows, `host` those of them that the host has."""
 
-    profile = "bucket"
+    kind = "bucket"
 
     def __init__(self, config: Config) -> None:
         words = (config.bounds or "0").split("-")

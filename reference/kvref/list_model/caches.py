@@ -43,14 +43,14 @@ class History:
     `width` is the number of rows a history has by the spec, which the columns of explicit masks count.
     """
 
-    profile: str
+    kind: str
     config: Config
     claim: Claim = field(default_factory=lambda: Claim("visible"))
 
     def __post_init__(self) -> None:
-        self.ring = self.profile == "ring"
+        self.ring = self.kind == "ring"
         if not common.valid(self.config) or self.ring != (self.config.window is not None):
-            raise common.config(self._id("GROW-11", "RING-14"), self.profile, self.config)
+            raise common.config(self._id("GROW-11", "RING-14"), self.kind, self.config)
         self.tokens: list[int] = []
         self.queries: int | None = None
         self.width = 0
@@ -209,7 +209,7 @@ class History:
             return None
         cite(*([] if self.ring else ["SNAP-1"]))
         first = 0 if self.ring else first
-        return Saved(self.profile, self.config, first, self.offset, self.tokens[first:], self.width)
+        return Saved(self.kind, self.config, first, self.offset, self.tokens[first:], self.width)
 
     def restore(self, saved: Saved | None, to: int) -> None:
         """Become what was saved, up to `to`."""
@@ -237,7 +237,7 @@ class History:
     def usable(self, what: str, saved: Saved, clause: str) -> None:
         """Refuse a snapshot that is used up, or of another kind or geometry."""
         still_open(what, saved)
-        if saved.kind != self.profile or not same_geometry(saved.config, self.config):
+        if saved.kind != self.kind or not same_geometry(saved.config, self.config):
             raise common.geometry(clause, what)
 
     def merge(self, parent: Saved | None, child: Saved | None) -> Saved | None:

@@ -15,11 +15,11 @@ NARROWS = {("f32", "f16"), ("f32", "bf16")}
 class Written:
     """One buffer. Rows are known by their serials, and the list is in the order in which they were written."""
 
-    profile = "copy"
+    kind = "copy"
 
     def __init__(self, config: Config) -> None:
         if not (common.valid(config) and config.batch == 1 and config.capacity and config.layout in LAYOUTS):
-            raise common.config("COPY-16", self.profile, config)
+            raise common.config("COPY-16", self.kind, config)
         cite("COPY-1")
         self.config = config
         self.capacity = config.capacity

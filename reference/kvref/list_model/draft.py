@@ -12,7 +12,7 @@ class Layer(History):
     """A draft at position p sees what a row at p sees: `visible(p)`, of the tokens there were and the drafts."""
 
     def __init__(self, cache: History) -> None:
-        super().__init__(cache.profile, cache.config, cache.claim)
+        super().__init__(cache.kind, cache.config, cache.claim)
         self.cache, self.start = cache, cache.offset
         self.tokens = list(cache.tokens)
         self.width = len(cache.view())

@@ -30,7 +30,7 @@ class Listed:
 class Pool:
     """All sequences, at their numbers; None at a number that is not in use."""
 
-    profile = "page"
+    kind = "page"
 
     def __init__(self, config: Config) -> None:
         sizes = config.page_size, config.pages, config.batch, config.debug or 1

@@ -46,7 +46,7 @@ class Saved:
 class Listed:
     """One store. `odd` are the serials of rows of arbitrary bits, `rule` why rows are zeros that nobody wrote."""
 
-    profile = "store"
+    kind = "store"
 
     def __init__(self, config: Config) -> None:
         self._refuse(config)
@@ -56,7 +56,7 @@ class Listed:
 
     def _refuse(self, config: Config) -> None:
         if not common.valid(config) or config.batch > 1 or config.layers is None or config.max_len is None:
-            raise common.config("STORE-1", self.profile, config)
+            raise common.config("STORE-1", self.kind, config)
 
     def _open(self, config: Config, rule: str) -> None:
         self.config, self.began = config, object()

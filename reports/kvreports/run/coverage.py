@@ -14,7 +14,7 @@ OPERATIONS = 16
 
 @dataclass(frozen=True)
 class Source:
-    """One source on one profile."""
+    """One source on one chapter."""
 
     name: str
     seen: Coverage
@@ -28,13 +28,13 @@ class Source:
 
 
 def sources(record: Record) -> list[Source]:
-    """Every source, in the order of the sources, then of the profiles."""
+    """Every source, in the order of the sources, then of the chapters."""
     return [_source(n, record["coverage"][n]) for n in sorted(record["coverage"], key=_order)]
 
 
 def _order(name: str) -> tuple[int, tuple[int, str]]:
-    source, _, profile = name.partition(" ")
-    return SOURCES.index(source) if source in SOURCES else len(SOURCES), chapter_order(profile)
+    source, _, chapter = name.partition(" ")
+    return SOURCES.index(source) if source in SOURCES else len(SOURCES), chapter_order(chapter)
 
 
 def _source(name: str, seen: Coverage) -> Source:

@@ -43,9 +43,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Chapter:
-    """The clauses of one profile."""
+    """The clauses of one chapter."""
 
-    profile: str
+    name: str
     rows: list[Row]
 
     @property
@@ -76,7 +76,7 @@ def overview(records: Sequence[Record], clauses: Clauses) -> Overview:
     chapters: dict[str, list[Row]] = {}
     for id_ in ids:
         row = _row(id_, anchor[id_], columns, clauses)
-        chapters.setdefault(row.clause.profile, []).append(row)
+        chapters.setdefault(row.clause.chapter, []).append(row)
     made = [Chapter(p, chapters[p]) for p in sorted(chapters, key=chapter_order)]
     return Overview(columns, made, len(set(clauses) - set(ids)), anchor)
 

@@ -54,7 +54,7 @@ def _chapters(i: int, column: Column, chapters: list[Chapter]) -> str:
     for chapter in chapters:
         found = chapter.counts(i)
         if found:
-            rows.append([chapter.profile, sum(found.values()), *(found.get(v, 0) or "" for v in verdicts)])
+            rows.append([chapter.name, sum(found.values()), *(found.get(v, 0) or "" for v in verdicts)])
     if len(rows) > 1:
         rows.append(["all", sum(column.counts.values()), *(column.counts[v] for v in verdicts)])
     return tabulate(rows, ["chapter", "clauses", *verdicts], tablefmt="simple") if rows else ""

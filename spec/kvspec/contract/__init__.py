@@ -2,7 +2,7 @@
 
 An adapter says what it is (`describe`) and opens caches (`open`). What is opened as `growing` or `ring` has the
 methods of `Cache`, as `copy` those of `Buffer`, as `store` those of `Store`, as `page` those of `Paged`, as
-`bucket` those of `Bucketed`. Whoever declares more owes more: a cache the methods of `Masking` (profile `mask`),
+`bucket` those of `Bucketed`. Whoever declares more owes more: a cache the methods of `Masking` (chapter `mask`),
 `Snapshotting` (`snapshot`), `Planning` (`mem`), `Attending` (`attention`, stores and paged caches too); a store
 those of `Batching` (`batch`); the adapter itself those of `Speculating` (`draft`), `Fitting` (`mem`), `Rotating`
 (`rope`), `Metered` (`residency`). Arrays at this boundary are host arrays (numpy), or what the adapter's own
@@ -19,12 +19,12 @@ from kvspec.contract.caches import Buffer, Cache, Masking, Round, Snapshot, Snap
 from kvspec.contract.description import Claim, Description, description
 from kvspec.contract.handles import Bucketed, Paged, Ran
 from kvspec.contract.stores import Batching, Captured, Store
-from kvspec.contract.vocabulary import LEVELS, PROFILES, Lengths, Level, Pair, Readable
+from kvspec.contract.vocabulary import CHAPTERS, LEVELS, Lengths, Level, Pair, Readable
 
 __all__ = [
+    "CHAPTERS",
     "LEVELS",
     "METERED",
-    "PROFILES",
     "Adapter",
     "Attending",
     "AttendingBatch",

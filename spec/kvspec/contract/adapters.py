@@ -14,12 +14,12 @@ class Adapter(Protocol):
     def describe(self) -> Mapping[str, Any]:
         """What it is and claims, as JSON: see `Description`."""
 
-    def open(self, profile: str, config: Config) -> Any:
+    def open(self, kind: str, config: Config) -> Any:
         """A fresh cache. Raises Refused for a config no cache may have, Unsupported beyond what is declared."""
 
 
 class Planning(Protocol):
-    """What the profile `mem` adds to what is opened."""
+    """What the chapter `mem` adds to what is opened."""
 
     def plan(self, n: int) -> tuple[int, int]:
         """Bytes of rows allocated after an append of n rows, and at most at any moment of it."""
@@ -29,16 +29,14 @@ class Planning(Protocol):
 
 
 class Fitting(Protocol):
-    """What the profile `mem` adds to an adapter."""
+    """What the chapter `mem` adds to an adapter."""
 
-    def fit(
-        self, profile: str, config: Config, free: int, reserve: int | None, most: int | None
-    ) -> tuple[int, bool]:
+    def fit(self, kind: str, config: Config, free: int, reserve: int | None, most: int | None) -> tuple[int, bool]:
         """How many sequences of this config fit into `free` bytes, and whether even one does."""
 
 
 class Metered(Protocol):
-    """What the profile `residency` adds to an adapter."""
+    """What the chapter `residency` adds to an adapter."""
 
     def meter(self) -> Mapping[str, int]:
         """What was counted so far: see `METERED`."""

@@ -27,7 +27,7 @@ class Attention(NamedTuple):
 
 
 class Attending(Protocol):
-    """What the profile `attention` adds to caches, stores (`of`: the layer) and paged caches (the sequence)."""
+    """What the chapter `attention` adds to caches, stores (`of`: the layer) and paged caches (the sequence)."""
 
     def attend(
         self, queries: Any, keys: Any, values: Any, how: Attention, out: Any = None, of: int | None = None
@@ -45,7 +45,7 @@ class CapturedAttention(Protocol):
 
 
 class AttendingBatch(Protocol):
-    """What the profile `attention` adds to a store that has batches. No masks and no RoPE here: sequences differ in
+    """What the chapter `attention` adds to a store that has batches. No masks and no RoPE here: sequences differ in
     length, and what is captured has no position yet."""
 
     def attend_batch(self, queries: Any, layer: int, splits: int = 1, out: Any = None) -> Any:
@@ -57,7 +57,7 @@ class AttendingBatch(Protocol):
 
 
 class Rotating(Protocol):
-    """What the profile `rope` adds to an adapter."""
+    """What the chapter `rope` adds to an adapter."""
 
     def rotate(self, rows: Any, positions: Array, rope: Rope) -> Any:
         """Rows `[B, H, n, dim]` turned each by its position, `[n]` in i64: new rows of the same dtype."""

@@ -53,7 +53,7 @@ class Cache(Protocol):
 
 
 class Masking(Protocol):
-    """What the profile `mask` adds to a cache."""
+    """What the chapter `mask` adds to a cache."""
 
     def mask(self, logical: Logical) -> Array | None:
         """The mask for the history of the append just before, its columns in the history's order.
@@ -64,7 +64,7 @@ class Masking(Protocol):
 
 
 class Snapshotting(Protocol):
-    """What the profile `snapshot` adds to a cache. A snapshot that would hold nothing is None."""
+    """What the chapter `snapshot` adds to a cache. A snapshot that would hold nothing is None."""
 
     def snapshot(self, start: int) -> Snapshot | None:
         """Save the rows from position `start` on (a ring: all buffered rows)."""
@@ -117,7 +117,7 @@ class Round(Protocol):
 
 
 class Speculating(Protocol):
-    """What the profile `draft` adds to an adapter."""
+    """What the chapter `draft` adds to an adapter."""
 
     def speculate(self, caches: Sequence[Any], isolated: bool) -> Round:
         """A round over these caches, None for a layer that has none."""

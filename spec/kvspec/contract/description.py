@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
-from kvspec.contract.vocabulary import LEVELS, PROFILES, Level
+from kvspec.contract.vocabulary import CHAPTERS, LEVELS, Level
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, KINDS, Config
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What an adapter claims of one profile.
+    """What an adapter claims of one chapter.
 
     `grows` (growing and ring): "step" if capacity follows the spec's growth rule row by row, else "free".
     `rewind` (ring): rows back to which it can rewind past the window, 0 as the spec demands, -1 without limit.
@@ -29,7 +29,7 @@ class Description:
     """What `describe` says, checked. `limits` bound what can be opened and appended: None is no bound."""
 
     name: str
-    profiles: Mapping[str, Claim]
+    chapters: Mapping[str, Claim]
     version: str = ""
     device: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -39,9 +39,9 @@ class Description:
     known: Mapping[str, str] = field(default_factory=dict)
     """Clauses it is known to break (expected failures), each with the reason."""
 
-    def claims(self, profile: str, level: str = "visible") -> bool:
-        """Whether the profile is declared, at this level or above."""
-        claim = self.profiles.get(profile)
+    def claims(self, chapter: str, level: str = "visible") -> bool:
+        """Whether the chapter is declared, at this level or above."""
+        claim = self.chapters.get(chapter)
         return claim is not None and LEVELS.index(claim.level) >= LEVELS.index(level)
 
     def supports(self, config: Config) -> bool:
@@ -49,9 +49,9 @@ class Description:
         return config.dtype in self.dtypes and config.batch <= (self.largest_batch or config.batch)
 
     def at_most(self, level: Level) -> Description:
-        """The same adapter, with no profile claimed above this level."""
-        lower = {p: replace(c, level=min(c.level, level, key=LEVELS.index)) for p, c in self.profiles.items()}
-        return replace(self, profiles=lower)
+        """The same adapter, with no chapter claimed above this level."""
+        lower = {p: replace(c, level=min(c.level, level, key=LEVELS.index)) for p, c in self.chapters.items()}
+        return replace(self, chapters=lower)
 
     def to_json(self) -> dict[str, Any]:
         """As it stands on the wire and in the run record."""
@@ -60,7 +60,7 @@ class Description:
             "version": self.version,
             "device": self.device,
             "details": dict(self.details),
-            "profiles": {p: vars(c) for p, c in self.profiles.items()},
+            "chapters": {p: vars(c) for p, c in self.chapters.items()},
             "dtypes": list(self.dtypes),
             "limits": {"append": self.largest_append, "batch": self.largest_batch},
             "known": dict(self.known),
@@ -71,7 +71,7 @@ def description(said: Any) -> Description:
     """Check what an adapter says of itself. Raises BadInput that names the field."""
     if not isinstance(said, Mapping):
         raise BadInput(f"describe: expected an object, found {said!r:.60}")
-    known = {"name", "version", "device", "details", "profiles", "dtypes", "limits", "known"}
+    known = {"name", "version", "device", "details", "chapters", "dtypes", "limits", "known"}
     for name in said:
         _want(name in known, f"unknown field {name!r:.40}; known: {', '.join(sorted(known))}")
     _want(isinstance(said.get("name"), str) and said["name"] != "", "name must be a text, not empty")
@@ -92,7 +92,7 @@ def description(said: Any) -> Description:
         _want(isinstance(reason, str) and reason != "", f"known deviation {clause!r:.40} must give its reason")
     return Description(
         said["name"],
-        _claims(said.get("profiles")),
+        _claims(said.get("chapters")),
         said.get("version", ""),
         said.get("device", ""),
         dict(said.get("details", {})),
@@ -103,25 +103,25 @@ def description(said: Any) -> Description:
     )
 
 
-def _claims(profiles: Any) -> dict[str, Claim]:
-    _want(isinstance(profiles, Mapping) and len(profiles) > 0, "profiles must be an object with at least one")
-    claims = {p: _claim(p, c) for p, c in profiles.items()}
-    _want(bool(set(KINDS) & set(claims)), f"profiles must hold one of {', '.join(KINDS)}")
+def _claims(chapters: Any) -> dict[str, Claim]:
+    _want(isinstance(chapters, Mapping) and len(chapters) > 0, "chapters must be an object with at least one")
+    claims = {p: _claim(p, c) for p, c in chapters.items()}
+    _want(bool(set(KINDS) & set(claims)), f"chapters must hold one of {', '.join(KINDS)}")
     return claims
 
 
-def _claim(profile: Any, claim: Any) -> Claim:
-    _want(profile in PROFILES, f"unknown profile {profile!r:.40}; known: {', '.join(PROFILES)}")
+def _claim(chapter: Any, claim: Any) -> Claim:
+    _want(chapter in CHAPTERS, f"unknown chapter {chapter!r:.40}; known: {', '.join(CHAPTERS)}")
     fields = {"level": claim} if isinstance(claim, str) else claim
-    _want(isinstance(fields, Mapping), f"profile {profile} must be a level or an object with one")
+    _want(isinstance(fields, Mapping), f"chapter {chapter} must be a level or an object with one")
     unknown = set(fields) - {"level", "grows", "rewind"}
-    _want(not unknown, f"profile {profile}: unknown field {min(map(str, unknown), default='')!r:.40}")
+    _want(not unknown, f"chapter {chapter}: unknown field {min(map(str, unknown), default='')!r:.40}")
     level = fields.get("level")
-    _want(level in LEVELS, f"profile {profile}: level must be visible or storage, is {level!r:.40}")
+    _want(level in LEVELS, f"chapter {chapter}: level must be visible or storage, is {level!r:.40}")
     grows, rewind = fields.get("grows", "free"), fields.get("rewind", 0)
-    _want(grows in ("step", "free"), f"profile {profile}: grows must be step or free, is {grows!r:.40}")
-    _want(type(rewind) is int and rewind >= -1, f"profile {profile}: rewind must be -1 or more")
-    _want(rewind == 0 or level == "visible", f"profile {profile}: at level storage rewind is 0")
+    _want(grows in ("step", "free"), f"chapter {chapter}: grows must be step or free, is {grows!r:.40}")
+    _want(type(rewind) is int and rewind >= -1, f"chapter {chapter}: rewind must be -1 or more")
+    _want(rewind == 0 or level == "visible", f"chapter {chapter}: at level storage rewind is 0")
     return Claim(cast(Level, level), cast(Any, grows), int(rewind))
 
 

@@ -54,7 +54,7 @@ class Captured(Protocol):
 
 
 class Batching(Protocol):
-    """What the profile `batch` adds to a store: m sequences, per layer `[m, kv_heads, max_len, dim]`."""
+    """What the chapter `batch` adds to a store: m sequences, per layer `[m, kv_heads, max_len, dim]`."""
 
     def batch(self, m: int, most: int | None = None) -> None:
         """Allocate for m sequences, all of length 0; `most` is how many are allowed, if not 32."""

@@ -1,4 +1,4 @@
-"""The words of the contract: profiles, levels, and what goes in and comes out."""
+"""The words of the contract: chapters, levels, and what goes in and comes out."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Literal, NamedTuple
 
 from kvspec.geometry import Array
 
-PROFILES = (
+CHAPTERS = (
     *("growing", "ring", "mask", "snapshot", "copy", "draft", "store", "batch", "mem", "residency"),
     *("attention", "page", "bucket", "rope"),
 )
-"""The profiles there are; each has a chapter of its own."""
+"""The chapters, in order: what an adapter can claim."""
 
 LEVELS = ("visible", "storage")
-"""What a profile can be claimed at; `storage` includes `visible`."""
+"""What a chapter can be claimed at; `storage` includes `visible`."""
 
 Level = Literal["visible", "storage"]
 Readable = Literal["history", "view", "state"]

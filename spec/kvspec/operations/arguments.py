@@ -42,7 +42,7 @@ TABLE = "^(-?[0-9]{1,6}(,-?[0-9]{1,6}){0,63}|empty)$"
 
 WORDS: dict[str, tuple[str, ...]] = {
     "dtype": tuple(DTYPES),
-    "profile": KINDS,
+    "kind": KINDS,
     "fill": FILLS,
     "layout": LAYOUTS,
     "queries": QUERIES,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from kvspec.geometry import CACHES, KINDS
-from kvspec.operations.table import OPERATIONS, PROFILE_OF
+from kvspec.operations.table import CHAPTER_OF, OPERATIONS
 
 SEVERAL = ("growing", "ring", "store")
 """The kinds whose rows have positions that other chapters count in."""
 
-BY_PROFILE: dict[str, tuple[str, ...]] = {
+BY_CHAPTER: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("mask", "snapshot", "draft"), CACHES),
     "batch": ("store",),
     "mem": (*SEVERAL, "copy", "page"),
@@ -30,8 +30,8 @@ def kinds_of(operation: str) -> tuple[str, ...]:
     """The kinds of cache that have an operation."""
     if operation in BY_NAME:
         return BY_NAME[operation]
-    profile = PROFILE_OF[operation]
-    return BY_PROFILE.get(profile, (profile,))
+    chapter = CHAPTER_OF[operation]
+    return BY_CHAPTER.get(chapter, (chapter,))
 
 
 OF_KIND: dict[str, frozenset[str]] = {

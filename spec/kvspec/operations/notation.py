@@ -20,7 +20,7 @@ import numpy as np
 from kvspec.errors import BadInput
 from kvspec.geometry import SIZES, Config
 from kvspec.operations.table import OPERATIONS, Operation, argument, cache_of, unknown
-from kvspec.trace import Trace, check_operation, from_json
+from kvspec.trace import VERSION, Trace, check_operation, from_json
 
 LARGEST_SAID = 1 << 16
 """Elements of a mask of which the shape alone is said."""
@@ -160,12 +160,12 @@ def sentence(trace: Trace) -> str:
     """The whole trace in a line: `ring window=3: append 3; append 1; rewind 2`."""
     fields = {k: v for k, v in trace.config.to_json().items() if v != getattr(Config(), k)}
     setting = "".join(f" {k}={v}" for k, v in fields.items())
-    return f"{trace.profile}{setting}: {'; '.join(map(words, trace.ops))}"
+    return f"{trace.kind}{setting}: {'; '.join(map(words, trace.ops))}"
 
 
-def trace(profile: str, fields: str, ops: str) -> Trace:
+def trace(kind: str, fields: str, ops: str) -> Trace:
     """Read a trace from its parts: `trace("ring", "window=3", "append 3; append 1")`. Raises BadInput."""
     config = dict(f.partition("=")[::2] for f in fields.split())
     typed = {k: _number(v, fields) if k in SIZES else v for k, v in config.items()}
     read = [operation(o) for o in ops.split(";") if o.strip()]
-    return from_json({"kvtrace": 1, "profile": profile, "config": typed, "ops": read})
+    return from_json({"kvtrace": VERSION, "kind": kind, "config": typed, "ops": read})

@@ -51,7 +51,7 @@ _NAMED = Argument("name", "name")
 
 CACHE: dict[str, tuple[Argument, ...]] = {
     "open": (
-        Argument("profile", "profile", default=None),
+        Argument("kind", "kind", default=None),
         *_sizes("window", "step", "batch", "kv_heads", "k_dim", "v_dim", "capacity", "layers", "max_len"),
         *_sizes("page_size", "pages", "debug"),
         Argument("bounds", "bounds", default=None),
@@ -200,9 +200,9 @@ OPERATIONS: dict[str, tuple[Argument, ...]] = (
 )
 """Every operation with its arguments, required ones first."""
 
-PROFILE_OF: dict[str, str] = {
-    op: profile
-    for profile, ops in (
+CHAPTER_OF: dict[str, str] = {
+    op: chapter
+    for chapter, ops in (
         ("mask", MASK),
         ("snapshot", SNAPSHOT),
         ("draft", DRAFT),
@@ -217,7 +217,7 @@ PROFILE_OF: dict[str, str] = {
     )
     for op in ops
 }
-"""The profile an operation belongs to, where it is not one of every cache."""
+"""The chapter an operation belongs to, where it is not one of every cache."""
 
 TAKES_ROWS = (
     *("append", "draft", "copy", "step", "replay", "attend", "replayattend", "rotate"),
@@ -291,9 +291,9 @@ def names_used(op: Operation) -> list[str]:
     return [op[a] for a in USES.get(op["op"], ()) if op.get(a) is not None]
 
 
-def profiles_of(op: Operation) -> set[str]:
-    """The profiles an operation needs, beside the one its cache was opened with."""
-    found = {PROFILE_OF[op["op"]]} if op["op"] in PROFILE_OF else set[str]()
+def chapters_of(op: Operation) -> set[str]:
+    """The chapters an operation needs, beside the one its cache was opened with."""
+    found = {CHAPTER_OF[op["op"]]} if op["op"] in CHAPTER_OF else set[str]()
     if op["op"] == "rollback" and op.get("sequence") is not None:
         found.add("batch")
     if op.get("rope") is not None:

@@ -19,12 +19,12 @@ from functools import cache
 from importlib import resources
 from itertools import pairwise
 
-from kvspec.contract import LEVELS, PROFILES
+from kvspec.contract import CHAPTERS, LEVELS
 from kvspec.errors import BadInput
 from kvspec.geometry import CACHES, KINDS
 from kvspec.reading.examples import Example, parse
 
-CHAPTERS = {
+LETTERS = {
     "GROW": "growing",
     "RING": "ring",
     "MASK": "mask",
@@ -40,7 +40,7 @@ CHAPTERS = {
     "BUCKET": "bucket",
     "ROPE": "rope",
 }
-"""The chapters, by the letters their clause ids begin with, and the profile each defines."""
+"""The chapters, by the letters their clause ids begin with, and the name of each."""
 
 SEEN_IN = (
     "result",
@@ -104,7 +104,7 @@ class Clause:
     """One rule. `text` is its normative sentence, `reason` the paragraphs that say why (both small Markdown)."""
 
     id: str
-    profile: str
+    chapter: str
     level: str
     applies: tuple[str, ...]
     """The kinds of cache it speaks of."""
@@ -121,15 +121,15 @@ class Clause:
         return int(self.id.partition("-")[2])
 
 
-def chapter_text(profile: str) -> str:
+def chapter_text(chapter: str) -> str:
     """The chapter's Markdown."""
-    return resources.files("kvspec").joinpath("chapters", f"{profile}.md").read_text(encoding="utf-8")
+    return resources.files("kvspec").joinpath("chapters", f"{chapter}.md").read_text(encoding="utf-8")
 
 
 @cache
 def index() -> dict[str, Clause]:
     """All clauses by id, in the order of the chapters."""
-    found = [c for prefix, profile in CHAPTERS.items() for c in read(prefix, profile, chapter_text(profile))]
+    found = [c for prefix, chapter in LETTERS.items() for c in read(prefix, chapter, chapter_text(chapter))]
     clauses = {c.id: c for c in found}
     if len(clauses) != len(found):
         twice = sorted({c.id for c in found if sum(d.id == c.id for d in found) > 1})
@@ -139,23 +139,23 @@ def index() -> dict[str, Clause]:
 
 def digest() -> str:
     """A hash of the chapters as they stand."""
-    whole = "".join(chapter_text(p) for p in CHAPTERS.values())
+    whole = "".join(chapter_text(p) for p in LETTERS.values())
     return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 
-def read(prefix: str, profile: str, text: str) -> list[Clause]:
+def read(prefix: str, chapter: str, text: str) -> list[Clause]:
     """The clauses of one chapter. Raises BadInput that names the line."""
     starts = [m.start() for m in re.finditer(r"^\*\*[A-Z]+-\d", text, re.M)]
     blocks = pairwise([*starts, len(text)])
-    clauses = [_clause(prefix, profile, text[a:b], f"{profile}.md:{_line(text, a)}") for a, b in blocks]
+    clauses = [_clause(prefix, chapter, text[a:b], f"{chapter}.md:{_line(text, a)}") for a, b in blocks]
     written = len(re.findall(r"^ *example\b", text, re.M | re.I))
     parsed = sum(len(c.examples) for c in clauses)
     if written != parsed:
-        raise BadInput(f"{profile}.md: {written} lines begin with Example, {parsed} of them belong to a clause")
+        raise BadInput(f"{chapter}.md: {written} lines begin with Example, {parsed} of them belong to a clause")
     return clauses
 
 
-def _clause(prefix: str, profile: str, block: str, where: str) -> Clause:
+def _clause(prefix: str, chapter: str, block: str, where: str) -> Clause:
     head = _CLAUSE.match(block)
     if head is None:
         raise BadInput(f"{where}: not a clause: {block.splitlines()[0]!r}")
@@ -168,10 +168,10 @@ def _clause(prefix: str, profile: str, block: str, where: str) -> Clause:
     examples = parse(block[head.end() :], where)
     if not examples or any(e.clause != id_ for e in examples):
         raise BadInput(f"{where}: {id_} needs a worked example of its own, and only such")
-    default = (profile,) if profile in KINDS else SPEAK_OF.get(profile, KINDS)
+    default = (chapter,) if chapter in KINDS else SPEAK_OF.get(chapter, KINDS)
     only = tuple(k for k in KINDS if k in marks) or default
     text, reason = _plain(head["text"]), _reason(block[head.end() :])
-    return Clause(id_, profile, level, only, "law" in marks, seen, text, reason, examples)
+    return Clause(id_, chapter, level, only, "law" in marks, seen, text, reason, examples)
 
 
 def _reason(rest: str) -> str:
@@ -187,4 +187,4 @@ def _line(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
 
-__all__ = ["CHAPTERS", "PROFILES", "SEEN_IN", "Clause", "chapter_text", "digest", "index", "read"]
+__all__ = ["CHAPTERS", "LETTERS", "SEEN_IN", "Clause", "chapter_text", "digest", "index", "read"]

@@ -26,7 +26,7 @@ from kvspec.operations import notation
 from kvspec.trace import Trace
 
 _EXAMPLE = re.compile(
-    r"^Example (?P<clause>[A-Z]+-\d+)\.(?P<n>\d+), (?P<profile>\w+)(?P<fields>[^\n]*)\n\n"
+    r"^Example (?P<clause>[A-Z]+-\d+)\.(?P<n>\d+), (?P<kind>\w+)(?P<fields>[^\n]*)\n\n"
     r"\|(?P<head>[^\n]+)\|\n\|[-| :]+\|\n(?P<body>(?:\|[^\n]*\|(?:\n|\Z))+)",
     re.M,
 )
@@ -188,7 +188,7 @@ def _example(m: re.Match[str], where: str) -> Example:
     if any(len(line) != len(columns) for line in lines):
         raise BadInput(f"{where}: {id_}: every row needs {len(columns)} cells")
     try:
-        trace = notation.trace(m["profile"], m["fields"], "; ".join(line[0] for line in lines))
+        trace = notation.trace(m["kind"], m["fields"], "; ".join(line[0] for line in lines))
         said = tuple(_row(columns[1:], line[1:]) for line in lines)
     except (BadInput, ValueError, KeyError) as e:
         raise BadInput(f"{where}: {id_}: {e}") from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-VERSION = 1
+VERSION = 2
 
 
 class Spread(TypedDict):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NotRequired, TypedDict
 
-VERSION = 1
+VERSION = 2
 
 VERDICTS = (
     "PASS",
@@ -118,7 +118,7 @@ class ClauseRecord(TypedDict):
     """The verdict on one clause."""
 
     id: str
-    profile: str
+    chapter: str
     level: str
     """The clause's own level."""
     verdict: str
@@ -184,7 +184,7 @@ class Record(TypedDict):
     adapter: dict[str, Any]
     """Its description (see `kvspec.contract.Description`)."""
     selection: dict[str, Any]
-    """profiles, clauses, examples, seed."""
+    """chapters, clauses, traces, seed."""
     exit_status: int
     summary: dict[str, int]
     """Clauses by verdict."""
@@ -192,7 +192,7 @@ class Record(TypedDict):
     failures: list[Failure]
     """Shortest first; each is the shortest for some clause."""
     coverage: dict[str, Coverage]
-    """By source and profile: "cover ring"."""
+    """By source and chapter: "cover ring"."""
     residency: NotRequired[list[Residency]]
     """What operations cost, where the adapter has a meter."""
     problems: list[str]

@@ -13,11 +13,11 @@ from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, SIZES, Array, Config
 
 
-def config(clause: str, profile: str, config: Config) -> Refused:
+def config(clause: str, kind: str, config: Config) -> Refused:
     """A config no cache may have."""
     sizes = ", ".join(f"{k}={v}" for k, v in config.to_json().items())
     return Refused(
-        clause, f"{profile} cannot be opened with {sizes}: sizes must be 1 or more, dtype one of {_dtypes()}"
+        clause, f"{kind} cannot be opened with {sizes}: sizes must be 1 or more, dtype one of {_dtypes()}"
     )
 
 
@@ -99,9 +99,9 @@ def used_up(clause: str, what: str, why: str) -> Refused:
     return Refused(clause, f"{what}: the snapshot was {why} before")
 
 
-def fit_kind(clause: str, profile: str) -> Refused:
+def fit_kind(clause: str, kind: str) -> Refused:
     """A question about a kind that sets no bound on a sequence."""
-    return Refused(clause, f"fit: a sequence of a {profile} has no fixed size; only a store's has")
+    return Refused(clause, f"fit: a sequence of a {kind} has no fixed size; only a store's has")
 
 
 def fit_most(clause: str, most: int) -> Refused:

@@ -20,9 +20,9 @@ from kvspec.session.step import NOTHING, Inputs, Step
 class Session(SessionState):
     """Performs the operations of one trace: `begin` opens cache A, `do` performs one operation."""
 
-    def begin(self, profile: str, config: Config) -> Step:
+    def begin(self, kind: str, config: Config) -> Step:
         """Open cache A."""
-        return self.do({"op": "open", "cache": "A"}, Inputs(opening=(profile, config)))
+        return self.do({"op": "open", "cache": "A"}, Inputs(opening=(kind, config)))
 
     def do(self, op: Operation, inputs: Inputs = NOTHING) -> Step:
         """Perform one operation."""

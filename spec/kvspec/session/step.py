@@ -16,7 +16,7 @@ OBSERVABLES = ("state", "history", "mask", "held", "meter")
 @dataclass(frozen=True)
 class Inputs:
     """What goes with an operation: rows with those that write, queries with those that attend, a logical mask with
-    mask and attend, profile and config with open, init and fit."""
+    mask and attend, kind and config with open, init and fit."""
 
     rows: Pair | None = None
     queries: Array | None = None

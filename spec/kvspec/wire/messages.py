@@ -7,13 +7,13 @@ carries the same. `kvspec/schemas/question.json` and `answer.json` hold the sche
 them). The questions:
 
     {"id": 0, "op": "describe", "protocol": 1}       answered by {"id": 0, "result": "ok", "describe": {...}}
-    {"id": 1, "op": "begin", "profile": "ring", "config": {...}, "observe": ["state", "history", "mask"]}
+    {"id": 1, "op": "begin", "kind": "ring", "config": {...}, "observe": ["state", "history", "mask"]}
     {"id": 2, "op": "append", "n": 3, "tensors": [["keys", ...], ["values", ...]]}
     {"id": 3, "op": "mask", "parts": ["causal", {"tensor": "mask0"}], "tensors": [["mask0", ...]]}
-    {"id": 4, "op": "open", "cache": "B", "profile": "store", "config": {...}}
+    {"id": 4, "op": "open", "cache": "B", "kind": "store", "config": {...}}
     {"id": 5, "op": "rewind", "to": 2}, and so on: every operation of a trace, under its own name
 
-`begin` drops all that the trace before made and opens cache A. `open`, `init` and `fit` carry a profile and the
+`begin` drops all that the trace before made and opens cache A. `open`, `init` and `fit` carry a kind and the
 whole config that is meant, where a trace names only what is otherwise. Rows (`keys`, `values`) come with append,
 draft, copy, step and replay, and with whatever attends and appends; `queries` with whatever attends. Every answer
 holds `result`, `clause` and `message` (where it is not ok) and `values`; its tensors are the observations (see

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kvspec import masks, trace
-from kvspec.contract import LEVELS, METERED, PROFILES
+from kvspec.contract import CHAPTERS, LEVELS, METERED
 from kvspec.geometry import DTYPES, FIELDS, KINDS, SIZES, TEXTS, WORDS
 from kvspec.operations.arguments import CACHE_NAME, LARGEST, Argument
 from kvspec.operations.descriptions import OPERATION, VALUE
@@ -25,7 +25,7 @@ Schema = dict[str, Any]
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 GIVEN_A_CONFIG = ("open", "init", "fit")
-"""Operations that carry a profile and a config in place of the sizes that the operation of the trace names."""
+"""Operations that carry a kind and a config in place of the sizes that the operation of the trace names."""
 
 _ID = {"type": "integer", "minimum": 0}
 _LARGE = {"type": "integer", "minimum": -messages.LARGEST_NUMBER, "maximum": messages.LARGEST_NUMBER}
@@ -92,13 +92,13 @@ def _begin() -> Schema:
 
 
 def _opening() -> Schema:
-    return {"profile": {"enum": list(KINDS)}, "config": {"$ref": "#/$defs/config"}}
+    return {"kind": {"enum": list(KINDS)}, "config": {"$ref": "#/$defs/config"}}
 
 
 def _asked(name: str, arguments: tuple[Argument, ...]) -> Schema:
     """The question that is an operation of a trace."""
     given = name in GIVEN_A_CONFIG
-    kept = [a for a in arguments if not (given and (a.name == "profile" or a.name in FIELDS))]
+    kept = [a for a in arguments if not (given and (a.name == "kind" or a.name in FIELDS))]
     properties = {
         "id": {"$ref": "#/$defs/id"},
         "op": {"const": name},
@@ -108,7 +108,7 @@ def _asked(name: str, arguments: tuple[Argument, ...]) -> Schema:
         **_tensors(name),
     }
     required = ["id", "op", *(["cache"] if name == "open" else []), *(a.name for a in kept if a.required)]
-    required += ["profile", "config"] if given else ["tensors"] if name in (*TAKES_ROWS, *TAKES_QUERIES) else []
+    required += ["kind", "config"] if given else ["tensors"] if name in (*TAKES_ROWS, *TAKES_QUERIES) else []
     return _object(required, properties, description=OPERATION[name])
 
 
@@ -222,13 +222,13 @@ def describe() -> Schema:
         "$id": "kvconform:describe",
         "title": "kvconform description: what an engine says of itself",
         **_object(
-            ("name", "profiles"),
+            ("name", "chapters"),
             {
                 "name": words,
                 "version": text,
                 "device": text,
                 "details": {"description": "Anything worth a line in a report.", "type": "object"},
-                "profiles": _profiles(),
+                "chapters": _chapters(),
                 "dtypes": {"type": "array", "minItems": 1, "items": {"enum": list(DTYPES)}},
                 "limits": _object(
                     (),
@@ -246,12 +246,12 @@ def describe() -> Schema:
     }
 
 
-def _profiles() -> Schema:
+def _chapters() -> Schema:
     return {
-        "description": "What is claimed: each profile with a level, or an object with one.",
+        "description": "What is claimed: each chapter with a level, or an object with one.",
         "type": "object",
         "anyOf": [{"required": [kind]} for kind in KINDS],
-        "propertyNames": {"enum": list(PROFILES)},
+        "propertyNames": {"enum": list(CHAPTERS)},
         "additionalProperties": {"oneOf": [{"enum": list(LEVELS)}, {"$ref": "#/$defs/claim"}]},
     }
 

@@ -37,7 +37,7 @@ class Rows(Caches):
 
     def describe(self) -> dict[str, Any]:
         said = super().describe()
-        return {**said, "profiles": {p: said["profiles"][p] for p in JUDGED}}
+        return {**said, "chapters": {p: said["chapters"][p] for p in JUDGED}}
 
 
 @cache

@@ -39,14 +39,14 @@ class Twins:
         self.random = np.random.default_rng(seed)
         # what is held and what it costs may differ: those have bounds of their own
         self.sessions = Session(Reference(), ROWS), Session(adapter, ROWS)
-        self.claims = {p: c for p, c in adapter.describe()["profiles"].items() if isinstance(c, dict)}
-        self.profiles: dict[str, str] = {}
+        self.claims = {p: c for p, c in adapter.describe()["chapters"].items() if isinstance(c, dict)}
+        self.kinds: dict[str, str] = {}
         self.configs: dict[str, Config] = {}
         self.log: list[Op] = []
 
-    def open(self, profile: str, config: Config, name: str = "A") -> Step:
-        self.profiles[name], self.configs[name] = profile, config
-        return self.do({"op": "open", "cache": name}, Inputs(opening=(profile, config)))
+    def open(self, kind: str, config: Config, name: str = "A") -> Step:
+        self.kinds[name], self.configs[name] = kind, config
+        return self.do({"op": "open", "cache": name}, Inputs(opening=(kind, config)))
 
     def append(self, n: int, name: str = "A", values: int | None = None, **changed: Any) -> Step:
         rows = self.rows(n, name, values, **changed)
@@ -71,7 +71,7 @@ class Twins:
         return self.random.integers(0, 256, (*shape, dtype.itemsize), np.uint8).view(dtype).reshape(shape)
 
     def _compare(self, name: str, ours: Step, theirs: Step) -> None:
-        grows = self.claims[self.profiles[name]]["grows"]
+        grows = self.claims[self.kinds[name]]["grows"]
         if grows == "free" and "capacity" in ours.values and ours.result != "error":
             buffered = theirs.values["buffered"]
             self._demand(theirs.values["capacity"] >= buffered, "capacity", ours, theirs)
@@ -126,19 +126,17 @@ def each_runtime(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 class Walk:
     """A random walk over the operations on two or three caches of which some share their geometry."""
 
-    def __init__(self, twins: Twins, seed: int, profile: str, config: Config) -> None:
+    def __init__(self, twins: Twins, seed: int, kind: str, config: Config) -> None:
         self.twins, self.pick = twins, random.Random(seed)
-        twins.open(profile, config)
-        twins.open(profile, config.changed(step=self.pick.choice((1, 2, 5))), "B")
+        twins.open(kind, config)
+        twins.open(kind, config.changed(step=self.pick.choice((1, 2, 5))), "B")
         if self.pick.random() < 0.3:
-            twins.open(*self._other(profile, config), "C")
+            twins.open(*self._other(kind, config), "C")
 
-    def _other(self, profile: str, config: Config) -> tuple[str, Config]:
+    def _other(self, kind: str, config: Config) -> tuple[str, Config]:
         if config.window is None or self.pick.random() < 0.5:
-            return profile, config.changed(k_dim=config.k_dim + 1)
-        return (
-            ("growing", config) if self.pick.random() < 0.5 else (profile, config.changed(window=config.window + 1))
-        )
+            return kind, config.changed(k_dim=config.k_dim + 1)
+        return ("growing", config) if self.pick.random() < 0.5 else (kind, config.changed(window=config.window + 1))
 
     def step(self) -> None:
         """One operation, of the legal ones or not, on the first cache most of the time."""
@@ -235,15 +233,15 @@ class Walk:
 
 def configs(seed: int) -> tuple[str, Config]:
     pick = random.Random(seed)
-    profile = pick.choice(("growing", "ring", "ring"))
-    return profile, Config(
+    kind = pick.choice(("growing", "ring", "ring"))
+    return kind, Config(
         batch=pick.choice((1, 1, 2)),
         kv_heads=pick.choice((1, 2, 3)),
         k_dim=pick.randint(1, 8),
         v_dim=pick.randint(1, 8),
         dtype=pick.choice(tuple(DTYPES)),
         step=pick.choice((1, 2, 3, 256)),
-        window=pick.choice((1, 2, 3, 4, 5)) if profile == "ring" else None,
+        window=pick.choice((1, 2, 3, 4, 5)) if kind == "ring" else None,
     )
 
 
@@ -256,8 +254,8 @@ def test_a_random_walk_observes_the_same(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(1000, 1030))
 def test_a_random_walk_observes_the_same_when_launched_as_on_a_gpu(seed: int) -> None:
-    profile, config = configs(seed)
-    walk = Walk(Twins(adapter(wide=True), seed), seed, profile, config.changed(k_dim=8 * config.k_dim))
+    kind, config = configs(seed)
+    walk = Walk(Twins(adapter(wide=True), seed), seed, kind, config.changed(k_dim=8 * config.k_dim))
     for _ in range(40):
         walk.step()
 

@@ -59,10 +59,10 @@ def test_every_short_sequence_on_a_growing_cache(step: int) -> None:
     _every_sequence("growing", Config(step=step), (3,), 2)
 
 
-def _every_sequence(profile: str, config: Config, prefix: tuple[int, ...], depth: int) -> None:
+def _every_sequence(kind: str, config: Config, prefix: tuple[int, ...], depth: int) -> None:
     for acts in itertools.product(ACTS, repeat=depth):
         twins = Twins(adapter())
-        twins.open(profile, config)
+        twins.open(kind, config)
         for n in prefix:
             twins.append(n)
         for act in acts:
@@ -74,10 +74,10 @@ def _every_sequence(profile: str, config: Config, prefix: tuple[int, ...], depth
 
 
 @pytest.mark.parametrize("fields", [{"step": 0}, {"batch": 0}, {"k_dim": -1}, {"window": 0}, {"dtype": "f64"}])
-@pytest.mark.parametrize("profile", ["growing", "ring"])
-def test_a_config_no_cache_may_have_is_refused(profile: str, fields: dict[str, object]) -> None:
+@pytest.mark.parametrize("kind", ["growing", "ring"])
+def test_a_config_no_cache_may_have_is_refused(kind: str, fields: dict[str, object]) -> None:
     twins = Twins(adapter())
-    assert twins.open(profile, Config(**{"window": 2} | fields)).result == "refused"  # type: ignore[arg-type]
+    assert twins.open(kind, Config(**{"window": 2} | fields)).result == "refused"  # type: ignore[arg-type]
 
 
 def test_a_ring_without_a_window_is_refused_and_a_growing_cache_may_have_one() -> None:
@@ -86,19 +86,19 @@ def test_a_ring_without_a_window_is_refused_and_a_growing_cache_may_have_one() -
     assert twins.open("growing", Config(window=2)).result == "ok"
 
 
-@pytest.mark.parametrize("profile", ["growing", "ring"])
+@pytest.mark.parametrize("kind", ["growing", "ring"])
 @pytest.mark.parametrize("start", [0, 2, 4])
-def test_pieces_of_a_snapshot_hold_what_the_whole_held(profile: str, start: int) -> None:
-    config = Config(window=5 if profile == "ring" else None, step=2, batch=2)
+def test_pieces_of_a_snapshot_hold_what_the_whole_held(kind: str, start: int) -> None:
+    config = Config(window=5 if kind == "ring" else None, step=2, batch=2)
     for at, piece in itertools.product(range(-1, 7), ("p", "c", "m")):
         twins = Twins(adapter())
-        twins.open(profile, config)
+        twins.open(kind, config)
         twins.append(5)
         twins.do({"op": "snapshot", "name": "s", "start": start})
         twins.do({"op": "split", "name": "s", "at": at, "parent": "p", "child": "c"})
         if piece == "m":
             twins.do({"op": "merge", "parent": "p", "child": "c", "name": "m"})
-        twins.open(profile, config.changed(step=3), "B")
+        twins.open(kind, config.changed(step=3), "B")
         twins.append(4, "B")
         for to in (5, 4, 3):
             twins.do({"op": "restore", "name": piece, "to": to, "cache": "B"})

@@ -48,14 +48,14 @@ def _beside(cache: Any) -> int:
     return 0 if rows is None else int(rows.block.nbytes - rows.nbytes)
 
 
-@pytest.mark.parametrize("profile", CONFIGS)
-def test_held_and_planned_bytes_are_what_is_allocated(profile: str) -> None:
-    runtime, config, pick = Watched(adapter().runtime), CONFIGS[profile], random.Random(profile)
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_held_and_planned_bytes_are_what_is_allocated(kind: str) -> None:
+    runtime, config, pick = Watched(adapter().runtime), CONFIGS[kind], random.Random(kind)
     caches = Caches("watched", runtime, checks=False)  # type: ignore[arg-type]
     caches.space.scratch("stage", 1 << 16), caches.space.scratch("other", 1 << 16)
     for _ in range(20):
         gc.collect()
-        cache: Any = caches.open(profile, config)
+        cache: Any = caches.open(kind, config)
         before = runtime.meter.live_bytes
         for _ in range(12):
             n = pick.choice((0, 1, 1, 2, 5))

@@ -259,5 +259,5 @@ def test_a_fault_of_the_kernels_is_found(fault: str) -> None:
     ours = Caches("faulty", OpenCLRuntime(text=text.replace(old, new)), checks=True)
     about = description(ours.describe())
     observed = trial.observables(about, "storage")
-    examples = (e.trace for c in index().values() if c.profile == "page" for e in c.examples)
+    examples = (e.trace for c in index().values() if c.chapter == "page" for e in c.examples)
     assert any(trial.run(trace, Session(ours, observed), about, "storage").failed for trace in examples)

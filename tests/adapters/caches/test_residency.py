@@ -17,7 +17,7 @@ from kvspec.masks import Explicit
 
 pytestmark = pytest.mark.usefixtures("each_runtime")
 CONFIG = Config(batch=2, window=4, step=4)
-PROFILES = ("growing", "ring")
+KINDS = ("growing", "ring")
 
 
 def _rows(n: int, config: Config = CONFIG) -> Pair:
@@ -36,21 +36,21 @@ class Metered:
         self.found = adapter().runtime.meter.since(self.before)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_steady_decode_of_device_rows_does_nothing_but_its_launch(profile: str) -> None:
-    cache: Any = Caches("bare", adapter().runtime, checks=False).open(profile, CONFIG)
+@pytest.mark.parametrize("kind", KINDS)
+def test_steady_decode_of_device_rows_does_nothing_but_its_launch(kind: str) -> None:
+    cache: Any = Caches("bare", adapter().runtime, checks=False).open(kind, CONFIG)
     cache.append(*_rows(9))
     cache.append(*_rows(1))
     placed = adapter().place(*_rows(1))
-    for _ in range(2 if profile == "growing" else 20):
+    for _ in range(2 if kind == "growing" else 20):
         with Metered() as meter:
             cache.append(*placed)
         assert meter.found == {"launches": 1, "device_to_device": CONFIG.row_bytes}
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_rows_that_are_placed_may_be_forgotten_at_once(profile: str) -> None:
-    cache: Any = adapter().open(profile, CONFIG)
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_that_are_placed_may_be_forgotten_at_once(kind: str) -> None:
+    cache: Any = adapter().open(kind, CONFIG)
     with Metered() as meter:
         placed = adapter().place(*_rows(3))
         cache.append(*placed)
@@ -101,9 +101,9 @@ def test_the_buffer_of_a_ring_stays_where_it_is_until_a_longer_prefill() -> None
     assert cache.store.rows.block is not block and block.handle is None
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_all_memory_comes_back(profile: str) -> None:
-    cache: Any = adapter().open(profile, CONFIG)
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_memory_comes_back(kind: str) -> None:
+    cache: Any = adapter().open(kind, CONFIG)
     cache.append(*_rows(3))
     with Metered() as whole:
         snapshot = cache.snapshot(0)
@@ -120,11 +120,11 @@ def test_all_memory_comes_back(profile: str) -> None:
     assert meter.found["live_bytes"] < 0 and meter.found["frees"] == 1
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_a_cache_that_is_forgotten_gives_its_memory_back(profile: str) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cache_that_is_forgotten_gives_its_memory_back(kind: str) -> None:
     gc.collect()  # what other tests left is not to be counted here
     with Metered() as meter:
-        cache: Any = adapter().open(profile, CONFIG)
+        cache: Any = adapter().open(kind, CONFIG)
         cache.append(*_rows(3))
         kept = cache.snapshot(0)
         del cache, kept

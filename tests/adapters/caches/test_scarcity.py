@@ -33,15 +33,15 @@ class Scarce:
         return getattr(self.real, name)
 
 
-def _twins(profile: str, appends: tuple[int, ...]) -> Twins:
+def _twins(kind: str, appends: tuple[int, ...]) -> Twins:
     """A cache with these appends, and snapshots p of [0, 2) and c of [2, 3)."""
     twins = Twins(Caches("scarce", Scarce(adapter().runtime), checks=True))
-    twins.open(profile, CONFIG, "B")
+    twins.open(kind, CONFIG, "B")
     twins.append(2, "B")
     twins.do({"op": "snapshot", "name": "p", "start": 0, "cache": "B"})
     twins.append(1, "B")
     twins.do({"op": "snapshot", "name": "c", "start": 2, "cache": "B"})
-    twins.open(profile, CONFIG)
+    twins.open(kind, CONFIG)
     for n in appends:
         twins.append(n)
     return twins
@@ -66,15 +66,15 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-@pytest.mark.parametrize(("profile", "appends"), FAILURES)
-def test_the_nth_allocation_fails(profile: str, appends: tuple[int, ...], operation: str) -> None:
-    expected = FAILURES[profile, appends][operation]
-    assert [_fails(profile, appends, operation, nth) for nth in range(expected + 1)] == [True] * expected + [False]
+@pytest.mark.parametrize(("kind", "appends"), FAILURES)
+def test_the_nth_allocation_fails(kind: str, appends: tuple[int, ...], operation: str) -> None:
+    expected = FAILURES[kind, appends][operation]
+    assert [_fails(kind, appends, operation, nth) for nth in range(expected + 1)] == [True] * expected + [False]
 
 
-def _fails(profile: str, appends: tuple[int, ...], operation: str, nth: int) -> bool:
+def _fails(kind: str, appends: tuple[int, ...], operation: str, nth: int) -> bool:
     """Whether it ran out of memory; if so, that nothing has changed."""
-    twins = _twins(profile, appends)
+    twins = _twins(kind, appends)
     cache, saved = twins.sessions[1].caches["A"], twins.sessions[1].snapshots
     before, rows = _seen(cache, saved), twins.rows(60)
     cache.space.runtime.left = nth

@@ -115,10 +115,10 @@ def test_work_that_fails_leaves_no_capture_behind(runtime: Any) -> None:
     assert seen(runtime, b) == {2}
 
 
-@pytest.mark.parametrize("profile", ["growing", "ring"])
-def test_it_does_what_the_reference_does(runtime: Any, profile: str) -> None:
+@pytest.mark.parametrize("kind", ["growing", "ring"])
+def test_it_does_what_the_reference_does(runtime: Any, kind: str) -> None:
     twins = Twins(Caches("cupy", runtime, checks=True))
-    twins.open(profile, Config(batch=2, window=4, step=4))
+    twins.open(kind, Config(batch=2, window=4, step=4))
     for n in (3, 1, 1, 0, 7, 2):
         twins.append(n)
         twins.do({"op": "view"})
@@ -126,7 +126,7 @@ def test_it_does_what_the_reference_does(runtime: Any, profile: str) -> None:
     twins.do({"op": "restore", "name": "p", "to": 0})
 
 
-COVERS = [frozen for profile in ("growing", "ring", "mask", "snapshot") for frozen in vectors.load(profile)]
+COVERS = [frozen for chapter in ("growing", "ring", "mask", "snapshot") for frozen in vectors.load(chapter)]
 
 
 @pytest.mark.parametrize("frozen", COVERS, ids=lambda c: c.name)

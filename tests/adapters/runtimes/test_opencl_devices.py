@@ -129,12 +129,12 @@ def test_what_it_says_of_itself_is_a_description() -> None:
     told = adapter().describe()
     said = description(json.loads(json.dumps(told)))
     assert said.claims("growing", "storage") and said.claims("ring", "storage")
-    assert said.profiles["growing"].grows == "step" and said.profiles["ring"].grows == "free"
+    assert said.chapters["growing"].grows == "step" and said.chapters["ring"].grows == "free"
     assert any(t["result"] == "works" for t in told["details"]["tried"])
     assert isinstance(load("opencl"), opencl.OpenCL)
 
 
-def test_another_profile_is_unsupported() -> None:
+def test_another_kind_is_unsupported() -> None:
     with pytest.raises(Unsupported, match="growing, ring"):
         adapter().open("sheet", Config())
 

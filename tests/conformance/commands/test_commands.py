@@ -23,7 +23,7 @@ from kvspec.reading.clauses import index
 from support import judging
 from support.judging import kvconform
 
-SHORT = ("--profile", "growing", "--clause", "GROW-1", "--examples", "0")
+SHORT = ("--chapter", "growing", "--clause", "GROW-1", "--traces", "0")
 
 
 def write(folder: Path, name: str, content: str) -> Path:
@@ -39,13 +39,13 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "no adapter": (("run",), "name one adapter, or a command after --"),
     "two adapters": (("run", "reference", "--", "engine"), "name one adapter, or a command after --"),
     "an unknown adapter": (("run", "referense"), "unknown adapter 'referense'; did you mean reference?"),
-    "an unknown profile": (("run", "reference", "--profile", "spiral"), "unknown profile 'spiral'; known: growing"),
+    "an unknown chapter": (("run", "reference", "--chapter", "spiral"), "unknown chapter 'spiral'; known: growing"),
     "an unknown clause": (
         ("run", "reference", "--clause", "RING-99"),
         "unknown clause 'RING-99'; known: GROW-1 to",
     ),
     "an unknown format": (("run", "reference", "--format", "xml"), "invalid choice: 'xml'"),
-    "a negative count": (("run", "reference", "--examples", "-3"), "argument --examples: "),
+    "a negative count": (("run", "reference", "--traces", "-3"), "argument --traces: "),
     "a count of text": (("run", "reference", "--seed", "x"), "'x' is not a whole number of 0 or more"),
     "a deadline of nothing": (("run", "reference", "--deadline", "0"), "'0' is not a number of seconds above 0"),
     "a deadline that is no number": (("run", "reference", "--deadline", "nan"), "'nan' is not a number of seconds"),
@@ -54,8 +54,8 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "an attribute that is not there": (("run", "support.fakes:Nobody"), "has no attribute 'Nobody'"),
     "a description of nothing": (("run", "support.fakes:DescribesNothing"), "describe: name must be"),
     "a description of what there is not": (
-        ("run", "support.fakes:DescribesUnknownProfile"),
-        "unknown profile 'spiral'",
+        ("run", "support.fakes:DescribesUnknownChapter"),
+        "unknown chapter 'spiral'",
     ),
     "a known deviation from no clause": (("run", "support.fake_declarations:KnownOfNoClause"), "'GROW-700'"),
     "a command that is not there": (("run", "--", "./no-such-engine"), "cannot start ./no-such-engine"),
@@ -112,7 +112,7 @@ def test_without_an_opencl_device_the_opencl_adapter_ends_with_4_and_says_what_t
 
 
 def test_a_run_that_exercises_nothing_ends_with_3() -> None:
-    status, seen, _ = judging.run("Fake", "--profile", "ring")
+    status, seen, _ = judging.run("Fake", "--chapter", "ring")
     assert (status, set(seen["summary"])) == (3, {"UNSUPPORTED"})
 
 
@@ -165,7 +165,7 @@ def test_a_report_that_cannot_be_written_is_said_before_the_run(place: str, tmp_
 def failed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """A run on an adapter that is broken in one thing, with its report."""
     folder = tmp_path_factory.mktemp("failed")
-    arguments = ("--clause", "GROW-7", "--examples", "2", "--report", folder)
+    arguments = ("--clause", "GROW-7", "--traces", "2", "--report", folder)
     return folder, kvconform("run", "support.fake_adapters:AcceptsAnyRewind", *arguments)
 
 
@@ -199,7 +199,7 @@ def test_a_trace_that_needs_what_is_not_declared_says_so(tmp_path: Path) -> None
     assert done.returncode == 2 and "does not declare ring, which the trace uses" in done.stderr
 
 
-@pytest.mark.parametrize("text", ['{"kvtrace": 1, "profile": "ring"', '{"kvtrace": 9}', "[" * 100_000])
+@pytest.mark.parametrize("text", ['{"kvtrace": 2, "kind": "ring"', '{"kvtrace": 9}', "[" * 100_000])
 def test_a_trace_file_that_is_wrong_ends_with_2(text: str) -> None:
     done = kvconform("replay", "-", input=text)
     assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith("kvconform: trace: ")

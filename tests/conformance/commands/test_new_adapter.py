@@ -75,7 +75,7 @@ def test_the_adapter_conforms_at_level_storage(package: Path, monkeypatch: pytes
     monkeypatch.syspath_prepend(str(package))
     seen = judging.record_of("kvadapter_my_engine:Adapter")
     assert (seen["exit_status"], seen["failures"], seen["problems"]) == (0, [], [])
-    assert {c["verdict"] for c in seen["clauses"] if c["profile"] == "growing"} == {"PASS"}
+    assert {c["verdict"] for c in seen["clauses"] if c["chapter"] == "growing"} == {"PASS"}
 
 
 def test_nothing_is_written_over(package: Path) -> None:

@@ -118,7 +118,7 @@ def test_an_adapter_that_cannot_run_ends_with_4(capsys: pytest.CaptureFixture[st
 
 def test_two_profiles_are_not_rendered_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "profile.json"
-    file.write_text('{"kvprofile": 1}')
+    file.write_text('{"kvprofile": 2}')
     assert cli.main(["report", str(file), str(file)]) == 2
     assert "rendered by itself" in capsys.readouterr().err
     assert cli.main(["report", str(file)]) == 2

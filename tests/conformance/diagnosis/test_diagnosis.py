@@ -46,12 +46,12 @@ SAMPLE = random.Random(5).sample(sorted(KNOWN), 10)
 """Ten of all, by chance, the same every time."""
 
 
-def bench_of(adapter: Any, profiles: tuple[str, ...]) -> LocalBench:
+def bench_of(adapter: Any, chapters: tuple[str, ...]) -> LocalBench:
     """An adapter judged on worked examples, and on the covers where those find nothing."""
     bench = LocalBench(adapter)
-    for source, profile in itertools.product((examples, covers), profiles):
-        for item in source(profile) if source is examples or not bench.tally.failures else ():
-            if trial.used_profiles(item.trace) <= set(bench.adapter.profiles):
+    for source, chapter in itertools.product((examples, covers), chapters):
+        for item in source(chapter) if source is examples or not bench.tally.failures else ():
+            if trial.used_chapters(item.trace) <= set(bench.adapter.chapters):
                 bench.judge(item.trace, "example")
     return bench
 
@@ -71,21 +71,21 @@ def ring(kind: type[Ring], **declared: Any) -> Any:
         caches: ClassVar[dict[str, Any]] = {**Reference.caches, "ring": kind}
 
         def describe(self) -> dict[str, Any]:
-            """As the reference, or with other profiles."""
+            """As the reference, or with other chapters."""
             return super().describe() | declared
 
     return Faulty()
 
 
-def profiles_of(mutant: Mutant) -> tuple[str, ...]:
+def chapters_of(mutant: Mutant) -> tuple[str, ...]:
     """The chapters whose traces find a mutant."""
-    return mutant.profiles or tuple(dict.fromkeys(index()[c].profile for c in mutant.clauses))
+    return mutant.chapters or tuple(dict.fromkeys(index()[c].chapter for c in mutant.clauses))
 
 
 def test_eight_of_ten_planted_bugs_are_named_first() -> None:
     first = {}
     for name in SAMPLE:
-        looked = looked_at(bench_of(KNOWN[name].adapter(), profiles_of(KNOWN[name])))
+        looked = looked_at(bench_of(KNOWN[name].adapter(), chapters_of(KNOWN[name])))
         first[name] = looked[0][0]["id"] if looked and looked[0] else None
     assert sum(name == found for name, found in first.items()) >= 8, first
 
@@ -129,7 +129,7 @@ def failure_on(trace: dict[str, Any], verdict: str = "FAIL") -> Failure:
     }  # fmt: skip
 
 
-VISIBLE = {"profiles": {"ring": {"level": "visible", "grows": "free"}, "mask": "visible"}}
+VISIBLE = {"chapters": {"ring": {"level": "visible", "grows": "free"}, "mask": "visible"}}
 
 
 @pytest.mark.parametrize("kind", [RingStaleCursor, RingOneWide, RingOneNarrow])
@@ -141,7 +141,7 @@ def test_bugs_are_named_at_level_visible(kind: type[Ring]) -> None:
     assert {n["anomaly"] for n in looked[0]} == {KNOWN[i].id.partition("/")[0] for i in KNOWN if kind.__name__ in i}
 
 
-TRACE = {"kvtrace": 1, "profile": "ring", "config": {"window": 3, "kv_heads": 2}}
+TRACE = {"kvtrace": 2, "kind": "ring", "config": {"window": 3, "kv_heads": 2}}
 WRAPPED = [{"op": "append", "n": 3}, {"op": "rewind", "to": 1}, {"op": "append", "n": 1}, {"op": "append", "n": 1}]
 
 
@@ -222,7 +222,7 @@ def test_a_run_ends_with_its_diagnosis(name: str, tmp_path: Path) -> None:
         f"Adapter = lambda: next(m for m in known() if m.id == {name!r}).adapter()\n"
     )
     clause = KNOWN[known].clauses[0]
-    done = run("mine:Adapter", tmp_path, "--clause", clause, "--examples", "5")
+    done = run("mine:Adapter", tmp_path, "--clause", clause, "--traces", "5")
     assert done.returncode == 1, done.stderr
     assert f"(`{known}`)".replace("`", "") in " ".join(done.stdout.split())
     record = run_file.load(tmp_path / "report" / "record.json")
@@ -234,7 +234,7 @@ def test_a_run_ends_with_its_diagnosis(name: str, tmp_path: Path) -> None:
 
 
 def test_a_run_that_passes_has_no_diagnosis(tmp_path: Path) -> None:
-    done = run("reference", tmp_path, "--clause", "RING-8", "--examples", "5")
+    done = run("reference", tmp_path, "--clause", "RING-8", "--traces", "5")
     assert done.returncode == 0, done.stderr
     assert "Diagnosis" not in done.stdout
     assert '"diagnosis"' not in (tmp_path / "report" / "record.json").read_text()

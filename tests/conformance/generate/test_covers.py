@@ -17,7 +17,7 @@ from kvref.ring import Ring
 from kvspec.operations import notation
 from kvspec.trace import from_json
 
-FROZEN = [c for p in vectors.profiles() for c in vectors.load(p)]
+FROZEN = [c for p in vectors.chapters() for c in vectors.load(p)]
 SAMPLE = 3000
 EVERY = max(1, sum(len(c.lines) for c in FROZEN) // SAMPLE)
 
@@ -79,9 +79,9 @@ class KeepsItsHistory(Growing):
 
 @pytest.mark.parametrize("changed", [LosesItsIndex, KeepsItsHistory])
 def test_a_changed_reference_is_noticed(changed: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(Reference.caches, changed.profile, changed)
-    profile = {"ring": "snapshot", "growing": "mask"}[changed.profile]
-    assert any(differing(frozen) for frozen in vectors.load(profile))
+    monkeypatch.setitem(Reference.caches, changed.kind, changed)
+    chapter = {"ring": "snapshot", "growing": "mask"}[changed.kind]
+    assert any(differing(frozen) for frozen in vectors.load(chapter))
 
 
 def test_a_small_cover_is_computed_as_it_is_frozen() -> None:
@@ -114,13 +114,13 @@ def test_an_alphabet_that_does_not_close_is_an_error() -> None:
 
 
 def test_what_is_planned_is_frozen() -> None:
-    assert vectors.planned() == vectors.profiles()
+    assert vectors.planned() == vectors.chapters()
 
 
-@pytest.mark.parametrize("profile", vectors.profiles())
-def test_a_frozen_file_is_text_with_a_trace_a_line(profile: str) -> None:
-    text = vectors.path(profile).read_text(encoding="utf-8")
+@pytest.mark.parametrize("chapter", vectors.chapters())
+def test_a_frozen_file_is_text_with_a_trace_a_line(chapter: str) -> None:
+    text = vectors.path(chapter).read_text(encoding="utf-8")
     document = json.loads(text)
-    assert document["licence"] == "CC0-1.0" and document["profile"] == profile
+    assert document["licence"] == "CC0-1.0" and document["chapter"] == chapter
     assert document["traces"] == sum(len(c["traces"]) for c in document["covers"]) <= len(text.splitlines())
     assert vectors.text(json.loads(text)) == text

@@ -13,7 +13,7 @@ from kvconform.generate.shrink import shrink
 from kvconform.generate.strategies import sample, whole_system
 from kvconform.judge import honesty
 from kvref.store import Store
-from kvspec.contract import PROFILES, description
+from kvspec.contract import CHAPTERS, description
 from kvspec.operations import notation
 from kvspec.operations.table import OPERATIONS
 from kvspec.trace import Trace, from_json
@@ -22,8 +22,8 @@ from support.local_adapter import LocalBench
 DRAWN = 240
 
 
-def of_all(*profiles: str) -> list[Trace]:
-    return sample.some(whole_system.explored(profiles or PROFILES), DRAWN, seed=3)
+def of_all(*chapters: str) -> list[Trace]:
+    return sample.some(whole_system.explored(chapters or CHAPTERS), DRAWN, seed=3)
 
 
 def test_a_whole_system_does_all_there_is() -> None:
@@ -33,18 +33,18 @@ def test_a_whole_system_does_all_there_is() -> None:
     assert len(mixed) > DRAWN // 10
 
 
-@pytest.mark.parametrize("profiles", [("growing",), ("ring", "snapshot"), ("growing", "ring", "store", "mem")])
-def test_a_system_has_no_more_than_is_declared(profiles: tuple[str, ...]) -> None:
-    adapter = description({"name": "x", "profiles": dict.fromkeys(profiles, "visible")})
-    assert all(suits(t, adapter) for t in of_all(*profiles))
+@pytest.mark.parametrize("chapters", [("growing",), ("ring", "snapshot"), ("growing", "ring", "store", "mem")])
+def test_a_system_has_no_more_than_is_declared(chapters: tuple[str, ...]) -> None:
+    adapter = description({"name": "x", "chapters": dict.fromkeys(chapters, "visible")})
+    assert all(suits(t, adapter) for t in of_all(*chapters))
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_what_is_explored_may_be_read_from_a_file(profile: str) -> None:
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_what_is_explored_may_be_read_from_a_file(chapter: str) -> None:
     """In this process nobody looks at bounds that the wire and files of traces hold operations to."""
-    strategies = importlib.import_module(f"kvconform.generate.strategies.{profile}")
+    strategies = importlib.import_module(f"kvconform.generate.strategies.{chapter}")
     explored = getattr(strategies, "explored", None)
-    kinds = [("growing",), ("ring",), ("store",)] if profile in ("mem", "residency") else [()]
+    kinds = [("growing",), ("ring",), ("store",)] if chapter in ("mem", "residency") else [()]
     for kind in kinds if explored else ():
         for t in sample.some(explored(*kind), DRAWN, seed=1):
             assert from_json(t.to_json()) == t
@@ -55,8 +55,8 @@ class SharesItsRounds(Reference):
 
     stores: ClassVar[list[Store]] = []
 
-    def open(self, profile: str, config: Any) -> Any:
-        cache = super().open(profile, config)
+    def open(self, kind: str, config: Any) -> Any:
+        cache = super().open(kind, config)
         self.stores += [cache] if isinstance(cache, Store) else []
         return cache
 
@@ -113,8 +113,8 @@ def test_what_is_made_short(start: tuple[str, str, str], keeps: str, wanted: tup
 
 
 def _limited(**limits: int) -> Any:
-    profiles = dict.fromkeys(("growing", "ring", "draft", "store", "batch", "copy"), "visible")
-    return description({"name": "x", "profiles": profiles, "limits": limits, "dtypes": ["f16"]})
+    chapters = dict.fromkeys(("growing", "ring", "draft", "store", "batch", "copy"), "visible")
+    return description({"name": "x", "chapters": chapters, "limits": limits, "dtypes": ["f16"]})
 
 
 def test_drafts_and_appends_to_stores_come_in_pieces() -> None:
@@ -139,7 +139,7 @@ class SaysLess(Reference):
 
     def describe(self) -> dict[str, Any]:
         whole = super().describe()
-        return whole | {"profiles": {p: c for p, c in whole["profiles"].items() if p in self.said}}
+        return whole | {"chapters": {p: c for p, c in whole["chapters"].items() if p in self.said}}
 
 
 def test_whatever_is_done_and_not_declared_is_told() -> None:
@@ -148,6 +148,6 @@ def test_whatever_is_done_and_not_declared_is_told() -> None:
 
     worker: Any = Wired("test_harness_system:SaysLess")
     told = " ".join(honesty.undeclared(worker.describe(), worker))
-    missing = [p for p in PROFILES if p not in SaysLess.said]
-    assert [p for p in missing if f"does not declare the profile {p}," not in told] == []
-    assert not [p for p in SaysLess.said if f"profile {p}," in told]
+    missing = [p for p in CHAPTERS if p not in SaysLess.said]
+    assert [p for p in missing if f"does not declare the chapter {p}," not in told] == []
+    assert not [p for p in SaysLess.said if f"chapter {p}," in told]

@@ -7,31 +7,31 @@ from typing import Any
 import pytest
 
 from kvconform.runner.record import lacks
-from kvspec.contract import PROFILES, description
+from kvspec.contract import CHAPTERS, description
 from kvspec.reading.clauses import index
 
-METERED = next(c for c in index().values() if set(c.seen_in) == {"meter"} and c.profile != "residency")
+METERED = next(c for c in index().values() if set(c.seen_in) == {"meter"} and c.chapter != "residency")
 
 
-def declaring(**profiles: Any) -> Any:
-    return description({"name": "some", "profiles": profiles})
+def declaring(**chapters: Any) -> Any:
+    return description({"name": "some", "chapters": chapters})
 
 
 @pytest.mark.parametrize(
-    ("clause", "profiles", "why"),
+    ("clause", "chapters", "why"),
     [
-        ("RING-4", {"growing": "visible"}, "does not declare the profile ring"),
-        ("RESIDENCY-5", {"growing": "storage", "residency": "storage"}, "it speaks of the profile ring"),
+        ("RING-4", {"growing": "visible"}, "does not declare the chapter ring"),
+        ("RESIDENCY-5", {"growing": "storage", "residency": "storage"}, "it speaks of the chapter ring"),
         ("RING-19", {"ring": "visible"}, "level storage"),
         ("RING-10", {"ring": {"level": "visible", "rewind": -1}}, "without limit"),
-        (METERED.id, {METERED.profile: "storage", **dict.fromkeys(METERED.applies, "storage")}, "meter counts"),
+        (METERED.id, {METERED.chapter: "storage", **dict.fromkeys(METERED.applies, "storage")}, "meter counts"),
     ],
 )
-def test_a_clause_that_does_not_bind_says_why(clause: str, profiles: dict[str, Any], why: str) -> None:
-    assert why in lacks(index()[clause], declaring(**profiles))
+def test_a_clause_that_does_not_bind_says_why(clause: str, chapters: dict[str, Any], why: str) -> None:
+    assert why in lacks(index()[clause], declaring(**chapters))
 
 
 def test_what_is_declared_binds() -> None:
-    whole = declaring(**dict.fromkeys(PROFILES, "storage"))
+    whole = declaring(**dict.fromkeys(CHAPTERS, "storage"))
     for clause in ("RING-4", "RING-10", "RING-19", "RESIDENCY-5", METERED.id):
         assert lacks(index()[clause], whole) == ""

@@ -32,11 +32,11 @@ def sample() -> tuple[Mutant, ...]:
 
 @pytest.mark.parametrize("m", sample(), ids=lambda m: m.id)
 def test_a_fault_is_shown_on_a_short_trace_under_a_clause_that_speaks_of_it(m: Mutant) -> None:
-    judging = LocalBench(m.adapter(), examples=5)
+    judging = LocalBench(m.adapter(), traces=5)
     with judging.judging("clauses") as tally:
         for clause in index().values():
             for worked in clause.examples:
-                if worked.trace.profile == "ring":
+                if worked.trace.kind == "ring":
                     checks.example(judging, worked)
         for frozen in (c for c in vectors.load("ring") if c.start.config.window in (2, 3)):
             checks.cover(judging, replace(frozen, lines=frozen.lines[::4]))

@@ -38,7 +38,7 @@ def adapter(buffer: type[Buffer], **said: Any) -> Any:
 
 def judged(buffer: type[Buffer], **said: Any) -> LocalBench:
     """Examples, some of the covers, laws and exploration."""
-    bench = LocalBench(adapter(buffer, **said), examples=20)
+    bench = LocalBench(adapter(buffer, **said), traces=20)
     examples(bench, "copy")
     for frozen in vectors.load("copy"):
         checks.cover(bench, replace(frozen, lines=frozen.lines[::5]))
@@ -187,7 +187,7 @@ FAULTS: dict[str, type[Buffer]] = {
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(("clause", "buffer"), FAULTS.items(), ids=FAULTS)
 def test_a_fault_is_found_by_the_clause_s_own_example(clause: str, buffer: type[Buffer]) -> None:
-    bench = LocalBench(adapter(buffer), examples=0)
+    bench = LocalBench(adapter(buffer), traces=0)
     for worked in index()[clause].examples:
         checks.example(bench, worked)
     blamed = {c for f in bench.tally.failures for c in f["clauses"]}
@@ -206,7 +206,7 @@ class SplitShows(Buffer):
 
 
 def test_a_fault_that_breaks_the_law_is_found_by_it() -> None:
-    bench = LocalBench(adapter(SplitShows), examples=100)
+    bench = LocalBench(adapter(SplitShows), traces=100)
     checks.law(bench, next(law for law in registry.LAWS if law.clause == "COPY-23"))
     assert "COPY-23" in bench.tally.own
 
@@ -243,7 +243,7 @@ def test_who_declares_fewer_dtypes_is_judged_on_those_and_not_accused(dtypes: tu
 
 def test_a_trace_that_names_dtypes_keeps_that_of_its_buffer() -> None:
     """Else a refused cast could become a copy that is right, and the table would accuse the adapter."""
-    said = description({"name": "few", "profiles": {"copy": "storage"}, "dtypes": ["bf16", "f32"]})
+    said = description({"name": "few", "chapters": {"copy": "storage"}, "dtypes": ["bf16", "f32"]})
     for words, suited in (("copy 1 0", True), ("copy 1 0 dtype=f32", False), ("copy 1 0 dtype=bf16", False)):
         fitted = within(trace("copy", "capacity=2 layout=token dtype=f16", words), said)
         assert fitted.config.dtype == ("bf16" if suited else "f16") and suits(fitted, said) == suited

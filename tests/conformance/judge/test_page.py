@@ -76,7 +76,7 @@ BROKEN = {"PAGE-43": LargePages, "PAGE-44": PageByPage, "PAGE-45": InPlace, "PAG
 @pytest.mark.parametrize(("clause", "cache"), BROKEN.items(), ids=BROKEN)
 def test_a_fault_that_breaks_a_law_is_found_by_it(clause: str, cache: type[Any]) -> None:
     law = next(x for x in LAWS if x.clause == clause)
-    bench = LocalBench(having(cache), examples=150)
+    bench = LocalBench(having(cache), traces=150)
     with bench.judging("law") as tally:
         checks.law(bench, law)
     assert clause in tally.own and clause in {c for f in tally.failures for c in f["clauses"]}
@@ -127,14 +127,14 @@ class Visible(Reference):
 
     def describe(self) -> dict[str, Any]:
         said = super().describe()
-        return {**said, "profiles": dict.fromkeys(said["profiles"], "visible")}
+        return {**said, "chapters": dict.fromkeys(said["chapters"], "visible")}
 
 
 def test_whoever_takes_other_pages_can_claim_visible() -> None:
     bench = LocalBench(Visible())
     for frozen in vectors.load("page"):
         checks.cover(bench, frozen)
-    for clause in (c for c in index().values() if c.profile == "page"):
+    for clause in (c for c in index().values() if c.chapter == "page"):
         for worked in clause.examples:
             checks.example(bench, worked)
     checks.explore_drawn(bench, "page", page.explored(("attend",) * 4))

@@ -43,9 +43,9 @@ def test_who_is_honest_conforms_however_different(name: str) -> None:
 
 
 def _binds(name: str, seen: Record) -> bool:
-    claims, c = seen["adapter"]["profiles"], index()[name]
-    levels = [claims[p]["level"] for p in (c.profile, *c.applies) if p in claims]
-    declared = c.profile in claims and bool(set(c.applies) & set(claims))
+    claims, c = seen["adapter"]["chapters"], index()[name]
+    levels = [claims[p]["level"] for p in (c.chapter, *c.applies) if p in claims]
+    declared = c.chapter in claims and bool(set(c.applies) & set(claims))
     return declared and (c.level == "visible" or "visible" not in levels)
 
 
@@ -63,7 +63,7 @@ def test_a_clause_beyond_declared_limits_is_unsupported_and_says_so() -> None:
 def test_traces_are_fitted_to_a_declared_dtype() -> None:
     seen = judging.judged("OnlyF32")
     assert seen["coverage"]["cover growing"]["traces"] >= 3 * judging.COVER
-    declared = {c["verdict"] for c in seen["clauses"] if c["profile"] in seen["adapter"]["profiles"]}
+    declared = {c["verdict"] for c in seen["clauses"] if c["chapter"] in seen["adapter"]["chapters"]}
     assert declared == {"PASS"} and judging.broken(seen) == set()
 
 
@@ -153,7 +153,7 @@ def test_who_claims_everything_is_held_to_everything() -> None:
 @pytest.mark.parametrize("fake", fakes_of_the_harness.VERDICTS)
 def test_each_fake_breaks_a_clause_of_every_cache_that_it_is_judged_by(fake: type[Any]) -> None:
     clauses = fakes_of_the_harness.VERDICTS[fake]
-    seen = judging.judged(fake.__name__, tuple(index()[c].profile for c in clauses))
+    seen = judging.judged(fake.__name__, tuple(index()[c].chapter for c in clauses))
     assert seen["exit_status"] == 1 and set(clauses) <= broken(seen)
 
 
@@ -189,7 +189,7 @@ def test_a_known_deviation_that_is_gone_is_no_conformance() -> None:
 
 DISHONEST = {
     "DoesF16Undeclared": "it does not declare the dtype f16, yet `growing: ` ended with ok",
-    "DoesSnapshotsUndeclared": "it does not declare the profile snapshot, yet ",
+    "DoesSnapshotsUndeclared": "it does not declare the chapter snapshot, yet ",
     "TakesMoreThanItSays": "it declares appends of 1 rows at most, yet ",
     "RefusesButChanges": "refuses, but `mask causal` changed the cache: offset 2 became 1",
 }
@@ -204,7 +204,7 @@ def test_what_is_not_declared_must_be_refused_and_change_nothing(name: str, word
 
 def test_honesty_says_the_same_every_time() -> None:
     problems = [
-        judging.record_of("support.fake_declarations:DoesF16Undeclared", examples=0)["problems"] for _ in range(2)
+        judging.record_of("support.fake_declarations:DoesF16Undeclared", traces=0)["problems"] for _ in range(2)
     ]
     assert problems[0] == problems[1] and [p.split()[7] for p in problems[0]] == ["f16,", "bf16,"]
 
@@ -269,7 +269,7 @@ def test_an_example_that_is_not_read_to_its_end_shows_nothing() -> None:
 
 def test_every_end_of_a_worker_is_told_apart_in_a_whole_run() -> None:
     clauses = [x for c in ("GROW-3", "GROW-4", "GROW-5", "GROW-9") for x in ("--clause", c)]
-    limits = ["--examples", "0", "--memory", "300", "--deadline", "2"]
+    limits = ["--traces", "0", "--memory", "300", "--deadline", "2"]
     status, seen, errors = judging.run("EndsInEveryWay", *clauses, *limits)
     wanted = {"GROW-3": "PROTOCOL", "GROW-4": "CRASH", "GROW-5": "HANG", "GROW-9": "OOM"}
     assert (status, seen["exit_status"], verdicts(seen)) == (1, 1, wanted)

@@ -40,7 +40,7 @@ BROKEN = {
 
 def judged(clause: str, bucket: Any) -> LocalBench:
     """A bench that has judged the reference, with this bucketed cache, by the law of a clause."""
-    bench = LocalBench(having(bucket=bucket)(), examples=60)
+    bench = LocalBench(having(bucket=bucket)(), traces=60)
     checks.law(bench, next(law for law in LAWS if law.clause == clause))
     return bench
 

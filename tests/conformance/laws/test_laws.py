@@ -49,7 +49,7 @@ def test_sides_of_a_law_end_alike_and_are_not_the_same(law: Law) -> None:
     @given(law.strategy())
     def drawn(sides: Sides) -> None:
         for side in sides:
-            assert isinstance(side, Trace) and trial.used_profiles(side) <= {*law.needs}
+            assert isinstance(side, Trace) and trial.used_chapters(side) <= {*law.needs}
         different.append((sides.left.ops, sides.left.config) != (sides.right.ops, sides.right.config))
 
     drawn()
@@ -165,12 +165,12 @@ BROKEN = {
 
 @pytest.mark.parametrize(("clause", "cache"), BROKEN.items(), ids=BROKEN)
 def test_a_fault_that_breaks_a_law_is_found_by_it(clause: str, cache: type[Any]) -> None:
-    law = next(x for x in LAWS if x.clause == clause and x.kind == cache.profile)
+    law = next(x for x in LAWS if x.clause == clause and x.kind == cache.kind)
 
     class Faulty(Reference):
-        caches: ClassVar[dict[str, Any]] = {**Reference.caches, cache.profile: cache}
+        caches: ClassVar[dict[str, Any]] = {**Reference.caches, cache.kind: cache}
 
-    bench = LocalBench(Faulty(), examples=100)
+    bench = LocalBench(Faulty(), traces=100)
     with bench.judging("law") as tally:
         checks.law(bench, law)
     assert clause in tally.own and clause in {c for f in tally.failures for c in f["clauses"]}

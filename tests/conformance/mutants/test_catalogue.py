@@ -1,6 +1,6 @@
 """The catalogue of real bugs: all of it is planted or said not to be, and what is planted is found.
 
-The hunt for all of them is `nox -s mutants`; here is one of each profile.
+The hunt for all of them is `nox -s mutants`; here is one of each chapter.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kvconform.mutants.hunt import EXPLORED, examples, explored, hunted
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.real import catalogue
 from kvconform.mutants.real.bug_classes import CLASSES
-from kvspec.contract import PROFILES
+from kvspec.contract import CHAPTERS
 from kvspec.operations.notation import sentence
 from kvspec.reading.clauses import index
 from support.local_adapter import LocalBench
@@ -27,10 +27,10 @@ ENTRIES = 139
 LONGEST = 8
 """Operations that show a bug, at most."""
 SOME = 5
-"""Explored traces of a profile that the sound reference is judged by here."""
+"""Explored traces of a chapter that the sound reference is judged by here."""
 
-ONE_OF_EACH = {m.profiles[0]: m for m in reversed(ALL)}
-"""The first of each profile."""
+ONE_OF_EACH = {m.chapters[0]: m for m in reversed(ALL)}
+"""The first of each chapter."""
 
 
 def entry(m: Mutant) -> str:
@@ -62,8 +62,8 @@ def test_a_bug_says_what_it_does_and_a_clause_that_it_breaks_links_to_it(mutant:
     assert any(mutant.link in index()[c].reason for c in mutant.clauses)
 
 
-def test_each_profile_has_bugs() -> None:
-    assert set(ONE_OF_EACH) == set(PROFILES)
+def test_each_chapter_has_bugs() -> None:
+    assert set(ONE_OF_EACH) == set(CHAPTERS)
 
 
 @pytest.mark.parametrize("mutant", ONE_OF_EACH.values(), ids=lambda m: m.id)
@@ -72,10 +72,10 @@ def test_a_bug_is_found_on_a_short_trace_and_blamed_on_a_clause_that_it_breaks(m
     assert found.killed and found.right and found.operations <= LONGEST
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_the_sound_reference_is_accused_of_none(profile: str) -> None:
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_the_sound_reference_is_accused_of_none(chapter: str) -> None:
     """What finds a bug is the bug: on the reference itself the same traces differ nowhere."""
     bench = LocalBench(Reference())
-    few = islice(explored(profile), 0, None, EXPLORED // SOME)
-    for item in (*examples(profile), *few):
+    few = islice(explored(chapter), 0, None, EXPLORED // SOME)
+    for item in (*examples(chapter), *few):
         assert not bench.run(item.trace).failed, sentence(item.trace)

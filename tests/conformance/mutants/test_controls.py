@@ -18,10 +18,10 @@ EVERY = 4
 """One worked example in so many: the hunt of `kvconform mutants --kind controls` takes them all."""
 
 
-def judged(adapter: Any, profiles: tuple[str, ...], every: int = 1) -> LocalBench:
+def judged(adapter: Any, chapters: tuple[str, ...], every: int = 1) -> LocalBench:
     """The bench after worked examples of some chapters."""
     bench = LocalBench(adapter)
-    worked = [e for c in index().values() if c.profile in profiles and c.level == "visible" for e in c.examples]
+    worked = [e for c in index().values() if c.chapter in chapters and c.level == "visible" for e in c.examples]
     with bench.judging("examples"):
         for example in worked[::every]:
             checks.example(bench, example)
@@ -38,7 +38,7 @@ def test_who_is_right_and_stores_otherwise_is_left_alone(variant: type[Any]) -> 
 @pytest.mark.parametrize("wrong", controls.DIES)
 def test_who_must_be_found_is_found_by_its_clause(wrong: type[Any]) -> None:
     clauses = controls.DIES[wrong]
-    bench = judged(wrong(), tuple(index()[c].profile for c in clauses))
+    bench = judged(wrong(), tuple(index()[c].chapter for c in clauses))
     assert set(clauses) <= {c for f in bench.tally.failures for c in f["clauses"]}
 
 

@@ -19,7 +19,7 @@ from kvspec.contract import Pair
 
 def mutant(adapter: Any, clauses: tuple[str, ...] = ("GROW-2",), **more: Any) -> Mutant:
     """A mutant that is tried on the growing cache's traces."""
-    return Mutant("tried", "GROW", "", clauses, adapter, **{"profiles": ("growing",), **more})
+    return Mutant("tried", "GROW", "", clauses, adapter, **{"chapters": ("growing",), **more})
 
 
 @pytest.fixture(autouse=True)
@@ -42,9 +42,9 @@ def test_a_right_cache_is_not_found_though_everything_is_tried() -> None:
     tried: list[str] = []
 
     class Watched(Reference):
-        def open(self, profile: str, config: Any) -> Any:
-            tried.append(profile)
-            return super().open(profile, config)
+        def open(self, kind: str, config: Any) -> Any:
+            tried.append(kind)
+            return super().open(kind, config)
 
     found = hunted(mutant(Watched, lives=True))
     assert (found.kills, found.killed, found.right) == (dict.fromkeys(hunt.SOURCES), False, False)

@@ -20,12 +20,12 @@ def planted(label: str, was: str, now: str) -> Mutant:
     text = texts.text(part.text)
     assert text.count(was) == 1
     adapter = Changed((Chunk(label, (text.replace(was, now),)),))
-    return Mutant(was, "systematic", now, (), adapter, profiles=part.profiles[:1], alone=True, limit=2)
+    return Mutant(was, "systematic", now, (), adapter, chapters=part.chapters[:1], alone=True, limit=2)
 
 
 def hunted(mutant: Mutant, hints: Hints) -> Hunted:
-    """What comes of the worked examples of its first profile."""
-    kill = _Hunt(mutant).first("examples", iter(examples(mutant.profiles[0])))
+    """What comes of the worked examples of its first chapter."""
+    kill = _Hunt(mutant).first("examples", iter(examples(mutant.chapters[0])))
     return Hunted(mutant.id, {"examples": kill}, kill)
 
 

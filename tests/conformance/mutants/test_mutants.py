@@ -101,12 +101,12 @@ def one(**known: Any) -> Mutant:
 @pytest.mark.parametrize(
     ("mutant", "status"),
     [
-        (one(profiles=("growing",)), 1),
-        (one(profiles=("growing",), equivalent="it is the reference as it is"), 0),
-        (one(profiles=("growing",), adapter=controls.Losing), 0),
-        (one(profiles=("growing",), adapter=controls.Losing, equivalent="it is said to be none"), 1),
-        (one(profiles=("growing",), cls="control", lives=True), 0),
-        (one(profiles=("growing",), cls="control", lives=True, adapter=controls.Losing), 1),
+        (one(chapters=("growing",)), 1),
+        (one(chapters=("growing",), equivalent="it is the reference as it is"), 0),
+        (one(chapters=("growing",), adapter=controls.Losing), 0),
+        (one(chapters=("growing",), adapter=controls.Losing, equivalent="it is said to be none"), 1),
+        (one(chapters=("growing",), cls="control", lives=True), 0),
+        (one(chapters=("growing",), cls="control", lives=True, adapter=controls.Losing), 1),
     ],
     ids=["survives", "is none", "is found", "is found though argued", "lives", "is accused"],
 )

@@ -131,6 +131,6 @@ class Endlessly:
 
 def test_a_cache_that_takes_all_memory_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "LONGEST", 120.0)
-    eats = Mutant("eats", "systematic", "", (), Endlessly, profiles=("growing",), first_is_enough=True)
+    eats = Mutant("eats", "systematic", "", (), Endlessly, chapters=("growing",), first_is_enough=True)
     (found,) = pool.all_of([eats], hunted, 1)
     assert found.killed

@@ -22,7 +22,7 @@ from kvspec.trace import from_json
 
 def test_the_reference_is_judged_by_the_list_model_and_others_by_the_reference(tmp_path: Path) -> None:
     levels = {
-        name: {c.level for c in Soak(name, soak.adapter(name), tmp_path).about.profiles.values()}
+        name: {c.level for c in Soak(name, soak.adapter(name), tmp_path).about.chapters.values()}
         for name in ("reference", "HeadMajor", "Whole")
     }
     assert levels == {"reference": {"visible"}, "HeadMajor": {"storage"}, "Whole": {"visible"}}
@@ -38,9 +38,9 @@ def test_a_correct_variant_is_not_accused(name: str, tmp_path: Path, monkeypatch
     assert seeds == list(range(3, 3 + len(seeds))) and len(seen.by_source) > 1
 
 
-def test_every_profile_of_the_reference_and_the_system_is_a_source(tmp_path: Path) -> None:
+def test_every_chapter_of_the_reference_and_the_system_is_a_source(tmp_path: Path) -> None:
     about = Soak("reference", soak.adapter("reference"), tmp_path).about
-    assert {s.partition("-")[0] for s in soak.sources(list(about.profiles))} == {"system", *about.profiles}
+    assert {s.partition("-")[0] for s in soak.sources(list(about.chapters))} == {"system", *about.chapters}
 
 
 def test_the_same_traces_are_judged_on_each_until_it_has_enough(tmp_path: Path, monkeypatch: Any) -> None:

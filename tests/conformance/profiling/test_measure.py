@@ -137,9 +137,9 @@ class Broken:
         self.after, self.raises = after, raises
 
     def describe(self) -> dict[str, Any]:
-        return {"name": "broken", "profiles": {"growing": "visible"}}
+        return {"name": "broken", "chapters": {"growing": "visible"}}
 
-    def open(self, profile: str, config: Any) -> Broken:
+    def open(self, kind: str, config: Any) -> Broken:
         return self
 
     def append(self, keys: Any, values: Any) -> None:

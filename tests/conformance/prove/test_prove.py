@@ -58,7 +58,7 @@ class Aliased(Growing):
         saved = super().snapshot(start)
         if saved is None:
             return None
-        return Snapshot(self.profile, self.config, self.rows.part(saved.start, saved.stop), saved.start, saved.stop)
+        return Snapshot(self.kind, self.config, self.rows.part(saved.start, saved.stop), saved.start, saved.stop)
 
 
 class ThirdWrap(Ring):
@@ -83,8 +83,8 @@ def silent(message: str) -> None:
     pass
 
 
-def plan(profile: str, name: str) -> Plan:
-    return next(p for p in plans(profile, 4) if p.name == name)
+def plan(chapter: str, name: str) -> Plan:
+    return next(p for p in plans(chapter, 4) if p.name == name)
 
 
 KINDS = ("append", "rewind", "snapshot", "restore")
@@ -118,21 +118,21 @@ BUGS: dict[str, tuple[dict[str, Any], str, str, int]] = {
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_counterexample_is_a_shortest_one(bug: str) -> None:
     """Found by trying every trace of the alphabet, one operation at a time, without the W-method."""
-    caches, profile, name, operations = BUGS[bug]
-    found = prove.proved(of_one_operation(plan(profile, name)), 0, bench(**caches).run, silent)
+    caches, chapter, name, operations = BUGS[bug]
+    found = prove.proved(of_one_operation(plan(chapter, name)), 0, bench(**caches).run, silent)
     assert found.counterexample is not None
     assert (len(found.counterexample.steps), found.shortest) == (operations, True)
     runs = bench(**caches).run
     start = found.plan.start
     for shorter in _beginnings(found.plan, operations - 1):
-        assert not runs(Trace(start.profile, start.config, shorter)).failed
+        assert not runs(Trace(start.kind, start.config, shorter)).failed
 
 
 def test_an_aliased_snapshot_is_shown_by_what_overwrites_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """No trace of up to three operations shows it, whatever more is tried without the W-method."""
     monkeypatch.setattr(snapshot, "BOUND", 1)
     monkeypatch.setattr(prove, "BRUTE", 2000)
-    (one,) = (p for p in snapshot.plans() if p.start.profile == "growing")
+    (one,) = (p for p in snapshot.plans() if p.start.kind == "growing")
     found = prove.proved(of_one_operation(one), 0, bench(growing=Aliased).run, silent)
     assert found.counterexample is not None
     names = [op["op"] for op in found.counterexample.trace.ops[: len(found.counterexample.steps)]]
@@ -282,17 +282,17 @@ def test_a_counterexample_is_printed_and_is_the_status(capsys: pytest.CaptureFix
     assert "offset: expected 1, found 0" in shown
 
 
-@pytest.mark.parametrize("profile", ["draft", "snapshot", "batch"])
-def test_rounds_a_snapshot_and_a_batch_of_two_have_states_at_windows_up_to_2(profile: str) -> None:
-    found = plans(profile, 2)
-    kinds = {p.start.profile for p in found}
-    assert kinds >= {"draft": {"ring"}, "snapshot": {"ring", "growing"}, "batch": {"store"}}[profile]
-    if profile != "batch":
+@pytest.mark.parametrize("chapter", ["draft", "snapshot", "batch"])
+def test_rounds_a_snapshot_and_a_batch_of_two_have_states_at_windows_up_to_2(chapter: str) -> None:
+    found = plans(chapter, 2)
+    kinds = {p.start.kind for p in found}
+    assert kinds >= {"draft": {"ring"}, "snapshot": {"ring", "growing"}, "batch": {"store"}}[chapter]
+    if chapter != "batch":
         assert {p.start.config.window for p in found} >= {1, 2}
 
 
 @pytest.mark.parametrize(
-    "wrong", [["prove"], ["prove", "reference", "--profile", "sheet"], ["prove", "a", "--", "b"]]
+    "wrong", [["prove"], ["prove", "reference", "--chapter", "sheet"], ["prove", "a", "--", "b"]]
 )
 def test_what_cannot_be_proved_is_said(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(wrong) == 2

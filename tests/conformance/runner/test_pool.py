@@ -22,7 +22,7 @@ from support.judging import kvconform
 OWN = ("started", "seconds", "memory")
 """What two runs of the same do not share."""
 
-SOME = ("--profile", "growing", "--examples", "5")
+SOME = ("--chapter", "growing", "--traces", "5")
 
 
 def _record(folder: Path, name: str, processes: int) -> dict[str, Any]:
@@ -69,8 +69,8 @@ def _forked(pid: int) -> bool:
 
 def test_an_interruption_keeps_what_each_judge_has_judged_of_its_test(tmp_path: Path) -> None:
     """The journal then ends with the covers that were under way, of which a part was judged."""
-    running = Running(tmp_path, "reference", "--profile", "snapshot", "--processes", "2")
-    examples = sum(len(c.examples) for c in index().values() if c.profile == "snapshot")
+    running = Running(tmp_path, "reference", "--chapter", "snapshot", "--processes", "2")
+    examples = sum(len(c.examples) for c in index().values() if c.chapter == "snapshot")
     assert soon(lambda: running.judged() >= examples - 1, 90)
     time.sleep(2.0)
     before = running.judged()

@@ -18,7 +18,7 @@ from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.real import catalogue
 from kvconform.vectors import arrays, export, files, sources
 from kvconform.vectors.vector import Vector, written
-from kvspec.contract import PROFILES
+from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.geometry import Config
 from kvspec.operations import notation
@@ -42,10 +42,10 @@ def test_a_frozen_file_is_text_with_a_step_a_line(file: Path) -> None:
     text, document = file.read_text(encoding="utf-8"), files.read(file)
     assert files.text(document) == text
     assert text.count("\n") >= document["counts"]["steps"]
-    assert document["licence"] == "CC0-1.0" and file.name == files.name(document["source"], document["profile"])
+    assert document["licence"] == "CC0-1.0" and file.name == files.name(document["source"], document["chapter"])
 
 
-def test_every_source_is_frozen_for_every_profile_and_no_id_twice() -> None:
+def test_every_source_is_frozen_for_every_chapter_and_no_id_twice() -> None:
     assert {f.name for f in FROZEN} == set(files.names())
     ids = [v["id"] for f in FROZEN for v in files.read(f)["vectors"]]
     assert len(ids) == len(set(ids))
@@ -79,14 +79,14 @@ def test_the_schema_refuses_what_is_none(what: str) -> None:
 
 
 def test_every_worked_example_is_frozen() -> None:
-    found = {v["id"]: sources.again(v) for p in PROFILES for v in frozen("examples", p)}
+    found = {v["id"]: sources.again(v) for p in CHAPTERS for v in frozen("examples", p)}
     for clause in index().values():
         for example in clause.examples:
             assert found[example.id].trace == example.trace and found[example.id].clause == clause.id
 
 
-def frozen(source: str, profile: str) -> list[dict[str, Any]]:
-    return list(files.read(files.FROZEN / files.name(source, profile))["vectors"])
+def frozen(source: str, chapter: str) -> list[dict[str, Any]]:
+    return list(files.read(files.FROZEN / files.name(source, chapter))["vectors"])
 
 
 def test_the_covering_set_is_chosen_as_it_is_frozen() -> None:
@@ -110,7 +110,7 @@ def test_sentences_of_traces_are_read_back() -> None:
 def filled(trace: Trace) -> Any:
     """A trace with every argument, said or not."""
     named = [{a.name: argument(op, a.name) for a in OPERATIONS[op["op"]]} for op in trace.ops]
-    return trace.profile, trace.config, [(op["op"], cache_of(op)) for op in trace.ops], named
+    return trace.kind, trace.config, [(op["op"], cache_of(op)) for op in trace.ops], named
 
 
 def test_each_real_bug_is_found_by_its_vector(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def seen(folder: Path, vector: dict[str, Any], adapter: Any) -> bool:
         made.session = Session(adapter, observe=("state", "history", "mask", "held"))
         return made
 
-    file = folder / files.name("mutants", index()[vector["clause"]].profile)
+    file = folder / files.name("mutants", index()[vector["clause"]].chapter)
     tensors = reader._tensors(file.with_suffix(".safetensors"))
     try:
         return any(reader._differences(vector, tensors, make(), False))
@@ -187,8 +187,8 @@ def test_mutants_are_read_from_a_matrix(tmp_path: Path) -> None:
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Another folder of frozen vectors."""
     monkeypatch.setattr(files, "FROZEN", tmp_path)
-    for profile in ("mem", "ring"):
-        shutil.copy(FROZEN[0].parent / files.name("mutants", profile), tmp_path)
+    for chapter in ("mem", "ring"):
+        shutil.copy(FROZEN[0].parent / files.name("mutants", chapter), tmp_path)
     return tmp_path
 
 

@@ -74,20 +74,20 @@ def small(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_the_reader_sees_what_was_changed(small: Path, what: str) -> None:
-    profile, was, now = CHANGES[what]
-    id_ = changed(small / files.name("examples", profile), was, now)
+    chapter, was, now = CHANGES[what]
+    id_ = changed(small / files.name("examples", chapter), was, now)
     assert [id_] == [name for name, wrong in reader.replay(small, Engine) if wrong]
 
 
-@pytest.mark.parametrize("profile", ["rope", "copy"])
-def test_the_reader_sees_one_changed_byte_of_a_tensor(small: Path, profile: str) -> None:
+@pytest.mark.parametrize("chapter", ["rope", "copy"])
+def test_the_reader_sees_one_changed_byte_of_a_tensor(small: Path, chapter: str) -> None:
     """Of an expected one, to the bit; a small change of what RoPE gives lies within its bound."""
-    document = small / files.name("examples", profile)
+    document = small / files.name("examples", chapter)
     flip(document, expected(document))
     wrong = [name for name, texts in reader.replay(small, Engine) if texts]
     assert wrong
     loosely = [name for name, texts in reader.replay(small, Engine, within=True) if texts]
-    assert loosely == ([] if profile == "rope" else wrong)
+    assert loosely == ([] if chapter == "rope" else wrong)
 
 
 def test_outputs_beyond_their_bounds_are_seen(small: Path) -> None:

@@ -17,13 +17,13 @@ from kvref.ring import Ring
 from kvspec.errors import BadInput
 from support.plain_reader import CHANGES, changed, expected, flip
 
-PROFILES = ("mask", "store", "rope", "copy")
+CHAPTERS = ("mask", "store", "rope", "copy")
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("vectors")
-    export.export(out, ["examples"], PROFILES)
+    export.export(out, ["examples"], CHAPTERS)
     return out
 
 
@@ -55,13 +55,13 @@ def test_what_was_exported_is_verified(kvconform: Said, exported: Path) -> None:
 
 
 def test_what_is_frozen_is_verified(kvconform: Said) -> None:
-    status, out, _ = kvconform("verify", "--profile", "mem", "--profile", "residency")
+    status, out, _ = kvconform("verify", "--chapter", "mem", "--chapter", "residency")
     assert status == 0 and out == "the frozen vectors, 6 files: exactly what the reference gives\n"
 
 
 def test_an_export_says_what_it_wrote(kvconform: Said, tmp_path: Path) -> None:
     status, out, _ = kvconform(
-        "export", "--out", str(tmp_path / "a" / "b"), "--source", "mutants", "--profile", "mem"
+        "export", "--out", str(tmp_path / "a" / "b"), "--source", "mutants", "--chapter", "mem"
     )
     document = files.read(tmp_path / "a" / "b" / "mutants-mem.json")
     assert status == 0 and f"{document['counts']['vectors']} vectors" in out and "in 1 files" in out
@@ -79,11 +79,11 @@ STEP = {
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_one_changed_expectation_is_named(kvconform: Said, folder: Path, what: str) -> None:
-    profile, was, now = CHANGES[what]
-    id_ = changed(folder / files.name("examples", profile), was, now)
+    chapter, was, now = CHANGES[what]
+    id_ = changed(folder / files.name("examples", chapter), was, now)
     status, out, _ = kvconform("verify", str(folder))
     first, last = out.splitlines()
-    assert status == 1 and first.startswith(f"examples-{profile}.json: {id_}: step ") and STEP[what] in first
+    assert status == 1 and first.startswith(f"examples-{chapter}.json: {id_}: step ") and STEP[what] in first
     assert last.endswith("1 differ from what the reference gives")
 
 
@@ -92,7 +92,7 @@ def test_one_changed_byte_of_a_tensor_is_named(kvconform: Said, folder: Path) ->
     name = expected(document)
     naming = [v["id"] for v in files.read(document)["vectors"] if name in json.dumps(v)]
     flip(document, name)
-    status, out, _ = kvconform("verify", str(folder), "--profile", "rope")
+    status, out, _ = kvconform("verify", str(folder), "--chapter", "rope")
     lines = out.splitlines()[:-1]
     assert status == 1 and [line.split(": ")[1] for line in lines] == naming
     assert all("the tensor holds" in line and ": step " in line for line in lines)
@@ -104,14 +104,14 @@ def test_one_changed_byte_of_a_tensor_is_named(kvconform: Said, folder: Path) ->
         ("words", "ring: append 9", "words is 'ring: append 9'; the reference gives"),
         ("needs", [], "needs is []; the reference gives ['mask"),
         ("steps", [], "not a vector: ValueError"),
-        ("profile", "torus", "not a vector: BadInput: trace: profile is 'torus'"),
+        ("kind", "torus", "not a vector: BadInput: trace: kind is 'torus'"),
         ("surprise", 1, "surprise is 1; the reference gives missing"),
     ],
 )
 def test_what_is_about_a_vector_is_compared_too(folder: Path, field: str, value: Any, said: str) -> None:
     file = folder / "examples-mask.json"
     document = files.read(file)
-    at = next(i for i, v in enumerate(document["vectors"]) if v["profile"] == "ring")
+    at = next(i for i, v in enumerate(document["vectors"]) if v["kind"] == "ring")
     document["vectors"][at][field] = value
     file.write_text(files.text(document))
     id_ = document["vectors"][at]["id"]
@@ -131,14 +131,14 @@ def test_the_index_counts_its_files(kvconform: Said, folder: Path) -> None:
     index = json.loads((folder / "index.json").read_text())
     index["files"][0]["vectors"] += 1
     (folder / "index.json").write_text(json.dumps(index))
-    status, out, _ = kvconform("verify", str(folder), "--profile", "mask")
+    status, out, _ = kvconform("verify", str(folder), "--chapter", "mask")
     assert status == 1 and "index.json: counts" in out and "examples-mask.json is said to hold" in out
 
 
 def test_other_clauses_are_mentioned(kvconform: Said, folder: Path) -> None:
     index = json.loads((folder / "index.json").read_text()) | {"spec": "0123"}
     (folder / "index.json").write_text(json.dumps(index))
-    status, _, err = kvconform("verify", str(folder), "--profile", "copy")
+    status, _, err = kvconform("verify", str(folder), "--chapter", "copy")
     assert status == 0 and "was made from other clauses (0123)" in err
 
 
@@ -153,8 +153,8 @@ def text(what: str) -> Callable[[Path], None]:
 
 BROKEN = [
     ("examples-mask.json", half, "examples-mask.json: not complete JSON: "),
-    ("examples-mask.json", text("[]"), "examples-mask.json: not vectors of version 2"),
-    ("examples-mask.json", text('{"kvvectors": 2}'), "not vectors: no source, profile, counts, vectors"),
+    ("examples-mask.json", text("[]"), "examples-mask.json: not vectors of version 3"),
+    ("examples-mask.json", text('{"kvvectors": 3}'), "not vectors: no source, chapter, counts, vectors"),
     ("examples-mask.json", Path.unlink, "examples-mask.json: cannot be read: No such file"),
     ("examples-rope.safetensors", half, "examples-rope.safetensors: "),
     ("examples-rope.safetensors", text("short"), "5 bytes, too few for its header; was it cut off?"),
@@ -176,8 +176,8 @@ def test_a_broken_file_says_what_is_wrong_and_where(
 
 
 def test_nothing_to_verify_is_no_success(kvconform: Said) -> None:
-    status, _, err = kvconform("verify", "--profile", "torus")
-    assert status == 2 and "no vectors of these sources and profiles" in err
+    status, _, err = kvconform("verify", "--chapter", "torus")
+    assert status == 2 and "no vectors of these sources and chapters" in err
 
 
 class Late(Ring):
@@ -190,7 +190,7 @@ class Late(Ring):
 
 def test_a_changed_reference_is_noticed(kvconform: Said, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(Reference.caches, "ring", Late)
-    status, out, _ = kvconform("verify", "--profile", "ring", "--source", "examples")
+    status, out, _ = kvconform("verify", "--chapter", "ring", "--source", "examples")
     assert status == 1 and "rewind 0): offset is 0; the reference gives 1" in out
     with pytest.raises(BadInput, match="the reference does not do what is frozen: examples-ring"):
         export.export(tmp_path, ["examples"], ["ring"])

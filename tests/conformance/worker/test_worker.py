@@ -302,7 +302,7 @@ def test_an_answer_that_the_protocol_does_not_name_ends_the_trace(pids: list[int
 
 def test_questions_sent_ahead_are_answered_in_order() -> None:
     with worker(fakes.adapter("Honest")) as w:
-        w.ask({"op": "begin", "profile": "growing", "config": CONFIG.to_json(), "observe": []})
+        w.ask({"op": "begin", "kind": "growing", "config": CONFIG.to_json(), "observe": []})
         for to in (9, 0, 9):
             w.send({"op": "rewind", "to": to})
         assert [w.receive()[0]["result"] for _ in range(3)] == ["refused", "ok", "refused"]
@@ -351,7 +351,7 @@ def test_a_command_that_is_not_there_is_bad_input() -> None:
 
 DESCRIPTIONS: dict[str, tuple[type[Exception], str]] = {
     "support.fakes:DescribesNothing": (BadInput, "support.fakes:DescribesNothing: describe: name must be"),
-    "support.fakes:DescribesUnknownProfile": (BadInput, "unknown profile 'spiral'"),
+    "support.fakes:DescribesUnknownChapter": (BadInput, "unknown chapter 'spiral'"),
     "support.fakes:DescribesWithArrays": (BadInput, "not JSON"),
     "support.fakes:NeedsADevice": (CannotRun, "there is no such device here; install one"),
     "support.fakes:NoSuchThing": (BadInput, "has no attribute 'NoSuchThing'"),

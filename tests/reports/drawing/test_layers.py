@@ -1,4 +1,4 @@
-"""Stores, batches, buffers, rounds and counts as they are drawn: a failing trace of each profile."""
+"""Stores, batches, buffers, rounds and counts as they are drawn: a failing trace of each chapter."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ FAILING: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         KeepsOneLess,
         "growing",
         "step=4",
-        "append 2; open B profile=ring window=3; speculate r A-B; draft r 2; B: draft r 2; commit r 2",
+        "append 2; open B kind=ring window=3; speculate r A-B; draft r 2; B: draft r 2; commit r 2",
     ),
     "mem": (having("growing", PlansTooLittle), "growing", "step=4", "append 2; plan 3"),
     "residency": (CountsTooMuch, "growing", "step=4", "append 2; append 1"),
@@ -105,16 +105,16 @@ FAILING: dict[str, tuple[Callable[[], Any], str, str, str]] = {
 
 
 @cache
-def failed(profile: str) -> Failure:
-    adapter, kind, fields, ops = FAILING[profile]
+def failed(chapter: str) -> Failure:
+    adapter, kind, fields, ops = FAILING[chapter]
     bench = LocalBench(adapter())
     seen = bench.run(notation.trace(kind, fields, ops))
     assert seen.failed
     return failure(seen, "example", "")
 
 
-def drawn(profile: str) -> str:
-    return draw(failed(profile)["steps"])
+def drawn(chapter: str) -> str:
+    return draw(failed(chapter)["steps"])
 
 
 SHOWN: dict[str, tuple[str, ...]] = {
@@ -132,20 +132,20 @@ SHOWN: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize("profile", SHOWN)
-def test_what_differs_can_be_read(profile: str) -> None:
-    lines = [" ".join(line.split()) for line in drawn(profile).splitlines()]
-    assert [said for said in SHOWN[profile] if not any(said in line for line in lines)] == [], drawn(profile)
+@pytest.mark.parametrize("chapter", SHOWN)
+def test_what_differs_can_be_read(chapter: str) -> None:
+    lines = [" ".join(line.split()) for line in drawn(chapter).splitlines()]
+    assert [said for said in SHOWN[chapter] if not any(said in line for line in lines)] == [], drawn(chapter)
 
 
-@pytest.mark.parametrize("profile", FAILING)
-def test_every_drawing_is_whole_and_of_the_schema(profile: str) -> None:
-    found = failed(profile)
+@pytest.mark.parametrize("chapter", FAILING)
+def test_every_drawing_is_whole_and_of_the_schema(chapter: str) -> None:
+    found = failed(chapter)
     of_a_step = {"$ref": "#/$defs/step", "$defs": SCHEMA["$defs"]}
     for step in found["steps"]:
         Draft202012Validator(of_a_step).validate(step)
     assert str(draw_svg(found["steps"])).count("<g") >= len(found["steps"])
-    whole = record(profile, [clause("GROW-1", "FAIL", "x")], [found])
+    whole = record(chapter, [clause("GROW-1", "FAIL", "x")], [found])
     assert found["words"] in run_html.render([whole], TEXTS)
 
 

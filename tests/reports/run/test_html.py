@@ -205,7 +205,7 @@ def test_every_failure_is_drawn_told_and_can_be_replayed() -> None:
     for f in failing()["failures"]:
         assert f["message"] in text and f["words"] in text
     assert "kvconform replay ring-4-explore.json --draw --adapter opencl-ring" in text
-    assert '"kvtrace": 1' in text and "Nondeterministic." in text
+    assert '"kvtrace": 2' in text and "Nondeterministic." in text
     assert len([a for a in PAGE.named("svg") if a.get("role") == "img"]) == 3 + 8
     assert TEXTS["RING-11"].reason in PAGE.text.split("Failures", 2)[-1]
 

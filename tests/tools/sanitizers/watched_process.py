@@ -114,7 +114,7 @@ def traces(
     examples = [e.trace for c in index().values() for e in c.examples]
     yield _some("worked examples", _suitable(examples, adapter, poison), max(1, len(examples) // every))
     total //= every
-    covers = [c for p in adapter.profiles for c in vectors.load(p) if (c.start.config.window or 0) <= WIDEST]
+    covers = [c for p in adapter.chapters for c in vectors.load(p) if (c.start.config.window or 0) <= WIDEST]
     for cover in covers:
         found = _suitable(cover.traces(), adapter, poison)
         yield _some(f"cover {cover.name}", found, max(1, total // len(covers)))

@@ -23,7 +23,7 @@ class Bucket:
     """`rows` are the host's, all layers in one array. The device has the past rows while `fresh`, the newest of
     them behind the padding while `behind`; the `left` rows of a block are there instead until they are unbound."""
 
-    profile = "bucket"
+    kind = "bucket"
     last: Ran
     """What ran last, once something has."""
 

@@ -33,11 +33,11 @@ class Alias:
 class Buffer:
     """`capacity` slots for each head; in layout token the heads side by side are one head to the kernels."""
 
-    profile = "copy"
+    kind = "copy"
 
     def __init__(self, config: Config, space: Workspace) -> None:
         if not acceptable(config) or not config.capacity or config.batch > 1 or config.layout not in LAYOUTS:
-            raise refusals.config("COPY-16", self.profile, config)
+            raise refusals.config("COPY-16", self.kind, config)
         self.config, self.space, self.capacity = config, space, config.capacity
         one = Geometry.of(config)
         joined = Geometry(1, one.heads * one.k_bytes, one.heads * one.v_bytes)

@@ -222,7 +222,7 @@ class Round:
 
 def _layer(cache: Any, isolated: bool) -> Layer:
     """A growing cache can take drafts in; a ring would lose rows to them."""
-    return Through(cache) if cache.profile == "growing" and not isolated else Aside(cache)
+    return Through(cache) if cache.kind == "growing" and not isolated else Aside(cache)
 
 
 def _demand(caches: Sequence[Any]) -> None:
@@ -232,7 +232,7 @@ def _demand(caches: Sequence[Any]) -> None:
         if cache is None:
             continue
         if not hasattr(cache, "in_round"):
-            raise refusals.cannot_speculate("DRAFT-16", i, cache.profile)
+            raise refusals.cannot_speculate("DRAFT-16", i, cache.kind)
         if id(cache) in at:
             raise refusals.twice("DRAFT-15", at[id(cache)], i)
         if cache.in_round:

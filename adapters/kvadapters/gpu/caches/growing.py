@@ -22,13 +22,13 @@ from kvspec.refusals import common as refusals
 class Growing(Attending):
     """Slots 0..offset-1 are live. The capacity, the slots of the buffer, follows the spec's rule of growth."""
 
-    profile = "growing"
+    kind = "growing"
     misfit = "GROW-10"
     in_round = False
 
     def __init__(self, config: Config, space: Workspace) -> None:
         if not acceptable(config):
-            raise refusals.config("GROW-11", self.profile, config)
+            raise refusals.config("GROW-11", self.kind, config)
         self.config, self.space = config, space
         self.store = Slots(space, config)
         self._forget()
@@ -133,14 +133,14 @@ class Growing(Attending):
             return None
         run = (self.offset - start, self.store.rows.place.span(start))
         rows = snapshot.copied(self.space.runtime, self.store.geometry, run)
-        return Snapshot(self.profile, self.config, rows, start, self.offset)
+        return Snapshot(self.kind, self.config, rows, start, self.offset)
 
     def restore(self, saved: Any, to: int) -> None:
         """Write the saved rows where they were taken from, then make `to` the offset."""
         if saved is None:
             self.rewind(to)
             return
-        found = snapshot.demand("restore", saved, self.profile, self.config, self.space.runtime)
+        found = snapshot.demand("restore", saved, self.kind, self.config, self.space.runtime)
         if not 0 <= to <= found.stop:
             raise refusals.restore_range("SNAP-8", to, found.stop)
         if found.start > self.offset:
@@ -150,7 +150,7 @@ class Growing(Attending):
 
     def merge(self, parent: Any, child: Any) -> Snapshot | None:
         """[a, b) and [b, c) give [a, c)."""
-        first, second = snapshot.demand_pieces((parent, child), self.profile, self.config, self.space.runtime)
+        first, second = snapshot.demand_pieces((parent, child), self.kind, self.config, self.space.runtime)
         if first is None or second is None:
             only = first or second
             return only and only.passed_on()
@@ -162,7 +162,7 @@ class Growing(Attending):
         """[a, c) gives [a, at) and [at, c); beyond its ends, the whole and none."""
         if saved is None:
             return None, None
-        found = snapshot.demand("split", saved, self.profile, self.config, self.space.runtime)
+        found = snapshot.demand("split", saved, self.kind, self.config, self.space.runtime)
         if at <= found.start:
             return None, found.passed_on()
         if at >= found.stop:

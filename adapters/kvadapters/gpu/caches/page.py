@@ -35,7 +35,7 @@ class Table:
 class Pages:
     """A pool and its sequences. The host decides everything; the device is only told where to copy."""
 
-    profile = "page"
+    kind = "page"
 
     def __init__(self, config: Config, space: Workspace) -> None:
         wrong = config.page_size is None or config.pages is None or config.batch != 1

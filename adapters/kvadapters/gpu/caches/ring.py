@@ -26,16 +26,16 @@ class Ring(Attending):
 
     The buffer has room for the window and the longest prefill so far, and is replaced only by a longer one. So it
     holds more slots than the spec's rule of growth would have allocated; `capacity` is what is really there, and
-    the adapter claims `grows: free` for this profile.
+    the adapter claims `grows: free` for this kind.
     """
 
-    profile = "ring"
+    kind = "ring"
     misfit = "RING-13"
     in_round = False
 
     def __init__(self, config: Config, space: Workspace) -> None:
         if config.window is None or not acceptable(config):
-            raise refusals.config("RING-14", self.profile, config)
+            raise refusals.config("RING-14", self.kind, config)
         self.config, self.space, self.window = config, space, config.window
         self.store = Slots(space, config)
         self._forget()
@@ -210,14 +210,14 @@ class Ring(Attending):
             return None
         run = (self.filled, self.store.rows.place.span(self.base))
         rows = snapshot.copied(self.space.runtime, self.store.geometry, run)
-        return Snapshot(self.profile, self.config, rows, self.offset - self.filled, self.offset, self.index)
+        return Snapshot(self.kind, self.config, rows, self.offset - self.filled, self.offset, self.index)
 
     def restore(self, saved: Any, to: int) -> None:
         """Become the ring that was saved; to less than its end only if it had not passed its window."""
         if saved is None:
             self.rewind(to)
             return
-        found = snapshot.demand("restore", saved, self.profile, self.config, self.space.runtime)
+        found = snapshot.demand("restore", saved, self.kind, self.config, self.space.runtime)
         if not 0 <= to <= found.stop:
             raise refusals.restore_range("SNAP-8", to, found.stop)
         if to != found.stop and found.stop > self.window:
@@ -236,7 +236,7 @@ class Ring(Attending):
 
     def merge(self, parent: Any, child: Any) -> Snapshot | None:
         """The child holds the whole window, so it takes the parent's place."""
-        first, second = snapshot.demand_pieces((parent, child), self.profile, self.config, self.space.runtime)
+        first, second = snapshot.demand_pieces((parent, child), self.kind, self.config, self.space.runtime)
         if first is not None and second is not None:
             first.rows.release()
             first.consume()
@@ -247,5 +247,5 @@ class Ring(Attending):
         """A ring cannot be cut at a position: none, and the whole."""
         if saved is None:
             return None, None
-        found = snapshot.demand("split", saved, self.profile, self.config, self.space.runtime)
+        found = snapshot.demand("split", saved, self.kind, self.config, self.space.runtime)
         return None, found.passed_on()

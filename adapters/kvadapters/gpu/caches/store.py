@@ -22,7 +22,7 @@ from kvspec.refusals import common as refusals
 class Store(Attending):
     """`lengths_` is what the host knows of the lengths on the device: nothing is ever read back to know them."""
 
-    profile = "store"
+    kind = "store"
 
     def __init__(self, config: Config, space: Workspace) -> None:
         self._demand(config)
@@ -32,7 +32,7 @@ class Store(Attending):
     def _demand(self, config: Config) -> None:
         """Refuse what no store can be opened with."""
         if config.layers is None or config.max_len is None or config.batch != 1 or not acceptable(config):
-            raise refusals.config("STORE-1", self.profile, config)
+            raise refusals.config("STORE-1", self.kind, config)
 
     def _made(self, config: Config) -> Layers:
         assert config.layers is not None

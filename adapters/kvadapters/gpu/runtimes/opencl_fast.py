@@ -150,7 +150,7 @@ class OpenCLFast(Caches):
     def describe(self) -> dict[str, Any]:
         """What it is and claims."""
         found = super().describe()
-        return {**found, "profiles": {**found["profiles"], "attention": "visible"}}
+        return {**found, "chapters": {**found["chapters"], "attention": "visible"}}
 
 
 @cache

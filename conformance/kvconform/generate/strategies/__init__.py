@@ -1,1 +1,1 @@
-"""Where traces come from, a module for each profile: its plans for covers, its draws for exploration."""
+"""Where traces come from, a module for each chapter: its plans for covers, its draws for exploration."""

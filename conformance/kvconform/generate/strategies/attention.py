@@ -136,7 +136,7 @@ def plans() -> list[Plan]:
 
 def _name(start: Trace) -> str:
     config = start.config
-    if start.profile == "store":
+    if start.kind == "store":
         return f"batch layers={config.layers}"
     return f"ring window={config.window}" if config.window else f"growing offset<={BOUND}"
 

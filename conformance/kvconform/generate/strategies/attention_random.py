@@ -48,7 +48,7 @@ class _Drawing(Drawing):
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(draw, start)
-        self.store = start.profile == "store"
+        self.store = start.kind == "store"
         self.layer = 0
 
     def do(self, texts: list[str]) -> None:

@@ -35,10 +35,10 @@ LARGEST_MASK = 2500
 
 
 @st.composite
-def configs(draw: st.DrawFn, profile: str) -> Config:
+def configs(draw: st.DrawFn, kind: str) -> Config:
     """Any geometry; windows and steps mostly small, so that boundaries are met often."""
     small = st.integers(1, 6)
-    window = mostly(draw, small, st.integers(7, LARGEST_WINDOW)) if profile == "ring" else None
+    window = mostly(draw, small, st.integers(7, LARGEST_WINDOW)) if kind == "ring" else None
     return geometry(draw).changed(
         batch=draw(st.sampled_from((1, 1, 2, 3))),
         step=mostly(draw, small, st.sampled_from((8, 256))),
@@ -47,14 +47,14 @@ def configs(draw: st.DrawFn, profile: str) -> Config:
 
 
 @st.composite
-def traces(draw: st.DrawFn, profile: str, kinds: Sequence[str]) -> Trace:
-    """A trace on a cache of this profile, of the kinds of operation given."""
-    config = draw(configs(profile))
+def traces(draw: st.DrawFn, kind: str, operations: Sequence[str]) -> Trace:
+    """A trace on a cache of this kind, of the operations that these name."""
+    config = draw(configs(kind))
     length = draw(st.integers(3, LONGEST))
-    drawing = _Drawing(draw, Trace(profile, config))
+    drawing = _Drawing(draw, Trace(kind, config))
     while len(drawing.ops) < length:
-        drawing.add(draw(st.sampled_from(kinds)))
-    return Trace(profile, config, tuple(drawing.ops))
+        drawing.add(draw(st.sampled_from(operations)))
+    return Trace(kind, config, tuple(drawing.ops))
 
 
 class _Drawing(Drawing):
@@ -97,7 +97,7 @@ class _Drawing(Drawing):
         """A second cache, of either kind, and a row in it; mostly none."""
         if len(self.lists.caches) > 1 or self.draw(st.booleans()):
             return None
-        kind = self.of({}, {"profile": "ring", "window": self.number(1, 5)}, {"profile": "growing"})
+        kind = self.of({}, {"kind": "ring", "window": self.number(1, 5)}, {"kind": "growing"})
         return [{"op": "open", "cache": "B", **kind}, {"op": "append", "cache": "B", "n": self.of(1, 2, 3)}]
 
     def _misfit(self) -> Operation:
@@ -267,8 +267,8 @@ class _Drawing(Drawing):
             {"window": 7},
             {"dtype": "f32"},
             {"step": 0},
-            {"profile": "ring", "window": 3},
-            {"profile": "growing"},
+            {"kind": "ring", "window": 3},
+            {"kind": "growing"},
         )
         changed = dict(self.draw(st.sampled_from(fields)))
         if changed == {"window": 7} and self.trace_inputs.opened["A"][0] == "growing":

@@ -73,7 +73,7 @@ BOUND = 2
 def two_moves(session: Session) -> list[Ops]:
     """Rounds from begin to end over a growing cache A and a ring B, and what moves the two on."""
     if "B" not in session.caches:
-        return [ops("open B profile=ring window=2")]
+        return [ops("open B kind=ring window=2")]
     offset = session.caches["A"].offset
     live = ["B: append 1", "rewind 0", "B: free", *(["append 1"] if offset < BOUND else [])]
     kept = range(min(2, BOUND - offset) + 1)
@@ -119,13 +119,13 @@ EVERYTHING = ROUNDS + ("mask",) * 3 + ("snapshot", "restore", "restore")
 @st.composite
 def explored(draw: st.DrawFn, kinds: Sequence[str] = ROUNDS) -> Trace:
     """Rounds over two or three caches of different kinds, one after another, among everything else."""
-    profile = draw(st.sampled_from(CACHES))
-    start = Trace(profile, draw(configs(profile)))
+    kind = draw(st.sampled_from(CACHES))
+    start = Trace(kind, draw(configs(kind)))
     length = draw(st.integers(6, LONGEST))
     drawing = _Drawing(draw, start)
     while len(drawing.ops) < length:
         drawing.do(getattr(drawing, f"_{draw(st.sampled_from(kinds))}")())
-    return Trace(profile, start.config, tuple(drawing.ops))
+    return Trace(kind, start.config, tuple(drawing.ops))
 
 
 class _Drawing(Drawing):
@@ -135,9 +135,9 @@ class _Drawing(Drawing):
         super().__init__(draw, start)
         self.fill = self.of(*[""] * 4, " fill=bits")
         for letter in "BC"[: draw(st.integers(0, 2))]:
-            self.do(f"open {letter} profile={self.of('growing', 'ring window=2', 'ring window=5')}")
+            self.do(f"open {letter} kind={self.of('growing', 'ring window=2', 'ring window=5')}")
         if not draw(st.integers(0, 3)):
-            self.do("open S profile=store layers=1 max_len=4")
+            self.do("open S kind=store layers=1 max_len=4")
 
     def do(self, text: str) -> None:
         """Add an operation, and follow it."""

@@ -17,7 +17,7 @@ BOUND = 4
 def moves(session: Session) -> list[Ops]:
     """Those of the cache, and the snapshots and restores that keep or end a history."""
     cache = session.caches["A"]
-    base = growing.moves(session, BOUND, 3) if cache.profile == "growing" else ring.moves(session)
+    base = growing.moves(session, BOUND, 3) if cache.kind == "growing" else ring.moves(session)
     return [*base, ops(f"snapshot s; restore s {cache.offset}"), ops("snapshot s; rewind -1")]
 
 

@@ -79,10 +79,10 @@ def fits(draw: st.DrawFn) -> Operation:
 
 
 @st.composite
-def explored(draw: st.DrawFn, profile: str = "growing") -> Trace:
+def explored(draw: st.DrawFn, kind: str = "growing") -> Trace:
     """A trace that somebody else draws, with plans before appends and questions in between."""
     own = {"store": store.explored(), "batch": batch.explored()}
-    trace = draw(own[profile] if profile in own else draws.traces(profile, draws.SNAPSHOTS))
+    trace = draw(own[kind] if kind in own else draws.traces(kind, draws.SNAPSHOTS))
     done: list[Operation] = []
     for op in trace.ops:
         appends = op["op"] == "append"
@@ -90,4 +90,4 @@ def explored(draw: st.DrawFn, profile: str = "growing") -> Trace:
             ahead = {"op": "plan", "n": op["n"]} if appends else draw(fits())
             done.append({**ahead, **{k: op[k] for k in ("cache",) if k in op and op["op"] != "open"}})
         done.append(op)
-    return Trace(trace.profile, trace.config, tuple(done))
+    return Trace(trace.kind, trace.config, tuple(done))

@@ -1,4 +1,4 @@
-"""Moves and continuations shared by the plans of all profiles."""
+"""Moves and continuations shared by the plans of all chapters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kvspec.trace import Trace
 def name(start: Trace, bound: int) -> str:
     """What is covered, in a few words."""
     window = f" window={start.config.window}" if start.config.window else f" offset<={bound}"
-    return f"{start.profile}{window} step={start.config.step}"
+    return f"{start.kind}{window} step={start.config.step}"
 
 
 def ops(*texts: str) -> Ops:

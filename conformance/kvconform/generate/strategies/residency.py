@@ -1,6 +1,6 @@
 """RESIDENCY: rows from the device and rows from the host, in every state of a small cache and in traces of others.
 
-What an operation costs is judged in every trace of every profile. Here is what no other profile has.
+What an operation costs is judged in every trace of every chapter. Here is what no other chapter has.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ def plans() -> list[Plan]:
 
 
 @st.composite
-def explored(draw: st.DrawFn, profile: str = "growing") -> Trace:
+def explored(draw: st.DrawFn, kind: str = "growing") -> Trace:
     """A trace that somebody else draws, some of its rows on the device."""
     own = {"store": store.explored(), "batch": batch.explored(), "copy": copy.explored()}
     own["bucket"] = bucket.explored()
     own |= {"attention": attention.explored(), "page": page.explored()}
-    trace = draw(own[profile] if profile in own else draws.traces(profile, draws.SNAPSHOTS))
-    return Trace(trace.profile, trace.config, tuple(_placed(op, draw(st.booleans())) for op in trace.ops))
+    trace = draw(own[kind] if kind in own else draws.traces(kind, draws.SNAPSHOTS))
+    return Trace(trace.kind, trace.config, tuple(_placed(op, draw(st.booleans())) for op in trace.ops))
 
 
 def _placed(op: Operation, there: bool) -> Operation:

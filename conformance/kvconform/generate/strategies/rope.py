@@ -163,7 +163,7 @@ class _Drawing(Drawing):
     def back(self) -> str:
         """To an earlier position."""
         cache = self.lists.caches["A"]
-        if self.start.profile == "store":
+        if self.start.kind == "store":
             longest = max(layer.length for layer in cache.layers)
             return str(self.of(f"rollback {self.number(0, longest)}", "reset"))
         return str(self.of(f"rewind {self.number(max(0, cache.offset - 3), cache.offset)}", "rewind 0", "free"))

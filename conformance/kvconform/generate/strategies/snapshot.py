@@ -17,7 +17,7 @@ BOUND = 3
 def moves(session: Session) -> list[Ops]:
     """Those of the cache that change it, and those of a snapshot `s` of it."""
     cache = session.caches["A"]
-    sizes = {1, cache.window + 1} if cache.profile == "ring" else {n for n in (1, 2) if cache.offset + n <= BOUND}
+    sizes = {1, cache.window + 1} if cache.kind == "ring" else {n for n in (1, 2) if cache.offset + n <= BOUND}
     base = [*(f"append {n}" for n in sorted(sizes)), f"rewind {cache.offset - 1}", "rewind 0", "free"]
     taken = [f"snapshot s {start}" for start in sorted({-1, 1, cache.offset})]
     return [*single([*base, *taken]), *_with(session)]
@@ -66,7 +66,7 @@ def continuations(session: Session) -> Sequence[Ops]:
         return [after, ops("append 2")]
     if saved is None or saved.gone:
         return [ops("restore s 0; close s") + after if saved else ops(f"restore s {cache.offset}") + after]
-    last = f"rewind 0; restore s {saved.stop}" if cache.profile == "growing" else f"restore s {saved.stop - 1}"
+    last = f"rewind 0; restore s {saved.stop}" if cache.kind == "growing" else f"restore s {saved.stop - 1}"
     return [after + ops(f"restore s {saved.stop}; append 1; append 2", last)]
 
 

@@ -1,4 +1,4 @@
-"""A trace in the making: what the draws of all profiles share."""
+"""A trace in the making: what the draws of all chapters share."""
 
 from __future__ import annotations
 

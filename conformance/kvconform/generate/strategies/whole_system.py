@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from hypothesis import strategies as st
 
 from kvconform.generate.strategies.trace_builder import Drawing, geometry
-from kvspec.contract import PROFILES
+from kvspec.contract import CHAPTERS
 from kvspec.geometry import CACHES, Config
 from kvspec.operations import notation
 from kvspec.trace import Trace
@@ -54,7 +54,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "verified": ("bucket",),
     "encoded": ("bucket",),
 }
-"""What a system may do, and the profiles it takes."""
+"""What a system may do, and the chapters it takes."""
 
 OFTEN = (
     "tokens",
@@ -74,9 +74,9 @@ OFTEN = (
 """What it does more often than the rest."""
 
 
-def kinds(profiles: Collection[str]) -> tuple[str, ...]:
-    """What an adapter of these profiles can be asked to do."""
-    able = {kind for kind, needs in NEEDS.items() if set(needs) <= set(profiles)}
+def kinds(chapters: Collection[str]) -> tuple[str, ...]:
+    """What an adapter of these chapters can be asked to do."""
+    able = {kind for kind, needs in NEEDS.items() if set(needs) <= set(chapters)}
     return tuple(kind for kind in (*NEEDS, *OFTEN) if kind in able)
 
 
@@ -87,13 +87,13 @@ def configs(draw: st.DrawFn) -> Config:
 
 
 @st.composite
-def explored(draw: st.DrawFn, profiles: Collection[str] = PROFILES) -> Trace:
+def explored(draw: st.DrawFn, chapters: Collection[str] = CHAPTERS) -> Trace:
     """A trace of a whole system, with what is declared of it."""
     config = draw(configs())
-    first = "growing" if "growing" in profiles else "ring"
+    first = "growing" if "growing" in chapters else "ring"
     window = None if first == "growing" else draw(st.integers(1, 4))
-    system = _System(draw, Trace(first, config.changed(window=window)), profiles)
-    length, able = draw(st.integers(4, LONGEST)), kinds(profiles)
+    system = _System(draw, Trace(first, config.changed(window=window)), chapters)
+    length, able = draw(st.integers(4, LONGEST)), kinds(chapters)
     for _ in range(length):
         system.add(draw(st.sampled_from(able)))
     return Trace(first, system.start.config, tuple(system.ops))
@@ -102,26 +102,26 @@ def explored(draw: st.DrawFn, profiles: Collection[str] = PROFILES) -> Trace:
 class _System(Drawing):
     """A system in the making."""
 
-    def __init__(self, draw: st.DrawFn, start: Trace, profiles: Collection[str]) -> None:
+    def __init__(self, draw: st.DrawFn, start: Trace, chapters: Collection[str]) -> None:
         super().__init__(draw, start)
-        self.start, self.profiles = start, profiles
+        self.start, self.chapters = start, chapters
         for text in self._opened():
             self.do(text)
-        self.layers = [c for c, model in self.lists.caches.items() if model.profile in CACHES]
+        self.layers = [c for c, model in self.lists.caches.items() if model.kind in CACHES]
 
     def _opened(self) -> Iterator[str]:
-        if "ring" in self.profiles:
-            yield f"open B profile=ring window={self.number(1, 4)}"
-            yield f"open C profile=ring window={self.number(2, 7)}"
-        if "store" in self.profiles:
-            yield f"open D profile=store layers={self.number(1, 3)} max_len={self.number(2, 7)}"
-        if "bucket" in self.profiles:
-            yield f"open G profile=bucket layers={self.number(1, 3)} bounds={self.of('1-2-4', '2-3', '3')}"
-        if "copy" in self.profiles:
-            yield f"open E profile=copy capacity={self.number(1, 6)} layout={self.of('token', 'head')}"
-        if "page" in self.profiles:
+        if "ring" in self.chapters:
+            yield f"open B kind=ring window={self.number(1, 4)}"
+            yield f"open C kind=ring window={self.number(2, 7)}"
+        if "store" in self.chapters:
+            yield f"open D kind=store layers={self.number(1, 3)} max_len={self.number(2, 7)}"
+        if "bucket" in self.chapters:
+            yield f"open G kind=bucket layers={self.number(1, 3)} bounds={self.of('1-2-4', '2-3', '3')}"
+        if "copy" in self.chapters:
+            yield f"open E kind=copy capacity={self.number(1, 6)} layout={self.of('token', 'head')}"
+        if "page" in self.chapters:
             pages = f"page_size={self.number(1, 3)} pages={self.number(1, 6)}{self.of('', ' debug=1')}"
-            yield f"open F profile=page {pages}"
+            yield f"open F kind=page {pages}"
 
     def add(self, kind: str) -> None:
         """Let the system do one thing."""
@@ -178,7 +178,7 @@ class _System(Drawing):
         for _ in range(self.number(0, 3)):
             n = self.of(1, 1, 2, 3, 0)
             yield from (f"{layer}: draft {name} {n}" for layer in wrapped if layer != "-")
-        if "mask" in self.profiles and self.draw(st.booleans()):
+        if "mask" in self.chapters and self.draw(st.booleans()):
             yield f"{wrapped.strip('-')[0]}: mask round={name} {self.of('causal', 'window=2')}"
 
     def _round(self) -> Iterator[str]:
@@ -193,7 +193,7 @@ class _System(Drawing):
 
     def _meanwhile(self) -> str:
         """What is done while a round is open: work on what is not in it, or what is refused."""
-        other = [k for k in kinds(self.profiles) if k in ("fill", "sequence", "copy", "look", "one")]
+        other = [k for k in kinds(self.chapters) if k in ("fill", "sequence", "copy", "look", "one")]
         return str(self.of(*other))
 
     def _isolated(self) -> Iterator[str]:
@@ -268,7 +268,7 @@ class _System(Drawing):
         n, pairing = self.rows(self.of(*self.layers)), self.of("neox", "norm")
         bases = self.of("", " base=500000"), "", self.of("", " base=7")
         yield from (f"{a}: attend {n} rope={pairing}{b}" for a, b in zip(self.layers, bases, strict=False))
-        if "store" in self.profiles:
+        if "store" in self.chapters:
             yield f"D: attend {self.of(1, 2)} layer=0 rope={pairing}"
 
     def _rotate(self) -> Iterator[str]:

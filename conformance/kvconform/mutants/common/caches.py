@@ -27,7 +27,7 @@ else:
 def both(fault: type) -> dict[str, type]:
     """The fault laid over both kinds."""
     return {
-        kind.profile: type(fault.__name__, (fault, kind), {"__doc__": fault.__doc__}) for kind in (Growing, Ring)
+        cache.kind: type(fault.__name__, (fault, cache), {"__doc__": fault.__doc__}) for cache in (Growing, Ring)
     }
 
 
@@ -129,7 +129,7 @@ class Aliased(Over):
     def snapshot(self, start: int) -> Snapshot | None:
         made = super().snapshot(start)
         if made is not None:
-            first = made.start if self.profile == "growing" else 0
+            first = made.start if self.kind == "growing" else 0
             live = slice(first, first + count(made.rows))
             made._rows = Pair(self.rows.keys[:, :, live], self.rows.values[:, :, live])
         return made

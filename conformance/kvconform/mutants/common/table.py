@@ -35,7 +35,7 @@ class Common:
             return speculating(layer=self.fault)
         if issubclass(self.fault, Round):
             return speculating(self.fault)
-        kinds = {self.fault.profile: self.fault} if hasattr(self.fault, "profile") else b.both(self.fault)
+        kinds = {self.fault.kind: self.fault} if hasattr(self.fault, "kind") else b.both(self.fault)
         return type(f"With{self.fault.__name__}", (Reference,), {"caches": {**Reference.caches, **kinds}})
 
 

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Iterator
 
 from kvconform.mutants.mutant import Mutant
-from kvspec.contract import PROFILES
+from kvspec.contract import CHAPTERS
 
 NOT_PLANTED: dict[str, str] = {
     "DTYPE-05": "quantised rows and their scales are not specified here: there is no scale to be another layer's",
@@ -17,6 +17,6 @@ NOT_PLANTED: dict[str, str] = {
 
 
 def mutants() -> Iterator[Mutant]:
-    """Every planted bug, profile by profile."""
-    for profile in PROFILES:
-        yield from importlib.import_module(f"kvconform.mutants.real.{profile}").PLANTED
+    """Every planted bug, chapter by chapter."""
+    for chapter in CHAPTERS:
+        yield from importlib.import_module(f"kvconform.mutants.real.{chapter}").PLANTED

@@ -141,11 +141,11 @@ class CapOfTheWindow(Ring):
 class FullLayer(Growing):
     """A layer with a window is made like any other: nobody calls what would give it a ring."""
 
-    profile = "ring"
+    kind = "ring"
 
     def __init__(self, config: Config) -> None:
         if config.window is None:
-            raise common.config("RING-14", self.profile, config)
+            raise common.config("RING-14", self.kind, config)
         super().__init__(config)
 
 

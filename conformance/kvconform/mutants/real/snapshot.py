@@ -82,7 +82,7 @@ class OneShortOfThePosition(Growing):
     def split(self, saved: Snapshot | None, at: int) -> tuple[Snapshot | None, Snapshot | None]:
         if saved is None or saved.gone or not saved.start + 1 < at < saved.stop:
             return super().split(saved, at)
-        snapshot.check("split", saved, self.profile, self.config)
+        snapshot.check("split", saved, self.kind, self.config)
         return super().split(saved, at - 1)
 
 
@@ -90,7 +90,7 @@ class WindowNotCompared(Ring):
     """What a snapshot is known by leaves out the window: it is restored into a ring of another one."""
 
     def restore(self, saved: Snapshot | None, to: int) -> None:
-        if saved is not None and not saved.gone and saved.kind == self.profile:
+        if saved is not None and not saved.gone and saved.kind == self.kind:
             saved.config = saved.config.changed(window=self.window)
         super().restore(saved, to)
 
@@ -102,7 +102,7 @@ class BehindWhateverIsThere(Growing):
         if saved is None or saved.gone or not self.offset < saved.start <= to <= saved.stop:
             super().restore(saved, to)
             return
-        snapshot.check("restore", saved, self.profile, self.config)
+        snapshot.check("restore", saved, self.kind, self.config)
         self._feed(saved.rows)
         self.offset, self.queries = self.offset - (saved.stop - to), None
 

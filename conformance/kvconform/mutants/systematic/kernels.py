@@ -23,18 +23,18 @@ from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime, Memory
 from kvconform.mutants.mutant import Mutant, numbered
 from kvconform.mutants.systematic import equivalents, kernel_operators
 from kvconform.mutants.systematic.kernel_operators import Fault
-from kvspec.contract import PROFILES, Cache
+from kvspec.contract import CHAPTERS, Cache
 from kvspec.geometry import Config
 
 
 class Part(NamedTuple):
-    """A text: its name, the kernels it is in, the sound texts that they need as well, the profiles whose traces are
+    """A text: its name, the kernels it is in, the sound texts that they need as well, the chapters whose traces are
     tried."""
 
     text: str
     kernels: tuple[str, ...]
     before: tuple[str, ...]
-    profiles: tuple[str, ...]
+    chapters: tuple[str, ...]
 
 
 def _each(kind: str) -> tuple[str, ...]:
@@ -123,10 +123,10 @@ class Others(CudaCPURuntime):
 class Judged(Caches):
     """The GPU caches, guard bands checked. Shapes begin anew with a trace, so that it is the same every time."""
 
-    def open(self, profile: str, config: Config) -> Cache:
+    def open(self, kind: str, config: Config) -> Cache:
         """A fresh cache."""
         self.runtime.turn = 0  # type: ignore[attr-defined]
-        return super().open(profile, config)
+        return super().open(kind, config)
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def sound() -> Mutant:
     """The kernels as they are, made and launched as mutants are: it lives."""
     again = Changed(tuple(Chunk(label, (None,)) for label in PARTS))
     says = "The kernels as they are, compiled and launched as mutants are."
-    return Mutant("control/kernels again", "control", says, (), again, profiles=PROFILES, lives=True, alone=True)
+    return Mutant("control/kernels again", "control", says, (), again, chapters=CHAPTERS, lives=True, alone=True)
 
 
 @cache
@@ -236,7 +236,7 @@ def of(label: str) -> Iterator[Mutant]:
             f"line {fault.line} of {label}: {fault.what}",
             (),
             Changed((chunks[i // CHUNK],), i % CHUNK),
-            profiles=part.profiles,
+            chapters=part.chapters,
             place=(label,),
             first_is_enough=True,
             equivalent=equivalents.argument(id_, name),

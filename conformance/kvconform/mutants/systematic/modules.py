@@ -17,10 +17,10 @@ from kvconform.mutants.systematic.operators import Fault
 
 
 class Target(NamedTuple):
-    """A module in which faults are planted, and the profiles whose traces are tried on it."""
+    """A module in which faults are planted, and the chapters whose traces are tried on it."""
 
     module: str
-    profiles: tuple[str, ...]
+    chapters: tuple[str, ...]
 
 
 REFERENCE: dict[str, Target] = {
@@ -174,7 +174,7 @@ def of(label: str) -> Iterator[Mutant]:
             f"line {fault.line} of {fault.function} in {label}: {fault.what}",
             tuple(sorted(fault.clauses)),
             Faulty(label, fault),
-            profiles=target.profiles,
+            chapters=target.chapters,
             place=(f"{label}.{fault.function}", label),
             first_is_enough=label in GPU,
             alone=label in GPU,

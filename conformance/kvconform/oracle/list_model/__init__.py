@@ -1,4 +1,4 @@
-"""The list model, driven like a session: a module for each profile, as in `kvspec.session.operations`.
+"""The list model, driven like a session: a module for each chapter, as in `kvspec.session.operations`.
 
 `DO` maps operations to functions of the lists, the model of the cache the operation is for, the operation, the
 step it makes, and what was given with it; `LOOK` maps kinds to what is expected after every operation.
@@ -76,14 +76,14 @@ class Lists:
         try:
             if op["op"] == "open":
                 assert given.opening is not None
-                profile, config = given.opening
-                self.caches[name] = MODELS[profile](profile, config, self.description.profiles[profile])
+                kind, config = given.opening
+                self.caches[name] = MODELS[kind](kind, config, self.description.chapters[kind])
             elif name not in self.caches or not self._named(op):
                 return Expected("absent")
             else:
                 model = self.caches[name]
                 draft.guard(model, op, step)
-                do = BY_KIND.get(op["op"], {}).get(model.profile) or DO[op["op"]]
+                do = BY_KIND.get(op["op"], {}).get(model.kind) or DO[op["op"]]
                 do(self, model, op, step, given)
         except Refused as e:
             step.result, step.clause, step.message = "refused", e.clause, str(e)
@@ -99,11 +99,11 @@ class Lists:
         if step.result == "ok":
             self._attended |= {cache_of(op)} if op["op"] in TAKES_QUERIES else set()
             batched = getattr(model, "batch", None) is not None
-            cite_operation(op, model.profile, batched, cache_of(op) in self._attended)
+            cite_operation(op, model.kind, batched, cache_of(op) in self._attended)
         if op["op"] in WHOLE:
             draft.look(self, op, step)
         else:
-            LOOK[model.profile](self, model, step)
+            LOOK[model.kind](self, model, step)
 
     def _named(self, op: Operation) -> bool:
         there = self.names.get(NAMES.get(op["op"], ""), {})

@@ -17,7 +17,7 @@ from kvspec.operations.table import Operation, argument
 from kvspec.session.step import Inputs
 
 
-def make(profile: str, config: Config, claim: Any) -> Listed:
+def make(kind: str, config: Config, claim: Any) -> Listed:
     """A fresh cache."""
     return Listed(config)
 

@@ -15,7 +15,7 @@ from kvspec.session.step import Inputs
 from kvspec.trace import overridden
 
 
-def model(profile: str, config: Config, claim: Claim) -> Written:
+def model(kind: str, config: Config, claim: Claim) -> Written:
     """A new buffer."""
     return Written(config)
 

@@ -46,7 +46,7 @@ def speculate(lists: Any, cache: Any, op: Operation, step: Expected, given: Inpu
 
 def _demand(model: Any, layer: int, first: int) -> None:
     if not isinstance(model, History):
-        raise common.cannot_speculate("DRAFT-16", layer, model.profile)
+        raise common.cannot_speculate("DRAFT-16", layer, model.kind)
     if first != layer:
         raise common.twice("DRAFT-15", first, layer)
     if model.in_round:

@@ -15,7 +15,7 @@ from kvspec.session.step import Inputs
 
 def plan(lists: Any, model: Any, op: Operation, step: Expected, given: Inputs) -> None:
     """How many bytes is for the adapter to say; whether there is room at all is known."""
-    if model.profile != "store":
+    if model.kind != "store":
         return
     longest = max(layer.length for layer in model.layers)
     if op["n"] and longest + op["n"] > model.config.max_len:

@@ -14,7 +14,7 @@ from kvspec.operations.table import Operation, argument
 from kvspec.session.step import Inputs
 
 
-def make(profile: str, config: Config, claim: Any) -> Pool:
+def make(kind: str, config: Config, claim: Any) -> Pool:
     """A fresh pool."""
     return Pool(config)
 

@@ -16,7 +16,7 @@ from kvspec.refusals import common
 from kvspec.session.step import Inputs
 
 
-def make(profile: str, config: Config, claim: Any) -> Listed:
+def make(kind: str, config: Config, claim: Any) -> Listed:
     """A fresh store."""
     return Listed(config)
 

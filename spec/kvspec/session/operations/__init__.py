@@ -1,4 +1,4 @@
-"""What each operation of a trace does to caches that follow the contract: a module for each profile.
+"""What each operation of a trace does to caches that follow the contract: a module for each chapter.
 
 `DO` maps operations to functions of a session, the cache the operation is for, the operation, the step it makes,
 and what was given with it; `LOOK` maps kinds of cache to what is observed of one after every operation.

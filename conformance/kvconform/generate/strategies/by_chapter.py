@@ -1,4 +1,4 @@
-"""What the suite explores of each profile, where an adapter declares all that there is."""
+"""What the suite explores of each chapter, where an adapter declares all that there is."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from kvconform.generate.strategies import (
 from kvspec.geometry import CACHES
 
 OWN = {"attention": attention, "batch": batch, "bucket": bucket, "copy": copy, "rope": rope, "store": store}
-"""Profiles that are explored in one way."""
+"""Chapters that are explored in one way."""
 
 MEASURED = (*CACHES, "store", "batch")
 COSTLY = (*MEASURED, "copy", "bucket", "page", "attention")
 """Whose traces are explored with plans, and with rows that are on the device."""
 
 
-def of(profile: str) -> Iterator[Any]:
-    """The strategies of a profile's traces, one for each test of the suite that explores it."""
-    if profile in OWN:
-        yield OWN[profile].explored()
-    elif profile in CACHES:
-        yield caches.traces(profile, caches.BASE)
-    elif profile == "mask":
+def of(chapter: str) -> Iterator[Any]:
+    """The strategies of a chapter's traces, one for each test of the suite that explores it."""
+    if chapter in OWN:
+        yield OWN[chapter].explored()
+    elif chapter in CACHES:
+        yield caches.traces(chapter, caches.BASE)
+    elif chapter == "mask":
         yield from (caches.traces(kind, caches.MASKS) for kind in CACHES)
-    elif profile == "snapshot":
+    elif chapter == "snapshot":
         yield from (
             caches.traces(kind, kinds) for kind in CACHES for kinds in (caches.SNAPSHOTS, caches.EVERYTHING)
         )
-    elif profile == "draft":
+    elif chapter == "draft":
         yield from (draft.explored(), draft.explored(draft.EVERYTHING))
-    elif profile == "page":
+    elif chapter == "page":
         yield from (page.explored(), page.explored(more=("attend",) * 5))
-    elif profile == "mem":
+    elif chapter == "mem":
         yield from map(mem.explored, MEASURED)
-    elif profile == "residency":
+    elif chapter == "residency":
         yield from map(residency.explored, COSTLY)
