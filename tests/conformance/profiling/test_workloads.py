@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterator
+from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
@@ -14,13 +16,16 @@ from kvconform.profiling.case import Case, Job
 from kvconform.profiling.measure import Party, metered
 from kvconform.profiling.model_shapes import GPT2, Model
 from kvconform.profiling.subject import Bench
-from kvconform.profiling.workloads import OPERATIONS, attention, page, unmeasured
+from kvconform.profiling.workloads import OPERATIONS, attention, page
 from kvspec.contract import Attention, Rope
 from kvspec.operations.kinds import OF_KIND
 from kvspec.traffic import QUERY
 
 MODEL = Model("tiny", 4, 2, 8, 3, None, "")
 MEMORY = 1 << 13
+TABLES = tomllib.loads(files("kvconform.profiling.workloads").joinpath("measured.toml").read_text(encoding="utf-8"))
+MEASURED: dict[str, list[str]] = TABLES["measured"]
+UNMEASURED: dict[str, str] = {op: why for why, operations in TABLES["unmeasured"].items() for op in operations}
 CONTEXT = {"grow": 256}
 """Rows, where not 64: storage that is full."""
 
@@ -51,14 +56,14 @@ def made(name: str, adapter: Any) -> Job:
 
 def measured_of(kind: str, operation: str) -> list[str]:
     """The operations of a profile by which one of a trace is measured on a kind; those of RoPE open nothing."""
-    by = unmeasured.MEASURED.get(operation, ())
+    by = MEASURED.get(operation, ())
     return [name for name in by if OPERATIONS[name].needs[0] in (kind, "rope")]
 
 
 @pytest.mark.parametrize("kind", OF_KIND)
 def test_every_operation_of_a_trace_is_measured_or_it_is_said_why_not(kind: str) -> None:
     for operation in OF_KIND[kind]:
-        why = unmeasured.UNMEASURED.get(f"{kind} {operation}", unmeasured.UNMEASURED.get(operation))
+        why = UNMEASURED.get(f"{kind} {operation}", UNMEASURED.get(operation))
         assert bool(measured_of(kind, operation)) != bool(why), (kind, operation)
 
 
@@ -66,8 +71,8 @@ def test_nothing_is_said_of_what_there_is_not() -> None:
     known = {op for ops in OF_KIND.values() for op in ops} | {
         f"{k} {op}" for k, ops in OF_KIND.items() for op in ops
     }
-    assert set(unmeasured.UNMEASURED) | set(unmeasured.MEASURED) <= known
-    assert {name for names in unmeasured.MEASURED.values() for name in names} == set(OPERATIONS)
+    assert set(UNMEASURED) | set(MEASURED) <= known
+    assert {name for names in MEASURED.values() for name in names} == set(OPERATIONS)
     assert {case.operation for case in cases.table()} == set(OPERATIONS)
 
 
@@ -100,7 +105,7 @@ def test_what_is_said_to_be_measured_is_called_while_the_clock_runs(name: str) -
     job = made(name, Spied(Reference(), calls))
     calls.clear()
     job.do(0)
-    wanted = {CALLED.get(op, op) for op, names in unmeasured.MEASURED.items() if name in names}
+    wanted = {CALLED.get(op, op) for op, names in MEASURED.items() if name in names}
     assert wanted <= {called for _, called, _ in calls}
 
 
