@@ -12,9 +12,9 @@ from pathlib import Path
 from tabulate import tabulate
 
 from kvconform.judge import steps, trial
+from kvconform.mutants.bug_classes import CLASSES
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.real import catalogue
-from kvconform.mutants.real.bug_classes import CLASSES
 from kvconform.vectors import sources
 from kvreports.drawing.svg import draw_svg
 from kvreports.mutants import file as mutants_file

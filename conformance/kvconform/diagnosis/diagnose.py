@@ -15,18 +15,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 from kvconform.diagnosis.compare import alike
 from kvconform.diagnosis.neighbours import neighbours, probes
 from kvconform.judge import trial
 from kvconform.judge.trial import TrialResult
-from kvconform.mutants import anomaly_of
-from kvconform.mutants.common import table
+from kvconform.mutants import kinds
 from kvconform.mutants.hunt import Hangs, limited
 from kvconform.mutants.mutant import Mutant
-from kvconform.mutants.real import catalogue
 from kvspec.contract import Description
 from kvspec.reading.clauses import index
 from kvspec.records.run import Failure, Named
@@ -70,12 +67,6 @@ def diagnosed(failures: Sequence[Failure], replay: Replays, adapter: Description
     return found
 
 
-@cache
-def known() -> tuple[Mutant, ...]:
-    """All bugs that have a name: real ones, then common ones."""
-    return (*catalogue.mutants(), *table.mutants())
-
-
 @dataclass
 class _Subject:
     """A mutant, its adapter once it is made, and the kinds of cache it can show in."""
@@ -98,7 +89,7 @@ class _Doctor:
         self.replay, self.about = replay, adapter
         self.until = time.process_time() + SECONDS, time.monotonic() + LONGEST
         self.answers: dict[str, TrialResult] = {}
-        self.subjects = [_Subject(m, kinds=_kinds(m)) for m in known()]
+        self.subjects = [_Subject(m, kinds=_kinds(m)) for m in kinds.planted().values()]
 
     def look(self, found: Diagnosis) -> None:
         """Note what is found, failure by failure, until the time is up."""
@@ -147,7 +138,7 @@ class _Doctor:
         return {
             "id": mutant.id,
             "says": mutant.says,
-            "anomaly": anomaly_of.anomaly(mutant),
+            "anomaly": mutant.anomaly,
             "link": mutant.link,
             "clauses": list(mutant.clauses),
             "fits": {"traces": tried, "of": tried},

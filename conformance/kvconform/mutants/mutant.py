@@ -24,6 +24,8 @@ class Mutant:
     """Makes the adapter."""
     link: str = ""
     """Where the bug was seen."""
+    anomaly: str = ""
+    """The id of the anomaly that a planted bug is."""
     chapters: tuple[str, ...] = ()
     """Whose traces are tried, in this order."""
     place: tuple[str, ...] = ()

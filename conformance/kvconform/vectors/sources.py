@@ -10,8 +10,7 @@ from typing import Any
 
 from kvconform.generate import frozen_covers
 from kvconform.generate.covers import FROZEN
-from kvconform.mutants import anomaly_of
-from kvconform.mutants.mutant import Mutant
+from kvconform.mutants import kinds
 from kvconform.oracle.reference import CitingReference
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.vectors.vector import Vector
@@ -94,7 +93,8 @@ def _clause(m: dict[str, Any]) -> str:
 
 
 def _real(m: dict[str, Any]) -> Vector:
-    anomaly = anomalies().get(anomaly_of.anomaly(Mutant(m["id"], m["class"], m["says"], (), object)))
+    bug = kinds.planted().get(m["id"])
+    anomaly = anomalies()[bug.anomaly] if bug else None
     notes = {"bug": m["says"], "shows": m["message"], "links": [m["link"]] if m["link"] else []}
     notes |= {"anomaly": anomaly.id, "effect": anomaly.effect} if anomaly else {}
     return Vector(m["id"], "mutants", trace(m["trace"]), _clause(m), m["class"], notes)

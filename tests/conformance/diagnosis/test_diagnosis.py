@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import re
 import subprocess
 import sys
 import time
@@ -18,11 +19,14 @@ from kvconform.diagnosis import diagnose
 from kvconform.diagnosis.compare import alike
 from kvconform.diagnosis.neighbours import neighbours
 from kvconform.judge import trial
-from kvconform.mutants import anomaly_of
-from kvconform.mutants.common.caches import HeadsReversed, both
-from kvconform.mutants.common.ring import RingOneNarrow, RingOneWide, RingStaleCursor
+from kvconform.mutants import kinds
+from kvconform.mutants.bug_classes import CLASSES
+from kvconform.mutants.common import catalogue as common
+from kvconform.mutants.common.misplaced_rows import HeadsReversed, RingStaleCursor
+from kvconform.mutants.common.visible_rows import RingOneNarrow, RingOneWide
 from kvconform.mutants.hunt import covers, examples
 from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.planting import both
 from kvconform.mutants.real import catalogue
 from kvconform.runner import journal
 from kvconform.runner.record import kept
@@ -41,7 +45,7 @@ from support.local_adapter import LocalBench
 from support.record_samples import failing
 
 ROOT = Path(__file__).parents[3]
-KNOWN = {m.id: m for m in diagnose.known()}
+KNOWN = kinds.planted()
 SAMPLE = random.Random(5).sample(sorted(KNOWN), 10)
 """Ten of all, by chance, the same every time."""
 
@@ -192,7 +196,8 @@ class Hanging(Ring):
 
 def test_a_mutant_that_hangs_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     hangs = Mutant("hangs", "RING", "Hangs.", ("RING-7",), lambda: ring(Hanging))
-    monkeypatch.setattr(diagnose, "known", lambda: (hangs, KNOWN["stale-cursor/RingStaleCursor"]))
+    planted = {m.id: m for m in (hangs, KNOWN["stale-cursor/RingStaleCursor"])}
+    monkeypatch.setattr(kinds, "planted", lambda: planted)
     monkeypatch.setattr(diagnose, "EACH", 0.2)
     bench = LocalBench(ring(RingStaleCursor))
     found = diagnose.diagnosed(
@@ -218,8 +223,7 @@ def test_a_run_ends_with_its_diagnosis(name: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         (ROOT / "examples" / "stale_cursor.py").read_text()
         if name == "stale_cursor"
-        else f"from kvconform.diagnosis.diagnose import known\n"
-        f"Adapter = lambda: next(m for m in known() if m.id == {name!r}).adapter()\n"
+        else f"from kvconform.mutants import kinds\nAdapter = lambda: kinds.planted()[{name!r}].adapter()\n"
     )
     clause = KNOWN[known].clauses[0]
     done = run("mine:Adapter", tmp_path, "--clause", clause, "--traces", "5")
@@ -241,12 +245,21 @@ def test_a_run_that_passes_has_no_diagnosis(tmp_path: Path) -> None:
 
 
 def test_every_known_bug_is_an_anomaly() -> None:
-    assert {anomaly_of.anomaly(m) for m in KNOWN.values()} == set(anomalies.anomalies())
-    assert set(anomaly_of.OF_CLASS) >= {m.cls for m in catalogue.mutants()}
-    assert set(anomaly_of.OF_CLASS.values()) <= set(anomalies.anomalies())
-    assert set(anomaly_of.BY_ID) <= set(KNOWN)
-    assert len(anomaly_of.BY_ID) == sum(len(ids.split()) for ids in anomaly_of.OTHERS.values())
-    assert all(anomaly_of.OF_CLASS[KNOWN[i].cls] != a for i, a in anomaly_of.BY_ID.items()), "said twice"
+    assert {m.anomaly for m in KNOWN.values()} == set(anomalies.anomalies())
+    assert {of.anomaly for of in CLASSES.values()} <= set(anomalies.anomalies())
+
+
+def test_a_bug_that_is_what_most_of_its_class_are_does_not_say_so() -> None:
+    texts = [f.read_text() for f in Path(str(catalogue.__file__)).parent.glob("*.py")]
+    said = [m for text in texts for m in re.findall(r'@planted\(\s*"([A-Z]+)-\d+"[^)]*?anomaly="([a-z-]+)"', text)]
+    assert len(said) > 90
+    assert [(name, anomaly) for name, anomaly in said if CLASSES[name].anomaly == anomaly] == []
+
+
+def test_common_bugs_stand_in_the_order_of_the_appendix() -> None:
+    order = list(anomalies.anomalies())
+    places = [order.index(m.anomaly) for m in common.mutants()]
+    assert places == sorted(places)
 
 
 def test_anomalies_are_guarded_by_clauses_that_there_are() -> None:

@@ -11,10 +11,10 @@ from itertools import islice
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.mutants.bug_classes import CLASSES
 from kvconform.mutants.hunt import EXPLORED, examples, explored, hunted
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.real import catalogue
-from kvconform.mutants.real.bug_classes import CLASSES
 from kvspec.contract import CHAPTERS
 from kvspec.operations.notation import sentence
 from kvspec.reading.clauses import index

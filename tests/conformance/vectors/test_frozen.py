@@ -147,7 +147,7 @@ def seen(folder: Path, vector: dict[str, Any], adapter: Any) -> bool:
 
 MATRIX = [
     {
-        "id": "RING-1/Bug",
+        "id": "RING-01/WrapsOneLate",
         "class": "RING",
         "link": "https://example.org/1",
         "says": "It errs.",
@@ -176,7 +176,8 @@ def test_mutants_are_read_from_a_matrix(tmp_path: Path) -> None:
         "ring": ["RING-2", "RING-1"],
     }
     real, systematic = found["ring"]
-    assert real.id == "RING-1/Bug" and real.notes["links"] == ["https://example.org/1"] and real.notes["effect"]
+    assert real.id == "RING-01/WrapsOneLate"
+    assert real.notes["links"] == ["https://example.org/1"] and real.notes["effect"]
     assert systematic.notes["finds"] == ["a #1", "a #2"] and systematic.bug_class == "systematic"
     assert notation.sentence(systematic.trace) == "ring window=3: append 2"
     with pytest.raises(BadInput, match="not what `kvconform mutants --report` writes"):

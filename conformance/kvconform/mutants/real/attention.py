@@ -47,6 +47,17 @@ def changed(part: Callable[[Part, int, Seen], Part | None]) -> Attended:
     return wrong
 
 
+def masking(part: Callable[[Part, int, Seen], Part | None]) -> Callable[[], Reference]:
+    """Makes the reference whose caches all take each part of a mask for this one."""
+    return answering(changed(part))
+
+
+@planted(
+    "GQA-01",
+    breaks="ATTN-2",
+    into=answering,
+    seen="tinygrad/tinygrad/commit/880e693207500713bf4bc8e896fd30657a6a46a9",
+)
 def remainder(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
     """Query head h reads kv head h % kv_heads."""
     heads, kv_heads = queries.shape[1], held.keys.shape[1]
@@ -56,6 +67,13 @@ def remainder(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
     return found
 
 
+@planted(
+    "GQA-04",
+    breaks="ATTN-9",
+    anomaly="wrong-mask",
+    into=masking,
+    seen="ml-explore/mlx-lm/commit/a790972f0f844d81067ed45c28b524220a10c019",
+)
 def over_kv_heads(part: Part, heads: int, seen: Seen) -> Part:
     """A mask's heads are those of the keys."""
     if not isinstance(part, Explicit) or part.array.shape[1] == 1:
@@ -63,6 +81,12 @@ def over_kv_heads(part: Part, heads: int, seen: Seen) -> Part:
     return Explicit(np.repeat(part.array[:, :1], heads, axis=1))
 
 
+@planted(
+    "MASK-09",
+    breaks="ATTN-10",
+    into=answering,
+    seen="huggingface/candle/commit/46928bcedb2751e7526112f847a0a88e2ee73d5d",
+)
 def no_row_no_number(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
     """The softmax of nothing."""
     batch, heads, n, _ = queries.shape
@@ -71,24 +95,39 @@ def no_row_no_number(queries: Array, held: Pair, seen: Seen, splits: int) -> Arr
     return np.where(blind[..., None], np.float32(np.nan), found)
 
 
+@planted("MASK-21", breaks="ATTN-4", anomaly="logical-order-mask", into=answering, seen="google/flax/issues/5591")
 def upper_left(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
     """A triangle in the other corner."""
     triangle = Explicit(np.tril(np.ones((queries.shape[2], seen.rows), np.bool_))[None, None])
     return changed(lambda p, *_: triangle if isinstance(p, Causal) else p)(queries, held, seen, splits)
 
 
+@planted("MASK-23", breaks="ATTN-4", into=answering, seen="Mikyx-1/TinyLLM/pull/18")
 def only_without_history(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
     """Where there is a history nothing is masked."""
     logical: Logical = seen.logical if seen.rows == queries.shape[2] else ()
     return attention.attended(queries, held, Seen(logical, seen.rows, seen.end), splits)
 
 
+@planted(
+    "MASK-04",
+    breaks="ATTN-7",
+    into=masking,
+    seen="ml-explore/mlx-lm/commit/1dc5de4fcec61820a5c784fefaa8ac573d11c94a",
+)
 def added_as_floats(part: Part, heads: int, seen: Seen) -> Part:
     """True is 1, False is 0, and both are added."""
     boolean = isinstance(part, Explicit) and part.array.dtype == bool
     return Explicit(part.array.astype(np.float32)) if isinstance(part, Explicit) and boolean else part
 
 
+@planted(
+    "DTYPE-06",
+    breaks="ATTN-7",
+    anomaly="wrong-mask",
+    into=masking,
+    seen="ml-explore/mlx-swift-lm/commit/631325f4781f1701e1dc37c9add4c3c827327664",
+)
 def nearly_zero(part: Part, heads: int, seen: Seen) -> Part:
     """Hidden scores get the least normal number."""
     if not isinstance(part, Explicit) or part.array.dtype != bool:
@@ -104,17 +143,36 @@ def beyond_the_first(part: Part, heads: int, seen: Seen) -> Part:
     return Explicit(np.concatenate([part.array, rest]))
 
 
+@planted(
+    "MASK-14",
+    breaks="ATTN-9",
+    anomaly="wrong-sequence",
+    into=answering,
+    seen="huggingface/candle/commit/3b7af4a5ba7cf85b6c852680410913f6418e7487",
+)
 def in_batches_of_two(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
     """`beyond_the_first`, where there are as many as two."""
     wrong = changed(beyond_the_first) if queries.shape[0] == 2 else attention.attended
     return wrong(queries, held, seen, splits)
 
 
+@planted(
+    "WIN-02",
+    breaks="ATTN-5",
+    into=masking,
+    seen="ml-explore/mlx-lm/commit/6fd60d3edbc4e3c94f1dd4e444919352aac14bb2",
+)
 def one_more(part: Part, heads: int, seen: Seen) -> Part:
     """q - k <= W."""
     return Window(part.size + 1) if isinstance(part, Window) else part
 
 
+@planted(
+    "PAD-03",
+    breaks="ATTN-11",
+    into=answering,
+    seen="flashinfer-ai/flashinfer/commit/7f33b20840d00f5521400d23e3a75c62056e94dc",
+)
 def zeros_too(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
     """The rest of the last block is rows of zeros, which nobody masks."""
     batch, heads, n, _ = queries.shape
@@ -126,6 +184,7 @@ def zeros_too(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
     )
 
 
+@planted("PAD-09", breaks="ATTN-11", seen="meta-pytorch/gpt-fast/issues/233")
 class WholeBuffer(Growing):
     """Every slot there is, written or not."""
 
@@ -137,6 +196,12 @@ class WholeBuffer(Growing):
         return strict_attention.attend(np.asarray(queries), self.rows.keys, self.rows.values, 0, wide, splits)
 
 
+@planted(
+    "RING-05",
+    breaks="ATTN-6",
+    anomaly="logical-order-mask",
+    seen="EricLBuehler/mistral.rs/commit/3b129ca9114b5aae78b822252606b26d63b23848",
+)
 class SlotOrder(Ring):
     """Rows in slot order, under a mask in the order of positions."""
 
@@ -144,6 +209,12 @@ class SlotOrder(Ring):
         return list(range(self.buffered))
 
 
+@planted(
+    "RING-02",
+    breaks="ATTN-6",
+    anomaly="lost-rows",
+    seen="EricLBuehler/mistral.rs/commit/86190f8b7b473d0161134aa62d097db5ef121300",
+)
 class AfterEviction(Ring):
     """A chunk attends to what the window keeps after it."""
 
@@ -156,6 +227,12 @@ class AfterEviction(Ring):
         )
 
 
+@planted(
+    "MASK-10",
+    breaks="ATTN-23 ATTN-27",
+    anomaly="logical-order-mask",
+    seen="EricLBuehler/mistral.rs/commit/d6e9469924e5f9c2e324ec02af317d583b3d5c97",
+)
 class FullWidth(Ring):
     """A mask as wide as the context, cut at the wrong end."""
 
@@ -177,6 +254,12 @@ class FullWidth(Ring):
         return super().attend(queries, keys, values, how._replace(through=tuple(parts)), out, of)
 
 
+@planted(
+    "POS-16",
+    breaks="ATTN-1",
+    anomaly="hole",
+    seen="microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
+)
 class SlotLeftOut(Growing):
     """One row at a time is written one further than it should be."""
 
@@ -194,6 +277,7 @@ class SlotLeftOut(Growing):
         return super().attend(queries, keys, values, how, out, of)
 
 
+@planted("SLOT-04", breaks="ATTN-17", seen="microsoft/onnxruntime/pull/20521")
 class AsLongAsTheFirst(Store):
     """Every sequence is as long as the first."""
 
@@ -208,6 +292,7 @@ class AsLongAsTheFirst(Store):
             batch.lengths = real
 
 
+@planted("MASK-22", breaks="ATTN-17", anomaly="wrong-sequence", seen="microsoft/onnxruntime/pull/27992")
 class LongestLength(AsLongAsTheFirst):
     """Every sequence is as long as the longest."""
 
@@ -228,6 +313,7 @@ class Remembering:
         return self.work.replay(queries, keys, values)
 
 
+@planted("ASYNC-06", breaks="ATTN-21", seen="spiritbuun/buun-llama-cpp/issues/116")
 class Remembers(Store):
     """The length is that of when it was captured."""
 
@@ -235,6 +321,7 @@ class Remembers(Store):
         return Remembering(super().capture_attend(layer, heads, splits), self.lengths_[layer])
 
 
+@planted("BOUND-02", breaks="ATTN-23", seen="ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6")
 class AttendsWithRoomForOne(Store):
     """Whether there is room is asked for one row."""
 
@@ -248,115 +335,3 @@ class AttendsWithRoomForOne(Store):
     def append(self, keys: Array, values: Array, layer: int | None = None) -> None:
         super().append(keys, values, layer)
         self.lengths_ = [min(n, self.max_len) for n in self.lengths_]
-
-
-PLANTED = [
-    planted(
-        "GQA-01",
-        "tinygrad/tinygrad/commit/880e693207500713bf4bc8e896fd30657a6a46a9",
-        ("ATTN-2",),
-        remainder,
-        answering(remainder),
-    ),
-    planted(
-        "GQA-04",
-        "ml-explore/mlx-lm/commit/a790972f0f844d81067ed45c28b524220a10c019",
-        ("ATTN-9",),
-        over_kv_heads,
-        answering(changed(over_kv_heads)),
-    ),
-    planted(
-        "MASK-09",
-        "huggingface/candle/commit/46928bcedb2751e7526112f847a0a88e2ee73d5d",
-        ("ATTN-10",),
-        no_row_no_number,
-        answering(no_row_no_number),
-    ),
-    planted("MASK-21", "google/flax/issues/5591", ("ATTN-4",), upper_left, answering(upper_left)),
-    planted(
-        "MASK-23", "Mikyx-1/TinyLLM/pull/18", ("ATTN-4",), only_without_history, answering(only_without_history)
-    ),
-    planted(
-        "MASK-04",
-        "ml-explore/mlx-lm/commit/1dc5de4fcec61820a5c784fefaa8ac573d11c94a",
-        ("ATTN-7",),
-        added_as_floats,
-        answering(changed(added_as_floats)),
-    ),
-    planted(
-        "DTYPE-06",
-        "ml-explore/mlx-swift-lm/commit/631325f4781f1701e1dc37c9add4c3c827327664",
-        ("ATTN-7",),
-        nearly_zero,
-        answering(changed(nearly_zero)),
-    ),
-    planted(
-        "MASK-14",
-        "huggingface/candle/commit/3b7af4a5ba7cf85b6c852680410913f6418e7487",
-        ("ATTN-9",),
-        in_batches_of_two,
-        answering(in_batches_of_two),
-    ),
-    planted(
-        "WIN-02",
-        "ml-explore/mlx-lm/commit/6fd60d3edbc4e3c94f1dd4e444919352aac14bb2",
-        ("ATTN-5",),
-        one_more,
-        answering(changed(one_more)),
-    ),
-    planted(
-        "PAD-03",
-        "flashinfer-ai/flashinfer/commit/7f33b20840d00f5521400d23e3a75c62056e94dc",
-        ("ATTN-11",),
-        zeros_too,
-        answering(zeros_too),
-    ),
-    planted("PAD-09", "meta-pytorch/gpt-fast/issues/233", ("ATTN-11",), WholeBuffer, having(growing=WholeBuffer)),
-    planted(
-        "RING-05",
-        "EricLBuehler/mistral.rs/commit/3b129ca9114b5aae78b822252606b26d63b23848",
-        ("ATTN-6",),
-        SlotOrder,
-        having(ring=SlotOrder),
-    ),
-    planted(
-        "RING-02",
-        "EricLBuehler/mistral.rs/commit/86190f8b7b473d0161134aa62d097db5ef121300",
-        ("ATTN-6",),
-        AfterEviction,
-        having(ring=AfterEviction),
-    ),
-    planted(
-        "MASK-10",
-        "EricLBuehler/mistral.rs/commit/d6e9469924e5f9c2e324ec02af317d583b3d5c97",
-        ("ATTN-23", "ATTN-27"),
-        FullWidth,
-        having(ring=FullWidth),
-    ),
-    planted(
-        "POS-16",
-        "microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
-        ("ATTN-1",),
-        SlotLeftOut,
-        having(growing=SlotLeftOut),
-    ),
-    planted(
-        "SLOT-04",
-        "microsoft/onnxruntime/pull/20521",
-        ("ATTN-17",),
-        AsLongAsTheFirst,
-        having(store=AsLongAsTheFirst),
-    ),
-    planted(
-        "MASK-22", "microsoft/onnxruntime/pull/27992", ("ATTN-17",), LongestLength, having(store=LongestLength)
-    ),
-    planted("ASYNC-06", "spiritbuun/buun-llama-cpp/issues/116", ("ATTN-21",), Remembers, having(store=Remembers)),
-    planted(
-        "BOUND-02",
-        "ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6",
-        ("ATTN-23",),
-        AttendsWithRoomForOne,
-        having(store=AttendsWithRoomForOne),
-    ),
-]
-"""Each with the clauses it breaks."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvconform.mutants.planting import having, planted
+from kvconform.mutants.planting import planted
 from kvref.batch import Batch, Captured
 from kvref.store import Store
 from kvspec.contract import Pair
@@ -10,6 +10,7 @@ from kvspec.geometry import Array
 from kvspec.refusals import common
 
 
+@planted("ASYNC-09", breaks="BATCH-4", seen="infinigence/ApxInf/pull/89")
 class ResetAllocates(Store):
     """Clearing makes new buffers."""
 
@@ -21,6 +22,7 @@ class ResetAllocates(Store):
         self.batch_.begin(m)
 
 
+@planted("ASYNC-06", breaks="BATCH-24", seen="spiritbuun/buun-llama-cpp/issues/116")
 class ReplayRemembers(Store):
     """Captured work writes behind the lengths there were when it was captured, and one further each time."""
 
@@ -41,6 +43,7 @@ class ReplayRemembers(Store):
         return captured
 
 
+@planted("SLOT-04", breaks="BATCH-13", seen="microsoft/onnxruntime/pull/20521")
 class LengthOfTheFirst(Store):
     """Every sequence's row goes to where that of the first goes."""
 
@@ -54,6 +57,7 @@ class LengthOfTheFirst(Store):
         batch.lengths = [n + 1 for n in before]
 
 
+@planted("SLOT-06", breaks="BATCH-19", seen="ggml-org/llama.cpp/pull/14742")
 class ResetsTheFirst(Store):
     """A reset reaches one sequence only."""
 
@@ -61,6 +65,12 @@ class ResetsTheFirst(Store):
         self._batch("reset").lower(0, 0)
 
 
+@planted(
+    "SLOT-02",
+    breaks="BATCH-1",
+    anomaly="missing-refusal",
+    seen="Dao-AILab/flash-attention/commit/cd9383f314b6bb81c79f56139da9c405f0e397dd",
+)
 class CountsPlaces(Store):
     """There are as many sequences as the buffers have room for."""
 
@@ -70,6 +80,7 @@ class CountsPlaces(Store):
         self.batch_.begin(self.batch_.places)
 
 
+@planted("BOUND-02", breaks="BATCH-15", seen="ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6")
 class RoomForTheFirst(Store):
     """Only the first sequence is asked whether it has room."""
 
@@ -86,6 +97,7 @@ class RoomForTheFirst(Store):
             super().step(keys, values)
 
 
+@planted("BOUND-07", breaks="BATCH-10", seen="flashinfer-ai/flashinfer/issues/320")
 class NoBounds(Store):
     """A scatter takes any number of rows that the buffers have."""
 
@@ -97,6 +109,9 @@ class NoBounds(Store):
             self.lengths_ = real
 
 
+@planted(
+    "PAD-01", breaks="BATCH-6", seen="AI-Hypercomputer/maxtext/commit/604d91aa4f6b96f635f84a21a45908bdd7185aee"
+)
 class LengthOfTheStore(Store):
     """The length becomes that of the store, not what was asked for."""
 
@@ -105,6 +120,12 @@ class LengthOfTheStore(Store):
         super().scatter(sequence, whole if 0 < n < whole else n, layer)
 
 
+@planted(
+    "POS-16",
+    breaks="BATCH-13",
+    anomaly="hole",
+    seen="microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
+)
 class StepLeavesASlotOut(Store):
     """A step leaves a slot out."""
 
@@ -116,6 +137,12 @@ class StepLeavesASlotOut(Store):
         super().step(keys, values)
 
 
+@planted(
+    "TRIM-05",
+    breaks="BATCH-10",
+    anomaly="desynchronised-layers",
+    seen="lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
+)
 class FirstLayerSpeaks(Store):
     """How many rows there are is asked of layer 0 alone."""
 
@@ -127,6 +154,7 @@ class FirstLayerSpeaks(Store):
             self.lengths_ = real
 
 
+@planted("SNAP-14", breaks="BATCH-6", anomaly="keys-without-values", seen="unslothai/llama.cpp/pull/143")
 class KeysOnly(Store):
     """A scatter leaves the values."""
 
@@ -137,6 +165,7 @@ class KeysOnly(Store):
         self.batch_.values = before
 
 
+@planted("MEM-01", breaks="BATCH-20", seen="mlc-ai/mlc-llm/commit/97df6979dee543f1d65649262aeaea9ea74ab70d")
 class StaleCount(Store):
     """After the batch is freed it is still said to be there, though it can no longer be used."""
 
@@ -155,6 +184,12 @@ class StaleCount(Store):
         return super()._batch(what)
 
 
+@planted(
+    "POS-06",
+    breaks="BATCH-15",
+    anomaly="silent-no-op",
+    seen="tinygrad/tinygrad/commit/91ccf1c343ad250e93cfe4b2c1f7a5e97897b8b2",
+)
 class IgnoresTheFull(Store):
     """Who is at max_len gets no row, and nobody is told."""
 
@@ -169,6 +204,7 @@ class IgnoresTheFull(Store):
             new[full] = old[full]
 
 
+@planted("SLOT-10", breaks="BATCH-12", seen="ggml-org/llama.cpp/pull/27752")
 class PositionAlone(Store):
     """A scatter finds its slots by position, whosever they are."""
 
@@ -179,85 +215,10 @@ class PositionAlone(Store):
             array[:, :, :n] = array[sequence, :, :n]
 
 
+@planted("SLOT-05", breaks="BATCH-14", anomaly="padding-seen", seen="vllm-project/vllm/pull/13922")
 class PaddedRows(Store):
     """Rows beyond those of the batch are let pass."""
 
     def step(self, keys: Array, values: Array) -> None:
         m = len(self._batch("step").lengths)
         super().step(keys[:, :m], values[:, :m])
-
-
-PLANTED = [
-    planted("ASYNC-09", "infinigence/ApxInf/pull/89", ("BATCH-4",), ResetAllocates, having(store=ResetAllocates)),
-    planted(
-        "ASYNC-06",
-        "spiritbuun/buun-llama-cpp/issues/116",
-        ("BATCH-24",),
-        ReplayRemembers,
-        having(store=ReplayRemembers),
-    ),
-    planted(
-        "SLOT-04",
-        "microsoft/onnxruntime/pull/20521",
-        ("BATCH-13",),
-        LengthOfTheFirst,
-        having(store=LengthOfTheFirst),
-    ),
-    planted(
-        "SLOT-06", "ggml-org/llama.cpp/pull/14742", ("BATCH-19",), ResetsTheFirst, having(store=ResetsTheFirst)
-    ),
-    planted(
-        "SLOT-02",
-        "Dao-AILab/flash-attention/commit/cd9383f314b6bb81c79f56139da9c405f0e397dd",
-        ("BATCH-1",),
-        CountsPlaces,
-        having(store=CountsPlaces),
-    ),
-    planted(
-        "BOUND-02",
-        "ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6",
-        ("BATCH-15",),
-        RoomForTheFirst,
-        having(store=RoomForTheFirst),
-    ),
-    planted("BOUND-07", "flashinfer-ai/flashinfer/issues/320", ("BATCH-10",), NoBounds, having(store=NoBounds)),
-    planted(
-        "PAD-01",
-        "AI-Hypercomputer/maxtext/commit/604d91aa4f6b96f635f84a21a45908bdd7185aee",
-        ("BATCH-6",),
-        LengthOfTheStore,
-        having(store=LengthOfTheStore),
-    ),
-    planted(
-        "POS-16",
-        "microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
-        ("BATCH-13",),
-        StepLeavesASlotOut,
-        having(store=StepLeavesASlotOut),
-    ),
-    planted(
-        "TRIM-05",
-        "lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
-        ("BATCH-10",),
-        FirstLayerSpeaks,
-        having(store=FirstLayerSpeaks),
-    ),
-    planted("SNAP-14", "unslothai/llama.cpp/pull/143", ("BATCH-6",), KeysOnly, having(store=KeysOnly)),
-    planted(
-        "MEM-01",
-        "mlc-ai/mlc-llm/commit/97df6979dee543f1d65649262aeaea9ea74ab70d",
-        ("BATCH-20",),
-        StaleCount,
-        having(store=StaleCount),
-    ),
-    planted(
-        "POS-06",
-        "tinygrad/tinygrad/commit/91ccf1c343ad250e93cfe4b2c1f7a5e97897b8b2",
-        ("BATCH-15",),
-        IgnoresTheFull,
-        having(store=IgnoresTheFull),
-    ),
-    planted("SLOT-10", "ggml-org/llama.cpp/pull/27752", ("BATCH-12",), PositionAlone, having(store=PositionAlone)),
-    planted("SLOT-05", "vllm-project/vllm/pull/13922", ("BATCH-14",), PaddedRows, having(store=PaddedRows)),
-]
-"""Each with the clauses it breaks."""

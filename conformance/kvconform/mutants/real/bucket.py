@@ -25,6 +25,29 @@ def padded(rows: Array, slots: int) -> Array:
     return np.pad(rows, [(0, 0)] * 3 + [(0, slots - rows.shape[3]), (0, 0)])
 
 
+@planted("DTYPE-09", breaks="BUCKET-19", anomaly="stale-tail", seen="huggingface/transformers/pull/45510")
+class CutMissesTheNewest(Bucket):
+    """A cut reaches the rows that were installed; the newest, which lies by itself behind the padding, stays."""
+
+    def cut(self, to: int) -> None:
+        newest = self.pending
+        super().cut(to)
+        self.pending = newest and to > 0
+
+
+@planted("DTYPE-10", breaks="BUCKET-18 BUCKET-21", anomaly="lost-rows", seen="NVIDIA/kvpress/issues/27")
+class NewestNotCounted(Bucket):
+    """Of the rows in their slots and the one behind the padding only the former are counted when all are read."""
+
+    def _newest(self) -> Pair:
+        found = super()._newest()
+        behind = self.handles is not None and not self.stale and self.pending
+        return Pair(*(a[..., : a.shape[3] - behind, :] for a in found))
+
+
+@planted(
+    "PAD-01", breaks="BUCKET-2", seen="AI-Hypercomputer/maxtext/commit/604d91aa4f6b96f635f84a21a45908bdd7185aee"
+)
 class PaddedLength(Bucket):
     """The length of a prefill is that of the bucket it was padded to."""
 
@@ -36,6 +59,12 @@ class PaddedLength(Bucket):
         self.past_ = bound
 
 
+@planted(
+    "POS-16",
+    breaks="BUCKET-4",
+    anomaly="hole",
+    seen="microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
+)
 class BehindItsSlot(Bucket):
     """The row of the step before comes to the slot behind its own."""
 
@@ -46,6 +75,7 @@ class BehindItsSlot(Bucket):
         super()._compact(handles)
 
 
+@planted("MASK-21", breaks="BUCKET-4", into=running, seen="google/flax/issues/5591")
 class OnlyTheFirst(Graph):
     """The mask of a decode is that of the first query of all: it leaves one row."""
 
@@ -57,6 +87,7 @@ class OnlyTheFirst(Graph):
         return over(queries, keys, values, splits, causal=True)
 
 
+@planted("PAD-09", breaks="BUCKET-5", into=running, seen="meta-pytorch/gpt-fast/issues/233")
 class ZerosSeen(Graph):
     """Every slot of the handles is attended to."""
 
@@ -64,6 +95,12 @@ class ZerosSeen(Graph):
         return super().run(handles, queries, new, self.bound, splits)
 
 
+@planted(
+    "PAD-03",
+    breaks="BUCKET-5",
+    into=running,
+    seen="flashinfer-ai/flashinfer/commit/7f33b20840d00f5521400d23e3a75c62056e94dc",
+)
 class TailInTheDenominator(Graph):
     """Slots beyond the rows enter the denominator, and nothing else."""
 
@@ -73,15 +110,12 @@ class TailInTheDenominator(Graph):
         return found * np.float32((past + behind) / (self.bound + behind))
 
 
-class CountedWhenAsked(Bucket):
-    """The rows of a block are counted before anybody has committed them."""
-
-    def block(self, queries: Array, keys: Array, values: Array, splits: int, past: Any, out: Any = None) -> Array:
-        found = super().block(queries, keys, values, splits, past, out)
-        self.past_ += keys.shape[3]
-        return found
-
-
+@planted(
+    "SNAP-05",
+    breaks="BUCKET-10",
+    anomaly="stale-capture",
+    seen="pytorch/executorch/commit/f11e4d37dbb491166ca495280a4e84d06e02b793",
+)
 class OldHandles(Bucket):
     """The graph keeps the handles that it was given first."""
 
@@ -92,6 +126,7 @@ class OldHandles(Bucket):
         return graph, old if kept and old is not None else made
 
 
+@planted("GROW-07", breaks="BUCKET-12", seen="oxiglade/mlx-rs/pull/338")
 class NewestLeftBehind(Bucket):
     """The row behind the padding is not carried over: there are zeros in its place."""
 
@@ -99,6 +134,12 @@ class NewestLeftBehind(Bucket):
         return super()._carried(handles)[:1]
 
 
+@planted(
+    "TRIM-05",
+    breaks="BUCKET-12",
+    anomaly="desynchronised-layers",
+    seen="lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
+)
 class Layer0Alone(Bucket):
     """What is carried over of layer 0 is taken to be all."""
 
@@ -110,15 +151,17 @@ class Layer0Alone(Bucket):
         return whole
 
 
-class RejectedOnTheHost(Bucket):
-    """A cut is the device's alone."""
+@planted("POS-05", breaks="BUCKET-14", seen="ollama/ollama/commit/c3ff9164317940ec09534fd2370ec604a0de32ad")
+class CountedWhenAsked(Bucket):
+    """The rows of a block are counted before anybody has committed them."""
 
-    def cut(self, to: int) -> None:
-        rows = self.rows
-        super().cut(to)
-        self.rows = rows
+    def block(self, queries: Array, keys: Array, values: Array, splits: int, past: Any, out: Any = None) -> Array:
+        found = super().block(queries, keys, values, splits, past, out)
+        self.past_ += keys.shape[3]
+        return found
 
 
+@planted("SPEC-02", breaks="BUCKET-16", seen="mlc-ai/mlc-llm/commit/9336b4a3451a3b714bd7613dc6641a7ff873109e")
 class NeverReset(Bucket):
     """Steps go on after a block, on what it left."""
 
@@ -127,6 +170,7 @@ class NeverReset(Bucket):
         super()._demand_current()
 
 
+@planted("SNAP-12", breaks="BUCKET-18", anomaly="padding-seen", seen="ml-explore/mlx-lm/pull/1746")
 class FillerSynced(Bucket):
     """Rows are brought to the host as they lie, before they were compacted."""
 
@@ -136,6 +180,17 @@ class FillerSynced(Bucket):
             self.rows = self.handles.fetched(list(range(self.past_)))
 
 
+@planted("SPEC-02", breaks="BUCKET-19", seen="mlc-ai/mlc-llm/commit/9336b4a3451a3b714bd7613dc6641a7ff873109e")
+class RejectedOnTheHost(Bucket):
+    """A cut is the device's alone."""
+
+    def cut(self, to: int) -> None:
+        rows = self.rows
+        super().cut(to)
+        self.rows = rows
+
+
+@planted("GROW-08", breaks="BUCKET-21", anomaly="padding-seen", seen="ROCm/hip-ep/pull/989")
 class BoundAsLength(Bucket):
     """A layer is read up to its bound."""
 
@@ -147,16 +202,24 @@ class BoundAsLength(Bucket):
         return Pair(*(a[layer] for a in whole))
 
 
-class PaddingFirst(Bucket):
-    """Rows are installed at the end of their handles."""
+@planted("XATTN-02", breaks="BUCKET-22", seen="vllm-project/vllm/pull/38321")
+class EncodingAsOwnRows(Bucket):
+    """The encoder's rows are taken for rows of the queries' own sequence, and hidden from earlier ones."""
 
-    def _install(self, rows: list[tuple[int, Pair]], bound: int, room: int) -> Handles:
-        handles = super()._install(rows, bound, room)
-        for array in (handles.keys, handles.values):
-            array[..., :bound, :] = np.roll(array[..., :bound, :], bound - self.past_, axis=3)
-        return handles
+    def cross(self, queries: Array, splits: int = 1, out: Array | None = None) -> Array:
+        found = super().cross(queries, splits, out)
+        if self.encoded is None or queries.shape[3] == 0:
+            return found
+        hidden = over(queries, *self.encoded, splits, causal=True)
+        return hidden if out is None else found
 
 
+@planted(
+    "XATTN-01",
+    breaks="BUCKET-23",
+    anomaly="doubled-rows",
+    seen="huggingface/candle/commit/2e5fb0b2518aa7f7c666967fe4160462578cf8d0",
+)
 class GrowingEncoding(Bucket):
     """The rows of the encoder are appended once more at every step."""
 
@@ -179,17 +242,7 @@ class GrowingEncoding(Bucket):
             self.encoded = whole
 
 
-class EncodingAsOwnRows(Bucket):
-    """The encoder's rows are taken for rows of the queries' own sequence, and hidden from earlier ones."""
-
-    def cross(self, queries: Array, splits: int = 1, out: Array | None = None) -> Array:
-        found = super().cross(queries, splits, out)
-        if self.encoded is None or queries.shape[3] == 0:
-            return found
-        hidden = over(queries, *self.encoded, splits, causal=True)
-        return hidden if out is None else found
-
-
+@planted("XATTN-03", breaks="BUCKET-23", seen="huggingface/transformers/pull/46111")
 class WindowedEncoding(Bucket):
     """The encoder's rows are seen through a window, as long as a decoder keeps rows."""
 
@@ -203,129 +256,17 @@ class WindowedEncoding(Bucket):
             self.encoded = whole
 
 
-class CutMissesTheNewest(Bucket):
-    """A cut reaches the rows that were installed; the newest, which lies by itself behind the padding, stays."""
+@planted(
+    "PAD-02",
+    breaks="BUCKET-31",
+    anomaly="wrong-position",
+    seen="microsoft/onnxruntime-genai/commit/81a7aca47fe02ac94a07f16aed6d004029a9af54",
+)
+class PaddingFirst(Bucket):
+    """Rows are installed at the end of their handles."""
 
-    def cut(self, to: int) -> None:
-        newest = self.pending
-        super().cut(to)
-        self.pending = newest and to > 0
-
-
-class NewestNotCounted(Bucket):
-    """Of the rows in their slots and the one behind the padding only the former are counted when all are read."""
-
-    def _newest(self) -> Pair:
-        found = super()._newest()
-        behind = self.handles is not None and not self.stale and self.pending
-        return Pair(*(a[..., : a.shape[3] - behind, :] for a in found))
-
-
-PLANTED = [
-    planted(
-        "DTYPE-09",
-        "huggingface/transformers/pull/45510",
-        ("BUCKET-19",),
-        CutMissesTheNewest,
-        having(bucket=CutMissesTheNewest),
-    ),
-    planted(
-        "DTYPE-10",
-        "NVIDIA/kvpress/issues/27",
-        ("BUCKET-18", "BUCKET-21"),
-        NewestNotCounted,
-        having(bucket=NewestNotCounted),
-    ),
-    planted(
-        "PAD-01",
-        "AI-Hypercomputer/maxtext/commit/604d91aa4f6b96f635f84a21a45908bdd7185aee",
-        ("BUCKET-2",),
-        PaddedLength,
-        having(bucket=PaddedLength),
-    ),
-    planted(
-        "POS-16",
-        "microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
-        ("BUCKET-4",),
-        BehindItsSlot,
-        having(bucket=BehindItsSlot),
-    ),
-    planted("MASK-21", "google/flax/issues/5591", ("BUCKET-4",), OnlyTheFirst, running(OnlyTheFirst)),
-    planted("PAD-09", "meta-pytorch/gpt-fast/issues/233", ("BUCKET-5",), ZerosSeen, running(ZerosSeen)),
-    planted(
-        "PAD-03",
-        "flashinfer-ai/flashinfer/commit/7f33b20840d00f5521400d23e3a75c62056e94dc",
-        ("BUCKET-5",),
-        TailInTheDenominator,
-        running(TailInTheDenominator),
-    ),
-    planted(
-        "SNAP-05",
-        "pytorch/executorch/commit/f11e4d37dbb491166ca495280a4e84d06e02b793",
-        ("BUCKET-10",),
-        OldHandles,
-        having(bucket=OldHandles),
-    ),
-    planted(
-        "GROW-07", "oxiglade/mlx-rs/pull/338", ("BUCKET-12",), NewestLeftBehind, having(bucket=NewestLeftBehind)
-    ),
-    planted(
-        "TRIM-05",
-        "lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
-        ("BUCKET-12",),
-        Layer0Alone,
-        having(bucket=Layer0Alone),
-    ),
-    planted(
-        "POS-05",
-        "ollama/ollama/commit/c3ff9164317940ec09534fd2370ec604a0de32ad",
-        ("BUCKET-14",),
-        CountedWhenAsked,
-        having(bucket=CountedWhenAsked),
-    ),
-    planted(
-        "SPEC-02",
-        "mlc-ai/mlc-llm/commit/9336b4a3451a3b714bd7613dc6641a7ff873109e",
-        ("BUCKET-16",),
-        NeverReset,
-        having(bucket=NeverReset),
-    ),
-    planted("SNAP-12", "ml-explore/mlx-lm/pull/1746", ("BUCKET-18",), FillerSynced, having(bucket=FillerSynced)),
-    planted(
-        "SPEC-02",
-        "mlc-ai/mlc-llm/commit/9336b4a3451a3b714bd7613dc6641a7ff873109e",
-        ("BUCKET-19",),
-        RejectedOnTheHost,
-        having(bucket=RejectedOnTheHost),
-    ),
-    planted("GROW-08", "ROCm/hip-ep/pull/989", ("BUCKET-21",), BoundAsLength, having(bucket=BoundAsLength)),
-    planted(
-        "XATTN-02",
-        "vllm-project/vllm/pull/38321",
-        ("BUCKET-22",),
-        EncodingAsOwnRows,
-        having(bucket=EncodingAsOwnRows),
-    ),
-    planted(
-        "XATTN-01",
-        "huggingface/candle/commit/2e5fb0b2518aa7f7c666967fe4160462578cf8d0",
-        ("BUCKET-23",),
-        GrowingEncoding,
-        having(bucket=GrowingEncoding),
-    ),
-    planted(
-        "XATTN-03",
-        "huggingface/transformers/pull/46111",
-        ("BUCKET-23",),
-        WindowedEncoding,
-        having(bucket=WindowedEncoding),
-    ),
-    planted(
-        "PAD-02",
-        "microsoft/onnxruntime-genai/commit/81a7aca47fe02ac94a07f16aed6d004029a9af54",
-        ("BUCKET-31",),
-        PaddingFirst,
-        having(bucket=PaddingFirst),
-    ),
-]
-"""Each with the clauses it breaks."""
+    def _install(self, rows: list[tuple[int, Pair]], bound: int, room: int) -> Handles:
+        handles = super()._install(rows, bound, room)
+        for array in (handles.keys, handles.values):
+            array[..., :bound, :] = np.roll(array[..., :bound, :], bound - self.past_, axis=3)
+        return handles

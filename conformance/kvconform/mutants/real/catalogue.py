@@ -1,4 +1,4 @@
-"""Real bugs, from a public catalogue, planted in what this project specifies."""
+"""The catalogue of real bugs: every entry is planted in the reference, or says why it is not."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Iterator
 
 from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.planting import planted_in
 from kvspec.contract import CHAPTERS
 
 NOT_PLANTED: dict[str, str] = {
@@ -18,5 +19,4 @@ NOT_PLANTED: dict[str, str] = {
 
 def mutants() -> Iterator[Mutant]:
     """Every planted bug, chapter by chapter."""
-    for chapter in CHAPTERS:
-        yield from importlib.import_module(f"kvconform.mutants.real.{chapter}").PLANTED
+    return planted_in(*(importlib.import_module(f"kvconform.mutants.real.{chapter}") for chapter in CHAPTERS))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kvconform.mutants.planting import having, planted
+from kvconform.mutants.planting import planted
 from kvref.copy import Buffer
 from kvspec.contract import Pair
 from kvspec.geometry import Array
@@ -33,6 +33,12 @@ class Placed(Buffer):
         self.later.append((rows, i))
 
 
+@planted(
+    "RING-01",
+    breaks="COPY-5",
+    anomaly="overwritten-rows",
+    seen="google/gemma.cpp/commit/f6abbab3a4f8edcb91de063951b7920925359bbb",
+)
 class WrapsOneLate(Placed):
     """The position that equals the capacity counts as one that does not wrap: it is written behind the end."""
 
@@ -40,13 +46,7 @@ class WrapsOneLate(Placed):
         return position if position <= self.capacity else super().slot(position)
 
 
-class FirstRowsRemain(Placed):
-    """Of a chunk longer than the ring the early rows end up in the slots of later ones."""
-
-    def order(self, n: int) -> Iterable[int]:
-        return reversed(range(n))
-
-
+@planted("RING-10", breaks="COPY-5", anomaly="overwritten-rows", seen="huggingface/transformers/pull/38046")
 class RollsWhenFull(Placed):
     """The buffer is rolled one step off at the moment it becomes full."""
 
@@ -54,6 +54,20 @@ class RollsWhenFull(Placed):
         return super().slot(position + (position == self.capacity))
 
 
+@planted("RING-12", breaks="COPY-6", anomaly="overwritten-rows", seen="Lightning-AI/litgpt/pull/2215")
+class FirstRowsRemain(Placed):
+    """Of a chunk longer than the ring the early rows end up in the slots of later ones."""
+
+    def order(self, n: int) -> Iterable[int]:
+        return reversed(range(n))
+
+
+@planted(
+    "GROW-03",
+    breaks="COPY-5",
+    anomaly="overwritten-rows",
+    seen="EricLBuehler/mistral.rs/commit/aaafc2efc6305c1a79eee632b177d76586df1646",
+)
 class WrapsElsewhere(Placed):
     """The ring wraps at its capacity rounded up to a whole step, and writes what lies beyond into its last slot."""
 
@@ -61,21 +75,21 @@ class WrapsElsewhere(Placed):
         return min(position % (-(-self.capacity // 4) * 4), self.capacity - 1)
 
 
-class In32Bits(Placed):
-    """Positions are 32 bits wide."""
+@planted("GROW-07", breaks="COPY-4", seen="oxiglade/mlx-rs/pull/338")
+class LastRowMissing(Buffer):
+    """The row just written is not among what is read."""
 
-    def slot(self, position: int) -> int:
-        return super().slot(int(np.int64(position).astype(np.int32)))
-
-
-class SumIn32Bits(Buffer):
-    """at + n is 32 bits wide where it is held against the capacity."""
-
-    def _demand_place(self, n: int, at: int, sliding: bool) -> None:
-        if at < 0 or (at + n) % (1 << 32) > self.capacity:
-            super()._demand_place(n, at, sliding)
+    def _write(self, slot: int, rows: Pair, i: int) -> None:
+        if i + 1 < len(rows.keys):
+            super()._write(slot, rows, i)
 
 
+@planted(
+    "BOUND-02",
+    breaks="COPY-22",
+    anomaly="lost-rows",
+    seen="ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6",
+)
 class AsManyAsFit(Buffer):
     """Room is looked for as if one row were written, and a group is cut where it ends."""
 
@@ -84,6 +98,24 @@ class AsManyAsFit(Buffer):
         super().copy(keys, values, min(n, fits), at, sliding)
 
 
+@planted("BOUND-06", breaks="COPY-5", anomaly="overwritten-rows", seen="vllm-project/vllm/pull/1514")
+class In32Bits(Placed):
+    """Positions are 32 bits wide."""
+
+    def slot(self, position: int) -> int:
+        return super().slot(int(np.int64(position).astype(np.int32)))
+
+
+@planted("BOUND-06", breaks="COPY-22", seen="vllm-project/vllm/pull/1514")
+class SumIn32Bits(Buffer):
+    """at + n is 32 bits wide where it is held against the capacity."""
+
+    def _demand_place(self, n: int, at: int, sliding: bool) -> None:
+        if at < 0 or (at + n) % (1 << 32) > self.capacity:
+            super()._demand_place(n, at, sliding)
+
+
+@planted("BOUND-07", breaks="COPY-20", seen="flashinfer-ai/flashinfer/issues/320")
 class AsManyAsThereAre(Buffer):
     """A length beyond the source is accepted without a word."""
 
@@ -91,6 +123,7 @@ class AsManyAsThereAre(Buffer):
         super().copy(keys, values, min(n, len(keys)), at, sliding)
 
 
+@planted("DTYPE-03", breaks="COPY-12", seen="google/gemma.cpp/commit/7f62c2606ef34c8b4aec29e4188df3f57eedb2fd")
 class RoundedTwice(Buffer):
     """Rows are rounded to 13 binary digits first, and once more when they are stored."""
 
@@ -101,6 +134,7 @@ class RoundedTwice(Buffer):
         return super()._cast(((bits + step // 2 - 1 + (bits // step & 1)) // step * step).view(np.float32))
 
 
+@planted("GQA-01", breaks="COPY-2 COPY-3", seen="tinygrad/tinygrad/commit/880e693207500713bf4bc8e896fd30657a6a46a9")
 class QueryHeads(Buffer):
     """The strides are those of twice as many heads, so that the rows of two heads fall together."""
 
@@ -110,6 +144,12 @@ class QueryHeads(Buffer):
                 mine[slot, head // 2] = new[i, head]
 
 
+@planted(
+    "GQA-03",
+    breaks="COPY-17",
+    anomaly="missing-refusal",
+    seen="microsoft/onnxruntime-genai/commit/7389590b5f3cc74f6afcc1994fe7935990997ea8",
+)
 class OtherHeads(Buffer):
     """The heads of a source are taken to be those of the buffer: only the number of elements is looked at."""
 
@@ -120,14 +160,7 @@ class OtherHeads(Buffer):
         super().copy(keys, values, n, at, sliding)
 
 
-class LastRowMissing(Buffer):
-    """The row just written is not among what is read."""
-
-    def _write(self, slot: int, rows: Pair, i: int) -> None:
-        if i + 1 < len(rows.keys):
-            super()._write(slot, rows, i)
-
-
+@planted("ASYNC-04", breaks="COPY-10", anomaly="aliased-array", seen="NVIDIA/TensorRT-LLM/issues/8813")
 class NotWaitedFor(Buffer):
     """A copy goes on after the call, from memory that the caller uses again."""
 
@@ -141,6 +174,7 @@ class NotWaitedFor(Buffer):
         return super().read(what)
 
 
+@planted("ASYNC-07", breaks="COPY-1 COPY-4", anomaly="lost-rows", seen="kekzl/imp/pull/1709")
 class ClearedLate(Buffer):
     """New memory is cleared after the first write to it."""
 
@@ -150,66 +184,3 @@ class ClearedLate(Buffer):
         super().copy(keys, values, n, at, sliding)
         if n and not self.cleared:
             self.keys[...], self.values[...], self.cleared = 0, 0, True
-
-
-PLANTED = [
-    planted(
-        "RING-01",
-        "google/gemma.cpp/commit/f6abbab3a4f8edcb91de063951b7920925359bbb",
-        ("COPY-5",),
-        WrapsOneLate,
-        having(copy=WrapsOneLate),
-    ),
-    planted(
-        "RING-10", "huggingface/transformers/pull/38046", ("COPY-5",), RollsWhenFull, having(copy=RollsWhenFull)
-    ),
-    planted("RING-12", "Lightning-AI/litgpt/pull/2215", ("COPY-6",), FirstRowsRemain, having(copy=FirstRowsRemain)),
-    planted(
-        "GROW-03",
-        "EricLBuehler/mistral.rs/commit/aaafc2efc6305c1a79eee632b177d76586df1646",
-        ("COPY-5",),
-        WrapsElsewhere,
-        having(copy=WrapsElsewhere),
-    ),
-    planted("GROW-07", "oxiglade/mlx-rs/pull/338", ("COPY-4",), LastRowMissing, having(copy=LastRowMissing)),
-    planted(
-        "BOUND-02",
-        "ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6",
-        ("COPY-22",),
-        AsManyAsFit,
-        having(copy=AsManyAsFit),
-    ),
-    planted("BOUND-06", "vllm-project/vllm/pull/1514", ("COPY-5",), In32Bits, having(copy=In32Bits)),
-    planted("BOUND-06", "vllm-project/vllm/pull/1514", ("COPY-22",), SumIn32Bits, having(copy=SumIn32Bits)),
-    planted(
-        "BOUND-07",
-        "flashinfer-ai/flashinfer/issues/320",
-        ("COPY-20",),
-        AsManyAsThereAre,
-        having(copy=AsManyAsThereAre),
-    ),
-    planted(
-        "DTYPE-03",
-        "google/gemma.cpp/commit/7f62c2606ef34c8b4aec29e4188df3f57eedb2fd",
-        ("COPY-12",),
-        RoundedTwice,
-        having(copy=RoundedTwice),
-    ),
-    planted(
-        "GQA-01",
-        "tinygrad/tinygrad/commit/880e693207500713bf4bc8e896fd30657a6a46a9",
-        ("COPY-2", "COPY-3"),
-        QueryHeads,
-        having(copy=QueryHeads),
-    ),
-    planted(
-        "GQA-03",
-        "microsoft/onnxruntime-genai/commit/7389590b5f3cc74f6afcc1994fe7935990997ea8",
-        ("COPY-17",),
-        OtherHeads,
-        having(copy=OtherHeads),
-    ),
-    planted("ASYNC-04", "NVIDIA/TensorRT-LLM/issues/8813", ("COPY-10",), NotWaitedFor, having(copy=NotWaitedFor)),
-    planted("ASYNC-07", "kekzl/imp/pull/1709", ("COPY-1", "COPY-4"), ClearedLate, having(copy=ClearedLate)),
-]
-"""Each with the clauses it breaks."""

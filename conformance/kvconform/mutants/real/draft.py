@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from kvadapters.reference import Reference
-from kvconform.mutants.planting import having, planted, speculating
+from kvconform.mutants.planting import planted
 from kvref.draft import Layer, Round
 from kvref.growing import Growing
 from kvref.ring import Ring
@@ -15,6 +15,12 @@ from kvspec.contract import Pair
 from kvspec.errors import Refused
 
 
+@planted(
+    "SPEC-01",
+    breaks="DRAFT-18",
+    anomaly="lost-rows",
+    seen="mlc-ai/mlc-llm/commit/44b56753a602df40195f67063951e37959c0ff6e",
+)
 class LosesTheLast(Layer):
     """When all drafts are accepted, the last one is not in the cache."""
 
@@ -22,20 +28,22 @@ class LosesTheLast(Layer):
         super().keep(n - 1 if n == self.drafts else n)
 
 
-class GoesOneTooFar(Layer):
-    """When some are rejected, one more is dropped."""
+@planted(
+    "SPEC-02",
+    breaks="DRAFT-22",
+    anomaly="desynchronised-layers",
+    seen="mlc-ai/mlc-llm/commit/9336b4a3451a3b714bd7613dc6641a7ff873109e",
+)
+class OneForgets(Round):
+    """Rejected drafts are dropped from the first cache, and stay in the others."""
 
-    def keep(self, n: int) -> None:
-        super().keep(n - 1 if n < self.drafts else n)
+    def commit(self, n: int) -> None:
+        for layer in list(self.layers.values())[1:]:
+            layer.keep = lambda _, layer=layer: Layer.keep(layer, layer.drafts)  # type: ignore
+        super().commit(n)
 
 
-class IgnoresTheStop(Layer):
-    """The whole block that was accepted stays, however few of it are kept."""
-
-    def keep(self, n: int) -> None:
-        super().keep(self.drafts if n > 0 else 0)
-
-
+@planted("SPEC-06", breaks="DRAFT-1 DRAFT-18", anomaly="wrong-position", seen="vllm-project/vllm/pull/9730")
 class KeepsAnother(Layer):
     """The rows kept were computed one draft further on."""
 
@@ -44,6 +52,15 @@ class KeepsAnother(Layer):
         super().keep(n)
 
 
+@planted("SPEC-07", breaks="DRAFT-16", anomaly="missing-refusal", seen="ml-explore/mlx-lm/pull/1109")
+class NobodyAsks(Reference):
+    """What cannot drop drafts is taken for a layer without a cache."""
+
+    def speculate(self, caches: Sequence[Any], isolated: bool) -> Round:
+        return Round([c if isinstance(c, Growing | Ring) else None for c in caches], isolated)
+
+
+@planted("SPEC-08", breaks="DRAFT-3", anomaly="lost-rows", seen="huggingface/transformers/pull/47447")
 class EvictsAtOnce(Layer):
     """Drafts push out of the window what earlier ones of them still need."""
 
@@ -54,6 +71,49 @@ class EvictsAtOnce(Layer):
         self.rows.keep(old, len(self.rows))
 
 
+@planted("SPEC-09", breaks="DRAFT-18", anomaly="lost-rows", seen="lablup/mlxcel/issues/994")
+class GoesOneTooFar(Layer):
+    """When some are rejected, one more is dropped."""
+
+    def keep(self, n: int) -> None:
+        super().keep(n - 1 if n < self.drafts else n)
+
+
+@planted("SPEC-13", breaks="DRAFT-22", seen="ggml-org/llama.cpp/issues/28049")
+class IgnoresTheStop(Layer):
+    """The whole block that was accepted stays, however few of it are kept."""
+
+    def keep(self, n: int) -> None:
+        super().keep(self.drafts if n > 0 else 0)
+
+
+@planted(
+    "TRIM-05",
+    breaks="DRAFT-17 DRAFT-18",
+    anomaly="desynchronised-layers",
+    seen="lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
+)
+class AsksLayerZero(Round):
+    """How many are kept is taken from layer 0."""
+
+    def commit(self, n: int) -> None:
+        super().commit(n if 0 in self.layers else 0)
+
+
+@planted("TRIM-09", breaks="DRAFT-22", anomaly="stale-tail", seen="ml-explore/mlx-swift-lm/pull/584")
+class GivesUp(Round):
+    """Once one layer has wrapped nothing is dropped from any, and nobody asks."""
+
+    def commit(self, n: int) -> None:
+        wrapped = any(layer.window and layer.start > layer.window for layer in self.layers.values())
+        super().commit(n if not wrapped else max(layer.drafts for layer in self.layers.values()))
+
+
+@planted(
+    "RING-05",
+    breaks="DRAFT-4 DRAFT-5",
+    seen="EricLBuehler/mistral.rs/commit/3b129ca9114b5aae78b822252606b26d63b23848",
+)
 class InSlotOrder(Layer):
     """What a draft sees comes in slot order, the mask in position order."""
 
@@ -65,6 +125,12 @@ class InSlotOrder(Layer):
         super().draft(new)
 
 
+@planted(
+    "POS-05",
+    breaks="DRAFT-1 DRAFT-21",
+    anomaly="changed-though-refused",
+    seen="ollama/ollama/commit/c3ff9164317940ec09534fd2370ec604a0de32ad",
+)
 class CountsWhatFailed(Layer):
     """Drafts that were refused are counted."""
 
@@ -76,30 +142,12 @@ class CountsWhatFailed(Layer):
             raise
 
 
-class OneForgets(Round):
-    """Rejected drafts are dropped from the first cache, and stay in the others."""
-
-    def commit(self, n: int) -> None:
-        for layer in list(self.layers.values())[1:]:
-            layer.keep = lambda _, layer=layer: Layer.keep(layer, layer.drafts)  # type: ignore
-        super().commit(n)
-
-
-class GivesUp(Round):
-    """Once one layer has wrapped nothing is dropped from any, and nobody asks."""
-
-    def commit(self, n: int) -> None:
-        wrapped = any(layer.window and layer.start > layer.window for layer in self.layers.values())
-        super().commit(n if not wrapped else max(layer.drafts for layer in self.layers.values()))
-
-
-class AsksLayerZero(Round):
-    """How many are kept is taken from layer 0."""
-
-    def commit(self, n: int) -> None:
-        super().commit(n if 0 in self.layers else 0)
-
-
+@planted(
+    "POS-09",
+    breaks="DRAFT-8 DRAFT-21",
+    anomaly="stale-tail",
+    seen="ml-explore/mlx-lm/commit/d17184063a191b5906d7ce32220803db0a279089",
+)
 class StaysLonger(Round):
     """A round that is broken off leaves its drafts."""
 
@@ -109,95 +157,9 @@ class StaysLonger(Round):
             layer.keep(layer.drafts)
 
 
-class NobodyAsks(Reference):
-    """What cannot drop drafts is taken for a layer without a cache."""
-
-    def speculate(self, caches: Sequence[Any], isolated: bool) -> Round:
-        return Round([c if isinstance(c, Growing | Ring) else None for c in caches], isolated)
-
-
+@planted("SNAP-12", breaks="DRAFT-12", anomaly="missing-refusal", seen="ml-explore/mlx-lm/pull/1746")
 class SavesInBetween(Growing):
     """A snapshot can be taken while all is open."""
 
     def snapshot(self, start: int) -> Any:
         return Growing.snapshot.__wrapped__(self, start)  # type: ignore[attr-defined]
-
-
-class Saving(Reference):
-    """Has such caches."""
-
-    caches: ClassVar[dict[str, Any]] = {**Reference.caches, "growing": SavesInBetween}
-
-
-PLANTED = [
-    planted(
-        "SPEC-01",
-        "mlc-ai/mlc-llm/commit/44b56753a602df40195f67063951e37959c0ff6e",
-        ("DRAFT-18",),
-        LosesTheLast,
-        speculating(layer=LosesTheLast),
-    ),
-    planted(
-        "SPEC-02",
-        "mlc-ai/mlc-llm/commit/9336b4a3451a3b714bd7613dc6641a7ff873109e",
-        ("DRAFT-22",),
-        OneForgets,
-        speculating(OneForgets),
-    ),
-    planted(
-        "SPEC-06",
-        "vllm-project/vllm/pull/9730",
-        ("DRAFT-1", "DRAFT-18"),
-        KeepsAnother,
-        speculating(layer=KeepsAnother),
-    ),
-    planted("SPEC-07", "ml-explore/mlx-lm/pull/1109", ("DRAFT-16",), NobodyAsks, NobodyAsks),
-    planted(
-        "SPEC-08",
-        "huggingface/transformers/pull/47447",
-        ("DRAFT-3",),
-        EvictsAtOnce,
-        speculating(layer=EvictsAtOnce),
-    ),
-    planted("SPEC-09", "lablup/mlxcel/issues/994", ("DRAFT-18",), GoesOneTooFar, speculating(layer=GoesOneTooFar)),
-    planted(
-        "SPEC-13",
-        "ggml-org/llama.cpp/issues/28049",
-        ("DRAFT-22",),
-        IgnoresTheStop,
-        speculating(layer=IgnoresTheStop),
-    ),
-    planted(
-        "TRIM-05",
-        "lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
-        ("DRAFT-17", "DRAFT-18"),
-        AsksLayerZero,
-        speculating(AsksLayerZero),
-    ),
-    planted("TRIM-09", "ml-explore/mlx-swift-lm/pull/584", ("DRAFT-22",), GivesUp, speculating(GivesUp)),
-    planted(
-        "RING-05",
-        "EricLBuehler/mistral.rs/commit/3b129ca9114b5aae78b822252606b26d63b23848",
-        ("DRAFT-4", "DRAFT-5"),
-        InSlotOrder,
-        speculating(layer=InSlotOrder),
-    ),
-    planted(
-        "POS-05",
-        "ollama/ollama/commit/c3ff9164317940ec09534fd2370ec604a0de32ad",
-        ("DRAFT-1", "DRAFT-21"),
-        CountsWhatFailed,
-        speculating(layer=CountsWhatFailed),
-    ),
-    planted(
-        "POS-09",
-        "ml-explore/mlx-lm/commit/d17184063a191b5906d7ce32220803db0a279089",
-        ("DRAFT-8", "DRAFT-21"),
-        StaysLonger,
-        speculating(StaysLonger),
-    ),
-    planted(
-        "SNAP-12", "ml-explore/mlx-lm/pull/1746", ("DRAFT-12",), SavesInBetween, having(growing=SavesInBetween)
-    ),
-]
-"""Each with the clauses it breaks."""

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvconform.mutants.planting import having, planted
+from kvconform.mutants.planting import planted
 from kvref.growing import Growing
 from kvref.rows import count
 from kvspec.contract import Lengths, Pair
 from kvspec.geometry import Array
 
 
+@planted(
+    "POS-02",
+    breaks="GROW-5 GROW-6",
+    anomaly="stale-tail",
+    seen="ollama/ollama/commit/a64570dcae17794adf100a85667180e03b6d7ef2",
+)
 class LastOneStays(Growing):
     """A rewind cuts first and then goes one further back, so that the row there stays and is stored once more."""
 
@@ -29,6 +35,11 @@ class LastOneStays(Growing):
         return real._replace(offset=real.offset - self.left)
 
 
+@planted(
+    "POS-04",
+    breaks="GROW-1 GROW-2 GROW-14",
+    seen="google/gemma.cpp/commit/18e601287222a922fcf3d11bc7fa56fc09d20101",
+)
 class ChunkByPosition(Growing):
     """Which row of a chunk is stored is looked up by its position in the cache, not in the chunk."""
 
@@ -37,6 +48,12 @@ class ChunkByPosition(Growing):
         super()._feed(Pair(new.keys[:, :, order], new.values[:, :, order]))
 
 
+@planted(
+    "POS-11",
+    breaks="GROW-3 MASK-16",
+    anomaly="wrong-mask",
+    seen="ollama/ollama/commit/dd5eb6337dab84d76d7edec2c102064504d75378",
+)
 class QueriesLeft(Growing):
     """An append of nothing, when all of a prompt is there already, leaves the queries of the append before."""
 
@@ -47,6 +64,7 @@ class QueriesLeft(Growing):
             self.queries = before
 
 
+@planted("POS-19", breaks="GROW-5", anomaly="silent-no-op", seen="nicedreamzapp/claude-code-local/pull/47")
 class TrimsFromTheStep(Growing):
     """How many rows a rewind drops is counted from the step by which the cache grows; where that is none, it says
     it was done."""
@@ -58,48 +76,9 @@ class TrimsFromTheStep(Growing):
             self.offset = offset
 
 
+@planted("POS-19", breaks="GROW-14", anomaly="padding-seen", seen="nicedreamzapp/claude-code-local/pull/47")
 class CapacityAsLength(Growing):
     """The rows that are buffered are said to be as many as there is room for."""
 
     def lengths(self) -> Lengths:
         return super().lengths()._replace(buffered=len(self.rows))
-
-
-PLANTED = [
-    planted(
-        "POS-02",
-        "ollama/ollama/commit/a64570dcae17794adf100a85667180e03b6d7ef2",
-        ("GROW-5", "GROW-6"),
-        LastOneStays,
-        having(growing=LastOneStays),
-    ),
-    planted(
-        "POS-04",
-        "google/gemma.cpp/commit/18e601287222a922fcf3d11bc7fa56fc09d20101",
-        ("GROW-1", "GROW-2", "GROW-14"),
-        ChunkByPosition,
-        having(growing=ChunkByPosition),
-    ),
-    planted(
-        "POS-11",
-        "ollama/ollama/commit/dd5eb6337dab84d76d7edec2c102064504d75378",
-        ("GROW-3", "MASK-16"),
-        QueriesLeft,
-        having(growing=QueriesLeft),
-    ),
-    planted(
-        "POS-19",
-        "nicedreamzapp/claude-code-local/pull/47",
-        ("GROW-5",),
-        TrimsFromTheStep,
-        having(growing=TrimsFromTheStep),
-    ),
-    planted(
-        "POS-19",
-        "nicedreamzapp/claude-code-local/pull/47",
-        ("GROW-14",),
-        CapacityAsLength,
-        having(growing=CapacityAsLength),
-    ),
-]
-"""Each with the clauses it breaks."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvconform.mutants.planting import having, planted, speculating
+from kvconform.mutants.planting import planted
 from kvref import masks
 from kvref.draft import Layer, Round
 from kvref.growing import Growing
@@ -18,6 +18,7 @@ def array_of(mask: Array, sequences: int) -> Array:
     return np.array(np.broadcast_to(mask, (sequences, *mask.shape[1:])))
 
 
+@planted("MASK-02", breaks="MASK-8", seen="EricLBuehler/mistral.rs/commit/8ccdc41693fc445d4881f6d59b28c5939f3e6c5e")
 class DroppedWhileItFits(Ring):
     """As long as the window is not full there is no mask, for several queries either."""
 
@@ -26,6 +27,12 @@ class DroppedWhileItFits(Ring):
         return None if not logical and self.offset <= self.window else found
 
 
+@planted(
+    "MASK-03",
+    breaks="MASK-17",
+    anomaly="wrong-sequence",
+    seen="ollama/ollama/commit/a8e83a7654fffa169b90fa927e6d19c4c0c765d7",
+)
 class HiddenForOneForAll(Growing):
     """What is hidden from a position of one sequence is hidden from that position of every other."""
 
@@ -36,6 +43,7 @@ class HiddenForOneForAll(Growing):
         return array_of(np.asarray(found.all(axis=0, keepdims=True)), found.shape[0])
 
 
+@planted("PAD-05", breaks="MASK-17", anomaly="wrong-sequence", seen="meta-pytorch/torchtune/issues/1250")
 class OneForTheBatch(Growing):
     """The mask of the first sequence is kept, and used for all."""
 
@@ -44,6 +52,7 @@ class OneForTheBatch(Growing):
         return found if found is None else array_of(found[:1], found.shape[0])
 
 
+@planted("PAD-04", breaks="MASK-2", anomaly="logical-order-mask", seen="mosaicml/examples/pull/257")
 class CountedInTheChunk(Growing):
     """Queries are counted from the beginning of their chunk, keys from that of the cache."""
 
@@ -54,6 +63,7 @@ class CountedInTheChunk(Growing):
         return np.tril(np.ones(found.shape, np.bool_))
 
 
+@planted("MASK-11", breaks="MASK-8", seen="pytorch/executorch/commit/4db56439a1de9528119907db8ebbd2996b7a2a7d")
 class AllOldOnesHidden(Ring):
     """Once rows are evicted, all that were there before the chunk are hidden, not those alone that are too many."""
 
@@ -65,6 +75,7 @@ class AllOldOnesHidden(Ring):
         return masks.intersected(found, ~old[None, None, None])
 
 
+@planted("MASK-18", breaks="MASK-8", anomaly="window-off-by-one", seen="ml-explore/mlx-swift-lm/pull/39")
 class WidthFromTheOffset(Ring):
     """A mask has as many columns as the window and one, or the offset if that is less, and the chunk."""
 
@@ -77,6 +88,7 @@ class WidthFromTheOffset(Ring):
         return np.concatenate([more, found], axis=3)
 
 
+@planted("WIN-05", breaks="MASK-8", seen="mistralai/mistral-inference/pull/137")
 class OneColumnTooMany(Ring):
     """The window of a mask is one row wider than that of the cache."""
 
@@ -90,6 +102,12 @@ class OneColumnTooMany(Ring):
             self.window = real
 
 
+@planted(
+    "MASK-05",
+    breaks="DRAFT-5 DRAFT-6",
+    anomaly="desynchronised-layers",
+    seen="ml-explore/mlx-lm/commit/465b107c2a55bb36ffa28138e5a7d64ccc419c15",
+)
 class MadeOnce(Round):
     """A mask is made for the first layer that asks for it, and is that of every layer after it."""
 
@@ -102,6 +120,7 @@ class MadeOnce(Round):
         return mask
 
 
+@planted("MASK-16", breaks="DRAFT-5", anomaly="desynchronised-layers", seen="ggml-org/llama.cpp/pull/15811")
 class WindowOfTheFirst(Round):
     """Which window there is is asked of the model, not of the layer: the first one's is that of all."""
 
@@ -120,6 +139,7 @@ class WindowOfTheFirst(Round):
         return found if narrow is None or rows == 1 else masks.intersected(found, narrow)
 
 
+@planted("MASK-20", breaks="DRAFT-5 DRAFT-6", seen="huggingface/transformers/pull/48280")
 class RecordsMoreThanItSays(Layer):
     """While drafts are recorded all of them are handed out, and a mask has columns for a window and the newest."""
 
@@ -128,70 +148,3 @@ class RecordsMoreThanItSays(Layer):
         if found is None or not self.window or found.shape[3] == 1:
             return found
         return found[..., -(self.window - 1 + (self.queries or 0)) :]
-
-
-PLANTED = [
-    planted(
-        "MASK-02",
-        "EricLBuehler/mistral.rs/commit/8ccdc41693fc445d4881f6d59b28c5939f3e6c5e",
-        ("MASK-8",),
-        DroppedWhileItFits,
-        having(ring=DroppedWhileItFits),
-    ),
-    planted(
-        "MASK-03",
-        "ollama/ollama/commit/a8e83a7654fffa169b90fa927e6d19c4c0c765d7",
-        ("MASK-17",),
-        HiddenForOneForAll,
-        having(growing=HiddenForOneForAll),
-    ),
-    planted(
-        "PAD-05",
-        "meta-pytorch/torchtune/issues/1250",
-        ("MASK-17",),
-        OneForTheBatch,
-        having(growing=OneForTheBatch),
-    ),
-    planted(
-        "PAD-04", "mosaicml/examples/pull/257", ("MASK-2",), CountedInTheChunk, having(growing=CountedInTheChunk)
-    ),
-    planted(
-        "MASK-11",
-        "pytorch/executorch/commit/4db56439a1de9528119907db8ebbd2996b7a2a7d",
-        ("MASK-8",),
-        AllOldOnesHidden,
-        having(ring=AllOldOnesHidden),
-    ),
-    planted(
-        "MASK-18",
-        "ml-explore/mlx-swift-lm/pull/39",
-        ("MASK-8",),
-        WidthFromTheOffset,
-        having(ring=WidthFromTheOffset),
-    ),
-    planted(
-        "WIN-05",
-        "mistralai/mistral-inference/pull/137",
-        ("MASK-8",),
-        OneColumnTooMany,
-        having(ring=OneColumnTooMany),
-    ),
-    planted(
-        "MASK-05",
-        "ml-explore/mlx-lm/commit/465b107c2a55bb36ffa28138e5a7d64ccc419c15",
-        ("DRAFT-5", "DRAFT-6"),
-        MadeOnce,
-        speculating(MadeOnce),
-    ),
-    planted(
-        "MASK-16", "ggml-org/llama.cpp/pull/15811", ("DRAFT-5",), WindowOfTheFirst, speculating(WindowOfTheFirst)
-    ),
-    planted(
-        "MASK-20",
-        "huggingface/transformers/pull/48280",
-        ("DRAFT-5", "DRAFT-6"),
-        RecordsMoreThanItSays,
-        speculating(layer=RecordsMoreThanItSays),
-    ),
-]
-"""Each with the clauses it breaks."""

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvconform.mutants.planting import having, planted
+from kvconform.mutants.planting import planted
 from kvref import mem
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvref.store import Store
 
 
+@planted(
+    "GROW-02",
+    breaks="MEM-2 MEM-6",
+    anomaly="miscounted-memory",
+    seen="EricLBuehler/mistral.rs/commit/32ec1fb5816150708d9dcbef34ebbddaed1ce8b7",
+)
 class OneBlock(Growing):
     """Plans one step more, however many rows are to come."""
 
@@ -18,6 +24,12 @@ class OneBlock(Growing):
         return super().plan(min(n, self.config.step))
 
 
+@planted(
+    "GROW-03",
+    breaks="MEM-3 MEM-6",
+    anomaly="miscounted-memory",
+    seen="EricLBuehler/mistral.rs/commit/aaafc2efc6305c1a79eee632b177d76586df1646",
+)
 class PastTheWindow(Ring):
     """Plans to grow by whole steps, past the window too."""
 
@@ -29,6 +41,7 @@ class PastTheWindow(Ring):
         return held, max(most, held)
 
 
+@planted("MEM-01", breaks="MEM-1 MEM-10", seen="mlc-ai/mlc-llm/commit/97df6979dee543f1d65649262aeaea9ea74ab70d")
 class Stale(Growing):
     """Counts what is held when it grows, and not when it is freed."""
 
@@ -43,6 +56,7 @@ class Stale(Growing):
         return self.counted
 
 
+@planted("MEM-04", breaks="MEM-1 MEM-6", seen="ollama/ollama/commit/d1151e18a1a689e47d2c1c27538213ae412d0297")
 class Pinned(Ring):
     """Cuts a long prefill down by looking at a part of it: the whole of it stays."""
 
@@ -60,6 +74,7 @@ class Pinned(Ring):
         self.whole = 0
 
 
+@planted("MEM-05", breaks="MEM-1", seen="sgl-project/sglang/pull/10637")
 class KeysTwice(Growing):
     """Counts values with the width of the keys."""
 
@@ -67,6 +82,20 @@ class KeysTwice(Growing):
         return super().held() - self.rows.values.nbytes + self.rows.keys.nbytes
 
 
+@planted("MEM-06", breaks="MEM-19", seen="sgl-project/sglang/pull/17630")
+class SmallPool(Store):
+    """What a store holds was computed before there was a batch."""
+
+    def batch_bytes(self) -> int:
+        return 0
+
+
+@planted(
+    "MEM-09",
+    breaks="MEM-9",
+    anomaly="changed-though-refused",
+    seen="EricLBuehler/mistral.rs/commit/b95c8ecb7253a60f5b7bba845a133be02bd921c5",
+)
 class Leaking(Growing):
     """A refused append has allocated already, and does not give back."""
 
@@ -79,52 +108,3 @@ class Leaking(Growing):
 
     def held(self) -> int:
         return super().held() + self.lost
-
-
-class SmallPool(Store):
-    """What a store holds was computed before there was a batch."""
-
-    def batch_bytes(self) -> int:
-        return 0
-
-
-PLANTED = [
-    planted(
-        "GROW-02",
-        "EricLBuehler/mistral.rs/commit/32ec1fb5816150708d9dcbef34ebbddaed1ce8b7",
-        ("MEM-2", "MEM-6"),
-        OneBlock,
-        having(growing=OneBlock),
-    ),
-    planted(
-        "GROW-03",
-        "EricLBuehler/mistral.rs/commit/aaafc2efc6305c1a79eee632b177d76586df1646",
-        ("MEM-3", "MEM-6"),
-        PastTheWindow,
-        having(ring=PastTheWindow),
-    ),
-    planted(
-        "MEM-01",
-        "mlc-ai/mlc-llm/commit/97df6979dee543f1d65649262aeaea9ea74ab70d",
-        ("MEM-1", "MEM-10"),
-        Stale,
-        having(growing=Stale),
-    ),
-    planted(
-        "MEM-04",
-        "ollama/ollama/commit/d1151e18a1a689e47d2c1c27538213ae412d0297",
-        ("MEM-1", "MEM-6"),
-        Pinned,
-        having(ring=Pinned),
-    ),
-    planted("MEM-05", "sgl-project/sglang/pull/10637", ("MEM-1",), KeysTwice, having(growing=KeysTwice)),
-    planted("MEM-06", "sgl-project/sglang/pull/17630", ("MEM-19",), SmallPool, having(store=SmallPool)),
-    planted(
-        "MEM-09",
-        "EricLBuehler/mistral.rs/commit/b95c8ecb7253a60f5b7bba845a133be02bd921c5",
-        ("MEM-9",),
-        Leaking,
-        having(growing=Leaking),
-    ),
-]
-"""Each with the clauses it breaks."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvconform.mutants.planting import having, planted
+from kvconform.mutants.planting import planted
 from kvref import meter
 from kvref.growing import Growing
 from kvref.rows import Rows
 
 
+@planted("GROW-08", breaks="RESIDENCY-3", anomaly="needless-traffic", seen="ROCm/hip-ep/pull/989")
 class Anew(Growing):
     """Makes a buffer of past and present together, though the present fits behind the past."""
 
@@ -20,6 +21,7 @@ class Anew(Growing):
             self.rows = self.rows.taken(list(range(capacity)))
 
 
+@planted("ASYNC-09", breaks="RESIDENCY-6", anomaly="needless-traffic", seen="infinigence/ApxInf/pull/89")
 class Clearing(Growing):
     """A rewind to nothing allocates anew, so that captured work reads what was freed."""
 
@@ -30,6 +32,7 @@ class Clearing(Growing):
             self.rows.grow(slots, 0)
 
 
+@planted("ASYNC-04", breaks="RESIDENCY-11", anomaly="needless-traffic", seen="NVIDIA/TensorRT-LLM/issues/8813")
 class Offloaded(Growing):
     """Snapshots go by way of the host, which is waited for."""
 
@@ -39,11 +42,3 @@ class Offloaded(Growing):
             meter.meter.device_to_host += made.nbytes
             meter.meter.synchronisations += 1
         return made
-
-
-PLANTED = [
-    planted("GROW-08", "ROCm/hip-ep/pull/989", ("RESIDENCY-3",), Anew, having(growing=Anew)),
-    planted("ASYNC-09", "infinigence/ApxInf/pull/89", ("RESIDENCY-6",), Clearing, having(growing=Clearing)),
-    planted("ASYNC-04", "NVIDIA/TensorRT-LLM/issues/8813", ("RESIDENCY-11",), Offloaded, having(growing=Offloaded)),
-]
-"""Each with the clauses it breaks."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvconform.mutants.planting import having, planted
+from kvconform.mutants.planting import planted
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvspec.contract import Pair, Readable
@@ -17,6 +17,12 @@ def zeros_behind(rows: Array, n: int) -> Array:
     return np.pad(np.asarray(rows), [(0, 0), (0, 0), (0, n), (0, 0)])
 
 
+@planted(
+    "RING-07",
+    breaks="RING-26",
+    anomaly="padding-seen",
+    seen="ollama/ollama/commit/55fa80d07a9f2e9c51632328665d00f2cbdf7b02",
+)
 class CutAtTheOffset(Ring):
     """The state ends at the offset, also where that is behind the last slot there is."""
 
@@ -27,6 +33,7 @@ class CutAtTheOffset(Ring):
         return Pair(*(zeros_behind(a, self.offset - self.buffered) for a in found))
 
 
+@planted("WIN-04", breaks="RING-1", seen="microsoft/onnxruntime/pull/25927")
 class OwnRowNotCounted(Ring):
     """The window is as many rows as a query sees beside its own."""
 
@@ -35,6 +42,12 @@ class OwnRowNotCounted(Ring):
         self.window += 1
 
 
+@planted(
+    "TRIM-02",
+    breaks="RING-6",
+    anomaly="stale-cursor",
+    seen="EricLBuehler/mistral.rs/commit/a20357cf8540e292f0891d520b740e20b0c3ad24",
+)
 class OffsetInTheRing(Ring):
     """A rewind sets the offset to where its target lies in the window."""
 
@@ -43,6 +56,7 @@ class OffsetInTheRing(Ring):
         self.offset %= self.window
 
 
+@planted("TRIM-03", breaks="RING-10", seen="ollama/ollama/commit/b42970063d8f05c47dd6d9a6b71f1e14cc4805c9")
 class Unasked(Ring):
     """A rewind past the window asks nobody whether the rows it needs are still there."""
 
@@ -54,6 +68,7 @@ class Unasked(Ring):
         self.offset, self.queries = to, None
 
 
+@planted("TRIM-12", breaks="RING-10", seen="ml-explore/mlx-lm/issues/1776")
 class IndexGoesBack(Ring):
     """A rewind past the window takes as many from the index as from the offset, wrap or no wrap."""
 
@@ -64,6 +79,7 @@ class IndexGoesBack(Ring):
         self.index, self.offset, self.queries = max(0, self.index - (self.offset - to)), to, None
 
 
+@planted("TRIM-06", breaks="RING-11", seen="ollama/ollama/commit/1fc35f1260a525aca8b63fcc9ed953b54c5eaace")
 class AWindowBack(Ring):
     """A rewind is said to be possible by the length of the window, whatever rows there are, and beyond the end."""
 
@@ -72,6 +88,7 @@ class AWindowBack(Ring):
         return to >= max(0, self.offset - self.window)
 
 
+@planted("POS-18", breaks="RING-11", anomaly="missing-refusal", seen="lmstudio-ai/mlx-engine/pull/188")
 class LedgerKeepsAll(Ring):
     """Whoever counts the tokens does not know of the window: back to any of them is said to be possible."""
 
@@ -80,6 +97,9 @@ class LedgerKeepsAll(Ring):
         return 0 <= to <= self.offset
 
 
+@planted(
+    "REUSE-05", breaks="RING-10 RING-11", anomaly="desynchronised-layers", seen="NVIDIA/TensorRT-LLM/pull/2983"
+)
 class AskedOfTheWidest(Ring):
     """Whether the rows of a prefix are still there is asked of a layer whose window is one row wider."""
 
@@ -94,6 +114,7 @@ class AskedOfTheWidest(Ring):
             super().rewind(to)
 
 
+@planted("TRIM-14", breaks="RING-27 RING-30", anomaly="stale-cursor", seen="ggml-org/llama.cpp/issues/22746")
 class RebasedOnce(Ring):
     """The index after a rewind is counted from where it stood at the last append, after another rewind as well."""
 
@@ -111,6 +132,7 @@ class RebasedOnce(Ring):
         super().append(keys, values)
 
 
+@planted("PAD-10", breaks="RING-3 RING-25", anomaly="window-off-by-one", seen="ml-explore/mlx-lm/issues/439")
 class PaddingInTheWindow(Ring):
     """A chunk is padded to an even number of rows, and the padding counts in the window."""
 
@@ -125,6 +147,12 @@ class PaddingInTheWindow(Ring):
         self.index = len(self.rows)
 
 
+@planted(
+    "GROW-05",
+    breaks="RING-3 RING-18",
+    anomaly="window-off-by-one",
+    seen="pytorch/executorch/commit/ed07a9d8572ea64162fc8a722906530729884f88",
+)
 class CapOfTheWindow(Ring):
     """There is never room for more rows than the window has: of a longer chunk the newest are kept."""
 
@@ -138,6 +166,12 @@ class CapOfTheWindow(Ring):
         return len(self.rows) if self.offset > len(self.rows) else self.offset
 
 
+@planted(
+    "LAYER-03",
+    breaks="RING-1",
+    anomaly="wrong-mask",
+    seen="ml-explore/mlx-swift-lm/commit/c97539da0e8554d2fad90cc79692381eab1c7906",
+)
 class FullLayer(Growing):
     """A layer with a window is made like any other: nobody calls what would give it a ring."""
 
@@ -147,72 +181,3 @@ class FullLayer(Growing):
         if config.window is None:
             raise common.config("RING-14", self.kind, config)
         super().__init__(config)
-
-
-PLANTED = [
-    planted(
-        "RING-07",
-        "ollama/ollama/commit/55fa80d07a9f2e9c51632328665d00f2cbdf7b02",
-        ("RING-26",),
-        CutAtTheOffset,
-        having(ring=CutAtTheOffset),
-    ),
-    planted(
-        "WIN-04", "microsoft/onnxruntime/pull/25927", ("RING-1",), OwnRowNotCounted, having(ring=OwnRowNotCounted)
-    ),
-    planted(
-        "TRIM-02",
-        "EricLBuehler/mistral.rs/commit/a20357cf8540e292f0891d520b740e20b0c3ad24",
-        ("RING-6",),
-        OffsetInTheRing,
-        having(ring=OffsetInTheRing),
-    ),
-    planted(
-        "TRIM-03",
-        "ollama/ollama/commit/b42970063d8f05c47dd6d9a6b71f1e14cc4805c9",
-        ("RING-10",),
-        Unasked,
-        having(ring=Unasked),
-    ),
-    planted("TRIM-12", "ml-explore/mlx-lm/issues/1776", ("RING-10",), IndexGoesBack, having(ring=IndexGoesBack)),
-    planted(
-        "TRIM-06",
-        "ollama/ollama/commit/1fc35f1260a525aca8b63fcc9ed953b54c5eaace",
-        ("RING-11",),
-        AWindowBack,
-        having(ring=AWindowBack),
-    ),
-    planted("POS-18", "lmstudio-ai/mlx-engine/pull/188", ("RING-11",), LedgerKeepsAll, having(ring=LedgerKeepsAll)),
-    planted(
-        "REUSE-05",
-        "NVIDIA/TensorRT-LLM/pull/2983",
-        ("RING-10", "RING-11"),
-        AskedOfTheWidest,
-        having(ring=AskedOfTheWidest),
-    ),
-    planted(
-        "TRIM-14", "ggml-org/llama.cpp/issues/22746", ("RING-27", "RING-30"), RebasedOnce, having(ring=RebasedOnce)
-    ),
-    planted(
-        "PAD-10",
-        "ml-explore/mlx-lm/issues/439",
-        ("RING-3", "RING-25"),
-        PaddingInTheWindow,
-        having(ring=PaddingInTheWindow),
-    ),
-    planted(
-        "GROW-05",
-        "pytorch/executorch/commit/ed07a9d8572ea64162fc8a722906530729884f88",
-        ("RING-3", "RING-18"),
-        CapOfTheWindow,
-        having(ring=CapOfTheWindow),
-    ),
-    planted(
-        "LAYER-03",
-        "ml-explore/mlx-swift-lm/commit/c97539da0e8554d2fad90cc79692381eab1c7906",
-        ("RING-1",),
-        FullLayer,
-        having(ring=FullLayer),
-    ),
-]
-"""Each with the clauses it breaks."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kvadapters.reference import Reference
-from kvconform.mutants.planting import having, planted
+from kvconform.mutants.planting import planted
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvref.rope import rotate
@@ -39,6 +39,28 @@ class Elsewhere:
         return found
 
 
+@planted("DTYPE-07", breaks="ROPE-5", anomaly="overwritten-rows", seen="google/flax/pull/3571")
+class NarrowIndices(Reference):
+    """Positions are made into indices of the default width, which is 32 bits."""
+
+    def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
+        return super().rotate(rows, np.asarray(positions).astype(np.int32).astype(np.int64), rope)
+
+
+@planted(
+    "ROPE-01",
+    breaks="ROPE-20",
+    seen="huggingface/text-generation-inference/commit/d19c768cb80abe48d3763b55cf4602a3b820cbe8",
+)
+class ClampedToTheWindow(Elsewhere, Ring):
+    """The tables of a prefill are as long as the window."""
+
+    def keys_at(self, n: int) -> Array:
+        positions = self.offset + np.arange(n)
+        return np.minimum(positions, self.config.window - 1) if n > 1 else positions
+
+
+@planted("ROPE-02", breaks="ROPE-19", seen="pytorch/executorch/commit/027ad541b5101d6d7781a077e21420ee91db8f7b")
 class FromZero(Elsewhere, Growing):
     """Any n tokens are turned as the first n."""
 
@@ -46,16 +68,7 @@ class FromZero(Elsewhere, Growing):
         return np.arange(n)
 
 
-class SecondTurn(Elsewhere, Growing):
-    """A decode counts its position from the beginning of the newest prompt."""
-
-    began = 0
-
-    def keys_at(self, n: int) -> Array:
-        self.began = self.offset if n > 1 else min(self.began, self.offset)
-        return self.offset - self.began + np.arange(n)
-
-
+@planted("ROPE-07", breaks="ROPE-19", seen="ml-explore/mlx-lm/issues/1805")
 class AtTheNextOffset(Elsewhere, Growing):
     """The queries are turned after the append, at the offset that there is then."""
 
@@ -63,6 +76,7 @@ class AtTheNextOffset(Elsewhere, Growing):
         return self.offset + n + np.arange(n)
 
 
+@planted("POS-01", breaks="ROPE-21", seen="huggingface/candle/commit/84250bf52f58528cf59dca3b82effd9f07a13cc7")
 class GoesOnCounting(Elsewhere, Growing):
     """A position is never given out again."""
 
@@ -76,6 +90,20 @@ class GoesOnCounting(Elsewhere, Growing):
         return self.counted - n + np.arange(n)
 
 
+@planted("POS-03", breaks="ROPE-19", seen="google/gemma.cpp/commit/8c634f6486a3f0c33cbb5357b311cd6222a62429")
+class SecondTurn(Elsewhere, Growing):
+    """A decode counts its position from the beginning of the newest prompt."""
+
+    began = 0
+
+    def keys_at(self, n: int) -> Array:
+        self.began = self.offset if n > 1 else min(self.began, self.offset)
+        return self.offset - self.began + np.arange(n)
+
+
+@planted(
+    "POS-16", breaks="ROPE-19", seen="microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29"
+)
 class CountsTheTokenUnderWay(Elsewhere, Growing):
     """A decode stands one position too far."""
 
@@ -83,14 +111,7 @@ class CountsTheTokenUnderWay(Elsewhere, Growing):
         return self.offset + np.arange(n) + (n == 1 and self.offset > 0)
 
 
-class ClampedToTheWindow(Elsewhere, Ring):
-    """The tables of a prefill are as long as the window."""
-
-    def keys_at(self, n: int) -> Array:
-        positions = self.offset + np.arange(n)
-        return np.minimum(positions, self.config.window - 1) if n > 1 else positions
-
-
+@planted("ROPE-05", breaks="ROPE-14", seen="ggml-org/llama.cpp/pull/3835")
 class SecondDifferenceAlone(Reference):
     """What was turned before it is turned once more is turned by the second difference alone."""
 
@@ -106,6 +127,7 @@ class SecondDifferenceAlone(Reference):
         return made
 
 
+@planted("ROPE-09", breaks="ROPE-3", anomaly="desynchronised-layers", seen="ggml-org/llama.cpp/issues/12357")
 class OneBase(Reference):
     """The base of the first layer that turns is that of all."""
 
@@ -116,6 +138,7 @@ class OneBase(Reference):
         return super().rotate(rows, positions, rope._replace(base=self.base if rope.base > 0 else rope.base))
 
 
+@planted("DTYPE-03", breaks="ROPE-17", seen="google/gemma.cpp/commit/7f62c2606ef34c8b4aec29e4188df3f57eedb2fd")
 class RoundedBefore(Reference):
     """Rows in bf16 are rounded to 13 binary digits first, and once more when they are stored."""
 
@@ -125,63 +148,3 @@ class RoundedBefore(Reference):
         wide, step = super().rotate(rows.astype(np.float32), positions, rope).view(np.uint32), np.uint32(1 << 11)
         twice = ((wide + step // 2 - 1 + (wide // step & 1)) // step * step).view(np.float32)
         return np.where((positions == 0)[:, None], rows, twice.astype(rows.dtype))
-
-
-class NarrowIndices(Reference):
-    """Positions are made into indices of the default width, which is 32 bits."""
-
-    def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
-        return super().rotate(rows, np.asarray(positions).astype(np.int32).astype(np.int64), rope)
-
-
-PLANTED = [
-    planted("DTYPE-07", "google/flax/pull/3571", ("ROPE-5",), NarrowIndices, NarrowIndices),
-    planted(
-        "ROPE-01",
-        "huggingface/text-generation-inference/commit/d19c768cb80abe48d3763b55cf4602a3b820cbe8",
-        ("ROPE-20",),
-        ClampedToTheWindow,
-        having(ring=ClampedToTheWindow),
-    ),
-    planted(
-        "ROPE-02",
-        "pytorch/executorch/commit/027ad541b5101d6d7781a077e21420ee91db8f7b",
-        ("ROPE-19",),
-        FromZero,
-        having(growing=FromZero),
-    ),
-    planted(
-        "ROPE-07", "ml-explore/mlx-lm/issues/1805", ("ROPE-19",), AtTheNextOffset, having(growing=AtTheNextOffset)
-    ),
-    planted(
-        "POS-01",
-        "huggingface/candle/commit/84250bf52f58528cf59dca3b82effd9f07a13cc7",
-        ("ROPE-21",),
-        GoesOnCounting,
-        having(growing=GoesOnCounting),
-    ),
-    planted(
-        "POS-03",
-        "google/gemma.cpp/commit/8c634f6486a3f0c33cbb5357b311cd6222a62429",
-        ("ROPE-19",),
-        SecondTurn,
-        having(growing=SecondTurn),
-    ),
-    planted(
-        "POS-16",
-        "microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
-        ("ROPE-19",),
-        CountsTheTokenUnderWay,
-        having(growing=CountsTheTokenUnderWay),
-    ),
-    planted("ROPE-05", "ggml-org/llama.cpp/pull/3835", ("ROPE-14",), SecondDifferenceAlone, SecondDifferenceAlone),
-    planted("ROPE-09", "ggml-org/llama.cpp/issues/12357", ("ROPE-3",), OneBase, OneBase),
-    planted(
-        "DTYPE-03",
-        "google/gemma.cpp/commit/7f62c2606ef34c8b4aec29e4188df3f57eedb2fd",
-        ("ROPE-17",),
-        RoundedBefore,
-        RoundedBefore,
-    ),
-]
-"""Each with the clauses it breaks."""

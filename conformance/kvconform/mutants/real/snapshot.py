@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvconform.mutants.planting import having, planted
+from kvconform.mutants.planting import planted
 from kvconform.mutants.real.ring import zeros_behind
 from kvref import snapshot
 from kvref.growing import Growing
@@ -13,6 +13,7 @@ from kvref.snapshot import Snapshot
 from kvspec.contract import Pair
 
 
+@planted("SNAP-08", breaks="SNAP-12 SNAP-15", anomaly="lost-rows", seen="ggml-org/llama.cpp/pull/5840")
 class SavedUpToTheIndex(Ring):
     """Rows are saved up to the index, though behind it there are older ones."""
 
@@ -23,6 +24,7 @@ class SavedUpToTheIndex(Ring):
         return made
 
 
+@planted("SNAP-13", breaks="SNAP-12 SNAP-15", seen="waybarrios/vllm-mlx/pull/709")
 class IndexNotSaved(Ring):
     """The rows are restored, the index is not: the next row goes behind the last slot."""
 
@@ -32,6 +34,12 @@ class IndexNotSaved(Ring):
             self.index = len(self.rows)
 
 
+@planted(
+    "RING-04",
+    breaks="SNAP-12 SNAP-15",
+    anomaly="padding-seen",
+    seen="ml-explore/mlx-lm/commit/509f5aef8909012e33a552c562d55048184fb25a",
+)
 class AsWideAsTheOffset(Ring):
     """The rows of a ring that wrapped are put into an array with as many places as its offset says."""
 
@@ -42,6 +50,7 @@ class AsWideAsTheOffset(Ring):
         return made
 
 
+@planted("MERGE-01", breaks="SNAP-13", anomaly="missing-refusal", seen="mlc-ai/mlc-llm/commit/20c198f3")
 class ForksWhatIsGone(Ring):
     """A snapshot of a ring that wrapped is restored to any position in it."""
 
@@ -54,6 +63,12 @@ class ForksWhatIsGone(Ring):
         self.offset = to
 
 
+@planted(
+    "MERGE-04",
+    breaks="SNAP-17 SNAP-30",
+    anomaly="keys-without-values",
+    seen="huggingface/transformers/issues/34232",
+)
 class KeysJoinedTwice(Growing):
     """Merged values are the joined keys."""
 
@@ -65,6 +80,12 @@ class KeysJoinedTwice(Growing):
         return made
 
 
+@planted(
+    "MERGE-06",
+    breaks="SNAP-20",
+    anomaly="padding-seen",
+    seen="ml-explore/mlx-lm/commit/62f38aeb51da77f595be7161ba7caa119ca5234a",
+)
 class PlaceholderOfTheOther(Growing):
     """In the place of none there come rows of zeros, as many as the other one has."""
 
@@ -76,6 +97,7 @@ class PlaceholderOfTheOther(Growing):
         return made
 
 
+@planted("MEM-08", breaks="SNAP-22", anomaly="lost-rows", seen="sgl-project/sglang/pull/34870")
 class OneShortOfThePosition(Growing):
     """A snapshot is cut in another unit than positions: one row before."""
 
@@ -86,6 +108,7 @@ class OneShortOfThePosition(Growing):
         return super().split(saved, at - 1)
 
 
+@planted("REUSE-02", breaks="SNAP-10", seen="vllm-project/vllm/pull/3263")
 class WindowNotCompared(Ring):
     """What a snapshot is known by leaves out the window: it is restored into a ring of another one."""
 
@@ -95,6 +118,7 @@ class WindowNotCompared(Ring):
         super().restore(saved, to)
 
 
+@planted("REUSE-08", breaks="SNAP-9", anomaly="lost-rows", seen="mybigday/llama.rn/issues/396")
 class BehindWhateverIsThere(Growing):
     """Saved rows are put behind the rows there are, also where those end before the saved ones begin."""
 
@@ -105,59 +129,3 @@ class BehindWhateverIsThere(Growing):
         snapshot.check("restore", saved, self.kind, self.config)
         self._feed(saved.rows)
         self.offset, self.queries = self.offset - (saved.stop - to), None
-
-
-PLANTED = [
-    planted(
-        "SNAP-08",
-        "ggml-org/llama.cpp/pull/5840",
-        ("SNAP-12", "SNAP-15"),
-        SavedUpToTheIndex,
-        having(ring=SavedUpToTheIndex),
-    ),
-    planted(
-        "SNAP-13", "waybarrios/vllm-mlx/pull/709", ("SNAP-12", "SNAP-15"), IndexNotSaved, having(ring=IndexNotSaved)
-    ),
-    planted(
-        "RING-04",
-        "ml-explore/mlx-lm/commit/509f5aef8909012e33a552c562d55048184fb25a",
-        ("SNAP-12", "SNAP-15"),
-        AsWideAsTheOffset,
-        having(ring=AsWideAsTheOffset),
-    ),
-    planted(
-        "MERGE-01", "mlc-ai/mlc-llm/commit/20c198f3", ("SNAP-13",), ForksWhatIsGone, having(ring=ForksWhatIsGone)
-    ),
-    planted(
-        "MERGE-04",
-        "huggingface/transformers/issues/34232",
-        ("SNAP-17", "SNAP-30"),
-        KeysJoinedTwice,
-        having(growing=KeysJoinedTwice),
-    ),
-    planted(
-        "MERGE-06",
-        "ml-explore/mlx-lm/commit/62f38aeb51da77f595be7161ba7caa119ca5234a",
-        ("SNAP-20",),
-        PlaceholderOfTheOther,
-        having(growing=PlaceholderOfTheOther),
-    ),
-    planted(
-        "MEM-08",
-        "sgl-project/sglang/pull/34870",
-        ("SNAP-22",),
-        OneShortOfThePosition,
-        having(growing=OneShortOfThePosition),
-    ),
-    planted(
-        "REUSE-02", "vllm-project/vllm/pull/3263", ("SNAP-10",), WindowNotCompared, having(ring=WindowNotCompared)
-    ),
-    planted(
-        "REUSE-08",
-        "mybigday/llama.rn/issues/396",
-        ("SNAP-9",),
-        BehindWhateverIsThere,
-        having(growing=BehindWhateverIsThere),
-    ),
-]
-"""Each with the clauses it breaks."""

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kvconform.mutants.planting import having, planted
+from kvconform.mutants.planting import planted
 from kvref.store import Store
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
 
 
+@planted(
+    "POS-10",
+    breaks="STORE-3 STORE-4",
+    anomaly="overwritten-rows",
+    seen="pytorch/executorch/commit/8946d8085d338cc05b763fbcfa599c3265a3f41f",
+)
 class OnlyPromptsCount(Store):
     """A row that is appended by itself does not move the length on, once there is a prompt."""
 
@@ -20,26 +26,12 @@ class OnlyPromptsCount(Store):
             self.lengths_ = before
 
 
-class OnePastTheEnd(Store):
-    """The bound of a position is inclusive: a row at max_len is let in, and nobody stores it."""
-
-    def _demand_room(self, layers: Sequence[int], n: int) -> None:
-        super()._demand_room(layers, n - 1)
-
-    def _write(self, layer: int, at: int, rows: Pair) -> None:
-        super()._write(layer, at, Pair(*(a[:, : self.max_len - at] for a in rows)))
-
-
-class RoomForOne(Store):
-    """Room is looked for as if each append were of one row."""
-
-    def _demand_room(self, layers: Sequence[int], n: int) -> None:
-        super()._demand_room(layers, min(n, 1))
-
-    def _write(self, layer: int, at: int, rows: Pair) -> None:
-        super()._write(layer, at, Pair(*(a[:, : self.max_len - at] for a in rows)))
-
-
+@planted(
+    "TRIM-05",
+    breaks="STORE-3",
+    anomaly="desynchronised-layers",
+    seen="lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
+)
 class LengthOfLayer0(Store):
     """All layers are taken to be as long as the first."""
 
@@ -49,104 +41,7 @@ class LengthOfLayer0(Store):
         super().append(keys, values, layer)
 
 
-class DeafToRollback(Store):
-    """A rollback that reports success and does nothing."""
-
-    def rollback(self, to: int) -> None:
-        before = self.lengths_
-        super().rollback(to)
-        self.lengths_ = before
-
-
-class OneTooMany(Store):
-    """A rollback that stops one short."""
-
-    def rollback(self, to: int) -> None:
-        before = self.lengths_
-        super().rollback(to)
-        self.lengths_ = [min(n, to + 1) for n in before]
-
-
-class FromTheEnd(Store):
-    """A negative length counts from the end."""
-
-    def rollback(self, to: int) -> None:
-        super().rollback(to if to >= 0 else max(0, max(self.lengths_) + to))
-
-
-class Narrow(Store):
-    """Lengths go through 32 bits, of which only the lower are looked at."""
-
-    def set_length(self, layer: int, n: int) -> None:
-        super().set_length(layer, n & 0x7FFFFFFF)
-
-
-class NotCleared(Store):
-    """Lengths go to 0, and the rows are where they were."""
-
-    def zero(self) -> None:
-        rows = [a.copy() for a in (*self.keys, *self.values)]
-        super().zero()
-        for array, row in zip((*self.keys, *self.values), rows, strict=True):
-            array[...] = row
-
-
-class LastLayerSaved(Store):
-    """Which layer to read is looked up when all of them have been gone through."""
-
-    def save(self) -> list[Pair]:
-        saved = super().save()
-        return [saved[-1]] * len(saved)
-
-
-class SavedByReference(Store):
-    """What was saved is a view of the rows in the store."""
-
-    def save(self) -> list[Pair]:
-        super().save()
-        return [Pair(k[:, :n], v[:, :n]) for k, v, n in zip(self.keys, self.values, self.lengths_, strict=True)]
-
-
-class RowsWithoutLengths(Store):
-    """Rows are loaded, lengths are not."""
-
-    def load(self, saved: Sequence[Pair]) -> None:
-        super().load(saved)
-        self.lengths_ = [0] * len(self.lengths_)
-
-
-class Layer0AsTemplate(Store):
-    """The first layer's length is loaded for all."""
-
-    def load(self, saved: Sequence[Pair]) -> None:
-        super().load(saved)
-        self.lengths_ = [self.lengths_[0]] * len(self.lengths_)
-
-
-class LongestLoaded(Store):
-    """The longest length is loaded for all, though some layers had fewer rows."""
-
-    def load(self, saved: Sequence[Pair]) -> None:
-        super().load(saved)
-        self.lengths_ = [max(self.lengths_)] * len(self.lengths_)
-
-
-class KeysWithoutValues(Store):
-    """A load brings the keys back, and leaves the values as they were."""
-
-    def load(self, saved: Sequence[Pair]) -> None:
-        before = [a.copy() for a in self.values]
-        super().load(saved)
-        self.values = before
-
-
-class HeadsIgnored(Store):
-    """Another number of kv heads is not seen to be another geometry."""
-
-    def init(self, config: Config) -> None:
-        super().init(config if config.kv_heads < 1 else config.changed(kv_heads=self.config.kv_heads))
-
-
+@planted("GROW-08", breaks="STORE-5", anomaly="padding-seen", seen="ROCm/hip-ep/pull/989")
 class ExtentAsLength(Store):
     """The extent of the buffer is handed out for the rows that are live."""
 
@@ -158,99 +53,167 @@ class ExtentAsLength(Store):
         return found
 
 
-PLANTED = [
-    planted(
-        "POS-10",
-        "pytorch/executorch/commit/8946d8085d338cc05b763fbcfa599c3265a3f41f",
-        ("STORE-3", "STORE-4"),
-        OnlyPromptsCount,
-        having(store=OnlyPromptsCount),
-    ),
-    planted(
-        "TRIM-05",
-        "lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
-        ("STORE-3",),
-        LengthOfLayer0,
-        having(store=LengthOfLayer0),
-    ),
-    planted("GROW-08", "ROCm/hip-ep/pull/989", ("STORE-5",), ExtentAsLength, having(store=ExtentAsLength)),
-    planted(
-        "POS-06",
-        "tinygrad/tinygrad/commit/91ccf1c343ad250e93cfe4b2c1f7a5e97897b8b2",
-        ("STORE-8",),
-        OnePastTheEnd,
-        having(store=OnePastTheEnd),
-    ),
-    planted(
-        "BOUND-02",
-        "ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6",
-        ("STORE-8",),
-        RoomForOne,
-        having(store=RoomForOne),
-    ),
-    planted(
-        "SNAP-02",
-        "google/gemma.cpp/commit/e54d9cbdddf98b79c698cbb4d08dd3c0c88325fc",
-        ("STORE-13",),
-        NotCleared,
-        having(store=NotCleared),
-    ),
-    planted(
-        "TRIM-08",
-        "microsoft/onnxruntime-genai/issues/2140",
-        ("STORE-14",),
-        DeafToRollback,
-        having(store=DeafToRollback),
-    ),
-    planted(
-        "TRIM-01",
-        "mlc-ai/mlc-llm/commit/ad3a6b998dab3df2d3a0a0f97ffb3da914b1e67c",
-        ("STORE-14",),
-        OneTooMany,
-        having(store=OneTooMany),
-    ),
-    planted(
-        "TRIM-10", "huggingface/transformers/issues/47433", ("STORE-15",), FromTheEnd, having(store=FromTheEnd)
-    ),
-    planted("BOUND-06", "vllm-project/vllm/pull/1514", ("STORE-17",), Narrow, having(store=Narrow)),
-    planted(
-        "SNAP-06",
-        "ml-explore/mlx-lm/commit/23af85703e426031a927e91a907ebe7caf64e092",
-        ("STORE-18",),
-        LastLayerSaved,
-        having(store=LastLayerSaved),
-    ),
-    planted(
-        "MEM-04",
-        "ollama/ollama/commit/d1151e18a1a689e47d2c1c27538213ae412d0297",
-        ("STORE-11", "STORE-19"),
-        SavedByReference,
-        having(store=SavedByReference),
-    ),
-    planted(
-        "SNAP-01",
-        "turboderp-org/exllamav2/commit/e6bb29f06b62651d2edc8467d63d19912b551bc5",
-        ("STORE-20",),
-        RowsWithoutLengths,
-        having(store=RowsWithoutLengths),
-    ),
-    planted(
-        "LAYER-01",
-        "EricLBuehler/mistral.rs/commit/86190f8b7b473d0161134aa62d097db5ef121300",
-        ("STORE-20",),
-        Layer0AsTemplate,
-        having(store=Layer0AsTemplate),
-    ),
-    planted("REUSE-10", "sgl-project/sglang/pull/31108", ("STORE-20",), LongestLoaded, having(store=LongestLoaded)),
-    planted(
-        "SNAP-14", "unslothai/llama.cpp/pull/143", ("STORE-20",), KeysWithoutValues, having(store=KeysWithoutValues)
-    ),
-    planted(
-        "GQA-01",
-        "tinygrad/tinygrad/commit/880e693207500713bf4bc8e896fd30657a6a46a9",
-        ("STORE-26", "STORE-10"),
-        HeadsIgnored,
-        having(store=HeadsIgnored),
-    ),
-]
-"""Each with the clauses it breaks."""
+@planted(
+    "POS-06",
+    breaks="STORE-8",
+    anomaly="missing-refusal",
+    seen="tinygrad/tinygrad/commit/91ccf1c343ad250e93cfe4b2c1f7a5e97897b8b2",
+)
+class OnePastTheEnd(Store):
+    """The bound of a position is inclusive: a row at max_len is let in, and nobody stores it."""
+
+    def _demand_room(self, layers: Sequence[int], n: int) -> None:
+        super()._demand_room(layers, n - 1)
+
+    def _write(self, layer: int, at: int, rows: Pair) -> None:
+        super()._write(layer, at, Pair(*(a[:, : self.max_len - at] for a in rows)))
+
+
+@planted("BOUND-02", breaks="STORE-8", seen="ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6")
+class RoomForOne(Store):
+    """Room is looked for as if each append were of one row."""
+
+    def _demand_room(self, layers: Sequence[int], n: int) -> None:
+        super()._demand_room(layers, min(n, 1))
+
+    def _write(self, layer: int, at: int, rows: Pair) -> None:
+        super()._write(layer, at, Pair(*(a[:, : self.max_len - at] for a in rows)))
+
+
+@planted(
+    "SNAP-02",
+    breaks="STORE-13",
+    anomaly="stale-tail",
+    seen="google/gemma.cpp/commit/e54d9cbdddf98b79c698cbb4d08dd3c0c88325fc",
+)
+class NotCleared(Store):
+    """Lengths go to 0, and the rows are where they were."""
+
+    def zero(self) -> None:
+        rows = [a.copy() for a in (*self.keys, *self.values)]
+        super().zero()
+        for array, row in zip((*self.keys, *self.values), rows, strict=True):
+            array[...] = row
+
+
+@planted("TRIM-08", breaks="STORE-14", anomaly="silent-no-op", seen="microsoft/onnxruntime-genai/issues/2140")
+class DeafToRollback(Store):
+    """A rollback that reports success and does nothing."""
+
+    def rollback(self, to: int) -> None:
+        before = self.lengths_
+        super().rollback(to)
+        self.lengths_ = before
+
+
+@planted(
+    "TRIM-01",
+    breaks="STORE-14",
+    anomaly="stale-tail",
+    seen="mlc-ai/mlc-llm/commit/ad3a6b998dab3df2d3a0a0f97ffb3da914b1e67c",
+)
+class OneTooMany(Store):
+    """A rollback that stops one short."""
+
+    def rollback(self, to: int) -> None:
+        before = self.lengths_
+        super().rollback(to)
+        self.lengths_ = [min(n, to + 1) for n in before]
+
+
+@planted("TRIM-10", breaks="STORE-15", seen="huggingface/transformers/issues/47433")
+class FromTheEnd(Store):
+    """A negative length counts from the end."""
+
+    def rollback(self, to: int) -> None:
+        super().rollback(to if to >= 0 else max(0, max(self.lengths_) + to))
+
+
+@planted("BOUND-06", breaks="STORE-17", seen="vllm-project/vllm/pull/1514")
+class Narrow(Store):
+    """Lengths go through 32 bits, of which only the lower are looked at."""
+
+    def set_length(self, layer: int, n: int) -> None:
+        super().set_length(layer, n & 0x7FFFFFFF)
+
+
+@planted(
+    "SNAP-06",
+    breaks="STORE-18",
+    anomaly="desynchronised-layers",
+    seen="ml-explore/mlx-lm/commit/23af85703e426031a927e91a907ebe7caf64e092",
+)
+class LastLayerSaved(Store):
+    """Which layer to read is looked up when all of them have been gone through."""
+
+    def save(self) -> list[Pair]:
+        saved = super().save()
+        return [saved[-1]] * len(saved)
+
+
+@planted(
+    "MEM-04",
+    breaks="STORE-11 STORE-19",
+    anomaly="aliased-snapshot",
+    seen="ollama/ollama/commit/d1151e18a1a689e47d2c1c27538213ae412d0297",
+)
+class SavedByReference(Store):
+    """What was saved is a view of the rows in the store."""
+
+    def save(self) -> list[Pair]:
+        super().save()
+        return [Pair(k[:, :n], v[:, :n]) for k, v, n in zip(self.keys, self.values, self.lengths_, strict=True)]
+
+
+@planted(
+    "SNAP-01", breaks="STORE-20", seen="turboderp-org/exllamav2/commit/e6bb29f06b62651d2edc8467d63d19912b551bc5"
+)
+class RowsWithoutLengths(Store):
+    """Rows are loaded, lengths are not."""
+
+    def load(self, saved: Sequence[Pair]) -> None:
+        super().load(saved)
+        self.lengths_ = [0] * len(self.lengths_)
+
+
+@planted(
+    "LAYER-01", breaks="STORE-20", seen="EricLBuehler/mistral.rs/commit/86190f8b7b473d0161134aa62d097db5ef121300"
+)
+class Layer0AsTemplate(Store):
+    """The first layer's length is loaded for all."""
+
+    def load(self, saved: Sequence[Pair]) -> None:
+        super().load(saved)
+        self.lengths_ = [self.lengths_[0]] * len(self.lengths_)
+
+
+@planted("REUSE-10", breaks="STORE-20", anomaly="padding-seen", seen="sgl-project/sglang/pull/31108")
+class LongestLoaded(Store):
+    """The longest length is loaded for all, though some layers had fewer rows."""
+
+    def load(self, saved: Sequence[Pair]) -> None:
+        super().load(saved)
+        self.lengths_ = [max(self.lengths_)] * len(self.lengths_)
+
+
+@planted("SNAP-14", breaks="STORE-20", anomaly="keys-without-values", seen="unslothai/llama.cpp/pull/143")
+class KeysWithoutValues(Store):
+    """A load brings the keys back, and leaves the values as they were."""
+
+    def load(self, saved: Sequence[Pair]) -> None:
+        before = [a.copy() for a in self.values]
+        super().load(saved)
+        self.values = before
+
+
+@planted(
+    "GQA-01",
+    breaks="STORE-26 STORE-10",
+    anomaly="missing-refusal",
+    seen="tinygrad/tinygrad/commit/880e693207500713bf4bc8e896fd30657a6a46a9",
+)
+class HeadsIgnored(Store):
+    """Another number of kv heads is not seen to be another geometry."""
+
+    def init(self, config: Config) -> None:
+        super().init(config if config.kv_heads < 1 else config.changed(kv_heads=self.config.kv_heads))

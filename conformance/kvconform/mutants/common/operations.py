@@ -1,0 +1,199 @@
+"""Common bugs: operations that do not do what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from kvconform.mutants.common.caches import Changing, Over
+from kvconform.mutants.planting import planted
+from kvref.bucket import Bucket
+from kvref.casts import narrowed
+from kvref.copy import Buffer
+from kvref.growing import Growing
+from kvref.page import Pages
+from kvref.ring import Ring
+from kvref.rows import count
+from kvref.snapshot import Snapshot
+from kvref.store import Store
+from kvspec.contract import Pair
+from kvspec.errors import Refused
+from kvspec.geometry import Array
+from kvspec.refusals import common
+
+
+@planted("silent-no-op", breaks="GROW-5")
+class GrowingRewindsNowhere(Growing):
+    """A rewind succeeds and changes nothing."""
+
+    def rewind(self, to: int) -> None:
+        before = self.offset
+        super().rewind(to)
+        self.offset = before
+
+
+@planted("silent-no-op", breaks="RING-7")
+class RingRewindsNowhere(Ring):
+    """A rewind succeeds and changes nothing."""
+
+    def rewind(self, to: int) -> None:
+        before = self.offset, self.index
+        super().rewind(to)
+        self.offset, self.index = before
+
+
+@planted("silent-no-op", breaks="GROW-9 RING-12")
+class FreeDoesNothing(Over):
+    """Freeing succeeds and leaves every row."""
+
+    def free(self) -> None:
+        pass
+
+
+@planted("silent-no-op", breaks="SNAP-6 SNAP-12")
+class RestoresNothing(Over):
+    """A restore succeeds and changes nothing."""
+
+    def restore(self, saved: Snapshot | None, to: int) -> None:
+        if saved is None:
+            super().restore(saved, to)
+        else:
+            super(RestoresNothing, deepcopy(self)).restore(saved, to)
+            self.queries = None
+
+
+@planted("silent-no-op", breaks="STORE-12")
+class StoreResetsNothing(Store):
+    """A reset succeeds and changes nothing."""
+
+    def reset(self) -> None:
+        pass
+
+
+@planted("silent-no-op", breaks="STORE-20")
+class StoreLoadsNothing(Store):
+    """A load succeeds and changes nothing."""
+
+    def load(self, saved: Sequence[Pair]) -> None:
+        self._loadable(saved)
+
+
+@planted("silent-no-op", breaks="BATCH-19")
+class BatchResetsNothing(Store):
+    """A reset of the batch succeeds and changes nothing."""
+
+    def reset_batch(self) -> None:
+        before = self._batch("reset").lengths
+        super().reset_batch()
+        self._batch("reset").lengths = before
+
+
+@planted("silent-no-op", breaks="PAGE-22")
+class PagesTruncateNothing(Pages):
+    """A truncate succeeds and changes nothing."""
+
+    def _cut(self, cut: Any, to: int) -> None:
+        if to == 0:
+            super()._cut(cut, to)
+
+
+@planted("silent-no-op", breaks="BUCKET-19")
+class BucketCutsNothing(Bucket):
+    """A cut succeeds and changes nothing."""
+
+    def cut(self, to: int) -> None:
+        before = self.past_, self.pending, self.rows
+        super().cut(to)
+        self.past_, self.pending, self.rows = before
+
+
+@planted("missing-refusal", breaks="GROW-7")
+class GrowingClamps(Growing):
+    """A rewind to a target that there is not goes to the nearest there is."""
+
+    def rewind(self, to: int) -> None:
+        super().rewind(min(max(0, to), self.offset))
+
+
+@planted("needless-refusal", breaks="RING-7")
+class RingRefusesWhenFull(Ring):
+    """A rewind is refused as soon as the window is full, though nothing was overwritten yet."""
+
+    def rewind(self, to: int) -> None:
+        if 0 <= to < self.offset == self.window and not self.in_round:
+            raise common.rewind_window("RING-10", to, self.offset, self.window)
+        super().rewind(to)
+
+
+@planted("changed-though-refused", breaks="GROW-10 RING-13")
+class CountsWhatFailed(Over):
+    """An append that is refused moves the offset on all the same."""
+
+    def append(self, keys: Array, values: Array) -> None:
+        try:
+            super().append(keys, values)
+        except Refused:
+            self.offset = min(self.offset + 1, len(self.rows))
+            raise
+
+
+@planted("changed-though-refused", breaks="STORE-8")
+class StoreHalfDone(Store):
+    """An append to all layers is done layer by layer: the layers before a full one get their rows."""
+
+    def append(self, keys: Array, values: Array, layer: int | None = None) -> None:
+        if layer is None and keys.ndim == values.ndim == 4 and len(keys) == len(values) == len(self.lengths_):
+            for each in range(len(self.lengths_)):
+                super().append(keys[each : each + 1], values[each : each + 1], each)
+        else:
+            super().append(keys, values, layer)
+
+
+@planted("aliased-snapshot", breaks="SNAP-3")
+class Aliased(Over):
+    """A snapshot is a view of the live rows."""
+
+    def snapshot(self, start: int) -> Snapshot | None:
+        made = super().snapshot(start)
+        if made is not None:
+            first = made.start if self.kind == "growing" else 0
+            live = slice(first, first + count(made.rows))
+            made._rows = Pair(self.rows.keys[:, :, live], self.rows.values[:, :, live])
+        return made
+
+
+@planted("aliased-array", breaks="GROW-13 RING-16")
+class KeepsTheArrays(Over):
+    """The first chunk is kept as the caller's own array, not copied."""
+
+    def append(self, keys: Array, values: Array) -> None:
+        first = self.offset == 0
+        super().append(keys, values)
+        if first and keys.ndim == 4 and keys.shape[2] == len(self.rows):
+            self.rows.keys, self.rows.values = keys, values
+
+
+@planted("wrong-rounding", breaks="GROW-12 RING-15")
+class ThroughBf16(Changing):
+    """Rows in f32 go through bf16 on their way."""
+
+    def changed(self, rows: Array, kind: str) -> Array:
+        if rows.dtype != np.float32:
+            return rows
+        with np.errstate(invalid="ignore", over="ignore"):
+            return rows.astype(ml_dtypes.bfloat16).astype(np.float32)
+
+
+@planted("wrong-rounding", breaks="COPY-12")
+class CopyCutsOff(Buffer):
+    """A cast cuts digits off instead of rounding."""
+
+    def _cast(self, array: Array) -> Array:
+        if array.dtype != np.float32 or self.config.dtype != "bf16":
+            return super()._cast(array)
+        cut = (array.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+        return narrowed(np.where(np.isnan(array), array, cut), self.config.dtype)

@@ -1,0 +1,113 @@
+"""Common bugs: rows that a query should not see, or should."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvconform.mutants.common.caches import Masking, RingKeeping
+from kvconform.mutants.planting import planted
+from kvref import masks
+from kvref.ring import Ring
+from kvspec.geometry import Array, Config
+from kvspec.masks import Causal, Explicit, Logical, Window
+
+
+@planted("window-off-by-one", breaks="RING-1 RING-17")
+class RingOneWide(Ring):
+    """The window is one row wider than it was asked for."""
+
+    def __init__(self, config: Config) -> None:
+        wide = config.changed(window=config.window + 1) if config.window and config.window > 0 else config
+        super().__init__(wide)
+
+
+@planted("window-off-by-one", breaks="RING-1 RING-17")
+class RingOneNarrow(Ring):
+    """The window is one row narrower than it was asked for."""
+
+    def __init__(self, config: Config) -> None:
+        narrow = config.changed(window=config.window - 1) if config.window and config.window > 1 else config
+        super().__init__(narrow)
+
+
+@planted("window-off-by-one", breaks="RING-25")
+class RingKeepsOneMore(RingKeeping):
+    """An append of several rows keeps one old row too many."""
+
+    def kept(self) -> int:
+        return self.window
+
+
+@planted("window-off-by-one", breaks="RING-3 RING-25")
+class RingKeepsOneLess(RingKeeping):
+    """An append of several rows keeps one old row too few."""
+
+    def kept(self) -> int:
+        return self.window - 2
+
+
+@planted("window-off-by-one", breaks="MASK-4")
+class MaskOneWide(Masking):
+    """A window mask shows one row more."""
+
+    def meant(self, logical: Logical) -> Logical:
+        return tuple(Window(p.size + 1) if isinstance(p, Window) else p for p in logical)
+
+
+@planted("window-off-by-one", breaks="MASK-4")
+class MaskOneNarrow(Masking):
+    """A window mask shows one row fewer."""
+
+    def meant(self, logical: Logical) -> Logical:
+        return tuple(Window(p.size - 1) if isinstance(p, Window) and p.size > 1 else p for p in logical)
+
+
+@planted("logical-order-mask", breaks="MASK-10")
+class RingMaskUnturned(Ring):
+    """With one query a mask stays in position order, and the rows are in slot order."""
+
+    def mask(self, logical: Logical) -> Array | None:
+        made = super().mask(logical)
+        if made is None or self.queries != 1:
+            return made
+        return masks.in_position_order(logical, self.config.batch, 1, self.buffered)
+
+
+@planted("logical-order-mask", breaks="MASK-10")
+class RingMaskOneOff(Ring):
+    """With one query a mask is turned by the index that there was before the append."""
+
+    def mask(self, logical: Logical) -> Array | None:
+        made = super().mask(logical)
+        if made is None or self.queries != 1 or made.shape[3] == 1:
+            return made
+        return np.roll(made, -1, axis=3)
+
+
+@planted("logical-order-mask", breaks="MASK-2")
+class UpperLeft(Masking):
+    """Causal is aligned at the upper left: the first query sees the first key alone, whatever the past."""
+
+    def meant(self, logical: Logical) -> Logical:
+        if self.queries is None or self.queries < 2:
+            return logical
+        corner = Explicit(np.tril(np.ones((1, 1, self.queries, self.lengths().buffered or 0), np.bool_)))
+        return tuple(corner if isinstance(p, Causal) else p for p in logical)
+
+
+@planted("wrong-mask", breaks="MASK-2")
+class SeesTheFuture(Masking):
+    """Causal hides nothing."""
+
+    def meant(self, logical: Logical) -> Logical:
+        return tuple(p for p in logical if not isinstance(p, Causal))
+
+
+@planted("wrong-mask", breaks="MASK-5")
+class Inverted(Masking):
+    """In a boolean array True hides."""
+
+    def meant(self, logical: Logical) -> Logical:
+        return tuple(
+            Explicit(~p.array) if isinstance(p, Explicit) and p.array.dtype == bool else p for p in logical
+        )
