@@ -48,7 +48,7 @@ HOUSE = (
 """The rooms of kvconform, from top to bottom."""
 
 CIRCLES = {
-    "kvconform": "plugin and runner, mutants and vectors import each other",
+    "kvconform": "plugin and runner import each other",
     "kvconform.profiling": "case and subject import each other",
     "kvspec": "operations and trace import each other",
 }
@@ -81,7 +81,7 @@ def test_a_house_has_few_floors(folder: str) -> None:
     assert max(map(len, floors.chains(floors.rooms(folder)).values())) <= MOST_FLOORS, floors.drawing(folder)
 
 
-@pytest.mark.xfail(reason="vectors imports mutants; the suite becomes checks", strict=True)
+@pytest.mark.xfail(reason="the suite becomes checks", strict=True)
 def test_no_room_imports_a_higher_one() -> None:
     """A generator makes traces, a worker performs them, an oracle says what must be seen, a judge compares, ..."""
     rooms = floors.rooms("kvconform")

@@ -15,10 +15,10 @@ from kvconform.judge import steps, trial
 from kvconform.mutants.bug_classes import CLASSES
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.real import catalogue
-from kvconform.vectors import sources
 from kvreports.drawing.svg import draw_svg
 from kvreports.mutants import file as mutants_file
 from kvspec.contract import description
+from kvspec.operations.notation import from_sentence
 from kvspec.reading.clauses import index
 from kvspec.records.mutants import MutantRecord
 from kvspec.session.driver import Session
@@ -88,7 +88,7 @@ def picture(m: MutantRecord, planted: Mutant) -> str:
     adapter = planted.adapter()
     about = description(adapter.describe())
     session = Session(adapter, trial.observables(about, "storage"))
-    seen = trial.run(sources.trace(m["trace"]), session, about, "storage")
+    seen = trial.run(from_sentence(m["trace"]), session, about, "storage")
     return str(draw_svg(steps.failing_steps(seen), m["says"]))
 
 

@@ -10,12 +10,13 @@ from functools import partial
 from pathlib import Path
 
 from kvconform.generate import frozen_covers
+from kvconform.mutants.vectors import of_matrix
 from kvconform.vectors import files, sources
 from kvconform.vectors.vector import Vector, written
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 
-NAMES = ("covers", *sources.SOURCES)
+NAMES = ("covers", *sources.NAMES)
 
 Computed = tuple[Path, Callable[[], str | None]]
 """A file that may be frozen, and what computes its text; None where there is nothing to freeze."""
@@ -58,7 +59,7 @@ def _each(names: Sequence[str], matrix: Path | None) -> Iterator[Computed]:
         if name == "covers":
             yield from ((Path(str(frozen_covers.path(p))), partial(_cover, p)) for p in frozen_covers.planned())
             continue
-        found = sources.mutants(matrix) if name == "mutants" and matrix else None
+        found = of_matrix(matrix) if name == "mutants" and matrix else None
         for p in CHAPTERS:
             yield files.FROZEN / files.name(name, p), partial(_vectors, name, p, found)
 
@@ -69,7 +70,7 @@ def _cover(chapter: str) -> str:
 
 def _vectors(source: str, chapter: str, found: dict[str, list[Vector]] | None) -> str | None:
     """The document of a source and a chapter. Raises BadInput where an id stands twice."""
-    make = sources.SOURCES[source]
+    make = sources.SOURCES.get(source)
     listed = list(found[chapter] if found else make(chapter) if make else _frozen(source, chapter))
     twice = [id_ for id_, n in Counter(v.id for v in listed).items() if n > 1]
     if twice:

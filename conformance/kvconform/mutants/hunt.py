@@ -12,7 +12,7 @@ from itertools import chain
 from types import FrameType
 from typing import Any
 
-from kvconform import vectors
+from kvconform.generate import frozen_covers
 from kvconform.generate.fit_to_adapter import suits
 from kvconform.generate.shrink import shrink
 from kvconform.generate.strategies import by_chapter, sample
@@ -255,7 +255,7 @@ def examples(chapter: str) -> tuple[Item, ...]:
 @cache
 def covers(chapter: str) -> tuple[Item, ...]:
     """The traces of a chapter's frozen covers, shortest first."""
-    found = (t for frozen in vectors.load(chapter) for t in frozen.traces())
+    found = (t for frozen in frozen_covers.load(chapter) for t in frozen.traces())
     return tuple(Item(t) for t in sorted(found, key=lambda t: len(t.ops)))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from kvconform.generate.frozen_covers import FOLDER
 from kvconform.vectors import safetensors
-from kvconform.vectors.sources import SOURCES
+from kvconform.vectors.sources import NAMES
 from kvconform.vectors.vector import LICENCE, VERSION, Written
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
@@ -34,7 +34,7 @@ def name(source: str, chapter: str) -> str:
 
 def names(sources: Collection[str] = (), chapters: Collection[str] = ()) -> Iterator[str]:
     """What the documents of these sources and chapters are called; of all, where none are named."""
-    yield from (name(s, p) for s in sources or SOURCES for p in chapters or CHAPTERS)
+    yield from (name(s, p) for s in sources or NAMES for p in chapters or CHAPTERS)
 
 
 def there(folder: Path, sources: Collection[str] = (), chapters: Collection[str] = ()) -> Iterator[Path]:

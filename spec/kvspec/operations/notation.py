@@ -163,6 +163,13 @@ def sentence(trace: Trace) -> str:
     return f"{trace.kind}{setting}: {'; '.join(map(words, trace.ops))}"
 
 
+def from_sentence(text: str) -> Trace:
+    """Read what `sentence` wrote. Raises BadInput."""
+    head, _, ops = text.partition(": ")
+    kind, _, fields = head.partition(" ")
+    return trace(kind, fields, ops)
+
+
 def trace(kind: str, fields: str, ops: str) -> Trace:
     """Read a trace from its parts: `trace("ring", "window=3", "append 3; append 1")`. Raises BadInput."""
     config = dict(f.partition("=")[::2] for f in fields.split())

@@ -16,6 +16,7 @@ import pytest
 
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.real import catalogue
+from kvconform.mutants.vectors import of_matrix
 from kvconform.vectors import arrays, export, files, sources
 from kvconform.vectors.vector import Vector, written
 from kvspec.contract import CHAPTERS
@@ -104,7 +105,7 @@ def test_the_covering_set_is_chosen_as_it_is_frozen() -> None:
 def test_sentences_of_traces_are_read_back() -> None:
     for clause in index().values():
         for e in clause.examples:
-            assert filled(sources.trace(notation.sentence(e.trace))) == filled(e.trace)
+            assert filled(notation.from_sentence(notation.sentence(e.trace))) == filled(e.trace)
 
 
 def filled(trace: Trace) -> Any:
@@ -125,7 +126,7 @@ def test_each_real_bug_is_found_by_its_vector(tmp_path: Path) -> None:
 
 def costs_alone(m: Mutant, vector: dict[str, Any]) -> bool:
     """Whether a bug shows on its trace in nothing but what the meter counts."""
-    differences = LocalBench(m.adapter()).run(sources.trace(vector["words"])).differences
+    differences = LocalBench(m.adapter()).run(notation.from_sentence(vector["words"])).differences
     return {d.field for d in differences} == {"meter"}
 
 
@@ -170,7 +171,7 @@ def matrix(file: Path) -> Path:
 
 
 def test_mutants_are_read_from_a_matrix(tmp_path: Path) -> None:
-    found = sources.mutants(matrix(tmp_path / "mutants.json"))
+    found = of_matrix(matrix(tmp_path / "mutants.json"))
     assert {p: [v.clause for v in each] for p, each in found.items() if each} == {
         "growing": ["GROW-1"],
         "ring": ["RING-2", "RING-1"],
@@ -181,7 +182,7 @@ def test_mutants_are_read_from_a_matrix(tmp_path: Path) -> None:
     assert systematic.notes["finds"] == ["a #1", "a #2"] and systematic.bug_class == "systematic"
     assert notation.sentence(systematic.trace) == "ring window=3: append 2"
     with pytest.raises(BadInput, match="not what `kvconform mutants --report` writes"):
-        sources.mutants(tmp_path / "other.json")
+        of_matrix(tmp_path / "other.json")
 
 
 @pytest.fixture
@@ -259,7 +260,9 @@ def test_rows_of_zeros_are_null() -> None:
 
 def test_bounds_are_powers_of_two_that_hold_the_reference() -> None:
     """What another implementation may be off by, from the reference's own output."""
-    made = written("examples", "attention", [Vector("x", "examples", sources.trace("growing dtype=f32: attend 3"))])
+    made = written(
+        "examples", "attention", [Vector("x", "examples", notation.from_sentence("growing dtype=f32: attend 3"))]
+    )
     output = made.document["vectors"][0]["steps"][1]["see"]["output"]
     within = made.tensors[output["within"]["tensor"]]
     assert within.dtype == np.float32 and within.shape == made.tensors[output["tensor"]].shape
