@@ -94,7 +94,7 @@ def _mutants_arguments(mutants: argparse.ArgumentParser) -> None:
     mutants.add_argument("--every", type=_above_zero, default=1, metavar="N", help="one in N systematic faults (1)")
     mutants.add_argument("--argued", action="store_true", help="hunt those too that are argued to be equivalent")
     mutants.add_argument("--list", action="store_true", help="name them, and what each does")
-    mutants.add_argument("--processes", type=_above_zero, help="how many at once (one for each core)")
+    _pool(mutants, "how many at once (one for each core)")
     mutants.add_argument("--report", metavar="DIR", help="write mutants.json, mutants.html and mutants.md there")
     _format(mutants)
 
@@ -165,6 +165,14 @@ COMMANDS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]], ...]
 """Every command, what it is for, and what adds its arguments."""
 
 
+def _pool(command: argparse.ArgumentParser, help: str) -> None:
+    where = command.add_mutually_exclusive_group()
+    where.add_argument("--processes", type=_above_zero, metavar="N", help=help)
+    where.add_argument(
+        "--on", metavar="ADDRESS", help="give the work to the dask cluster of this scheduler, as tcp://host:8786"
+    )
+
+
 def _format(command: argparse.ArgumentParser) -> None:
     command.add_argument("--format", choices=FORMATS, default="table", help="what is printed (table)")
 
@@ -219,10 +227,15 @@ def _run(options: argparse.Namespace, process: tuple[str, ...]) -> int:
         sys.stderr.write(f"kvconform: {doing} {options.adapter or process[0]}\n")
         sys.stderr.flush()
     command = importlib.import_module(f"kvconform.commands.{options.command.replace('-', '_')}")
+    from concurrent.futures import BrokenExecutor
+
     from kvspec.errors import BadInput, CannotRun
 
     try:
         return int(command.main(options))
+    except BrokenExecutor as e:
+        sys.stderr.write(f"kvconform: {e}\n")
+        return 3
     except BadInput as e:
         sys.stderr.write(f"kvconform: {e}\n")
         return 2

@@ -6,16 +6,17 @@ import re
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from itertools import count
 from pathlib import Path
 
+from kvconform.mutants import hunts, matrix
 from kvconform.mutants import kinds as lists
-from kvconform.mutants import matrix, pool
-from kvconform.mutants.hunt import SOURCES, Hunted, hunted
+from kvconform.mutants.hunt import Hunted
 from kvconform.mutants.mutant import Mutant
-from kvconform.mutants.systematic import kernels, modules
 from kvconform.runner import output
+from kvconform.runner.executor import opened
 from kvreports.mutants import text as mutants_text
 from kvspec.errors import BadInput
 
@@ -29,17 +30,29 @@ def main(options: Namespace) -> int:
         print("\n".join(f"{m.id}: {m.says}" for m in chosen))
         return 0
     tried = [m for m in chosen if options.argued or not m.equivalent]
-    kernels.compiled(tried, options.processes)
-    _draw_before(tried)
+    if not options.on:
+        hunts.prepare(tried, options.processes)
     began = time.monotonic()
-    found = list(_told(pool.all_of(tried, hunted, options.processes), len(tried)))
+    found, lost = _hunted(tried, options)
     found += [Hunted(m.id) for m in chosen if m.equivalent and not options.argued]
     made = matrix.made(chosen, found, time.monotonic() - began)
     if options.report:
         page = output.write_matrix(made, Path(options.report))
         sys.stderr.write(f"kvconform: report at {page}\n")
     sys.stdout.write(mutants_text.shown(made, options.format))
-    return 1 if matrix.wrong(made) else 0
+    return 3 if lost else int(bool(matrix.wrong(made)))
+
+
+def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[Hunted], bool]:
+    """What came of the hunts, and whether the pool was lost before all of them had ended."""
+    found = list[Hunted]()
+    try:
+        with opened(options.processes, options.on, seconds=hunts.LONGEST_TASK, memory_limit=hunts.MEMORY) as pool:
+            found.extend(_told(hunts.all_of(tried, pool), len(tried)))
+    except BrokenExecutor as e:
+        sys.stderr.write(f"kvconform: {e}; {len(found)} of {len(tried)} mutants were hunted\n")
+        return found, True
+    return found, False
 
 
 def selected(options: Namespace) -> list[Mutant]:
@@ -50,14 +63,6 @@ def selected(options: Namespace) -> list[Mutant]:
     chosen = (m for m in every if wanted.search(m.id))
     systematic = count()
     return [m for m in chosen if m.cls != "systematic" or next(systematic) % options.every == 0]
-
-
-def _draw_before(mutants: Iterable[Mutant]) -> None:
-    """Read and draw now what is tried, and make what mutants share, so that every process has it."""
-    for chapter in dict.fromkeys(p for m in mutants for p in m.chapters):
-        for source in SOURCES.values():
-            source(chapter)
-    modules.prepared(mutants)
 
 
 def _told(found: Iterable[Hunted], count: int) -> Iterator[Hunted]:

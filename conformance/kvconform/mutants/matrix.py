@@ -17,13 +17,13 @@ CODE = re.compile(r" \((?:<[^<>]+>|\w+\.py):\d+\)|\bkv\w+(?:\.\w+)*\.(?=[A-Z])")
 
 
 def made(mutants: Sequence[Mutant], found: Sequence[Hunted], seconds: float) -> Matrix:
-    """The matrix as the document that is written."""
+    """The matrix of the mutants that were hunted, as the document that is written."""
     by_id = {h.id: h for h in found}
     return {
         "kvmutants": VERSION,
         "spec": {"version": SPEC_VERSION, "hash": clauses.digest()},
         "seconds": round(seconds, 1),
-        "mutants": [_entry(m, by_id[m.id]) for m in mutants],
+        "mutants": [_entry(m, by_id[m.id]) for m in mutants if m.id in by_id],
     }
 
 

@@ -7,11 +7,12 @@ import re
 import pytest
 
 from kvadapters.gpu import kernels as texts
-from kvconform.mutants import pool
+from kvconform.mutants import hunts
 from kvconform.mutants.hunt import Hints, Hunted, _Hunt, examples
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.systematic import equivalents, kernel_operators, kernels
 from kvconform.mutants.systematic.kernels import Changed, Chunk
+from kvconform.runner.executor import opened
 
 
 def planted(label: str, was: str, now: str) -> Mutant:
@@ -20,7 +21,7 @@ def planted(label: str, was: str, now: str) -> Mutant:
     text = texts.text(part.text)
     assert text.count(was) == 1
     adapter = Changed((Chunk(label, (text.replace(was, now),)),))
-    return Mutant(was, "systematic", now, (), adapter, chapters=part.chapters[:1], alone=True, limit=2)
+    return Mutant(f"{was}: {now}", "systematic", now, (), adapter, chapters=part.chapters[:1], alone=True, limit=2)
 
 
 def hunted(mutant: Mutant, hints: Hints) -> Hunted:
@@ -31,7 +32,9 @@ def hunted(mutant: Mutant, hints: Hints) -> Hunted:
 
 def found(*mutants: Mutant) -> list[Hunted]:
     """What comes of them, one after another."""
-    return list(pool.all_of(mutants, hunted, 1))
+    with pytest.MonkeyPatch.context() as patched, opened(1) as pool:
+        patched.setattr(hunts, "hunted", hunted)
+        return list(hunts.all_of(mutants, pool))
 
 
 def test_every_text_of_the_program_has_faults_whose_ids_differ() -> None:

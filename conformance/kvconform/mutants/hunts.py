@@ -1,0 +1,105 @@
+"""The hunts of many mutants as tasks. What showed one mutant is tried first on those like it."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from multiprocessing import get_context
+
+from pebble import ProcessExpired, concurrent
+
+from kvconform.mutants import kinds
+from kvconform.mutants.hints import Seen
+from kvconform.mutants.hunt import SOURCES, Hints, Hunted, died, hunted
+from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.systematic import kernels, modules
+from kvconform.worker.tasks import Pool, completed
+from kvspec.errors import CannotRun
+
+LONGEST = 240.0
+"""Seconds after which a hunt in a process of its own is given up."""
+
+LONGEST_TASK = LONGEST + 30
+"""Seconds after which any hunt is given up: enough for the former to be ended first, so that no process is lost."""
+
+MEMORY = 16 << 30
+"""Bytes of addresses that the process of a hunt may have: a mutant may allocate without end."""
+
+KNOWN: dict[str, Mutant] = {}
+"""Mutants by id: those that are hunted, which a forked process has too; in any other process all there are."""
+
+
+def all_of(mutants: Sequence[Mutant], pool: Pool) -> Iterator[Hunted]:
+    """What came of every mutant, in the order in which hunts end. Raises CannotRun, BrokenExecutor."""
+    KNOWN.update((m.id, m) for m in mutants)
+    seen = Seen()
+    tasks = ((m.id, seen.hints(m)) for m in mutants)
+    for (id_, _), future in completed(pool, hunt, tasks):
+        found = _result(KNOWN[id_], future)
+        seen.note(KNOWN[id_], found)
+        yield found
+
+
+def _result(mutant: Mutant, future: Future[Hunted]) -> Hunted:
+    """What a hunt found. A mutant that kills its process is found; one that takes too long is not."""
+    match future.exception():
+        case None:
+            return future.result()
+        case CannotRun() as e:
+            raise e
+        case TimeoutError():
+            return _given_up(mutant)
+        case e:
+            return died(mutant, _ending(e))
+
+
+def _ending(e: BaseException) -> str:
+    if isinstance(e, ProcessExpired):
+        return f"its process died with status {e.exitcode}"
+    return f"its hunt ended with {type(e).__name__}: {e}"
+
+
+def _given_up(mutant: Mutant) -> Hunted:
+    """A busy machine may have taken too long: that counts against the suite, whatever the mutant was to show."""
+    says = f"it took more than {LONGEST:g} seconds"
+    return died(mutant, says) if mutant.lives else Hunted(mutant.id, seconds=LONGEST)
+
+
+def hunt(id_: str, hints: Hints) -> Hunted:
+    """Hunt one mutant, in a process of its own if it may write anywhere. Raises CannotRun."""
+    mutant = _known(id_)
+    prepare([mutant])
+    return _in_its_own_process(mutant, hints) if mutant.alone else hunted(mutant, hints)
+
+
+def _known(id_: str) -> Mutant:
+    if id_ not in KNOWN:
+        KNOWN.update((m.id, m) for kind in kinds.KINDS.values() for m in kind())
+    return KNOWN[id_]
+
+
+def prepare(mutants: Iterable[Mutant], processes: int | None = None) -> None:
+    """Read, draw and compile all that hunts need, so that processes forked later have it. Raises CannotRun."""
+    mutants = list(mutants)
+    for chapter in dict.fromkeys(c for m in mutants for c in m.chapters):
+        for source in SOURCES.values():
+            source(chapter)
+    kernels.compiled(mutants, processes)
+    modules.prepared(mutants)
+
+
+def _in_its_own_process(mutant: Mutant, hints: Hints) -> Hunted:
+    """Hunt it in a copy of this process. Raises TimeoutError, and pebble's ProcessExpired."""
+    forked = concurrent.process(timeout=LONGEST, context=get_context("fork"))  # type: ignore[call-overload]
+    found = forked(_silently)(mutant, hints).result()
+    assert isinstance(found, Hunted), "a mutant that wrote anywhere may send anything"
+    return found
+
+
+def _silently(mutant: Mutant, hints: Hints) -> Hunted:
+    """Hunt it without a word: C and Python both tell of broken memory on standard error."""
+    faulthandler.disable()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    return hunted(mutant, hints)
