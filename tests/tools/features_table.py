@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import re
 import sys
-import tomllib
 from collections import Counter
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +17,7 @@ from tabulate import tabulate
 
 from kvreports.run import file as run_file
 from kvspec.errors import BadInput
+from kvspec.reading import tables
 from kvspec.records.run import BROKEN, Record
 
 BEGIN, END = "<!-- begin: python -m tools.features_table -->", "<!-- end -->"
@@ -47,8 +46,8 @@ def _ids(part: str) -> list[str]:
 
 def systems() -> dict[str, list[Feature]]:
     """The features of each system, by its name, in the order of the chapters."""
-    table = tomllib.loads(files("kvspec").joinpath("feature_table.toml").read_text(encoding="utf-8"))
-    return {system["name"]: [Feature(*f) for f in system["features"].items()] for system in table["system"]}
+    rows = tables.table("kvspec", "feature_table")["system"]
+    return {system["name"]: [Feature(*f) for f in system["features"].items()] for system in rows}
 
 
 def published(root: Path) -> dict[str, Record]:

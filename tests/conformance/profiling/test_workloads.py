@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterator
-from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
@@ -19,11 +17,12 @@ from kvconform.profiling.subject import Bench
 from kvconform.profiling.workloads import OPERATIONS, attention, page
 from kvspec.contract import Attention, Rope
 from kvspec.operations.kinds import OF_KIND
+from kvspec.reading.tables import table
 from kvspec.traffic import QUERY
 
 MODEL = Model("tiny", 4, 2, 8, 3, None, "")
 MEMORY = 1 << 13
-TABLES = tomllib.loads(files("kvconform.profiling.workloads").joinpath("measured.toml").read_text(encoding="utf-8"))
+TABLES = table("kvconform.profiling.workloads", "measured")
 MEASURED: dict[str, list[str]] = TABLES["measured"]
 UNMEASURED: dict[str, str] = {op: why for why, operations in TABLES["unmeasured"].items() for op in operations}
 CONTEXT = {"grow": 256}

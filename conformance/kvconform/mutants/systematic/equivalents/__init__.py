@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
-from importlib.resources import files
+
+from kvspec.reading.tables import table
 
 TABLES = ("reference", "gpu_caches", "gpu_stores", "kernels")
 
@@ -17,8 +17,7 @@ def arguments() -> dict[tuple[str, str], str]:
 
 
 def _read(name: str) -> dict[tuple[str, str], str]:
-    text = files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8")
-    labels: dict[str, dict[str, str]] = tomllib.loads(text)
+    labels: dict[str, dict[str, str]] = table(__name__, name)
     reasons = labels.pop("reasons")
     return {(label, rest): reasons.get(why, why) for label, rows in labels.items() for rest, why in rows.items()}
 

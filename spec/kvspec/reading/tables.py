@@ -1,0 +1,12 @@
+"""Tables of data, kept as TOML beside the code that reads them."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from typing import Any
+
+
+def table(package: str, name: str) -> dict[str, Any]:
+    """The table `name`.toml of a package."""
+    return tomllib.loads(files(package).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
