@@ -53,12 +53,14 @@ IN_THE_WHEEL = (
     *(f"kvadapters/gpu/kernels/{n}.inc" for n in ("move", "limits", "attend")),
     *(f"kvadapters/gpu/shim/{n}" for n in ("cuda.h", "scheduler.cpp")),
     *(f"kvreports/templates/{n}.html.j2" for n in ("page", "profile", "mutants")),
+    "kvconform/commands/smoke.toml",
     "kvconform/mutants/bug_classes.toml",
     *(
         f"kvconform/mutants/systematic/equivalents/{n}.toml"
         for n in ("reference", "gpu_caches", "gpu_stores", "kernels")
     ),
     "kvconform/suite/pytest.ini",
+    "kvconform/vectors/strict_hash.toml",
     "kvconform/templates/adapter/adapter.py.txt",
     "kvconform/templates/vectors/README.md.txt",
 )

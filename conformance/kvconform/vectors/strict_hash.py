@@ -19,6 +19,7 @@ from kvconform.oracle.reference import Performs
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvspec.geometry import DTYPES, Array
 from kvspec.operations import notation
+from kvspec.reading.tables import table
 from kvspec.rows import settled
 from kvspec.trace import Trace
 
@@ -46,51 +47,11 @@ def traces() -> tuple[Trace, ...]:
 
 def _parts() -> Iterator[tuple[str, str, str]]:
     """Kind, config and operations of each trace."""
+    driven = table("kvconform.vectors", "strict_hash")["driven"]
     for (kv_heads, heads, k_dim, v_dim), dtype in product(GEOMETRIES, DTYPES):
         fields = f"kv_heads={kv_heads} k_dim={k_dim} v_dim={v_dim} dtype={dtype}"
-        for (kind, own), ops in DRIVEN.items():
-            yield kind, f"{fields} {own}", ops.replace("HEADS", f"heads={heads}")
-
-
-DRIVEN = {
-    ("growing", "step=16"): """
-        append 2 fill=bits; rewind 0; append 29 fill=random; attend 1 HEADS; attend 4 HEADS splits=2;
-        attend 1 HEADS queries=huge splits=3; attend 1 HEADS queries=tiny; attend 1 HEADS queries=zero through none;
-        append 30 fill=random; attend 3 HEADS splits=2 through causal & window=40; attend 1 HEADS splits=5;
-        append 40 fill=random; attend 1 HEADS splits=3 through window=70; attend 2 HEADS splits=4 through none
-    """,
-    ("growing", "batch=2"): """
-        append 3 fill=random; attend 2 HEADS through 11011/01101 & causal; attend 1 HEADS through 101010+010110;
-        attend 1 HEADS through [0.5 -1.25 3 -inf 0 100 -0.75]; attend 1 HEADS through 00000000; append 1 fill=edges;
-        attend 1 HEADS; attend 1 HEADS through 1 & window=3; append 1 fill=bits; attend 1 HEADS;
-        attend 2 HEADS splits=2
-    """,
-    ("ring", "window=20"): """
-        append 40 fill=random; attend 1 HEADS; attend 1 HEADS splits=2; attend 5 HEADS splits=2; attend 1 HEADS;
-        attend 1 HEADS through none; attend 1 HEADS through window=7; attend 1 HEADS queries=huge
-    """,
-    ("ring", "window=75"): """
-        append 60 fill=random; attend 1 HEADS splits=2; append 50 fill=random; attend 3 HEADS splits=2;
-        attend 1 HEADS splits=3; attend 1 HEADS splits=3; attend 1 HEADS splits=4
-    """,
-    ("store", "layers=2 max_len=70"): """
-        append 31 fill=random; attend 1 HEADS layer=0; attend 3 HEADS splits=2 layer=1;
-        captureattend w 0 HEADS splits=2; replayattend w; replayattend w queries=huge; attend 1 HEADS layer=0;
-        replayattend w; batch 3; scatter 0 33; scatter 2 5; step fill=random;
-        attendbatch 0 HEADS; attendbatch 1 HEADS splits=2; rollback 20 sequence=0;
-        step fill=random; attendbatch 1 HEADS
-    """,
-    ("page", "page_size=5 pages=20"): """
-        admit; append 34 fill=random; attend 1 HEADS; fork 0 32; attend 3 HEADS splits=2 sequence=1;
-        attend 1 HEADS sequence=0; truncate 1 20; append 20 fill=random sequence=1;
-        attend 2 HEADS splits=2 sequence=1
-    """,
-    ("bucket", "layers=2 bounds=4-16-64"): """
-        prefill 3; decode HEADS; decode HEADS splits=2; block 3 HEADS; unbind; decode HEADS; prefill 40;
-        decode HEADS splits=2 refresh=1; block 5 HEADS splits=3; encode 35; cross 2 HEADS splits=2
-    """,
-}
-"""What is done on each kind of cache, HEADS being as many query heads as the geometry says."""
+        for row in driven:
+            yield row["kind"], f"{fields} {row['config']}", row["operations"].replace("HEADS", f"heads={heads}")
 
 
 def outputs(session: Performs, trace: Trace) -> Iterator[Output]:
