@@ -1,10 +1,8 @@
-"""How the tests judge a fake: in this process through the bytes of the wire, or by the command line."""
+"""How the tests judge a fake: in this process through the bytes of the wire, or in a process of its own."""
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 from collections import deque
 from dataclasses import replace
@@ -156,28 +154,6 @@ def clause(whole: Record, name: str) -> ClauseRecord:
 def broken(whole: Record) -> set[str]:
     """The clauses that are broken."""
     return {i for i, v in verdicts(whole).items() if v not in ("PASS", "UNSUPPORTED", "NOT_RUN")}
-
-
-def command(*arguments: str | Path) -> list[str]:
-    """The command line of kvconform."""
-    return [sys.executable, "-m", "kvconform", *map(str, arguments)]
-
-
-def kvconform(*arguments: str | Path, cwd: Path | None = None, **more: Any) -> subprocess.CompletedProcess[str]:
-    """Run kvconform, with the fakes in reach, to its end."""
-    more = {"timeout": 100, "stdin": subprocess.DEVNULL} | more
-    if "input" in more:
-        del more["stdin"]
-    return subprocess.run(
-        command(*arguments), capture_output=True, text=True, check=False, cwd=cwd, env=fakes.environment(), **more
-    )
-
-
-def run(name: str, *arguments: str | Path) -> tuple[int, Record, str]:
-    """`kvconform run` on a fake: exit status, the record from standard output, standard error."""
-    done = kvconform("run", fake(name), "--format", "json", *arguments)
-    assert done.stdout, done.stderr
-    return done.returncode, json.loads(done.stdout), done.stderr
 
 
 def alive(pid: int) -> bool:

@@ -20,8 +20,8 @@ from kvconform import cli
 from kvspec import trace
 from kvspec.operations import notation
 from kvspec.reading.clauses import index
-from support import judging
-from support.judging import kvconform
+from support import command_line, judging
+from support.command_line import kvconform
 
 SHORT = ("--chapter", "growing", "--clause", "GROW-1", "--traces", "0")
 
@@ -112,7 +112,7 @@ def test_without_an_opencl_device_the_opencl_adapter_ends_with_4_and_says_what_t
 
 
 def test_a_run_that_exercises_nothing_ends_with_3() -> None:
-    status, seen, _ = judging.run("Fake", "--chapter", "ring")
+    status, seen, _ = command_line.run("support.fake_adapters:Fake", "--chapter", "ring")
     assert (status, set(seen["summary"])) == (3, {"UNSUPPORTED"})
 
 
@@ -189,7 +189,7 @@ def test_a_failing_trace_is_replayed_and_drawn(failed: Any) -> None:
 
 def test_a_trace_is_replayed_from_standard_input_on_the_reference() -> None:
     text = trace.dumps(notation.trace("ring", "window=3", "append 3; append 1; rewind 2"))
-    done = kvconform("replay", "-", "--draw", input=text)
+    done = kvconform("replay", "-", "--draw", stdin=text)
     assert done.returncode == 0 and "refused RING-10" in done.stdout and "append 1" in done.stdout
 
 
@@ -201,7 +201,7 @@ def test_a_trace_that_needs_what_is_not_declared_says_so(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("text", ['{"kvtrace": 2, "kind": "ring"', '{"kvtrace": 9}', "[" * 100_000])
 def test_a_trace_file_that_is_wrong_ends_with_2(text: str) -> None:
-    done = kvconform("replay", "-", input=text)
+    done = kvconform("replay", "-", stdin=text)
     assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith("kvconform: trace: ")
     assert len(done.stderr.splitlines()) == 1
 
@@ -249,7 +249,7 @@ def test_smoke_says_how_a_worker_ended() -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
-    command = [*judging.command("list", "clauses", "--format", "json")]
+    command = [*command_line.command("list", "clauses", "--format", "json")]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=judging.fakes.environment()
     ) as running:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from kvconform.runner.journal import Journal
-from support import judging
-from support.judging import kvconform
+from support import command_line, judging
+from support.command_line import kvconform
 
 
 def _listens() -> None:
@@ -29,7 +29,7 @@ class Running:
     def __init__(self, folder: Path, name: str, *arguments: str) -> None:
         self.folder = folder
         self.process = subprocess.Popen(
-            judging.command("run", name, "--report", folder, "--format", "json", *arguments),
+            command_line.command("run", name, "--report", folder, "--format", "json", *arguments),
             env=judging.fakes.environment() | {"KVCONFORM_TEST": str(folder)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import os
 import subprocess
 import sys
 import tomllib
@@ -12,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from support import fakes, judging
-from support.judging import kvconform
+from support import judging
+from support.command_line import kvconform
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +24,8 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(package: Path) -> dict[str, str]:
-    """An environment in which the package is installed; as metadata beside it where pip cannot build it."""
+def site(package: Path) -> Path:
+    """A folder in which the package is installed; as metadata beside it where pip cannot build it."""
     target = package.parent / "site"
     if importlib.util.find_spec("hatchling") and importlib.util.find_spec("pip"):
         pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--no-index", "-q"]
@@ -36,8 +35,7 @@ def installed(package: Path) -> dict[str, str]:
         assert done.returncode == 0, done.stderr
     else:
         _by_hand(package, target)
-    environment = fakes.environment()
-    return environment | {"PYTHONPATH": os.pathsep.join([str(target), environment["PYTHONPATH"]])}
+    return target
 
 
 def _by_hand(package: Path, target: Path) -> None:
@@ -62,13 +60,13 @@ def test_the_package_is_whole_and_its_adapter_short(package: Path) -> None:
         ast.parse((package / file).read_text())
 
 
-def test_the_installed_adapter_is_found_by_its_name_and_passes_smoke(installed: dict[str, str]) -> None:
-    done = subprocess.run(
-        judging.command("smoke", "my-engine"), env=installed, capture_output=True, text=True, check=False
-    )
+def test_the_installed_adapter_is_found_by_its_name_and_passes_smoke(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(site))
+    done = kvconform("smoke", "my-engine")
     assert done.returncode == 0 and "ok    growing: free" in done.stdout, done.stdout + done.stderr
-    listed = subprocess.run(judging.command("list"), env=installed, capture_output=True, text=True, check=False)
-    assert "my-engine" in listed.stdout
+    assert "my-engine" in kvconform("list").stdout
 
 
 def test_the_adapter_conforms_at_level_storage(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from kvspec.contract import CHAPTERS, description
 from kvspec.operations import notation
 from kvspec.operations.table import OPERATIONS
 from kvspec.trace import Trace, from_json
+from support.judging import Wired
 from support.local_adapter import LocalBench
 
 DRAWN = 240
@@ -143,10 +144,7 @@ class SaysLess(Reference):
 
 
 def test_whatever_is_done_and_not_declared_is_told() -> None:
-    from support import fake_adapters  # noqa: F401 - the worker is made here
-    from support.judging import Wired
-
-    worker: Any = Wired("test_harness_system:SaysLess")
+    worker: Any = Wired(f"{__name__}:{SaysLess.__name__}")
     told = " ".join(honesty.undeclared(worker.describe(), worker))
     missing = [p for p in CHAPTERS if p not in SaysLess.said]
     assert [p for p in missing if f"does not declare the chapter {p}," not in told] == []

@@ -17,7 +17,7 @@ from kvconform.runner.pool import FEWEST
 from kvconform.worker import memory
 from kvspec.reading.clauses import index
 from support import judging
-from support.judging import kvconform
+from support.command_line import kvconform
 
 OWN = ("started", "seconds", "memory")
 """What two runs of the same do not share."""
