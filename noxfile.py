@@ -55,6 +55,7 @@ IN_THE_WHEEL = (
     *(f"kvreports/templates/{n}.html.j2" for n in ("page", "profile", "mutants")),
     "kvconform/commands/smoke.toml",
     "kvconform/mutants/bug_classes.toml",
+    "kvconform/mutants/systematic/targets.toml",
     *(
         f"kvconform/mutants/systematic/equivalents/{n}.toml"
         for n in ("reference", "gpu_caches", "gpu_stores", "kernels")

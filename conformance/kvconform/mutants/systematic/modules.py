@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from kvconform.mutants.mutant import Mutant, numbered
 from kvconform.mutants.systematic import equivalents, operators, patched_modules
 from kvconform.mutants.systematic.operators import Fault
+from kvspec.reading.tables import table
 
 
 class Target(NamedTuple):
@@ -23,84 +24,13 @@ class Target(NamedTuple):
     chapters: tuple[str, ...]
 
 
-REFERENCE: dict[str, Target] = {
-    "reference/growing": Target(
-        "kvref.growing", ("growing", "snapshot", "mem", "mask", "residency", "draft", "attention")
-    ),
-    "reference/ring": Target("kvref.ring", ("ring", "snapshot", "mem", "mask", "residency", "draft", "attention")),
-    "reference/masks": Target("kvref.masks", ("mask", "attention")),
-    "reference/snapshot": Target("kvref.snapshot", ("snapshot",)),
-    "reference/rows": Target("kvref.rows", ("ring", "growing", "snapshot", "draft", "residency")),
-    "reference/copy": Target("kvref.copy", ("copy", "mem")),
-    "reference/casts": Target("kvref.casts", ("copy",)),
-    "reference/draft": Target("kvref.draft", ("draft",)),
-    "reference/store": Target("kvref.store", ("store", "batch", "mem")),
-    "reference/batch": Target("kvref.batch", ("batch",)),
-    "reference/mem": Target("kvref.mem", ("mem",)),
-    "reference/meter": Target("kvref.meter", ("residency",)),
-    "reference/attention": Target("kvref.attention", ("attention", "draft", "rope")),
-    "reference/attention_store": Target("kvref.attention_store", ("attention", "batch", "rope")),
-    "reference/strict_attention": Target("kvref.strict_attention", ("attention",)),
-    "reference/page": Target("kvref.page", ("page",)),
-    "reference/page_pool": Target("kvref.page_pool", ("page",)),
-    "reference/bucket": Target("kvref.bucket", ("bucket",)),
-    "reference/compiled_graph": Target("kvref.compiled_graph", ("bucket",)),
-    "reference/rope": Target("kvref.rope", ("rope",)),
-    "reference/rope_angles": Target("kvref.rope_angles", ("rope",)),
-}
-"""Modules of the reference by their label, which begins the ids of their mutants. Frozen files hold these ids, so a
-label stays when its module moves. Ids hold statements too, so names in them stay: `import common as refusals`."""
+def _targets(room: str) -> dict[str, Target]:
+    rows = table("kvconform.mutants.systematic", "targets")[room]
+    return {f"{room}/{name}": Target(row["module"], tuple(row["chapters"])) for name, row in rows.items()}
 
-GPU: dict[str, Target] = {
-    "gpu/growing": Target(
-        "kvadapters.gpu.caches.growing", ("growing", "snapshot", "mem", "mask", "residency", "draft", "attention")
-    ),
-    "gpu/ring": Target(
-        "kvadapters.gpu.caches.ring", ("ring", "snapshot", "mem", "mask", "residency", "draft", "attention")
-    ),
-    "gpu/buffers": Target(
-        "kvadapters.gpu.memory.buffers",
-        ("growing", "ring", "snapshot", "residency", "batch", "attention", "rope", "bucket"),
-    ),
-    "gpu/cache_rows": Target("kvadapters.gpu.memory.cache_rows", ("growing", "ring", "snapshot", "draft", "store")),
-    "gpu/mask": Target("kvadapters.gpu.caches.mask", ("mask", "attention", "draft", "residency")),
-    "gpu/snapshot": Target("kvadapters.gpu.caches.snapshot", ("snapshot", "residency")),
-    "gpu/copy": Target("kvadapters.gpu.caches.copy", ("copy", "mem", "residency")),
-    "gpu/draft": Target("kvadapters.gpu.caches.draft", ("draft",)),
-    "gpu/row_groups": Target("kvadapters.gpu.memory.row_groups", ("store", "batch", "residency")),
-    "gpu/store": Target("kvadapters.gpu.caches.store", ("store", "batch", "mem", "residency")),
-    "gpu/batch_rows": Target("kvadapters.gpu.memory.batch_rows", ("batch", "residency")),
-    "gpu/layout": Target(
-        "kvadapters.gpu.memory.layout", ("batch", "store", "ring", "residency", "bucket", "attention", "growing")
-    ),
-    "gpu/batch": Target("kvadapters.gpu.caches.batch", ("batch", "residency")),
-    "gpu/mem": Target("kvadapters.gpu.caches.mem", ("mem",)),
-    "gpu/device_arrays": Target("kvadapters.gpu.memory.device_arrays", ("residency", "attention", "rope")),
-    "gpu/attention": Target(
-        "kvadapters.gpu.caches.attention", ("attention", "draft", "page", "bucket", "residency")
-    ),
-    "gpu/queries": Target("kvadapters.gpu.caches.queries", ("attention", "residency")),
-    "gpu/attention_cache": Target(
-        "kvadapters.gpu.caches.attention_cache", ("attention", "draft", "rope", "residency")
-    ),
-    "gpu/attention_store": Target(
-        "kvadapters.gpu.caches.attention_store", ("attention", "batch", "rope", "residency")
-    ),
-    "gpu/page": Target("kvadapters.gpu.caches.page", ("page", "rope", "residency")),
-    "gpu/page_pool": Target("kvadapters.gpu.memory.page_pool", ("page",)),
-    "gpu/rope_tables": Target("kvadapters.gpu.memory.rope_tables", ("rope",)),
-    "gpu/bucket": Target("kvadapters.gpu.caches.bucket", ("bucket", "residency")),
-    "gpu/compiled_graph": Target("kvadapters.gpu.caches.compiled_graph", ("bucket",)),
-    "gpu/rope": Target("kvadapters.gpu.caches.rope", ("rope", "residency")),
-    "gpu/rope_angles": Target("kvadapters.gpu.memory.rope_angles", ("rope",)),
-    "gpu/capture": Target("kvadapters.gpu.runtimes.capture", ("batch", "attention", "bucket", "residency")),
-}
-"""Modules of the GPU caches by their label, tried with the CUDA kernels on the CPU.
 
-Not here is what knows nothing of a cache: a runtime and what it is made of (`runtime`, `cuda_cpu`, `compiler`), the
-meter with it, which the suite believes; `grids`, as any launch shape does all the work; `fast`, which is held to a
-bound and not to bits; `timed`; and `adapter`, which names what the others do.
-"""
+REFERENCE, GPU = _targets("reference"), _targets("gpu")
+"""Modules of the reference, and of the GPU caches, by the label that begins the ids of their mutants."""
 
 TARGETS = {**REFERENCE, **GPU}
 """All of them."""
