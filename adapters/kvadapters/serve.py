@@ -13,13 +13,14 @@ import sys
 from typing import Any
 
 from kvadapters.find import guarded, load
+from kvspec.chapters.arguments import LARGEST
 from kvspec.contract import Adapter, Pair, description
 from kvspec.errors import BadInput, CannotRun
 from kvspec.geometry import FIELDS, SIZES, Array, Config
-from kvspec.operations.arguments import LARGEST
 from kvspec.operations.table import TAKES_QUERIES, TAKES_ROWS
+from kvspec.registry import OBSERVABLES
 from kvspec.session.driver import Session
-from kvspec.session.step import OBSERVABLES, Inputs, Step
+from kvspec.session.step import Inputs, Step
 from kvspec.trace import check_operation
 from kvspec.wire import messages
 

@@ -17,12 +17,6 @@ DTYPES: dict[str, np.dtype[Any]] = {
 }
 """The dtypes rows may have, by their names in traces, on the wire and in reports."""
 
-CACHES = ("growing", "ring")
-"""The kinds that are caches of one sequence (or of a uniform batch), which append and rewind."""
-
-KINDS = (*CACHES, "copy", "store", "page", "bucket")
-"""What an adapter can open. The other chapters are about operations on these."""
-
 LAYOUTS = ("token", "head")
 """How a copy's buffer lies: token-major `[capacity, kv_heads, dim]`, head-major `[kv_heads, capacity, dim]`."""
 
@@ -87,26 +81,6 @@ TEXTS = {"bounds": "^[0-9]{1,5}(-[0-9]{1,5}){0,7}$"}
 
 FIELDS = (*SIZES, *WORDS, *TEXTS)
 """All fields of a Config."""
-
-OWN: dict[str, tuple[str, ...]] = {
-    "growing": (),
-    "ring": ("window",),
-    "copy": ("capacity", "layout"),
-    "store": ("layers", "max_len"),
-    "page": ("page_size", "pages"),
-    "bucket": ("layers", "bounds"),
-}
-"""The fields of a Config that a kind must be given, and that kinds which do not name them have not."""
-
-MAY: dict[str, tuple[str, ...]] = {"page": ("debug",)}
-"""The fields that a kind may be given beside them."""
-
-
-def fitted(kind: str, config: Config) -> Config:
-    """The config without the fields that are another kind's."""
-    mine = (*OWN[kind], *MAY.get(kind, ()))
-    others = {f: None for fields in (*OWN.values(), *MAY.values()) for f in fields if f not in mine}
-    return config.changed(**others)
 
 
 def same_geometry(a: Config, b: Config) -> bool:

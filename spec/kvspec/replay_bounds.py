@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvspec.errors import BadInput
-from kvspec.geometry import CACHES, Config
+from kvspec.geometry import Config
 from kvspec.refusals.common import valid
+from kvspec.registry import CACHES
 
 LARGEST_BYTES = 64 << 20
 """Bytes of rows that caches may be handed or set aside room for, all together."""

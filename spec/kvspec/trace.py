@@ -13,15 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvspec import masks
+from kvspec.chapters.arguments import CACHE_NAME, TEXTS, Argument
 from kvspec.errors import BadInput
-from kvspec.geometry import FIELDS, KINDS, MAY, OWN, SIZES, WORDS, Config, fitted
+from kvspec.geometry import FIELDS, SIZES, WORDS, Config
 from kvspec.geometry import TEXTS as IN_CONFIGS
-from kvspec.operations.arguments import CACHE_NAME, TEXTS, Argument
-from kvspec.operations.arguments import WORDS as CHOICES
-from kvspec.operations.kinds import OF_KIND
 from kvspec.operations.table import (
-    MAKES,
-    NAMES,
+    OF_KIND,
     OPERATIONS,
     TAKES_QUERIES,
     TAKES_ROWS,
@@ -31,6 +28,7 @@ from kvspec.operations.table import (
     names_used,
     unknown,
 )
+from kvspec.registry import FIELDS_OF_SOME, KINDS, fields_of, fitted, needed
 from kvspec.replay_bounds import Budget
 
 VERSION = 2
@@ -128,13 +126,13 @@ def config_from_json(fields: Any, kind: str) -> Config:
 
 def _check_own(fields: dict[str, Any], kind: str) -> None:
     """The fields that belong to some kinds are there for them, and for them alone."""
-    for name in OWN[kind]:
+    for name in needed(kind):
         if name not in fields:
             raise BadInput(f"trace, config: a {kind} needs a {name}, and there is none")
-    for other, own in (*OWN.items(), *MAY.items()):
-        for name in own:
-            if name in fields and name not in (*OWN[kind], *MAY.get(kind, ())):
-                raise BadInput(f"trace, config: only a {other} has a {name}, and this is a {kind}")
+    for name in FIELDS_OF_SOME:
+        if name in fields and name not in fields_of(kind):
+            other = next(k for k in KINDS if name in fields_of(k))
+            raise BadInput(f"trace, config: only a {other} has a {name}, and this is a {kind}")
 
 
 def check_operation(op: Any, where: str) -> None:
@@ -143,7 +141,7 @@ def check_operation(op: Any, where: str) -> None:
         name = op.get("op") if isinstance(op, dict) else op
         raise BadInput(f"{where}: {unknown(name)}")
     here = f"{where} ({op['op']})"
-    arguments = {a.name: a for a in OPERATIONS[op["op"]]}
+    arguments = {a.name: a for a in OPERATIONS[op["op"]].arguments}
     for name in op:
         if name not in arguments and name not in ("op", "cache"):
             raise BadInput(f"{here}: unknown argument {name!r:.60}")
@@ -170,7 +168,7 @@ def _right(a: Argument, value: Any) -> bool:
         return type(value) is int and a.low <= value <= a.high
     if a.holds in TEXTS:
         return isinstance(value, str) and re.fullmatch(TEXTS[a.holds], value) is not None
-    return isinstance(value, str) and value in CHOICES[a.holds]
+    return isinstance(value, str) and value in a.words
 
 
 def check_trace(trace: Trace) -> None:
@@ -186,7 +184,7 @@ def check_trace(trace: Trace) -> None:
         elif cache not in caches:
             raise BadInput(f"{where}: no cache {cache} was opened")
         elif op["op"] == "init":
-            caches[cache] = caches[cache][0], overridden(caches[cache][1], op, *OWN["store"])
+            caches[cache] = caches[cache][0], overridden(caches[cache][1], op, *FIELDS_OF_SOME)
         for letter in sorted(set(op.get("layers", "")) - {"-", *caches}) if op["op"] == "speculate" else ():
             raise BadInput(f"{where}: no cache {letter} was opened")
         if op["op"] not in OF_KIND[caches[cache][0]]:
@@ -198,12 +196,12 @@ def check_trace(trace: Trace) -> None:
 
 def _check_names(op: Operation, names: dict[str, str], where: str) -> None:
     """Names used were made before, and name what the operation wants; those it makes are new or of that sort."""
-    wanted = NAMES.get(op["op"], "")
+    wanted = OPERATIONS[op["op"]].names
     for name in names_used(op):
         if names.get(name) != wanted:
             found = f"it names a {names[name]}" if name in names else "none was made before"
             raise BadInput(f"{where}: no {wanted} named {name!r} was made before; {found}")
-    for name in (op[a] for a in MAKES.get(op["op"], ())):
+    for name in (op[a] for a in OPERATIONS[op["op"]].makes):
         if names.setdefault(name, wanted) != wanted:
             raise BadInput(f"{where}: {name!r} names a {names[name]} already")
 
@@ -211,8 +209,7 @@ def _check_names(op: Operation, names: dict[str, str], where: str) -> None:
 def opening(trace: Trace, op: Operation) -> tuple[str, Config]:
     """Kind and config of the cache that an open operation names: the trace's, where it does not say."""
     kind = argument(op, "kind") or trace.kind
-    more = ("step", *(name for own in (*OWN.values(), *MAY.values()) for name in own))
-    return kind, fitted(kind, overridden(trace.config, op, *more))
+    return kind, fitted(kind, overridden(trace.config, op, "step", *FIELDS_OF_SOME))
 
 
 def _spend(budget: Budget, op: Operation, kind: str, config: Config, where: str) -> None:
@@ -234,7 +231,7 @@ def _spend(budget: Budget, op: Operation, kind: str, config: Config, where: str)
     elif what == "mask":
         parts = (p for p in masks.from_json(op["parts"]) if isinstance(p, masks.Explicit))
         budget.look(max((max(p.array.shape[:2], default=1) for p in parts), default=1), where)
-    elif what in MAKES:
+    elif OPERATIONS[what].makes:
         budget.save(where)
     if what in TAKES_QUERIES:
         budget.ask(name, op, config, where)
@@ -274,7 +271,7 @@ def schema() -> dict[str, Any]:
                 },
             },
             "mask_part": masks.SCHEMA,
-            "operation": {"oneOf": [_operation_schema(n, a) for n, a in OPERATIONS.items()]},
+            "operation": {"oneOf": [_operation_schema(n, o.arguments) for n, o in OPERATIONS.items()]},
         },
     }
 

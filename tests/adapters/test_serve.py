@@ -21,9 +21,10 @@ from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Pair
 from kvspec.errors import BadInput, CannotRun
 from kvspec.geometry import Config
+from kvspec.registry import OBSERVABLES
 from kvspec.rows import legible
 from kvspec.session.driver import Session
-from kvspec.session.step import NOTHING, OBSERVABLES, Inputs, Step
+from kvspec.session.step import NOTHING, Inputs, Step
 from kvspec.wire import messages
 from support import fakes
 

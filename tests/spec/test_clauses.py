@@ -20,7 +20,8 @@ from kvspec import costs
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.reading import clauses
-from kvspec.reading.clauses import LETTERS, Clause, chapter_text, index, read
+from kvspec.reading.clauses import Clause, chapter_text, index, read
+from kvspec.registry import LETTERS
 
 _ID = re.compile(rf"\b(?:{'|'.join(LETTERS)})-\d+\b")
 

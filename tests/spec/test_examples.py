@@ -13,8 +13,9 @@ from kvconform.judge import worked_examples
 from kvconform.judge.trial import TrialResult, run
 from kvconform.oracle.reference import CitingReference
 from kvspec.contract import METERED, Description, description
+from kvspec.reading import columns
 from kvspec.reading.clauses import index
-from kvspec.reading.examples import COLUMNS, Example, Row
+from kvspec.reading.examples import Example, Row
 
 REFERENCE = description(Reference().describe())
 WORKED = [e for c in index().values() for e in c.examples]
@@ -67,8 +68,8 @@ def test_no_filled_cell_is_vacuous(example: Example) -> None:
 
 
 def test_every_column_is_used_somewhere() -> None:
-    used = {column for e in WORKED for _, column in cells(e)}
-    assert set(COLUMNS) - used <= {"retained"}
+    used = {columns.column(heading).heading for e in WORKED for _, heading in cells(e)}
+    assert set(columns.every()) - used <= {"retained"}
 
 
 def _judged_at(level: str, example: Example, **claims: Any) -> tuple[TrialResult, Description]:

@@ -249,7 +249,7 @@ def test_a_shape_that_is_said_is_bounded() -> None:
 
 def _plain(op: dict[str, Any]) -> dict[str, Any]:
     """An operation with its defaults filled in."""
-    defaults = {a.name: a.default for a in notation.OPERATIONS[op["op"]] if not a.required}
+    defaults = {a.name: a.default for a in notation.OPERATIONS[op["op"]].arguments if not a.required}
     return {"cache": "A", **defaults, **op}
 
 

@@ -22,8 +22,9 @@ from kvspec import geometry
 from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.geometry import Config
-from kvspec.operations import descriptions, notation
+from kvspec.operations import notation
 from kvspec.operations.table import OPERATIONS
+from kvspec.registry import VALUES
 from kvspec.wire import messages, schemas
 from spec.test_wire import BAD_ANSWERS
 from support import fakes
@@ -176,7 +177,7 @@ def test_the_answers_held_all_that_an_answer_can_hold() -> None:
     given = headers(answers())
     assert {a["result"] for a in given} == {"ok", "refused", "absent"}
     values = {n.partition(".")[0] for a in given for n in a.get("values", {})}
-    assert values == {*messages.NUMBERS, *messages.LISTS, *messages.TRUTHS, *messages.TEXTS, "meter"}
+    assert values == set(VALUES)
     tensors = [t for a in given for t in a.get("tensors", [])]
     assert {name.partition(".")[0] for name, *_ in tensors} == {*messages.ALONE, *messages.ARRAYS}
     assert {dtype for _, dtype, _ in tensors} == {"f16", "bf16", "bool", "f32", None}
@@ -228,22 +229,15 @@ def test_the_schemas_know_every_operation_and_argument() -> None:
     """Held against the one table of operations, so that a new one cannot be forgotten."""
     known = {q["properties"]["op"]["const"]: q["properties"] for q in schema("question")["oneOf"]}
     assert set(known) == {"describe", "begin", *OPERATIONS}
-    for name, arguments in OPERATIONS.items():
+    for name, operation in OPERATIONS.items():
         of_the_config = {"kind", *geometry.FIELDS} if "config" in known[name] else set()
-        for a in (a for a in arguments if a.name not in of_the_config):
+        for a in (a for a in operation.arguments if a.name not in of_the_config):
             assert known[name][a.name] == a.schema()
     assert set(schema("question")["$defs"]["config"]["properties"]) == set(geometry.FIELDS)
 
 
 def test_operations_and_values_are_described_each() -> None:
-    assert set(descriptions.OPERATION) == set(OPERATIONS)
-    assert set(descriptions.VALUE) == {
-        *messages.NUMBERS,
-        *messages.LISTS,
-        *messages.TRUTHS,
-        *messages.TEXTS,
-        "meter",
-    }
+    assert [r.name for r in (*OPERATIONS.values(), *VALUES.values()) if not r.says.endswith(".")] == []
 
 
 LEAST: dict[str, Any] = {"name": "x", "chapters": {"ring": "visible"}}

@@ -24,9 +24,9 @@ from kvconform.suite import checks
 from kvconform.worker.client import ProtocolBroken, Worker, python_worker
 from kvconform.worker.process import Answer
 from kvspec.contract import CHAPTERS, Description, description
-from kvspec.geometry import CACHES
 from kvspec.reading.clauses import index
 from kvspec.records.run import ClauseRecord, Record
+from kvspec.registry import CACHES
 from kvspec.wire import messages
 from support import fake_adapters, fake_declarations, fake_endings, fake_engines, fakes
 

@@ -13,7 +13,8 @@ from kvreports.run.text import draw as drawn
 from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.operations.notation import sentence
-from kvspec.reading.clauses import LETTERS, Clause, index
+from kvspec.reading.clauses import Clause, index
+from kvspec.registry import LETTERS
 
 
 def main(options: Namespace) -> int:

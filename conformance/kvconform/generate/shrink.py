@@ -75,7 +75,7 @@ def _with(trace: Trace, ops: tuple[Operation, ...]) -> Trace:
 
 
 def _simpler_operations(op: Operation) -> Iterator[Operation]:
-    for a in OPERATIONS[op["op"]]:
+    for a in OPERATIONS[op["op"]].arguments:
         if a.name not in op:
             continue
         if not a.required:

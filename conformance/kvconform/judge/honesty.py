@@ -8,8 +8,9 @@ from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.worker.client import Worker
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description
-from kvspec.geometry import CACHES, DTYPES, KINDS, Config
+from kvspec.geometry import DTYPES, Config
 from kvspec.operations.notation import operation, sentence, words
+from kvspec.registry import CACHES, KINDS
 from kvspec.session.step import Step
 from kvspec.trace import Trace
 

@@ -14,8 +14,9 @@ from kvconform.judge.storage import Difference
 from kvspec import costs
 from kvspec.contract import Description
 from kvspec.costs import Case, Layer
-from kvspec.geometry import CACHES, Config
-from kvspec.operations.table import MAKES, Operation, argument, cache_of
+from kvspec.geometry import Config
+from kvspec.operations.table import OPERATIONS, Operation, argument, cache_of
+from kvspec.registry import CACHES
 from kvspec.session.operations.draft import WHOLE
 from kvspec.session.step import Step
 
@@ -159,7 +160,7 @@ class Accounts:
         if "drafted" in got.values:
             self._drafted[op["name"], name] = got.values["drafted"]
         for what, made in (("snapshot", "name"), ("parent", "parent"), ("child", "child")):
-            if what in got.values and made in MAKES.get(op["op"], ()):
+            if what in got.values and made in OPERATIONS[op["op"]].makes:
                 self._saved[op[made]] = (got.values[what] or (0, 0, 0))[2]
 
 

@@ -11,7 +11,7 @@ from kvconform.judge.trial import TrialResult
 from kvconform.oracle.list_model import Expected
 from kvspec.geometry import Array
 from kvspec.operations.notation import words
-from kvspec.reading.examples import numbers
+from kvspec.reading.columns import numbers
 from kvspec.records.run import DrawnStep, Observation
 from kvspec.rows import POISONED, SerialBook, letters
 from kvspec.session.step import Step

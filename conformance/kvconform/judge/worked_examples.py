@@ -17,21 +17,15 @@ from kvconform.judge.storage import outcome
 from kvconform.judge.trial import TrialResult, run
 from kvconform.oracle.list_model import Expected
 from kvspec import masks
-from kvspec.contract import METERED, Description
-from kvspec.geometry import CACHES, Array
+from kvspec.contract import Description
+from kvspec.geometry import Array
+from kvspec.reading import columns
 from kvspec.reading.clauses import index
-from kvspec.reading.examples import Example, numbers, observation
+from kvspec.reading.columns import numbers
+from kvspec.reading.examples import Example
+from kvspec.registry import CACHES, KINDS
 from kvspec.rows import SerialBook, letters
 from kvspec.session.step import Step
-
-AT_STORAGE = (
-    *("slots", "history", "capacity", "bytes", "mask", "references", "gathered", "page", "rotated"),
-    *("bound", "key", "extent"),
-)
-"""Columns that speak of storage; the others hold at level `visible` too."""
-
-STORAGE_OF = ("table ", "handle ")
-"""How those begin that speak of one of several."""
 
 
 def disagreements(example: Example, seen: TrialResult, adapter: Description) -> list[str]:
@@ -65,26 +59,16 @@ def _declared_otherwise(said: dict[str, Any], adapter: Description) -> bool:
     )
 
 
-def _judged(column: str, level: str, adapter: Description, example: Example) -> bool:
-    if column in METERED:
-        return "residency" in adapter.chapters
-    if column in ("held", "plan", "fit"):
-        return "mem" in adapter.chapters and (column == "fit" or _exact(level, adapter, example))
-    if column == "capacity":
-        return level == "storage" and adapter.chapters[example.trace.kind].grows == "step"
-    if column == "each query sees":
-        return "mask" in adapter.chapters
-    if column == "bytes" and example.trace.config.dtype not in adapter.dtypes:
+def _judged(heading: str, level: str, adapter: Description, example: Example) -> bool:
+    """Whether a column says anything of this adapter."""
+    column, chapter, kind = columns.column(heading), columns.chapter(heading), example.trace.kind
+    if chapter is not None and chapter not in KINDS and chapter not in adapter.chapters:
+        return False
+    if column.grown and kind in CACHES and adapter.chapters[kind].grows != "step":
+        return False
+    if heading == "bytes" and example.trace.config.dtype not in adapter.dtypes:
         return False  # it was judged on rows of another size
-    return level == "storage" or not (
-        column in AT_STORAGE or column.endswith(" slots") or column.startswith(STORAGE_OF)
-    )
-
-
-def _exact(level: str, adapter: Description, example: Example) -> bool:
-    """Whether bytes that are held must be the reference's: of a cache only where it grows as that does."""
-    kind = example.trace.kind
-    return level == "storage" and (kind not in CACHES or adapter.chapters[kind].grows == "step")
+    return level == "storage" or not column.storage
 
 
 def _expected(column: str, want: Expected, said: list[str]) -> list[str] | None:
@@ -107,33 +91,33 @@ def _elements(column: str, output: Array) -> Array:
     return np.asarray(layered[which["layer"], which["sequence"], which["head"], :, 0])
 
 
-def _found(column: str, got: Step, book: SerialBook, said: Any) -> Any:
-    if column == "result":
-        return _refusal(got, said)
-    if column == "offset":
-        return got.values.get("offset") if got.result == "ok" else _refusal(got, said)
-    if column in ("slots", "history", "view", "gathered", "page"):
-        found = _names(got, {"slots": "state"}.get(column, column), book)
-        return said if column == "view" and not found and not said else found  # storage tells none from empty
-    if column == "each query sees":
-        return _queries(got, book)
-    if column == "mask":
-        return _as_said(got.arrays.get("mask"), said)
-    if column == "snapshot":
-        return _ranges(got, said)
-    if column == "rotated":
-        rotated = got.arrays.get("rotated")
-        return None if rotated is None else [numbers(row) for row in rotated[0, 0]]
-    if column.startswith("output"):
-        output = got.arrays.get("output")
-        return None if output is None else numbers(_elements(column, output))
-    which = observation(column)
-    if which is not None:
-        return got.values.get(which) if which.startswith(("offset", "table")) else _names(got, which, book)
-    if column in METERED:
-        counted = got.values.get("meter", {}).get(column)
-        return said if counted is not None and counted <= said else counted
-    return got.values.get({"can rewind": "can"}.get(column, column))
+def _found(heading: str, got: Step, book: SerialBook, said: Any) -> Any:
+    """What was found of what a column speaks of, as its cells are read."""
+    column, which = columns.column(heading), columns.observation(heading)
+    match column.reads:
+        case "refusal":
+            return _refusal(got, said)
+        case "offset":
+            return got.values.get(which) if got.result == "ok" else _refusal(got, said)
+        case "letters":
+            rows = _names(got, which, book)
+            return said if which == "view" and not rows and not said else rows  # storage tells none from empty
+        case "queries":
+            return _queries(got, book)
+        case "mask":
+            return _as_said(got.arrays.get(which), said)
+        case "ranges":
+            return _ranges(got, said)
+        case "rotated":
+            rotated = got.arrays.get(which)
+            return None if rotated is None else [numbers(row) for row in rotated[0, 0]]
+        case "outputs":
+            output = got.arrays.get("output")
+            return None if output is None else numbers(_elements(heading, output))
+        case "count":
+            counted = got.values.get("meter", {}).get(heading)
+            return said if counted is not None and counted <= said else counted
+    return got.values.get(which)
 
 
 def _refusal(got: Step, said: Any) -> str:

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from kvconform.generate.strategies import batch
 from kvconform.laws.law import Results, Sides, register, stopped
 from kvconform.oracle.follow import expected
-from kvspec.geometry import CACHES, Array, Config
+from kvspec.geometry import Array, Config
 from kvspec.operations.notation import operation
+from kvspec.registry import CACHES
 from kvspec.trace import Trace
 
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from kvconform.laws.caches import difference, start, trace
 from kvconform.laws.law import Sides, register
-from kvspec.geometry import CACHES, Config
+from kvspec.geometry import Config
+from kvspec.registry import CACHES
 
 law = partial(register, compare=difference)
 

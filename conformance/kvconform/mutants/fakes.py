@@ -16,7 +16,8 @@ from kvref.growing import Growing
 from kvref.ring import Ring
 from kvspec.contract import Cache, Pair, Readable
 from kvspec.errors import Refused
-from kvspec.geometry import CACHES, Array, Config
+from kvspec.geometry import Array, Config
+from kvspec.registry import CACHES
 
 OF_THE_ADAPTER = {"draft": ("speculate",), "mem": ("fit",), "residency": ("meter", "place"), "rope": ("rotate",)}
 OF_A_CACHE = {

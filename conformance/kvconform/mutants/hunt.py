@@ -22,9 +22,10 @@ from kvconform.judge.worked_examples import disagreements
 from kvconform.mutants.mutant import Mutant
 from kvconform.worker.signals import handling
 from kvspec.contract import CHAPTERS, Description, description
-from kvspec.geometry import CACHES, Config
+from kvspec.geometry import Config
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example
+from kvspec.registry import CACHES
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 

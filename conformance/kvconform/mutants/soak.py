@@ -34,8 +34,8 @@ from kvconform.judge.trial import TrialResult
 from kvconform.mutants import correct_variants
 from kvconform.worker.signals import handling
 from kvspec.contract import Description, description
-from kvspec.geometry import CACHES
 from kvspec.operations.notation import sentence
+from kvspec.registry import CACHES
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 

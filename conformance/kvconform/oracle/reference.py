@@ -10,9 +10,18 @@ from kvref.cite import cite, cited
 from kvspec import masks
 from kvspec.contract import Pair
 from kvspec.geometry import Config
-from kvspec.operations.table import ATTENTION, TAKES_QUERIES, TAKES_ROWS, Operation, argument, cache_of, chapters_of
+from kvspec.operations.table import (
+    CHAPTER_OF,
+    TAKES_QUERIES,
+    TAKES_ROWS,
+    Operation,
+    argument,
+    cache_of,
+    chapters_of,
+)
+from kvspec.registry import OBSERVABLES
 from kvspec.session.driver import Session
-from kvspec.session.step import NOTHING, OBSERVABLES, Inputs, Step
+from kvspec.session.step import NOTHING, Inputs, Step
 
 
 class Performs(Protocol):
@@ -44,7 +53,7 @@ BESIDE, WITHIN = "BATCH-21", "BATCH-22"
 def refused(op: Operation, clause: str) -> tuple[str, ...]:
     """The clauses that a refusal exercises: its own, and no other that was cited on the way to it; of an attend the
     one as well that says that nothing of it is done."""
-    return (clause, "ATTN-23") if op["op"] in ATTENTION else (clause,)
+    return (clause, "ATTN-23") if CHAPTER_OF.get(op["op"]) == "attention" else (clause,)
 
 
 def cite_operation(op: Operation, kind: str, batched: bool = False, attended: bool = False) -> None:

@@ -6,8 +6,9 @@ import numpy as np
 
 from kvspec import masks
 from kvspec.contract import Pair
-from kvspec.geometry import OWN, Array, Config
+from kvspec.geometry import Array, Config
 from kvspec.operations.table import TAKES_QUERIES, TAKES_ROWS, Operation, argument, cache_of
+from kvspec.registry import FIELDS_OF_SOME
 from kvspec.rows import SerialBook, cast, queries
 from kvspec.session.step import NOTHING, Inputs
 from kvspec.trace import Trace, opening, overridden
@@ -47,7 +48,7 @@ class TraceInputs:
 
     def _geometry(self, op: Operation) -> tuple[str, Config]:
         kind, config = self.opened_as(op)
-        return kind, overridden(config, op, *OWN["store"])
+        return kind, overridden(config, op, *FIELDS_OF_SOME)
 
     def _rows(self, op: Operation) -> Pair:
         """Rows in the shape the operation takes: as a cache does, layer upon layer, or token by token."""

@@ -24,10 +24,10 @@ from kvconform.worker import memory
 from kvconform.worker.client import Worker, python_worker
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
-from kvspec.geometry import CACHES
 from kvspec.reading import clauses
 from kvspec.reading.clauses import Clause
 from kvspec.records.run import Record
+from kvspec.registry import CACHES
 
 QUICK, QUICK_START = 2.0, 20.0
 """Seconds for one operation, and for a worker to start, once all is judged and failures are diagnosed."""

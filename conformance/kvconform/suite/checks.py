@@ -17,9 +17,9 @@ from kvconform.laws.law import Law, Sides
 from kvconform.laws.registry import LAWS
 from kvconform.runner.under_test import Bench
 from kvspec.contract import Description
-from kvspec.geometry import CACHES
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example
+from kvspec.registry import CACHES
 
 
 def clause_examples(chapter: str) -> list[Any]:

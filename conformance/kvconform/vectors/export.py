@@ -12,7 +12,7 @@ from typing import Any
 from kvconform.vectors import files, sources, verify
 from kvconform.vectors.vector import LICENCE, VERSION, Written, written
 from kvspec.errors import BadInput
-from kvspec.operations.table import OPERATIONS
+from kvspec.operations.table import OPEN, OPERATIONS
 from kvspec.reading import clauses
 from kvspec.session.operations import DO
 
@@ -85,9 +85,9 @@ def _clauses() -> dict[str, dict[str, str]]:
 def _operations() -> str:
     """Every operation with its arguments, and what it does, as a Markdown table."""
     rows = ["| operation | arguments | what it does |", "|---|---|---|"]
-    for name, arguments in OPERATIONS.items():
-        listed = " ".join(a.name if a.required else f"[{a.name}]" for a in arguments)
-        does = "Open a cache." if name == "open" else " ".join((DO[name].__doc__ or "").split())
+    for name, operation in OPERATIONS.items():
+        listed = " ".join(a.name if a.required else f"[{a.name}]" for a in operation.arguments)
+        does = "Open a cache." if operation is OPEN else " ".join((DO[name].__doc__ or "").split())
         rows.append(f"| `{name}` | {listed} | {does} |")
     return "\n".join(rows)
 

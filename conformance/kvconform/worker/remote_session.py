@@ -10,7 +10,8 @@ from kvconform.worker.client import Worker, WorkerFailure
 from kvspec import masks
 from kvspec.geometry import FIELDS, Config
 from kvspec.operations.table import Operation
-from kvspec.session.step import NOTHING, OBSERVABLES, Inputs, Step
+from kvspec.registry import OBSERVABLES
+from kvspec.session.step import NOTHING, Inputs, Step
 from kvspec.wire import messages
 
 

@@ -13,13 +13,15 @@ Every method either does the whole of its work, or raises `Refused` or `Unsuppor
 
 from __future__ import annotations
 
-from kvspec.contract.adapters import METERED, Adapter, Fitting, Metered, Planning
+from kvspec.chapters import CHAPTERS
+from kvspec.chapters.residency import METERED
+from kvspec.contract.adapters import Adapter, Fitting, Metered, Planning
 from kvspec.contract.attention import Attending, AttendingBatch, Attention, CapturedAttention, Rope, Rotating
 from kvspec.contract.caches import Buffer, Cache, Masking, Round, Snapshot, Snapshotting, Speculating
 from kvspec.contract.description import Claim, Description, description
 from kvspec.contract.handles import Bucketed, Paged, Ran
 from kvspec.contract.stores import Batching, Captured, Store
-from kvspec.contract.vocabulary import CHAPTERS, LEVELS, Lengths, Level, Pair, Readable
+from kvspec.contract.vocabulary import LEVELS, Lengths, Level, Pair, Readable
 
 __all__ = [
     "CHAPTERS",

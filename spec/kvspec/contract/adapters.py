@@ -46,14 +46,3 @@ class Metered(Protocol):
 
     def fetch(self, placed: Any) -> Array:
         """What an array on the device holds; counted as any download is."""
-
-
-METERED = (
-    "host_to_device",
-    "device_to_host",
-    "device_to_device",
-    "launches",
-    "allocations",
-    "synchronisations",
-)
-"""What a meter counts: bytes each way, and how often."""

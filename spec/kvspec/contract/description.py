@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
-from kvspec.contract.vocabulary import CHAPTERS, LEVELS, Level
+from kvspec.chapters import CHAPTERS
+from kvspec.contract.vocabulary import LEVELS, Level
 from kvspec.errors import BadInput
-from kvspec.geometry import DTYPES, KINDS, Config
+from kvspec.geometry import DTYPES, Config
+from kvspec.registry import KINDS
 
 
 @dataclass(frozen=True)

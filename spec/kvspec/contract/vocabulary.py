@@ -1,16 +1,10 @@
-"""The words of the contract: chapters, levels, and what goes in and comes out."""
+"""The words of the contract: levels, and what goes in and comes out."""
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
 from kvspec.geometry import Array
-
-CHAPTERS = (
-    *("growing", "ring", "mask", "snapshot", "copy", "draft", "store", "batch", "mem", "residency"),
-    *("attention", "page", "bucket", "rope"),
-)
-"""The chapters, in order: what an adapter can claim."""
 
 LEVELS = ("visible", "storage")
 """What a chapter can be claimed at; `storage` includes `visible`."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from kvspec import masks
 from kvspec.costs import cache, page, rope, store
 from kvspec.costs.terms import BUFFER, PADDING, Bound, Bounded, Case, Cost, Counts, how, no_rows
-from kvspec.geometry import CACHES, DTYPES
+from kvspec.geometry import DTYPES
 from kvspec.operations.table import argument
+from kvspec.registry import CACHES
 
 LAUNCHES = 2
 """Tiles, then what they come to together."""

@@ -50,7 +50,7 @@ def operation(text: str) -> Operation:
 
 
 def _fill_arguments(op: Operation, words: list[str], text: str) -> None:
-    arguments = {a.name: a for a in OPERATIONS[op["op"]]}
+    arguments = {a.name: a for a in OPERATIONS[op["op"]].arguments}
     positional = list(arguments.values())
     for word in words:
         name, equals, value = word.partition("=")
@@ -113,7 +113,7 @@ def words(op: Operation) -> str:
     """Write one operation; `operation` reads it back."""
     prefix = f"{op['cache']}: " if cache_of(op) != "A" and op["op"] != "open" else ""
     out = [op["op"]] + ([cache_of(op)] if op["op"] == "open" else [])
-    for a in OPERATIONS[op["op"]]:
+    for a in OPERATIONS[op["op"]].arguments:
         value = argument(op, a.name)
         if a.name == "through":
             out += [] if list(value) == list(a.default) else ["through", mask_words(value)]

@@ -19,78 +19,13 @@ from functools import cache
 from importlib import resources
 from itertools import pairwise
 
-from kvspec.contract import CHAPTERS, LEVELS
+from kvspec.contract import LEVELS
 from kvspec.errors import BadInput
-from kvspec.geometry import CACHES, KINDS
 from kvspec.reading.examples import Example, parse
+from kvspec.registry import KINDS, LETTERS, RECORDS, TENSORS, VALUES
 
-LETTERS = {
-    "GROW": "growing",
-    "RING": "ring",
-    "MASK": "mask",
-    "SNAP": "snapshot",
-    "COPY": "copy",
-    "DRAFT": "draft",
-    "STORE": "store",
-    "BATCH": "batch",
-    "MEM": "mem",
-    "RESIDENCY": "residency",
-    "ATTN": "attention",
-    "PAGE": "page",
-    "BUCKET": "bucket",
-    "ROPE": "rope",
-}
-"""The chapters, by the letters their clause ids begin with, and the name of each."""
-
-SEEN_IN = (
-    "result",
-    "offset",
-    "retained",
-    "buffered",
-    "capacity",
-    "state",
-    "history",
-    "sees",
-    "mask",
-    "view",
-    "can",
-    "snapshot",
-    "bytes",
-    "intact",
-    "drafted",
-    "lengths",
-    "saved",
-    "fingerprint",
-    "sequences",
-    "batch",
-    "moved",
-    "held",
-    "plan",
-    "fit",
-    "meter",
-    "output",
-    "rotated",
-    "sequence",
-    "table",
-    "references",
-    "free",
-    "gathered",
-    "page",
-    "past",
-    "bound",
-    "key",
-    "extent",
-    "host",
-    "handle",
-)
+SEEN_IN = ("result", "sees", *VALUES, *TENSORS)
 """The observables: where a difference can show. `sees` is what a query sees of a history through a mask."""
-
-SPEAK_OF = {
-    **dict.fromkeys(("mask", "snapshot", "draft"), CACHES),
-    "batch": ("store",),
-    "rope": (*CACHES, "store", "page"),
-}
-"""The kinds of cache a chapter's clauses speak of where they name none; of other chapters its own kind, or all."""
 
 _CLAUSE = re.compile(
     r"^\*\*(?P<id>[A-Z]+-[1-9]\d*)\*\* \((?P<level>\w+)(?P<marks>(?:, \w+)*); seen in (?P<seen>[\w, ]+)\)\. "
@@ -168,7 +103,7 @@ def _clause(prefix: str, chapter: str, block: str, where: str) -> Clause:
     examples = parse(block[head.end() :], where)
     if not examples or any(e.clause != id_ for e in examples):
         raise BadInput(f"{where}: {id_} needs a worked example of its own, and only such")
-    default = (chapter,) if chapter in KINDS else SPEAK_OF.get(chapter, KINDS)
+    default = RECORDS[chapter].speaks_of or ((chapter,) if chapter in KINDS else KINDS)
     only = tuple(k for k in KINDS if k in marks) or default
     text, reason = _plain(head["text"]), _reason(block[head.end() :])
     return Clause(id_, chapter, level, only, "law" in marks, seen, text, reason, examples)
@@ -187,4 +122,4 @@ def _line(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
 
-__all__ = ["CHAPTERS", "LETTERS", "SEEN_IN", "Clause", "chapter_text", "digest", "index", "read"]
+__all__ = ["SEEN_IN", "Clause", "chapter_text", "digest", "index", "read"]

@@ -11,7 +11,7 @@ from collections import deque
 
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import Config
-from kvspec.operations.table import NAMES, Operation, cache_of, names_used
+from kvspec.operations.table import OPERATIONS, Operation, cache_of, names_used
 from kvspec.session.operations import DO, LOOK, draft
 from kvspec.session.state import SessionState
 from kvspec.session.step import NOTHING, Inputs, Step
@@ -50,7 +50,7 @@ class Session(SessionState):
         self.lent[name] = deque(maxlen=32)
 
     def _named(self, op: Operation) -> bool:
-        there = self.names.get(NAMES.get(op["op"], ""), {})
+        there = self.names.get(OPERATIONS[op["op"]].names, {})
         layers = set(op.get("layers", "")) - {"-"} if op["op"] == "speculate" else set[str]()
         return all(name in there for name in names_used(op)) and layers <= set(self.caches)
 

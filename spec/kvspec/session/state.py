@@ -13,8 +13,9 @@ import numpy as np
 from kvspec.contract import METERED
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config
-from kvspec.operations.table import NAMES, Operation
-from kvspec.session.step import OBSERVABLES, Inputs, Step
+from kvspec.operations.table import NAMED, Operation
+from kvspec.registry import OBSERVABLES
+from kvspec.session.step import Inputs, Step
 
 
 class SessionState:
@@ -27,7 +28,7 @@ class SessionState:
         self.kinds: dict[str, str] = {}
         self.configs: dict[str, Config] = {}
         self.lent: dict[str, deque[tuple[Any, Array]]] = {}
-        self.names: dict[str, dict[str, Any]] = {kind: {} for kind in set(NAMES.values())}
+        self.names: dict[str, dict[str, Any]] = {kind: {} for kind in NAMED}
         self._now = "A"
 
     @property

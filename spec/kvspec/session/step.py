@@ -9,9 +9,6 @@ from kvspec import masks
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
 
-OBSERVABLES = ("state", "history", "mask", "held", "meter")
-"""What can be observed beside the lengths; the harness asks for what the adapter's claims let it see."""
-
 
 @dataclass(frozen=True)
 class Inputs:

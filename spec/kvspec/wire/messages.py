@@ -36,10 +36,12 @@ from typing import Any
 import numpy as np
 
 from kvspec import masks
+from kvspec.chapters.record import Value
 from kvspec.contract import METERED
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array
 from kvspec.operations.table import Operation
+from kvspec.registry import TENSORS, VALUES
 from kvspec.session.step import Step
 
 PROTOCOL = 1
@@ -223,19 +225,10 @@ def answer(question: int, step: Step) -> bytes:
 
 
 RESULTS = ("ok", "refused", "unsupported", "error", "absent")
-NUMBERS = (
-    *("offset", "retained", "buffered", "capacity", "bytes", "drafted", "held", "sequence"),
-    *("free", "past", "bound", "key"),
-)
-LISTS: dict[str, int | None] = {"snapshot": 3, "parent": 3, "child": 3, "plan": 2, "fit": 2, "extent": 2}
-LISTS |= dict.fromkeys(("lengths", "sequences", "references", "table"))
-TRUTHS = ("can", "intact", "moved")
-TEXTS = ("fingerprint",)
-ALONE = ("mask", "output", "rotated")
-ARRAYS = ("history", "view", "state", "saved", "batch", "gathered", "page", "host", "handle")
-"""What an answer may hold: results; values that are numbers or null, lists of so many numbers (None: any count) or
-null, true or false, texts; tensors that stand alone, and such as have keys and values. After the name, where it
-says so in `Step`, a dot and which."""
+ALONE = tuple(name for name, tensor in TENSORS.items() if not tensor.pair)
+ARRAYS = tuple(name for name, tensor in TENSORS.items() if tensor.pair)
+"""What an answer may hold beside its values: results; tensors that stand alone, and such as have keys and values.
+After the name, where it says so in `Step`, a dot and which."""
 
 WHICH = r"(\.[A-Z]|(\.[0-9]{1,4}){1,2})?"
 TENSOR = rf"{'|'.join(ALONE)}|({'|'.join(ARRAYS)}){WHICH}\.[kv]"
@@ -275,11 +268,11 @@ def text(head: Mapping[str, Any], name: str, limit: int) -> str:
 def _wrong_observation(values: Mapping[str, Any], tensors: Tensors) -> str:
     """What is wrong with the values or with the names of the tensors; empty if nothing is."""
     for name, value in values.items():
-        what = _value_of(name)
-        if not what:
+        record = _value_of(name)
+        if record is None:
             return f"unknown value {name!r:.40}"
-        if not _right(what, value):
-            return f"{name} must be {_wanted(what)}, is {value!r:.40}"
+        if not _right(record, value):
+            return f"{name} must be {_wanted(record)}, is {value!r:.40}"
     unknown = [name for name in tensors if not _is_tensor(name)]
     return (
         f"unknown tensor {unknown[0]!r:.40}; known: {', '.join(ALONE)}; {', '.join(ARRAYS)}, with .k or .v"
@@ -289,10 +282,10 @@ def _wrong_observation(values: Mapping[str, Any], tensors: Tensors) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _value_of(name: Any) -> str:
-    """What a value of this name is of: offset, for `offset.B`; empty if there is no such value."""
+def _value_of(name: Any) -> Value | None:
+    """The value that this is one of: offset, for `offset.B`; None if there is no such value."""
     found = _VALUE.fullmatch(name) if isinstance(name, str) else None
-    return found[1] if found and found[1] in (*NUMBERS, *LISTS, *TRUTHS, *TEXTS, "meter") else ""
+    return VALUES.get(found[1]) if found else None
 
 
 @lru_cache(maxsize=1024)
@@ -300,18 +293,17 @@ def _is_tensor(name: str) -> bool:
     return _TENSOR.fullmatch(name) is not None
 
 
-def _right(name: str, value: Any) -> bool:
-    if name in TRUTHS:
+def _right(record: Value, value: Any) -> bool:
+    if record.holds == "truth":
         return type(value) is bool
-    if name in TEXTS:
+    if record.holds == "text":
         return isinstance(value, str) and len(value) <= LONGEST_CLAUSE
-    if name == "meter":
+    if record.holds == "counts":
         return isinstance(value, dict) and set(value) <= set(METERED) and all(map(_number, value.values()))
     if value is None:
         return True
-    if name in LISTS:
-        right = isinstance(value, list) and len(value) == (LISTS[name] or len(value))
-        return right and all(map(_number, value))
+    if record.holds == "numbers":
+        return isinstance(value, list) and len(value) == (record.count or len(value)) and all(map(_number, value))
     return _number(value)
 
 
@@ -320,11 +312,14 @@ def _number(value: Any) -> bool:
     return whole and -LARGEST_NUMBER <= value <= LARGEST_NUMBER
 
 
-def _wanted(name: str) -> str:
-    if name in TRUTHS:
-        return "true or false"
-    if name in ("meter", *TEXTS):
-        return f"counts by name ({', '.join(METERED)})" if name == "meter" else "a text"
-    if name in ("snapshot", "parent", "child"):
-        return "[start, stop, bytes] or null"
-    return "a list of whole numbers or null" if name in LISTS else "a whole number or null"
+def _wanted(record: Value) -> str:
+    return (
+        record.form
+        or {
+            "truth": "true or false",
+            "text": "a text",
+            "counts": f"counts by name ({', '.join(METERED)})",
+            "numbers": "a list of whole numbers or null",
+            "number": "a whole number or null",
+        }[record.holds]
+    )

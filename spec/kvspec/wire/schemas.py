@@ -13,19 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from kvspec import masks, trace
+from kvspec.chapters.arguments import CACHE_NAME, LARGEST
+from kvspec.chapters.record import OperationRecord, Value
 from kvspec.contract import CHAPTERS, LEVELS, METERED
-from kvspec.geometry import DTYPES, FIELDS, KINDS, SIZES, TEXTS, WORDS
-from kvspec.operations.arguments import CACHE_NAME, LARGEST, Argument
-from kvspec.operations.descriptions import OPERATION, VALUE
-from kvspec.operations.table import OPERATIONS, TAKES_QUERIES, TAKES_ROWS
-from kvspec.session.step import OBSERVABLES
+from kvspec.geometry import DTYPES, FIELDS, SIZES, TEXTS, WORDS
+from kvspec.operations.table import OPEN, OPERATIONS
+from kvspec.registry import KINDS, OBSERVABLES, VALUES
 from kvspec.wire import messages
 
 Schema = dict[str, Any]
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-GIVEN_A_CONFIG = ("open", "init", "fit")
-"""Operations that carry a kind and a config in place of the sizes that the operation of the trace names."""
 
 _ID = {"type": "integer", "minimum": 0}
 _LARGE = {"type": "integer", "minimum": -messages.LARGEST_NUMBER, "maximum": messages.LARGEST_NUMBER}
@@ -67,7 +65,7 @@ def question() -> Schema:
         "$id": "kvconform:question",
         "title": "kvconform question: the header of a message to an engine",
         "description": _HEADER,
-        "oneOf": [_describe(), _begin(), *(_asked(name, arguments) for name, arguments in OPERATIONS.items())],
+        "oneOf": [_describe(), _begin(), *map(_asked, OPERATIONS.values())],
         "$defs": {"id": _ID, "shape": _SHAPE, "config": _config(), "mask_part": _mask_part()},
     }
 
@@ -95,36 +93,36 @@ def _opening() -> Schema:
     return {"kind": {"enum": list(KINDS)}, "config": {"$ref": "#/$defs/config"}}
 
 
-def _asked(name: str, arguments: tuple[Argument, ...]) -> Schema:
+def _asked(operation: OperationRecord) -> Schema:
     """The question that is an operation of a trace."""
-    given = name in GIVEN_A_CONFIG
-    kept = [a for a in arguments if not (given and (a.name == "kind" or a.name in FIELDS))]
+    kept = [a for a in operation.arguments if not (operation.config and (a.name == "kind" or a.name in FIELDS))]
     properties = {
         "id": {"$ref": "#/$defs/id"},
-        "op": {"const": name},
+        "op": {"const": operation.name},
         "cache": {"type": "string", "pattern": CACHE_NAME},
         **{a.name: a.schema() for a in kept},
-        **(_opening() if given else {}),
-        **_tensors(name),
+        **(_opening() if operation.config else {}),
+        **_tensors(operation),
     }
-    required = ["id", "op", *(["cache"] if name == "open" else []), *(a.name for a in kept if a.required)]
-    required += ["kind", "config"] if given else ["tensors"] if name in (*TAKES_ROWS, *TAKES_QUERIES) else []
-    return _object(required, properties, description=OPERATION[name])
+    required = ["id", "op", *(["cache"] if operation is OPEN else []), *(a.name for a in kept if a.required)]
+    required += ["kind", "config"] if operation.config else []
+    required += ["tensors"] if operation.rows or operation.queries else []
+    return _object(required, properties, description=operation.says)
 
 
-def _tensors(name: str) -> Schema:
+def _tensors(operation: OperationRecord) -> Schema:
     """The tensors that come with an operation."""
-    if name == "mask":
-        part = _tensor({"type": "string", "pattern": "^mask[0-7]$"}, ("bool", "f32"))
-        return {"tensors": {"type": "array", "maxItems": 8, "items": part}}
-    if name not in (*TAKES_ROWS, *TAKES_QUERIES):
-        return {}
-    asked = [_tensor({"const": "queries"}, DTYPES)] if name in TAKES_QUERIES else []
-    rows = [_tensor({"const": part}, DTYPES) for part in ("keys", "values")] if name in TAKES_ROWS else []
-    if name == "attend":  # its mask's arrays come first, however many there are
-        part = _tensor({"type": "string", "pattern": "^mask[0-7]$"}, ("bool", "f32"))
-        return {"tensors": {"type": "array", "minItems": 3, "items": {"anyOf": [*asked, *rows, part]}}}
+    masked = any(a.holds == "mask" for a in operation.arguments)
+    part = _tensor({"type": "string", "pattern": "^mask[0-7]$"}, ("bool", "f32"))
+    asked = [_tensor({"const": "queries"}, DTYPES)] if operation.queries else []
+    rows = [_tensor({"const": part}, DTYPES) for part in ("keys", "values")] if operation.rows else []
     given = [*asked, *rows]
+    if masked and not given:
+        return {"tensors": {"type": "array", "maxItems": 8, "items": part}}
+    if not given:
+        return {}
+    if masked:  # its mask's arrays come first, however many there are
+        return {"tensors": {"type": "array", "minItems": len(given), "items": {"anyOf": [*given, part]}}}
     says = "Queries and key rows and value rows, as far as the operation takes them, in this order."
     listed = {"type": "array", "minItems": len(given), "items": False, "prefixItems": given}
     return {"tensors": {"description": says, **listed}}
@@ -164,7 +162,7 @@ def _performed() -> Schema:
     )
     which = "After the name, where one of several is observed, a dot and which: offset.B of cache B."
     clause = {"description": "refused: the clause that allows it, where known.", "type": "string"}
-    values = {f"^{name}({messages.WHICH})$": {"description": VALUE[name], **_value(name)} for name in VALUE}
+    values = {f"^{v.name}({messages.WHICH})$": {"description": v.says, **_value(v)} for v in VALUES.values()}
     properties = {
         "id": _ID,
         "result": {"description": says, "enum": list(messages.RESULTS)},
@@ -186,18 +184,16 @@ def _performed() -> Schema:
     return _object(("id", "result"), properties, description="To every operation.")
 
 
-def _value(name: str) -> Schema:
+def _value(value: Value) -> Schema:
     """What a value of an answer may be; numbers are written without fraction or exponent."""
-    if name in messages.TRUTHS:
+    if value.holds == "truth":
         return {"type": "boolean"}
-    if name in messages.TEXTS:
+    if value.holds == "text":
         return {"type": "string", "maxLength": messages.LONGEST_CLAUSE}
-    if name in messages.LISTS:
-        count = messages.LISTS[name]
-        return {"type": ["array", "null"], "items": _LARGE} | (
-            {"minItems": count, "maxItems": count} if count else {}
-        )
-    if name == "meter":
+    if value.holds == "numbers":
+        exactly = {} if value.count is None else {"minItems": value.count, "maxItems": value.count}
+        return {"type": ["array", "null"], "items": _LARGE, **exactly}
+    if value.holds == "counts":
         return {"type": "object", "additionalProperties": False, "properties": dict.fromkeys(METERED, _LARGE)}
     return {**_LARGE, "type": ["integer", "null"]}
 

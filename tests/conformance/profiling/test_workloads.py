@@ -16,7 +16,7 @@ from kvconform.profiling.model_shapes import GPT2, Model
 from kvconform.profiling.subject import Bench
 from kvconform.profiling.workloads import OPERATIONS, attention, page
 from kvspec.contract import Attention, Rope
-from kvspec.operations.kinds import OF_KIND
+from kvspec.operations.table import OF_KIND
 from kvspec.reading.tables import table
 from kvspec.traffic import QUERY
 

@@ -110,7 +110,7 @@ def test_sentences_of_traces_are_read_back() -> None:
 
 def filled(trace: Trace) -> Any:
     """A trace with every argument, said or not."""
-    named = [{a.name: argument(op, a.name) for a in OPERATIONS[op["op"]]} for op in trace.ops]
+    named = [{a.name: argument(op, a.name) for a in OPERATIONS[op["op"]].arguments} for op in trace.ops]
     return trace.kind, trace.config, [(op["op"], cache_of(op)) for op in trace.ops], named
 
 

@@ -18,7 +18,7 @@ from kvconform.generate.strategies import (
     rope,
     store,
 )
-from kvspec.geometry import CACHES
+from kvspec.registry import CACHES
 
 OWN = {"attention": attention, "batch": batch, "bucket": bucket, "copy": copy, "rope": rope, "store": store}
 """Chapters that are explored in one way."""

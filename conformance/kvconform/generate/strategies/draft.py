@@ -11,7 +11,8 @@ from kvconform.generate.covers import Ops, Plan
 from kvconform.generate.strategies.caches import configs
 from kvconform.generate.strategies.plan_moves import ops, single
 from kvconform.generate.strategies.trace_builder import Drawing
-from kvspec.geometry import CACHES, Config
+from kvspec.geometry import Config
+from kvspec.registry import CACHES
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 

@@ -83,5 +83,5 @@ def explored(draw: st.DrawFn, kind: str = "growing") -> Trace:
 
 
 def _placed(op: Operation, there: bool) -> Operation:
-    takes = any(a.name == "resident" for a in OPERATIONS[op["op"]])
+    takes = any(a.name == "resident" for a in OPERATIONS[op["op"]].arguments)
     return {**op, "resident": 1} if there and takes else op

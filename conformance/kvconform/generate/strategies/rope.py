@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from kvconform.generate.covers import Ops, Plan
 from kvconform.generate.strategies.plan_moves import ops, rewinds, single
 from kvconform.generate.strategies.trace_builder import Drawing, geometry
+from kvspec.chapters.arguments import PAIRINGS
 from kvspec.geometry import Config
 from kvspec.operations import notation
-from kvspec.operations.arguments import PAIRINGS
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from kvconform.generate.strategies.trace_builder import Drawing, geometry
 from kvspec.contract import CHAPTERS
-from kvspec.geometry import CACHES, Config
+from kvspec.geometry import Config
 from kvspec.operations import notation
+from kvspec.registry import CACHES
 from kvspec.trace import Trace
 
 LONGEST = 24

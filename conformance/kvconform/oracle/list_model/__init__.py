@@ -29,7 +29,7 @@ from kvref.cite import cited
 from kvspec.contract import Description
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import Array
-from kvspec.operations.table import NAMES, TAKES_QUERIES, Operation, cache_of, names_used
+from kvspec.operations.table import NAMED, OPERATIONS, TAKES_QUERIES, Operation, cache_of, names_used
 from kvspec.session.operations.draft import WHOLE
 from kvspec.session.step import Inputs
 
@@ -54,7 +54,7 @@ class Lists:
     def __init__(self, description: Description, trace_inputs: TraceInputs) -> None:
         self.description, self.trace_inputs = description, trace_inputs
         self.caches: dict[str, Any] = {}
-        self.names: dict[str, dict[str, Any]] = {kind: {} for kind in set(NAMES.values())}
+        self.names: dict[str, dict[str, Any]] = {kind: {} for kind in NAMED}
         self._attended: set[str] = set()
         self.astray: dict[int, Array] = {}
         """How far the keys of serials that were turned by RoPE may be from those kept."""
@@ -106,7 +106,7 @@ class Lists:
             LOOK[model.kind](self, model, step)
 
     def _named(self, op: Operation) -> bool:
-        there = self.names.get(NAMES.get(op["op"], ""), {})
+        there = self.names.get(OPERATIONS[op["op"]].names, {})
         layers = set(op.get("layers", "")) - {"-"} if op["op"] == "speculate" else set[str]()
         return all(name in there for name in names_used(op)) and layers <= set(self.caches)
 

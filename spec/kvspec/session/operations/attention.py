@@ -11,8 +11,9 @@ import numpy as np
 from kvspec import masks
 from kvspec.contract import Attention, Rope
 from kvspec.errors import Refused
-from kvspec.geometry import CACHES, DTYPES, Array
+from kvspec.geometry import DTYPES, Array
 from kvspec.operations.table import Operation, argument, cache_of
+from kvspec.registry import CACHES
 from kvspec.session.operations.cache import history, offered
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step

@@ -11,8 +11,8 @@ import numpy as np
 from kvspec import masks
 from kvspec.contract import Lengths
 from kvspec.errors import Unsupported
-from kvspec.geometry import CACHES
 from kvspec.operations.table import Operation, cache_of
+from kvspec.registry import CACHES
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
 

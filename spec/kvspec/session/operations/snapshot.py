@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvspec.operations.table import MAKES, Operation, argument
+from kvspec.operations.table import OPERATIONS, Operation, argument
 from kvspec.session.operations.cache import offered
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
@@ -53,7 +53,7 @@ def close(session: SessionState, cache: Any, op: Operation, step: Step, inputs: 
 
 
 def _bind(session: SessionState, op: Operation, step: Step, *made: Any) -> None:
-    for name, saved in zip(MAKES[op["op"]], made, strict=True):
+    for name, saved in zip(OPERATIONS[op["op"]].makes, made, strict=True):
         session.snapshots[op[name]] = saved
         seen = None if saved is None else [saved.start, saved.stop, saved.nbytes]
         step.values["snapshot" if name == "name" else name] = seen

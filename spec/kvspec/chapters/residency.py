@@ -1,0 +1,15 @@
+"""The record of the chapter RESIDENCY."""
+
+from __future__ import annotations
+
+from kvspec.chapters.record import Chapter, Column, Value
+
+METERED = ("host_to_device", "device_to_host", "device_to_device", "launches", "allocations", "synchronisations")
+"""What a meter counts: bytes on their way to, from and on the device; launches, allocations, waits."""
+
+CHAPTER = Chapter(
+    "RESIDENCY",
+    observe=("meter",),
+    values=(Value("meter", "What was counted while the operation itself was done.", "counts"),),
+    columns=tuple(Column(name, "count", "meter") for name in METERED),
+)

@@ -1,0 +1,57 @@
+"""The record of the chapter SNAP."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from kvspec.chapters.arguments import NAMED, TO, Argument
+from kvspec.chapters.record import Chapter, Column, OperationRecord, Value
+
+CACHES = ("growing", "ring")
+
+Range = partial(
+    Value,
+    says="[start, stop, bytes]; null where nothing was saved.",
+    holds="numbers",
+    count=3,
+    form="[start, stop, bytes] or null",
+)
+
+Operation = partial(OperationRecord, names="snapshot")
+
+CHAPTER = Chapter(
+    "SNAP",
+    on=CACHES,
+    speaks_of=CACHES,
+    operations=(
+        Operation(
+            "snapshot",
+            "Save the rows from `start` on under a name; the value `snapshot` tells its range and bytes.",
+            (NAMED, Argument("start", default=0)),
+            makes=("name",),
+        ),
+        Operation("restore", "Bring the cache to offset `to` with the rows saved.", (NAMED, TO), uses=("name",)),
+        Operation(
+            "split",
+            "Two snapshots of one, which it uses up.",
+            (NAMED, Argument("at"), Argument("parent", "name"), Argument("child", "name")),
+            makes=("parent", "child"),
+            uses=("name",),
+        ),
+        Operation(
+            "merge",
+            "One snapshot of two, which it uses up.",
+            (Argument("parent", "name"), Argument("child", "name"), NAMED),
+            makes=("name",),
+            uses=("parent", "child"),
+        ),
+        Operation("close", "Return a snapshot's memory.", (NAMED,), uses=("name",)),
+    ),
+    values=(
+        Range("snapshot"),
+        Range("parent"),
+        Range("child"),
+        Value("bytes", "close: bytes the snapshot still holds."),
+    ),
+    columns=(Column("bytes", storage=True), Column("snapshot", "ranges")),
+)
