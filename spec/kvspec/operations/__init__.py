@@ -1,1 +1,1 @@
-"""The operations of a trace: their table, arguments, kinds, notation and descriptions."""
+"""The operations of a trace: their table and their notation."""
