@@ -209,7 +209,7 @@ def prove(session: nox.Session) -> None:
 def nightly(session: nox.Session) -> None:
     """Correct adapters are never accused: a million operations drawn on each runtime and each correct variant."""
     _install(session, "[opencl]")
-    session.run("python", "-m", "kvconform.mutants.soak", *SOAKED, *session.posargs)
+    session.run("kvconform", "soak", *SOAKED, *session.posargs)
 
 
 @nox.session

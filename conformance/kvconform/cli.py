@@ -83,6 +83,7 @@ def _prove_arguments(prove: argparse.ArgumentParser) -> None:
         "--k", type=_count, help="states more than the reference an adapter may have (0; 1 for rings of others)"
     )
     prove.add_argument("--deadline", type=_seconds, default=20.0, help="seconds for one operation (20)")
+    _pool(prove, "configurations proved at once (one for each core)")
     _format(prove)
 
 
@@ -97,6 +98,20 @@ def _mutants_arguments(mutants: argparse.ArgumentParser) -> None:
     _pool(mutants, "how many at once (one for each core)")
     mutants.add_argument("--report", metavar="DIR", help="write mutants.json, mutants.html and mutants.md there")
     _format(mutants)
+
+
+def _soak_arguments(soak: argparse.ArgumentParser) -> None:
+    soak.add_argument(
+        "adapters", nargs="+", metavar="ADAPTER", help="a name, module:Class, or a correct variant such as Linked"
+    )
+    soak.add_argument(
+        "--operations", type=_above_zero, default=1_000_000, help="operations to judge on each (1000000)"
+    )
+    soak.add_argument("--seed", type=_count, default=0, help="the first batch's seed (0)")
+    soak.add_argument(
+        "--out", default="kvconform-soak", metavar="DIR", help="where accusing traces are written (kvconform-soak)"
+    )
+    _pool(soak, "batches judged at once (one for each core)")
 
 
 def _vectors_arguments(vectors: argparse.ArgumentParser) -> None:
@@ -157,6 +172,7 @@ COMMANDS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]], ...]
     ("replay", "replay a trace step by step", _replay_arguments),
     ("prove", "all states of small configurations, every move from each", _prove_arguments),
     ("mutants", "the suite's own teeth: bugs planted in every part, and what finds each", _mutants_arguments),
+    ("soak", "judge correct adapters on millions of drawn operations; none may be accused", _soak_arguments),
     ("vectors", "frozen traces for an engine's own tests: export them, verify them", _vectors_arguments),
     ("strict", "strict attention: one hash for each adapter, numpy's first", _strict_arguments),
     ("report", "render run records, several side by side", _report_arguments),
@@ -240,7 +256,7 @@ def _run(options: argparse.Namespace, process: tuple[str, ...]) -> int:
         sys.stderr.write(f"kvconform: {e}\n")
         return 2
     except CannotRun as e:
-        sys.stderr.write(f"kvconform: {options.adapter or 'the adapter'} cannot run here: {e}\n")
+        sys.stderr.write(f"kvconform: {getattr(options, 'adapter', None) or 'the adapter'} cannot run here: {e}\n")
         return 4
     except KeyboardInterrupt:
         sys.stderr.write("kvconform: interrupted\n")

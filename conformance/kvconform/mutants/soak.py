@@ -1,29 +1,22 @@
 """A long soak: correct adapters are never accused, however many operations are drawn.
 
-`python -m kvconform.mutants.soak ADAPTER... --operations N --seed S` draws batches of traces with the strategies
-of all
-chapters in turn, each batch with a seed of its own, and judges them on every adapter, each by itself: the reference
-by the list model, all others by the reference. Several processes share the seeds. What differs is written down at
-once, then made short, so that nothing is lost however it ends. Status: 0 nothing was accused, 1 something was, 130
-interrupted.
+Each batch of traces is a task with a seed of its own. It draws from the strategies of all chapters in turn, and
+judges every adapter: the reference by the list model, all others by the reference. What differs is written down at
+once; another task then makes it short, so that nothing is lost however the soak ends.
 """
 
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
-import signal
-import sys
-import time
-from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
+
+from pebble import ProcessExpired
 
 from kvadapters.find import load
 from kvconform.generate.fit_to_adapter import fitted
@@ -32,7 +25,7 @@ from kvconform.generate.strategies import by_chapter, sample, whole_system
 from kvconform.judge import trial
 from kvconform.judge.trial import TrialResult
 from kvconform.mutants import correct_variants
-from kvconform.worker.signals import handling
+from kvconform.worker.tasks import Pool, completed
 from kvspec.contract import Description, description
 from kvspec.operations.notation import sentence
 from kvspec.registry import CACHES
@@ -42,34 +35,29 @@ from kvspec.trace import Trace
 BATCH = 40
 """Traces drawn at a time."""
 
-EVERY = 10.0
-"""Seconds between lines of progress."""
-
 ENOUGH = 20
-"""Accusations after which it ends: they would tell nothing new."""
+"""Accusations of an adapter after which it is judged no more: they would tell nothing new."""
 
 
-INTERRUPTIONS = signal.SIGINT, signal.SIGTERM
+class Accusation(NamedTuple):
+    """A trace on which an adapter differed, and how."""
+
+    trace: Trace
+    message: str
+
+    @classmethod
+    def of(cls, seen: TrialResult) -> Accusation:
+        """From the trial that failed."""
+        blamed = ", ".join(seen.blamed) or "no clause"
+        return cls(seen.trace.cut(len(seen.steps)), f"{blamed}: {seen.differences[0].message}")
 
 
-@dataclass
-class Soak:
-    """One adapter, how much was judged on it, and what was found."""
+@dataclass(frozen=True)
+class Judged:
+    """One adapter in the process that judges it."""
 
-    name: str
     adapter: Any
-    folder: Path
-    about: Description = field(init=False)
-    operations: int = 0
-    traces: int = 0
-    found: list[Path] = field(default_factory=list)
-    by_source: dict[str, int] = field(default_factory=dict)
-    seed: int = 0
-    """That of the last batch that was judged whole."""
-
-    def __post_init__(self) -> None:
-        about = description(self.adapter.describe())
-        self.about = about.at_most("visible") if self.name == "reference" else about
+    about: Description
 
     def run(self, trace: Trace) -> TrialResult:
         """One trial."""
@@ -77,40 +65,100 @@ class Soak:
         session = Session(self.adapter, trial.observables(self.about, level))
         return trial.run(trace, session, self.about, level)
 
-    def batch(self, source: str, traces: Sequence[Trace], seed: int) -> None:
-        """Judge many traces of one source."""
-        for trace in fitted(traces, self.about):
-            seen = self.run(trace)
-            self.traces, self.operations = self.traces + 1, self.operations + len(seen.steps)
-            self.by_source[source] = self.by_source.get(source, 0) + len(seen.steps)
-            if seen.failed:
-                self._keep(seen, source, seed)
-
-    def _keep(self, seen: TrialResult, source: str, seed: int) -> None:
-        """Write the trace down as it is, then again once it is short."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / f"{self.name.replace(':', '.')}-{source}-{seed}-{len(self.found)}.json"
-        self.found.append(path)
-        whole = seen.trace.cut(len(seen.steps))
-        _write(path, whole, seen, source, seed)
-        short = shrink(whole, self._fails)
-        again = self.run(short)
-        if again.failed:
-            _write(path, short, again, source, seed)
-
-    def _fails(self, trace: Trace) -> int:
+    def fails(self, trace: Trace) -> int:
+        """Operations until it differs; 0 if it does not."""
         seen = self.run(trace)
         return max(1, len(seen.steps)) if seen.failed else 0
 
 
-def _write(path: Path, trace: Trace, seen: TrialResult, source: str, seed: int) -> None:
-    """The trace, which `kvconform replay` reads; beside it what was seen."""
-    path.write_text(json.dumps(trace.to_json()) + "\n", encoding="utf-8")
-    said = f"{source}, seed {seed}: {', '.join(seen.blamed) or 'no clause'}: {seen.differences[0].message}"
-    path.with_suffix(".txt").write_text(f"{said}\n{sentence(trace)}\n", encoding="utf-8")
+@cache
+def judged(name: str) -> Judged:
+    """An adapter by its name, or a correct variant of the reference by that of its class."""
+    variants = {v.__name__: v for v in correct_variants.VARIANTS}
+    adapter = variants[name]() if name in variants else load(name)
+    about = description(adapter.describe())
+    return Judged(adapter, about.at_most("visible") if name == "reference" else about)
 
 
-def sources(chapters: Sequence[str]) -> dict[str, Any]:
+def describe(name: str) -> Description:
+    """What an adapter says of itself, asked in a process of the pool: devices do not outlive a fork."""
+    return judged(name).about
+
+
+class Part(NamedTuple):
+    """What a batch showed of one adapter."""
+
+    traces: int
+    operations: int
+    accusations: tuple[Accusation, ...]
+
+
+class Batch(NamedTuple):
+    """A task: draw traces of one source and judge them on adapters, which are named."""
+
+    adapters: tuple[str, ...]
+    chapters: tuple[str, ...]
+    """Those of all adapters of the soak."""
+    source: str
+    seed: int
+
+    @property
+    def where(self) -> str:
+        """What it draws."""
+        return f"{self.source}, seed {self.seed}"
+
+    def __call__(self) -> dict[str, Part]:
+        """What each adapter showed."""
+        traces = sample.some(sources(self.chapters)[self.source], BATCH, self.seed)
+        return {name: _part(judged(name), traces) for name in self.adapters}
+
+
+def _part(under_test: Judged, traces: Sequence[Trace]) -> Part:
+    seen = [under_test.run(trace) for trace in fitted(traces, under_test.about)]
+    accusations = tuple(Accusation.of(s) for s in seen if s.failed)
+    return Part(len(seen), sum(len(s.steps) for s in seen), accusations)
+
+
+class Shortening(NamedTuple):
+    """A task: make the trace of an accusation short."""
+
+    adapter: str
+    trace: Trace
+    path: Path
+    """Where the accusation is written."""
+    where: str
+    """Its source and seed."""
+
+    def __call__(self) -> Accusation | None:
+        """The same on a short trace; None if it does not fail again."""
+        seen = judged(self.adapter).run(shrink(self.trace, judged(self.adapter).fails))
+        return Accusation.of(seen) if seen.failed else None
+
+
+Job = Batch | Shortening
+
+
+def perform(job: Job) -> dict[str, Part] | Accusation | None:
+    """Do a task in the process that has it."""
+    return job()
+
+
+@dataclass
+class Score:
+    """One adapter as the soak counts it."""
+
+    name: str
+    about: Description
+    operations: int = 0
+    traces: int = 0
+    found: list[Path] = field(default_factory=list)
+    by_source: dict[str, int] = field(default_factory=dict)
+    seed: int = 0
+    """The largest of the batches judged."""
+
+
+@cache
+def sources(chapters: tuple[str, ...]) -> dict[str, Any]:
     """Every strategy that adapters of these chapters can be judged by, by name."""
     found: dict[str, Any] = {}
     if set(CACHES) & set(chapters):
@@ -120,121 +168,81 @@ def sources(chapters: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def soaked(soaks: Sequence[Soak], operations: int, seeds: Iterator[int], goes_on: Callable[[], bool]) -> None:
-    """Draw, and judge on each that is behind, source after source, until so many operations are done on every
-    adapter, or enough was found, or after a batch it is not to go on."""
-    left = sources(list(dict.fromkeys(p for s in soaks for p in s.about.chapters)))
-    for seed, source in zip(seeds, _in_turn(left), strict=False):
-        behind = [s for s in soaks if s.operations < operations and len(s.found) < ENOUGH]
-        if not behind:
-            return
-        traces = sample.some(left[source], BATCH, seed)
-        for soak in behind:
-            soak.batch(source, traces, seed)
-            soak.seed = seed
-        if not goes_on():
-            return
-        if not any(source in s.by_source for s in behind):
-            del left[source]  # nothing that it draws is within what is declared
-    raise RuntimeError("nothing that is drawn is within what is declared")
+class Soak:
+    """Judges adapters until each has done so many operations, or enough was found of it."""
+
+    def __init__(self, abouts: Mapping[str, Description], operations: int, folder: Path, seed: int = 0) -> None:
+        """Of adapters, what they say of themselves, by name."""
+        self.scores = {name: Score(name, about) for name, about in abouts.items()}
+        self.operations, self.folder = operations, folder
+        self.lost = list[str]()
+        """Tasks whose process died, and how."""
+        self._seeds = count(seed)
+        self._chapters = tuple(dict.fromkeys(c for s in self.scores.values() for c in s.about.chapters))
+        self._left = list(sources(self._chapters))
+        self._shortenings = deque[Shortening]()
+
+    def run(self, pool: Pool, progress: Callable[[], None] = lambda: None) -> None:
+        """Draw and judge. Raises BrokenExecutor, KeyboardInterrupt; what was judged until then is counted."""
+        for jobs in (self._jobs(), self._short()):
+            for (job,), future in completed(pool, perform, jobs):
+                try:
+                    self._take(job, future.result())
+                except ProcessExpired as e:
+                    self.lost.append(f"{job.where}: its process died with status {e.exitcode}")
+                progress()
+        if not self._left:
+            raise RuntimeError("nothing that is drawn is within what is declared")
+
+    def behind(self) -> tuple[str, ...]:
+        """The adapters that are judged further."""
+        every = self.scores.values()
+        if len(self.lost) >= ENOUGH:
+            return ()
+        return tuple(s.name for s in every if s.operations < self.operations and len(s.found) < ENOUGH)
+
+    def _jobs(self) -> Iterator[tuple[Job]]:
+        """Batches, source after source, until no adapter is behind; shortenings first."""
+        while self._left:
+            for source in list(self._left):
+                yield from self._short()
+                if not (behind := self.behind()):
+                    return
+                yield (Batch(behind, self._chapters, source, next(self._seeds)),)
+
+    def _short(self) -> Iterator[tuple[Job]]:
+        while self._shortenings:
+            yield (self._shortenings.popleft(),)
+
+    def _take(self, job: Job, result: dict[str, Part] | Accusation | None) -> None:
+        if isinstance(job, Batch) and isinstance(result, dict):
+            for name, part in result.items():
+                self._count(self.scores[name], job, part)
+            if not any(job.source in self.scores[name].by_source for name in job.adapters):
+                self._left = [source for source in self._left if source != job.source]  # nothing of it is declared
+        elif isinstance(job, Shortening) and isinstance(result, Accusation):
+            _write(job.path, result, job.where)
+
+    def _count(self, score: Score, job: Batch, part: Part) -> None:
+        score.traces += part.traces
+        score.operations += part.operations
+        score.seed = max(score.seed, job.seed)
+        if part.traces:
+            score.by_source[job.source] = score.by_source.get(job.source, 0) + part.operations
+        for accusation in part.accusations:
+            self._keep(score, job, accusation)
+
+    def _keep(self, score: Score, job: Batch, accusation: Accusation) -> None:
+        """Write the trace down as it is, and have it made short."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        name = f"{score.name.replace(':', '.')}-{job.source}-{job.seed}-{len(score.found)}.json"
+        score.found.append(path := self.folder / name)
+        _write(path, accusation, job.where)
+        self._shortenings.append(Shortening(score.name, accusation.trace, path, job.where))
 
 
-def _in_turn(left: dict[str, Any]) -> Iterator[str]:
-    while left:
-        yield from list(left)
-
-
-class _Progress:
-    """A line on standard error every few seconds; and whether somebody asked for the end."""
-
-    def __init__(self, soaks: Sequence[Soak], operations: int) -> None:
-        self.soaks, self.operations, self.began = soaks, operations, time.monotonic()
-        self.last, self.interrupted = self.began, False
-
-    def interrupt(self, signum: int, frame: FrameType | None) -> None:
-        """End after this batch, as what draws it may lose an exception; asked again, at once."""
-        if self.interrupted:
-            raise KeyboardInterrupt
-        self.interrupted = True
-
-    def __call__(self) -> bool:
-        now = time.monotonic()
-        if now - self.last > EVERY:
-            self.last = now
-            done = ", ".join(
-                f"{s.name} {s.operations}{f' ({len(s.found)} accused)' * bool(s.found)}" for s in self.soaks
-            )
-            sys.stderr.write(f"kvconform soak: {done} of {self.operations} operations, {now - self.began:.0f} s\n")
-            sys.stderr.flush()
-        return not self.interrupted
-
-
-def told(soak: Soak) -> str:
-    """How far it came, in a line."""
-    return f"{soak.name}: {soak.traces} traces, {len(soak.found)} accused, {soak.operations} operations"
-
-
-def adapter(name: str) -> Any:
-    """An adapter by its name; or a correct variant of the reference by that of its class."""
-    variants = {v.__name__: v for v in correct_variants.VARIANTS}
-    return variants[name]() if name in variants else load(name)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Soak adapters, in as many processes as are asked for."""
-    options = _options(arguments)
-    if options.processes == 1:
-        return _share(options, 0)
-    fork = multiprocessing.get_context("fork")
-    shares = [fork.Process(target=_exits, args=(options, i)) for i in range(options.processes)]
-    for share in shares:
-        share.start()
-
-    def pass_on(signum: int, frame: FrameType | None) -> None:
-        for share in shares if signum == signal.SIGTERM else ():  # a terminal interrupts them by itself
-            share.terminate()
-
-    with handling(pass_on, *INTERRUPTIONS):
-        for share in shares:
-            share.join()
-    return max(abs(share.exitcode or 0) for share in shares)
-
-
-def _exits(options: Namespace, share: int) -> None:
-    sys.exit(_share(options, share))
-
-
-def _share(options: Namespace, share: int) -> int:
-    """Soak on one share of the seeds, and tell."""
-    soaks = [Soak(name, adapter(name), Path(options.out)) for name in options.adapters]
-    operations = -(-options.operations // options.processes)
-    progress = _Progress(soaks, operations)
-    with handling(progress.interrupt, *INTERRUPTIONS), suppress(KeyboardInterrupt):
-        soaked(soaks, operations, count(options.seed + share, options.processes), progress)
-    lines = (line for soak in soaks for line in _lines(soak, progress.interrupted))
-    sys.stdout.write("".join(f"{line}\n" for line in lines))  # at once, lest others write in between
-    sys.stdout.flush()
-    return 1 if any(s.found for s in soaks) else 130 * progress.interrupted
-
-
-def _lines(soak: Soak, interrupted: bool) -> Iterator[str]:
-    yield f"{told(soak)}, up to seed {soak.seed}{' (interrupted)' if interrupted else ''}"
-    yield "  " + ", ".join(f"{source} {n}" for source, n in soak.by_source.items())
-    yield from (f"  {path}" for path in soak.found)
-
-
-def _options(arguments: Sequence[str] | None) -> Namespace:
-    parser = ArgumentParser(prog="python -m kvconform.mutants.soak", description=__doc__.splitlines()[0])
-    variants = ", ".join(v.__name__ for v in correct_variants.VARIANTS)
-    parser.add_argument(
-        "adapters", nargs="+", metavar="ADAPTER", help=f"a name, module:Class, or one of {variants}"
-    )
-    parser.add_argument("--operations", type=int, default=1_000_000, help="operations to judge on each (1000000)")
-    parser.add_argument("--seed", type=int, default=0, help="the first batch's seed (0)")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="how many (one for each core)")
-    parser.add_argument("--out", default="kvconform-soak", metavar="DIR", help="where accusing traces are written")
-    return parser.parse_args(arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def _write(path: Path, accusation: Accusation, where: str) -> None:
+    """The trace, which `kvconform replay` reads; beside it what was seen."""
+    path.write_text(json.dumps(accusation.trace.to_json()) + "\n", encoding="utf-8")
+    said = f"{where}: {accusation.message}\n{sentence(accusation.trace)}\n"
+    path.with_suffix(".txt").write_text(said, encoding="utf-8")

@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform import cli
 from kvconform.mutants import correct_variants, soak
-from kvconform.mutants.fakes import DoesNothing
-from kvconform.mutants.soak import Soak
+from kvconform.mutants.soak import Judged, Soak
+from kvconform.runner.executor import opened
 from kvref.store import Store
 from kvspec.operations import notation
 from kvspec.trace import from_json
 
+IDLE = "kvconform.mutants.fakes:DoesNothing"
 
-def test_the_reference_is_judged_by_the_list_model_and_others_by_the_reference(tmp_path: Path) -> None:
+
+def soaked(folder: Path, operations: int, *names: str, seed: int = 0, progress: Any = lambda soak: None) -> Soak:
+    """A soak of these adapters in one process."""
+    with opened(1) as pool:
+        seen = Soak({name: soak.describe(name) for name in names}, operations, folder, seed)
+        seen.run(pool, lambda: progress(seen))
+    return seen
+
+
+def command(folder: Path, *arguments: str) -> int:
+    return cli.main(["soak", *arguments, "--out", str(folder)])
+
+
+def test_the_reference_is_judged_by_the_list_model_and_others_by_the_reference() -> None:
     levels = {
-        name: {c.level for c in Soak(name, soak.adapter(name), tmp_path).about.chapters.values()}
+        name: {c.level for c in soak.describe(name).chapters.values()}
         for name in ("reference", "HeadMajor", "Whole")
     }
     assert levels == {"reference": {"visible"}, "HeadMajor": {"storage"}, "Whole": {"visible"}}
@@ -31,68 +46,88 @@ def test_the_reference_is_judged_by_the_list_model_and_others_by_the_reference(t
 @pytest.mark.parametrize("name", ["Whole", "Linked"])
 def test_a_correct_variant_is_not_accused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soak, "BATCH", 5)
-    seen = Soak(name, soak.adapter(name), tmp_path / "out")
     seeds = list[int]()
-    soak.soaked([seen], 300, count(3), lambda: not seeds.append(seen.seed))
-    assert seen.operations >= 300 and not seen.found and not (tmp_path / "out").exists()
-    assert seeds == list(range(3, 3 + len(seeds))) and len(seen.by_source) > 1
+    score = soaked(
+        tmp_path / "out", 300, name, seed=3, progress=lambda s: seeds.append(s.scores[name].seed)
+    ).scores[name]
+    assert score.operations >= 300 and not score.found and not (tmp_path / "out").exists()
+    assert seeds == list(range(3, 3 + len(seeds))) and len(score.by_source) > 1
 
 
-def test_every_chapter_of_the_reference_and_the_system_is_a_source(tmp_path: Path) -> None:
-    about = Soak("reference", soak.adapter("reference"), tmp_path).about
-    assert {s.partition("-")[0] for s in soak.sources(list(about.chapters))} == {"system", *about.chapters}
+def test_every_chapter_of_the_reference_and_the_system_is_a_source() -> None:
+    about = soak.describe("reference")
+    assert {s.partition("-")[0] for s in soak.sources(tuple(about.chapters))} == {"system", *about.chapters}
 
 
 def test_the_same_traces_are_judged_on_each_until_it_has_enough(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(soak, "BATCH", 3)
-    sound, idle = (Soak(n, a, tmp_path) for n, a in (("Whole", soak.adapter("Whole")), ("idle", DoesNothing())))
     seen = list[tuple[int, int]]()
-    soak.soaked([sound, idle], 900, count(0), lambda: not seen.append((sound.seed, idle.seed)))
-    assert sound.operations >= 900 and not sound.found and len(idle.found) >= soak.ENOUGH
+    scores = soaked(
+        tmp_path,
+        900,
+        "Whole",
+        IDLE,
+        progress=lambda s: seen.append((s.scores["Whole"].seed, s.scores[IDLE].seed)),
+    ).scores
+    assert scores["Whole"].operations >= 900 and not scores["Whole"].found
+    assert len(scores[IDLE].found) >= soak.ENOUGH
     assert seen[0] == (0, 0) and seen[-1][0] > seen[-1][1]
 
 
 def test_processes_share_the_seeds(tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(soak, "BATCH", 2)
-    arguments = ["Whole", "--operations", "200", "--processes", "2", "--seed", "4", "--out", str(tmp_path)]
-    assert soak.main(arguments) == 0
-    shown = capfd.readouterr().out.splitlines()
-    seeds = {int(line.rpartition(" ")[2]) % 2 for line in shown if line.startswith("Whole")}
-    assert seeds == {0, 1} and all("0 accused" in line for line in shown if line.startswith("Whole"))
+    assert command(tmp_path, "Whole", "--operations", "200", "--processes", "2", "--seed", "4") == 0
+    first, sources, *found = capfd.readouterr().out.splitlines()
+    assert first.startswith("Whole: ") and ", 0 accused, " in first and not found
+    batches = int(first.rpartition(" ")[2]) - 4 + 1
+    assert 2 <= batches < 100 and len(sources.split(",")) <= batches
 
 
 def test_what_differs_is_written_down_short_and_can_be_replayed(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(soak, "BATCH", 3)
-    seen = Soak("idle", DoesNothing(), tmp_path / "out")
-    soak.soaked([seen], 10**9, count(0), lambda: True)
-    assert soak.ENOUGH <= len(seen.found) < soak.ENOUGH + 3
-    trace = from_json(json.loads(seen.found[0].read_text()))
-    assert seen.run(trace).failed and len(trace.ops) <= 2
-    assert "expected" in seen.found[0].with_suffix(".txt").read_text()
+    found = soaked(tmp_path / "out", 10**9, IDLE).scores[IDLE].found
+    assert soak.ENOUGH <= len(found) < soak.ENOUGH + 3
+    trace = from_json(json.loads(found[0].read_text()))
+    assert soak.judged(IDLE).run(trace).failed and len(trace.ops) <= 2
+    assert "expected" in found[0].with_suffix(".txt").read_text()
 
 
-def test_an_accusation_is_the_status(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+def test_an_accusation_is_the_status(tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(soak, "BATCH", 3)
-    name = "kvconform.mutants.fakes:DoesNothing"
-    assert soak.main([name, "--operations", "1", "--processes", "1", "--out", str(tmp_path)]) == 1
-    assert "accused" in capsys.readouterr().out and list(tmp_path.glob("*.json"))
+    assert command(tmp_path, IDLE, "--operations", "1", "--processes", "1") == 1
+    assert "accused" in capfd.readouterr().out and list(tmp_path.glob("*.json"))
 
 
-def test_what_was_found_before_an_interruption_is_told(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "kvconform.mutants.soak", "Whole", "--processes", "2", "--out", str(tmp_path)]
-    soaking = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+class Dying(Reference):
+    """The process that judges it dies with it."""
+
+    def open(self, kind: str, config: Any) -> Any:
+        os._exit(3)
+
+
+def test_a_process_that_dies_is_told_and_the_others_go_on(tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(soak, "BATCH", 2)
+    monkeypatch.setattr(soak, "ENOUGH", 3)
+    assert command(tmp_path, f"{__name__}:Dying", "--operations", "1", "--processes", "1") == 3
+    lost = [line for line in capfd.readouterr().err.splitlines() if "died with status 3" in line]
+    assert len(lost) == 3 and len(set(lost)) == 3
+
+
+def test_what_was_judged_before_an_interruption_is_told(tmp_path: Path) -> None:
+    called = [sys.executable, "-m", "kvconform", "soak", "Whole", "--processes", "2", "--out", str(tmp_path)]
+    soaking = subprocess.Popen(called, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert soaking.stderr is not None
     soaking.stderr.readline()  # it is under way
     soaking.terminate()
-    shown, _ = soaking.communicate(timeout=120)
-    told = [line for line in shown.splitlines() if line.startswith("Whole")]
-    assert soaking.returncode == 130 and len(told) == 2
-    assert all("0 accused" in line and line.endswith("(interrupted)") for line in told)
+    shown, said = soaking.communicate(timeout=120)
+    (told,) = [line for line in shown.splitlines() if line.startswith("Whole")]
+    assert soaking.returncode == 130 and "Traceback" not in said
+    assert "0 accused" in told and told.endswith("(interrupted)")
 
 
 def test_the_variants_can_be_named() -> None:
     for variant in correct_variants.VARIANTS:
-        assert isinstance(soak.adapter(variant.__name__), variant)
+        assert isinstance(soak.judged(variant.__name__).adapter, variant)
 
 
 class Off(Reference):
@@ -105,10 +140,10 @@ class Off(Reference):
     caches: ClassVar[dict[str, Any]] = {**Reference.caches, "store": store}
 
 
-def test_the_fingerprint_of_rows_that_were_attended_is_known_to_the_list_model(tmp_path: Path) -> None:
+def test_the_fingerprint_of_rows_that_were_attended_is_known_to_the_list_model() -> None:
     """The soak once accused the reference here: the list took rows of an attend for rows of an append."""
     trace = notation.trace("store", "layers=1 max_len=2", "captureattend g 0; replayattend g; fingerprint 0")
-    sound, wrong = (Soak(name, a, tmp_path) for name, a in (("reference", Reference()), ("off", Off())))
-    wrong.about = wrong.about.at_most("visible")
+    about = soak.describe("reference")
+    sound, wrong = (Judged(adapter, about) for adapter in (Reference(), Off()))
     assert not sound.run(trace).failed
     assert sound.run(trace).level == "visible" and wrong.run(trace).blamed == ("STORE-27",)

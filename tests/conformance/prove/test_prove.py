@@ -10,12 +10,12 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform import cli
-from kvconform.commands.prove import plans
 from kvconform.generate import covers
 from kvconform.generate.covers import Ops, Plan
 from kvconform.generate.strategies import snapshot
 from kvconform.prove import identifiers
 from kvconform.prove import proof as prove
+from kvconform.prove.configurations import plans
 from kvconform.prove.proof import Proof
 from kvref.growing import Growing
 from kvref.ring import Ring

@@ -1,0 +1,76 @@
+"""`kvconform soak ADAPTER...`: judges correct adapters on millions of drawn operations; none may be accused."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor
+from pathlib import Path
+
+from kvconform.mutants.soak import Score, Soak, describe
+from kvconform.runner.executor import opened
+from kvconform.worker.tasks import Pool
+
+EVERY = 10.0
+"""Seconds between lines of progress."""
+
+
+def main(options: Namespace) -> int:
+    """Soak adapters; 0 nothing was accused, 1 something was, 3 a process or the pool was lost, 130 interrupted."""
+    with opened(options.processes, options.on) as pool:
+        abouts = {name: pool.submit(describe, name).result() for name in options.adapters}
+        soak = Soak(abouts, options.operations, Path(options.out), options.seed)
+        status, ending = _run(soak, pool)
+    for score in soak.scores.values():
+        print("\n".join(_lines(score, ending)), flush=True)
+    sys.stderr.writelines(f"kvconform soak: {lost}\n" for lost in soak.lost)
+    if any(score.found for score in soak.scores.values()):
+        return 1
+    return status or 3 * bool(soak.lost)
+
+
+def _run(soak: Soak, pool: Pool) -> tuple[int, str]:
+    """Run it to its end; gives the status, and what is said of a soak that ended early."""
+    try:
+        soak.run(pool, Progress(soak))
+    except KeyboardInterrupt:
+        return 130, " (interrupted)"
+    except BrokenExecutor as e:
+        sys.stderr.write(f"kvconform soak: {e}\n")
+        return 3, " (cut short)"
+    return 0, ""
+
+
+class Progress:
+    """A line on standard error every few seconds."""
+
+    def __init__(self, soak: Soak) -> None:
+        self.soak, self.began = soak, time.monotonic()
+        self.last = self.began
+
+    def __call__(self) -> None:
+        """A batch was judged."""
+        if (now := time.monotonic()) - self.last < EVERY:
+            return
+        self.last = now
+        done = ", ".join(
+            f"{s.name} {s.operations}{f' ({len(s.found)} accused)' * bool(s.found)}"
+            for s in self.soak.scores.values()
+        )
+        passed = f"{done} of {self.soak.operations} operations, {now - self.began:.0f} s"
+        sys.stderr.write(f"kvconform soak: {passed}\n")
+        sys.stderr.flush()
+
+
+def _short(score: Score) -> str:
+    return f"{score.name} {score.operations}{f' ({len(score.found)} accused)' * bool(score.found)}"
+
+
+def _lines(score: Score, ending: str) -> Iterator[str]:
+    """How far an adapter came, and what was found."""
+    counted = f"{score.traces} traces, {len(score.found)} accused, {score.operations} operations"
+    yield f"{score.name}: {counted}, up to seed {score.seed}{ending}"
+    yield "  " + ", ".join(f"{source} {n}" for source, n in sorted(score.by_source.items()))
+    yield from (f"  {path}" for path in score.found)

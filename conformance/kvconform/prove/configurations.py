@@ -1,0 +1,115 @@
+"""The configurations of a proof as tasks: each is proved by itself, in whatever process is free."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from functools import cache
+from typing import Any, NamedTuple
+
+from kvadapters.reference import Reference
+from kvconform import vectors
+from kvconform.generate.covers import Plan
+from kvconform.judge import trial
+from kvconform.judge.trial import TrialResult
+from kvconform.oracle.reference import CitingReference
+from kvconform.prove.proof import Proof, Runs, proved
+from kvconform.worker.client import Worker, python_worker
+from kvconform.worker.remote_session import RemoteSession
+from kvconform.worker.tasks import Pool, completed
+from kvspec.contract import description
+from kvspec.errors import BadInput
+from kvspec.trace import Trace
+
+
+class Candidate(NamedTuple):
+    """The adapter that proofs are about, by its name or by the command that starts it."""
+
+    adapter: str
+    command: tuple[str, ...] = ()
+    deadline: float = 20.0
+    """Seconds for one operation."""
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it is the reference, which the list model judges without a worker."""
+        return self.adapter == "reference" and not self.command
+
+    def worker(self) -> Worker:
+        """Its worker."""
+        return Worker(list(self.command) or python_worker(self.adapter), deadline=self.deadline)
+
+
+class Configuration(NamedTuple):
+    """One plan of a chapter, by name, among those up to the largest window; and the k of its proof."""
+
+    chapter: str
+    largest: int
+    plan: str
+    k: int
+
+
+def in_order(pool: Pool, candidate: Candidate, chosen: Sequence[Configuration]) -> Iterator[Proof]:
+    """A proof for each configuration, in their order, up to the first counterexample."""
+    early = dict[Configuration, Proof]()
+    waiting = iter(chosen)
+    awaited = next(waiting, None)
+    for (_, configuration), future in completed(pool, prove, ((candidate, c) for c in chosen)):
+        early[configuration] = Proof(plan(configuration), **future.result())
+        while awaited in early:
+            yield (proof := early[awaited])
+            if proof.counterexample is not None:
+                return
+            awaited = next(waiting, None)
+
+
+def prove(candidate: Candidate, configuration: Configuration) -> dict[str, Any]:
+    """Prove one configuration; gives what a Proof says beside its plan, which holds functions."""
+    began = time.monotonic()
+    proof = proved(plan(configuration), configuration.k, _runs(candidate), tell)
+    proof.seconds = time.monotonic() - began
+    return {f.name: getattr(proof, f.name) for f in fields(proof) if f.name != "plan"}
+
+
+@cache
+def _runs(candidate: Candidate) -> Runs:
+    """What judges a trace in this process, with a worker of its own."""
+    if candidate.is_reference:
+        return _by_the_list_model
+    worker = candidate.worker()
+    adapter = worker.describe()
+
+    def runs(trace: Trace) -> TrialResult:
+        level = trial.level_of(trace, adapter)
+        session = RemoteSession(worker, trial.observables(adapter, level))
+        return trial.run(trace, session, adapter, level)
+
+    return runs
+
+
+def _by_the_list_model(trace: Trace) -> TrialResult:
+    return trial.run(trace, CitingReference(), description(Reference().describe()), "visible")
+
+
+def plan(configuration: Configuration) -> Plan:
+    """The plan that a configuration names."""
+    every = plans(configuration.chapter, configuration.largest)
+    return next(plan for plan in every if plan.name == configuration.plan)
+
+
+def plans(chapter: str, largest: int) -> list[Plan]:
+    """What is proved of a chapter: of a ring every window up to the largest. Raises BadInput."""
+    if chapter not in vectors.planned():
+        raise BadInput(f"{chapter}: no states to explore; those that have are {', '.join(vectors.planned())}")
+    strategies = importlib.import_module(f"kvconform.generate.strategies.{chapter}")
+    made: list[Plan] = strategies.plans(range(1, largest + 1)) if chapter == "ring" else strategies.plans()
+    return [p for p in made if (p.start.config.window or 0) <= largest]
+
+
+def tell(message: str) -> None:
+    """Say on standard error how far it came."""
+    sys.stderr.write(f"kvconform prove: {message}\n")
+    sys.stderr.flush()
