@@ -45,12 +45,18 @@ def traces() -> tuple[Trace, ...]:
     return tuple(notation.trace(*parts) for parts in _parts())
 
 
+@cache
+def driven() -> list[dict[str, str]]:
+    """What is done with each dtype and geometry: `kind`, `config` and `operations`, as in a sentence."""
+    rows: list[dict[str, str]] = table("kvconform.vectors", "strict_hash")["driven"]
+    return rows
+
+
 def _parts() -> Iterator[tuple[str, str, str]]:
     """Kind, config and operations of each trace."""
-    driven = table("kvconform.vectors", "strict_hash")["driven"]
     for (kv_heads, heads, k_dim, v_dim), dtype in product(GEOMETRIES, DTYPES):
         fields = f"kv_heads={kv_heads} k_dim={k_dim} v_dim={v_dim} dtype={dtype}"
-        for row in driven:
+        for row in driven():
             yield row["kind"], f"{fields} {row['config']}", row["operations"].replace("HEADS", f"heads={heads}")
 
 

@@ -38,7 +38,7 @@ def right() -> list[Output]:
     return driven(Reference(), strict_hash.traces())
 
 
-FEW = strict_hash.traces()[: len(strict_hash.DRIVEN)]
+FEW = strict_hash.traces()[: len(strict_hash.driven())]
 """One trace of each kind of cache."""
 
 
