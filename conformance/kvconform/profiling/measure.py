@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kvconform.profiling.case import Job
+from kvconform.profiling.operation import Job
 
 WARM = 3
 """Turns that do not count, each longer than the one before until one lasts long enough."""

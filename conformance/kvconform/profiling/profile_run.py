@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvconform.profiling import peers
-from kvconform.profiling.case import ALWAYS, Case, Job, Operation
+from kvconform.profiling.case import Case
 from kvconform.profiling.measure import Pace, Party, Taken, metered, rounds
+from kvconform.profiling.operation import ALWAYS, Job, Operation
 from kvconform.profiling.peers.host_arrays import Host
 from kvconform.profiling.quartiles import ratios, scaled, spread
-from kvconform.profiling.subject import Bench
+from kvconform.profiling.subject import Subject
 from kvconform.profiling.workloads import OPERATIONS
 from kvspec.contract import Description
 from kvspec.contract.timing import Streams
@@ -96,7 +97,7 @@ class Session:
         operation = OPERATIONS[case.operation]
         self._demand(case, operation)
         try:
-            own = self._timed("", operation.job(Bench(self.adapter, case, operation.config(case), self.memory)))
+            own = self._timed("", operation.job(Subject(self.adapter, case, operation.config(case), self.memory)))
             moved = operation.traffic(case)
             limit = None if self.streams is None or moved.limit is None else self._limit(moved.limit)
             others = list(self._others(case))

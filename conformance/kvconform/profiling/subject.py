@@ -9,7 +9,7 @@ from kvconform.profiling.random_rows import noise, turns
 from kvspec.geometry import Config
 
 
-class Bench(NamedTuple):
+class Subject(NamedTuple):
     """An adapter and a case; `memory` is how many bytes of rows take turns, so that caches of the device do not
     hold them."""
 

@@ -71,10 +71,10 @@ def test_rows_are_on_the_device_before_anything_is_measured(capsys: pytest.Captu
 def test_an_interrupt_leaves_a_partial_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(bench: Any, count: int, filled: Any = cache.filled) -> Any:
-        if bench.case.rows > 1:
+    def interrupted(subject: Any, count: int, filled: Any = cache.filled) -> Any:
+        if subject.case.rows > 1:
             raise KeyboardInterrupt
-        return filled(bench, count)
+        return filled(subject, count)
 
     monkeypatch.setattr(cache, "filled", interrupted)
     options = ("profile", "reference", *FEW, "--cases", "^append", "--report", str(tmp_path), "--format", "json")

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from kvconform.profiling import measure, profile_run
-from kvconform.profiling.case import ALWAYS, Case, Job
+from kvconform.profiling.case import Case
 from kvconform.profiling.measure import Pace, Party
 from kvconform.profiling.model_shapes import GPT2
+from kvconform.profiling.operation import ALWAYS, Job
 from kvconform.profiling.peers import Found, host_arrays
 from kvconform.profiling.peers.numpy_peer import Arrays, Numpy
 from kvconform.profiling.quartiles import ratios, scaled, spread

@@ -10,10 +10,11 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.profiling import cases
-from kvconform.profiling.case import Case, Job
+from kvconform.profiling.case import Case
 from kvconform.profiling.measure import Party, metered
 from kvconform.profiling.model_shapes import GPT2, Model
-from kvconform.profiling.subject import Bench
+from kvconform.profiling.operation import Job
+from kvconform.profiling.subject import Subject
 from kvconform.profiling.workloads import OPERATIONS, attention, page
 from kvspec.contract import Attention, Rope
 from kvspec.operations.table import OF_KIND
@@ -50,7 +51,7 @@ def small(name: str) -> Case:
 def made(name: str, adapter: Any) -> Job:
     """Its job."""
     case = small(name)
-    return OPERATIONS[name].job(Bench(adapter, case, OPERATIONS[name].config(case), MEMORY))
+    return OPERATIONS[name].job(Subject(adapter, case, OPERATIONS[name].config(case), MEMORY))
 
 
 def measured_of(kind: str, operation: str) -> list[str]:
@@ -212,8 +213,8 @@ def pools() -> Iterator[page.Scattered]:
     for context in (64, 1024):
         case = Case("gather", GPT2, context, page=16)
         row = case.config().row_bytes
-        bench = Bench(Reference(), case, OPERATIONS["gather"].config(case), 8 * context * row)
-        yield page.scattered(bench, context)
+        subject = Subject(Reference(), case, OPERATIONS["gather"].config(case), 8 * context * row)
+        yield page.scattered(subject, context)
 
 
 def test_pages_lie_scattered_and_so_do_free_ones() -> None:
@@ -229,15 +230,15 @@ def test_pages_lie_scattered_and_so_do_free_ones() -> None:
 def test_splits_are_tried_and_the_fastest_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = {1: 5.0, 2: 3.0, 4: 1.0, 8: 2.0, 16: 4.0, 32: 6.0}
     monkeypatch.setattr(attention, "PATIENCE", 100.0)
-    monkeypatch.setattr(attention, "_seconds", lambda bench, work: taken[work.args[1].splits])
+    monkeypatch.setattr(attention, "_seconds", lambda subject, work: taken[work.args[1].splits])
     done: list[tuple[int, int]] = []
     resets: list[int] = []
 
     def do(i: int, how: Attention) -> None:
         done.append((i, how.splits))
 
-    bench = Bench(None, small("attention"), small("attention").config(), MEMORY)
-    job = attention.fastest(bench, do, 7, lambda: resets.append(1), {"pages": 3})
+    subject = Subject(None, small("attention"), small("attention").config(), MEMORY)
+    job = attention.fastest(subject, do, 7, lambda: resets.append(1), {"pages": 3})
     job.do(5)
     assert done == [(5, 4)] and len(resets) == 6, "what was tried is taken back before anything counts"
     assert job.most == 7 and job.about == {"pages": 3, "splits": 4}

@@ -10,7 +10,8 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, cast
 
-from kvconform.profiling.case import Case, Job
+from kvconform.profiling.case import Case
+from kvconform.profiling.operation import Job
 from kvspec.errors import BadInput
 from kvspec.records.profile import PeerRecord
 

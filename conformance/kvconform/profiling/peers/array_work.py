@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from kvconform.profiling.case import ALWAYS, Case, Job
+from kvconform.profiling.case import Case
+from kvconform.profiling.operation import ALWAYS, Job
 from kvconform.profiling.peers import bucket, page, rope
 from kvconform.profiling.peers.host_arrays import Library, Rows
 from kvconform.profiling.workloads.cache import BEYOND

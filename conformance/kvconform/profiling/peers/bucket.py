@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kvconform.profiling.case import ALWAYS, Job
+from kvconform.profiling.operation import ALWAYS, Job
 from kvconform.profiling.peers.host_arrays import Rows
 from kvconform.profiling.workloads.bucket import STEPS
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 
-from kvconform.profiling.case import ALWAYS, Case, Job
+from kvconform.profiling.case import Case
+from kvconform.profiling.operation import ALWAYS, Job
 from kvconform.profiling.random_rows import noise
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kvconform.profiling.case import ALWAYS, Job
+from kvconform.profiling.operation import ALWAYS, Job
 from kvconform.profiling.peers.host_arrays import Rows
 from kvconform.profiling.random_rows import turns
 from kvconform.profiling.workloads.page import pages_for, partly

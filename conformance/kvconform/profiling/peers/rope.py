@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kvconform.profiling.case import ALWAYS, Job
+from kvconform.profiling.operation import ALWAYS, Job
 from kvconform.profiling.peers.host_arrays import Rows
 
 BASE = 10000.0

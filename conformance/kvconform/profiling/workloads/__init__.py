@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvconform.profiling.case import Operation
+from kvconform.profiling.operation import Operation
 from kvconform.profiling.workloads import attention, bucket, cache, copy, page, rope, store
 
 PARTS = (cache, copy, store, attention, page, bucket, rope)

@@ -9,9 +9,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from kvconform.profiling.case import ALWAYS, Case, Job, Operation
+from kvconform.profiling.case import Case
+from kvconform.profiling.operation import ALWAYS, Job, Operation
 from kvconform.profiling.random_rows import noise
-from kvconform.profiling.subject import Bench
+from kvconform.profiling.subject import Subject
 from kvconform.profiling.workloads import cache
 from kvspec import traffic
 from kvspec.contract import Attention, Rope
@@ -28,50 +29,50 @@ AROUND = 32
 begin anew."""
 
 
-def attend(bench: Bench) -> Job:
+def attend(subject: Subject) -> Job:
     """n rows appended; their queries over the context and them. Both turned first, where the case says how."""
-    case = bench.case
-    caches, sources = cache.filled(bench, bench.turns(case.context)), bench.several(case.rows)
-    rope, (asked, out) = Rope(case.pairing) if case.pairing else None, queries(bench)
+    case = subject.case
+    caches, sources = cache.filled(subject, subject.turns(case.context)), subject.several(case.rows)
+    rope, (asked, out) = Rope(case.pairing) if case.pairing else None, queries(subject)
 
     def do(i: int, how: Attention) -> None:
         one = caches[i % len(caches)]
         one.attend(asked, *sources[i % len(sources)], how._replace(rope=rope), out)
         one.rewind(case.context)
 
-    return fastest(bench, do, about={"pairing": rope.pairing} if rope else {})
+    return fastest(subject, do, about={"pairing": rope.pairing} if rope else {})
 
 
-def attend_ring(bench: Bench) -> Job:
+def attend_ring(subject: Subject) -> Job:
     """One row into a full ring; its query over the window."""
-    rings, sources = cache.wrapped(bench), bench.several(bench.case.rows)
-    asked, out = queries(bench)
+    rings, sources = cache.wrapped(subject), subject.several(subject.case.rows)
+    asked, out = queries(subject)
 
     def do(i: int, how: Attention) -> None:
         rings[i % len(rings)].attend(asked, *sources[i % len(sources)], how, out)
 
-    return fastest(bench, do)
+    return fastest(subject, do)
 
 
-def attend_batch(bench: Bench) -> Job:
+def attend_batch(subject: Subject) -> Job:
     """A query of each sequence of a batch over what one layer holds of it."""
-    case, stores = bench.case, _layers(bench, bench.case.context)
+    case, stores = subject.case, _layers(subject, subject.case.context)
     for one in stores:
         one.batch(case.batch)
         for sequence in range(case.batch):
             one.scatter(sequence, case.context)
-    asked, out = queries(bench)
-    return fastest(bench, lambda i, how: stores[i % len(stores)].attend_batch(asked, 0, how.splits, out))
+    asked, out = queries(subject)
+    return fastest(subject, lambda i, how: stores[i % len(stores)].attend_batch(asked, 0, how.splits, out))
 
 
-def attend_captured(bench: Bench) -> Job:
+def attend_captured(subject: Subject) -> Job:
     """One row appended to a layer of a store, and its query over all: captured before."""
-    begin = bench.case.context - AROUND
-    stores, sources, (asked, _) = _layers(bench, begin), bench.several(1), queries(bench)
+    begin = subject.case.context - AROUND
+    stores, sources, (asked, _) = _layers(subject, begin), subject.several(1), queries(subject)
 
     @remembered
     def captured(which: int, how: Attention) -> Any:
-        return stores[which].capture_attend(0, bench.case.model.heads, how.splits)
+        return stores[which].capture_attend(0, subject.case.model.heads, how.splits)
 
     def do(i: int, how: Attention) -> None:
         captured(i % len(stores), how).replay(asked, *sources[i % len(sources)])
@@ -80,23 +81,23 @@ def attend_captured(bench: Bench) -> Job:
         for one in stores:
             one.rollback(begin)
 
-    job = fastest(bench, do, 2 * AROUND * len(stores), reset)
+    job = fastest(subject, do, 2 * AROUND * len(stores), reset)
     for which in range(len(stores)):
         captured(which, Attention(splits=job.about["splits"]))
     return job
 
 
-def _layers(bench: Bench, rows: int) -> list[Any]:
+def _layers(subject: Subject, rows: int) -> list[Any]:
     """Stores of one layer that hold so many rows."""
-    case, new = bench.case, bench.rows(rows)
-    stores = [bench.open("store") for _ in range(bench.turns(case.batch * case.context))]
+    case, new = subject.case, subject.rows(rows)
+    stores = [subject.open("store") for _ in range(subject.turns(case.batch * case.context))]
     for one in stores:
         one.append(*new)
     return stores
 
 
 def fastest(
-    bench: Bench,
+    subject: Subject,
     do: Callable[[int, Attention], object],
     most: int = ALWAYS,
     reset: Callable[[], None] = lambda: None,
@@ -105,7 +106,7 @@ def fastest(
     """The work with the splits that are fastest here; where one takes long, fewer are tried."""
     taken: dict[int, float] = {}
     for splits in SPLITS:
-        taken[splits] = min(_seconds(bench, partial(do, i, Attention(splits=splits))) for i in range(2))
+        taken[splits] = min(_seconds(subject, partial(do, i, Attention(splits=splits))) for i in range(2))
         reset()
         if min(taken.values()) > PATIENCE:
             break
@@ -113,19 +114,19 @@ def fastest(
     return Job(lambda i: do(i, how), most, reset, {**about, "splits": how.splits})
 
 
-def _seconds(bench: Bench, work: Callable[[], object]) -> float:
+def _seconds(subject: Subject, work: Callable[[], object]) -> float:
     """Until all is done, by the host's clock."""
     began = time.perf_counter()
     work()
-    getattr(bench.adapter, "synchronise", lambda: None)()
+    getattr(subject.adapter, "synchronise", lambda: None)()
     return time.perf_counter() - began
 
 
-def queries(bench: Bench, *layers: int) -> tuple[Any, Any]:
+def queries(subject: Subject, *layers: int) -> tuple[Any, Any]:
     """Queries `[B, heads, n, k_dim]`, or `[layers, B, ...]`, and a place for the output, both f32."""
-    case, model = bench.case, bench.case.model
+    case, model = subject.case, subject.case.model
     shape = *layers, case.batch, model.heads, case.rows, model.dim
-    asked, out = bench.placed(noise(shape, "f32", 3), noise(shape, "f32", 4))
+    asked, out = subject.placed(noise(shape, "f32", 3), noise(shape, "f32", 4))
     return asked, out
 
 

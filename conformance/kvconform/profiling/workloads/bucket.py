@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvconform.profiling.case import ALWAYS, Case, Job, Operation
+from kvconform.profiling.case import Case
+from kvconform.profiling.operation import ALWAYS, Job, Operation
 from kvconform.profiling.random_rows import noise, turns
-from kvconform.profiling.subject import Bench
+from kvconform.profiling.subject import Subject
 from kvconform.profiling.workloads.attention import fastest, queries
 from kvspec import traffic
 from kvspec.contract import Attention
@@ -18,46 +19,48 @@ STEPS = 33
 Rows = tuple[Any, ...]
 
 
-def filled(bench: Bench, past: int) -> list[Any]:
+def filled(subject: Subject, past: int) -> list[Any]:
     """Bucketed caches with so many past rows, which their handles hold."""
-    rows = _rows(bench, past)
-    caches = [bench.open("bucket") for _ in range(bench.turns(bench.case.context * bench.case.model.layers))]
+    rows = _rows(subject, past)
+    caches = [
+        subject.open("bucket") for _ in range(subject.turns(subject.case.context * subject.case.model.layers))
+    ]
     for cache in caches:
         cache.prefill(*rows)
         cache.bind(True)
     return caches
 
 
-def _rows(bench: Bench, n: int, turn: int = 0) -> Rows:
+def _rows(subject: Subject, n: int, turn: int = 0) -> Rows:
     """Rows `[layers, batch, kv_heads, n, dim]` on the host."""
-    case, layers = bench.case, bench.case.model.layers
-    shapes = [(layers, *bench.config.shape(kind, n)) for kind in "kv"]
+    case, layers = subject.case, subject.case.model.layers
+    shapes = [(layers, *subject.config.shape(kind, n)) for kind in "kv"]
     return tuple(noise(shape, case.dtype, 2 * turn + i) for i, shape in enumerate(shapes))
 
 
-def _tokens(bench: Bench) -> list[Rows]:
+def _tokens(subject: Subject) -> list[Rows]:
     """`case.rows` new rows of each layer that take turns."""
-    nbytes = bench.case.rows * traffic.stacked(bench.config).row_bytes
-    return [bench.placed(*_rows(bench, bench.case.rows, i)) for i in range(turns(bench.memory, nbytes, 64))]
+    nbytes = subject.case.rows * traffic.stacked(subject.config).row_bytes
+    return [subject.placed(*_rows(subject, subject.case.rows, i)) for i in range(turns(subject.memory, nbytes, 64))]
 
 
-def _queries(bench: Bench) -> Rows:
+def _queries(subject: Subject) -> Rows:
     """Queries `[layers, batch, heads, n, k_dim]` and a place for the output, both f32."""
-    return queries(bench, bench.case.model.layers)
+    return queries(subject, subject.case.model.layers)
 
 
-def _newest(bench: Bench, caches: list[Any], past: int) -> None:
+def _newest(subject: Subject, caches: list[Any], past: int) -> None:
     """The last of so many past rows anew, by a step: the device alone has it, behind the padding."""
-    (rows, *_), (asked, out) = _tokens(bench), _queries(bench)
+    (rows, *_), (asked, out) = _tokens(subject), _queries(subject)
     for cache in caches:
         cache.cut(past - 1)
         cache.decode(asked, *rows, 1, False, None, out)
 
 
-def decode(bench: Bench) -> Job:
+def decode(subject: Subject) -> Job:
     """A step of the graph up to the bound: one query and one new row of each layer."""
-    case, (asked, out), tokens = bench.case, _queries(bench), _tokens(bench)
-    caches = filled(bench, case.context - STEPS)
+    case, (asked, out), tokens = subject.case, _queries(subject), _tokens(subject)
+    caches = filled(subject, case.context - STEPS)
 
     def do(i: int, how: Attention) -> None:
         caches[i % len(caches)].decode(asked, *tokens[i % len(tokens)], how.splits, False, None, out)
@@ -66,59 +69,61 @@ def decode(bench: Bench) -> Job:
         for cache in caches:
             cache.cut(case.context - STEPS)
 
-    return fastest(bench, do, len(caches) * STEPS, reset)
+    return fastest(subject, do, len(caches) * STEPS, reset)
 
 
-def block(bench: Bench) -> Job:
+def block(subject: Subject) -> Job:
     """A block of n rows and queries at the bound, and the reset after it."""
-    caches, (asked, out), tokens = filled(bench, bench.case.context), _queries(bench), _tokens(bench)
+    caches, (asked, out), tokens = filled(subject, subject.case.context), _queries(subject), _tokens(subject)
 
     def do(i: int, how: Attention) -> None:
         cache = caches[i % len(caches)]
         cache.block(asked, *tokens[i % len(tokens)], how.splits, None, out)
         cache.unbind()
 
-    return fastest(bench, do)
+    return fastest(subject, do)
 
 
-def cross_over(bench: Bench) -> Job:
+def cross_over(subject: Subject) -> Job:
     """A row more than the bound has: all rows into the handles of the next."""
-    past = bench.case.context + 1
-    caches = filled(bench, past - 1)
+    past = subject.case.context + 1
+    caches = filled(subject, past - 1)
 
     def reset() -> None:
-        _newest(bench, caches, past)
+        _newest(subject, caches, past)
 
     reset()
     return Job(lambda i: caches[i].bind(False), len(caches), reset)
 
 
-def sync(bench: Bench) -> Job:
+def sync(subject: Subject) -> Job:
     """All rows of all layers to the host, which lacks the newest."""
-    caches = filled(bench, bench.case.context)
+    caches = filled(subject, subject.case.context)
 
     def reset() -> None:
-        _newest(bench, caches, bench.case.context)
+        _newest(subject, caches, subject.case.context)
 
     reset()
     return Job(lambda i: caches[i].sync(), len(caches), reset)
 
 
-def encode(bench: Bench) -> Job:
+def encode(subject: Subject) -> Job:
     """The rows of an encoder, for all layers, which are on the device."""
-    cache, layers = bench.open("bucket"), bench.case.model.layers
-    count = bench.turns(bench.case.context * layers)
-    sources = [bench.placed(*_rows(bench, bench.case.context, i)) for i in range(count)]
+    cache, layers = subject.open("bucket"), subject.case.model.layers
+    count = subject.turns(subject.case.context * layers)
+    sources = [subject.placed(*_rows(subject, subject.case.context, i)) for i in range(count)]
     return Job(lambda i: cache.encode(*sources[i % count]), ALWAYS)
 
 
-def cross(bench: Bench) -> Job:
+def cross(subject: Subject) -> Job:
     """Queries over the rows of an encoder."""
-    rows, (asked, out) = bench.placed(*_rows(bench, bench.case.context)), _queries(bench)
-    caches = [bench.open("bucket") for _ in range(bench.turns(bench.case.context * bench.case.model.layers))]
+    rows, (asked, out) = subject.placed(*_rows(subject, subject.case.context)), _queries(subject)
+    caches = [
+        subject.open("bucket") for _ in range(subject.turns(subject.case.context * subject.case.model.layers))
+    ]
     for cache in caches:
         cache.encode(*rows)
-    return fastest(bench, lambda i, how: caches[i % len(caches)].cross(asked, how.splits, out))
+    return fastest(subject, lambda i, how: caches[i % len(caches)].cross(asked, how.splits, out))
 
 
 def _config(case: Case) -> Config:

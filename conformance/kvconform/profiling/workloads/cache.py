@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvconform.profiling.case import ALWAYS, Case, Job, Operation
-from kvconform.profiling.subject import Bench
+from kvconform.profiling.case import Case
+from kvconform.profiling.operation import ALWAYS, Job, Operation
+from kvconform.profiling.subject import Subject
 from kvspec import traffic
 from kvspec.geometry import Config
 
@@ -21,19 +22,19 @@ def roomy(case: Case) -> Config:
     return case.config(step=2 * case.context, batch=case.batch)
 
 
-def filled(bench: Bench, count: int) -> list[Any]:
+def filled(subject: Subject, count: int) -> list[Any]:
     """Growing caches that hold the context."""
-    rows = bench.rows(bench.case.context)
-    caches = [bench.open("growing") for _ in range(count)]
+    rows = subject.rows(subject.case.context)
+    caches = [subject.open("growing") for _ in range(count)]
     for cache in caches:
         cache.append(*rows)
     return caches
 
 
-def append(bench: Bench) -> Job:
+def append(subject: Subject) -> Job:
     """Rows behind the context, in room that is there."""
-    case = bench.case
-    caches, sources = filled(bench, bench.turns(case.context)), bench.several(case.rows)
+    case = subject.case
+    caches, sources = filled(subject, subject.turns(case.context)), subject.several(case.rows)
 
     def do(i: int) -> None:
         caches[i % len(caches)].append(*sources[i % len(sources)])
@@ -45,10 +46,10 @@ def append(bench: Bench) -> Job:
     return Job(do, len(caches) * (case.context // case.rows), reset)
 
 
-def grow(bench: Bench) -> Job:
+def grow(subject: Subject) -> Job:
     """One row more than there is room for: the context moves to longer storage."""
-    case = bench.case
-    caches, row, rows = filled(bench, bench.turns(case.context, 8)), bench.rows(1), bench.rows(case.context)
+    case = subject.case
+    caches, row, rows = filled(subject, subject.turns(case.context, 8)), subject.rows(1), subject.rows(case.context)
 
     def reset() -> None:
         for cache in caches:
@@ -58,37 +59,37 @@ def grow(bench: Bench) -> Job:
     return Job(lambda i: caches[i].append(*row), len(caches), reset)
 
 
-def view(bench: Bench) -> Job:
+def view(subject: Subject) -> Job:
     """All rows, given to the host."""
-    caches = filled(bench, bench.turns(bench.case.context))
+    caches = filled(subject, subject.turns(subject.case.context))
     return Job(lambda i: caches[i % len(caches)].read("view"), ALWAYS)
 
 
-def rewind(bench: Bench) -> Job:
+def rewind(subject: Subject) -> Job:
     """One row back."""
-    case, (cache,) = bench.case, filled(bench, 1)
-    rows = bench.rows(case.context)
+    case, (cache,) = subject.case, filled(subject, 1)
+    rows = subject.rows(case.context)
     return Job(lambda i: cache.rewind(case.context - 1 - i), case.context - 1, lambda: cache.append(*rows))
 
 
-def snapshot(bench: Bench) -> Job:
+def snapshot(subject: Subject) -> Job:
     """The whole context saved, and let go."""
-    caches = filled(bench, bench.turns(bench.case.context))
+    caches = filled(subject, subject.turns(subject.case.context))
     return Job(lambda i: caches[i % len(caches)].snapshot(0).close(), ALWAYS)
 
 
-def restore(bench: Bench) -> Job:
+def restore(subject: Subject) -> Job:
     """The whole context put back."""
-    caches = filled(bench, bench.turns(2 * bench.case.context))
+    caches = filled(subject, subject.turns(2 * subject.case.context))
     saved = [cache.snapshot(0) for cache in caches]
-    return Job(lambda i: caches[i % len(caches)].restore(saved[i % len(saved)], bench.case.context), ALWAYS)
+    return Job(lambda i: caches[i % len(caches)].restore(saved[i % len(saved)], subject.case.context), ALWAYS)
 
 
-def wrapped(bench: Bench) -> list[Any]:
+def wrapped(subject: Subject) -> list[Any]:
     """Rings past their windows."""
-    case, row = bench.case, bench.rows(1)
-    rows = bench.rows(case.context)
-    rings = [bench.open("ring") for _ in range(bench.turns(case.context))]
+    case, row = subject.case, subject.rows(1)
+    rows = subject.rows(case.context)
+    rings = [subject.open("ring") for _ in range(subject.turns(case.context))]
     for ring in rings:
         ring.append(*rows)
         for _ in range(BEYOND):
@@ -96,22 +97,22 @@ def wrapped(bench: Bench) -> list[Any]:
     return rings
 
 
-def turn(bench: Bench) -> Job:
+def turn(subject: Subject) -> Job:
     """Rows into rings that are full: one takes the slot of the oldest, several are put behind the newest W - 1.
 
     A ring with room to spare moves its rows only now and then. So each ring begins a chunk later than the one
     before it, lest all of them move in the same turn.
     """
-    rings, sources = wrapped(bench), bench.several(bench.case.rows)
-    for i, ring in enumerate(rings if bench.case.rows > 1 else ()):
+    rings, sources = wrapped(subject), subject.several(subject.case.rows)
+    for i, ring in enumerate(rings if subject.case.rows > 1 else ()):
         for _ in range(i):
             ring.append(*sources[0])
     return Job(lambda i: rings[i % len(rings)].append(*sources[i % len(sources)]), ALWAYS)
 
 
-def straighten(bench: Bench) -> Job:
+def straighten(subject: Subject) -> Job:
     """The newest W - 1 rows in position order, given to the host."""
-    rings = wrapped(bench)
+    rings = wrapped(subject)
     return Job(lambda i: rings[i % len(rings)].read("view"), ALWAYS)
 
 

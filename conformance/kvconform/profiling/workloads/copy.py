@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from kvconform.profiling.case import Case, Job, Operation
+from kvconform.profiling.case import Case
+from kvconform.profiling.operation import Job, Operation
 from kvconform.profiling.random_rows import noise, turns
-from kvconform.profiling.subject import Bench
+from kvconform.profiling.subject import Subject
 from kvspec import traffic
 from kvspec.geometry import Config
 
@@ -17,14 +18,14 @@ def _source(case: Case) -> str:
     return case.source or case.dtype
 
 
-def copy(bench: Bench) -> Job:
+def copy(subject: Subject) -> Job:
     """Rows `[n, kv_heads, dim]` into the slots of a buffer, one run of them behind the other."""
-    case, model = bench.case, bench.case.model
+    case, model = subject.case, subject.case.model
     dtype = _source(case)
-    count = turns(bench.memory, case.rows * bench.config.changed(dtype=dtype).row_bytes, 64)
+    count = turns(subject.memory, case.rows * subject.config.changed(dtype=dtype).row_bytes, 64)
     shape = case.rows, model.kv_heads, model.dim
-    sources = [bench.placed(*(noise(shape, dtype, 2 * i + part) for part in range(2))) for i in range(count)]
-    buffers = [bench.open("copy") for _ in range(bench.turns(case.context))]
+    sources = [subject.placed(*(noise(shape, dtype, 2 * i + part) for part in range(2))) for i in range(count)]
+    buffers = [subject.open("copy") for _ in range(subject.turns(case.context))]
     runs = case.context // case.rows
 
     def do(i: int) -> None:

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvconform.profiling.case import ALWAYS, Case, Job, Operation
-from kvconform.profiling.subject import Bench
+from kvconform.profiling.case import Case
+from kvconform.profiling.operation import ALWAYS, Job, Operation
+from kvconform.profiling.subject import Subject
 from kvconform.profiling.workloads.attention import fastest, queries
 from kvspec import traffic
 from kvspec.contract import Attention
@@ -30,18 +31,18 @@ class Scattered(NamedTuple):
         return {"pages": self.pages}
 
 
-def scattered(bench: Bench, rows: int) -> Scattered:
+def scattered(subject: Subject, rows: int) -> Scattered:
     """Sequences of so many rows in one pool, and free pages for as many rows again.
 
     Twice as many sequences are filled, a page of each in turn, in another order every time; then half of them are
     dropped. So the pages of a table do not lie side by side, nor do those that are free.
     """
-    count, size = bench.turns(bench.case.context), _size(bench.case)
-    config = bench.config.changed(pages=2 * count * pages_for(bench.case))
-    cache, order = bench.adapter.open("page", config), np.random.default_rng(7)
+    count, size = subject.turns(subject.case.context), _size(subject.case)
+    config = subject.config.changed(pages=2 * count * pages_for(subject.case))
+    cache, order = subject.adapter.open("page", config), np.random.default_rng(7)
     sequences = [cache.admit() for _ in range(2 * count)]
     for first in range(0, rows, size):
-        new = bench.rows(min(size, rows - first), first // size)
+        new = subject.rows(min(size, rows - first), first // size)
         for sequence in order.permutation(sequences).tolist():
             cache.append(*new, sequence)
     for sequence in sequences[count:]:
@@ -64,10 +65,10 @@ def _size(case: Case) -> int:
     return case.page
 
 
-def append(bench: Bench) -> Job:
+def append(subject: Subject) -> Job:
     """Rows behind the context, into pages that are free."""
-    case, pool = bench.case, scattered(bench, bench.case.context)
-    cache, sequences, sources = pool.cache, pool.sequences, bench.several(case.rows)
+    case, pool = subject.case, scattered(subject, subject.case.context)
+    cache, sequences, sources = pool.cache, pool.sequences, subject.several(case.rows)
 
     def do(i: int) -> None:
         cache.append(*sources[i % len(sources)], sequences[i % len(sequences)])
@@ -79,18 +80,18 @@ def append(bench: Bench) -> Job:
     return Job(do, len(sequences) * (case.context // case.rows), reset, pool.about)
 
 
-def gather(bench: Bench) -> Job:
+def gather(subject: Subject) -> Job:
     """All rows through a table, given to the host."""
-    pool = scattered(bench, bench.case.context)
+    pool = scattered(subject, subject.case.context)
     tables = [pool.cache.table(sequence) for sequence in pool.sequences]
-    return Job(lambda i: pool.cache.gather(tables[i % len(tables)], bench.case.context), ALWAYS, about=pool.about)
+    return Job(lambda i: pool.cache.gather(tables[i % len(tables)], subject.case.context), ALWAYS, about=pool.about)
 
 
-def fork(bench: Bench) -> Job:
+def fork(subject: Subject) -> Job:
     """A new sequence that shares all but the end of the context, and a row behind that: the last page it shares is
     not full, and copied."""
-    case, pool = bench.case, scattered(bench, bench.case.context)
-    cache, sequences, sources = pool.cache, pool.sequences, bench.several(1)
+    case, pool = subject.case, scattered(subject, subject.case.context)
+    cache, sequences, sources = pool.cache, pool.sequences, subject.several(1)
     shared, forks = (pages_for(case) - 1) * _size(case) + partly(case), list[int]()
 
     def do(i: int) -> None:
@@ -104,20 +105,20 @@ def fork(bench: Bench) -> Job:
     return Job(do, min(FORKS, len(sequences) * pages_for(case)), reset, pool.about)
 
 
-def attend(bench: Bench) -> Job:
+def attend(subject: Subject) -> Job:
     """Rows appended to a sequence, with which it has the context; their queries through its table. The page that
     they lie in is there before."""
-    case = bench.case
+    case = subject.case
     before = case.context - case.rows
-    pool, sources = scattered(bench, before), bench.several(case.rows)
-    asked, out = queries(bench)
+    pool, sources = scattered(subject, before), subject.several(case.rows)
+    asked, out = queries(subject)
 
     def do(i: int, how: Attention) -> None:
         sequence = pool.sequences[i % len(pool.sequences)]
         pool.cache.attend(asked, *sources[i % len(sources)], how, out, sequence)
         pool.cache.truncate(sequence, before)
 
-    return fastest(bench, do, about=pool.about)
+    return fastest(subject, do, about=pool.about)
 
 
 def _config(case: Case) -> Config:

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvconform.profiling.case import ALWAYS, Case, Job, Operation
+from kvconform.profiling.case import Case
+from kvconform.profiling.operation import ALWAYS, Job, Operation
 from kvconform.profiling.random_rows import noise, turns
-from kvconform.profiling.subject import Bench
+from kvconform.profiling.subject import Subject
 from kvspec import traffic
 from kvspec.contract import Rope
 from kvspec.geometry import Config
 
 
-def rotate(bench: Bench) -> Job:
+def rotate(subject: Subject) -> Job:
     """Rows `[1, kv_heads, n, dim]` turned into new ones. All layers of a model are at the same positions; then the
     next n come."""
-    case, model = bench.case, bench.case.model
-    shape = bench.config.shape("k", case.rows)
-    count = turns(bench.memory, traffic.turned(bench.config, case.rows).read, 64)
-    sources = [bench.placed(noise(shape, case.dtype, i))[0] for i in range(count)]
+    case, model = subject.case, subject.case.model
+    shape = subject.config.shape("k", case.rows)
+    count = turns(subject.memory, traffic.turned(subject.config, case.rows).read, 64)
+    sources = [subject.placed(noise(shape, case.dtype, i))[0] for i in range(count)]
     rope = Rope(case.pairing or "neox")
 
     def do(i: int) -> object:
         first = case.context + i // model.layers * case.rows
-        return bench.adapter.rotate(sources[i % count], np.arange(first, first + case.rows), rope)
+        return subject.adapter.rotate(sources[i % count], np.arange(first, first + case.rows), rope)
 
     return Job(do, ALWAYS, about={"pairing": rope.pairing})
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvconform.profiling.case import ALWAYS, Case, Job, Operation
+from kvconform.profiling.case import Case
+from kvconform.profiling.operation import ALWAYS, Job, Operation
 from kvconform.profiling.random_rows import noise, turns
-from kvconform.profiling.subject import Bench
+from kvconform.profiling.subject import Subject
 from kvspec import traffic
 from kvspec.geometry import Config
 
@@ -15,11 +16,11 @@ def _config(case: Case) -> Config:
     return case.config(layers=case.model.layers, max_len=case.context)
 
 
-def append(bench: Bench) -> Job:
+def append(subject: Subject) -> Job:
     """n rows into every layer."""
-    case, model = bench.case, bench.case.model
-    stores = [bench.open("store") for _ in range(bench.turns(case.context * model.layers))]
-    sources = bench.several(case.rows, bench.config.changed(batch=model.layers))
+    case, model = subject.case, subject.case.model
+    stores = [subject.open("store") for _ in range(subject.turns(case.context * model.layers))]
+    sources = subject.several(case.rows, subject.config.changed(batch=model.layers))
 
     def do(i: int) -> None:
         stores[i % len(stores)].append(*sources[i % len(sources)])
@@ -31,44 +32,44 @@ def append(bench: Bench) -> Job:
     return Job(do, len(stores) * (case.context // case.rows), reset)
 
 
-def zero(bench: Bench) -> Job:
+def zero(subject: Subject) -> Job:
     """Every row becomes zeros."""
-    store = bench.open("store")
+    store = subject.open("store")
     return Job(lambda i: store.zero(), ALWAYS)
 
 
-def batched(bench: Bench) -> Any:
+def batched(subject: Subject) -> Any:
     """A store with a batch of `case.batch` sequences, all empty."""
-    store = bench.open("store")
-    store.batch(bench.case.batch)
+    store = subject.open("store")
+    store.batch(subject.case.batch)
     return store
 
 
-def _tokens(bench: Bench) -> list[tuple[Any, ...]]:
+def _tokens(subject: Subject) -> list[tuple[Any, ...]]:
     """Rows `[layers, m, kv_heads, dim]` that take turns."""
-    case, model = bench.case, bench.case.model
+    case, model = subject.case, subject.case.model
     shape = model.layers, case.batch, model.kv_heads, model.dim
-    count = turns(bench.memory, model.layers * case.batch * bench.config.row_bytes, 64)
-    return [bench.placed(*(noise(shape, case.dtype, 2 * i + part) for part in range(2))) for i in range(count)]
+    count = turns(subject.memory, model.layers * case.batch * subject.config.row_bytes, 64)
+    return [subject.placed(*(noise(shape, case.dtype, 2 * i + part) for part in range(2))) for i in range(count)]
 
 
-def step(bench: Bench) -> Job:
+def step(subject: Subject) -> Job:
     """One row for every sequence in every layer."""
-    store, sources = batched(bench), _tokens(bench)
-    return Job(lambda i: store.step(*sources[i % len(sources)]), bench.case.context, store.reset_batch)
+    store, sources = batched(subject), _tokens(subject)
+    return Job(lambda i: store.step(*sources[i % len(sources)]), subject.case.context, store.reset_batch)
 
 
-def replay(bench: Bench) -> Job:
+def replay(subject: Subject) -> Job:
     """The same, captured before."""
-    store, sources = batched(bench), _tokens(bench)
+    store, sources = batched(subject), _tokens(subject)
     captured = store.capture()
-    return Job(lambda i: captured.replay(*sources[i % len(sources)]), bench.case.context, store.reset_batch)
+    return Job(lambda i: captured.replay(*sources[i % len(sources)]), subject.case.context, store.reset_batch)
 
 
-def scatter(bench: Bench) -> Job:
+def scatter(subject: Subject) -> Job:
     """The store's rows into the place of one sequence."""
-    case, store = bench.case, batched(bench)
-    store.append(*bench.rows(case.rows, 0, bench.config.changed(batch=case.model.layers)))
+    case, store = subject.case, batched(subject)
+    store.append(*subject.rows(case.rows, 0, subject.config.changed(batch=case.model.layers)))
     return Job(lambda i: store.scatter(i % case.batch, case.rows), ALWAYS)
 
 
