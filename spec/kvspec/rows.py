@@ -242,6 +242,8 @@ class SerialBook:
 
     def stacked(self, op: Operation, config: Config, n: int, layers: int) -> tuple[Array, Array]:
         """n rows for each of several layers, `[layers, H, n, dim]`: those of the first layer first."""
+        if layers == 1:
+            return self.rows(op, config, n)
         each = [self.rows(op, config, n, layer * n) for layer in range(layers)]
         keys, values = zip(*each, strict=True)
         return np.concatenate(keys), np.concatenate(values)

@@ -10,12 +10,11 @@ import pytest
 
 import kvadapters
 import kvconform
-import kvconform.oracle.list_model
 import kvref
 import kvspec
 from kvconform.laws import registry
 from kvconform.mutants.real import catalogue
-from kvconform.oracle.reference import BITS, OWNERSHIP
+from kvconform.oracle.citing import BITS, OWNERSHIP
 from kvspec import costs
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
@@ -33,11 +32,9 @@ def text_of(package: object, *names: str) -> str:
 
 
 REFERENCE = text_of(kvref, *(f.name for f in Path(str(kvref.__file__)).parent.glob("*.py")))
-LISTS = text_of(kvref.list_model) + text_of(kvconform.oracle.list_model)
+LISTS = text_of(kvref.list_model)
 OPERATION = (
-    text_of(kvconform, "oracle/reference.py", "judge/ledger.py")
-    + text_of(kvadapters, "reference.py")
-    + text_of(costs)
+    text_of(kvconform, "oracle/citing.py", "judge/ledger.py") + text_of(kvadapters, "reference.py") + text_of(costs)
 )
 
 

@@ -81,8 +81,7 @@ class Eyes:
         values = {
             n: _shown(n, got.values.get(n), v) for n, v in want.values.items() if n not in ("intact", "moved")
         }
-        rows = [*(["view"] if want.view is not None else []), *want.rows]
-        named = {name: self._names(got, name) for name in rows}
+        named = {name: self._names(got, name) for name in want.rows}
         return got.result, values, named, self._sees(op, want, got)
 
     def _names(self, got: Step, name: str) -> Any:

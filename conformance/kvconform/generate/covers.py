@@ -82,7 +82,7 @@ def walk(start: Trace, ops: Ops) -> Walk:
         inputs = trace_inputs.make(op)
         steps.append(reference.do(op, inputs))
         trace_inputs.done(op, steps[-1].result)
-    return Walk(reference.session, trace_inputs, steps)
+    return Walk(reference, trace_inputs, steps)
 
 
 def closure(plan: Plan, largest: int = 100_000) -> Closure:

@@ -70,12 +70,10 @@ def _expected(want: Step, book: SerialBook, told: Container[str]) -> Observation
     if not isinstance(want, Expected):
         return _seen(want, book, told)
     seen: Observation = {"result": f"{want.result} {want.clause}".strip()}
-    if want.cache is not None:
-        seen["offset"] = want.cache.offset
+    if want.least is not None:
+        seen["offset"] = want.values["offset"]
     if want.sees is not None:
         seen["queries"] = [[letters(s) for s in sorted(q)] for q in want.sees[0][0][:MOST]]
-    if want.view is not None:
-        seen["view"] = [letters(s) for s in want.view[:MOST]]
     named = {name: [letters(s) for s in rows[:MOST]] for name, rows in want.rows.items()}
     for name in named.keys() & DRAWN_ALONE:
         seen[DRAWN_ALONE[name]] = named[name]  # type: ignore[literal-required]

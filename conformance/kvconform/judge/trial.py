@@ -12,7 +12,7 @@ from kvconform.judge import storage, visible
 from kvconform.judge.ledger import Accounts, Spent
 from kvconform.judge.storage import Difference
 from kvconform.oracle.abstract_state import Key, key
-from kvconform.oracle.list_model import Expected, Lists
+from kvconform.oracle.list_model import Expected, ListModelSession
 from kvconform.oracle.reference import CitingReference, Performs
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.worker.remote_session import RemoteSession
@@ -252,7 +252,7 @@ class _Storage(_Trial):
         return self.reference.do(op, inputs)
 
     def state(self) -> Key:
-        return key(self.reference.session, self.result.book)
+        return key(self.reference, self.result.book)
 
     def compare(self, asked: _Asked, got: Step) -> list[Difference]:
         return storage.storage(asked.want, got, self.result.book, asked.claim, asked.claims)
@@ -263,18 +263,18 @@ class _Visible(_Trial):
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
-        self.lists = Lists(self.adapter, self.trace_inputs)
+        self.model = ListModelSession(self.adapter, self.trace_inputs.book.kept)
         self.judge = visible.Judge(self.result.book, "mask" in self.adapter.chapters)
         self.widths: dict[visible.Looked, tuple[int, int]] = {}
 
     def begin(self, inputs: Inputs) -> None:
-        self.lists.do({"op": "open"}, inputs)
+        self.model.do({"op": "open"}, inputs)
 
     def expect(self, op: Operation, inputs: Inputs) -> Step:
-        return self.lists.do(op, inputs)
+        return self.model.do(op, self.trace_inputs.named(op, inputs))
 
     def state(self) -> Key:
-        key: Key = self.lists.caches["A"].key()
+        key: Key = self.model.caches["A"].key()
         return key
 
     def compare(self, asked: _Asked, got: Step) -> list[Difference]:
@@ -282,9 +282,15 @@ class _Visible(_Trial):
         assert isinstance(want, Expected)
         history = got.arrays.get("history.k")
         if history is not None and history.ndim == 4:
-            caches = self.lists.rounds[op["name"]].layers if op["op"] == "draft" else self.lists.caches
-            self.widths[visible.looked(op)] = (caches[cache_of(op)].width, int(history.shape[2]))
+            self.widths[visible.looked(op)] = self._width(op), int(history.shape[2])
         return self.judge.compare(op, want, got)
+
+    def _width(self, op: Operation) -> int:
+        """Rows of the history that an operation made, by the spec."""
+        if op["op"] == "draft":
+            round_ = self.model.rounds[op["name"]]
+            return int(round_.inner.layers[round_.layer(cache_of(op))].width)
+        return int(self.model.caches[cache_of(op)].width)
 
     def fitted(self, op: Operation, inputs: Inputs) -> Inputs:
         """Explicit masks are as wide as the reference's history; make them as wide as this adapter's."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from kvconform.judge.storage import Difference, agree, observable, result
 from kvconform.oracle.list_model import Expected
-from kvref.list_model.caches import Seen
+from kvref.list_model.caches import Scores
 from kvspec.geometry import DTYPES, Array
 from kvspec.operations.table import Operation, cache_of
 from kvspec.rows import SerialBook, letters
@@ -41,7 +41,7 @@ class Judge:
         if found:
             return found
         seen = [*self._sees(looked(op), want, got), *_numbers(want, got)]
-        return [*_values(want, got), *_view(want, got, self._book), *_rows(want, got, self._book), *seen]
+        return [*_values(want, got), *_rows(want, got, self._book), *seen]
 
     def _sees(self, cache: Looked, want: Expected, got: Step) -> Iterator[Difference]:
         if want.sees is None:
@@ -70,11 +70,9 @@ def _values(want: Expected, got: Step) -> Iterator[Difference]:
             found = found[1:2] if expected is not None and len(expected) == 1 else found[:2]
         if not agree(observable(name), expected, found) and not (name == "moved" and expected):
             yield Difference(observable(name), f"{name}: expected {expected}, found {found}")
-    retained, cache = got.values.get("retained"), want.cache
-    if cache is not None and retained is not None:
-        least = min(cache.offset, cache.config.window or cache.offset)
-        if retained < least:
-            yield Difference("retained", f"retained {retained} is less than the {least} rows a query may need")
+    retained = got.values.get("retained")
+    if want.least is not None and retained is not None and retained < want.least:
+        yield Difference("retained", f"retained {retained} is less than the {want.least} rows a query may need")
 
 
 def _numbers(want: Expected, got: Step) -> Iterator[Difference]:
@@ -105,15 +103,6 @@ def _within(
         yield Difference(name, f"{name} at {[int(i) for i in at]}: expected {middle[at]:.9g}, found {text}")
 
 
-def _view(want: Expected, got: Step, book: SerialBook) -> Iterator[Difference]:
-    if want.view is None:
-        return
-    found = one_name_each(got.arrays.get("view.k"), got.arrays.get("view.v"), book)
-    if found is None or any(row != want.view for row in found):
-        shown = "rows that do not agree over heads" if found is None else words(found[0])
-        yield Difference("view", f"view: expected {words(want.view)}, found {shown}")
-
-
 def _rows(want: Expected, got: Step, book: SerialBook) -> Iterator[Difference]:
     """Rows that must be there in this order, whatever else an array holds its rows in."""
     for name, expected in want.rows.items():
@@ -136,7 +125,7 @@ def one_name_each(keys: Array | None, values: Array | None, book: SerialBook) ->
     return [[int(s) for s in sequence] for sequence in k[:, 0]]
 
 
-def _all_there(queries: list[Seen], names: list[int]) -> Iterator[Difference]:
+def _all_there(queries: list[Scores], names: list[int]) -> Iterator[Difference]:
     """Who leaves masking to the caller must still hold every row a query needs, and no row twice."""
     missing = [s for q in queries for s in q if names.count(s) != 1]
     if missing:
@@ -144,7 +133,7 @@ def _all_there(queries: list[Seen], names: list[int]) -> Iterator[Difference]:
 
 
 def _through(
-    queries: list[Seen], names: list[int], mask: Array | None, at: tuple[int, int]
+    queries: list[Scores], names: list[int], mask: Array | None, at: tuple[int, int]
 ) -> Iterator[Difference]:
     for i, want in enumerate(queries):
         found = seen(names, mask, at, i)

@@ -35,7 +35,7 @@ def _end(side: Trace, result: TrialResult) -> str:
     if len(result.steps) < len(side.ops):
         return f"nothing: it failed at step {len(result.steps)}"
     sequence, arrays = side.ops[-1]["sequence"], result.steps[-1][1].arrays
-    expected: list[list[int]] = at_the_end(side).caches["A"].batch.all[sequence].rows
+    expected: list[list[int]] = at_the_end(side).caches["A"].batched.all[sequence].rows
     pairs = [(f"batch.{layer}.{sequence}.k", f"batch.{layer}.{sequence}.v") for layer in range(len(expected))]
     names = [visible.one_name_each(arrays.get(k), arrays.get(v), result.book) for k, v in pairs]
     return "; ".join(map(_positions, names, expected))

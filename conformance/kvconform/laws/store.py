@@ -11,7 +11,7 @@ from kvconform.judge import visible
 from kvconform.judge.trial import TrialResult
 from kvconform.laws.law import Results, Sides, register
 from kvconform.oracle.follow import at_the_end
-from kvref.list_model.store import Listed
+from kvref.list_model.store import StoreModel
 from kvspec.geometry import Array, Config
 from kvspec.operations.notation import operation
 from kvspec.rows import letters
@@ -52,7 +52,7 @@ def _shown(arrays: dict[str, Array | None], layer: int, result: TrialResult, pos
 
 def _positions(side: Trace) -> list[dict[int, int]]:
     """Where each row was written, layer by layer, by the list model."""
-    store: Listed = at_the_end(side).caches["A"]
+    store: StoreModel = at_the_end(side).caches["A"]
     return [{serial: at for at, serial in layer.writes if serial >= 0} for layer in store.layers]
 
 

@@ -2,44 +2,47 @@
 
 from __future__ import annotations
 
-from kvconform.oracle.list_model import Expected, Lists
+from kvconform.oracle.list_model import OBSERVED, Expected, ListModelSession
 from kvconform.oracle.trace_inputs import TraceInputs
-from kvspec.contract import CHAPTERS, Claim, Description
-from kvspec.operations.table import TAKES_QUERIES, TAKES_ROWS, Operation
-from kvspec.session.step import NOTHING
+from kvref.list_model import ListModel
+from kvspec.contract import description
+from kvspec.operations.table import Operation
+from kvspec.session.step import Inputs
 from kvspec.trace import Trace
 
-LIST_MODEL = Description("list model", dict.fromkeys(CHAPTERS, Claim("visible")))
+LIST_MODEL = description(ListModel().describe())
 
 
 class ModelledTrace:
-    """The operations so far, and the list model's view of them. Rows and queries are made only where outputs are
-    wanted: of all else the model needs only their number."""
+    """The operations so far, and the list model's view of them. Rows and queries are made, and what is seen is
+    noted, only where that is wanted: to follow a trace the model needs no more than their number."""
 
-    def __init__(self, start: Trace, outputs: bool = False) -> None:
+    def __init__(self, start: Trace, wanted: bool = False) -> None:
         self.ops: list[Operation] = []
-        self.unmade = () if outputs else (*TAKES_ROWS, *TAKES_QUERIES)
-        self.trace_inputs = TraceInputs(start)
-        self.lists = Lists(LIST_MODEL, self.trace_inputs)
-        self.lists.do({"op": "open"}, self.trace_inputs.make({"op": "open"}))
+        self.wanted, self.trace_inputs = wanted, TraceInputs(start)
+        self.session = ListModelSession(LIST_MODEL, self.trace_inputs.book.kept, OBSERVED if wanted else ())
+        self.session.do({"op": "open"}, self.trace_inputs.make({"op": "open"}))
 
     def follow(self, op: Operation) -> Expected:
         """Add an operation, and have the list model do it."""
         self.ops.append(op)
-        step = self.lists.do(op, NOTHING if op["op"] in self.unmade else self.trace_inputs.make(op))
+        step = self.session.do(op, self._inputs(op))
         self.trace_inputs.done(op, step.result)
         return step
 
+    def _inputs(self, op: Operation) -> Inputs:
+        return self.trace_inputs.named(op, self.trace_inputs.make(op) if self.wanted else None)
 
-def at_the_end(trace: Trace) -> Lists:
+
+def at_the_end(trace: Trace) -> ListModelSession:
     """The list model after all of a trace."""
     modelled = ModelledTrace(trace)
     for op in trace.ops:
         modelled.follow(op)
-    return modelled.lists
+    return modelled.session
 
 
 def expected(trace: Trace) -> list[Expected]:
     """What the list model expects of every operation of a trace, outputs among it."""
-    modelled = ModelledTrace(trace, outputs=True)
+    modelled = ModelledTrace(trace, wanted=True)
     return [modelled.follow(op) for op in trace.ops]

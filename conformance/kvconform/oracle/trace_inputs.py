@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
+from typing import Any
+
 import numpy as np
 
+from kvref.list_model.rows import Queries, Rows
 from kvspec import masks
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
@@ -12,6 +16,9 @@ from kvspec.registry import FIELDS_OF_SOME
 from kvspec.rows import SerialBook, cast, queries
 from kvspec.session.step import NOTHING, Inputs
 from kvspec.trace import Trace, opening, overridden
+
+TAKES = (*TAKES_ROWS, *TAKES_QUERIES)
+"""Operations that arrays are made for."""
 
 
 class TraceInputs:
@@ -24,7 +31,7 @@ class TraceInputs:
         self.captured: dict[str, Operation] = {}
         """The operation that captured each captured attention."""
         self._trace = trace
-        if any(op["op"] in TAKES_QUERIES for op in trace.ops):
+        if any(op["op"] in (*TAKES_QUERIES, "fingerprint") for op in trace.ops):
             self.book.kept = {}
 
     def make(self, op: Operation) -> Inputs:
@@ -38,9 +45,31 @@ class TraceInputs:
                 return Inputs(opening=self._geometry(op))
         rows = self._rows(op) if op["op"] in TAKES_ROWS else None
         if op["op"] in TAKES_QUERIES:
-            logical = masks.from_json(list(argument(op, "through"))) if op["op"] == "attend" else None
-            return Inputs(rows, self._queries(op), logical)
+            return Inputs(rows, self._queries(op), _through(op))
         return NOTHING if rows is None else Inputs(rows)
+
+    def named(self, op: Operation, made: Inputs | None = None) -> Inputs:
+        """The same for the list model: rows by their serials, and arrays only where they were `made`."""
+        inputs = made or (NOTHING if op["op"] in TAKES else self.make(op))
+        if op["op"] not in TAKES:
+            return inputs
+        rows = self._named_rows(op, inputs.rows) if op["op"] in TAKES_ROWS else None
+        if op["op"] not in TAKES_QUERIES:
+            return Inputs(rows)
+        queries: Any = Queries(self._queries_shape(op), op.get("q_dtype") or "f32", inputs.queries)
+        return Inputs(rows, queries, inputs.logical if made else _through(op))
+
+    def _named_rows(self, op: Operation, made: Pair | None) -> Pair:
+        _, config = self.opened_as(op)
+        (parts, n), dtype = self._extent(op), op.get("dtype") or config.dtype
+        first, fill = self.book.next, argument(op, "fill")
+        serials = [list(range(first + i * n, first + (i + 1) * n)) for i in range(parts)]
+        rows = 1 if op["op"] in ("step", "replay") else n
+        counts = rows, rows if op.get("values") is None else op["values"]
+        shapes = [self._rows_shape(op, part, count) for part, count in zip("kv", counts, strict=True)]
+        arrays = made or (None, None)
+        named: Any = (Rows(serials, shape, dtype, fill, a) for shape, a in zip(shapes, arrays, strict=True))
+        return Pair(*named)
 
     def opened_as(self, op: Operation) -> tuple[str, Config]:
         """Kind and config of the cache an operation is for; those of A where that was never opened."""
@@ -52,44 +81,71 @@ class TraceInputs:
 
     def _rows(self, op: Operation) -> Pair:
         """Rows in the shape the operation takes: as a cache does, layer upon layer, or token by token."""
-        kind, config = self.opened_as(op)
+        _, config = self.opened_as(op)
+        parts, n = self._extent(op)
         if op["op"] == "rotate":
-            keys, values = self.book.rows(op, config, op["n"])
+            keys, values = self.book.rows(op, config, n)
             return Pair(halved(keys, argument(op, "dims")) if argument(op, "halved") else keys, values)
-        if kind == "store" and op["op"] == "append":
-            return Pair(*self.book.stacked(op, config, op["n"], self._layers(op)))
-        if kind == "bucket":
-            layers = (config.layers or 1) if op.get("layers") is None else op["layers"]
-            made = self.book.stacked(op, config, op.get("n", 1), layers)
-            return Pair(*(a.reshape(layers, a.shape[0] // max(1, layers), *a.shape[1:]) for a in made))
-        if op["op"] == "replayattend":
-            return Pair(*self.book.rows(op, config, 1))
-        if op["op"] in ("step", "replay"):
-            layers, m = config.layers or 1, self._sequences(op)
-            made = self.book.stacked(op, config, 1, layers * m)
-            return Pair(*(a.reshape(layers, a.shape[0] // layers * a.shape[2], *a.shape[1::2]) for a in made))
         if op["op"] == "copy":
-            rows = op["n"] if op.get("rows") is None else op["rows"]
-            made = self.book.rows({**op, "batch": 1}, config, rows)
+            made = self.book.rows({**op, "batch": 1}, config, n)
             return Pair(*(np.ascontiguousarray(a[0].transpose(1, 0, 2)) for a in made))
-        return Pair(*self.book.rows(op, config, op["n"]))
+        if op["op"] in ("step", "replay"):
+            made = self.book.stacked(op, config, 1, parts * n)
+        else:
+            made = self.book.stacked(op, config, n, parts)
+        return Pair(
+            *(a.reshape(self._rows_shape(op, kind, a.shape[2])) for a, kind in zip(made, "kv", strict=True))
+        )
+
+    def _extent(self, op: Operation) -> tuple[int, int]:
+        """How many layers an operation writes rows to, and how many to each; of a step one for each sequence."""
+        kind, config = self.opened_as(op)
+        layers = config.layers or 1
+        match op["op"]:
+            case "step" | "replay":
+                return layers, self._sequences(op)
+            case "replayattend":
+                return 1, 1
+            case "copy":
+                return 1, op["n"] if op.get("rows") is None else op["rows"]
+            case "append" | "rotate" if kind == "store":
+                return 1 if op.get("layer") is not None else layers, op["n"]
+            case _ if kind == "bucket":
+                return layers if op.get("layers") is None else op["layers"], op.get("n", 1)
+        return 1, op["n"]
+
+    def _rows_shape(self, op: Operation, part: str, n: int) -> tuple[int, ...]:
+        """The shape of keys, or of values, of so many rows."""
+        kind, config = self.opened_as(op)
+        batch, heads, _, dim = (max(0, size) for size in overridden(config, op).shape(part, n))
+        layers, m = self._extent(op)
+        match op["op"]:
+            case "step" | "replay":
+                return layers, m * batch * n, heads, dim
+            case "copy":
+                return n, heads, dim
+            case "append" if kind == "store":
+                return layers * batch, heads, n, dim
+            case _ if kind == "bucket":
+                return layers, batch, heads, n, dim
+        return batch, heads, n, dim
 
     def _queries(self, op: Operation) -> Array:
-        """Queries `[B, heads, n, k_dim]`; of a bucketed cache `[layers, B, heads, n, k_dim]`."""
+        shape = self._queries_shape(op)
+        size = (prod(shape[:-3]), *shape[-3:])
+        made = cast(queries(argument(op, "queries"), self.book.next, *size), op.get("q_dtype") or "f32")
+        return made.reshape(shape)
+
+    def _queries_shape(self, op: Operation) -> tuple[int, ...]:
+        """Queries are `[B, heads, n, k_dim]`; of a bucketed cache `[layers, B, heads, n, k_dim]`."""
         kind, config = self.opened_as(op)
         how = {**self.captured[op["name"]], **op} if op.get("name") in self.captured else op
         rows = next((op[name] for name in ("q_rows", "n") if op.get(name) is not None), 1)
         batch = self._sequences(op) if op["op"] == "attendbatch" else config.batch
         own = ("q_batch", batch), ("q_dim", config.k_dim)
-        batch, dim = (size if op.get(name) is None else op[name] for name, size in own)
-        layers = (config.layers or 1) if kind == "bucket" else 1
-        size = layers * batch, how.get("heads", config.kv_heads), rows, dim
-        made = cast(queries(argument(op, "queries"), self.book.next, *size), op.get("q_dtype") or "f32")
-        return made.reshape(layers, batch, *made.shape[1:]) if kind == "bucket" else made
-
-    def _layers(self, op: Operation) -> int:
-        """Layers a store's append writes to."""
-        return 1 if op.get("layer") is not None else self.opened_as(op)[1].layers or 1
+        batch, dim = (max(0, size if op.get(name) is None else op[name]) for name, size in own)
+        shape = batch, max(0, how.get("heads", config.kv_heads)), rows, dim
+        return (config.layers or 1, *shape) if kind == "bucket" else shape
 
     def _sequences(self, op: Operation) -> int:
         return self.batches.get(cache_of(op), 1)
@@ -107,22 +163,22 @@ class TraceInputs:
                 self.opened[name] = self._geometry(op)
             case "batch":
                 self.batches[name] = op["m"]
-            case "append" | "draft" | "copy" | "attend" | "rotate":
-                self._turned(op)
-                self.book.took(op["n"] * (self._layers(op) if self.opened_as(op)[0] == "store" else 1))
-            case "prefill" | "encode" | "decode" | "block":
-                self.book.took(op.get("n", 1) * (self.opened_as(op)[1].layers or 1))
-            case "replayattend":
-                self.book.took(1)
             case "captureattend":
                 self.captured[op["name"]] = op
-            case "step" | "replay":
-                self.book.took((self.opened_as(op)[1].layers or 1) * self._sequences(op))
+            case _ if op["op"] in TAKES_ROWS:
+                self._turned(op)
+                parts, n = self._extent(op)
+                self.book.took(op["n"] if op["op"] == "copy" else parts * n)
 
     def _turned(self, op: Operation) -> None:
         """Rows whose keys are not stored as they were made."""
         if op.get("rope") is not None:
             self.book.by_value |= set(range(self.book.next, self.book.next + op["n"]))
+
+
+def _through(op: Operation) -> masks.Logical | None:
+    """The mask that the queries of an attend look through."""
+    return masks.from_json(list(argument(op, "through"))) if op["op"] == "attend" else None
 
 
 def halved(rows: Array, dims: int | None) -> Array:

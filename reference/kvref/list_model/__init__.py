@@ -1,1 +1,70 @@
-"""The list model: a cache is the list of its tokens, and *visible* is one line."""
+"""The list model: a cache is the list of its tokens, and *visible* is one line.
+
+It follows the contract of an adapter, over rows known by their serials (`rows.Rows`) in the place of arrays: what
+is appended has names, what is read is a list of names, a mask says what each query sees, and an output how far from
+it an implementation may be. What follows from where rows are stored it leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kvref.list_model import mem, rope
+from kvref.list_model.attention import KnownRows
+from kvref.list_model.attention_bound import Rows as KeyAndValue
+from kvref.list_model.bucket import BucketModel
+from kvref.list_model.caches import CacheModel
+from kvref.list_model.copy import BufferModel
+from kvref.list_model.draft import RoundModel
+from kvref.list_model.page import PoolModel
+from kvref.list_model.rope import Turned
+from kvref.list_model.rows import Rows
+from kvref.list_model.store import StoreModel
+from kvspec.contract import CHAPTERS, Claim, Rope
+from kvspec.geometry import Array, Config
+
+
+class ListModel:
+    """The list model as an adapter. `claims` are those of an adapter that it is to agree with; `rows` the rows
+    themselves by serial, where they were made."""
+
+    def __init__(
+        self, claims: Mapping[str, Claim] | None = None, rows: Mapping[int, KeyAndValue] | None = None
+    ) -> None:
+        self._claims, self._known = claims or {}, KnownRows(rows)
+
+    def describe(self) -> dict[str, Any]:
+        """What it is and claims."""
+        return {"name": "list model", "chapters": dict.fromkeys(CHAPTERS, "visible")}
+
+    def open(self, kind: str, config: Config) -> Any:
+        """A fresh cache."""
+        if kind in ("growing", "ring"):
+            return CacheModel(kind, config, self._claims.get(kind, Claim("visible")), self._known)
+        return OPENED[kind](config, self._known)
+
+    def speculate(self, caches: Sequence[Any], isolated: bool) -> RoundModel:
+        """A round over these caches, None for a layer that has none."""
+        return RoundModel(caches, isolated)
+
+    def fit(self, kind: str, config: Config, free: int, reserve: int | None, most: int | None) -> tuple[int, bool]:
+        """How many sequences of this config fit into `free` bytes, and whether even one does."""
+        return mem.fit(kind, config, free, reserve, most)
+
+    def rotate(self, rows: Rows | Turned | None, positions: Array, rope_: Rope) -> Turned | None:
+        """Rows turned each by its position."""
+        return rope.rotate(rows, positions, rope_)
+
+    def fetch(self, rows: Rows) -> Rows:
+        """There is no device: rows are where they are."""
+        return rows
+
+
+OPENED: dict[str, Callable[[Config, KnownRows], Any]] = {
+    "copy": lambda config, _: BufferModel(config),
+    "store": StoreModel,
+    "page": PoolModel,
+    "bucket": BucketModel,
+}
+
+__all__ = ["ListModel"]

@@ -1,122 +1,160 @@
-"""Attention in the list model: what is asked with, when it is refused, and which rows each query sees."""
+"""Attention in the list model: when queries are refused, which rows each of them sees, and what comes of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 
+import numpy as np
+
 from kvref.cite import cite
-from kvref.list_model.attention_bound import Seen
-from kvref.list_model.batch import Sequences
-from kvref.list_model.caches import History
-from kvspec.geometry import DTYPES, Config
-from kvspec.masks import Causal, Explicit, Logical, Part, Window
-from kvspec.refusals import attention, common
+from kvref.list_model import attention_bound, masks, rope
+from kvref.list_model.attention_bound import Added, Output
+from kvref.list_model.rope import Turned
+from kvref.list_model.rows import UNKNOWN, Queries, Room, Rows
+from kvspec.contract import Attention
+from kvspec.geometry import DTYPES, Array, Config
+from kvspec.masks import Causal, Explicit, Part, Window
+from kvspec.refusals import attention
+from kvspec.rows import ZEROED
 
-HIDDEN = float("-inf")
+FIRST_OF_ZEROS = -100
+"""From here down serials stand for rows that nobody wrote, so that there can be several."""
 
 
-@dataclass(frozen=True)
+class KnownRows:
+    """The rows themselves, by serial, where arrays were made of them; `astray` is how far the keys of those that
+    RoPE turned may be from the ones kept."""
+
+    def __init__(self, rows: Mapping[int, attention_bound.Rows] | None = None) -> None:
+        self._made: Mapping[int, attention_bound.Rows] = {} if rows is None else rows
+        self._turned: dict[int, attention_bound.Rows] = {}
+        self.astray: dict[int, Array] = {}
+
+    def get(self, serial: int) -> attention_bound.Rows | None:
+        """Key and value row `[B, kv_heads, dim]` as a cache holds them; None where they were not made."""
+        return self._turned.get(serial) or self._made.get(serial)
+
+    def turn(self, queries: Queries, keys: Rows, how: Attention, first: int, config: Config) -> Turned | None:
+        """The queries of an attend as they ask: turned by RoPE, the first at position `first`, where that is
+        wanted, and the new keys with them. None where there are no arrays."""
+        if how.rope is not None:
+            rope.demand(keys.shape, np.arange(keys.n), how.rope)
+            rope.cite_turned(keys, first + np.arange(keys.n), how.rope)
+            cite("ROPE-19", "ROPE-21", "ROPE-23")
+        if queries.array is None:
+            return None
+        asked = rope.exactly(queries.array, "f32")
+        if how.rope is None or keys.array is None:
+            return asked
+        where = first + np.arange(keys.n)
+        turned = rope.turned(rope.exactly(keys.array, config.dtype), where, how.rope)
+        for i, serial in enumerate(keys.serials[0]):
+            self._turned[serial] = turned.middle[:, :, i], self._made[serial][1]
+            self.astray[serial] = turned.bound[:, :, i]
+        return rope.turned(asked, where, how.rope)
+
+    def output(
+        self, asked: Turned | None, sees: Sequence[Sequence[Sequence[Added]]], config: Config
+    ) -> Output | None:
+        """What queries `[B, heads, L, k_dim]` make of what each sees, `[B][heads or 1][L]`; None where no arrays
+        were made, or where a row is seen that nobody knows."""
+        if asked is None or any(UNKNOWN in seen for each in sees for queries in each for seen in queries):
+            return None
+        off = attention_bound.Off(asked.bound, self.astray)
+        return attention_bound.outputs(asked.middle, sees, _Kept(self, config), config.dtype, config.v_dim, off)
+
+
+class _Kept:
+    """Rows by serial; a row that nobody wrote is zeros."""
+
+    def __init__(self, known: KnownRows, config: Config) -> None:
+        self._known, self._config = known, config
+
+    def __getitem__(self, serial: int) -> attention_bound.Rows:
+        found = self._known.get(serial)
+        if found is None and serial <= FIRST_OF_ZEROS:
+            keys, values = (np.zeros(self._config.shape(kind, 1))[:, :, 0] for kind in "kv")
+            return keys, values
+        assert found is not None, f"row {serial} was seen, and never made"
+        return found
+
+
+def apart(tokens: Sequence[int]) -> list[int]:
+    """The serials, rows of zeros with serials of their own."""
+    return [FIRST_OF_ZEROS - i if s == ZEROED else s for i, s in enumerate(tokens)]
+
+
 class Asked:
-    """Queries of a shape `[B, heads, n, k_dim]` and what goes with them; `wanted` is the shape they should have,
-    None where any size will do. `room` is whether an output is given, `room_fits` whether it is as it should be."""
+    """Queries, and what goes with them."""
 
-    shape: tuple[int, int, int, int]
-    wanted: tuple[int, int | None, int, int]
-    dtype: str
-    splits: int
-    logical: Logical
-    room: bool
-    room_fits: bool
+    def __init__(self, queries: Queries, how: Attention, out: Room | None = None) -> None:
+        self.queries, self.how, self.out = queries, how, out
+        self.batch, self.heads, self.n, _ = queries.shape
+        self.logical = how.through
 
-    def demand(self, config: Config, rows: int) -> None:
-        """Refuse what does not fit, with so many rows to be masked."""
-        right = all(w in (None, size) for size, w in zip(self.shape, self.wanted, strict=True))
-        if not right or self.dtype != "f32":
-            found = SimpleNamespace(shape=self.shape, dtype=DTYPES[self.dtype])
-            raise attention.queries("ATTN-24", found, tuple(w or "heads" for w in self.wanted))
-        self.demand_how(config)
-        self._demand_mask(rows)
-        if self.room and not self.room_fits:
-            found = SimpleNamespace(shape=(), dtype="an array")
-            raise attention.output("ATTN-28", found, (*self.shape[:3], config.v_dim))
-
-    def demand_how(self, config: Config) -> None:
-        """Refuse query heads that are no multiple of the kv heads, and splits below 1."""
-        if self.heads not in range(config.kv_heads, self.heads + 1, config.kv_heads):
-            raise attention.heads("ATTN-25", self.heads, config.kv_heads)
-        if self.splits <= 0:
-            raise attention.splits("ATTN-26", self.splits)
-
-    @property
-    def heads(self) -> int:
-        """The number of query heads."""
-        return self.shape[1]
-
-    def _demand_mask(self, rows: int) -> None:
-        arrays = [p.array for p in self.logical if isinstance(p, Explicit)]
-        batch, _, n, _ = self.shape
-        for a in arrays:
-            if a.ndim != 4 or a.shape[0] not in (1, batch) or a.shape[2] != n:
-                raise common.mask_shape("MASK-13", a, batch, n)
-            if a.shape[3] not in (1, rows):
-                raise common.mask_width("MASK-12", a.shape[3], rows)
-        heads = {a.shape[1] for a in arrays if a.shape[1] != 1}
-        if heads == {0} or len(heads) > 1:
-            raise common.mask_shape("MASK-13", arrays[0], batch, n)
-        for size in (p.size for p in self.logical if isinstance(p, Window) and p.size <= 0):
-            raise common.mask_window("MASK-13", size)
-        if heads - {self.heads}:
-            raise attention.mask_heads("ATTN-27", arrays[0], self.heads)
+    def demand(self, config: Config, batch: int, n: int, rows: int, heads: int | None = None) -> None:
+        """Refuse what does not fit n queries of so many sequences, with so many rows to be masked; as many heads as
+        are said."""
+        wanted = batch, heads, n, config.k_dim
+        right = all(w in (None, size) for size, w in zip(self.queries.shape, wanted, strict=True))
+        if not right or self.queries.dtype != "f32":
+            found = SimpleNamespace(shape=self.queries.shape, dtype=DTYPES[self.queries.dtype])
+            raise attention.queries("ATTN-24", found, tuple(w or "heads" for w in wanted))
+        demand_how(config, self.heads, self.how.splits)
+        for array in masks.demand(self.logical, self.batch, self.n, rows):
+            if array.shape[1] not in (1, self.heads):
+                raise attention.mask_heads("ATTN-27", array, self.heads)
+        room = self.out
+        if room is not None and room != ((*self.queries.shape[:3], config.v_dim), "f32", True):
+            found = SimpleNamespace(shape=room.shape, dtype=DTYPES[room.dtype])
+            raise attention.output("ATTN-28", found, (*self.queries.shape[:3], config.v_dim))
 
     def sees(
         self, batch: int, end: int, tokens: Sequence[int], visible: Callable[[int], range] | None = None
-    ) -> list[list[list[Seen]]]:
+    ) -> list[list[list[Added]]]:
         """For each sequence, head and query what it sees of the tokens of positions 0 to end - 1; `visible` are the
         positions that the cache itself shows to a position. A ring of one query has its window from storage."""
-        n, heads = self.shape[2], self.heads if any(isinstance(p, Explicit) for p in self.logical) else 1
-        whole = [[self._head(b, h, end, n, tokens, visible) for h in range(heads)] for b in range(batch)]
+        arrays = bool(masks.explicit(self.logical))
+        heads = self.heads if arrays else 1
+        positions = [(p, range(visible(p).start if visible else 0, end)) for p in range(end - self.n, end)]
+        if arrays:
+            whole = [
+                [[self._through(b, h, i, *p, tokens) for i, p in enumerate(positions)] for h in range(heads)]
+                for b in range(batch)
+            ]
+        else:
+            seen = [masks.without_arrays(self.logical, keys, p) for p, keys in positions]
+            whole = [[[dict.fromkeys(tokens[s.start : s.stop], ()) for s in seen]]] * batch
         if any(not seen for each in whole for queries in each for seen in queries):
             cite("ATTN-10")
         return whole
 
-    def _head(
-        self, b: int, h: int, end: int, n: int, tokens: Sequence[int], visible: Callable[[int], range] | None
-    ) -> list[Seen]:
-        found: list[Seen] = []
-        for i, position in enumerate(range(end - n, end)):
-            first = visible(position).start if visible else 0
-            added = {j: self._added(b, h, i, j, position, end) for j in range(first, end)}
-            found.append({tokens[j]: each for j, each in added.items() if each is not None})
+    def _through(self, b: int, h: int, i: int, position: int, keys: range, tokens: Sequence[int]) -> Added:
+        found: dict[int, Sequence[float]] = {}
+        for key in keys:
+            parts = [(p, masks.added(p, (b, h, i), key, position, keys.stop)) for p in self.logical]
+            if all(x != masks.HIDDEN for _, x in parts):
+                found[tokens[key]] = [x for p, x in parts if isinstance(p, Explicit) and p.array.dtype != bool]
         return found
 
-    def _added(self, b: int, h: int, i: int, key: int, position: int, end: int) -> list[float] | None:
-        """What each array of numbers adds at a key; None where any part hides it."""
-        parts = [(p, self._part(p, b, h, i, key, position, end)) for p in self.logical]
-        if any(x == HIDDEN for _, x in parts):
-            return None
-        return [x for p, x in parts if isinstance(p, Explicit) and p.array.dtype != bool]
+    def cite(self, *more: str) -> None:
+        """Cite the clauses of every attend that is not refused, and more."""
+        cite("ATTN-1", *more)
+        self.cite_common()
 
-    def _part(self, part: Part, b: int, h: int, i: int, key: int, position: int, end: int) -> float:
-        if isinstance(part, Causal):
-            return 0.0 if key <= position else HIDDEN
-        if isinstance(part, Window):
-            return 0.0 if position - key < part.size else HIDDEN
-        batch, heads, _, columns = part.array.shape
-        column = 0 if columns == 1 else key - (end - columns)
-        cell = part.array[b if batch > 1 else 0, h if heads > 1 else 0, i, column]
-        return float(cell) if part.array.dtype != bool else (0.0 if cell else HIDDEN)
-
-    def cite(self) -> None:
-        """Cite the clauses of every attend that is not refused."""
-        cite("ATTN-2", "ATTN-3", "ATTN-11", "ATTN-15", "ATTN-32", "ATTN-14" if self.room else "ATTN-13")
+    def cite_common(self) -> None:
+        """Cite the clauses of all queries that are answered."""
+        cite("ATTN-2", "ATTN-3", "ATTN-11", "ATTN-15", "ATTN-32", "ATTN-13" if self.out is None else "ATTN-14")
         cite(*(c for p in self.logical for c in _clauses(p)))
 
-    def as_captured(self, captured: Asked) -> Asked:
-        """The same asked of captured work: as many heads as were captured, and everything else as it was then."""
-        heads = captured.heads
-        return replace(captured, shape=self.shape, wanted=(1, heads, 1, self.wanted[3]), room=False)
+
+def demand_how(config: Config, heads: int, splits: int) -> None:
+    """Refuse query heads that are no multiple of the kv heads, and splits below 1."""
+    if heads not in range(config.kv_heads, heads + 1, config.kv_heads):
+        raise attention.heads("ATTN-25", heads, config.kv_heads)
+    if splits <= 0:
+        raise attention.splits("ATTN-26", splits)
 
 
 def _clauses(part: Part) -> Iterator[str]:
@@ -130,28 +168,13 @@ def _clauses(part: Part) -> Iterator[str]:
             yield "ATTN-9"
 
 
-def rows_held(cache: History, n: int) -> int:
-    """Rows that a mask's columns stand for, of a cache that n rows more are appended to."""
-    window = cache.config.window
-    if window is None:
-        return cache.offset + n
-    return min(cache.offset + 1, window) if n == 1 else min(cache.offset, window - 1) + n
+def nothing(queries: Queries, keys: Rows) -> bool:
+    """Whether an attend has neither rows nor queries."""
+    return keys.n == 0 and queries.shape[2] == 0
 
 
-def whole(batch: Sequences, layer: int) -> None:
-    """Refuse a layer that lacks rows of a sequence."""
-    for s, one in enumerate(batch.all):
-        if len(one.rows[layer]) < one.length:
-            raise attention.shorter("ATTN-19", s, layer, len(one.rows[layer]), one.length)
-
-
-class Work:
-    """A captured attend: on which layers, of which of them, and with what."""
-
-    def __init__(self, began: object, layer: int, asked: Asked) -> None:
-        self.began, self.layer, self.asked = began, layer, asked
-
-    def replayable(self, began: object) -> None:
-        """Refuse a replay on a store that was initialised again."""
-        if began is not self.began:
-            raise attention.dropped("ATTN-22")
+def no_output(known: KnownRows, queries: Queries, config: Config) -> Output | None:
+    """The output of no queries."""
+    cite("ATTN-12")
+    asked = None if queries.array is None else rope.exactly(queries.array, "f32")
+    return known.output(asked, [[[]]] * queries.shape[0], config)

@@ -48,7 +48,7 @@ class Output(NamedTuple):
     bound: Array
 
 
-Seen = Mapping[int, Sequence[float]]
+Added = Mapping[int, Sequence[float]]
 """What a query sees: rows by serial, and what each array of the mask adds to the score of each."""
 
 Rows = tuple[Array, Array]
@@ -71,7 +71,7 @@ class Off(NamedTuple):
 
 def outputs(
     queries: Array,
-    sees: Sequence[Sequence[Sequence[Seen]]],
+    sees: Sequence[Sequence[Sequence[Added]]],
     kept: Kept,
     dtype: str,
     v_dim: int,
@@ -89,9 +89,15 @@ def outputs(
     return found
 
 
+def stacked(each: Sequence[Output | None]) -> Output | None:
+    """The outputs of several layers as one, `[layers, B, heads, L, v_dim]`; None where one is not known."""
+    known = [output for output in each if output is not None]
+    return Output(*(np.stack(parts) for parts in zip(*known, strict=True))) if len(known) == len(each) else None
+
+
 def _one(
     asked: tuple[Array, Array],
-    seen: Seen,
+    seen: Added,
     known: tuple[Kept, Mapping[int, Array]],
     at: tuple[int, int, int],
     dtype: str,
@@ -152,4 +158,4 @@ def _moved(more: Array, away: Array) -> Array:
     return np.asarray(np.where(away == 0, 0.0, more[:, None] * np.abs(away)).sum(0))
 
 
-__all__ = ["Kept", "Off", "Output", "Seen", "outputs", "weighed"]
+__all__ = ["Added", "Kept", "Off", "Output", "outputs", "weighed"]

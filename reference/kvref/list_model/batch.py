@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kvref.cite import cite
+from kvref.list_model.rows import Rows, fit
 from kvspec.errors import Refused
+from kvspec.geometry import Config
 from kvspec.refusals import common
 
 LIMIT = 32
@@ -14,7 +16,7 @@ LIMIT = 32
 
 
 @dataclass
-class Listed:
+class BatchSequence:
     """One sequence: what a layer holds of it is its list there."""
 
     rows: list[list[int]]
@@ -26,23 +28,23 @@ class Listed:
         self.rows = [rows[:to] for rows in self.rows]
 
 
-class Sequences:
+class BatchModel:
     """A batch of a store of so many layers, each with room for `room` rows. `places`: the most it can become."""
 
     def __init__(self, layers: int, room: int, places: int) -> None:
         self.layers, self.room, self.places = layers, room, places
-        self.all: list[Listed] = []
+        self.all: list[BatchSequence] = []
 
     def become(self, m: int) -> None:
         """m sequences of length 0."""
         cite("BATCH-1")
-        self.all = [Listed([[] for _ in range(self.layers)]) for _ in range(m)]
+        self.all = [BatchSequence([[] for _ in range(self.layers)]) for _ in range(m)]
 
     def key(self) -> tuple[tuple[int, ...], ...]:
         """The state up to renaming rows."""
         return (self.places,), *((s.length, *map(len, s.rows)) for s in self.all)
 
-    def _one(self, sequence: int) -> Listed:
+    def _one(self, sequence: int) -> BatchSequence:
         if sequence not in range(len(self.all)):
             raise common.sequence("BATCH-9", sequence, len(self.all))
         return self.all[sequence]
@@ -92,41 +94,92 @@ class Sequences:
             one.cut(0)
 
 
-def made(before: Sequences | None, m: int, most: int | None, layers: int, room: int) -> Sequences:
-    """A batch of m: the one before, if it can become that; its captured work stays valid then."""
-    allowed = LIMIT if most is None else most
-    if m < 1 or m > allowed:
-        raise common.batch_size("BATCH-2", m, allowed)
-    fits = before is not None and m <= before.places
-    batch = before if before is not None and fits else Sequences(layers, room, m)
-    cite("BATCH-11")
-    batch.become(m)
-    return batch
+class BatchingModel:
+    """What a store is as well. It has the attributes below."""
 
-
-def there(batch: Sequences | None, what: str) -> Sequences:
+    config: Config
+    room: int
+    batched: BatchModel | None
     """The batch, where there is one."""
-    if batch is None:
-        raise common.no_batch("BATCH-3", what)
-    return batch
+
+    def live(self) -> list[list[int]]:
+        """The serials of each layer's live rows."""
+        raise NotImplementedError
+
+    def batch(self, m: int, most: int | None = None) -> None:
+        """A batch of m: the one before, if it can become that; its captured work stays valid then."""
+        allowed = LIMIT if most is None else most
+        if m < 1 or m > allowed:
+            raise common.batch_size("BATCH-2", m, allowed)
+        if self.batched is None or m > self.batched.places:
+            self.batched = BatchModel(len(self.live()), self.room, m)
+        cite("BATCH-11")
+        self.batched.become(m)
+
+    def there(self, what: str) -> BatchModel:
+        """The batch. Refuses what is asked of none."""
+        if self.batched is None:
+            raise common.no_batch("BATCH-3", what)
+        return self.batched
+
+    def end_batch(self) -> None:
+        """What is left of a batch when the store begins anew."""
+        if self.batched is not None:
+            cite("BATCH-5")
+        self.batched = None
+
+    def sequences(self) -> list[int] | None:
+        """The length of each sequence; None where there is no batch."""
+        return None if self.batched is None else [one.length for one in self.batched.all]
+
+    def read_sequence(self, layer: int, sequence: int) -> list[int]:
+        """What a layer holds of a sequence."""
+        return self.there("read").all[sequence].rows[layer]
+
+    def addresses(self) -> tuple[int, ...]:
+        """Where buffers lie is not for this model to know."""
+        return ()
+
+    def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
+        """The first rows of the store's layers."""
+        self.there("scatter").scatter(sequence, n, layer, self.live())
+
+    def step(self, keys: Rows, values: Rows) -> None:
+        """A new row for each sequence, layer upon layer."""
+        batch = self.there("step")
+        front = batch.layers, len(batch.all), self.config.kv_heads
+        batch.step(keys.serials, fit(keys, values, self.config, *front))
+
+    def rollback_sequence(self, sequence: int, to: int) -> None:
+        """One sequence is no longer than this."""
+        self.there("rollback of a sequence").rollback(sequence, to)
+
+    def reset_batch(self) -> None:
+        """Every sequence's length to 0."""
+        self.there("reset").reset()
+
+    def free_batch(self) -> None:
+        """No batch."""
+        cite("BATCH-20")
+        self.batched = None
+
+    def capture(self) -> CapturedStep:
+        """A step, captured."""
+        return CapturedStep(self, self.there("capture"))
 
 
-def ended(batch: Sequences | None) -> None:
-    """What is left of a batch when the store begins anew."""
-    if batch is not None:
-        cite("BATCH-5")
-
-
-class Work:
+class CapturedStep:
     """A captured step of a batch."""
 
-    def __init__(self, batch: Sequences) -> None:
+    def __init__(self, store: BatchingModel, batch: BatchModel) -> None:
         cite("BATCH-23")
-        self.batch, self.m = batch, len(batch.all)
+        self.store, self.batch, self.m = store, batch, len(batch.all)
 
-    def replayable(self, batch: Sequences | None) -> None:
-        """Refuse a replay on any batch but the one it was captured for, and in another number of sequences."""
-        if batch is not self.batch:
+    def replay(self, keys: Rows, values: Rows) -> None:
+        """The step, on the batch it was captured for, and in that number of sequences."""
+        if self.store.batched is not self.batch:
             raise common.dropped("BATCH-26")
         if len(self.batch.all) != self.m:
             raise common.captured_size("BATCH-27", self.m, len(self.batch.all))
+        self.store.step(keys, values)
+        cite("BATCH-24", "BATCH-25")

@@ -7,50 +7,37 @@ reference. It knows nothing of slots, capacities or ring indices. A row is known
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from kvref.cite import cite
-from kvspec.contract import Claim
+from kvref.list_model import attention, masks
+from kvref.list_model.attention import Asked, KnownRows
+from kvref.list_model.attention_bound import Output
+from kvref.list_model.rows import Queries, Room, Rows, fit
+from kvref.list_model.snapshot import SavedTokens, divided, merged
+from kvspec.contract import Attention, Claim, Lengths
 from kvspec.errors import Refused
-from kvspec.geometry import Config, same_geometry
-from kvspec.masks import Causal, Explicit, Logical, Part, Window
+from kvspec.geometry import Config
+from kvspec.masks import Causal, Explicit, Logical
 from kvspec.refusals import common
 
-
-@dataclass(eq=False)
-class Saved:
-    """A snapshot: the tokens of positions [start, stop), or of a ring all there were."""
-
-    kind: str
-    config: Config
-    start: int
-    stop: int
-    tokens: list[int]
-    width: int = 0
-    gone: str = ""
-
-
-Seen = dict[int, float]
+Scores = dict[int, float]
 """What one query sees: serials, and the score each is given on top (0 where the mask only lets it pass)."""
 
 
-@dataclass
-class History:
-    """One cache. The claim says how far past the window an adapter declares to rewind: 0 as the spec demands.
+class CacheModel:
+    """A growing cache or a ring. The claim says how far past the window an adapter declares to rewind: 0 as the
+    spec demands.
 
-    `width` is the number of rows a history has by the spec, which the columns of explicit masks count.
-    """
+    `width` is the number of rows a history has by the spec, which the columns of explicit masks count; `queries`
+    how many the last append had, None where it is no longer the last."""
 
-    kind: str
-    config: Config
-    claim: Claim = field(default_factory=lambda: Claim("visible"))
-
-    def __post_init__(self) -> None:
-        self.ring = self.kind == "ring"
-        if not common.valid(self.config) or self.ring != (self.config.window is not None):
-            raise common.config(self._id("GROW-11", "RING-14"), self.kind, self.config)
+    def __init__(self, kind: str, config: Config, claim: Claim, known: KnownRows) -> None:
+        self.kind, self.config, self.claim, self.known = kind, config, claim, known
+        self.ring = kind == "ring"
+        if not common.valid(config) or self.ring != (config.window is not None):
+            raise common.config(self._id("GROW-11", "RING-14"), kind, config)
         self.tokens: list[int] = []
         self.queries: int | None = None
         self.width = 0
@@ -73,8 +60,25 @@ class History:
         first = max(0, position - self.config.window + 1) if self.config.window else 0
         return range(first, position + 1)
 
-    def append(self, serials: list[int]) -> None:
-        """Take the tokens in."""
+    def append(self, keys: Rows, values: Rows) -> None:
+        """New tokens; in an open round none."""
+        if keys.n:
+            self._demand_free("append")
+            self.demand_rows(keys, values)
+        self.take(keys.serials[0])
+
+    def _demand_free(self, what: str) -> None:
+        """Refuse what a cache does not do while it is in an open round."""
+        if self.in_round:
+            raise common.in_round("DRAFT-12", what)
+
+    def demand_rows(self, keys: Rows, values: Rows) -> None:
+        """Refuse rows of another geometry."""
+        if not fit(keys, values, self.config, self.config.batch, self.config.kv_heads, keys.n):
+            raise Refused(self._id("GROW-10", "RING-13"), "rows of another geometry")
+
+    def take(self, serials: list[int]) -> None:
+        """Take tokens in."""
         self.queries = len(serials)
         if not serials:
             cite(self._id("GROW-3", "RING-4"))
@@ -82,6 +86,42 @@ class History:
         cite(*self._ids("GROW-1 GROW-2", "RING-1 RING-2 RING-3 RING-17"))
         self.width = self._width(len(serials))
         self.tokens += serials
+
+    def attend(
+        self,
+        queries: Queries,
+        keys: Rows,
+        values: Rows,
+        how: Attention,
+        out: Room | None = None,
+        of: int | None = None,
+    ) -> Output | None:
+        """Append, then what each query sees through the mask, beside what the cache itself hides."""
+        if attention.nothing(queries, keys):
+            self.take([])
+            return attention.no_output(self.known, queries, self.config)
+        self._demand_free("attend")
+        self.demand_rows(keys, values)
+        asked, batch = Asked(queries, how, out), self.config.batch
+        asked.demand(self.config, batch, keys.n, self._width(keys.n))
+        turned = self.known.turn(queries, keys, how, self.offset, self.config)
+        self.take(keys.serials[0])
+        sees = asked.sees(batch, self.offset, self.tokens, self.visible if self.ring else None)
+        asked.cite(*(["ATTN-6"] if self.ring else []), *(["ROPE-20"] if self.ring and how.rope else []))
+        return self.known.output(turned, sees, self.config)
+
+    def lengths(self) -> Lengths:
+        """The offset; all other lengths are a matter of storage."""
+        return Lengths(self.offset)
+
+    def read(self, what: str) -> list[int] | None:
+        """The view; which slots hold which rows is not for this model to know."""
+        return self.view() if what == "view" else None
+
+    def plan(self, n: int) -> tuple[int, ...]:
+        """How many bytes is for the adapter to say."""
+        self._demand_free("plan")
+        return ()
 
     def _ids(self, growing: str, ring: str) -> list[str]:
         return (ring if self.ring else growing).split()
@@ -94,63 +134,50 @@ class History:
 
     def view(self) -> list[int]:
         """What a reader may look at without writing: the newest W-1 tokens of a ring, else all."""
+        self._demand_free("view")
         cite(self._id("GROW-4", "RING-5"))
         if self.config.window is None:
             return list(self.tokens)
         return self.tokens[max(0, self.offset - (self.config.window - 1)) :]
 
-    def sees(self, logical: Logical, sequence: int = 0, head: int = 0) -> list[Seen]:
-        """For each query of the last append, what it sees through a mask. Raises Refused."""
+    def mask(self, logical: Logical) -> list[list[list[Scores]]]:
+        """For each sequence, head and query of the last append, what it sees through a mask. Raises Refused."""
+        self._demand_free("mask")
         if self.queries is None:
             raise common.no_history("MASK-1")
-        self._check(logical)
+        arrays = masks.demand(logical, self.config.batch, self.queries, self.width)
         cite(*self._mask_clauses(logical))
-        return [self._sees(q, logical, sequence, head) for q in range(self.queries)]
+        if not arrays:
+            return [[self._queries_see(logical, 0, 0)]] * self.config.batch
+        heads = range(max(1, *(a.shape[1] for a in arrays)))
+        return [[self._queries_see(logical, b, h) for h in heads] for b in range(self.config.batch)]
 
-    def _sees(self, query: int, logical: Logical, sequence: int, head: int) -> Seen:
+    def _queries_see(self, logical: Logical, sequence: int, head: int) -> list[Scores]:
+        return [self._sees(query, logical, sequence, head) for query in range(self.queries or 0)]
+
+    def _sees(self, query: int, logical: Logical, sequence: int, head: int) -> Scores:
         position = self.offset - (self.queries or 0) + query
-        candidates = self.visible(position) if self.ring else range(self.offset)
-        if self.ring and self.queries != 1:
-            candidates = range(candidates.start, self.offset)
-        scored = ((j, self._score(j, position, query, logical, sequence, head)) for j in candidates)
-        return {self.tokens[j]: score for j, score in scored if score != -np.inf}
+        keys = self._looked_at(position)
+        if not masks.explicit(logical):
+            seen = masks.without_arrays(logical, keys, position)
+            return dict.fromkeys(self.tokens[seen.start : seen.stop], 0.0)
+        place = sequence, head, query
+        scores = ((key, self._score(logical, place, key, position)) for key in keys)
+        return {self.tokens[key]: score for key, score in scores if score != masks.HIDDEN}
 
-    def _score(self, key: int, position: int, query: int, logical: Logical, sequence: int, head: int) -> float:
+    def _looked_at(self, position: int) -> range:
+        """The positions that a history may hold of those a query at a position could see."""
+        if not self.ring:
+            return range(self.offset)
+        shown = self.visible(position)
+        return shown if self.queries == 1 else range(shown.start, self.offset)
+
+    def _score(self, logical: Logical, place: tuple[int, int, int], key: int, position: int) -> float:
         """What the mask adds at this key: 0 lets it pass, minus infinity hides it."""
         total = np.float32(0)
         for part in logical:
-            total += np.float32(self._one_score(part, key, position, query, sequence, head))
+            total += np.float32(masks.added(part, place, key, position, self.offset))
         return float(total)
-
-    def _one_score(self, part: Part, key: int, position: int, query: int, sequence: int, head: int) -> float:
-        if isinstance(part, Causal):
-            return 0.0 if key <= position else -np.inf
-        if isinstance(part, Window):
-            return 0.0 if position - key < part.size else -np.inf
-        batch, heads, _, columns = part.array.shape
-        column = 0 if columns == 1 else key - (self.offset - columns)
-        if column < 0:
-            return -np.inf
-        cell = part.array[min(sequence, batch - 1), min(head, heads - 1), query, column]
-        return float(cell) if part.array.dtype != bool else (0.0 if cell else -np.inf)
-
-    def _check(self, logical: Logical) -> None:
-        for part in logical:
-            if not isinstance(part, Explicit):
-                continue
-            shape, dtype = part.array.shape, part.array.dtype
-            right = len(shape) == 4 and shape[0] in (1, self.config.batch) and shape[2] == self.queries
-            if not right or dtype not in (np.bool_, np.float32):
-                raise common.mask_shape("MASK-13", part.array, self.config.batch, self.queries or 0)
-            if shape[3] not in (1, self.width):
-                raise common.mask_width("MASK-12", shape[3], self.width)
-        arrays = [p.array for p in logical if isinstance(p, Explicit)]
-        heads = {a.shape[1] for a in arrays} - {1}
-        if len(heads) > 1 or 0 in heads:
-            raise common.mask_shape("MASK-13", arrays[0], self.config.batch, self.queries or 0)
-        narrowest = min((part.size for part in logical if isinstance(part, Window)), default=1)
-        if narrowest <= 0:
-            raise common.mask_window("MASK-13", narrowest)
 
     def _mask_clauses(self, logical: Logical) -> Iterator[str]:
         if not logical:
@@ -186,6 +213,7 @@ class History:
 
     def rewind(self, to: int) -> None:
         """Drop the tokens at and beyond `to`."""
+        self._demand_free("rewind")
         if not 0 <= to <= self.offset:
             raise common.rewind_range(self._id("GROW-7", "RING-9"), to, self.offset)
         if not self._reaches(to, self.offset):
@@ -197,11 +225,13 @@ class History:
 
     def free(self) -> None:
         """Forget everything."""
+        self._demand_free("free")
         cite(self._id("GROW-9", "RING-12"))
         self.tokens, self.queries, self.width = [], None, 0
 
-    def snapshot(self, start: int) -> Saved | None:
+    def snapshot(self, start: int) -> SavedTokens | None:
         """Keep the tokens from `start` on; of a ring all of them."""
+        self._demand_free("snapshot")
         cite("SNAP-5")
         first = max(0, start)
         if first >= self.offset:
@@ -209,95 +239,48 @@ class History:
             return None
         cite(*([] if self.ring else ["SNAP-1"]))
         first = 0 if self.ring else first
-        return Saved(self.kind, self.config, first, self.offset, self.tokens[first:], self.width)
+        return SavedTokens(self.kind, self.config, first, self.offset, self.tokens[first:], self.width)
 
-    def restore(self, saved: Saved | None, to: int) -> None:
+    def restore(self, snapshot: SavedTokens | None, to: int) -> None:
         """Become what was saved, up to `to`."""
-        if saved is None:
+        self._demand_free("restore")
+        if snapshot is None:
             cite("SNAP-11")
             self.rewind(to)
             return
-        self.usable("restore", saved, "SNAP-10")
-        if not 0 <= to <= saved.stop:
-            raise common.restore_range("SNAP-8", to, saved.stop)
-        if self.offset < saved.start:
-            raise common.restore_gap("SNAP-9", self.offset, saved.start)
-        if not self._reaches(to, saved.stop):
-            raise common.restore_window("SNAP-13", to, saved.stop, self.config.window or 0)
-        cite("SNAP-3", "SNAP-4", self._restore_clause(saved, to))
-        self.width = saved.width if self.ring and to == saved.stop else to
-        self.tokens = (self.tokens[: saved.start] + saved.tokens)[:to]
+        self._demand_usable("restore", snapshot, "SNAP-10")
+        if not 0 <= to <= snapshot.stop:
+            raise common.restore_range("SNAP-8", to, snapshot.stop)
+        if self.offset < snapshot.start:
+            raise common.restore_gap("SNAP-9", self.offset, snapshot.start)
+        if not self._reaches(to, snapshot.stop):
+            raise common.restore_window("SNAP-13", to, snapshot.stop, self.config.window or 0)
+        cite("SNAP-3", "SNAP-4", self._restore_clause(snapshot, to))
+        self.width = snapshot.width if self.ring and to == snapshot.stop else to
+        self.tokens = (self.tokens[: snapshot.start] + snapshot.tokens)[:to]
         self.queries = None
 
-    def _restore_clause(self, saved: Saved, to: int) -> str:
+    def _restore_clause(self, snapshot: SavedTokens, to: int) -> str:
         if self.ring:
-            return "SNAP-12" if to == saved.stop else "SNAP-14"
-        return "SNAP-7" if to < saved.start else "SNAP-6"
+            return "SNAP-12" if to == snapshot.stop else "SNAP-14"
+        return "SNAP-7" if to < snapshot.start else "SNAP-6"
 
-    def usable(self, what: str, saved: Saved, clause: str) -> None:
-        """Refuse a snapshot that is used up, or of another kind or geometry."""
-        still_open(what, saved)
-        if saved.kind != self.kind or not same_geometry(saved.config, self.config):
-            raise common.geometry(clause, what)
+    def _demand_usable(self, what: str, snapshot: SavedTokens, clause: str) -> None:
+        snapshot.usable(what, self.kind, self.config, clause)
 
-    def merge(self, parent: Saved | None, child: Saved | None) -> Saved | None:
+    def merge(self, parent: SavedTokens | None, child: SavedTokens | None) -> SavedTokens | None:
         """One of two; both are gone."""
-        given = [s for s in (parent, child) if s is not None]
-        for s in given:
-            self.usable("merge", s, "SNAP-21")
-        if len(given) < 2:
-            cite("SNAP-20")
-            return handed_on(given[0]) if given else None
-        first, second = given
-        if first is second:
-            raise common.same_snapshot("SNAP-21")
-        if not self.ring and first.stop != second.start:
-            raise common.not_meeting("SNAP-18", (first.start, first.stop), (second.start, second.stop))
-        cite("SNAP-19" if self.ring else "SNAP-17", "SNAP-26")
-        first.gone = "consumed"
-        made = handed_on(second)
-        return (
-            made if self.ring else Saved(made.kind, made.config, first.start, made.stop, first.tokens + made.tokens)
-        )
+        self._demand_free("merge")
+        parts = [s for s in (parent, child) if s is not None]
+        for s in parts:
+            self._demand_usable("merge", s, "SNAP-21")
+        return merged(parts)
 
-    def split(self, saved: Saved | None, at: int) -> tuple[Saved | None, Saved | None]:
+    def split(self, snapshot: SavedTokens | None, at: int) -> tuple[SavedTokens | None, SavedTokens | None]:
         """Two of one; it is gone."""
-        if saved is None:
+        self._demand_free("split")
+        if snapshot is None:
             cite("SNAP-25")
             return None, None
-        self.usable("split", saved, "SNAP-10")
-        whole = handed_on(saved)
-        if self.ring:
-            cite("SNAP-24")
-            return None, whole
-        if not whole.start < at < whole.stop:
-            cite("SNAP-23")
-            return (None, whole) if at <= whole.start else (whole, None)
-        cite("SNAP-22")
-        i = at - whole.start
-        return (
-            Saved(whole.kind, whole.config, whole.start, at, whole.tokens[:i]),
-            Saved(whole.kind, whole.config, at, whole.stop, whole.tokens[i:]),
-        )
-
-
-def still_open(what: str, saved: Saved) -> None:
-    """Refuse a snapshot that was closed or consumed."""
-    if saved.gone:
-        raise common.used_up("SNAP-27" if saved.gone == "closed" else "SNAP-26", what, saved.gone)
-
-
-def close(saved: Saved) -> None:
-    """End a snapshot's life."""
-    still_open("close", saved)
-    saved.gone = "closed"
-
-
-def handed_on(saved: Saved) -> Saved:
-    """The same tokens under a new owner; the old one is consumed."""
-    cite("SNAP-26")
-    saved.gone = "consumed"
-    return Saved(saved.kind, saved.config, saved.start, saved.stop, saved.tokens, saved.width)
-
-
-__all__ = ["History", "Refused", "Saved", "Seen", "close"]
+        self._demand_usable("split", snapshot, "SNAP-10")
+        return divided(snapshot, at)

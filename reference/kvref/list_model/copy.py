@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from math import prod
+from typing import NamedTuple
+
 from kvref.cite import cite
+from kvref.list_model.rows import Rows
 from kvspec.errors import Refused
 from kvspec.geometry import LAYOUTS, Config
 from kvspec.refusals import common
@@ -12,7 +16,13 @@ NARROWS = {("f32", "f16"), ("f32", "bf16")}
 """Casts there are, from and to."""
 
 
-class Written:
+class Overlap(NamedTuple):
+    """A buffer's own rows from a slot on, as a source."""
+
+    source: int
+
+
+class BufferModel:
     """One buffer. Rows are known by their serials, and the list is in the order in which they were written."""
 
     kind = "copy"
@@ -32,14 +42,53 @@ class Written:
         last = {position % self.capacity: row for position, row in self.written}
         return [last.get(slot, ZEROED) for slot in range(self.capacity)]
 
-    def copy(self, rows: list[int], at: int, sliding: bool) -> None:
-        """Write rows to the positions from `at` on."""
+    def read(self, what: str) -> list[int]:
+        """Every slot."""
+        return self.slots
+
+    def plan(self, n: int) -> tuple[int, ...]:
+        """How many bytes is for the adapter to say."""
+        return ()
+
+    def alias(self, source: int, n: int) -> tuple[Overlap, Overlap]:
+        """The buffer's own rows, which are no source."""
+        return Overlap(source), Overlap(source)
+
+    def copy(self, keys: Rows | Overlap, values: Rows | Overlap, n: int, at: int, sliding: bool) -> None:
+        """Write the first n rows to the positions from `at` on."""
+        if isinstance(keys, Overlap) or isinstance(values, Overlap):
+            self._refuse_own(keys, n)
+            return
+        if n == 0 or not (prod(keys.shape[1:]) or prod(values.shape[1:])):
+            cite("COPY-8")
+            return
+        self._demand(keys, values, n)
         if at < 0:
             raise Refused("COPY-21", "a position below 0")
-        if not sliding and at + len(rows) > self.capacity:
+        if not sliding and at + n > self.capacity:
             raise Refused("COPY-22", "a position beyond the capacity")
-        cite("COPY-5" if sliding else "COPY-4", *(("COPY-6",) if len(rows) > self.capacity else ()))
-        self.written += [(at + i, row) for i, row in enumerate(rows)]
+        cite("COPY-5" if sliding else "COPY-4", *(("COPY-6",) if n > self.capacity else ()))
+        self.written += [(at + i, row) for i, row in enumerate(keys.serials[0][:n])]
+
+    def _refuse_own(self, rows: Rows | Overlap, n: int) -> None:
+        """Own rows are no source, but where there are none of them; slots that there are not have no rows."""
+        if n:
+            there = isinstance(rows, Overlap) and rows.source < self.capacity
+            raise Refused("COPY-19" if there else "COPY-20", "a source that overlaps")
+        cite("COPY-8")
+
+    def _demand(self, keys: Rows, values: Rows, n: int) -> None:
+        """Refuse rows that are not fit for the buffer."""
+        rows, heads = keys.n, self.config.kv_heads
+        shapes = (rows, heads, self.config.k_dim), (rows, heads, self.config.v_dim)
+        if (keys.shape, values.shape) != shapes:
+            raise Refused("COPY-17", "rows of another geometry")
+        if not self.takes(keys.dtype):
+            raise Refused("COPY-18", "rows of a dtype that does not narrow")
+        if rows < n:
+            raise Refused("COPY-20", "a source too short")
+        if rows > n:
+            cite("COPY-7")
 
     def takes(self, dtype: str) -> bool:
         """Whether rows of this dtype can be copied here."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from kvref.cite import cite
-from kvref.list_model.caches import History
-from kvspec.errors import Unsupported
+from kvref.list_model.caches import CacheModel, Scores
+from kvref.list_model.rows import Rows
+from kvspec.errors import Refused
+from kvspec.masks import Logical
 from kvspec.refusals import common
 
 
-class Layer(History):
+class DraftLayer(CacheModel):
     """A draft at position p sees what a row at p sees: `visible(p)`, of the tokens there were and the drafts."""
 
-    def __init__(self, cache: History) -> None:
-        super().__init__(cache.kind, cache.config, cache.claim)
+    def __init__(self, cache: CacheModel) -> None:
+        super().__init__(cache.kind, cache.config, cache.claim, cache.known)
         self.cache, self.start = cache, cache.offset
         self.tokens = list(cache.tokens)
         self.width = len(cache.view())
@@ -22,7 +27,14 @@ class Layer(History):
         """Those there are."""
         return self.tokens[self.start :]
 
-    def append(self, serials: list[int]) -> None:
+    def demand_rows(self, keys: Rows, values: Rows) -> None:
+        """Refuse drafts of another geometry."""
+        try:
+            super().demand_rows(keys, values)
+        except Refused:
+            raise Refused("DRAFT-8", "drafts of another geometry") from None
+
+    def take(self, serials: list[int]) -> None:
         """More drafts."""
         self.queries = len(serials)
         cite(*(["DRAFT-1", self._id("DRAFT-2", "DRAFT-3"), "DRAFT-9"] if serials else ["DRAFT-7"]))
@@ -30,13 +42,16 @@ class Layer(History):
         self.tokens += serials
 
 
-class Round:
-    """The layers by the letters of their caches."""
+class RoundModel:
+    """A round over caches, None for a layer that has none; `layers` by their numbers."""
 
-    def __init__(self, caches: dict[str, History], isolated: bool, whole: bool) -> None:
-        self.layers = {letter: Layer(cache) for letter, cache in caches.items()}
+    def __init__(self, caches: Sequence[Any], isolated: bool) -> None:
+        for i, cache in enumerate(caches):
+            if cache is not None:
+                _demand(cache, i, next(j for j, other in enumerate(caches) if other is cache))
+        self.layers = {i: DraftLayer(cache) for i, cache in enumerate(caches) if cache is not None}
         self.isolated, self.over = isolated, ""
-        cite("DRAFT-10", *([] if whole else ["DRAFT-17"]))
+        cite("DRAFT-10", *([] if len(self.layers) == len(caches) else ["DRAFT-17"]))
         self._hold(True)
 
     def _hold(self, held: bool) -> None:
@@ -46,46 +61,59 @@ class Round:
         for layer in self.layers.values():
             layer.cache.in_round, layer.cache.queries = held, None
 
-    def layer(self, letter: str, what: str) -> Layer:
-        """The layer a cache stands for. Raises Unsupported where it is in none."""
-        if letter not in self.layers:
-            raise Unsupported(f"cache {letter} is in no layer of this round")
-        self.demand_open(what)
-        return self.layers[letter]
+    def draft(self, layer: int, keys: Rows, values: Rows) -> None:
+        """More drafts on a layer."""
+        self._demand_open("draft")
+        self.layers[layer].append(keys, values)
+        cite(*(("DRAFT-26", "DRAFT-27") if self.isolated else ("DRAFT-11",)))
 
-    def masked(self, letter: str) -> Layer:
-        """The layer that a mask is asked for."""
+    def mask(self, layer: int, logical: Logical) -> list[list[list[Scores]]]:
+        """What the queries of the last drafts of a layer see."""
         cite("DRAFT-6")
-        return self.layer(letter, "mask")
+        self._demand_open("mask")
+        return self.layers[layer].mask(logical)
 
-    def demand_open(self, what: str) -> None:
+    def offset(self, layer: int) -> int:
+        """The position behind the last draft of a layer."""
+        return self.layers[layer].offset
+
+    def _demand_open(self, what: str) -> None:
         """Refuse what is asked of a round that has ended."""
         if self.over:
             raise common.round_over("DRAFT-24", what, self.over)
 
     def commit(self, n: int) -> None:
         """The caches' lists are longer by the first n drafts of their layers."""
-        self.demand_open("commit")
+        self._demand_open("commit")
         if self.isolated:
             raise common.isolated("DRAFT-28")
-        kept = {letter: layer.drafts[: max(0, n)] for letter, layer in self.layers.items()}
+        kept = {i: layer.drafts[: max(0, n)] for i, layer in self.layers.items()}
         counts = [len(drafts) for drafts in kept.values()]
         if len(set(counts)) > 1:
             raise common.uneven("DRAFT-23", n, counts)
-        self.end("committed")
+        self._end("committed")
         cite(*(["DRAFT-20"] if {n} != set(counts) else []), *(["DRAFT-21"] if not any(counts) else []))
-        for letter, layer in self.layers.items():
+        for i, layer in self.layers.items():
             cite("DRAFT-18", "DRAFT-22", "DRAFT-25")
-            layer.cache.append(kept[letter])
+            layer.cache.take(kept[i])
             layer.cache.queries = None
 
     def abandon(self) -> None:
         """Nothing is longer."""
-        self.demand_open("abandon")
+        self._demand_open("abandon")
         cite("DRAFT-21", "DRAFT-22")
-        self.end("abandoned")
+        self._end("abandoned")
 
-    def end(self, how: str) -> None:
+    def _end(self, how: str) -> None:
         """The caches are free again."""
         self.over = how
         self._hold(False)
+
+
+def _demand(cache: Any, layer: int, first: int) -> None:
+    if not isinstance(cache, CacheModel):
+        raise common.cannot_speculate("DRAFT-16", layer, cache.kind)
+    if first != layer:
+        raise common.twice("DRAFT-15", first, layer)
+    if cache.in_round:
+        raise common.in_round("DRAFT-15", "speculate")

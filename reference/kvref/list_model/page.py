@@ -6,9 +6,15 @@ is room, and leaves to the reference which page is taken.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kvref.cite import cite
+from kvref.list_model import attention
+from kvref.list_model.attention import Asked, KnownRows
+from kvref.list_model.attention_bound import Output
+from kvref.list_model.rows import ANYTHING, Queries, Room, Rows, fit
+from kvspec.contract import Attention
 from kvspec.errors import Refused
 from kvspec.geometry import Config
 from kvspec.refusals import common
@@ -20,25 +26,26 @@ class Page:
 
 
 @dataclass
-class Listed:
+class PagedSequence:
     """One sequence: the serials of its rows, and its pages in order."""
 
     rows: list[int] = field(default_factory=list)
     pages: list[Page] = field(default_factory=list)
 
 
-class Pool:
+class PoolModel:
     """All sequences, at their numbers; None at a number that is not in use."""
 
     kind = "page"
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, known: KnownRows) -> None:
         sizes = config.page_size, config.pages, config.batch, config.debug or 1
         if None in sizes or not common.valid(config) or sizes[2:] != (1, 1):
             raise refusals_page.config("PAGE-1", config)
         cite("PAGE-2")
+        self.known = known
         self.config, self.size, self.total = config, config.page_size or 0, config.pages or 0
-        self.all: list[Listed | None] = []
+        self.all: list[PagedSequence | None] = []
 
     def key(self) -> tuple[object, ...]:
         """The state up to renaming rows and pages."""
@@ -52,29 +59,40 @@ class Pool:
         """Every page of every sequence, as often as it is held."""
         return [page for one in self.all if one for page in one.pages]
 
-    @property
-    def free(self) -> int:
+    def free_pages(self) -> int:
         """Pages that nobody has."""
         return self.total - len(set(self.held))
 
-    def lengths(self) -> list[int]:
+    def sequences(self) -> list[int]:
         """The length of each sequence, -1 where there is none."""
         return [-1 if one is None else len(one.rows) for one in self.all]
 
-    def one(self, sequence: int) -> Listed:
+    def read_sequence(self, sequence: int) -> list[int]:
+        """The serials of a sequence's rows."""
+        return list(self.one(sequence).rows)
+
+    def plan(self, n: int) -> tuple[int, ...]:
+        """How many bytes is for the adapter to say."""
+        return ()
+
+    def one(self, sequence: int) -> PagedSequence:
         """The sequence of this number."""
         found = self.all[sequence] if sequence in range(len(self.all)) else None
         if found is None:
             raise refusals_page.sequence("PAGE-4", sequence)
         return found
 
-    def admit(self, new: Listed | None = None) -> int:
+    def admit(self) -> int:
+        """A new sequence of no rows."""
+        return self._admitted(PagedSequence())
+
+    def _admitted(self, new: PagedSequence) -> int:
         """A sequence at the first number that is free, or behind the last."""
         cite("PAGE-3", "PAGE-5")
         if None not in self.all:
             self.all.append(None)
         number = self.all.index(None)
-        self.all[number] = new or Listed()
+        self.all[number] = new
         return number
 
     def fork(self, sequence: int, n: int) -> int:
@@ -83,36 +101,68 @@ class Pool:
         if n not in range(len(parent.rows) + 1):
             raise refusals_page.fork("PAGE-16", n, sequence, len(parent.rows))
         cite("PAGE-14", "PAGE-15", "PAGE-18")
-        return self.admit(Listed(parent.rows[:n], self._covering(parent, n)))
+        return self._admitted(PagedSequence(parent.rows[:n], self._covering(parent, n)))
 
-    def _covering(self, one: Listed, n: int) -> list[Page]:
+    def _covering(self, one: PagedSequence, n: int) -> list[Page]:
         """The pages in which a sequence's first n rows lie."""
         return [page for i, page in enumerate(one.pages) if i * self.size < n]
 
-    def _room(self, one: Listed, n: int) -> tuple[list[Page], int, bool]:
+    def _room(self, one: PagedSequence, n: int) -> tuple[list[Page], int, bool]:
         """Of n more rows: the pages that stay, how many must be new, and whether one of these is a copy."""
         full = len(one.rows) // self.size
         shared = any(self.held.count(page) > 1 for page in one.pages[full:])
         kept = one.pages[:full] if shared else one.pages
         return kept, len(range(0, len(one.rows) + n, self.size)) - len(kept), shared
 
-    def demand(self, sequence: int, n: int, fits: bool) -> None:
-        """Refuse n rows that do not fit, or for which there are no pages."""
-        one = self.one(sequence)
-        if not fits:
+    def append(self, keys: Rows, values: Rows, sequence: int = 0) -> None:
+        """Rows behind those there are."""
+        if not keys.n:
+            cite("PAGE-7")
+            return
+        self._demand(keys, values, sequence)
+        self._write(keys.serials[0], sequence)
+
+    def _demand(self, keys: Rows, values: Rows, sequence: int) -> PagedSequence:
+        """Refuse rows that do not fit, or for which there are no pages."""
+        one, n = self.one(sequence), keys.n
+        if not fit(keys, values, self.config, 1, self.config.kv_heads, n):
             raise Refused("PAGE-8", "rows of another geometry")
         _, new, shared = self._room(one, n)
-        if new - shared > self.free:
-            raise refusals_page.full("PAGE-13", n, new, self.free)
-        if new > self.free:
-            raise refusals_page.no_copy("PAGE-21", n, new - shared, self.free)
+        free = self.free_pages()
+        if new - shared > free:
+            raise refusals_page.full("PAGE-13", n, new, free)
+        if new > free:
+            raise refusals_page.no_copy("PAGE-21", n, new - shared, free)
+        return one
 
-    def append(self, sequence: int, serials: list[int]) -> None:
+    def _write(self, serials: list[int], sequence: int) -> None:
         """Rows behind those there are, in pages that nobody else has."""
         one = self.one(sequence)
         cite("PAGE-6", "PAGE-10", "PAGE-18", "PAGE-27", *(["PAGE-19"] if one.pages else []))
         kept, new, _ = self._room(one, len(serials))
         one.rows, one.pages = one.rows + serials, [*kept, *(Page() for _ in range(new))]
+
+    def attend(
+        self,
+        queries: Queries,
+        keys: Rows,
+        values: Rows,
+        how: Attention,
+        out: Room | None = None,
+        of: int | None = None,
+    ) -> Output | None:
+        """Append to a sequence, then what each query sees of it."""
+        if attention.nothing(queries, keys):
+            cite("PAGE-7")
+            return attention.no_output(self.known, queries, self.config)
+        one, asked = self._demand(keys, values, of or 0), Asked(queries, how, out)
+        asked.demand(self.config, 1, keys.n, len(one.rows) + keys.n)
+        turned = self.known.turn(queries, keys, how, len(one.rows), self.config)
+        self._write(keys.serials[0], of or 0)
+        cite("PAGE-37")
+        sees = asked.sees(1, len(one.rows), one.rows)
+        asked.cite()
+        return self.known.output(turned, sees, self.config)
 
     def truncate(self, sequence: int, to: int) -> None:
         """The first rows, and the pages in which they lie."""
@@ -130,8 +180,8 @@ class Pool:
         while self.all and self.all[-1] is None:
             self.all.pop()
 
-    def gather(self, table: list[int], n: int) -> list[int] | None:
-        """The rows, where that is known without knowing pages: of none; None elsewhere."""
+    def gather(self, table: Sequence[int], n: int) -> object:
+        """The rows, where that is known without knowing pages: of none."""
         if n == 0:
             cite("PAGE-29")
             return []
@@ -141,10 +191,10 @@ class Pool:
         for i, page in enumerate(wanted):
             if page not in range(self.total):
                 raise refusals_page.entry("PAGE-31", i, page, self.total)
-        return None
+        return ANYTHING
 
     def peek(self, page: int) -> None:
-        """Whether there is something to be seen."""
+        """Whether there is something to be seen; what that is is not for this model to know."""
         if page not in range(self.total):
             raise refusals_page.peek("PAGE-35", page, self.total)
         if self.config.debug is None:

@@ -19,8 +19,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kvref.cite import cite
 from kvref.list_model.attention_bound import U
+from kvref.list_model.rows import Rows
 from kvspec.contract import Rope
+from kvspec.errors import Refused
 from kvspec.geometry import Array
 
 ROUNDED = {"f32": 0.0, "f16": 2.0**-11, "bf16": 2.0**-8}
@@ -44,6 +47,45 @@ class Turned(NamedTuple):
     middle: Array
     bound: Array
     dtype: str
+
+
+def rotate(rows: Rows | Turned | None, positions: Array, rope: Rope) -> Turned | None:
+    """Rows `[B, H, n, dim]` turned each by its position, `[n]`; rows that were turned before may be turned again.
+    None where no arrays were made."""
+    if rows is None or isinstance(rows, Turned):
+        return rows and _unless_empty(rows, positions, rope)
+    cite("ROPE-9")
+    if 0 in rows.shape:
+        cite("ROPE-10")
+    else:
+        demand(rows.shape, positions, rope)
+        cite_turned(rows, positions, rope)
+    return None if rows.array is None else _unless_empty(exactly(rows.array, rows.dtype), positions, rope)
+
+
+def _unless_empty(rows: Turned, positions: Array, rope: Rope) -> Turned:
+    return turned(rows, positions, rope) if rows.middle.size else rows
+
+
+def demand(shape: tuple[int, ...], positions: Array, rope: Rope) -> None:
+    """Refuse rows of a shape that cannot be turned."""
+    if len(positions) != shape[2]:
+        raise Refused("ROPE-11", "other than one position for each row")
+    if (shape[3] if rope.dims is None else rope.dims) not in range(2, shape[3] + 1, 2):
+        raise Refused("ROPE-12", "elements that are no pairs of the row")
+    if rope.base < 1:
+        raise Refused("ROPE-13", "a base of no frequencies")
+
+
+def cite_turned(rows: Rows, positions: Array, rope: Rope) -> None:
+    """What every turning owes, and what is owed by the arguments of this one."""
+    cite("ROPE-1" if rope.pairing == "norm" else "ROPE-2", "ROPE-3", "ROPE-5", "ROPE-8")
+    if rope.dims not in (None, rows.shape[3]):
+        cite("ROPE-4")
+    if (positions == 0).any():
+        cite("ROPE-6")
+    if rows.fill == "bits":
+        cite("ROPE-7")
 
 
 def exactly(rows: Array, dtype: str) -> Turned:

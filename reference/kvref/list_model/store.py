@@ -5,54 +5,34 @@ The row at a position is the one written there last; where nothing was written s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from kvref.cite import cite
-from kvref.list_model import batch
+from kvref.list_model.attention import KnownRows
+from kvref.list_model.attention_store import AttendingModel
+from kvref.list_model.batch import BatchModel
+from kvref.list_model.layer import Layer
+from kvref.list_model.rows import UNKNOWN, Rows, fit
 from kvspec import fingerprint as sums
 from kvspec import rows
+from kvspec.errors import Refused
 from kvspec.geometry import Config, same_geometry
 from kvspec.refusals import common
 
-UNKNOWN = -4
-"""Stands for a row that has no serial: one that was changed on its way through a host snapshot."""
+SavedLayer = tuple[Rows, Rows]
+"""Keys and values of a layer's rows in a host snapshot, `[kv_heads, n, dim]`."""
 
 
-@dataclass
-class Layer:
-    """One layer: what was written where, in order, and up to where its rows are live."""
-
-    writes: list[tuple[int, int]] = field(default_factory=list)
-    length: int = 0
-
-    def row(self, position: int) -> int:
-        """The serial of the row at a position: the newest that was written there."""
-        return next((serial for at, serial in reversed(self.writes) if at == position), rows.ZEROED)
-
-    def live(self) -> list[int]:
-        """The serials of the live rows."""
-        return [self.row(position) for position in range(self.length)]
-
-
-@dataclass(frozen=True)
-class Saved:
-    """A host snapshot: serials of each layer's rows, how many values if that is another number; their geometry."""
-
-    layers: list[list[int]]
-    config: Config
-    values: int | None = None
-
-
-class Listed:
-    """One store. `odd` are the serials of rows of arbitrary bits, `rule` why rows are zeros that nobody wrote."""
+class StoreModel(AttendingModel):
+    """One store. `rule` says why rows are zeros that nobody wrote."""
 
     kind = "store"
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, known: KnownRows) -> None:
         self._refuse(config)
+        self.known = known
         self._open(config, "STORE-2")
-        self.odd: set[int] = set()
-        self.batch: batch.Sequences | None = None
+        self.batched: BatchModel | None = None
 
     def _refuse(self, config: Config) -> None:
         if not common.valid(config) or config.batch > 1 or config.layers is None or config.max_len is None:
@@ -72,17 +52,26 @@ class Listed:
         """The state up to renaming rows: the lengths."""
         return tuple(layer.length for layer in self.layers)
 
-    def init(self, config: Config) -> bool:
-        """Whether it began anew."""
+    def init(self, config: Config) -> None:
+        """Initialise again; anew, where the geometry is another one."""
         self._refuse(config)
-        anew = not same_geometry(config, self.config)
-        if anew:
-            self._open(config, "STORE-26")
-            batch.ended(self.batch)
-            self.batch = None
-        else:
+        if same_geometry(config, self.config):
             cite("STORE-25")
-        return anew
+            return
+        self._open(config, "STORE-26")
+        self.end_batch()
+
+    def lengths(self) -> list[int]:
+        """The length of each layer."""
+        return [layer.length for layer in self.layers]
+
+    def live(self) -> list[list[int]]:
+        """The serials of each layer's live rows."""
+        return [layer.live() for layer in self.layers]
+
+    def read(self, layer: int) -> list[int]:
+        """The serials of a layer's live rows."""
+        return self.layers[layer].live()
 
     def meant(self, layer: int | None) -> list[Layer]:
         """The layers that an operation is for."""
@@ -92,20 +81,37 @@ class Listed:
             raise common.layer("STORE-9", layer, len(self.layers))
         return [self.layers[layer]]
 
-    def nothing(self) -> None:
-        """An append of no rows."""
-        cite("STORE-7")
+    def append(self, keys: Rows, values: Rows, layer: int | None = None) -> None:
+        """A new row for each of the layers meant, layer upon layer."""
+        if not keys.n:
+            cite("STORE-7")
+            return
+        self.demand_rows(keys, values, layer, "append")
+        self.write(keys.serials, layer)
 
-    def append(self, layer: int | None, serials: list[list[int]]) -> None:
-        """Serials for each of the layers meant."""
+    def demand_rows(self, keys: Rows, values: Rows, layer: int | None, what: str) -> list[Layer]:
+        """The layers meant; refuse rows that do not fit them, or have no room."""
         meant = self.meant(layer)
-        for i, (each, new) in enumerate(zip(meant, serials, strict=True)):
-            if each.length + len(new) > self.room:
-                raise common.overflow("STORE-8", layer or i, each.length, len(new), self.room)
+        if not fit(keys, values, self.config, len(meant), self.config.kv_heads, keys.n):
+            raise common.geometry("STORE-10", what)
+        for i, each in enumerate(meant):
+            if each.length + keys.n > self.room:
+                raise common.overflow("STORE-8", layer or i, each.length, keys.n, self.room)
+        return meant
+
+    def write(self, serials: Sequence[Sequence[int]], layer: int | None) -> None:
+        """Rows behind those there are of each of the layers meant."""
         cite("STORE-4" if layer is not None else "STORE-3", "STORE-5")
-        for each, new in zip(meant, serials, strict=True):
+        for each, new in zip(self.meant(layer), serials, strict=True):
             each.writes += [(each.length + i, serial) for i, serial in enumerate(new)]
             each.length += len(new)
+
+    def plan(self, n: int) -> tuple[int, ...]:
+        """How many bytes is for the adapter to say; whether there is room at all is known."""
+        if n and max(self.lengths()) + n > self.room:
+            raise Refused("STORE-8", "no room for so many rows")
+        cite("MEM-18")
+        return ()
 
     def set_length(self, layer: int, n: int) -> None:
         """One layer's length."""
@@ -133,41 +139,38 @@ class Listed:
         """As if nothing had been written."""
         self._empty([Layer() for _ in self.layers], "STORE-13")
 
-    def save(self) -> Saved:
+    def save(self) -> list[SavedLayer]:
         """What is live now."""
         cite("STORE-18", "STORE-19")
-        return Saved([layer.live() for layer in self.layers], self.config)
+        return [self._saved(serials) for serials in self.live()]
 
-    def load(self, saved: Saved) -> None:
+    def _saved(self, serials: list[int]) -> SavedLayer:
+        keys, values = ((self.config.kv_heads, len(serials), self.config.shape(kind, 0)[3]) for kind in "kv")
+        return Rows([serials], keys, self.config.dtype), Rows([serials], values, self.config.dtype)
+
+    def load(self, saved: Sequence[SavedLayer]) -> None:
         """As if nothing but these rows had been written."""
-        self._loadable(saved)
+        self._demand_loadable(saved)
         cite("STORE-20", "STORE-24")
-        self._empty([Layer(list(enumerate(serials)), len(serials)) for serials in saved.layers], "STORE-21")
+        layers = [[UNKNOWN] * keys.n if UNKNOWN in values.serials[0] else keys.serials[0] for keys, values in saved]
+        self._empty([Layer(list(enumerate(serials)), len(serials)) for serials in layers], "STORE-21")
 
-    def _loadable(self, saved: Saved) -> None:
-        if len(saved.layers) != len(self.layers):
-            raise common.saved_layers("STORE-22", len(saved.layers), len(self.layers))
-        same = same_geometry(_loose(saved.config), _loose(self.config))
-        if not same or any(saved.values not in (None, len(serials)) for serials in saved.layers):
+    def _demand_loadable(self, saved: Sequence[SavedLayer]) -> None:
+        if len(saved) != len(self.layers):
+            raise common.saved_layers("STORE-22", len(saved), len(self.layers))
+        if not all(fit(keys, values, self.config, self.config.kv_heads, keys.n) for keys, values in saved):
             raise common.geometry("STORE-22", "load")
-        for i, serials in enumerate(saved.layers):
-            if len(serials) > self.room:
-                raise common.saved_length("STORE-23", i, len(serials), self.room)
+        for i, (keys, _) in enumerate(saved):
+            if keys.n > self.room:
+                raise common.saved_length("STORE-23", i, keys.n, self.room)
 
-    def fingerprint(self, position: int) -> str | None:
+    def fingerprint(self, position: int) -> float | None:
         """The sum that the row at a position of layer 0 has; None where the row is not known."""
         if position not in range(self.room):
             raise common.fingerprint("STORE-28", position, self.room)
         cite("STORE-27", *(["STORE-16", self.rule] if position >= self.layers[0].length else []))
         serial = self.layers[0].row(position)
-        if serial == UNKNOWN:
-            return None
         if serial == rows.ZEROED:
-            return sums.text(0.0)
-        make = rows.bits if serial in self.odd else rows.legible
-        return sums.text(sums.exact(make(self.config, "k", serial, 1)[0, 0, 0]))
-
-
-def _loose(config: Config) -> Config:
-    """A geometry whatever its number of layers and its room."""
-    return config.changed(layers=None, max_len=None)
+            return 0.0
+        row = None if serial in self.known.astray else self.known.get(serial)
+        return None if row is None else sums.exact(row[0][0, 0])

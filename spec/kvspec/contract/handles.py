@@ -97,7 +97,8 @@ class Bucketed(Protocol):
         """Rows of each layer."""
 
     def bound(self) -> int | None:
-        """The bound that the handles are installed for; None where there is none."""
+        """The bound that the handles are installed for; None where there is none. A cache that claims less than
+        storage may leave this out, and `handle` and `ran` with it."""
 
     def read(self, layer: int) -> Pair:
         """The past rows of a layer, `[batch, kv_heads, past, dim]`, wherever they are newest."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections import deque
+from typing import ClassVar
 
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import Config
@@ -20,26 +21,29 @@ from kvspec.session.step import NOTHING, Inputs, Step
 class Session(SessionState):
     """Performs the operations of one trace: `begin` opens cache A, `do` performs one operation."""
 
+    step_type: ClassVar[type[Step]] = Step
+    """What a step is noted as."""
+
     def begin(self, kind: str, config: Config) -> Step:
         """Open cache A."""
         return self.do({"op": "open", "cache": "A"}, Inputs(opening=(kind, config)))
 
     def do(self, op: Operation, inputs: Inputs = NOTHING) -> Step:
         """Perform one operation."""
-        step = Step()
+        step = self.step_type()
         self._now = name = cache_of(op)
         try:
             if op["op"] == "open":
                 self._open(name, inputs)
             elif name not in self.caches or not self._named(op):
-                return Step("absent")
+                return self.step_type("absent")
             else:
                 DO[op["op"]](self, self.caches[name], op, step, inputs)
         except (Refused, Unsupported) as e:
             step.result = "refused" if isinstance(e, Refused) else "unsupported"
             step.clause, step.message = getattr(e, "clause", ""), str(e)
         except Exception as e:
-            step.result, step.message = "error", _what(e)
+            self.failed(step, e)
         self._look(op, step)
         return step
 
@@ -64,7 +68,11 @@ class Session(SessionState):
             else:
                 LOOK[self.kinds[name]](self, self.caches[name], step)
         except Exception as e:
-            step.result, step.message = "error", f"observing the cache: {_what(e)}"
+            self.failed(step, e, "observing the cache: ")
+
+    def failed(self, step: Step, e: Exception, when: str = "") -> None:
+        """Note that something was raised which the contract does not know."""
+        step.result, step.message = "error", f"{when}{_what(e)}"
 
 
 def _what(e: Exception) -> str:

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from kvspec.contract import METERED
+from kvspec.contract import METERED, Pair
 from kvspec.errors import Unsupported
-from kvspec.geometry import Array, Config
-from kvspec.operations.table import NAMED, Operation
+from kvspec.geometry import DTYPES, Array, Config
+from kvspec.operations.table import NAMED, Operation, argument
 from kvspec.registry import OBSERVABLES
+from kvspec.session.output_room import OutputRoom
 from kvspec.session.step import Inputs, Step
 
 
@@ -62,24 +63,58 @@ class SessionState:
         return any(c is cache for r in live for c in r.caches)
 
     def handed(self, op: Operation, inputs: Inputs) -> tuple[Any, ...]:
-        """The queries and rows inputs, noted as lent; on the device already where the operation says so."""
+        """The queries and rows to hand in, noted as lent; on the device already where the operation says so."""
         arrays = (*(() if inputs.queries is None else (inputs.queries,)), *(inputs.rows or ()))
         for array in arrays:
             self.keep(array)
         if not op.get("resident"):
             return arrays
-        place = getattr(self.adapter, "place", None)
-        if place is None:
-            raise Unsupported("this adapter has no place for rows on a device")
-        placed = tuple(place(*arrays))
+        placed = tuple(self._placing()(*arrays))
         for array, there in zip(arrays, placed, strict=True):
             self._lend_there(there, np.array(array))
         return placed
 
-    def take(self, step: Step, what: str, pair: Any) -> None:
-        """Note copies of arrays that were read; the originals are the caller's, to scribble on."""
+    def _placing(self) -> Callable[..., Any]:
+        place: Callable[..., Any] | None = getattr(self.adapter, "place", None)
+        if place is None:
+            raise Unsupported("this adapter has no place for rows on a device")
+        return place
+
+    def room(self, op: Operation, inputs: Inputs) -> Any:
+        """A given output, where the operation has one: of the right size and dtype, if it says nothing else."""
+        if not argument(op, "into"):
+            return None
+        assert inputs.queries is not None
+        *front, rows, _ = inputs.queries.shape
+        sizes = ("out_rows", rows), ("out_dim", self.config.v_dim)
+        shape = (*front, *(own if op.get(name) is None else op[name] for name, own in sizes))
+        writeable = bool(op.get("resident")) or not argument(op, "out_readonly")
+        return self.make_room(shape, op.get("out_dtype") or "f32", writeable, bool(op.get("resident")))
+
+    def make_room(self, shape: tuple[int, ...], dtype: str, writeable: bool, resident: bool) -> Any:
+        """An output to be written to."""
+        return OutputRoom(shape, dtype, writeable, self.adapter if resident else None)
+
+    def take(self, step: Step, what: str, pair: Any, arranged: Callable[[Array], Array] = np.asarray) -> None:
+        """Note copies of arrays that were read, `arranged` as `[B, H, n, dim]`; the originals are the caller's, to
+        scribble on."""
         for part, array in zip("kv", (None, None) if pair is None else pair, strict=True):
-            step.arrays[f"{what}.{part}"] = self.keep(array)
+            step.arrays[f"{what}.{part}"] = self.keep(None if array is None else arranged(array))
+
+    def note(self, step: Step, what: str, array: Any, resident: bool = False) -> None:
+        """Note a copy of a mask, or of an output."""
+        step.arrays[what] = (self.keep_there if resident else self.keep)(array)
+
+    def copied(self, pair: Any) -> Any:
+        """Copies of key and value rows, to be handed back later."""
+        return Pair(*(np.array(a) for a in pair))
+
+    def resized(self, array: Any, shape: tuple[int, ...], dtype: str | None) -> Any:
+        """Rows cut or filled up with zeros to a shape, in another dtype where one is said."""
+        new = np.zeros(shape, array.dtype)
+        part = tuple(slice(min(a, b)) for a, b in zip(shape, array.shape, strict=True))
+        new[part] = array[part]
+        return new if dtype is None else new.astype(DTYPES[dtype])
 
     def keep(self, array: Any) -> Array | None:
         """A copy of an array that was handed in or out, which is remembered as lent."""

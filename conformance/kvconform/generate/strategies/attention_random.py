@@ -59,7 +59,7 @@ class _Drawing(Drawing):
     @property
     def model(self) -> Any:
         """The list model."""
-        return self.lists.caches["A"]
+        return self.session.caches["A"]
 
     def _length(self) -> int:
         """Rows there are: of the layer that is meant, or of the cache."""
@@ -149,7 +149,7 @@ class _Drawing(Drawing):
 
     def _captured(self) -> list[str]:
         """A captured attend, replayed; at times after whatever leaves it valid or does not."""
-        if "w" not in self.lists.names["captured attention"] or not self.number(0, 4):
+        if "w" not in self.session.names["captured attention"] or not self.number(0, 4):
             heads = self.model.config.kv_heads * self.of(1, 2)
             return [
                 f"captureattend w {self.number(0, len(self.model.layers) - 1)} heads={heads} splits={self.of(1, 3)}"
@@ -159,7 +159,7 @@ class _Drawing(Drawing):
 
     def _batch(self) -> list[str]:
         """A batch, what leads it on, and its attend."""
-        batch, layers = self.model.batch, self.model.layers
+        batch, layers = self.model.batched, self.model.layers
         if batch is None or not self.number(0, 7):
             return [f"batch {self.number(1, 3)}"]
         least, s = min(layer.length for layer in layers), self.number(0, len(batch.all) - 1)

@@ -150,12 +150,12 @@ class _Drawing(Drawing):
     @property
     def store(self) -> Any:
         """The list model of the store."""
-        return self.lists.caches["A"]
+        return self.session.caches["A"]
 
     @property
     def sequences(self) -> list[Any]:
         """Those of the batch."""
-        return self.store.batch.all if self.store.batch else []
+        return self.store.batched.all if self.store.batched else []
 
     def _sequence(self) -> int:
         return self.number(0, len(self.sequences) - 1)
@@ -183,7 +183,7 @@ class _Drawing(Drawing):
         return self.one_of("capture w", "capture v") if self.sequences else []
 
     def _replay(self) -> list[str]:
-        names = sorted(self.lists.names["captured work"])
+        names = sorted(self.session.names["captured work"])
         return self.one_of(*(f"replay {name}{self.fill}" for name in names)) if names else self._capture()
 
     def _rollback(self) -> list[str]:
@@ -192,7 +192,7 @@ class _Drawing(Drawing):
         return [f"rollback {self.number(0, length)} sequence={s}"]
 
     def _batch(self) -> list[str]:
-        places = self.store.batch.places if self.store.batch else 1
+        places = self.store.batched.places if self.store.batched else 1
         return [f"batch {self.number(1, places)}"] if self.draw(st.booleans()) else [f"batch {self.number(1, 6)}"]
 
     def _append(self) -> list[str]:
@@ -216,7 +216,7 @@ class _Drawing(Drawing):
     def _beside(self) -> list[str]:
         """Another store, and its own batch."""
         on = "B: append 1", "B: step", "B: step", "B: scatter 0 1", "B: freebatch"
-        return self.one_of(*on) if "B" in self.lists.caches else ["open B", f"B: batch {self.number(1, 3)}"]
+        return self.one_of(*on) if "B" in self.session.caches else ["open B", f"B: batch {self.number(1, 3)}"]
 
     def _resetbatch(self) -> list[str]:
         return ["resetbatch"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kvconform.generate.covers import Ops, Plan
 from kvconform.generate.strategies.plan_moves import ops, single
 from kvconform.generate.strategies.trace_builder import DrawingOnOne, geometry
-from kvref.list_model.bucket import Listed
+from kvref.list_model.bucket import BucketModel
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation
 from kvspec.session.driver import Session
@@ -110,8 +110,8 @@ class _Drawing(DrawingOnOne):
         self.fill = {"fill": "bits"} if draw(st.integers(0, 5)) == 0 else {}
 
     @property
-    def rows(self) -> Listed:
-        found: Listed = self.lists.caches[self.cache]
+    def rows(self) -> BucketModel:
+        found: BucketModel = self.session.caches[self.cache]
         return found
 
     def _asks(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class _Drawing(DrawingOnOne):
         return {"op": "scribble"}
 
     def _cut(self) -> Operation:
-        past = self.rows.past
+        past = self.rows.past()
         inside = self.number(0, past)
         return {"op": "cut", "to": self.of(max(0, past - 1), inside, inside, past, 0, past + 1, -1)}
 
@@ -172,7 +172,7 @@ class _Drawing(DrawingOnOne):
         return {"op": kind, **({} if kind == "decode" else {"n": self.of(1, 2)}), **into, field: value}
 
     def _past(self) -> Operation:
-        past = self.rows.past
+        past = self.rows.past()
         return {**self.of(self._decode, self._block)(), "past": self.of(past, past, past - 1, past + 1)}
 
     def _open(self) -> Operation:

@@ -67,7 +67,7 @@ class _Drawing(Drawing):
 
     def add(self, kind: str) -> None:
         """Add one operation of this kind, where there is one, or several; and follow them."""
-        self.cache = self.draw(st.sampled_from(sorted(self.lists.caches)))
+        self.cache = self.draw(st.sampled_from(sorted(self.session.caches)))
         found = getattr(self, f"_{kind}")()
         for op in found if isinstance(found, list) else [found] if found else []:
             if self.cache != "A":
@@ -76,7 +76,7 @@ class _Drawing(Drawing):
 
     @property
     def history(self) -> Any:
-        return self.lists.caches[self.cache]
+        return self.session.caches[self.cache]
 
     def _append(self) -> Operation:
         window, step, offset = self.history.config.window, self.history.config.step, self.history.offset
@@ -95,7 +95,7 @@ class _Drawing(Drawing):
 
     def _beside(self) -> list[Operation] | None:
         """A second cache, of either kind, and a row in it; mostly none."""
-        if len(self.lists.caches) > 1 or self.draw(st.booleans()):
+        if len(self.session.caches) > 1 or self.draw(st.booleans()):
             return None
         kind = self.of({}, {"kind": "ring", "window": self.number(1, 5)}, {"kind": "growing"})
         return [{"op": "open", "cache": "B", **kind}, {"op": "append", "cache": "B", "n": self.of(1, 2, 3)}]
@@ -165,7 +165,7 @@ class _Drawing(Drawing):
         return st.builds(build, st.integers(0, 1 << 16), batch, heads, width, st.booleans())
 
     def _names(self) -> list[str]:
-        return sorted(self.lists.saved)
+        return sorted(self.session.snapshots)
 
     def _snapshot(self) -> Operation:
         name = self.draw(st.sampled_from(("s", "t", "u")))
@@ -177,7 +177,7 @@ class _Drawing(Drawing):
         if not self._names():
             return self._snapshot()
         name = self.draw(st.sampled_from(self._names()))
-        saved = self.lists.saved[name]
+        saved = self.session.snapshots[name]
         start, stop = (saved.start, saved.stop) if saved else (0, self.history.offset)
         inside = self.draw(st.integers(0, stop))
         return {
@@ -190,7 +190,7 @@ class _Drawing(Drawing):
         if not self._names():
             return self._snapshot()
         name = self.draw(st.sampled_from(self._names()))
-        saved = self.lists.saved[name]
+        saved = self.session.snapshots[name]
         start, stop = (saved.start, saved.stop) if saved else (0, 1)
         at = self.of(self.number(start - 1, stop + 1), self.number(start, stop), *FAR[:1])
         return {"op": "split", "name": name, "at": at, "parent": "p", "child": "q"}
@@ -203,8 +203,8 @@ class _Drawing(Drawing):
             (a, b)
             for a in names
             for b in names
-            if (x := self.lists.saved[a])
-            and (y := self.lists.saved[b])
+            if (x := self.session.snapshots[a])
+            and (y := self.session.snapshots[b])
             and x.stop == y.start
             and not (x.gone or y.gone)
         ]
@@ -254,7 +254,7 @@ class _Drawing(Drawing):
         return [saved, opened, back, {"op": "append", "cache": "C", "n": 1}]
 
     def _close(self) -> Operation | None:
-        names = [n for n in self._names() if self.lists.saved[n] is not None]
+        names = [n for n in self._names() if self.session.snapshots[n] is not None]
         return {"op": "close", "name": self.draw(st.sampled_from(names))} if names else None
 
     def _open(self) -> Operation:

@@ -11,6 +11,7 @@ from kvconform.generate.covers import Ops, Plan
 from kvconform.generate.strategies.caches import configs
 from kvconform.generate.strategies.plan_moves import ops, single
 from kvconform.generate.strategies.trace_builder import Drawing
+from kvref.list_model.draft import DraftLayer
 from kvspec.geometry import Config
 from kvspec.registry import CACHES
 from kvspec.session.driver import Session
@@ -147,24 +148,28 @@ class _Drawing(Drawing):
 
     def cache(self) -> tuple[str, Any]:
         """Some cache, mostly one that is in no round, and the list model of it."""
-        idle = [letter for letter in self.letters if not self.lists.caches[letter].in_round]
+        idle = [letter for letter in self.letters if not self.session.caches[letter].in_round]
         letter = self.of(*idle * 4, *self.letters)
-        return letter, self.lists.caches[letter]
+        return letter, self.session.caches[letter]
 
     @property
     def letters(self) -> list[str]:
         """The caches that can enter rounds."""
-        return [letter for letter in self.lists.caches if letter != "S"]
+        return [letter for letter in self.session.caches if letter != "S"]
 
     def open(self) -> dict[str, Any]:
         """The rounds that are open, by name."""
-        return {name: round_ for name, round_ in self.lists.rounds.items() if not round_.over}
+        return {name: round_ for name, round_ in self.session.rounds.items() if round_.open}
 
-    def round(self) -> tuple[str, Any] | None:
-        """Some round, mostly an open one; None where there was none yet."""
-        names = [*self.open()] * 6 + list(self.lists.rounds)[:1]
+    def round(self) -> tuple[str, dict[str, DraftLayer]] | None:
+        """Some round, mostly an open one, and its layers by the letters of their caches; None where there was none
+        yet."""
+        names = [*self.open()] * 6 + list(self.session.rounds)[:1]
         name = self.of(*names) if names else ""
-        return (name, self.lists.rounds[name]) if name else None
+        if not name:
+            return None
+        round_ = self.session.rounds[name]
+        return name, {letter: round_.inner.layers[i] for i, letter in enumerate(round_.letters) if letter != "-"}
 
     def _append(self) -> str:
         letter, cache = self.cache()
@@ -185,7 +190,7 @@ class _Drawing(Drawing):
     def _begin(self) -> str:
         letters = self.draw(st.permutations(sorted(self.letters)))
         some = letters[: self.draw(st.integers(1, len(letters)))]
-        some += ["S"] if "S" in self.lists.caches and not self.number(0, 4) else []
+        some += ["S"] if "S" in self.session.caches and not self.number(0, 4) else []
         return f"speculate {self.of('r', 'r', 'q')} {self.of('', '-')}{self.of('', '-').join(some)}"
 
     def _isolated(self) -> str:
@@ -195,8 +200,8 @@ class _Drawing(Drawing):
         found = self.round()
         if found is None or not self.open():
             return self._begin()
-        letter = self.of(*found[1].layers)
-        window = found[1].layers[letter].config.window or 3
+        letter = self.of(*found[1])
+        window = found[1][letter].config.window or 3
         n = self.of(1, 1, 2, 3, window, window + 1, max(0, window - 1), 0)
         return f"{letter}: draft {found[0]} {n}{self.fill}"
 
@@ -209,7 +214,7 @@ class _Drawing(Drawing):
         found = self.round()
         if found is None:
             return self._begin()
-        counts = {letter: len(layer.drafts) for letter, layer in found[1].layers.items()}
+        counts = {letter: len(layer.drafts) for letter, layer in found[1].items()}
         fewest = min(counts, key=lambda letter: counts[letter])
         return f"{fewest}: draft {found[0]} {max(counts.values()) - counts[fewest]}{self.fill}"
 
@@ -217,7 +222,7 @@ class _Drawing(Drawing):
         found = self.round()
         if found is None:
             return self._begin()
-        most = max((len(layer.drafts) for layer in found[1].layers.values()), default=0)
+        most = max((len(layer.drafts) for layer in found[1].values()), default=0)
         inside = self.draw(st.integers(0, most))
         return f"commit {found[0]} {self.of(inside, inside, most, 1, most + 1, 0, -1)}"
 
@@ -229,8 +234,8 @@ class _Drawing(Drawing):
         found = self.round()
         if found is None:
             return f"{self.cache()[0]}: mask causal"
-        letter = self.of(*found[1].layers)
-        queries, width = found[1].layers[letter].queries or 1, found[1].layers[letter].width
+        letter = self.of(*found[1])
+        queries, width = found[1][letter].queries or 1, found[1][letter].width
         line = st.text("01", min_size=width, max_size=width) if width else st.just("1")
         array = "/".join(self.draw(line) for _ in range(queries))
         parts = self.of("none", "causal", "window=2", array, f"{array} & causal")
@@ -240,9 +245,9 @@ class _Drawing(Drawing):
         return f"{self.cache()[0]}: snapshot {self.of('s', 't')}"
 
     def _restore(self) -> str:
-        if not self.lists.saved:
+        if not self.session.snapshots:
             return self._snapshot()
-        name, (letter, _) = self.of(*self.lists.saved), self.cache()
-        saved = self.lists.saved[name]
+        name, (letter, _) = self.of(*self.session.snapshots), self.cache()
+        saved = self.session.snapshots[name]
         stop = saved.stop if saved else 0
         return f"{letter}: restore {name} {self.of(stop, stop, max(0, stop - 1))}"

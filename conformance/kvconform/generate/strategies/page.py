@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kvconform.generate.covers import Ops, Plan
 from kvconform.generate.strategies.plan_moves import ops, single
 from kvconform.generate.strategies.trace_builder import Drawing, geometry, mostly
-from kvref.list_model.page import Listed, Pool
+from kvref.list_model.page import PagedSequence, PoolModel
 from kvspec.geometry import Config
 from kvspec.operations import notation
 from kvspec.session.driver import Session
@@ -162,22 +162,24 @@ class PageDrawing(Drawing):
         self.follow(notation.operation(what if isinstance(what, str) else what()))
 
     @property
-    def pool(self) -> Pool:
+    def pool(self) -> PoolModel:
         """The list model of the pool."""
-        found: Pool = self.lists.caches["A"]
+        found: PoolModel = self.session.caches["A"]
         return found
 
-    def some(self) -> tuple[int, Listed]:
+    def some(self) -> tuple[int, PagedSequence]:
         """A sequence in use; a new one if there is none."""
         if not any(self.pool.all):
             self.do("admit")
-        found: tuple[int, Listed] = self.of(*((number, one) for number, one in enumerate(self.pool.all) if one))
+        found: tuple[int, PagedSequence] = self.of(
+            *((number, one) for number, one in enumerate(self.pool.all) if one)
+        )
         return found
 
-    def rows(self, one: Listed) -> int:
+    def rows(self, one: PagedSequence) -> int:
         """Rows to append: few, up to the end of a page or the last of the pages, or one too many."""
         page = -len(one.rows) % self.pool.size
-        room = page + self.pool.free * self.pool.size
+        room = page + self.pool.free_pages() * self.pool.size
         return int(self.of(1, 1, 2, page, page + 1, self.pool.size, room, room + 1, 0))
 
     def append(self) -> str:
@@ -246,7 +248,7 @@ class PageDrawing(Drawing):
 
     def another(self) -> str:
         """A second pool, of another page size, and what becomes of it beside the first."""
-        if "B" not in self.lists.caches:
+        if "B" not in self.session.caches:
             self.do(f"open B page_size={self.number(1, 5)} pages={self.number(2, 4)}")
             return "B: admit"
         return str(self.of("B: append 1", "B: append 3", "B: fork 0 1", "B: truncate 0 0", "B: admit"))

@@ -162,7 +162,7 @@ class _Drawing(Drawing):
 
     def back(self) -> str:
         """To an earlier position."""
-        cache = self.lists.caches["A"]
+        cache = self.session.caches["A"]
         if self.start.kind == "store":
             longest = max(layer.length for layer in cache.layers)
             return str(self.of(f"rollback {self.number(0, longest)}", "reset"))

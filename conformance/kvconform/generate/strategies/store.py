@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kvconform.generate.covers import Ops, Plan
 from kvconform.generate.strategies.plan_moves import ops, single
 from kvconform.generate.strategies.trace_builder import FAR, DrawingOnOne, geometry, mostly
-from kvref.list_model.store import Listed
+from kvref.list_model.store import StoreModel
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation
 from kvspec.session.driver import Session
@@ -127,8 +127,8 @@ class _Drawing(DrawingOnOne):
         self.fill = {"fill": "bits"} if draw(st.integers(0, 4)) == 0 else {}
 
     @property
-    def store(self) -> Listed:
-        found: Listed = self.lists.caches[self.cache]
+    def store(self) -> StoreModel:
+        found: StoreModel = self.session.caches[self.cache]
         return found
 
     def _layer(self) -> int:
@@ -197,7 +197,7 @@ class _Drawing(DrawingOnOne):
         return {"op": "save", "name": self.draw(st.sampled_from(("s", "t")))}
 
     def _load(self) -> Operation:
-        names = sorted(self.lists.names["saved store"])
+        names = sorted(self.session.names["saved store"])
         if not names:
             return self._save()
         changes: tuple[dict[str, Any], ...] = ({},) * 8 + (

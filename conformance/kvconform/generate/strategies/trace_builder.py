@@ -53,7 +53,7 @@ class DrawingOnOne(Drawing):
 
     def add(self, kind: str) -> None:
         """Add one operation of this kind, or several, and follow them."""
-        self.cache = self.draw(st.sampled_from(sorted(self.lists.caches)))
+        self.cache = self.draw(st.sampled_from(sorted(self.session.caches)))
         found = getattr(self, f"_{kind}")()
         for op in found if isinstance(found, list) else [found]:
             op |= {} if self.cache == "A" or "cache" in op else {"cache": self.cache}

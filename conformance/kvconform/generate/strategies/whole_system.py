@@ -108,7 +108,7 @@ class _System(Drawing):
         self.start, self.chapters = start, chapters
         for text in self._opened():
             self.do(text)
-        self.layers = [c for c, model in self.lists.caches.items() if model.kind in CACHES]
+        self.layers = [c for c, model in self.session.caches.items() if model.kind in CACHES]
 
     def _opened(self) -> Iterator[str]:
         if "ring" in self.chapters:
@@ -135,11 +135,11 @@ class _System(Drawing):
 
     def offset(self, layer: str) -> int:
         """Tokens in a layer."""
-        return int(self.lists.caches[layer].offset)
+        return int(self.session.caches[layer].offset)
 
     def rows(self, layer: str) -> int:
         """Rows to append: few, up to the fill of the window, or one beyond it."""
-        window = self.lists.caches[layer].config.window or 3
+        window = self.session.caches[layer].config.window or 3
         room = max(0, window - self.offset(layer))
         return int(self.of(1, 1, 2, room, room + 1, window, window + 1, 0))
 
@@ -213,9 +213,9 @@ class _System(Drawing):
     def _restore(self) -> Iterator[str]:
         """Every layer to where it was saved, or to less."""
         names = {layer: f"{self.of('p', 'q')}{layer.lower()}" for layer in self.layers}
-        there = {layer: name for layer, name in names.items() if name in self.lists.saved}
+        there = {layer: name for layer, name in names.items() if name in self.session.snapshots}
         for layer, name in there.items():
-            saved = self.lists.saved[name]
+            saved = self.session.snapshots[name]
             stop = saved.stop if saved else 0
             yield f"{layer}: restore {name} {self.of(stop, stop, max(0, stop - 1), stop + 1)}"
         if not there:
@@ -223,15 +223,15 @@ class _System(Drawing):
 
     def _plan(self) -> Iterator[str]:
         yield f"{self.of(*self.layers)}: plan {self.number(0, 9)}"
-        yield f"{self.of(*self.lists.caches)}: fit {self.number(0, 1 << 20)} 1000"
+        yield f"{self.of(*self.session.caches)}: fit {self.number(0, 1 << 20)} 1000"
 
     def _length(self) -> int:
         """The length of the longest layer of the store."""
-        return max(int(layer.length) for layer in self.lists.caches["D"].layers)
+        return max(int(layer.length) for layer in self.session.caches["D"].layers)
 
     def _fill(self) -> Iterator[str]:
-        room = int(self.lists.caches["D"].room) - self._length()
-        layer = self.of("", "", f" layer={len(self.lists.caches['D'].layers) - 1}")
+        room = int(self.session.caches["D"].room) - self._length()
+        layer = self.of("", "", f" layer={len(self.session.caches['D'].layers) - 1}")
         yield f"D: append {self.of(1, 2, room, room + 1, 0)}{layer}"
 
     def _store(self) -> Iterator[str]:
@@ -239,7 +239,7 @@ class _System(Drawing):
         yield f"D: {self.of(f'rollback {to}', 'reset', f'setlength 0 {to}', 'zero', 'fingerprint 0')}"
 
     def _saved(self) -> Iterator[str]:
-        if "s" not in self.lists.names["saved store"] or self.draw(st.booleans()):
+        if "s" not in self.session.names["saved store"] or self.draw(st.booleans()):
             yield "D: save s"
         yield from self._fill()
         yield "D: load s"
@@ -258,10 +258,10 @@ class _System(Drawing):
 
     def _work(self) -> Iterator[str]:
         """Captured work replayed; at times after its batch is gone."""
-        if "c" not in self.lists.names["captured work"] or self.draw(st.booleans()):
+        if "c" not in self.session.names["captured work"] or self.draw(st.booleans()):
             yield "D: capture c"
         yield self.of("D: step", "D: step", "D: freebatch", "D: batch 4")
-        if "c" in self.lists.names["captured work"]:
+        if "c" in self.session.names["captured work"]:
             yield "D: replay c"
 
     def _turned(self) -> Iterator[str]:
@@ -274,19 +274,19 @@ class _System(Drawing):
 
     def _rotate(self) -> Iterator[str]:
         """Rows of some cache turned by themselves, and to where the cache is now."""
-        cache = self.of(*self.lists.caches)
+        cache = self.of(*self.session.caches)
         by = self.of("", " by=-3", f" by={self.offset(self.layers[0])}")
         yield f"{cache}: rotate {self.number(0, 3)} {self.of(0, 1, 70000)} pairing={self.of('norm', 'neox')}{by}"
 
     def _filled(self) -> Iterator[str]:
         """The host's rows anew, or back from the device; installed at times."""
-        back = max(0, self.lists.caches["G"].past - 1)
+        back = max(0, self.session.caches["G"].past() - 1)
         yield self.of("G: sync", f"G: prefill {self.number(0, 5)}", f"G: cut {back}")
         yield self.of("G: bind refresh=1", "G: sync", "G: bind", "G: unbind")
 
     def _decoded(self) -> Iterator[str]:
         """Steps, with what they may have to do first."""
-        refresh = " refresh=1" * self.lists.caches["G"].stale
+        refresh = " refresh=1" * self.session.caches["G"].stale
         yield from (f"G: decode{refresh if i == 0 else ''}" for i in range(self.number(1, 3)))
 
     def _verified(self) -> Iterator[str]:
@@ -299,7 +299,7 @@ class _System(Drawing):
         yield f"G: cross {self.number(1, 2)}"
 
     def _copy(self) -> Iterator[str]:
-        capacity = self.lists.caches["E"].config.capacity or 1
+        capacity = self.session.caches["E"].config.capacity or 1
         at, n = self.number(0, 2 * capacity), self.of(1, 2, capacity, capacity + 1, 0)
         yield self.of(f"E: copy {n} {at} sliding=1", f"E: copy {n} {at}")
         if self.draw(st.booleans()):
@@ -307,7 +307,7 @@ class _System(Drawing):
 
     def _request(self) -> Iterator[str]:
         """A sequence that begins, by itself or as another does; or one that ends."""
-        used = [(number, len(one.rows)) for number, one in enumerate(self.lists.caches["F"].all) if one]
+        used = [(number, len(one.rows)) for number, one in enumerate(self.session.caches["F"].all) if one]
         number, rows = self.of(*used, (len(used), 0))
         shared = self.of(rows, self.number(0, rows))
         yield f"F: {self.of('admit', f'fork {number} {shared}', f'fork {number} {shared}', f'drop {number}')}"
@@ -315,14 +315,14 @@ class _System(Drawing):
 
     def _pages(self) -> Iterator[str]:
         """Rows for a sequence, to the end of its page or of the pool; or fewer."""
-        pool = self.lists.caches["F"]
+        pool = self.session.caches["F"]
         used = [(number, one) for number, one in enumerate(pool.all) if one]
         if not used:
             yield "F: admit"
             return
         number, one = self.of(*used)
         page = -len(one.rows) % pool.size
-        room = page + pool.free * pool.size
+        room = page + pool.free_pages() * pool.size
         more, to = f"append {self.of(1, 1, 2, page + 1, room, room + 1)}", self.number(0, len(one.rows))
         yield f"F: {self.of(f'{more} sequence={number}', f'{more} sequence={number}', f'truncate {number} {to}')}"
 
@@ -340,19 +340,19 @@ class _System(Drawing):
     def _layer(self) -> Iterator[str]:
         """A token through the layers of the store."""
         n, asked = self.of(1, 1, 2), self._queries()
-        yield from (f"D: attend {n} {asked} layer={i}" for i in range(len(self.lists.caches["D"].layers)))
+        yield from (f"D: attend {n} {asked} layer={i}" for i in range(len(self.session.caches["D"].layers)))
 
     def _asked(self) -> Iterator[str]:
-        yield f"D: attendbatch {self.number(0, len(self.lists.caches['D'].layers) - 1)} {self._queries()}"
+        yield f"D: attendbatch {self.number(0, len(self.session.caches['D'].layers) - 1)} {self._queries()}"
 
     def _graph(self) -> Iterator[str]:
         """A captured attend, replayed among all else."""
-        if "g" not in self.lists.names["captured attention"] or not self.number(0, 3):
-            yield f"D: captureattend g {self.number(0, len(self.lists.caches['D'].layers) - 1)}"
+        if "g" not in self.session.names["captured attention"] or not self.number(0, 3):
+            yield f"D: captureattend g {self.number(0, len(self.session.caches['D'].layers) - 1)}"
         yield "D: replayattend g"
 
     def _table(self) -> Iterator[str]:
         """Rows of a page or two, whosever they are; a page as it lies."""
-        pool = self.lists.caches["F"]
+        pool = self.session.caches["F"]
         first, second = (self.number(0, pool.total - 1) for _ in range(2))
         yield self.of(f"F: gather {first} 1", f"F: gather {first},{second} {pool.size + 1}", f"F: peek {first}")

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 from typing import Any
-
-import numpy as np
 
 from kvspec import masks
 from kvspec.contract import Attention, Rope
 from kvspec.errors import Refused
-from kvspec.geometry import DTYPES, Array
 from kvspec.operations.table import Operation, argument, cache_of
 from kvspec.registry import CACHES
 from kvspec.session.operations.cache import history, offered
@@ -27,48 +23,17 @@ def how(op: Operation, inputs: Inputs) -> Attention:
 
 def answered(session: SessionState, op: Operation, step: Step, inputs: Inputs, ask: Callable[[Any], Any]) -> None:
     """Note the output of what `ask` does, which it is given room for where the operation says so."""
-    room = Room(session, op, inputs) if argument(op, "into") else None
+    room, resident = session.room(op, inputs), bool(op.get("resident"))
     try:
         with session.metered(step):
-            found = ask(None if room is None else room.out)
+            output = ask(None if room is None else room.out)
     except Refused:
         if room is not None:
-            step.values["intact"] = room.untouched(session)
+            step.values["intact"] = room.untouched()
         raise
-    if room is not None and not op.get("resident"):
-        step.values["intact"], found = room.guarded, room.out  # the caller looks at the array it handed in
-    step.arrays["output"] = (session.keep_there if op.get("resident") else session.keep)(found)
-
-
-GUARD = 64
-"""Elements before and behind a given output on the host, which nobody may write to."""
-
-
-class Room:
-    """An output to be written to, full of NaN, on the host between two guards. It can only be read where the
-    operation says so."""
-
-    def __init__(self, session: SessionState, op: Operation, inputs: Inputs) -> None:
-        assert inputs.queries is not None
-        *front, rows, _ = inputs.queries.shape
-        sizes = ("out_rows", rows), ("out_dim", session.config.v_dim)
-        shape = (*front, *(own if op.get(name) is None else op[name] for name, own in sizes))
-        dtype = DTYPES[op.get("out_dtype") or "f32"]
-        self._all: Array = np.full(prod(shape) + 2 * GUARD, np.nan, dtype)
-        mine = self._all[GUARD:-GUARD].reshape(shape)
-        self._placed = bool(op.get("resident"))
-        mine.flags.writeable = self._placed or not argument(op, "out_readonly")
-        self.out: Any = session.adapter.place(mine)[0] if self._placed else mine
-
-    @property
-    def guarded(self) -> bool:
-        """Whether nothing was written beside it."""
-        return bool(np.isnan(self._all[:GUARD]).all() and np.isnan(self._all[-GUARD:]).all())
-
-    def untouched(self, session: SessionState) -> bool:
-        """Whether nothing was written at all."""
-        found = session.adapter.fetch(self.out) if self._placed else self._all
-        return bool(np.isnan(found).all())
+    if room is not None and not resident:
+        step.values["intact"] = room.guarded
+    session.note(step, "output", output if room is None else room.answer(output), resident)
 
 
 def attend(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
@@ -98,8 +63,8 @@ def replayattend(session: SessionState, store: Any, op: Operation, step: Step, i
     """The captured one, on new queries and rows."""
     work, arrays = session.names["captured attention"][op["name"]], session.handed(op, inputs)
     with session.metered(step):
-        found = work.replay(*arrays)
-    step.arrays["output"] = (session.keep_there if op.get("resident") else session.keep)(found)
+        output = work.replay(*arrays)
+    session.note(step, "output", output, bool(op.get("resident")))
 
 
 DO = {

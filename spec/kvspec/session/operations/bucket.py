@@ -12,14 +12,18 @@ from kvspec.session.step import Inputs, Step
 
 
 def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None:
-    """The length, the bound, and the rows of every layer: as they are read back, on the host, in the handles."""
-    step.values["past"], bound = int(cache.past()), cache.bound()
-    step.values["bound"] = None if bound is None else int(bound)
+    """The length, the bound, and the rows of every layer: as they are read back, on the host, in the handles, where
+    the cache tells of them."""
+    step.values["past"], stored = int(cache.past()), hasattr(cache, "bound")
+    if stored:
+        bound = cache.bound()
+        step.values["bound"] = None if bound is None else int(bound)
     if "state" in session.observe:
         for layer in range(session.config.layers or 0):
             session.take(step, f"state.{layer}", cache.read(layer))
             session.take(step, f"host.{layer}", cache.host(layer))
-            session.take(step, f"handle.{layer}", cache.handle(layer))
+            if stored:
+                session.take(step, f"handle.{layer}", cache.handle(layer))
     session.held(cache, step, which)
 
 
@@ -54,9 +58,10 @@ def block(session: SessionState, cache: Any, op: Operation, step: Step, inputs: 
 
 
 def _ran(cache: Any, step: Step) -> None:
-    """Which graph ran, and on how much of it."""
-    ran = cache.ran()
-    step.values["key"], step.values["extent"] = int(ran.key), [int(n) for n in ran.extent]
+    """Which graph ran, and on how much of it, where the cache tells."""
+    if hasattr(cache, "ran"):
+        ran = cache.ran()
+        step.values["key"], step.values["extent"] = int(ran.key), [int(n) for n in ran.extent]
 
 
 def unbind(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:

@@ -51,7 +51,7 @@ def history(session: SessionState, cache: Any, step: Step) -> None:
     if "history" in session.observe:
         session.take(step, "history", cache.read("history"))
     if "mask" in session.observe:
-        step.arrays["mask"] = session.keep(cache.mask(masks.CAUSAL))
+        session.note(step, "mask", cache.mask(masks.CAUSAL))
 
 
 def mask(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
@@ -66,7 +66,7 @@ def mask(session: SessionState, cache: Any, op: Operation, step: Step, inputs: I
         make = offered(cache, "mask")
     with session.metered(step):
         made = make(parts)
-    step.arrays["mask"] = session.keep(made)
+    session.note(step, "mask", made)
 
 
 def view(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from kvspec.contract import Pair
+from kvspec.geometry import Array
 from kvspec.operations.table import Operation, argument
+from kvspec.session.operations.store import with_batch_axis
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
 
@@ -16,10 +17,13 @@ def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None
     """The whole buffer, as `[1, kv_heads, capacity, dim]` whatever its layout."""
     if "state" in session.observe:
         token = session.config.layout == "token"
-        found = Pair(*(np.asarray(a) for a in cache.read("state")))
-        shown = Pair(*(a.transpose(1, 0, 2)[None] if token else a[None] for a in found))
-        session.take(step, "state", shown)
+        session.take(step, "state", cache.read("state"), heads_first if token else with_batch_axis)
     session.held(cache, step, which)
+
+
+def heads_first(array: Any) -> Array:
+    """Rows `[n, kv_heads, dim]` as `[1, kv_heads, n, dim]`."""
+    return np.asarray(array).transpose(1, 0, 2)[None]
 
 
 def copy(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:

@@ -54,7 +54,7 @@ def draft(session: SessionState, cache: Any, op: Operation, step: Step, inputs: 
     if "history" in session.observe:
         session.take(step, "history", round_.inner.read(layer))
     if "mask" in session.observe:
-        step.arrays["mask"] = session.keep(round_.inner.mask(layer, masks.CAUSAL))
+        session.note(step, "mask", round_.inner.mask(layer, masks.CAUSAL))
 
 
 def commit(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:

@@ -19,7 +19,7 @@ def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None
     in_use = [sequence for sequence, length in enumerate(lengths) if length >= 0]
     if "state" in session.observe:
         for sequence in in_use:
-            session.take(step, f"state.{sequence}", with_batch_axis(cache.read_sequence(sequence)))
+            session.take(step, f"state.{sequence}", cache.read_sequence(sequence), with_batch_axis)
     if "state" in session.observe and hasattr(cache, "table"):
         step.values |= {f"table.{s}": [int(page) for page in cache.table(s)] for s in in_use}
         step.values["references"] = [int(n) for n in cache.references()]
@@ -57,14 +57,14 @@ def gather(session: SessionState, cache: Any, op: Operation, step: Step, inputs:
     table = [] if op["table"] == "empty" else [int(page) for page in op["table"].split(",")]
     with session.metered(step):
         found = offered(cache, "gather")(table, op["n"])
-    session.take(step, "gathered", with_batch_axis(found))
+    session.take(step, "gathered", found, with_batch_axis)
 
 
 def peek(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """A page of the pool."""
     with session.metered(step):
         found = offered(cache, "peek")(op["page"])
-    session.take(step, "page", with_batch_axis(found))
+    session.take(step, "page", found, with_batch_axis)
 
 
 DO = {"admit": admit, "fork": fork, "truncate": truncate, "drop": drop, "gather": gather, "peek": peek}

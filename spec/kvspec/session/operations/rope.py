@@ -24,7 +24,7 @@ def rotate(session: SessionState, cache: Any, op: Operation, step: Step, inputs:
         turned = turn(keys, op["at"] + argument(op, "stride") * np.arange(n), rope)
         if op.get("by") is not None:
             turned = turn(turned, np.full(n, op["by"]), rope)
-    step.arrays["rotated"] = (session.keep_there if op.get("resident") else session.keep)(turned)
+    session.note(step, "rotated", turned, bool(op.get("resident")))
     left = session.adapter.fetch(keys) if op.get("resident") else inputs.rows.keys
     step.values["intact"] = left.tobytes() == before
 

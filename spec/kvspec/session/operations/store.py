@@ -9,7 +9,7 @@ import numpy as np
 
 from kvspec import fingerprint as sums
 from kvspec.contract import Pair
-from kvspec.geometry import DTYPES, Array, Config
+from kvspec.geometry import Array, Config
 from kvspec.operations.table import Operation
 from kvspec.session.operations.cache import offered
 from kvspec.session.state import SessionState
@@ -23,17 +23,16 @@ def look(session: SessionState, store: Any, step: Step, which: str = "") -> None
     step.values["sequences"] = None if sequences is None else [int(n) for n in sequences]
     if "state" in session.observe:
         for layer in range(len(step.values["lengths"])):
-            session.take(step, f"state.{layer}", with_batch_axis(store.read(layer)))
+            session.take(step, f"state.{layer}", store.read(layer), with_batch_axis)
             for sequence in range(len(sequences or ())):
-                session.take(
-                    step, f"batch.{layer}.{sequence}", with_batch_axis(store.read_sequence(layer, sequence))
-                )
+                rows = store.read_sequence(layer, sequence)
+                session.take(step, f"batch.{layer}.{sequence}", rows, with_batch_axis)
     session.held(store, step, which)
 
 
-def with_batch_axis(pair: Any) -> Pair:
+def with_batch_axis(array: Any) -> Array:
     """Rows `[kv_heads, n, dim]` with the axis of the batch in front."""
-    return Pair(*(np.asarray(a)[None] for a in pair))
+    return np.asarray(array)[None]
 
 
 def init(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
@@ -74,13 +73,13 @@ def save(session: SessionState, store: Any, op: Operation, step: Step, inputs: I
     with session.metered(step):
         saved = offered(store, "save")()
     for layer, pair in enumerate(saved):
-        session.take(step, f"saved.{layer}", with_batch_axis(pair))
-    session.saved[op["name"]] = [Pair(*(np.array(a) for a in pair)) for pair in saved]
+        session.take(step, f"saved.{layer}", pair, with_batch_axis)
+    session.saved[op["name"]] = [session.copied(pair) for pair in saved]
 
 
 def load(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """The host snapshot back, or what the operation makes of it."""
-    saved = altered(session.saved[op["name"]], op)
+    saved = altered(session, session.saved[op["name"]], op)
     for pair in saved:
         for a in pair:
             session.keep(a)
@@ -88,13 +87,12 @@ def load(session: SessionState, store: Any, op: Operation, step: Step, inputs: I
         offered(store, "load")(saved)
 
 
-def altered(saved: list[Pair], op: Operation) -> list[Pair]:
-    """The arrays of a host snapshot, changed as a `load` says: fewer or more layers, other sizes, another dtype.
-    What is missing is filled with zeros."""
+def altered(session: SessionState, saved: list[Any], op: Operation) -> list[Any]:
+    """The rows of a host snapshot, changed as a `load` says: fewer or more layers, other sizes, another dtype. What
+    is missing is filled with zeros."""
     layers = op.get("layers", len(saved))
     more = [saved[-1] if saved else _nothing()] * layers
-    kept = (saved + more)[:layers]
-    return [Pair(*(_altered(a, kind, op) for kind, a in zip("kv", pair, strict=True))) for pair in kept]
+    return [_altered(session, op, *pair) for pair in (saved + more)[:layers]]
 
 
 def _nothing() -> Pair:
@@ -102,21 +100,22 @@ def _nothing() -> Pair:
     return Pair(empty, empty)
 
 
-def _altered(array: Array, kind: str, op: Operation) -> Array:
-    heads, rows, dim = array.shape
-    rows = op.get("values", rows) if kind == "v" else rows
-    shape = op.get("kv_heads", heads), rows, op.get(f"{kind}_dim", dim)
-    new = np.zeros(shape, array.dtype)
-    part = tuple(slice(min(a, b)) for a, b in zip(shape, array.shape, strict=True))
-    new[part] = array[part]
-    return new if op.get("dtype") is None else new.astype(DTYPES[op["dtype"]])
+def _altered(session: SessionState, op: Operation, keys: Any, values: Any) -> Pair:
+    def changed(rows: Any, dim: str, count: int) -> Any:
+        heads, _, own = rows.shape
+        shape = op.get("kv_heads", heads), count, op.get(dim, own)
+        return session.resized(rows, shape, op.get("dtype"))
+
+    more = op.get("values", values.shape[1])
+    return Pair(changed(keys, "k_dim", keys.shape[1]), changed(values, "v_dim", more))
 
 
 def fingerprint(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """The sum over the key row of layer 0, head 0 at a position."""
     with session.metered(step):
         found = offered(store, "fingerprint")(op["position"])
-    step.values["fingerprint"] = sums.text(found)
+    if found is not None:  # the list model does not know the sum of every row
+        step.values["fingerprint"] = sums.text(found)
 
 
 def geometry(config: Config, op: Operation) -> Config:

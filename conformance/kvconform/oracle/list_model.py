@@ -1,0 +1,134 @@
+"""The oracle at level `visible`: the list model, and what it expects of each step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from kvconform.oracle.citing import CitingSession
+from kvref.list_model import ListModel
+from kvref.list_model.attention_bound import Output
+from kvref.list_model.attention_bound import Rows as KeyAndValue
+from kvref.list_model.caches import CacheModel, Scores
+from kvref.list_model.rope import Turned
+from kvref.list_model.rows import ANYTHING, UNKNOWN, Room, Rows
+from kvspec.contract import Description
+from kvspec.operations.table import Operation, cache_of
+from kvspec.session.operations.draft import WHOLE
+from kvspec.session.step import NOTHING, Inputs, Step
+
+
+@dataclass
+class Expected(Step):
+    """What the list model expects of one step: values, and rows by name, not by slot. The `result` is `any` where
+    it follows from where rows are stored."""
+
+    sees: list[list[list[Scores]]] | None = None
+    """`[sequence][head][query]` through the mask of this step; None where there is none to look through."""
+    rows: dict[str, list[int]] = field(default_factory=dict)
+    """The serials that arrays must spell, in order, by the arrays' names without `.k` and `.v`: view, state.0."""
+    outputs: Output | None = None
+    """What the step's output should be, and how far from it an implementation may be."""
+    rotated: Turned | None = None
+    """The same of the rows that the step turned."""
+    least: int | None = None
+    """The rows of a cache that the next query may need."""
+
+
+OBSERVED = ("state", "mask")
+"""What is observed: rows by name, and what queries see."""
+
+NOT_SAID = ("retained", "buffered", "capacity", "bytes", "plan")
+"""Values that follow from where rows are stored, or from their bytes."""
+
+
+class ListModelSession(CitingSession):
+    """The list model on one trace. It observes serials in the place of arrays, and lends nobody anything."""
+
+    step_type: ClassVar[type[Step]] = Expected
+
+    def __init__(
+        self,
+        description: Description,
+        rows: dict[int, KeyAndValue] | None = None,
+        observe: tuple[str, ...] = OBSERVED,
+    ) -> None:
+        """`description` is that of the adapter to be judged; `rows` are those made so far, by serial."""
+        super().__init__(ListModel(description.chapters, rows), observe)
+
+    def do(self, op: Operation, inputs: Inputs = NOTHING) -> Expected:
+        """Perform one operation, with rows by name: see `TraceInputs.named`."""
+        step = super().do(op, inputs)
+        assert isinstance(step, Expected)
+        return step
+
+    def handed(self, op: Operation, inputs: Inputs) -> tuple[Any, ...]:
+        """The queries and rows to hand in."""
+        return (*(() if inputs.queries is None else (inputs.queries,)), *(inputs.rows or ()))
+
+    def make_room(self, shape: tuple[int, ...], dtype: str, writeable: bool, resident: bool) -> Any:
+        """An output to be written to."""
+        return _Untouched(Room(shape, dtype, writeable))
+
+    def take(self, step: Step, what: str, pair: Any, arranged: object = None) -> None:
+        """Note serials, where all of them are known."""
+        assert isinstance(step, Expected)
+        if pair is ANYTHING:
+            step.result = "any"
+            return
+        serials = pair[0].serials[0] if isinstance(pair, tuple) else pair
+        if serials is not None and UNKNOWN not in serials:
+            step.rows[what] = serials
+
+    def note(self, step: Step, what: str, array: Any, resident: bool = False) -> None:
+        """Note what queries see, and what outputs should be."""
+        setattr(step, {"mask": "sees", "output": "outputs"}.get(what, what), array)
+
+    def copied(self, pair: Any) -> Any:
+        """What is saved does not change."""
+        return pair
+
+    def resized(self, array: Any, shape: tuple[int, ...], dtype: str | None) -> Any:
+        """Rows of another size have no names."""
+        rows: Rows = array
+        same = (shape, dtype or rows.dtype) == (rows.shape, rows.dtype)
+        serials = rows.serials if same else [[UNKNOWN] * shape[1]]
+        return Rows(serials, shape, dtype or rows.dtype)
+
+    def keep(self, array: Any) -> Any:
+        """Nothing that is handed in or out changes."""
+        return array
+
+    def failed(self, step: Step, e: Exception, when: str = "") -> None:
+        """An exception that the contract does not know is a defect of the list model itself."""
+        raise e
+
+    def _look(self, op: Operation, step: Step) -> None:
+        super()._look(op, step)
+        cache = self.caches.get(cache_of(op))
+        if isinstance(cache, CacheModel) and op["op"] not in WHOLE:
+            assert isinstance(step, Expected)
+            step.least = min(cache.offset, cache.config.window or cache.offset)
+        for name in [name for name in step.values if name.partition(".")[0] in NOT_SAID]:
+            del step.values[name]
+        for name in ("snapshot", "parent", "child"):
+            if step.values.get(name) is not None:
+                start, stop, _ = step.values[name]
+                step.values[name] = [stop] if self.kinds[cache_of(op)] == "ring" else [start, stop]
+
+
+class _Untouched:
+    """A given output to which nobody writes."""
+
+    guarded = True
+
+    def __init__(self, out: Room) -> None:
+        self.out = out
+
+    def answer(self, returned: Any) -> Any:
+        """What the list model says of the output."""
+        return returned
+
+    def untouched(self) -> bool:
+        """Whether nothing was written at all."""
+        return True

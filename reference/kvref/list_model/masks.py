@@ -1,0 +1,59 @@
+"""Masks in the list model: what each part of a logical mask adds to the score of a key for a query."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvspec.geometry import Array
+from kvspec.masks import Causal, Explicit, Logical, Part, Window
+from kvspec.refusals import common
+
+HIDDEN = float("-inf")
+
+
+def explicit(logical: Logical) -> list[Explicit]:
+    """The parts that are arrays."""
+    return [part for part in logical if isinstance(part, Explicit)]
+
+
+def demand(logical: Logical, batch: int, n: int, rows: int) -> list[Array]:
+    """The arrays of a mask for n queries of each sequence over so many rows. Refuses what does not fit."""
+    arrays = [part.array for part in explicit(logical)]
+    for a in arrays:
+        if a.ndim != 4 or a.shape[0] not in (1, batch) or a.shape[2] != n or a.dtype not in (np.bool_, np.float32):
+            raise common.mask_shape("MASK-13", a, batch, n)
+        if a.shape[3] not in (1, rows):
+            raise common.mask_width("MASK-12", a.shape[3], rows)
+    heads = {a.shape[1] for a in arrays} - {1}
+    if len(heads) > 1 or 0 in heads:
+        raise common.mask_shape("MASK-13", arrays[0], batch, n)
+    for size in (part.size for part in logical if isinstance(part, Window) and part.size <= 0):
+        raise common.mask_window("MASK-13", size)
+    return arrays
+
+
+def without_arrays(logical: Logical, keys: range, position: int) -> range:
+    """Which of a range of key positions a query at a position sees through a mask that has no arrays."""
+    first, end = keys.start, keys.stop
+    for part in logical:
+        if isinstance(part, Causal):
+            end = min(end, position + 1)
+        elif isinstance(part, Window):
+            first = max(first, position - part.size + 1)
+    return range(first, end)
+
+
+def added(part: Part, place: tuple[int, int, int], key: int, position: int, end: int) -> float:
+    """What a part adds for the sequence, head and query at `place`: 0 lets the key pass. `end` is the position
+    behind the last column of an array."""
+    if isinstance(part, Causal):
+        return 0.0 if key <= position else HIDDEN
+    if isinstance(part, Window):
+        return 0.0 if position - key < part.size else HIDDEN
+    batch, heads, _, columns = part.array.shape
+    column = 0 if columns == 1 else key - (end - columns)
+    if column < 0:
+        return HIDDEN
+    sequence, head, query = place
+    cell = part.array[min(sequence, batch - 1), min(head, heads - 1), query, column]
+    return float(cell) if part.array.dtype != bool else (0.0 if cell else HIDDEN)

@@ -1,0 +1,57 @@
+"""What the list model takes and gives in the place of arrays: rows and queries known by name, and by what size."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kvspec.geometry import Array, Config
+
+UNKNOWN = -4
+"""The serial of a row that nobody knows by name: one that was changed on its way through a host snapshot."""
+
+ANYTHING = object()
+"""What is read where the outcome depends on where rows are stored, which the list model does not know."""
+
+
+class Rows(NamedTuple):
+    """Key rows, or value rows: the array that they stand for has this shape and dtype."""
+
+    serials: list[list[int]]
+    """Of each layer; of a cache that has none, one list."""
+    shape: tuple[int, ...]
+    dtype: str
+    fill: str = "legible"
+    """What they were made of."""
+    array: Array | None = None
+    """The array itself, where it was made."""
+
+    @property
+    def n(self) -> int:
+        """Rows of each layer."""
+        return len(self.serials[0])
+
+    def tobytes(self) -> bytes:
+        """The list model changes no array, so all that was handed to it is as it was."""
+        return b""
+
+
+class Queries(NamedTuple):
+    """Queries: the array that they stand for, and the array itself where it was made."""
+
+    shape: tuple[int, ...]
+    dtype: str = "f32"
+    array: Array | None = None
+
+
+class Room(NamedTuple):
+    """A given output: the array that it stands for, and whether it can be written."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    writeable: bool
+
+
+def fit(keys: Rows, values: Rows, config: Config, *front: int) -> bool:
+    """Whether rows are `[*front, dim]` in the geometry of a cache."""
+    shapes = (*front, config.k_dim), (*front, config.v_dim)
+    return (keys.shape, values.shape) == shapes and keys.dtype == values.dtype == config.dtype
