@@ -31,14 +31,14 @@ HEAD = ("bug", "what it does", "clauses that guard against it", "shortest trace 
 INTRODUCTION = """\
 # Bugs
 
-KV caches go wrong in few ways. These are the classes of bugs that were found in real inference engines, with those
-of them that are planted in the reference here, so that the suite can be seen to find them. Each links to where it
-was seen. The picture shows one of the class on the shortest trace that reveals it: above what the spec says, below
-what such a cache does.
+KV caches go wrong in few ways. These are the classes of bugs that were found in real inference engines, and the
+bugs of each class that are planted in the reference here, to show that the suite finds them. Each links to where
+it was seen. The picture shows one bug of the class on the shortest trace that reveals it: above what the spec
+says, below what such a cache does.
 
-What a class of bug does to a model's output, and how it shows in a trace, is told in
-[the taxonomy of anomalies](kvspec/appendices/anomalies.md). What found each bug, and how soon, is in the mutation
-matrix ([as a page](../reports/published/mutants/mutants.html), [as text](../reports/published/mutants/mutants.md)).
+[The taxonomy of anomalies](kvspec/appendices/anomalies.md) tells what a class of bug does to a model's output, and
+how it shows in a trace. The mutation matrix ([as a page](../reports/published/mutants/mutants.html),
+[as text](../reports/published/mutants/mutants.md)) tells what found each bug, and how soon.
 
 This page is made by `python -m tools.bugs_page`.
 """

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from kvadapters.reference import Reference
 from kvconform.mutants import correct_variants
-from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.mutant import Mutant, says
 from kvconform.mutants.systematic import kernels, modules
 from kvref.growing import Growing
 from kvref.ring import Ring
@@ -27,7 +27,7 @@ class LosesTheLastRow(Growing):
 
 
 class Losing(Reference):
-    """Whatever is read of its growing cache lacks the newest row."""
+    """Every read of its growing cache lacks the newest row."""
 
     caches: ClassVar[dict[str, Any]] = {**Reference.caches, "growing": LosesTheLastRow, "ring": Ring}
 
@@ -40,7 +40,7 @@ class SeesOneRowMore(correct_variants.WholeRing):
 
 
 class Wide(correct_variants.Whole):
-    """A ring that keeps the whole history, as one may, and masks a window that is one row too wide."""
+    """A ring that keeps the whole history, which is allowed, and masks a window that is one row too wide."""
 
     ring: ClassVar[Any] = SeesOneRowMore
 
@@ -55,7 +55,7 @@ class RollsNothingBack(Store):
 
 
 class Stuck(Reference):
-    """A store whose rollback does nothing."""
+    """A store whose rollback changes nothing."""
 
     caches: ClassVar[dict[str, Any]] = {**Reference.caches, "store": RollsNothingBack}
 
@@ -73,20 +73,22 @@ def _second(gpu: bool) -> Any:
 def mutants() -> Iterator[Mutant]:
     """Every control."""
     for wrong, clauses in DIES.items():
-        yield Mutant(f"control/{wrong.__name__}", "control", wrong.__doc__ or "", clauses, wrong)
+        yield Mutant(f"control/{wrong.__name__}", "control", says(wrong), clauses, wrong)
     for right, chapters in correct_variants.VARIANTS.items():
-        says = right.__doc__ or ""
-        yield Mutant(f"control/{right.__name__}", "control", says, (), right, chapters=chapters, lives=True)
+        yield Mutant(f"control/{right.__name__}", "control", says(right), (), right, chapters=chapters, lives=True)
     yield from (
         Mutant(
-            f"control/{name} again",
+            f"control/{label} again",
             "control",
-            f"The {name} as it is, executed anew as mutants are, after another that must leave nothing behind.",
+            f"{name}, executed as mutants are, after others that must leave nothing behind.",
             (),
             partial(_second, gpu),
             chapters=CHAPTERS,
             lives=True,
         )
-        for name, gpu in (("reference", False), ("gpu", True))
+        for label, name, gpu in (
+            ("reference", "The reference itself", False),
+            ("gpu", "The GPU caches themselves", True),
+        )
     )
     yield kernels.sound()

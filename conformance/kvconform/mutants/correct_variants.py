@@ -86,7 +86,8 @@ class LinkedGrowing(Growing):
 
 
 class Linked(Fake):
-    """A growing cache that keeps its rows in a linked list of chunks, and says that it grows as it likes."""
+    """A growing cache that keeps its rows in a linked list of chunks, and declares that it grows as it
+    likes."""
 
     growing = LinkedGrowing
     chapters: ClassVar[dict[str, Any]] = dict.fromkeys(("growing", "mask", "snapshot"), "storage")
@@ -170,7 +171,8 @@ def _by_head(config: Config, kind: str, layers: int, rows: int) -> list[Array]:
 
 
 class HeadMajor(Reference):
-    """A store that keeps the rows of a head together, layer behind layer; a batch is over it as over any."""
+    """A store that keeps all rows of a head together, layer after layer; batches work over it as over any
+    store."""
 
     caches: ClassVar[dict[str, Any]] = {**Reference.caches, "store": HeadMajorStore}
 
@@ -195,7 +197,7 @@ class PagesFromTheTop(Pages):
 
 
 class FromTheTop(Reference):
-    """Pages are allocated from the other end, at level visible."""
+    """A paged cache that takes the highest free page first, at level visible."""
 
     caches: ClassVar[dict[str, Any]] = {**Reference.caches, "page": PagesFromTheTop}
 

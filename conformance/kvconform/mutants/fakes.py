@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kvadapters.reference import Reference
-from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.mutant import Mutant, says
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvspec.contract import Cache, Pair, Readable
@@ -96,7 +96,7 @@ class RefusesEverything(FakeOfBoth, of=_Refusing):
 
 
 class ClaimsEverything(Reference):
-    """Declares every chapter and level, and a ring that rewinds without limit; all it has is a growing cache."""
+    """Declares every chapter and level, and a ring that rewinds without limit, but has only a growing cache."""
 
     def describe(self) -> dict[str, Any]:
         whole = super().describe()["chapters"]
@@ -117,7 +117,7 @@ class DoesNothing(FakeOfBoth, of=_Idle):
 
 
 class RightTheFirstTimeOnly(FakeOfBoth):
-    """Its first cache is right, and all that come after have another newest row."""
+    """Its first cache is right; every later one returns another newest row."""
 
     opened: ClassVar[list[int]] = [0]
 
@@ -153,7 +153,7 @@ class _Keeping:
 
 
 class KeepsCallersArrays(FakeOfBoth, of=_Keeping):
-    """Keeps the arrays it was handed where they are all it holds, instead of copies."""
+    """Keeps the caller's arrays instead of copies where they are all it holds."""
 
     chapters: ClassVar[dict[str, Any]] = dict.fromkeys(CACHES, "storage")
 
@@ -189,4 +189,4 @@ def mutants() -> Iterator[Mutant]:
     for fake, clauses in VERDICTS.items():
         for clause in clauses:
             name = f"fake/{fake.__name__} {clause}"
-            yield Mutant(name, "fake", fake.__doc__ or "", (clause,), fake)
+            yield Mutant(name, "fake", says(fake), (clause,), fake)

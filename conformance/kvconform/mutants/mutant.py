@@ -43,6 +43,11 @@ class Mutant:
     does not interrupt what never comes back from a library."""
 
 
+def says(bug: Callable[..., Any]) -> str:
+    """What a class or a function that is wrong says of itself: its docstring, in a line."""
+    return " ".join((bug.__doc__ or "").split())
+
+
 def numbered(names: Sequence[str]) -> Iterator[str]:
     """Each name; where several are alike, with its number among those: `a #1`, `a #2`."""
     count, seen = Counter(names), Counter[str]()

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from kvadapters.reference import Reference
 from kvconform.mutants.bug_classes import CLASSES
-from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.mutant import Mutant, says
 from kvref.draft import Layer, Round
 from kvref.growing import Growing
 from kvref.ring import Ring
@@ -51,7 +51,7 @@ def planted(
         mutant = Mutant(
             id=f"{name}/{title}",
             cls=bug_class,
-            says=" ".join((bug.__doc__ or "").split()),
+            says=says(bug),
             clauses=clauses,
             adapter=(into or reference_with)(bug),
             link=seen and GITHUB + seen,

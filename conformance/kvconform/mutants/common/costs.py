@@ -8,7 +8,7 @@ from kvref.page import Pages
 
 @planted("miscounted-memory", breaks="PAGE-17 PAGE-22")
 class PagesKeepTheEnd(Pages):
-    """A truncate shortens the sequence, and its pages are never given back."""
+    """A truncate shortens the sequence but does not give its pages back."""
 
     def truncate(self, sequence: int, to: int) -> None:
         before = list(self._of(sequence).table)

@@ -41,7 +41,7 @@ class RingRewindsOneShort(Ring):
 
 @planted("stale-tail", breaks="SNAP-6 SNAP-7")
 class GrowingKeepsItsTail(Growing):
-    """After a restore the rows that lay beyond are still there."""
+    """After a restore the rows behind the restored ones are still there."""
 
     def restore(self, saved: Snapshot | None, to: int) -> None:
         before = self.offset
@@ -51,7 +51,7 @@ class GrowingKeepsItsTail(Growing):
 
 @planted("stale-tail", breaks="SNAP-6 SNAP-14")
 class RestoresToTheEnd(Over):
-    """A restore brings back all that was saved, whatever the target is."""
+    """A restore brings back all saved rows, whatever its target."""
 
     def restore(self, saved: Snapshot | None, to: int) -> None:
         if saved is not None and not saved.gone and saved.start <= to <= saved.stop:
@@ -61,7 +61,7 @@ class RestoresToTheEnd(Over):
 
 @planted("stale-tail", breaks="STORE-21")
 class StoreKeepsItsTail(Store):
-    """After a load the rows beyond the loaded ones are those that were there."""
+    """A load leaves the old rows behind the loaded ones."""
 
     def load(self, saved: Sequence[Pair]) -> None:
         old = [a.copy() for a in (*self.keys, *self.values)]
@@ -96,7 +96,7 @@ class BucketCutsOneShort(Bucket):
 
 @planted("padding-seen", breaks="GROW-2 GROW-14")
 class GrowingShowsAll(Growing):
-    """The history is the whole buffer, spare capacity too."""
+    """The history is the whole buffer, including spare capacity."""
 
     def read(self, what: Readable) -> Pair | None:
         return self.rows.read(0, len(self.rows)) if what == "history" and self.written else super().read(what)

@@ -34,7 +34,7 @@ class GrowingStaleCursor(Growing):
 
 @planted("stale-cursor", breaks="RING-7 RING-8 RING-27 RING-1 RING-26")
 class RingStaleCursor(Ring):
-    """A rewind moves the offset, and leaves the write cursor where it was."""
+    """A rewind moves the offset but not the write cursor."""
 
     def rewind(self, to: int) -> None:
         index = self.index
@@ -54,7 +54,7 @@ class RingMovedByNothing(Ring):
 
 @planted("stale-cursor", breaks="RING-12 RING-1 RING-26 MEM-1")
 class RingFreesHalf(Ring):
-    """Freeing makes the offset 0, and leaves the slots and the write cursor as they are."""
+    """Freeing sets the offset to 0, but leaves the slots and the write cursor."""
 
     def free(self) -> None:
         kept = self.rows, self.index
@@ -64,7 +64,7 @@ class RingFreesHalf(Ring):
 
 @planted("half-restored", breaks="SNAP-12 SNAP-15")
 class RingRestoresNoOffset(Ring):
-    """A restore brings the rows back, and counts the offset from them."""
+    """A restore brings back the rows, and takes their number for the offset."""
 
     def restore(self, saved: Snapshot | None, to: int) -> None:
         super().restore(saved, to)
@@ -74,7 +74,7 @@ class RingRestoresNoOffset(Ring):
 
 @planted("slot-order", breaks="RING-24")
 class RingInSlotOrder(Ring):
-    """An append of several rows to a ring that has wrapped leaves the old ones in slot order."""
+    """An append of several rows to a wrapped ring leaves the old rows in slot order."""
 
     def _straighten(self) -> None:
         if self.offset <= self.window:
@@ -83,7 +83,7 @@ class RingInSlotOrder(Ring):
 
 @planted("slot-order", breaks="RING-5")
 class RingViewInSlotOrder(Ring):
-    """The view comes in slot order."""
+    """The view is in slot order."""
 
     def _newest(self) -> list[int]:
         return sorted(super()._newest())
@@ -91,7 +91,7 @@ class RingViewInSlotOrder(Ring):
 
 @planted("wrong-position", breaks="SNAP-22")
 class GrowingSplitsLater(Growing):
-    """A split cuts one row behind the position asked for."""
+    """A split cuts one row too late."""
 
     def split(self, saved: Snapshot | None, at: int) -> tuple[Snapshot | None, Snapshot | None]:
         later = saved is not None and saved.start < at < saved.stop - 1
@@ -100,7 +100,7 @@ class GrowingSplitsLater(Growing):
 
 @planted("wrong-position", breaks="DRAFT-18")
 class KeepsTheNewest(Layer):
-    """A commit keeps as many drafts as it should, those at the end."""
+    """A commit keeps the right number of drafts, but the last ones instead of the first."""
 
     def keep(self, n: int) -> None:
         self.before += self.drafts - n
@@ -118,7 +118,7 @@ class DraftsFromZero(Layer):
 
 @planted("wrong-position", breaks="COPY-4 COPY-5")
 class CopyOneFurther(Buffer):
-    """A copy begins one slot too far."""
+    """A copy begins one slot too late."""
 
     def _write(self, slot: int, rows: Pair, i: int) -> None:
         super()._write((slot + 1) % self.capacity, rows, i)
@@ -126,7 +126,7 @@ class CopyOneFurther(Buffer):
 
 @planted("wrong-head", breaks="GROW-1 RING-2 GROW-2 GROW-14 RING-1 RING-26")
 class HeadsReversed(Changing):
-    """The rows of the heads are stored in the opposite order of heads."""
+    """Heads are stored in reverse order."""
 
     def changed(self, rows: Array, kind: str) -> Array:
         return rows[:, ::-1]
@@ -142,7 +142,7 @@ class FirstHeadForAll(Changing):
 
 @planted("wrong-head", breaks="STORE-3 STORE-4")
 class StoreHeadsReversed(Store):
-    """The rows of the heads are stored in the opposite order of heads."""
+    """Heads are stored in reverse order."""
 
     def _write(self, layer: int, at: int, rows: Pair) -> None:
         super()._write(layer, at, Pair(*(a[::-1] for a in rows)))
@@ -150,7 +150,7 @@ class StoreHeadsReversed(Store):
 
 @planted("wrong-head", breaks="COPY-2 COPY-3")
 class CopyHeadsReversed(Buffer):
-    """The rows of the heads are stored in the opposite order of heads."""
+    """Heads are stored in reverse order."""
 
     def _write(self, slot: int, rows: Pair, i: int) -> None:
         super()._write(slot, Pair(*(a[:, ::-1] for a in rows)), i)
@@ -158,7 +158,7 @@ class CopyHeadsReversed(Buffer):
 
 @planted("wrong-head", breaks="PAGE-6")
 class PagesHeadsReversed(Pages):
-    """The rows of the heads are stored in the opposite order of heads."""
+    """Heads are stored in reverse order."""
 
     def append(self, keys: Array, values: Array, sequence: int = 0) -> None:
         super().append(keys[:, ::-1], values[:, ::-1], sequence)
@@ -182,7 +182,7 @@ class BatchNextSequence(Store):
 
 @planted("wrong-sequence", breaks="BATCH-12")
 class BatchRollsBackAll(Store):
-    """The rollback of one sequence reaches all."""
+    """The rollback of one sequence rolls back all."""
 
     def rollback_sequence(self, sequence: int, to: int) -> None:
         super().rollback_sequence(sequence, to)
@@ -192,7 +192,7 @@ class BatchRollsBackAll(Store):
 
 @planted("desynchronised-layers", breaks="STORE-14")
 class StoreRollsBackOne(Store):
-    """A rollback reaches the first layer alone."""
+    """A rollback reaches only the first layer."""
 
     def rollback(self, to: int) -> None:
         before = self.lengths_
@@ -202,7 +202,7 @@ class StoreRollsBackOne(Store):
 
 @planted("desynchronised-layers", breaks="STORE-12")
 class StoreResetsAllButOne(Store):
-    """A reset leaves the last layer as it was."""
+    """A reset leaves out the last layer."""
 
     def reset(self) -> None:
         before = self.lengths_
@@ -212,7 +212,7 @@ class StoreResetsAllButOne(Store):
 
 @planted("desynchronised-layers", breaks="STORE-3")
 class StoreLayersReversed(Store):
-    """The rows of layers are written in the opposite order of layers."""
+    """Layers are stored in reverse order."""
 
     def append(self, keys: Array, values: Array, layer: int | None = None) -> None:
         super().append(keys[::-1], values[::-1], layer)
@@ -220,7 +220,7 @@ class StoreLayersReversed(Store):
 
 @planted("desynchronised-layers", breaks="DRAFT-18")
 class LastLayerLeft(Round):
-    """A commit passes over the last layer."""
+    """A commit leaves out the last layer."""
 
     def commit(self, n: int) -> None:
         last = max(self.layers)

@@ -29,7 +29,7 @@ class GrowingRewindsTooFar(Growing):
 
 @planted("lost-rows", breaks="GROW-1 RING-2")
 class LastOfChunkMissing(Changing):
-    """Of an append of several rows the last one is left out."""
+    """An append of several rows leaves out the last one."""
 
     def changed(self, rows: Array, kind: str) -> Array:
         return rows[:, :, : max(1, rows.shape[2] - 1)]
@@ -37,7 +37,7 @@ class LastOfChunkMissing(Changing):
 
 @planted("lost-rows", breaks="GROW-2 GROW-12")
 class GrowingForgets(Growing):
-    """Growth takes new memory, and leaves the rows in the old one."""
+    """Growth allocates new memory without copying the rows."""
 
     def _feed(self, new: Pair) -> None:
         before, slots = self.offset, len(self.rows)
@@ -48,7 +48,7 @@ class GrowingForgets(Growing):
 
 @planted("lost-rows", breaks="GROW-2 GROW-12")
 class GrowingForgetsOne(Growing):
-    """Growth carries over all rows but the newest."""
+    """Growth copies all rows but the newest."""
 
     def _feed(self, new: Pair) -> None:
         before, slots = self.offset, len(self.rows)
@@ -71,7 +71,7 @@ class GrowingSavesOneLess(Growing):
 
 @planted("lost-rows", breaks="RING-3 RING-25")
 class RingKeepsNone(RingKeeping):
-    """An append of several rows drops all that were there."""
+    """An append of several rows drops all earlier rows."""
 
     def kept(self) -> int:
         return 0
@@ -79,7 +79,7 @@ class RingKeepsNone(RingKeeping):
 
 @planted("lost-rows", breaks="RING-3 RING-18 RING-25")
 class RingEvictsFirst(Ring):
-    """Of a long append no more rows stay than the window holds, before its first queries have seen the others."""
+    """A long append keeps only a window of rows, before its first queries have seen the others."""
 
     def _prefill(self, new: Pair) -> None:
         super()._prefill(new)
@@ -89,7 +89,7 @@ class RingEvictsFirst(Ring):
 
 @planted("lost-rows", breaks="RING-20")
 class RingKeepsTheOldest(Ring):
-    """Where a long append is cut down to the window, its oldest rows are kept."""
+    """When a long append is cut down to the window, its oldest rows are kept."""
 
     def _decode(self, new: Pair) -> None:
         if len(self.rows) > self.window:
@@ -100,7 +100,7 @@ class RingKeepsTheOldest(Ring):
 
 @planted("lost-rows", breaks="STORE-25")
 class StoreInitResets(Store):
-    """Initialising with the geometry that is there makes the store empty."""
+    """Initialising a store again with the same geometry makes it empty."""
 
     def init(self, config: Config) -> None:
         super().init(config)
@@ -117,7 +117,7 @@ class KeepsNone(Layer):
 
 @planted("lost-rows", breaks="DRAFT-2 DRAFT-3 DRAFT-4")
 class DraftsAlone(Layer):
-    """A draft sees no other draft of a call before."""
+    """A draft does not see the drafts of earlier calls."""
 
     def draft(self, new: Pair) -> None:
         if self.drafts and new.keys.ndim == 4 and new.keys.shape[2]:
@@ -128,7 +128,7 @@ class DraftsAlone(Layer):
 
 @planted("hole", breaks="GROW-1 GROW-14")
 class GrowingSkips(Growing):
-    """The first single row after a chunk goes one slot too far."""
+    """The first single row after a chunk is written one slot too far."""
 
     chunk = False
 
@@ -141,7 +141,7 @@ class GrowingSkips(Growing):
 
 @planted("hole", breaks="GROW-1 GROW-14")
 class GrowingSkipsAlways(Growing):
-    """Every append of one row to rows that there are leaves a slot out."""
+    """Every append of one row to a cache that is not empty skips a slot."""
 
     def _feed(self, new: Pair) -> None:
         if self.offset and count(new) == 1:
@@ -151,7 +151,7 @@ class GrowingSkipsAlways(Growing):
 
 @planted("overwritten-rows", breaks="RING-1 RING-19")
 class RingOverwritesTheNewest(Ring):
-    """Once the ring is full, a single row takes the place of the newest one instead of the oldest."""
+    """Once the ring is full, a single row replaces the newest row instead of the oldest."""
 
     def _decode(self, new: Pair) -> None:
         if self.index == self.window == len(self.rows):
@@ -161,7 +161,7 @@ class RingOverwritesTheNewest(Ring):
 
 @planted("overwritten-rows", breaks="RING-1 RING-19")
 class RingWrapsToOne(Ring):
-    """The ring wraps to the slot behind its first."""
+    """The ring wraps to its second slot instead of its first."""
 
     def _decode(self, new: Pair) -> None:
         if self.index == self.window == len(self.rows) > 1:
@@ -171,7 +171,7 @@ class RingWrapsToOne(Ring):
 
 @planted("overwritten-rows", breaks="BATCH-13")
 class BatchForgetsToCount(Store):
-    """A step writes its rows, and no length moves on."""
+    """A step writes its rows but does not increase the lengths."""
 
     def step(self, keys: Array, values: Array) -> None:
         super().step(keys, values)
@@ -180,7 +180,7 @@ class BatchForgetsToCount(Store):
 
 @planted("overwritten-rows", breaks="COPY-7 COPY-9")
 class CopyOneMore(Buffer):
-    """A copy takes one row more than it was asked for, where its source has one."""
+    """A copy takes one row more than asked for, if its source has one."""
 
     def copy(self, keys: Array, values: Array, n: int, at: int, sliding: bool) -> None:
         super().copy(keys, values, n, at, sliding)
@@ -190,7 +190,7 @@ class CopyOneMore(Buffer):
 
 @planted("keys-without-values", breaks="GROW-1 RING-2 GROW-2 GROW-14 RING-1 RING-26")
 class ValuesMissing(Changing):
-    """An append writes the keys, and zeros for values."""
+    """An append writes the keys, and zeros for the values."""
 
     def changed(self, rows: Array, kind: str) -> Array:
         return rows if kind == "k" else np.zeros_like(rows)
@@ -198,7 +198,7 @@ class ValuesMissing(Changing):
 
 @planted("keys-without-values", breaks="SNAP-17 SNAP-6")
 class MergesKeysTwice(Over):
-    """Where snapshots are joined, the values are taken from the keys."""
+    """A merge takes the values from the keys."""
 
     def merge(self, parent: Snapshot | None, child: Snapshot | None) -> Snapshot | None:
         made = super().merge(parent, child)
@@ -211,7 +211,7 @@ class MergesKeysTwice(Over):
 
 @planted("keys-without-values", breaks="COPY-4 COPY-5")
 class CopyKeysOnly(Buffer):
-    """A copy writes the keys and leaves the values."""
+    """A copy writes the keys but not the values."""
 
     def _write(self, slot: int, rows: Pair, i: int) -> None:
         values = self.values.copy()

@@ -113,7 +113,7 @@ class BucketCutsNothing(Bucket):
 
 @planted("missing-refusal", breaks="GROW-7")
 class GrowingClamps(Growing):
-    """A rewind to a target that there is not goes to the nearest there is."""
+    """A rewind to a position that does not exist goes to the nearest one that does."""
 
     def rewind(self, to: int) -> None:
         super().rewind(min(max(0, to), self.offset))
@@ -121,7 +121,7 @@ class GrowingClamps(Growing):
 
 @planted("needless-refusal", breaks="RING-7")
 class RingRefusesWhenFull(Ring):
-    """A rewind is refused as soon as the window is full, though nothing was overwritten yet."""
+    """A rewind is refused as soon as the window is full, though no row is overwritten yet."""
 
     def rewind(self, to: int) -> None:
         if 0 <= to < self.offset == self.window and not self.in_round:
@@ -131,7 +131,7 @@ class RingRefusesWhenFull(Ring):
 
 @planted("changed-though-refused", breaks="GROW-10 RING-13")
 class CountsWhatFailed(Over):
-    """An append that is refused moves the offset on all the same."""
+    """A refused append moves the offset."""
 
     def append(self, keys: Array, values: Array) -> None:
         try:
@@ -143,7 +143,7 @@ class CountsWhatFailed(Over):
 
 @planted("changed-though-refused", breaks="STORE-8")
 class StoreHalfDone(Store):
-    """An append to all layers is done layer by layer: the layers before a full one get their rows."""
+    """An append to all layers goes layer by layer: if one is full, those before it already have their rows."""
 
     def append(self, keys: Array, values: Array, layer: int | None = None) -> None:
         if layer is None and keys.ndim == values.ndim == 4 and len(keys) == len(values) == len(self.lengths_):
@@ -179,7 +179,7 @@ class KeepsTheArrays(Over):
 
 @planted("wrong-rounding", breaks="GROW-12 RING-15")
 class ThroughBf16(Changing):
-    """Rows in f32 go through bf16 on their way."""
+    """Rows in f32 are rounded to bf16 on their way."""
 
     def changed(self, rows: Array, kind: str) -> Array:
         if rows.dtype != np.float32:
@@ -190,7 +190,7 @@ class ThroughBf16(Changing):
 
 @planted("wrong-rounding", breaks="COPY-12")
 class CopyCutsOff(Buffer):
-    """A cast cuts digits off instead of rounding."""
+    """A cast truncates instead of rounding."""
 
     def _cast(self, array: Array) -> Array:
         if array.dtype != np.float32 or self.config.dtype != "bf16":

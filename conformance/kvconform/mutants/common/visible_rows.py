@@ -14,7 +14,7 @@ from kvspec.masks import Causal, Explicit, Logical, Window
 
 @planted("window-off-by-one", breaks="RING-1 RING-17")
 class RingOneWide(Ring):
-    """The window is one row wider than it was asked for."""
+    """The window is one row too wide."""
 
     def __init__(self, config: Config) -> None:
         wide = config.changed(window=config.window + 1) if config.window and config.window > 0 else config
@@ -23,7 +23,7 @@ class RingOneWide(Ring):
 
 @planted("window-off-by-one", breaks="RING-1 RING-17")
 class RingOneNarrow(Ring):
-    """The window is one row narrower than it was asked for."""
+    """The window is one row too narrow."""
 
     def __init__(self, config: Config) -> None:
         narrow = config.changed(window=config.window - 1) if config.window and config.window > 1 else config
@@ -48,7 +48,7 @@ class RingKeepsOneLess(RingKeeping):
 
 @planted("window-off-by-one", breaks="MASK-4")
 class MaskOneWide(Masking):
-    """A window mask shows one row more."""
+    """A window mask shows one row too many."""
 
     def meant(self, logical: Logical) -> Logical:
         return tuple(Window(p.size + 1) if isinstance(p, Window) else p for p in logical)
@@ -56,7 +56,7 @@ class MaskOneWide(Masking):
 
 @planted("window-off-by-one", breaks="MASK-4")
 class MaskOneNarrow(Masking):
-    """A window mask shows one row fewer."""
+    """A window mask shows one row too few."""
 
     def meant(self, logical: Logical) -> Logical:
         return tuple(Window(p.size - 1) if isinstance(p, Window) and p.size > 1 else p for p in logical)
@@ -64,7 +64,7 @@ class MaskOneNarrow(Masking):
 
 @planted("logical-order-mask", breaks="MASK-10")
 class RingMaskUnturned(Ring):
-    """With one query a mask stays in position order, and the rows are in slot order."""
+    """With one query the mask is in position order, but the rows are in slot order."""
 
     def mask(self, logical: Logical) -> Array | None:
         made = super().mask(logical)
@@ -75,7 +75,7 @@ class RingMaskUnturned(Ring):
 
 @planted("logical-order-mask", breaks="MASK-10")
 class RingMaskOneOff(Ring):
-    """With one query a mask is turned by the index that there was before the append."""
+    """With one query the mask is rolled by the index from before the append."""
 
     def mask(self, logical: Logical) -> Array | None:
         made = super().mask(logical)
@@ -86,7 +86,8 @@ class RingMaskOneOff(Ring):
 
 @planted("logical-order-mask", breaks="MASK-2")
 class UpperLeft(Masking):
-    """Causal is aligned at the upper left: the first query sees the first key alone, whatever the past."""
+    """The causal mask is aligned at the upper left: the first query sees only the first key, whatever the
+    past."""
 
     def meant(self, logical: Logical) -> Logical:
         if self.queries is None or self.queries < 2:
@@ -97,7 +98,7 @@ class UpperLeft(Masking):
 
 @planted("wrong-mask", breaks="MASK-2")
 class SeesTheFuture(Masking):
-    """Causal hides nothing."""
+    """The causal mask hides nothing."""
 
     def meant(self, logical: Logical) -> Logical:
         return tuple(p for p in logical if not isinstance(p, Causal))
@@ -105,7 +106,7 @@ class SeesTheFuture(Masking):
 
 @planted("wrong-mask", breaks="MASK-5")
 class Inverted(Masking):
-    """In a boolean array True hides."""
+    """True hides in a boolean mask."""
 
     def meant(self, logical: Logical) -> Logical:
         return tuple(

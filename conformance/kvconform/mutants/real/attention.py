@@ -75,7 +75,7 @@ def remainder(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
     seen="ml-explore/mlx-lm/commit/a790972f0f844d81067ed45c28b524220a10c019",
 )
 def over_kv_heads(part: Part, heads: int, seen: Seen) -> Part:
-    """A mask's heads are those of the keys."""
+    """A mask's heads are taken for kv heads instead of query heads."""
     if not isinstance(part, Explicit) or part.array.shape[1] == 1:
         return part
     return Explicit(np.repeat(part.array[:, :1], heads, axis=1))
@@ -88,7 +88,7 @@ def over_kv_heads(part: Part, heads: int, seen: Seen) -> Part:
     seen="huggingface/candle/commit/46928bcedb2751e7526112f847a0a88e2ee73d5d",
 )
 def no_row_no_number(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
-    """The softmax of nothing."""
+    """A query that sees no row gets NaN, the softmax of nothing."""
     batch, heads, n, _ = queries.shape
     blind = (seen.asked(batch, heads, n).added == -np.inf).all(-1)
     found = attention.attended(queries, held, seen, splits)
@@ -97,14 +97,14 @@ def no_row_no_number(queries: Array, held: Pair, seen: Seen, splits: int) -> Arr
 
 @planted("MASK-21", breaks="ATTN-4", anomaly="logical-order-mask", into=answering, seen="google/flax/issues/5591")
 def upper_left(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
-    """A triangle in the other corner."""
+    """The causal mask is aligned at the upper left corner instead of the lower right."""
     triangle = Explicit(np.tril(np.ones((queries.shape[2], seen.rows), np.bool_))[None, None])
     return changed(lambda p, *_: triangle if isinstance(p, Causal) else p)(queries, held, seen, splits)
 
 
 @planted("MASK-23", breaks="ATTN-4", into=answering, seen="Mikyx-1/TinyLLM/pull/18")
 def only_without_history(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
-    """Where there is a history nothing is masked."""
+    """Where there is a history, nothing is masked."""
     logical: Logical = seen.logical if seen.rows == queries.shape[2] else ()
     return attention.attended(queries, held, Seen(logical, seen.rows, seen.end), splits)
 
@@ -116,7 +116,7 @@ def only_without_history(queries: Array, held: Pair, seen: Seen, splits: int) ->
     seen="ml-explore/mlx-lm/commit/1dc5de4fcec61820a5c784fefaa8ac573d11c94a",
 )
 def added_as_floats(part: Part, heads: int, seen: Seen) -> Part:
-    """True is 1, False is 0, and both are added."""
+    """A boolean mask is added to the scores as 1 and 0."""
     boolean = isinstance(part, Explicit) and part.array.dtype == bool
     return Explicit(part.array.astype(np.float32)) if isinstance(part, Explicit) and boolean else part
 
@@ -129,7 +129,7 @@ def added_as_floats(part: Part, heads: int, seen: Seen) -> Part:
     seen="ml-explore/mlx-swift-lm/commit/631325f4781f1701e1dc37c9add4c3c827327664",
 )
 def nearly_zero(part: Part, heads: int, seen: Seen) -> Part:
-    """Hidden scores get the least normal number."""
+    """Hidden scores get the smallest normal number added instead of minus infinity."""
     if not isinstance(part, Explicit) or part.array.dtype != bool:
         return part
     return Explicit(np.where(part.array, np.float32(0), np.float32(1.17549435e-38)))
@@ -151,7 +151,7 @@ def beyond_the_first(part: Part, heads: int, seen: Seen) -> Part:
     seen="huggingface/candle/commit/3b7af4a5ba7cf85b6c852680410913f6418e7487",
 )
 def in_batches_of_two(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
-    """`beyond_the_first`, where there are as many as two."""
+    """In a batch of two the second sequence reads behind a mask made for one sequence, and sees nothing."""
     wrong = changed(beyond_the_first) if queries.shape[0] == 2 else attention.attended
     return wrong(queries, held, seen, splits)
 
@@ -163,7 +163,7 @@ def in_batches_of_two(queries: Array, held: Pair, seen: Seen, splits: int) -> Ar
     seen="ml-explore/mlx-lm/commit/6fd60d3edbc4e3c94f1dd4e444919352aac14bb2",
 )
 def one_more(part: Part, heads: int, seen: Seen) -> Part:
-    """q - k <= W."""
+    """The window includes one row too many: q - k <= W."""
     return Window(part.size + 1) if isinstance(part, Window) else part
 
 
@@ -174,7 +174,7 @@ def one_more(part: Part, heads: int, seen: Seen) -> Part:
     seen="flashinfer-ai/flashinfer/commit/7f33b20840d00f5521400d23e3a75c62056e94dc",
 )
 def zeros_too(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
-    """The rest of the last block is rows of zeros, which nobody masks."""
+    """The last block is filled up with rows of zeros that are not masked."""
     batch, heads, n, _ = queries.shape
     asked, rest = seen.asked(batch, heads, n), -seen.rows % 8
     keys, values = (np.pad(a, [(0, 0), (0, 0), (0, rest), (0, 0)]) for a in held)
@@ -186,7 +186,7 @@ def zeros_too(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
 
 @planted("PAD-09", breaks="ATTN-11", seen="meta-pytorch/gpt-fast/issues/233")
 class WholeBuffer(Growing):
-    """Every slot there is, written or not."""
+    """Attention covers every slot, written or not."""
 
     def attended(self, queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
         batch, heads, n, _ = queries.shape
@@ -203,7 +203,7 @@ class WholeBuffer(Growing):
     seen="EricLBuehler/mistral.rs/commit/3b129ca9114b5aae78b822252606b26d63b23848",
 )
 class SlotOrder(Ring):
-    """Rows in slot order, under a mask in the order of positions."""
+    """Attention takes rows in slot order through a mask in position order."""
 
     def in_order(self) -> list[int]:
         return list(range(self.buffered))
@@ -216,7 +216,7 @@ class SlotOrder(Ring):
     seen="EricLBuehler/mistral.rs/commit/86190f8b7b473d0161134aa62d097db5ef121300",
 )
 class AfterEviction(Ring):
-    """A chunk attends to what the window keeps after it."""
+    """A chunk attends only to the rows that the window keeps after it."""
 
     def attended(self, queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
         rows = min(seen.rows, max(self.window, queries.shape[2]))
@@ -234,7 +234,7 @@ class AfterEviction(Ring):
     seen="EricLBuehler/mistral.rs/commit/d6e9469924e5f9c2e324ec02af317d583b3d5c97",
 )
 class FullWidth(Ring):
-    """A mask as wide as the context, cut at the wrong end."""
+    """A mask as wide as the context is cut at the wrong end."""
 
     def attend(
         self,
@@ -261,7 +261,7 @@ class FullWidth(Ring):
     seen="microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
 )
 class SlotLeftOut(Growing):
-    """One row at a time is written one further than it should be."""
+    """A single row is written one slot too far."""
 
     def attend(
         self,
@@ -279,7 +279,7 @@ class SlotLeftOut(Growing):
 
 @planted("SLOT-04", breaks="ATTN-17", seen="microsoft/onnxruntime/pull/20521")
 class AsLongAsTheFirst(Store):
-    """Every sequence is as long as the first."""
+    """Every sequence attends as if it were as long as the first."""
 
     def length(self, batch: Batch, sequence: int) -> int:
         return batch.lengths[0]
@@ -294,7 +294,7 @@ class AsLongAsTheFirst(Store):
 
 @planted("MASK-22", breaks="ATTN-17", anomaly="wrong-sequence", seen="microsoft/onnxruntime/pull/27992")
 class LongestLength(AsLongAsTheFirst):
-    """Every sequence is as long as the longest."""
+    """Every sequence attends as if it were as long as the longest."""
 
     def length(self, batch: Batch, sequence: int) -> int:
         return max(batch.lengths)
@@ -315,7 +315,7 @@ class Remembering:
 
 @planted("ASYNC-06", breaks="ATTN-21", seen="spiritbuun/buun-llama-cpp/issues/116")
 class Remembers(Store):
-    """The length is that of when it was captured."""
+    """Captured attention uses the length of the moment of capture."""
 
     def capture_attend(self, layer: int, heads: int, splits: int = 1) -> Any:
         return Remembering(super().capture_attend(layer, heads, splits), self.lengths_[layer])
@@ -323,7 +323,7 @@ class Remembers(Store):
 
 @planted("BOUND-02", breaks="ATTN-23", seen="ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6")
 class AttendsWithRoomForOne(Store):
-    """Whether there is room is asked for one row."""
+    """The check for room assumes one row, however many are attended with."""
 
     def _demand_room(self, layers: Any, n: int) -> None:
         super()._demand_room(layers, min(n, 1))

@@ -12,7 +12,7 @@ from kvspec.refusals import common
 
 @planted("ASYNC-09", breaks="BATCH-4", seen="infinigence/ApxInf/pull/89")
 class ResetAllocates(Store):
-    """Clearing makes new buffers."""
+    """A reset of the batch allocates new buffers."""
 
     def reset_batch(self) -> None:
         super().reset_batch()
@@ -24,7 +24,7 @@ class ResetAllocates(Store):
 
 @planted("ASYNC-06", breaks="BATCH-24", seen="spiritbuun/buun-llama-cpp/issues/116")
 class ReplayRemembers(Store):
-    """Captured work writes behind the lengths there were when it was captured, and one further each time."""
+    """Captured work writes behind the lengths of the moment of capture, one further each time."""
 
     def capture(self) -> Captured:
         captured = super().capture()
@@ -45,7 +45,7 @@ class ReplayRemembers(Store):
 
 @planted("SLOT-04", breaks="BATCH-13", seen="microsoft/onnxruntime/pull/20521")
 class LengthOfTheFirst(Store):
-    """Every sequence's row goes to where that of the first goes."""
+    """A step writes every sequence's row at the length of the first sequence."""
 
     def step(self, keys: Array, values: Array) -> None:
         batch, before = self._batch("step"), list(self._batch("step").lengths)
@@ -59,7 +59,7 @@ class LengthOfTheFirst(Store):
 
 @planted("SLOT-06", breaks="BATCH-19", seen="ggml-org/llama.cpp/pull/14742")
 class ResetsTheFirst(Store):
-    """A reset reaches one sequence only."""
+    """A reset of the batch resets only the first sequence."""
 
     def reset_batch(self) -> None:
         self._batch("reset").lower(0, 0)
@@ -72,7 +72,7 @@ class ResetsTheFirst(Store):
     seen="Dao-AILab/flash-attention/commit/cd9383f314b6bb81c79f56139da9c405f0e397dd",
 )
 class CountsPlaces(Store):
-    """There are as many sequences as the buffers have room for."""
+    """The batch has as many sequences as its buffers have room for."""
 
     def batch(self, m: int, most: int | None = None) -> None:
         super().batch(m, most)
@@ -82,7 +82,7 @@ class CountsPlaces(Store):
 
 @planted("BOUND-02", breaks="BATCH-15", seen="ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6")
 class RoomForTheFirst(Store):
-    """Only the first sequence is asked whether it has room."""
+    """Only the first sequence is checked for room."""
 
     def step(self, keys: Array, values: Array) -> None:
         batch = self._batch("step")
@@ -99,7 +99,7 @@ class RoomForTheFirst(Store):
 
 @planted("BOUND-07", breaks="BATCH-10", seen="flashinfer-ai/flashinfer/issues/320")
 class NoBounds(Store):
-    """A scatter takes any number of rows that the buffers have."""
+    """A scatter accepts any number of rows that fits the buffers."""
 
     def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
         real, self.lengths_ = self.lengths_, [self.max_len] * len(self.lengths_)
@@ -113,7 +113,7 @@ class NoBounds(Store):
     "PAD-01", breaks="BATCH-6", seen="AI-Hypercomputer/maxtext/commit/604d91aa4f6b96f635f84a21a45908bdd7185aee"
 )
 class LengthOfTheStore(Store):
-    """The length becomes that of the store, not what was asked for."""
+    """A scatter sets the length of the store instead of the length it was asked for."""
 
     def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
         whole = min(self.lengths_) if layer is None else self.lengths_[layer % len(self.lengths_)]
@@ -127,7 +127,7 @@ class LengthOfTheStore(Store):
     seen="microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
 )
 class StepLeavesASlotOut(Store):
-    """A step leaves a slot out."""
+    """A step skips a slot."""
 
     def step(self, keys: Array, values: Array) -> None:
         batch = self._batch("step")
@@ -144,7 +144,7 @@ class StepLeavesASlotOut(Store):
     seen="lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
 )
 class FirstLayerSpeaks(Store):
-    """How many rows there are is asked of layer 0 alone."""
+    """The number of rows that can be scattered is taken from layer 0."""
 
     def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
         real, self.lengths_ = self.lengths_, [self.lengths_[0]] * len(self.lengths_)
@@ -156,7 +156,7 @@ class FirstLayerSpeaks(Store):
 
 @planted("SNAP-14", breaks="BATCH-6", anomaly="keys-without-values", seen="unslothai/llama.cpp/pull/143")
 class KeysOnly(Store):
-    """A scatter leaves the values."""
+    """A scatter copies the keys but not the values."""
 
     def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
         before = [] if self.batch_ is None else [a.copy() for a in self.batch_.values]
@@ -167,7 +167,7 @@ class KeysOnly(Store):
 
 @planted("MEM-01", breaks="BATCH-20", seen="mlc-ai/mlc-llm/commit/97df6979dee543f1d65649262aeaea9ea74ab70d")
 class StaleCount(Store):
-    """After the batch is freed it is still said to be there, though it can no longer be used."""
+    """A freed batch is still reported, though it can no longer be used."""
 
     freed = False
 
@@ -191,7 +191,7 @@ class StaleCount(Store):
     seen="tinygrad/tinygrad/commit/91ccf1c343ad250e93cfe4b2c1f7a5e97897b8b2",
 )
 class IgnoresTheFull(Store):
-    """Who is at max_len gets no row, and nobody is told."""
+    """A sequence at max_len silently gets no row."""
 
     def step(self, keys: Array, values: Array) -> None:
         batch = self._batch("step")
@@ -206,7 +206,7 @@ class IgnoresTheFull(Store):
 
 @planted("SLOT-10", breaks="BATCH-12", seen="ggml-org/llama.cpp/pull/27752")
 class PositionAlone(Store):
-    """A scatter finds its slots by position, whosever they are."""
+    """A scatter writes its rows into the slots of all sequences."""
 
     def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
         super().scatter(sequence, n, layer)
@@ -217,7 +217,7 @@ class PositionAlone(Store):
 
 @planted("SLOT-05", breaks="BATCH-14", anomaly="padding-seen", seen="vllm-project/vllm/pull/13922")
 class PaddedRows(Store):
-    """Rows beyond those of the batch are let pass."""
+    """A step accepts more rows than the batch has sequences."""
 
     def step(self, keys: Array, values: Array) -> None:
         m = len(self._batch("step").lengths)

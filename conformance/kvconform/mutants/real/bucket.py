@@ -27,7 +27,7 @@ def padded(rows: Array, slots: int) -> Array:
 
 @planted("DTYPE-09", breaks="BUCKET-19", anomaly="stale-tail", seen="huggingface/transformers/pull/45510")
 class CutMissesTheNewest(Bucket):
-    """A cut reaches the rows that were installed; the newest, which lies by itself behind the padding, stays."""
+    """A cut reaches only the installed rows; the newest row, which stands apart behind the padding, stays."""
 
     def cut(self, to: int) -> None:
         newest = self.pending
@@ -37,7 +37,7 @@ class CutMissesTheNewest(Bucket):
 
 @planted("DTYPE-10", breaks="BUCKET-18 BUCKET-21", anomaly="lost-rows", seen="NVIDIA/kvpress/issues/27")
 class NewestNotCounted(Bucket):
-    """Of the rows in their slots and the one behind the padding only the former are counted when all are read."""
+    """A read of all rows leaves out the one that stands behind the padding."""
 
     def _newest(self) -> Pair:
         found = super()._newest()
@@ -66,7 +66,7 @@ class PaddedLength(Bucket):
     seen="microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
 )
 class BehindItsSlot(Bucket):
-    """The row of the step before comes to the slot behind its own."""
+    """The row of the previous step is moved to the slot behind its own."""
 
     def _compact(self, handles: Handles) -> None:
         if self.pending and self.past_ < handles.bound:
@@ -77,7 +77,7 @@ class BehindItsSlot(Bucket):
 
 @planted("MASK-21", breaks="BUCKET-4", into=running, seen="google/flax/issues/5591")
 class OnlyTheFirst(Graph):
-    """The mask of a decode is that of the first query of all: it leaves one row."""
+    """A decode uses the mask of the very first query, and sees one row."""
 
     def run(self, handles: Handles, queries: Array, new: Pair, past: int, splits: int) -> Array:
         found = super().run(handles, queries, new, past, splits)
@@ -89,7 +89,7 @@ class OnlyTheFirst(Graph):
 
 @planted("PAD-09", breaks="BUCKET-5", into=running, seen="meta-pytorch/gpt-fast/issues/233")
 class ZerosSeen(Graph):
-    """Every slot of the handles is attended to."""
+    """Attention covers every slot of the handles."""
 
     def run(self, handles: Handles, queries: Array, new: Pair, past: int, splits: int) -> Array:
         return super().run(handles, queries, new, self.bound, splits)
@@ -102,7 +102,7 @@ class ZerosSeen(Graph):
     seen="flashinfer-ai/flashinfer/commit/7f33b20840d00f5521400d23e3a75c62056e94dc",
 )
 class TailInTheDenominator(Graph):
-    """Slots beyond the rows enter the denominator, and nothing else."""
+    """Slots beyond the rows are counted in the denominator of the softmax."""
 
     def run(self, handles: Handles, queries: Array, new: Pair, past: int, splits: int) -> Array:
         found = super().run(handles, queries, new, past, splits)
@@ -117,7 +117,7 @@ class TailInTheDenominator(Graph):
     seen="pytorch/executorch/commit/f11e4d37dbb491166ca495280a4e84d06e02b793",
 )
 class OldHandles(Bucket):
-    """The graph keeps the handles that it was given first."""
+    """The graph keeps its first handles after a refresh."""
 
     def _ready(self, refresh: bool, room: int = 1) -> tuple[Graph, Handles]:
         old = self.handles
@@ -128,7 +128,7 @@ class OldHandles(Bucket):
 
 @planted("GROW-07", breaks="BUCKET-12", seen="oxiglade/mlx-rs/pull/338")
 class NewestLeftBehind(Bucket):
-    """The row behind the padding is not carried over: there are zeros in its place."""
+    """The row behind the padding is not carried over: zeros take its place."""
 
     def _carried(self, handles: Handles) -> list[tuple[int, Pair]]:
         return super()._carried(handles)[:1]
@@ -141,7 +141,7 @@ class NewestLeftBehind(Bucket):
     seen="lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
 )
 class Layer0Alone(Bucket):
-    """What is carried over of layer 0 is taken to be all."""
+    """Only layer 0 is carried over."""
 
     def _carried(self, handles: Handles) -> list[tuple[int, Pair]]:
         whole = super()._carried(handles)
@@ -153,7 +153,7 @@ class Layer0Alone(Bucket):
 
 @planted("POS-05", breaks="BUCKET-14", seen="ollama/ollama/commit/c3ff9164317940ec09534fd2370ec604a0de32ad")
 class CountedWhenAsked(Bucket):
-    """The rows of a block are counted before anybody has committed them."""
+    """The rows of a block are counted before they are committed."""
 
     def block(self, queries: Array, keys: Array, values: Array, splits: int, past: Any, out: Any = None) -> Array:
         found = super().block(queries, keys, values, splits, past, out)
@@ -163,7 +163,7 @@ class CountedWhenAsked(Bucket):
 
 @planted("SPEC-02", breaks="BUCKET-16", seen="mlc-ai/mlc-llm/commit/9336b4a3451a3b714bd7613dc6641a7ff873109e")
 class NeverReset(Bucket):
-    """Steps go on after a block, on what it left."""
+    """Steps continue on the rows that a block left."""
 
     def _demand_current(self) -> None:
         self.blocked = False
@@ -172,7 +172,7 @@ class NeverReset(Bucket):
 
 @planted("SNAP-12", breaks="BUCKET-18", anomaly="padding-seen", seen="ml-explore/mlx-lm/pull/1746")
 class FillerSynced(Bucket):
-    """Rows are brought to the host as they lie, before they were compacted."""
+    """A sync copies rows to the host before they are compacted."""
 
     def sync(self) -> None:
         super().sync()
@@ -182,7 +182,7 @@ class FillerSynced(Bucket):
 
 @planted("SPEC-02", breaks="BUCKET-19", seen="mlc-ai/mlc-llm/commit/9336b4a3451a3b714bd7613dc6641a7ff873109e")
 class RejectedOnTheHost(Bucket):
-    """A cut is the device's alone."""
+    """A cut reaches the rows on the device, but not those on the host."""
 
     def cut(self, to: int) -> None:
         rows = self.rows
@@ -192,7 +192,7 @@ class RejectedOnTheHost(Bucket):
 
 @planted("GROW-08", breaks="BUCKET-21", anomaly="padding-seen", seen="ROCm/hip-ep/pull/989")
 class BoundAsLength(Bucket):
-    """A layer is read up to its bound."""
+    """A layer is read up to its bound instead of its length."""
 
     def read(self, layer: int) -> Pair:
         found = super().read(layer)
@@ -204,7 +204,7 @@ class BoundAsLength(Bucket):
 
 @planted("XATTN-02", breaks="BUCKET-22", seen="vllm-project/vllm/pull/38321")
 class EncodingAsOwnRows(Bucket):
-    """The encoder's rows are taken for rows of the queries' own sequence, and hidden from earlier ones."""
+    """The encoder's rows are treated as the decoder's own, and hidden from earlier queries."""
 
     def cross(self, queries: Array, splits: int = 1, out: Array | None = None) -> Array:
         found = super().cross(queries, splits, out)
@@ -221,7 +221,7 @@ class EncodingAsOwnRows(Bucket):
     seen="huggingface/candle/commit/2e5fb0b2518aa7f7c666967fe4160462578cf8d0",
 )
 class GrowingEncoding(Bucket):
-    """The rows of the encoder are appended once more at every step."""
+    """The last row of the encoder is appended again at every step."""
 
     steps = 0
 
@@ -244,7 +244,7 @@ class GrowingEncoding(Bucket):
 
 @planted("XATTN-03", breaks="BUCKET-23", seen="huggingface/transformers/pull/46111")
 class WindowedEncoding(Bucket):
-    """The encoder's rows are seen through a window, as long as a decoder keeps rows."""
+    """Only as many of the encoder's rows are seen as a decoder keeps."""
 
     def cross(self, queries: Array, splits: int = 1, out: Array | None = None) -> Array:
         whole = self.encoded
@@ -263,7 +263,7 @@ class WindowedEncoding(Bucket):
     seen="microsoft/onnxruntime-genai/commit/81a7aca47fe02ac94a07f16aed6d004029a9af54",
 )
 class PaddingFirst(Bucket):
-    """Rows are installed at the end of their handles."""
+    """Rows are installed at the end of their handles, behind the padding."""
 
     def _install(self, rows: list[tuple[int, Pair]], bound: int, room: int) -> Handles:
         handles = super()._install(rows, bound, room)

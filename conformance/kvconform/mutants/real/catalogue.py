@@ -12,9 +12,9 @@ from kvspec.contract import CHAPTERS
 NOT_PLANTED: dict[str, str] = {
     "DTYPE-05": "quantised rows and their scales are not specified here: there is no scale to be another layer's",
     "DTYPE-11": "quantised rows and their scales are not specified here: there is no scale to change before reuse",
-    "REUSE-03": "nobody said what was wrong; that a hit is as a cold start is what SNAP-12 and SNAP-31 demand",
+    "REUSE-03": "the report does not say what was wrong; SNAP-12 and SNAP-31 demand that a hit equals a cold start",
 }
-"""The entries of the catalogue that are not planted, and why not; with those that are, all there are."""
+"""The entries of the catalogue that are not planted, and why. All others are."""
 
 
 def mutants() -> Iterator[Mutant]:

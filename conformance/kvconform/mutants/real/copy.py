@@ -40,7 +40,7 @@ class Placed(Buffer):
     seen="google/gemma.cpp/commit/f6abbab3a4f8edcb91de063951b7920925359bbb",
 )
 class WrapsOneLate(Placed):
-    """The position that equals the capacity counts as one that does not wrap: it is written behind the end."""
+    """A position equal to the capacity does not wrap: its row is written behind the end."""
 
     def slot(self, position: int) -> int:
         return position if position <= self.capacity else super().slot(position)
@@ -48,7 +48,7 @@ class WrapsOneLate(Placed):
 
 @planted("RING-10", breaks="COPY-5", anomaly="overwritten-rows", seen="huggingface/transformers/pull/38046")
 class RollsWhenFull(Placed):
-    """The buffer is rolled one step off at the moment it becomes full."""
+    """At the moment the buffer becomes full, its rows are rolled one slot too far."""
 
     def slot(self, position: int) -> int:
         return super().slot(position + (position == self.capacity))
@@ -56,7 +56,7 @@ class RollsWhenFull(Placed):
 
 @planted("RING-12", breaks="COPY-6", anomaly="overwritten-rows", seen="Lightning-AI/litgpt/pull/2215")
 class FirstRowsRemain(Placed):
-    """Of a chunk longer than the ring the early rows end up in the slots of later ones."""
+    """The early rows of a chunk longer than the ring end up in the slots of later rows."""
 
     def order(self, n: int) -> Iterable[int]:
         return reversed(range(n))
@@ -69,7 +69,8 @@ class FirstRowsRemain(Placed):
     seen="EricLBuehler/mistral.rs/commit/aaafc2efc6305c1a79eee632b177d76586df1646",
 )
 class WrapsElsewhere(Placed):
-    """The ring wraps at its capacity rounded up to a whole step, and writes what lies beyond into its last slot."""
+    """The ring wraps at its capacity rounded up to a whole step, and writes rows beyond it into the last
+    slot."""
 
     def slot(self, position: int) -> int:
         return min(position % (-(-self.capacity // 4) * 4), self.capacity - 1)
@@ -77,7 +78,7 @@ class WrapsElsewhere(Placed):
 
 @planted("GROW-07", breaks="COPY-4", seen="oxiglade/mlx-rs/pull/338")
 class LastRowMissing(Buffer):
-    """The row just written is not among what is read."""
+    """The newest row of a copy is missing from what is read."""
 
     def _write(self, slot: int, rows: Pair, i: int) -> None:
         if i + 1 < len(rows.keys):
@@ -91,7 +92,7 @@ class LastRowMissing(Buffer):
     seen="ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6",
 )
 class AsManyAsFit(Buffer):
-    """Room is looked for as if one row were written, and a group is cut where it ends."""
+    """The check for room assumes one row, so a larger group is cut off at the end."""
 
     def copy(self, keys: Array, values: Array, n: int, at: int, sliding: bool) -> None:
         fits = self.capacity - at if not sliding and 0 <= at < self.capacity else n
@@ -108,7 +109,7 @@ class In32Bits(Placed):
 
 @planted("BOUND-06", breaks="COPY-22", seen="vllm-project/vllm/pull/1514")
 class SumIn32Bits(Buffer):
-    """at + n is 32 bits wide where it is held against the capacity."""
+    """The check against the capacity computes at + n in 32 bits."""
 
     def _demand_place(self, n: int, at: int, sliding: bool) -> None:
         if at < 0 or (at + n) % (1 << 32) > self.capacity:
@@ -117,7 +118,7 @@ class SumIn32Bits(Buffer):
 
 @planted("BOUND-07", breaks="COPY-20", seen="flashinfer-ai/flashinfer/issues/320")
 class AsManyAsThereAre(Buffer):
-    """A length beyond the source is accepted without a word."""
+    """A length beyond the source is accepted silently."""
 
     def copy(self, keys: Array, values: Array, n: int, at: int, sliding: bool) -> None:
         super().copy(keys, values, min(n, len(keys)), at, sliding)
@@ -125,7 +126,7 @@ class AsManyAsThereAre(Buffer):
 
 @planted("DTYPE-03", breaks="COPY-12", seen="google/gemma.cpp/commit/7f62c2606ef34c8b4aec29e4188df3f57eedb2fd")
 class RoundedTwice(Buffer):
-    """Rows are rounded to 13 binary digits first, and once more when they are stored."""
+    """Rows are rounded to 13 binary digits first, and again when they are stored."""
 
     def _cast(self, array: Array) -> Array:
         if array.dtype != np.float32 or self.config.dtype != "f16":
@@ -136,7 +137,7 @@ class RoundedTwice(Buffer):
 
 @planted("GQA-01", breaks="COPY-2 COPY-3", seen="tinygrad/tinygrad/commit/880e693207500713bf4bc8e896fd30657a6a46a9")
 class QueryHeads(Buffer):
-    """The strides are those of twice as many heads, so that the rows of two heads fall together."""
+    """The strides are those of twice as many heads, so the rows of two heads overlap."""
 
     def _write(self, slot: int, rows: Pair, i: int) -> None:
         for mine, new in zip(self.slots, rows, strict=True):
@@ -151,7 +152,7 @@ class QueryHeads(Buffer):
     seen="microsoft/onnxruntime-genai/commit/7389590b5f3cc74f6afcc1994fe7935990997ea8",
 )
 class OtherHeads(Buffer):
-    """The heads of a source are taken to be those of the buffer: only the number of elements is looked at."""
+    """A source with other heads is accepted if the number of elements is right."""
 
     def copy(self, keys: Array, values: Array, n: int, at: int, sliding: bool) -> None:
         heads, dims = self.config.kv_heads, (self.config.k_dim, self.config.v_dim)
@@ -162,7 +163,7 @@ class OtherHeads(Buffer):
 
 @planted("ASYNC-04", breaks="COPY-10", anomaly="aliased-array", seen="NVIDIA/TensorRT-LLM/issues/8813")
 class NotWaitedFor(Buffer):
-    """A copy goes on after the call, from memory that the caller uses again."""
+    """A copy continues after the call returns, reading memory that the caller already reuses."""
 
     def copy(self, keys: Array, values: Array, n: int, at: int, sliding: bool) -> None:
         super().copy(keys, values, n, at, sliding)

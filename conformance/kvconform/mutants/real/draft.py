@@ -22,7 +22,7 @@ from kvspec.errors import Refused
     seen="mlc-ai/mlc-llm/commit/44b56753a602df40195f67063951e37959c0ff6e",
 )
 class LosesTheLast(Layer):
-    """When all drafts are accepted, the last one is not in the cache."""
+    """When all drafts are accepted, the last one is missing from the cache."""
 
     def keep(self, n: int) -> None:
         super().keep(n - 1 if n == self.drafts else n)
@@ -35,7 +35,7 @@ class LosesTheLast(Layer):
     seen="mlc-ai/mlc-llm/commit/9336b4a3451a3b714bd7613dc6641a7ff873109e",
 )
 class OneForgets(Round):
-    """Rejected drafts are dropped from the first cache, and stay in the others."""
+    """Rejected drafts are dropped from the first cache but stay in the others."""
 
     def commit(self, n: int) -> None:
         for layer in list(self.layers.values())[1:]:
@@ -45,7 +45,7 @@ class OneForgets(Round):
 
 @planted("SPEC-06", breaks="DRAFT-1 DRAFT-18", anomaly="wrong-position", seen="vllm-project/vllm/pull/9730")
 class KeepsAnother(Layer):
-    """The rows kept were computed one draft further on."""
+    """The rows kept are those of the next drafts, one further on."""
 
     def keep(self, n: int) -> None:
         self.before += n < self.drafts
@@ -54,7 +54,7 @@ class KeepsAnother(Layer):
 
 @planted("SPEC-07", breaks="DRAFT-16", anomaly="missing-refusal", seen="ml-explore/mlx-lm/pull/1109")
 class NobodyAsks(Reference):
-    """What cannot drop drafts is taken for a layer without a cache."""
+    """A cache that cannot drop drafts is treated as a layer without a cache."""
 
     def speculate(self, caches: Sequence[Any], isolated: bool) -> Round:
         return Round([c if isinstance(c, Growing | Ring) else None for c in caches], isolated)
@@ -62,7 +62,7 @@ class NobodyAsks(Reference):
 
 @planted("SPEC-08", breaks="DRAFT-3", anomaly="lost-rows", seen="huggingface/transformers/pull/47447")
 class EvictsAtOnce(Layer):
-    """Drafts push out of the window what earlier ones of them still need."""
+    """Drafts evict rows from the window that earlier drafts still need."""
 
     def draft(self, new: Pair) -> None:
         super().draft(new)
@@ -73,7 +73,7 @@ class EvictsAtOnce(Layer):
 
 @planted("SPEC-09", breaks="DRAFT-18", anomaly="lost-rows", seen="lablup/mlxcel/issues/994")
 class GoesOneTooFar(Layer):
-    """When some are rejected, one more is dropped."""
+    """When some drafts are rejected, one accepted draft is dropped too."""
 
     def keep(self, n: int) -> None:
         super().keep(n - 1 if n < self.drafts else n)
@@ -81,7 +81,7 @@ class GoesOneTooFar(Layer):
 
 @planted("SPEC-13", breaks="DRAFT-22", seen="ggml-org/llama.cpp/issues/28049")
 class IgnoresTheStop(Layer):
-    """The whole block that was accepted stays, however few of it are kept."""
+    """A commit keeps all drafts, even if it should keep only some."""
 
     def keep(self, n: int) -> None:
         super().keep(self.drafts if n > 0 else 0)
@@ -94,7 +94,7 @@ class IgnoresTheStop(Layer):
     seen="lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
 )
 class AsksLayerZero(Round):
-    """How many are kept is taken from layer 0."""
+    """The number of drafts to keep is taken from layer 0."""
 
     def commit(self, n: int) -> None:
         super().commit(n if 0 in self.layers else 0)
@@ -102,7 +102,7 @@ class AsksLayerZero(Round):
 
 @planted("TRIM-09", breaks="DRAFT-22", anomaly="stale-tail", seen="ml-explore/mlx-swift-lm/pull/584")
 class GivesUp(Round):
-    """Once one layer has wrapped nothing is dropped from any, and nobody asks."""
+    """Once one layer has wrapped, a commit silently drops nothing from any layer."""
 
     def commit(self, n: int) -> None:
         wrapped = any(layer.window and layer.start > layer.window for layer in self.layers.values())
@@ -115,7 +115,7 @@ class GivesUp(Round):
     seen="EricLBuehler/mistral.rs/commit/3b129ca9114b5aae78b822252606b26d63b23848",
 )
 class InSlotOrder(Layer):
-    """What a draft sees comes in slot order, the mask in position order."""
+    """A draft sees rows in slot order through a mask in position order."""
 
     def draft(self, new: Pair) -> None:
         if self.window and not self.drafts:
@@ -132,7 +132,7 @@ class InSlotOrder(Layer):
     seen="ollama/ollama/commit/c3ff9164317940ec09534fd2370ec604a0de32ad",
 )
 class CountsWhatFailed(Layer):
-    """Drafts that were refused are counted."""
+    """Refused drafts are counted."""
 
     def draft(self, new: Pair) -> None:
         try:
@@ -149,7 +149,7 @@ class CountsWhatFailed(Layer):
     seen="ml-explore/mlx-lm/commit/d17184063a191b5906d7ce32220803db0a279089",
 )
 class StaysLonger(Round):
-    """A round that is broken off leaves its drafts."""
+    """An abandoned round leaves its drafts in the cache."""
 
     def abandon(self) -> None:
         super().abandon()
@@ -159,7 +159,7 @@ class StaysLonger(Round):
 
 @planted("SNAP-12", breaks="DRAFT-12", anomaly="missing-refusal", seen="ml-explore/mlx-lm/pull/1746")
 class SavesInBetween(Growing):
-    """A snapshot can be taken while all is open."""
+    """A snapshot can be taken while a round is open."""
 
     def snapshot(self, start: int) -> Any:
         return Growing.snapshot.__wrapped__(self, start)  # type: ignore[attr-defined]

@@ -18,7 +18,8 @@ from kvspec.geometry import Array
     seen="ollama/ollama/commit/a64570dcae17794adf100a85667180e03b6d7ef2",
 )
 class LastOneStays(Growing):
-    """A rewind cuts first and then goes one further back, so that the row there stays and is stored once more."""
+    """A rewind cuts one row too few and then moves the offset back by one, so that the last row is stored
+    twice."""
 
     left = 0
 
@@ -41,7 +42,7 @@ class LastOneStays(Growing):
     seen="google/gemma.cpp/commit/18e601287222a922fcf3d11bc7fa56fc09d20101",
 )
 class ChunkByPosition(Growing):
-    """Which row of a chunk is stored is looked up by its position in the cache, not in the chunk."""
+    """Rows of a chunk are looked up by their position in the cache instead of their position in the chunk."""
 
     def _feed(self, new: Pair) -> None:
         order = (self.offset + np.arange(count(new))) % count(new)
@@ -55,7 +56,8 @@ class ChunkByPosition(Growing):
     seen="ollama/ollama/commit/dd5eb6337dab84d76d7edec2c102064504d75378",
 )
 class QueriesLeft(Growing):
-    """An append of nothing, when all of a prompt is there already, leaves the queries of the append before."""
+    """An append of no rows, when the cache already has the whole prompt, keeps the query count of the append
+    before."""
 
     def append(self, keys: Array, values: Array) -> None:
         before = self.queries
@@ -66,8 +68,7 @@ class QueriesLeft(Growing):
 
 @planted("POS-19", breaks="GROW-5", anomaly="silent-no-op", seen="nicedreamzapp/claude-code-local/pull/47")
 class TrimsFromTheStep(Growing):
-    """How many rows a rewind drops is counted from the step by which the cache grows; where that is none, it says
-    it was done."""
+    """A rewind to a target at or beyond the growth step drops nothing, and reports success."""
 
     def rewind(self, to: int) -> None:
         offset = self.offset
@@ -78,7 +79,7 @@ class TrimsFromTheStep(Growing):
 
 @planted("POS-19", breaks="GROW-14", anomaly="padding-seen", seen="nicedreamzapp/claude-code-local/pull/47")
 class CapacityAsLength(Growing):
-    """The rows that are buffered are said to be as many as there is room for."""
+    """The number of buffered rows is reported as the capacity."""
 
     def lengths(self) -> Lengths:
         return super().lengths()._replace(buffered=len(self.rows))

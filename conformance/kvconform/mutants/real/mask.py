@@ -20,7 +20,7 @@ def array_of(mask: Array, sequences: int) -> Array:
 
 @planted("MASK-02", breaks="MASK-8", seen="EricLBuehler/mistral.rs/commit/8ccdc41693fc445d4881f6d59b28c5939f3e6c5e")
 class DroppedWhileItFits(Ring):
-    """As long as the window is not full there is no mask, for several queries either."""
+    """While the window is not full there is no mask at all, not even for several queries."""
 
     def mask(self, logical: Logical) -> Array | None:
         found = super().mask(logical)
@@ -34,7 +34,7 @@ class DroppedWhileItFits(Ring):
     seen="ollama/ollama/commit/a8e83a7654fffa169b90fa927e6d19c4c0c765d7",
 )
 class HiddenForOneForAll(Growing):
-    """What is hidden from a position of one sequence is hidden from that position of every other."""
+    """A position that is hidden in one sequence is hidden in every sequence."""
 
     def mask(self, logical: Logical) -> Array | None:
         found = super().mask(logical)
@@ -45,7 +45,7 @@ class HiddenForOneForAll(Growing):
 
 @planted("PAD-05", breaks="MASK-17", anomaly="wrong-sequence", seen="meta-pytorch/torchtune/issues/1250")
 class OneForTheBatch(Growing):
-    """The mask of the first sequence is kept, and used for all."""
+    """The mask of the first sequence is used for all."""
 
     def mask(self, logical: Logical) -> Array | None:
         found = super().mask(logical)
@@ -54,7 +54,7 @@ class OneForTheBatch(Growing):
 
 @planted("PAD-04", breaks="MASK-2", anomaly="logical-order-mask", seen="mosaicml/examples/pull/257")
 class CountedInTheChunk(Growing):
-    """Queries are counted from the beginning of their chunk, keys from that of the cache."""
+    """Queries are counted from the beginning of their chunk, but keys from the beginning of the cache."""
 
     def mask(self, logical: Logical) -> Array | None:
         found = super().mask(logical)
@@ -65,7 +65,7 @@ class CountedInTheChunk(Growing):
 
 @planted("MASK-11", breaks="MASK-8", seen="pytorch/executorch/commit/4db56439a1de9528119907db8ebbd2996b7a2a7d")
 class AllOldOnesHidden(Ring):
-    """Once rows are evicted, all that were there before the chunk are hidden, not those alone that are too many."""
+    """Once rows are evicted, all rows from before the chunk are hidden, not just those outside the window."""
 
     def mask(self, logical: Logical) -> Array | None:
         found, queries = super().mask(logical), self.queries or 0
@@ -77,7 +77,7 @@ class AllOldOnesHidden(Ring):
 
 @planted("MASK-18", breaks="MASK-8", anomaly="window-off-by-one", seen="ml-explore/mlx-swift-lm/pull/39")
 class WidthFromTheOffset(Ring):
-    """A mask has as many columns as the window and one, or the offset if that is less, and the chunk."""
+    """A mask has as many columns as the chunk plus the window plus one, or plus the offset if that is less."""
 
     def mask(self, logical: Logical) -> Array | None:
         found, queries = super().mask(logical), self.queries or 0
@@ -109,7 +109,7 @@ class OneColumnTooMany(Ring):
     seen="ml-explore/mlx-lm/commit/465b107c2a55bb36ffa28138e5a7d64ccc419c15",
 )
 class MadeOnce(Round):
-    """A mask is made for the first layer that asks for it, and is that of every layer after it."""
+    """The mask made for the first layer is used for every later layer."""
 
     def mask(self, layer: int, logical: Logical) -> Array | None:
         self.made = getattr(self, "made", {})
@@ -122,7 +122,7 @@ class MadeOnce(Round):
 
 @planted("MASK-16", breaks="DRAFT-5", anomaly="desynchronised-layers", seen="ggml-org/llama.cpp/pull/15811")
 class WindowOfTheFirst(Round):
-    """Which window there is is asked of the model, not of the layer: the first one's is that of all."""
+    """Every layer uses the window of the first layer instead of its own."""
 
     def mask(self, layer: int, logical: Logical) -> Array | None:
         first = next((x.window for x in self.layers.values() if x.window), None)
@@ -141,7 +141,8 @@ class WindowOfTheFirst(Round):
 
 @planted("MASK-20", breaks="DRAFT-5 DRAFT-6", seen="huggingface/transformers/pull/48280")
 class RecordsMoreThanItSays(Layer):
-    """While drafts are recorded all of them are handed out, and a mask has columns for a window and the newest."""
+    """While drafts are recorded, all rows are returned, but the mask has columns only for a window and the
+    newest rows."""
 
     def mask(self, logical: Logical) -> Array | None:
         found = super().mask(logical)

@@ -18,7 +18,7 @@ from kvref.store import Store
     seen="EricLBuehler/mistral.rs/commit/32ec1fb5816150708d9dcbef34ebbddaed1ce8b7",
 )
 class OneBlock(Growing):
-    """Plans one step more, however many rows are to come."""
+    """The plan covers one more step, however many rows are to come."""
 
     def plan(self, n: int) -> mem.Plan:
         return super().plan(min(n, self.config.step))
@@ -31,7 +31,7 @@ class OneBlock(Growing):
     seen="EricLBuehler/mistral.rs/commit/aaafc2efc6305c1a79eee632b177d76586df1646",
 )
 class PastTheWindow(Ring):
-    """Plans to grow by whole steps, past the window too."""
+    """The plan grows by whole steps, even past the window."""
 
     def plan(self, n: int) -> mem.Plan:
         held, most = super().plan(n)
@@ -43,7 +43,7 @@ class PastTheWindow(Ring):
 
 @planted("MEM-01", breaks="MEM-1 MEM-10", seen="mlc-ai/mlc-llm/commit/97df6979dee543f1d65649262aeaea9ea74ab70d")
 class Stale(Growing):
-    """Counts what is held when it grows, and not when it is freed."""
+    """The bytes held are updated when the cache grows, but not when it is freed."""
 
     counted = 0
 
@@ -58,7 +58,7 @@ class Stale(Growing):
 
 @planted("MEM-04", breaks="MEM-1 MEM-6", seen="ollama/ollama/commit/d1151e18a1a689e47d2c1c27538213ae412d0297")
 class Pinned(Ring):
-    """Cuts a long prefill down by looking at a part of it: the whole of it stays."""
+    """A long prefill is cut down to a view, so that all of its memory stays allocated."""
 
     whole = 0
 
@@ -76,7 +76,7 @@ class Pinned(Ring):
 
 @planted("MEM-05", breaks="MEM-1", seen="sgl-project/sglang/pull/10637")
 class KeysTwice(Growing):
-    """Counts values with the width of the keys."""
+    """The bytes of values are counted with the width of keys."""
 
     def held(self) -> int:
         return super().held() - self.rows.values.nbytes + self.rows.keys.nbytes
@@ -84,7 +84,7 @@ class KeysTwice(Growing):
 
 @planted("MEM-06", breaks="MEM-19", seen="sgl-project/sglang/pull/17630")
 class SmallPool(Store):
-    """What a store holds was computed before there was a batch."""
+    """The bytes that a store holds do not include its batch."""
 
     def batch_bytes(self) -> int:
         return 0
@@ -97,7 +97,7 @@ class SmallPool(Store):
     seen="EricLBuehler/mistral.rs/commit/b95c8ecb7253a60f5b7bba845a133be02bd921c5",
 )
 class Leaking(Growing):
-    """A refused append has allocated already, and does not give back."""
+    """A refused append does not give back what it had already allocated."""
 
     lost = 0
 

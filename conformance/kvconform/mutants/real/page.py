@@ -29,7 +29,7 @@ def over(pool: type[Pool]) -> Callable[[], Reference]:
 
 @planted("PAGE-18", breaks="PAGE-11 PAGE-6", into=over, seen="vllm-project/vllm/issues/55600")
 class SmallestPage(Pool):
-    """All pools that there are look rows up by the smallest of their page sizes."""
+    """Every pool looks rows up by the smallest page size of all pools."""
 
     alive: ClassVar[WeakSet[Pool]] = WeakSet()
 
@@ -51,7 +51,7 @@ class SmallestPage(Pool):
     seen="turboderp-org/exllamav3/commit/0b898f2cc0e7e05ae283133f0ddd912faaf6a0c9",
 )
 class CountedToThePage(Pages):
-    """A chunk that reaches into another page is stored, but counted only up to the end of the one before."""
+    """A chunk that continues in another page is stored, but counted only up to the end of the page before."""
 
     def append(self, keys: Array, values: Array, sequence: int = 0) -> None:
         before = self.in_use[sequence].length if sequence in self.in_use else 0
@@ -63,7 +63,7 @@ class CountedToThePage(Pages):
 
 @planted("PAGE-13", breaks="PAGE-6", seen="vllm-project/vllm/pull/5412")
 class PointerNotAdvanced(Pages):
-    """All tables stand in one list, in which the third sequence is taken to begin where the second does."""
+    """All tables stand in one list, and the third sequence is read from where the second begins."""
 
     def read_sequence(self, sequence: int) -> Pair:
         mine, others = self._of(sequence), [s for n, s in sorted(self.in_use.items()) if n < sequence]
@@ -74,7 +74,7 @@ class PointerNotAdvanced(Pages):
 
 @planted("PAGE-15", breaks="PAGE-14", anomaly="lost-rows", seen="sgl-project/sglang/pull/28692")
 class WholePagesShared(Pages):
-    """A fork shares whole pages, and has as many rows as lie in them."""
+    """A fork shares only whole pages, and has only the rows in them."""
 
     def fork(self, sequence: int, n: int) -> int:
         whole = n // self.pool.size * self.pool.size if n <= self._of(sequence).length else n
@@ -83,7 +83,7 @@ class WholePagesShared(Pages):
 
 @planted("PAGE-17", breaks="PAGE-11 PAGE-43", into=over, seen="flashinfer-ai/flashinfer/issues/4347")
 class SlotByBits(Pool):
-    """The slot of a position is looked up by its lowest bits, as if every page size were a power of two."""
+    """The slot of a position is taken from its lowest bits, as if every page size were a power of two."""
 
     def write(self, table: Sequence[int], begin: int, rows: Pair) -> None:
         for i in range(rows.keys.shape[1]):
@@ -98,7 +98,7 @@ class SlotByBits(Pool):
     seen="ollama/ollama/commit/08a832b4827b7fd5f489d72cef36de24f6fb3d36",
 )
 class InOnePiece(Pages):
-    """Pages that are free are found only where they lie side by side."""
+    """Free pages are usable only where they lie side by side."""
 
     def _appendable(self, new: Pair, to: Numbered) -> None:
         super()._appendable(new, to)
@@ -110,7 +110,7 @@ class InOnePiece(Pages):
 
 @planted("MEM-03", breaks="PAGE-22", seen="ollama/ollama/commit/1fc35f1260a525aca8b63fcc9ed953b54c5eaace")
 class GivenBackLater(Pages):
-    """Pages behind the end of a sequence are given back when it gets rows again, not when it is cut."""
+    """Pages behind the end of a sequence are given back at its next append instead of when it is cut."""
 
     def _cut(self, cut: Numbered, to: int) -> None:
         if to == 0:
@@ -130,7 +130,7 @@ class GivenBackLater(Pages):
     seen="huggingface/text-generation-inference/commit/deec30f8",
 )
 class ForksWhatIsReserved(Pages):
-    """Whoever forks may have rows up to the end of the last page, written or not."""
+    """A fork may take rows up to the end of the last page, written or not."""
 
     def fork(self, sequence: int, n: int) -> int:
         parent = self._of(sequence)
@@ -148,7 +148,7 @@ class ForksWhatIsReserved(Pages):
     seen="mlc-ai/mlc-llm/commit/0fb56095455a5641f7880f7ff9e0bfb76b9b01d7",
 )
 class EvictedFromTheParent(Pages):
-    """A page that is cut off is free, whoever else has it."""
+    """A page that is cut off becomes free, even if another sequence has it."""
 
     def _cut(self, cut: Numbered, to: int) -> None:
         gone = cut.table[self.pool.entries(to) :]
@@ -159,7 +159,7 @@ class EvictedFromTheParent(Pages):
 
 @planted("SLOT-03", breaks="PAGE-6", seen="turboderp-org/exllamav3/commit/8d38d4fcbd982ec14b3a60c398fda5a6574bd56a")
 class TableOfTheFirst(Pages):
-    """Every sequence reads through the table of the first, where that is long enough."""
+    """Every sequence reads through the table of the first, if that is long enough."""
 
     def read_sequence(self, sequence: int) -> Pair:
         mine, first = self._of(sequence), self.in_use[min(self.in_use)]
@@ -174,7 +174,7 @@ class TableOfTheFirst(Pages):
     seen="Dao-AILab/flash-attention/commit/e3b2400a31e1a094411102dfd474b3c582a42305",
 )
 class AsWideAsKeys(Pool):
-    """Of values as many elements are written as a key has."""
+    """Only as many elements of a value are written as a key has."""
 
     def write(self, table: Sequence[int], begin: int, rows: Pair) -> None:
         whole = rows.values.copy()
@@ -200,7 +200,7 @@ class Eager(Pages):
 
 @planted("PAGE-09", breaks="PAGE-10", anomaly="overwritten-rows", seen="NVIDIA/TensorRT-LLM/issues/13320")
 class FrozenTable(Pages):
-    """A table is what it was after the first append; rows beyond go round in the last page."""
+    """A table does not grow after the first append; later rows wrap in the last page."""
 
     def _make_room(self, to: Numbered, length: int) -> None:
         if not to.table:
@@ -215,7 +215,7 @@ class FrozenTable(Pages):
     seen="Dao-AILab/flash-attention/commit/77aacb68d194ba9af1010eda5eac3e7c0df8e6f6",
 )
 class Unbounded(Pages):
-    """Nobody asks whether there are pages enough: beyond the last entry that was taken stands page 0."""
+    """The number of free pages is not checked: entries beyond the last page taken lead to page 0."""
 
     def _appendable(self, new: Pair, to: Numbered) -> None:
         try:
@@ -237,7 +237,7 @@ class Unbounded(Pages):
     seen="mlc-ai/mlc-llm/commit/c7951ab4d384851445220a577b212b6e66e8a5d7",
 )
 class NextPage(Pages):
-    """A fork at the end of a page begins in the page behind it."""
+    """A fork at the end of a page starts in the page behind it."""
 
     def fork(self, sequence: int, n: int) -> int:
         made = super().fork(sequence, n)
@@ -257,7 +257,7 @@ class NextPage(Pages):
     seen="huggingface/text-generation-inference/commit/aadc9cb485e3837a2603da512d2a798ebb7db5ee",
 )
 class SideBySide(Pool):
-    """Slots are counted on from the first page, as if pages lay side by side."""
+    """Slots are counted from the first page, as if all pages lay side by side."""
 
     def write(self, table: Sequence[int], begin: int, rows: Pair) -> None:
         first, total = begin // self.size, len(self.counts)
@@ -272,7 +272,7 @@ class SideBySide(Pool):
     seen="flashinfer-ai/flashinfer/commit/103fcf862b902e100775ac781a0de36d067de3a4",
 )
 class OnceForTwo(Pool):
-    """A page is looked up for every second one."""
+    """The table is looked up only for every second page."""
 
     def seen(self, table: Sequence[int], n: int) -> Pair:
         return super().seen([table[i // 2 * 2] for i in range(len(table))], n)
@@ -280,7 +280,7 @@ class OnceForTwo(Pool):
 
 @planted("PAGE-12", breaks="PAGE-18", anomaly="overwritten-rows", seen="xLLM-AI/xllm/pull/1984")
 class InPlace(Pages):
-    """A page that is shared is written where it is."""
+    """A shared page is written in place instead of copied first."""
 
     def _shared(self, to: Numbered) -> bool:
         return False
@@ -294,7 +294,7 @@ class InPlace(Pages):
     seen="turboderp-org/exllamav2/commit/d053e9ea80d958062a5218206cff22a423b17801",
 )
 class KeysOnly(Pool):
-    """A copy leaves the values."""
+    """The copy of a page has the keys but not the values."""
 
     def copied(self, page: int, rows: int) -> int:
         new, values = super().copied(page, rows), self.values
@@ -304,7 +304,7 @@ class KeysOnly(Pool):
 
 @planted("MEM-01", breaks="PAGE-17", seen="mlc-ai/mlc-llm/commit/97df6979dee543f1d65649262aeaea9ea74ab70d")
 class CountedOnce(Pages):
-    """Free pages are counted when some are taken, and not when some are given back."""
+    """The count of free pages is updated when pages are taken, but not when they are given back."""
 
     counted: int | None = None
 
@@ -318,7 +318,7 @@ class CountedOnce(Pages):
 
 @planted("MEM-09", breaks="PAGE-17", seen="EricLBuehler/mistral.rs/commit/b95c8ecb7253a60f5b7bba845a133be02bd921c5")
 class NeverTakenBack(Pages):
-    """Who is dropped keeps a reference."""
+    """A dropped sequence keeps a reference to its first page."""
 
     def drop(self, sequence: int) -> None:
         kept = self._of(sequence).table[:1]
@@ -344,7 +344,7 @@ class FreedWithTheFirst(Pages):
     seen="microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
 )
 class SlotOfAPageLeftOut(Pages):
-    """A row that is appended by itself leaves a slot out, which nobody has written."""
+    """A row that is appended alone skips a slot, which stays unwritten."""
 
     def append(self, keys: Array, values: Array, sequence: int = 0) -> None:
         to = self.in_use.get(sequence)
@@ -358,7 +358,7 @@ class SlotOfAPageLeftOut(Pages):
 
 @planted("BOUND-07", breaks="PAGE-30", seen="flashinfer-ai/flashinfer/issues/320")
 class LastPageHoldsAll(Pages):
-    """A table that is too short ends in a page as long as need be."""
+    """A table that is too short is accepted: its last page is read again and again."""
 
     def _gatherable(self, table: Sequence[int], needed: int, n: int) -> None:
         super()._gatherable([*table, *list(table[-1:]) * needed], needed, n)

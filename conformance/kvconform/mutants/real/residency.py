@@ -12,7 +12,7 @@ from kvref.rows import Rows
 
 @planted("GROW-08", breaks="RESIDENCY-3", anomaly="needless-traffic", seen="ROCm/hip-ep/pull/989")
 class Anew(Growing):
-    """Makes a buffer of past and present together, though the present fits behind the past."""
+    """Every append copies past and new rows into a new buffer, though the new rows fit behind the past ones."""
 
     def _feed(self, new: Any) -> None:
         capacity = len(self.rows)
@@ -23,7 +23,7 @@ class Anew(Growing):
 
 @planted("ASYNC-09", breaks="RESIDENCY-6", anomaly="needless-traffic", seen="infinigence/ApxInf/pull/89")
 class Clearing(Growing):
-    """A rewind to nothing allocates anew, so that captured work reads what was freed."""
+    """A rewind to 0 allocates a new buffer, so that captured work reads the freed one."""
 
     def rewind(self, to: int) -> None:
         super().rewind(to)
@@ -34,7 +34,7 @@ class Clearing(Growing):
 
 @planted("ASYNC-04", breaks="RESIDENCY-11", anomaly="needless-traffic", seen="NVIDIA/TensorRT-LLM/issues/8813")
 class Offloaded(Growing):
-    """Snapshots go by way of the host, which is waited for."""
+    """Snapshots are copied through the host, and wait for it."""
 
     def snapshot(self, start: int) -> Any:
         made = super().snapshot(start)

@@ -24,7 +24,7 @@ def zeros_behind(rows: Array, n: int) -> Array:
     seen="ollama/ollama/commit/55fa80d07a9f2e9c51632328665d00f2cbdf7b02",
 )
 class CutAtTheOffset(Ring):
-    """The state ends at the offset, also where that is behind the last slot there is."""
+    """The state ends at the offset, even where the offset is behind the last slot."""
 
     def read(self, what: Readable) -> Pair | None:
         found = super().read(what)
@@ -35,7 +35,7 @@ class CutAtTheOffset(Ring):
 
 @planted("WIN-04", breaks="RING-1", seen="microsoft/onnxruntime/pull/25927")
 class OwnRowNotCounted(Ring):
-    """The window is as many rows as a query sees beside its own."""
+    """The window counts only the rows before a query, not the query's own row."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
@@ -49,7 +49,7 @@ class OwnRowNotCounted(Ring):
     seen="EricLBuehler/mistral.rs/commit/a20357cf8540e292f0891d520b740e20b0c3ad24",
 )
 class OffsetInTheRing(Ring):
-    """A rewind sets the offset to where its target lies in the window."""
+    """A rewind sets the offset to the target's slot in the ring instead of its position."""
 
     def rewind(self, to: int) -> None:
         super().rewind(to)
@@ -58,7 +58,7 @@ class OffsetInTheRing(Ring):
 
 @planted("TRIM-03", breaks="RING-10", seen="ollama/ollama/commit/b42970063d8f05c47dd6d9a6b71f1e14cc4805c9")
 class Unasked(Ring):
-    """A rewind past the window asks nobody whether the rows it needs are still there."""
+    """A rewind past the window does not check whether the rows it needs are still there."""
 
     def rewind(self, to: int) -> None:
         if not 0 <= to < self.offset or self.offset <= self.window:
@@ -70,7 +70,7 @@ class Unasked(Ring):
 
 @planted("TRIM-12", breaks="RING-10", seen="ml-explore/mlx-lm/issues/1776")
 class IndexGoesBack(Ring):
-    """A rewind past the window takes as many from the index as from the offset, wrap or no wrap."""
+    """A rewind past the window moves the index back as far as the offset, without wrapping."""
 
     def rewind(self, to: int) -> None:
         if not 0 <= to < self.offset or self.offset <= self.window:
@@ -81,7 +81,7 @@ class IndexGoesBack(Ring):
 
 @planted("TRIM-06", breaks="RING-11", seen="ollama/ollama/commit/1fc35f1260a525aca8b63fcc9ed953b54c5eaace")
 class AWindowBack(Ring):
-    """A rewind is said to be possible by the length of the window, whatever rows there are, and beyond the end."""
+    """`can_rewind` looks only at the length of the window, not at the rows there are, nor at the end."""
 
     def can_rewind(self, to: int) -> bool:
         super().can_rewind(to)
@@ -90,7 +90,7 @@ class AWindowBack(Ring):
 
 @planted("POS-18", breaks="RING-11", anomaly="missing-refusal", seen="lmstudio-ai/mlx-engine/pull/188")
 class LedgerKeepsAll(Ring):
-    """Whoever counts the tokens does not know of the window: back to any of them is said to be possible."""
+    """`can_rewind` counts tokens and ignores the window, so that any earlier position seems possible."""
 
     def can_rewind(self, to: int) -> bool:
         super().can_rewind(to)
@@ -101,7 +101,7 @@ class LedgerKeepsAll(Ring):
     "REUSE-05", breaks="RING-10 RING-11", anomaly="desynchronised-layers", seen="NVIDIA/TensorRT-LLM/pull/2983"
 )
 class AskedOfTheWidest(Ring):
-    """Whether the rows of a prefix are still there is asked of a layer whose window is one row wider."""
+    """Whether the rows of a prefix are still there is decided by a layer whose window is one row wider."""
 
     def can_rewind(self, to: int) -> bool:
         return super().can_rewind(to) or 0 <= to < self.offset == self.window + 1
@@ -116,7 +116,7 @@ class AskedOfTheWidest(Ring):
 
 @planted("TRIM-14", breaks="RING-27 RING-30", anomaly="stale-cursor", seen="ggml-org/llama.cpp/issues/22746")
 class RebasedOnce(Ring):
-    """The index after a rewind is counted from where it stood at the last append, after another rewind as well."""
+    """After a second rewind the index is still counted from where it stood at the last append."""
 
     base: tuple[int, int] | None = None
 
@@ -154,7 +154,7 @@ class PaddingInTheWindow(Ring):
     seen="pytorch/executorch/commit/ed07a9d8572ea64162fc8a722906530729884f88",
 )
 class CapOfTheWindow(Ring):
-    """There is never room for more rows than the window has: of a longer chunk the newest are kept."""
+    """The ring never holds more rows than the window: only the newest rows of a longer chunk are kept."""
 
     def _prefill(self, new: Pair) -> None:
         super()._prefill(new)
@@ -173,7 +173,8 @@ class CapOfTheWindow(Ring):
     seen="ml-explore/mlx-swift-lm/commit/c97539da0e8554d2fad90cc79692381eab1c7906",
 )
 class FullLayer(Growing):
-    """A layer with a window is made like any other: nobody calls what would give it a ring."""
+    """A layer with a window gets an ordinary growing cache, because the code that makes rings is never
+    called."""
 
     kind = "ring"
 

@@ -41,7 +41,7 @@ class Elsewhere:
 
 @planted("DTYPE-07", breaks="ROPE-5", anomaly="overwritten-rows", seen="google/flax/pull/3571")
 class NarrowIndices(Reference):
-    """Positions are made into indices of the default width, which is 32 bits."""
+    """Positions are converted to 32-bit indices."""
 
     def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
         return super().rotate(rows, np.asarray(positions).astype(np.int32).astype(np.int64), rope)
@@ -53,7 +53,7 @@ class NarrowIndices(Reference):
     seen="huggingface/text-generation-inference/commit/d19c768cb80abe48d3763b55cf4602a3b820cbe8",
 )
 class ClampedToTheWindow(Elsewhere, Ring):
-    """The tables of a prefill are as long as the window."""
+    """A prefill's table of angles is only as long as the window."""
 
     def keys_at(self, n: int) -> Array:
         positions = self.offset + np.arange(n)
@@ -62,7 +62,7 @@ class ClampedToTheWindow(Elsewhere, Ring):
 
 @planted("ROPE-02", breaks="ROPE-19", seen="pytorch/executorch/commit/027ad541b5101d6d7781a077e21420ee91db8f7b")
 class FromZero(Elsewhere, Growing):
-    """Any n tokens are turned as the first n."""
+    """Every chunk is rotated as if it began at position 0."""
 
     def keys_at(self, n: int) -> Array:
         return np.arange(n)
@@ -70,7 +70,7 @@ class FromZero(Elsewhere, Growing):
 
 @planted("ROPE-07", breaks="ROPE-19", seen="ml-explore/mlx-lm/issues/1805")
 class AtTheNextOffset(Elsewhere, Growing):
-    """The queries are turned after the append, at the offset that there is then."""
+    """Queries are rotated by the offset after the append."""
 
     def queries_at(self, n: int) -> Array:
         return self.offset + n + np.arange(n)
@@ -78,7 +78,7 @@ class AtTheNextOffset(Elsewhere, Growing):
 
 @planted("POS-01", breaks="ROPE-21", seen="huggingface/candle/commit/84250bf52f58528cf59dca3b82effd9f07a13cc7")
 class GoesOnCounting(Elsewhere, Growing):
-    """A position is never given out again."""
+    """Positions are never reused after a rewind."""
 
     counted = 0
 
@@ -105,7 +105,7 @@ class SecondTurn(Elsewhere, Growing):
     "POS-16", breaks="ROPE-19", seen="microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29"
 )
 class CountsTheTokenUnderWay(Elsewhere, Growing):
-    """A decode stands one position too far."""
+    """A decode is rotated one position too far."""
 
     def keys_at(self, n: int) -> Array:
         return self.offset + np.arange(n) + (n == 1 and self.offset > 0)
@@ -113,7 +113,7 @@ class CountsTheTokenUnderWay(Elsewhere, Growing):
 
 @planted("ROPE-05", breaks="ROPE-14", seen="ggml-org/llama.cpp/pull/3835")
 class SecondDifferenceAlone(Reference):
-    """What was turned before it is turned once more is turned by the second difference alone."""
+    """A second rotation is applied to the original rows, so that the first one is lost."""
 
     def __init__(self) -> None:
         self.before: tuple[Array, Array] | None = None
@@ -129,7 +129,7 @@ class SecondDifferenceAlone(Reference):
 
 @planted("ROPE-09", breaks="ROPE-3", anomaly="desynchronised-layers", seen="ggml-org/llama.cpp/issues/12357")
 class OneBase(Reference):
-    """The base of the first layer that turns is that of all."""
+    """Every layer uses the base of the first layer that rotates."""
 
     base = 0
 
@@ -140,7 +140,7 @@ class OneBase(Reference):
 
 @planted("DTYPE-03", breaks="ROPE-17", seen="google/gemma.cpp/commit/7f62c2606ef34c8b4aec29e4188df3f57eedb2fd")
 class RoundedBefore(Reference):
-    """Rows in bf16 are rounded to 13 binary digits first, and once more when they are stored."""
+    """Rows in bf16 are rounded to 13 binary digits first, and again when they are stored."""
 
     def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
         if rows.dtype.itemsize != 2 or rows.dtype == np.float16:

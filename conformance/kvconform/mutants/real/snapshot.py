@@ -15,7 +15,7 @@ from kvspec.contract import Pair
 
 @planted("SNAP-08", breaks="SNAP-12 SNAP-15", anomaly="lost-rows", seen="ggml-org/llama.cpp/pull/5840")
 class SavedUpToTheIndex(Ring):
-    """Rows are saved up to the index, though behind it there are older ones."""
+    """Only rows up to the index are saved, though older rows stand behind it."""
 
     def snapshot(self, start: int) -> Snapshot | None:
         made = super().snapshot(start)
@@ -26,7 +26,7 @@ class SavedUpToTheIndex(Ring):
 
 @planted("SNAP-13", breaks="SNAP-12 SNAP-15", seen="waybarrios/vllm-mlx/pull/709")
 class IndexNotSaved(Ring):
-    """The rows are restored, the index is not: the next row goes behind the last slot."""
+    """A restore brings back the rows but not the index, so the next row goes behind the last slot."""
 
     def restore(self, saved: Snapshot | None, to: int) -> None:
         super().restore(saved, to)
@@ -41,7 +41,7 @@ class IndexNotSaved(Ring):
     seen="ml-explore/mlx-lm/commit/509f5aef8909012e33a552c562d55048184fb25a",
 )
 class AsWideAsTheOffset(Ring):
-    """The rows of a ring that wrapped are put into an array with as many places as its offset says."""
+    """The rows of a wrapped ring are saved in an array that is as long as the offset."""
 
     def snapshot(self, start: int) -> Snapshot | None:
         made = super().snapshot(start)
@@ -52,7 +52,7 @@ class AsWideAsTheOffset(Ring):
 
 @planted("MERGE-01", breaks="SNAP-13", anomaly="missing-refusal", seen="mlc-ai/mlc-llm/commit/20c198f3")
 class ForksWhatIsGone(Ring):
-    """A snapshot of a ring that wrapped is restored to any position in it."""
+    """A snapshot of a wrapped ring can be restored to any position."""
 
     def restore(self, saved: Snapshot | None, to: int) -> None:
         if saved is None or saved.gone or not 0 <= to < saved.stop or saved.stop <= self.window:
@@ -70,7 +70,7 @@ class ForksWhatIsGone(Ring):
     seen="huggingface/transformers/issues/34232",
 )
 class KeysJoinedTwice(Growing):
-    """Merged values are the joined keys."""
+    """The values of a merged snapshot are its keys."""
 
     def merge(self, parent: Snapshot | None, child: Snapshot | None) -> Snapshot | None:
         made = super().merge(parent, child)
@@ -87,7 +87,7 @@ class KeysJoinedTwice(Growing):
     seen="ml-explore/mlx-lm/commit/62f38aeb51da77f595be7161ba7caa119ca5234a",
 )
 class PlaceholderOfTheOther(Growing):
-    """In the place of none there come rows of zeros, as many as the other one has."""
+    """A merge with nothing adds rows of zeros, as many as the other snapshot has."""
 
     def merge(self, parent: Snapshot | None, child: Snapshot | None) -> Snapshot | None:
         made = super().merge(parent, child)
@@ -99,7 +99,7 @@ class PlaceholderOfTheOther(Growing):
 
 @planted("MEM-08", breaks="SNAP-22", anomaly="lost-rows", seen="sgl-project/sglang/pull/34870")
 class OneShortOfThePosition(Growing):
-    """A snapshot is cut in another unit than positions: one row before."""
+    """A split counts in another unit than positions: it cuts one row too early."""
 
     def split(self, saved: Snapshot | None, at: int) -> tuple[Snapshot | None, Snapshot | None]:
         if saved is None or saved.gone or not saved.start + 1 < at < saved.stop:
@@ -110,7 +110,7 @@ class OneShortOfThePosition(Growing):
 
 @planted("REUSE-02", breaks="SNAP-10", seen="vllm-project/vllm/pull/3263")
 class WindowNotCompared(Ring):
-    """What a snapshot is known by leaves out the window: it is restored into a ring of another one."""
+    """The key of a snapshot leaves out the window, so it is restored into a ring with another window."""
 
     def restore(self, saved: Snapshot | None, to: int) -> None:
         if saved is not None and not saved.gone and saved.kind == self.kind:
@@ -120,7 +120,8 @@ class WindowNotCompared(Ring):
 
 @planted("REUSE-08", breaks="SNAP-9", anomaly="lost-rows", seen="mybigday/llama.rn/issues/396")
 class BehindWhateverIsThere(Growing):
-    """Saved rows are put behind the rows there are, also where those end before the saved ones begin."""
+    """A restore appends the saved rows to the present ones, even where those end before the saved ones
+    begin."""
 
     def restore(self, saved: Snapshot | None, to: int) -> None:
         if saved is None or saved.gone or not self.offset < saved.start <= to <= saved.stop:

@@ -17,7 +17,7 @@ from kvspec.geometry import Array, Config
     seen="pytorch/executorch/commit/8946d8085d338cc05b763fbcfa599c3265a3f41f",
 )
 class OnlyPromptsCount(Store):
-    """A row that is appended by itself does not move the length on, once there is a prompt."""
+    """Once there is a prompt, appending a single row does not increase the length."""
 
     def append(self, keys: Array, values: Array, layer: int | None = None) -> None:
         before = list(self.lengths_)
@@ -33,7 +33,7 @@ class OnlyPromptsCount(Store):
     seen="lmstudio-ai/mlx-engine/commit/89f9a9a1a6bd6e5b50c3ab869e177a17c5c4fcc8",
 )
 class LengthOfLayer0(Store):
-    """All layers are taken to be as long as the first."""
+    """Every layer is assumed to be as long as the first."""
 
     def append(self, keys: Array, values: Array, layer: int | None = None) -> None:
         if layer is None and keys.shape[2]:
@@ -43,7 +43,7 @@ class LengthOfLayer0(Store):
 
 @planted("GROW-08", breaks="STORE-5", anomaly="padding-seen", seen="ROCm/hip-ep/pull/989")
 class ExtentAsLength(Store):
-    """The extent of the buffer is handed out for the rows that are live."""
+    """A read returns the whole buffer instead of the live rows."""
 
     def read(self, layer: int) -> Pair:
         lengths = self.lengths_
@@ -60,7 +60,7 @@ class ExtentAsLength(Store):
     seen="tinygrad/tinygrad/commit/91ccf1c343ad250e93cfe4b2c1f7a5e97897b8b2",
 )
 class OnePastTheEnd(Store):
-    """The bound of a position is inclusive: a row at max_len is let in, and nobody stores it."""
+    """The bound of a position is inclusive: a row at max_len is accepted but not stored."""
 
     def _demand_room(self, layers: Sequence[int], n: int) -> None:
         super()._demand_room(layers, n - 1)
@@ -71,7 +71,7 @@ class OnePastTheEnd(Store):
 
 @planted("BOUND-02", breaks="STORE-8", seen="ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6")
 class RoomForOne(Store):
-    """Room is looked for as if each append were of one row."""
+    """The check for room assumes one row, however many are appended."""
 
     def _demand_room(self, layers: Sequence[int], n: int) -> None:
         super()._demand_room(layers, min(n, 1))
@@ -87,7 +87,7 @@ class RoomForOne(Store):
     seen="google/gemma.cpp/commit/e54d9cbdddf98b79c698cbb4d08dd3c0c88325fc",
 )
 class NotCleared(Store):
-    """Lengths go to 0, and the rows are where they were."""
+    """Clearing sets the lengths to 0 but leaves the rows."""
 
     def zero(self) -> None:
         rows = [a.copy() for a in (*self.keys, *self.values)]
@@ -98,7 +98,7 @@ class NotCleared(Store):
 
 @planted("TRIM-08", breaks="STORE-14", anomaly="silent-no-op", seen="microsoft/onnxruntime-genai/issues/2140")
 class DeafToRollback(Store):
-    """A rollback that reports success and does nothing."""
+    """A rollback reports success and changes nothing."""
 
     def rollback(self, to: int) -> None:
         before = self.lengths_
@@ -113,7 +113,7 @@ class DeafToRollback(Store):
     seen="mlc-ai/mlc-llm/commit/ad3a6b998dab3df2d3a0a0f97ffb3da914b1e67c",
 )
 class OneTooMany(Store):
-    """A rollback that stops one short."""
+    """A rollback leaves one row too many."""
 
     def rollback(self, to: int) -> None:
         before = self.lengths_
@@ -131,7 +131,7 @@ class FromTheEnd(Store):
 
 @planted("BOUND-06", breaks="STORE-17", seen="vllm-project/vllm/pull/1514")
 class Narrow(Store):
-    """Lengths go through 32 bits, of which only the lower are looked at."""
+    """Lengths are truncated to their lower 31 bits."""
 
     def set_length(self, layer: int, n: int) -> None:
         super().set_length(layer, n & 0x7FFFFFFF)
@@ -144,7 +144,7 @@ class Narrow(Store):
     seen="ml-explore/mlx-lm/commit/23af85703e426031a927e91a907ebe7caf64e092",
 )
 class LastLayerSaved(Store):
-    """Which layer to read is looked up when all of them have been gone through."""
+    """A save stores the last layer in the place of every layer."""
 
     def save(self) -> list[Pair]:
         saved = super().save()
@@ -158,7 +158,7 @@ class LastLayerSaved(Store):
     seen="ollama/ollama/commit/d1151e18a1a689e47d2c1c27538213ae412d0297",
 )
 class SavedByReference(Store):
-    """What was saved is a view of the rows in the store."""
+    """A save returns a view of the live rows."""
 
     def save(self) -> list[Pair]:
         super().save()
@@ -169,7 +169,7 @@ class SavedByReference(Store):
     "SNAP-01", breaks="STORE-20", seen="turboderp-org/exllamav2/commit/e6bb29f06b62651d2edc8467d63d19912b551bc5"
 )
 class RowsWithoutLengths(Store):
-    """Rows are loaded, lengths are not."""
+    """A load brings back the rows but sets all lengths to 0."""
 
     def load(self, saved: Sequence[Pair]) -> None:
         super().load(saved)
@@ -180,7 +180,7 @@ class RowsWithoutLengths(Store):
     "LAYER-01", breaks="STORE-20", seen="EricLBuehler/mistral.rs/commit/86190f8b7b473d0161134aa62d097db5ef121300"
 )
 class Layer0AsTemplate(Store):
-    """The first layer's length is loaded for all."""
+    """A load gives every layer the length of the first."""
 
     def load(self, saved: Sequence[Pair]) -> None:
         super().load(saved)
@@ -189,7 +189,7 @@ class Layer0AsTemplate(Store):
 
 @planted("REUSE-10", breaks="STORE-20", anomaly="padding-seen", seen="sgl-project/sglang/pull/31108")
 class LongestLoaded(Store):
-    """The longest length is loaded for all, though some layers had fewer rows."""
+    """A load gives every layer the longest length, though some layers had fewer rows."""
 
     def load(self, saved: Sequence[Pair]) -> None:
         super().load(saved)
@@ -198,7 +198,7 @@ class LongestLoaded(Store):
 
 @planted("SNAP-14", breaks="STORE-20", anomaly="keys-without-values", seen="unslothai/llama.cpp/pull/143")
 class KeysWithoutValues(Store):
-    """A load brings the keys back, and leaves the values as they were."""
+    """A load brings back the keys but not the values."""
 
     def load(self, saved: Sequence[Pair]) -> None:
         before = [a.copy() for a in self.values]
@@ -213,7 +213,7 @@ class KeysWithoutValues(Store):
     seen="tinygrad/tinygrad/commit/880e693207500713bf4bc8e896fd30657a6a46a9",
 )
 class HeadsIgnored(Store):
-    """Another number of kv heads is not seen to be another geometry."""
+    """A geometry with another number of kv heads counts as the same geometry."""
 
     def init(self, config: Config) -> None:
         super().init(config if config.kv_heads < 1 else config.changed(kv_heads=self.config.kv_heads))

@@ -210,9 +210,9 @@ def mutants() -> Iterator[Mutant]:
 
 
 def sound() -> Mutant:
-    """The kernels as they are, made and launched as mutants are: it lives."""
+    """The control of these mutants: the kernels themselves, compiled and launched as mutants are."""
     again = Changed(tuple(Chunk(label, (None,)) for label in PARTS))
-    says = "The kernels as they are, compiled and launched as mutants are."
+    says = "The kernels themselves, compiled and launched as mutants are."
     return Mutant("control/kernels again", "control", says, (), again, chapters=CHAPTERS, lives=True, alone=True)
 
 
