@@ -16,6 +16,7 @@ nox.options.default_venv_backend = "venv"
 
 REPORTS = Path("kvconform-report")
 DEV = [
+    "pytest",
     "pytest-xdist",
     "ruff",
     "mypy",
@@ -60,7 +61,6 @@ IN_THE_WHEEL = (
         f"kvconform/mutants/systematic/equivalents/{n}.toml"
         for n in ("reference", "gpu_caches", "gpu_stores", "kernels")
     ),
-    "kvconform/suite/pytest.ini",
     "kvconform/vectors/strict_hash.toml",
     "kvconform/templates/adapter/adapter.py.txt",
     "kvconform/templates/vectors/README.md.txt",
@@ -86,7 +86,7 @@ def opencl(session: nox.Session) -> None:
 @nox.session
 def cupy(session: nox.Session) -> None:
     """The main job on an NVIDIA GPU: the cubins, then the conformance run, ending in a report. No GPU: status 4."""
-    _install(session, "[cupy]", NVRTC)
+    _install(session, "[cupy,pytest]", NVRTC)
     session.run("python", "-m", "kvadapters.gpu.runtimes.nvrtc")
     session.run(
         "python", "-m", "pytest", "-q", "tests/adapters/runtimes/test_cupy.py", "-k", "nothing_that_cupy_lacks"
@@ -114,7 +114,7 @@ def casts(session: nox.Session) -> None:
 @nox.session
 def cubins(session: nox.Session) -> None:
     """Compile the CUDA kernels for every architecture, which takes NVRTC (about 220 MB) and no GPU."""
-    _install(session, "[nvrtc]", NVRTC)
+    _install(session, "[nvrtc,pytest]", NVRTC)
     session.run("python", "-m", "kvadapters.gpu.runtimes.nvrtc", *session.posargs)
     session.run("python", "-m", "pytest", "-q", "tests/adapters/runtimes/test_nvrtc.py")
 

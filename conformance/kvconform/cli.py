@@ -44,7 +44,13 @@ def _run_arguments(run: argparse.ArgumentParser) -> None:
     run.usage = "kvconform run [options] (ADAPTER | -- COMMAND ...)"
     run.add_argument("adapter", nargs="?", help="a name (see `kvconform list`) or module:Class")
     run.add_argument("--chapter", action="append", default=[], help="only this chapter (repeatable)")
-    run.add_argument("--clause", action="append", default=[], help="only this clause (repeatable)")
+    run.add_argument(
+        "--clause",
+        action="append",
+        default=[],
+        help="only this clause (repeatable): its own examples and laws, its chapter's exploration, and a sample "
+        "of the covers: 500 traces, or all of them where these do not exercise it",
+    )
     run.add_argument("--traces", type=_count, default=60, help="traces drawn by each exploration (60)")
     run.add_argument("--seed", type=_count, default=0, help="seed of what is drawn (0)")
     run.add_argument("--level", choices=("visible",), help="judge at this level, though more is claimed")

@@ -1,26 +1,46 @@
-"""The pytest plugin: `pytest --pyargs kvconform.suite --kv-adapter NAME` is the same run as `kvconform run NAME`.
+"""pytest as a front end: `pytest --pyargs kvconform.checks --kv-adapter NAME` has one test for each check.
 
-It loads in every pytest run of an environment that has kvconform, so it imports nothing heavy and does nothing
-until an adapter is named.
+pytest's own options work on them: `-k "ring and example"`, `-x`, `--lf`, and `-n` of xdist. `--kv-report DIR`
+writes the record of the checks that were judged.
+
+The plugin loads in every pytest run of an environment that has kvconform, so it imports nothing heavy and does
+nothing until an adapter is named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from kvconform.checks.check import Check
+    from kvconform.runner.result import CheckResult
     from kvconform.runner.run import Run
+    from kvconform.runner.under_test import AdapterUnderTest
+
+CHECKS = Path(__file__).parent / "checks"
+"""The folder that stands for the suite."""
+
+SUITE = "kvconform.checks"
+"""What the ids of its tests begin with, wherever it is installed."""
+
+UNNAMED = "the suite judges an adapter: name it with --kv-adapter"
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
-"""Where a run is kept for the fixture."""
+RESULT: pytest.StashKey[CheckResult] = pytest.StashKey()
+"""What a test judged."""
+
+
+class HarnessError(Exception):
+    """The harness failed; says nothing about the adapter."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options of the suite."""
+    """Add the options of the suite."""
     group = parser.getgroup("kvconform", "conformance of a KV cache")
     group.addoption("--kv-adapter", metavar="NAME", help="adapter to judge: a name, or module:Class")
     group.addoption("--kv-traces", type=int, default=60, help="traces drawn by each exploration")
@@ -29,39 +49,139 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin a run if an adapter was named here, and not by `kvconform run`."""
-    config.addinivalue_line("markers", "kv_needs(*chapters, clause=None): chapters a test of the suite needs")
+    """Begin a run if an adapter is named."""
     name = config.getoption("--kv-adapter")
-    if not name or RUN in config.stash:
+    if not name:
         return
-    from kvconform.runner.run import Run, Settings
+    from kvconform.runner.run import Run
+    from kvconform.runner.settings import Settings
+    from kvconform.worker.process import WorkerFailure
     from kvspec.errors import BadInput, CannotRun
 
-    report, traces = config.getoption("--kv-report"), config.getoption("--kv-traces")
+    settings = Settings(name, traces=config.getoption("--kv-traces"), seed=config.getoption("--kv-seed"))
     try:
-        run = Run(Settings(name, traces=traces, seed=config.getoption("--kv-seed"), report=report))
-    except (BadInput, CannotRun) as e:
-        raise pytest.UsageError(str(e)) from None
+        run = Run(settings, None if _is_xdist_worker(config) else config.getoption("--kv-report"))
+    except (BadInput, CannotRun, WorkerFailure) as e:
+        raise pytest.UsageError(f"{name}: {e}") from None
     config.stash[RUN] = run
-    config.pluginmanager.register(run, "kvconform-run")
+    config.pluginmanager.register(_Results(run))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Write the reports of a run that was begun here."""
+    """Write the reports, and end the adapter."""
     run = config.stash.get(RUN, None)
-    if run is None or not config.getoption("--kv-adapter"):
+    if run is None:
         return
+    folder = config.getoption("--kv-report")
+    if folder is not None and not _is_xdist_worker(config):
+        _report(run, folder)
     run.close()
-    if run.record is not None and run.settings.report is not None:
-        from kvconform.runner.output import write
 
-        write(run.record, run.settings.report)
+
+def _report(run: Run, folder: Path) -> None:
+    from kvconform.checks.suite import selected, suite
+    from kvconform.runner import output
+
+    asked = len(selected(run.settings, run.adapter))
+    judged = len(run.results.keys() & suite().keys())
+    if judged < asked:
+        run.partial_reason = run.partial_reason or f"pytest judged {judged} of {asked} checks"
+    output.write(run.record(list(dict.fromkeys([*suite(), *run.results]))), folder)
+
+
+def _is_xdist_worker(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput")
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Let the folder of the checks stand for the suite."""
+    return Suite.from_parent(parent, path=path, nodeid=SUITE) if path == CHECKS else None
+
+
+class Suite(pytest.Directory):
+    """The checks that suit the adapter."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """One test a check, in the order of the suite."""
+        run = self.config.stash.get(RUN, None)
+        if run is None:
+            raise self.CollectError(UNNAMED)
+        from kvconform.checks.suite import selected
+
+        for check in selected(run.settings, run.adapter):
+            yield CheckItem.from_parent(self, name=check.id, check=check)
+
+
+class CheckItem(pytest.Item):
+    """One check as a test."""
+
+    def __init__(self, *, check: Check, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.check = check
+
+    def runtest(self) -> None:
+        """Judge it. Raises Differs, HarnessError, KeyboardInterrupt."""
+        from kvconform.checks.task import judge
+        from kvconform.runner.under_test import Differs
+
+        self.stash[RESULT] = result = judge(self.config.stash[RUN].under_test, self.check)
+        if result.interrupted:
+            raise KeyboardInterrupt
+        if result.error:
+            raise HarnessError(result.error)
+        if result.difference:
+            raise Differs(result.difference)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The message says it all: a failure's trace, or the harness's traceback."""
+        return f"{excinfo.typename}: {excinfo.value}"
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Where it stands, and the heading of a failure."""
+        return self.path, None, f"check {self.check.id}"
 
 
 @pytest.fixture
-def bench(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The bench of the adapter named, with a fresh tally for this test."""
+def under_test(request: pytest.FixtureRequest) -> Iterator[AdapterUnderTest]:
+    """The adapter under test, for checks of one's own; what they judge counts in the record."""
     run = request.config.stash.get(RUN, None)
     if run is None:
-        raise pytest.UsageError("the suite judges an adapter: name it with --kv-adapter")
-    yield from run.judging(request.node.nodeid)
+        raise pytest.UsageError(UNNAMED)
+    from kvconform.runner.result import CheckResult
+
+    with run.under_test.judging(request.node.nodeid) as tally:
+        yield run.under_test
+    request.node.stash[RESULT] = CheckResult(request.node.nodeid, tally)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let the report carry what was judged: xdist hands on nothing else from its processes."""
+    report = yield
+    result = item.stash.get(RESULT, None)
+    if result is not None:
+        report.kvconform = json.dumps([result.check, result.tally.to_json()])  # type: ignore[attr-defined]
+        del item.stash[RESULT]
+    return report
+
+
+class _Results:
+    """Takes what reports carry into the run."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep what a test judged."""
+        from kvconform.runner import tally
+        from kvconform.runner.result import CheckResult
+
+        if hasattr(report, "kvconform"):
+            check, judged = json.loads(report.kvconform)
+            self.run.keep(CheckResult(check, tally.from_json(judged)))
+
+    def pytest_keyboard_interrupt(self) -> None:
+        """The record is of a part."""
+        from kvconform.runner.run import INTERRUPTED
+
+        self.run.partial_reason = INTERRUPTED

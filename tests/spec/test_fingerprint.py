@@ -16,7 +16,7 @@ from kvspec import fingerprint as sums
 from kvspec.geometry import DTYPES, Array
 from kvspec.operations import notation
 from kvspec.wire import messages
-from support.local_adapter import LocalBench
+from support.local_adapter import LocalAdapter
 
 F32 = st.floats(-(2.0**100), 2.0**100, width=32)
 
@@ -103,8 +103,8 @@ def test_a_fingerprint_that_is_added_up_in_too_few_bits_is_blamed() -> None:
     assert DTYPES["bf16"].itemsize == 2
     ops = "; ".join(["append 12 fill=bits", *(f"fingerprint {p}" for p in range(12))])
     for level in ("storage", "visible"):
-        bench = LocalBench(Faulty())
-        bench.adapter = bench.adapter.at_most(level)
-        seen = bench.run(notation.trace("store", "layers=1 max_len=12 dtype=bf16 k_dim=33", ops))
+        under_test = LocalAdapter(Faulty())
+        under_test.adapter = under_test.adapter.at_most(level)
+        seen = under_test.run(notation.trace("store", "layers=1 max_len=12 dtype=bf16 k_dim=33", ops))
         assert seen.failed and seen.blamed == ("STORE-27",), level
-        assert not LocalBench(Reference()).run(seen.trace).failed
+        assert not LocalAdapter(Reference()).run(seen.trace).failed

@@ -12,15 +12,14 @@ from typing import Any
 
 from kvadapters.serve import Server
 from kvconform import vectors
+from kvconform.checks import covers, examples, exploration, honesty, laws
 from kvconform.generate.strategies import caches
-from kvconform.judge import honesty
 from kvconform.laws.registry import LAWS
 from kvconform.mutants import correct_variants
 from kvconform.mutants import fakes as mutants_fakes
 from kvconform.runner.record import record
 from kvconform.runner.tally import Tally
-from kvconform.runner.under_test import Bench
-from kvconform.suite import checks
+from kvconform.runner.under_test import AdapterUnderTest
 from kvconform.worker.client import ProtocolBroken, Worker, python_worker
 from kvconform.worker.process import Answer
 from kvspec.contract import CHAPTERS, Description, description
@@ -80,36 +79,35 @@ def record_of(
     """The same for any adapter by its name, anew each time."""
     worker: Any = Wired(adapter)
     about = worker.describe()
-    bench = Bench(worker, about.at_most("visible") if level == "visible" else about, traces)
+    under_test = AdapterUnderTest(worker, about.at_most("visible") if level == "visible" else about, traces)
     total = Tally()
-    for test, work in _sources(bench, chapters):
-        with bench.judging(test) as tally:
+    for test, work in _sources(under_test, chapters):
+        with under_test.judging(test) as tally:
             work()
         total.merge(tally)
     selected = {i: c for i, c in index().items() if c.chapter in chapters}
-    return record(total, bench.adapter, selected, ABOUT)
+    return record(total, under_test.adapter, selected, ABOUT)
 
 
-def _sources(bench: Bench, chapters: tuple[str, ...]) -> Any:
-    declared = [p for p in chapters if p in bench.adapter.chapters]
-    yield "honesty", partial(_honest, bench)
+def _sources(under_test: AdapterUnderTest, chapters: tuple[str, ...]) -> Any:
+    declared = [p for p in chapters if p in under_test.adapter.chapters]
+    yield "honesty", partial(honesty.judge, under_test)
     for clause in index().values():
         for worked in clause.examples if clause.chapter in declared else ():
-            yield f"example {worked.id}", partial(checks.example, bench, worked)
+            yield f"example {worked.id}", partial(examples.judge, under_test, worked)
     for chapter in declared:
         for frozen in vectors.load(chapter):
             short = replace(frozen, lines=frozen.lines[:: max(1, len(frozen.lines) // COVER)])
-            yield f"cover {frozen.name}", partial(checks.cover, bench, short)
+            yield f"cover {frozen.name}", partial(covers.judge, under_test, short)
         for stated in LAWS:
-            if index()[stated.clause].chapter == chapter and set(stated.needs) <= set(bench.adapter.chapters):
-                yield f"law {stated.clause}", partial(checks.law, bench, stated)
+            if index()[stated.clause].chapter == chapter and set(stated.needs) <= set(under_test.adapter.chapters):
+                yield f"law {stated.clause}", partial(laws.judge, under_test, stated)
         for name in ({chapter} & set(CACHES) or CACHES) if chapter in KINDS else ():
-            if name in bench.adapter.chapters:
-                yield f"explore {chapter}", partial(checks.explore, bench, name, KINDS[chapter])
-
-
-def _honest(bench: Bench) -> None:
-    bench.tally.problems += [f"adapter: {said}" for said in honesty.undeclared(bench.adapter, bench.worker)]
+            if name in under_test.adapter.chapters:
+                yield (
+                    f"explore {chapter}",
+                    partial(exploration.judge, under_test, caches.traces(name, KINDS[chapter]), name),
+                )
 
 
 ABOUT: dict[str, Any] = {
@@ -132,13 +130,13 @@ def ended(name: str, *clauses: str, **limits: Any) -> Record:
     """The record of the first example of some clauses, on a fake or an engine in a process of its own."""
     command = engine(name) if name[0].islower() else python_worker(fake(name))
     with Worker(command, env=fakes.environment(), **limits) as worker:
-        bench = Bench(worker, worker.describe())
+        under_test = AdapterUnderTest(worker, worker.describe())
         total = Tally()
         for worked in (index()[c].examples[0] for c in clauses):
-            with bench.judging(f"example {worked.id}") as tally:
-                checks.example(bench, worked)
+            with under_test.judging(f"example {worked.id}") as tally:
+                examples.judge(under_test, worked)
             total.merge(tally)
-    return record(total, bench.adapter, {c: index()[c] for c in clauses}, ABOUT)
+    return record(total, under_test.adapter, {c: index()[c] for c in clauses}, ABOUT)
 
 
 def verdicts(whole: Record) -> dict[str, str]:

@@ -1,22 +1,26 @@
-"""A bench whose adapter lives in this process: quick, for adapters that can be trusted not to hang or die."""
+"""An adapter under test that lives in this process: quick, for those that can be trusted not to hang or die."""
 
 from typing import Any
 
-from kvconform.runner.under_test import Bench
-from kvconform.suite import checks
-from kvspec.contract import CHAPTERS, description
+from kvconform.checks import examples
+from kvconform.runner.under_test import AdapterUnderTest
+from kvspec.contract import description
 from kvspec.reading.clauses import index
 from kvspec.session.driver import Session
 
 
 class Local:
-    """What a worker is to the bench: nothing is started."""
+    """Stands in for a worker: nothing is started."""
 
     def __init__(self, adapter: Any) -> None:
         self.adapter = adapter
 
+    def peak(self) -> int:
+        """Bytes of a process that there is not."""
+        return 0
 
-class LocalBench(Bench):
+
+class LocalAdapter(AdapterUnderTest):
     """Judges an adapter object."""
 
     def __init__(self, adapter: Any, **settings: Any) -> None:
@@ -26,17 +30,8 @@ class LocalBench(Bench):
         return Session(self.worker.adapter, observe)  # type: ignore[attr-defined]
 
 
-def examples(bench: LocalBench, only: str = "") -> None:
-    """All worked examples of the chapters, or of one."""
+def judge_examples(under_test: LocalAdapter, chapter: str) -> None:
+    """Judge all worked examples of a chapter."""
     for clause in index().values():
-        for worked in clause.examples if clause.chapter.startswith(only) else ():
-            checks.example(bench, worked)
-
-
-def sources(bench: LocalBench) -> Any:
-    """Everything the suite has, one test after another: name and work."""
-    for chapter in CHAPTERS:
-        yield f"examples {chapter}", lambda p=chapter: examples(bench, p)
-    for chapter in CHAPTERS:
-        for frozen in (p.values[0] for p in checks.covers(chapter)):
-            yield f"cover {frozen.name}", lambda f=frozen: checks.cover(bench, f)
+        for worked in clause.examples if clause.chapter == chapter else ():
+            examples.judge(under_test, worked)

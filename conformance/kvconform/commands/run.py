@@ -1,83 +1,106 @@
-"""`kvconform run`: pytest underneath, with its own settings and nobody else's plugins."""
+"""`kvconform run`: the checks of the suite that suit the adapter, judged here or by several processes."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-import kvconform.suite
-from kvconform import plugin
-from kvconform.runner import output
-from kvconform.runner.run import Run, Settings
+from kvconform.checks.check import Check
+from kvconform.checks.suite import selected, suite
+from kvconform.checks.task import judge_here, judge_on
+from kvconform.runner import executor, junit, output
+from kvconform.runner.run import Run
+from kvconform.runner.settings import Settings
 from kvconform.worker.client import WorkerFailure
 from kvspec import trace
 from kvspec.errors import BadInput
 from kvspec.records.run import Record
 
-SUITE = Path(kvconform.suite.__file__).parent
 MOST = 4
 """Processes that judge where nobody says how many: each worker holds a device of its own, and memory."""
+
+FEWEST = 16
+"""Checks for which another process is worth the start of its worker."""
+
+SAMPLE = 500
+"""Cover traces of each chapter that a run on single clauses judges at first."""
 
 
 def main(options: Namespace) -> int:
     """Judge an adapter; print the result, leave the report."""
-    settings = Settings(
-        options.adapter or Path(options.process[0]).name,
-        tuple(options.process),
-        options.traces,
-        options.seed,
-        tuple(options.chapter),
-        tuple(options.clause),
-        options.level,
-        Path(options.report) if options.report else None,
-        options.deadline,
-        options.memory << 20,
-        options.processes or min(MOST, os.cpu_count() or 1),
-    )
-    run = started(settings)
+    folder = Path(options.report) if options.report else None
+    suite()  # read before the adapter starts, so that an interruption from then on leaves a record
+    run = started(settings_of(options), folder)
     try:
-        _pytest(run)
+        checks = _judged(run, options.processes or min(MOST, os.cpu_count() or 1))
+        record = run.record([check.id for check in checks])
     finally:
         run.close()
-    if run.record is None:
-        raise BadInput("the suite did not run; pytest's own message stands above")
-    page = _leave(run.record, settings.report)
-    sys.stdout.write(output.shown([run.record], options.format))
+    page = _leave(record, run, folder)
+    sys.stdout.write(output.shown([record], options.format))
     sys.stdout.flush()
     if page is not None:
         sys.stderr.write(f"\nkvconform: report at {page}\n")
-    return 130 if run.interrupted else run.record["exit_status"]
+    return 130 if run.interrupted else record["exit_status"]
 
 
-def started(settings: Settings) -> Run:
+def settings_of(options: Namespace) -> Settings:
+    """The settings that the command line asks for."""
+    return Settings(
+        adapter=options.adapter or Path(options.process[0]).name,
+        command=tuple(options.process),
+        traces=options.traces,
+        seed=options.seed,
+        chapters=tuple(options.chapter),
+        clauses=tuple(options.clause),
+        level=options.level,
+        deadline=options.deadline,
+        memory_limit=options.memory << 20,
+        cover_traces=SAMPLE if options.clause else 0,
+    )
+
+
+def started(settings: Settings, folder: Path | None) -> Run:
     """A run whose worker answers. Raises BadInput, CannotRun."""
     try:
-        return Run(settings)
+        return Run(settings, folder)
     except WorkerFailure as e:
         raise BadInput(f"{settings.adapter}: its worker does not start: {e.verdict}: {e}") from None
 
 
-def _pytest(run: Run) -> None:
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    os.environ.pop("PYTEST_ADDOPTS", None)
-    arguments = [str(SUITE), "-c", str(SUITE / "pytest.ini"), "--rootdir", str(SUITE), "-q", "--noconftest"]
-    arguments += ["-p", "no:cacheprovider", "-p", "no:terminalreporter"]
-    if run.settings.report is not None:
-        arguments += ["--junitxml", str(run.settings.report / "junit.xml")]
-    with contextlib.redirect_stdout(sys.stderr):
-        pytest.main(arguments, plugins=[plugin, run])
+def _judged(run: Run, processes: int) -> list[Check]:
+    """Judge what is selected, and give it; where a sample of the covers shows a clause nowhere, all of them."""
+    checks = selected(run.settings, run.adapter)
+    _judge(run, run.settings, checks, processes)
+    missing = run.not_exercised() if run.settings.cover_traces and not run.interrupted else []
+    chapters = {run.selected[clause].chapter for clause in missing}
+    covers = [check for check in checks if check.chapter in chapters and "/cover/" in check.id]
+    if covers:
+        _judge(run, replace(run.settings, cover_traces=0), covers, processes)
+    return checks
 
 
-def _leave(record: Record, folder: Path | None) -> Path | None:
+def _judge(run: Run, settings: Settings, checks: Sequence[Check], processes: int) -> None:
+    processes = min(processes, len(checks) // FEWEST)
+    if processes < 2:
+        run.under_test.cover_traces = settings.cover_traces
+        run.collect(judge_here(run.under_test, checks), len(checks))
+        return
+    run.under_test.worker.close()  # each process has its own
+    with executor.opened(processes) as pool:
+        run.collect(judge_on(pool, settings, checks), len(checks))
+
+
+def _leave(record: Record, run: Run, folder: Path | None) -> Path | None:
     """Write the report; gives its page."""
     if folder is None:
         return None
     page = output.write(record, folder)
+    output.leave(folder / "junit.xml", junit.dumps(run.results.values()))
     for old in (folder / "failures").glob("*.json"):
         old.unlink()
     for i, failed in enumerate(record["failures"]):

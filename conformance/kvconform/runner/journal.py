@@ -1,9 +1,9 @@
-"""The journal of a run: one line a test, written as it ends, so that a run cut short keeps what it judged."""
+"""The journal of a run: one line a check, written as it ends, so that a run cut short keeps what it judged."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -26,7 +26,7 @@ class Journal:
                 raise BadInput(f"report folder {folder}: cannot be written ({e.strerror}); name another") from None
 
     def write(self, event: str, **said: Any) -> None:
-        """One event, on disk before the next test begins."""
+        """One event, on disk before the next check begins."""
         if self._file is not None:
             self._file.write(json.dumps({"event": event, **said}) + "\n")
             self._file.flush()
@@ -38,18 +38,28 @@ class Journal:
 
 
 def read(path: Path) -> tuple[dict[str, Any], Tally]:
-    """The start of a run, and all that it judged, from a journal that may end in the middle. Raises BadInput."""
-    start, total = dict[str, Any](), Tally()
+    """The start of a run, and all that it judged, from a journal that may end in the middle. Raises BadInput.
+
+    Of a check that was judged twice the second time counts.
+    """
+    start, tallies = dict[str, Any](), dict[str, Tally]()
     for event in _events(path):
         if event.get("event") == "start":
             start = event
         elif event.get("event") == "judged":
-            total.merge(from_json(event["tally"]))
+            tallies[event["test"]] = from_json(event["tally"])
         elif event.get("event") == "end":
             start = start | {"about": event["about"]}
     if not start:
         raise BadInput(f"{path}: not the journal of a run")
-    return start, total
+    return start, _total(tallies.values())
+
+
+def _total(tallies: Iterable[Tally]) -> Tally:
+    total = Tally()
+    for tally in tallies:
+        total.merge(tally)
+    return total
 
 
 def _events(path: Path) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What the traces of one test, or of a whole run, showed of each clause. Tallies add up, and cross the journal."""
+"""What the traces of one check, or of a whole run, showed of each clause. Tallies add up, and cross the journal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class Tally:
     failing: int = 0
     failures: list[Failure] = field(default_factory=list)
     own: dict[str, str] = field(default_factory=dict)
-    """Clauses whose own example or directed test failed, and how."""
+    """Clauses whose own example or law failed, and how."""
+    unfinished: dict[str, str] = field(default_factory=dict)
+    """Clauses whose own check the harness could not finish, and why."""
     coverage: dict[str, Coverage] = field(default_factory=dict)
     spent: dict[str, Residency] = field(default_factory=dict)
     """What operations cost, by kind, operation and condition."""
@@ -38,12 +40,12 @@ class Tally:
     diagnosis: dict[str, list[Named]] = field(default_factory=dict)
     """Known bugs that answer as the adapter did, by the key of the failure; see `kvconform.diagnosis.diagnose`."""
 
-    def add(self, seen: TrialResult, source: str, test: str) -> None:
+    def add(self, seen: TrialResult, source: str, check: str) -> None:
         """Count one trial."""
         cites = Counter(seen.exercised())
         for clause, steps in cites.items():
             self.exercised.setdefault(clause, Counter())[source] += steps
-            self._tested(clause, test)
+            self._tested(clause, check)
             self.oracles[clause] = seen.oracle
         (self.present if seen.failed else self.agreed).update(cites.keys())
         self.differed.update(seen.blamed)
@@ -51,12 +53,18 @@ class Tally:
         for spent in seen.spent:
             self._spend(_once(spent))
 
-    def held(self, clause: str, source: str, test: str, oracle: str) -> None:
+    def held(self, clause: str, source: str, check: str, oracle: str) -> None:
         """Count a law or another statement about whole traces that held."""
         self.exercised.setdefault(clause, Counter())[source] += 1
         self.agreed[clause] += 1
         self.oracles.setdefault(clause, oracle)
-        self._tested(clause, test)
+        self._tested(clause, check)
+
+    def not_finished(self, check: str, clause: str, why: str) -> None:
+        """Note a check that ended in a failure of the harness; `clause` is its own, if it has one."""
+        self.problems.append(f"harness: {check}: {why}")
+        if clause:
+            self.unfinished.setdefault(clause, why)
 
     def _spend(self, more: Residency) -> None:
         """Note the smallest and the largest of each count."""
@@ -70,10 +78,10 @@ class Tally:
             seen["least"] = {n: min(count, more["least"][n]) for n, count in seen["least"].items()}
             seen["most"] = {n: max(count, more["most"][n]) for n, count in seen["most"].items()}
 
-    def _tested(self, clause: str, test: str) -> None:
-        tests = self.tests.setdefault(clause, [])
-        if test not in tests:
-            tests.append(test)
+    def _tested(self, clause: str, check: str) -> None:
+        checks = self.tests.setdefault(clause, [])
+        if check not in checks:
+            checks.append(check)
 
     def suspicion(self, clause: str) -> float:
         """How well traces that differ and traces that agree single the clause out, 0 to 1.
@@ -88,15 +96,16 @@ class Tally:
         """Add what another tally counted."""
         for clause, counts in other.exercised.items():
             self.exercised.setdefault(clause, Counter()).update(counts)
-        for clause, tests in other.tests.items():
-            for test in tests:
-                self._tested(clause, test)
+        for clause, checks in other.tests.items():
+            for check in checks:
+                self._tested(clause, check)
         self.oracles |= other.oracles
         for name in ("agreed", "present", "differed"):
             getattr(self, name).update(getattr(other, name))
         self.failing += other.failing
         self.failures += other.failures
         self.own = other.own | self.own
+        self.unfinished = other.unfinished | self.unfinished
         self.problems += other.problems
         self.diagnosis |= other.diagnosis
         for spent in other.spent.values():

@@ -1,4 +1,4 @@
-"""The bench an adapter is judged on: runs traces in its worker, shrinks failures, keeps the tally of a test."""
+"""The adapter under test: runs traces in its worker, shrinks failures, keeps the tally of a check."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from kvconform.judge import steps, trial
 from kvconform.judge.storage import Difference
 from kvconform.judge.trial import TrialResult
 from kvconform.oracle.reference import Performs
+from kvconform.runner.settings import Settings, require_known
 from kvconform.runner.tally import Tally, empty_coverage
 from kvconform.worker.client import Worker
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description
 from kvspec.operations.notation import sentence
+from kvspec.reading.clauses import index
 from kvspec.records.run import Coverage, Failure
 from kvspec.trace import Trace
 
 ENOUGH = {"FAIL": 40, "PROTOCOL": 5, "CRASH": 5, "OOM": 3, "HANG": 1}
-"""Failing traces of one test after which the rest of its traces is left out, by verdict: they would tell nothing
+"""Failing traces of one check after which its remaining traces are skipped, by verdict: they would tell nothing
 new, and all but FAIL cost a process, or a deadline."""
 
 ATTEMPTS = {"FAIL": 300, "CRASH": 30, "PROTOCOL": 30, "OOM": 4, "HANG": 3}
@@ -33,26 +35,30 @@ class Differs(AssertionError):
 
 
 @dataclass
-class Bench:
-    """One adapter, one worker, one test at a time."""
+class AdapterUnderTest:
+    """One adapter in one worker; one check at a time."""
 
     worker: Worker
     adapter: Description
     traces: int = 60
+    """Traces that each exploration draws."""
     seed: int = 0
+    cover_traces: int = 0
+    """Cover traces judged of each chapter, a sample of all; 0 for all."""
     tally: Tally = field(default_factory=Tally)
-    test: str = ""
+    """What the check at hand showed."""
+    check: str = ""
     operations: int = 0
-    """Operations judged since the start, for progress."""
+    """Operations judged since the start."""
     confirmed: set[tuple[str, str]] = field(default_factory=set)
-    """Verdict and clause of what failed twice and was made short, in whatever test."""
-    spent: float = 0.0
-    """How much of what is enough has failed in this test; at 1 it is."""
+    """Verdict and clause of every failure that repeated and was shortened, in any check."""
+    budget_used: float = 0.0
+    """Share of this check's failure budget used; at 1.0 its remaining traces are skipped."""
 
     @contextmanager
-    def judging(self, test: str) -> Iterator[Tally]:
-        """A fresh tally for one test."""
-        self.test, self.tally, self.spent = test, Tally(), 0.0
+    def judging(self, check: str) -> Iterator[Tally]:
+        """A fresh tally for one check."""
+        self.check, self.tally, self.budget_used = check, Tally(), 0.0
         yield self.tally
 
     def session(self, observe: tuple[str, ...]) -> Performs:
@@ -70,9 +76,9 @@ class Bench:
     def judge(self, trace: Trace, source: str, watch: bool = False) -> TrialResult:
         """One trial, counted; a failure is confirmed, shortened and kept."""
         seen = self.run(trace, watch)
-        self.tally.add(seen, source, self.test)
+        self.tally.add(seen, source, self.check)
         if seen.failed:
-            self.spent += 1 / ENOUGH[seen.verdict] + 1e-9
+            self.budget_used += 1 / ENOUGH[seen.verdict] + 1e-9
             self._keep(seen, source)
         return seen
 
@@ -85,13 +91,13 @@ class Bench:
             count(covered, trace, len(seen.steps))
             states.update(seen.states)
             transitions.update(zip(seen.states, map(str, trace.ops[1:]), strict=False))
-            if self.spent >= 1:
+            if self.budget_used >= 1:
                 break
         covered["states"] += len(states)
         covered["transitions"] += len(transitions)
 
     def _keep(self, seen: TrialResult, source: str) -> None:
-        """Keep the shortest trace for each clause this failure blames that has none yet in this test.
+        """Keep the shortest trace for each clause this failure blames that has none yet in this check.
 
         What kills the worker is confirmed and shortened once for each clause in the whole run.
         """
@@ -123,7 +129,7 @@ class Bench:
         return final if final.failed else seen
 
     def _add(self, seen: TrialResult, source: str, deterministic: bool = True) -> None:
-        self.tally.failures.append(failure(seen, source, self.test, deterministic))
+        self.tally.failures.append(failure(seen, source, self.check, deterministic))
 
     def broke(self, clause: str, message: str) -> None:
         """The clause's own example or law failed."""
@@ -132,20 +138,38 @@ class Bench:
     def relation_broke(self, clause: str, side: TrialResult, message: str) -> None:
         """A law failed, though each of its sides may be right by itself: keep the side that shows it."""
         side.differences.append(Difference("history", f"law {clause}: {message}"))
-        kept = failure(side, "law", self.test)
+        kept = failure(side, "law", self.check)
         self.tally.failures.append({**kept, "clauses": [clause]})
         self.tally.failing += 1
         self.tally.present[clause] += 1
         self.tally.differed[clause] += 1
 
-    def verdict(self) -> None:
-        """End the test: it fails, showing the shortest trace, if anything differed."""
+    def explains(self, seen: TrialResult) -> bool:
+        """Whether a trace failed only in deviations that the adapter declares."""
+        return seen.verdict == "FAIL" and bool(seen.blamed) and set(seen.blamed) <= set(self.adapter.known)
+
+    def require_no_difference(self) -> None:
+        """Raise Differs, which shows the shortest trace, if anything differed in this check."""
         shortest = min(self.tally.failures, key=lambda f: len(f["steps"]), default=None)
         if shortest is not None:
             blamed = ", ".join(shortest["clauses"]) or "no clause"
             raise Differs(f"{shortest['verdict']} {blamed}: {shortest['message']}\n  {shortest['words']}")
         if self.tally.own or self.tally.problems:
             raise Differs("; ".join([f"{c}: {m}" for c, m in self.tally.own.items()] + self.tally.problems))
+
+
+def opened(settings: Settings) -> AdapterUnderTest:
+    """Start the worker and ask what the adapter claims. Raises BadInput, CannotRun, WorkerFailure."""
+    worker = Worker(settings.argv, deadline=settings.deadline, memory_limit=settings.memory_limit)
+    try:
+        adapter = worker.describe()
+        for name in adapter.known:
+            require_known(f"clause in what {adapter.name} declares as known,", name, tuple(index()))
+    except BaseException:
+        worker.close()
+        raise
+    claimed = adapter.at_most("visible") if settings.level == "visible" else adapter
+    return AdapterUnderTest(worker, claimed, settings.traces, settings.seed, settings.cover_traces)
 
 
 def count(covered: Coverage, trace: Trace, done: int) -> None:
@@ -157,7 +181,7 @@ def count(covered: Coverage, trace: Trace, done: int) -> None:
         covered["pairs"][" ".join(pair)] = covered["pairs"].get(" ".join(pair), 0) + 1
 
 
-def failure(seen: TrialResult, source: str, test: str, deterministic: bool = True) -> Failure:
+def failure(seen: TrialResult, source: str, check: str, deterministic: bool = True) -> Failure:
     """A failed trial as it stands in the record."""
     trace, message = seen.trace.cut(len(seen.steps)), "; ".join(d.message for d in seen.differences[:3])
     return {
@@ -165,7 +189,7 @@ def failure(seen: TrialResult, source: str, test: str, deterministic: bool = Tru
         "clauses": list(seen.blamed),
         "implicated": list(seen.implicated),
         "source": source,
-        "test": test,
+        "test": check,
         "oracle": seen.oracle,
         "field": seen.differences[0].field,
         "message": message

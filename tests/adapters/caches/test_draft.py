@@ -24,7 +24,7 @@ from kvspec.masks import CAUSAL
 from kvspec.operations.notation import sentence
 from kvspec.rows import legible
 from kvspec.trace import Trace
-from support.local_adapter import LocalBench
+from support.local_adapter import LocalAdapter
 
 DRAWN = settings(max_examples=150, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
@@ -41,8 +41,8 @@ class Rows(Caches):
 
 
 @cache
-def bench(wide: bool) -> LocalBench:
-    return LocalBench(Rows("rows", adapter(wide).runtime, checks=True))
+def under_test(wide: bool) -> LocalAdapter:
+    return LocalAdapter(Rows("rows", adapter(wide).runtime, checks=True))
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["on a CPU", "as on a GPU"])
@@ -51,9 +51,9 @@ def test_what_is_drawn_does_what_the_reference_does(wide: bool) -> None:
     @DRAWN
     @given(draft.explored(draft.EVERYTHING))
     def same(trace: Trace) -> None:
-        if not suits(trace, bench(wide).adapter):
+        if not suits(trace, under_test(wide).adapter):
             return
-        seen = bench(wide).run(trace)
+        seen = under_test(wide).run(trace)
         assert not seen.failed, (sentence(seen.trace), [d.message for d in seen.differences])
 
     same()

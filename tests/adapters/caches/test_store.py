@@ -22,7 +22,7 @@ from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Config
 from kvspec.operations.notation import sentence
 from kvspec.trace import Trace
-from support.local_adapter import LocalBench
+from support.local_adapter import LocalAdapter
 
 CONFIG = Config(layers=3, max_len=6)
 SHAPES = [
@@ -73,9 +73,9 @@ def on_device(store: Store) -> list[int]:
 
 
 def test_random_operations_do_what_the_reference_does(caches: Caches) -> None:
-    bench = LocalBench(caches)
+    under_test = LocalAdapter(caches)
     for trace in some():
-        seen = bench.run(trace)
+        seen = under_test.run(trace)
         assert not seen.failed, (sentence(trace), seen.differences)
 
 

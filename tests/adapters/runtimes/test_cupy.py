@@ -22,7 +22,7 @@ from kvspec.contract import description
 from kvspec.errors import CannotRun
 from kvspec.geometry import Config
 from support import fake_cupy
-from support.local_adapter import LocalBench
+from support.local_adapter import LocalAdapter
 
 
 @pytest.fixture
@@ -131,8 +131,8 @@ COVERS = [frozen for chapter in ("growing", "ring", "mask", "snapshot") for froz
 
 @pytest.mark.parametrize("frozen", COVERS, ids=lambda c: c.name)
 def test_a_third_of_the_covers_is_passed(runtime: Any, frozen: Any) -> None:
-    bench = LocalBench(Caches("cupy", runtime, checks=True))
-    judged = [bench.run(trace) for trace in itertools.islice(frozen.traces(), 0, None, 3)]
+    under_test = LocalAdapter(Caches("cupy", runtime, checks=True))
+    judged = [under_test.run(trace) for trace in itertools.islice(frozen.traces(), 0, None, 3)]
     assert judged and not [outcome.trace for outcome in judged if outcome.failed]
 
 

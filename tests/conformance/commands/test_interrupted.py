@@ -41,10 +41,13 @@ class Running:
         file = self.folder / "journal.jsonl"
         return [json.loads(line) for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
+    def started(self) -> bool:
+        """Whether the adapter has answered."""
+        return (self.folder / "journal.jsonl").is_file() and bool(self.journal())
+
     def judged(self) -> int:
-        """How many tests have ended."""
-        there = (self.folder / "journal.jsonl").is_file()
-        return sum(e["event"] == "judged" for e in self.journal()) if there else 0
+        """How many checks have ended."""
+        return sum(e["event"] == "judged" for e in self.journal()) if self.started() else 0
 
     def ended_by(self, number: signal.Signals) -> tuple[int, str, str]:
         """Send a signal to the run alone; give its status and what it wrote."""
@@ -86,7 +89,7 @@ def test_what_was_judged_is_on_disk_before_the_next_test_begins(tmp_path: Path) 
 
 def test_an_interrupt_while_an_adapter_hangs_is_heard_at_once(tmp_path: Path) -> None:
     running = Running(tmp_path, "support.fake_endings:HangsOnRewind", "--clause", "GROW-5", "--deadline", "300")
-    assert soon(lambda: running.judged() >= 1 or (tmp_path / "journal.jsonl").is_file())
+    assert soon(running.started)
     time.sleep(1.0)
     start = time.monotonic()
     status, _, err = running.ended_by(signal.SIGINT)

@@ -41,7 +41,7 @@ from kvspec.reading.clauses import index
 from kvspec.records.run import Failure, Named
 from kvspec.session.driver import Session
 from kvspec.trace import from_json
-from support.local_adapter import LocalBench
+from support.local_adapter import LocalAdapter
 from support.record_samples import failing
 
 ROOT = Path(__file__).parents[3]
@@ -50,20 +50,20 @@ SAMPLE = random.Random(5).sample(sorted(KNOWN), 10)
 """Ten of all, by chance, the same every time."""
 
 
-def bench_of(adapter: Any, chapters: tuple[str, ...]) -> LocalBench:
+def under_test_of(adapter: Any, chapters: tuple[str, ...]) -> LocalAdapter:
     """An adapter judged on worked examples, and on the covers where those find nothing."""
-    bench = LocalBench(adapter)
+    under_test = LocalAdapter(adapter)
     for source, chapter in itertools.product((examples, covers), chapters):
-        for item in source(chapter) if source is examples or not bench.tally.failures else ():
-            if trial.used_chapters(item.trace) <= set(bench.adapter.chapters):
-                bench.judge(item.trace, "example")
-    return bench
+        for item in source(chapter) if source is examples or not under_test.tally.failures else ():
+            if trial.used_chapters(item.trace) <= set(under_test.adapter.chapters):
+                under_test.judge(item.trace, "example")
+    return under_test
 
 
-def looked_at(bench: LocalBench) -> list[list[Named]]:
+def looked_at(under_test: LocalAdapter) -> list[list[Named]]:
     """The diagnosis of each failure that was looked at, the shortest first."""
-    found = diagnose.diagnosed(kept(bench.tally), lambda t: bench.run(t, past=True), bench.adapter)
-    return [found[diagnose.key(f)] for f in kept(bench.tally) if diagnose.key(f) in found]
+    found = diagnose.diagnosed(kept(under_test.tally), lambda t: under_test.run(t, past=True), under_test.adapter)
+    return [found[diagnose.key(f)] for f in kept(under_test.tally) if diagnose.key(f) in found]
 
 
 def ring(kind: type[Ring], **declared: Any) -> Any:
@@ -89,7 +89,7 @@ def chapters_of(mutant: Mutant) -> tuple[str, ...]:
 def test_eight_of_ten_planted_bugs_are_named_first() -> None:
     first = {}
     for name in SAMPLE:
-        looked = looked_at(bench_of(KNOWN[name].adapter(), chapters_of(KNOWN[name])))
+        looked = looked_at(under_test_of(KNOWN[name].adapter(), chapters_of(KNOWN[name])))
         first[name] = looked[0][0]["id"] if looked and looked[0] else None
     assert sum(name == found for name, found in first.items()) >= 8, first
 
@@ -104,7 +104,7 @@ class Silvered(Ring):
 
 
 def test_a_bug_that_nobody_has_is_not_named() -> None:
-    looked = looked_at(bench_of(ring(Silvered), ("ring",)))
+    looked = looked_at(under_test_of(ring(Silvered), ("ring",)))
     assert looked
     assert not any(looked)
 
@@ -114,15 +114,15 @@ class NarrowAndStale(RingOneNarrow, RingStaleCursor):
 
 
 def test_two_bugs_at_once_are_not_taken_for_one() -> None:
-    looked = looked_at(bench_of(ring(NarrowAndStale), ("ring",)))
+    looked = looked_at(under_test_of(ring(NarrowAndStale), ("ring",)))
     assert not any(n["id"].endswith("RingStaleCursor") for named in looked for n in named)
 
 
 def test_a_sound_cache_is_not_diagnosed() -> None:
-    bench = LocalBench(Reference())
+    under_test = LocalAdapter(Reference())
     trace = examples("ring")[0].trace
     right = failure_on(trace.to_json())
-    assert diagnose.diagnosed([right], lambda t: bench.run(t, past=True), bench.adapter) == {}
+    assert diagnose.diagnosed([right], lambda t: under_test.run(t, past=True), under_test.adapter) == {}
 
 
 def failure_on(trace: dict[str, Any], verdict: str = "FAIL") -> Failure:
@@ -138,9 +138,9 @@ VISIBLE = {"chapters": {"ring": {"level": "visible", "grows": "free"}, "mask": "
 
 @pytest.mark.parametrize("kind", [RingStaleCursor, RingOneWide, RingOneNarrow])
 def test_bugs_are_named_at_level_visible(kind: type[Ring]) -> None:
-    bench = bench_of(ring(kind, **VISIBLE), ("ring",))
-    looked = looked_at(bench)
-    assert {f["oracle"] for f in kept(bench.tally)} == {"list model"}
+    under_test = under_test_of(ring(kind, **VISIBLE), ("ring",))
+    looked = looked_at(under_test)
+    assert {f["oracle"] for f in kept(under_test.tally)} == {"list model"}
     assert kind.__name__ in [n["id"].partition("/")[2] for n in looked[0]]
     assert {n["anomaly"] for n in looked[0]} == {KNOWN[i].id.partition("/")[0] for i in KNOWN if kind.__name__ in i}
 
@@ -175,7 +175,7 @@ def test_neighbours_are_traces_beside_the_trace() -> None:
 
 
 def broken(trace: Any) -> Any:
-    """A bench that breaks."""
+    """An adapter under test that breaks."""
     raise RuntimeError("no more")
 
 
@@ -199,16 +199,16 @@ def test_a_mutant_that_hangs_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> No
     planted = {m.id: m for m in (hangs, KNOWN["stale-cursor/RingStaleCursor"])}
     monkeypatch.setattr(kinds, "planted", lambda: planted)
     monkeypatch.setattr(diagnose, "EACH", 0.2)
-    bench = LocalBench(ring(RingStaleCursor))
+    under_test = LocalAdapter(ring(RingStaleCursor))
     found = diagnose.diagnosed(
-        [failure_on({**TRACE, "ops": WRAPPED})], lambda t: bench.run(t, past=True), bench.adapter
+        [failure_on({**TRACE, "ops": WRAPPED})], lambda t: under_test.run(t, past=True), under_test.adapter
     )
     assert [[n["id"] for n in named] for named in found.values()] == [["stale-cursor/RingStaleCursor"]]
 
 
 def test_time_that_is_up_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diagnose, "SECONDS", 0.0)
-    assert looked_at(bench_of(ring(RingStaleCursor), ("ring",))) == []
+    assert looked_at(under_test_of(ring(RingStaleCursor), ("ring",))) == []
 
 
 def run(adapter: str, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:

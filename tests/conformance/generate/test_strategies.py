@@ -18,7 +18,7 @@ from kvspec.operations import notation
 from kvspec.operations.table import OPERATIONS
 from kvspec.trace import Trace, from_json
 from support.judging import Wired
-from support.local_adapter import LocalBench
+from support.local_adapter import LocalAdapter
 
 DRAWN = 240
 
@@ -69,11 +69,11 @@ class SharesItsRounds(Reference):
 
 
 def test_a_bug_between_two_features_is_found_and_made_short() -> None:
-    bench = LocalBench(SharesItsRounds(), seed=3)
+    under_test = LocalAdapter(SharesItsRounds(), seed=3)
 
     def fails(trace: Trace) -> int:
         SharesItsRounds.stores.clear()
-        seen = bench.run(trace)
+        seen = under_test.run(trace)
         return len(seen.steps) if seen.failed else 0
 
     found = next(t for t in of_all() if fails(t))

@@ -8,11 +8,11 @@ from functools import cache
 import pytest
 
 from kvconform import vectors
+from kvconform.checks import covers, examples
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.systematic import modules
-from kvconform.suite import checks
 from kvspec.reading.clauses import index
-from support.local_adapter import LocalBench
+from support.local_adapter import LocalAdapter
 
 ELSEWHERE = ("aside", "in_order", "held_after", "plan", "held")
 """What other chapters ask of a ring, and show."""
@@ -32,14 +32,14 @@ def sample() -> tuple[Mutant, ...]:
 
 @pytest.mark.parametrize("m", sample(), ids=lambda m: m.id)
 def test_a_fault_is_shown_on_a_short_trace_under_a_clause_that_speaks_of_it(m: Mutant) -> None:
-    judging = LocalBench(m.adapter(), traces=5)
+    judging = LocalAdapter(m.adapter(), traces=5)
     with judging.judging("clauses") as tally:
         for clause in index().values():
             for worked in clause.examples:
                 if worked.trace.kind == "ring":
-                    checks.example(judging, worked)
+                    examples.judge(judging, worked)
         for frozen in (c for c in vectors.load("ring") if c.start.config.window in (2, 3)):
-            checks.cover(judging, replace(frozen, lines=frozen.lines[::4]))
+            covers.judge(judging, replace(frozen, lines=frozen.lines[::4]))
     shortest = min(tally.failures, key=lambda f: len(f["trace"]["ops"]))
     assert len(shortest["trace"]["ops"]) <= 5, shortest["words"]
     failed = {c for f in tally.failures for c in f["clauses"]} | set(tally.own)

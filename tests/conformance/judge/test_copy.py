@@ -10,10 +10,10 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform import vectors
+from kvconform.checks import covers, examples, exploration, laws
 from kvconform.generate.fit_to_adapter import suits, within
 from kvconform.generate.strategies import copy
 from kvconform.laws import registry
-from kvconform.suite import checks
 from kvref.copy import Buffer
 from kvspec.contract import Pair, description
 from kvspec.errors import Refused, Unsupported
@@ -21,7 +21,7 @@ from kvspec.geometry import DTYPES, Array, Config
 from kvspec.operations.notation import trace
 from kvspec.reading.clauses import index
 from kvspec.rows import settled
-from support.local_adapter import LocalBench, examples
+from support.local_adapter import LocalAdapter, judge_examples
 
 
 def adapter(buffer: type[Buffer], **said: Any) -> Any:
@@ -36,15 +36,15 @@ def adapter(buffer: type[Buffer], **said: Any) -> Any:
     return Changed()
 
 
-def judged(buffer: type[Buffer], **said: Any) -> LocalBench:
+def judged(buffer: type[Buffer], **said: Any) -> LocalAdapter:
     """Examples, some of the covers, laws and exploration."""
-    bench = LocalBench(adapter(buffer, **said), traces=20)
-    examples(bench, "copy")
+    under_test = LocalAdapter(adapter(buffer, **said), traces=20)
+    judge_examples(under_test, "copy")
     for frozen in vectors.load("copy"):
-        checks.cover(bench, replace(frozen, lines=frozen.lines[::5]))
-    checks.law(bench, next(law for law in registry.LAWS if law.clause == "COPY-23"))
-    checks.explore_drawn(bench, "copy", copy.explored())
-    return bench
+        covers.judge(under_test, replace(frozen, lines=frozen.lines[::5]))
+    laws.judge(under_test, next(law for law in registry.LAWS if law.clause == "COPY-23"))
+    exploration.judge(under_test, copy.explored(), "copy")
+    return under_test
 
 
 class OtherNaN(Buffer):
@@ -187,11 +187,11 @@ FAULTS: dict[str, type[Buffer]] = {
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(("clause", "buffer"), FAULTS.items(), ids=FAULTS)
 def test_a_fault_is_found_by_the_clause_s_own_example(clause: str, buffer: type[Buffer]) -> None:
-    bench = LocalBench(adapter(buffer), traces=0)
+    under_test = LocalAdapter(adapter(buffer), traces=0)
     for worked in index()[clause].examples:
-        checks.example(bench, worked)
-    blamed = {c for f in bench.tally.failures for c in f["clauses"]}
-    assert clause in bench.tally.own and (clause in blamed or clause == "COPY-1")
+        examples.judge(under_test, worked)
+    blamed = {c for f in under_test.tally.failures for c in f["clauses"]}
+    assert clause in under_test.tally.own and (clause in blamed or clause == "COPY-1")
 
 
 class SplitShows(Buffer):
@@ -206,9 +206,9 @@ class SplitShows(Buffer):
 
 
 def test_a_fault_that_breaks_the_law_is_found_by_it() -> None:
-    bench = LocalBench(adapter(SplitShows), traces=100)
-    checks.law(bench, next(law for law in registry.LAWS if law.clause == "COPY-23"))
-    assert "COPY-23" in bench.tally.own
+    under_test = LocalAdapter(adapter(SplitShows), traces=100)
+    laws.judge(under_test, next(law for law in registry.LAWS if law.clause == "COPY-23"))
+    assert "COPY-23" in under_test.tally.own
 
 
 SUBSETS = [("f32",), ("f16",), ("bf16",), ("f16", "f32"), ("bf16", "f32"), ("bf16", "f16")]
@@ -233,9 +233,9 @@ def fewer(dtypes: tuple[str, ...]) -> type[Buffer]:
 
 @pytest.mark.parametrize("dtypes", SUBSETS, ids=" ".join)
 def test_who_declares_fewer_dtypes_is_judged_on_those_and_not_accused(dtypes: tuple[str, ...]) -> None:
-    bench = judged(fewer(dtypes), dtypes=list(dtypes))
-    assert not bench.tally.failures and not bench.tally.own
-    held = {c for c in bench.tally.agreed if c.startswith("COPY")}
+    under_test = judged(fewer(dtypes), dtypes=list(dtypes))
+    assert not under_test.tally.failures and not under_test.tally.own
+    held = {c for c in under_test.tally.agreed if c.startswith("COPY")}
     casts = {"COPY-12", "COPY-13", "COPY-14", "COPY-15"}
     assert held >= {f"COPY-{n}" for n in (2, 3, 4, 5, 6, 7, 9, 11, 17, 20, 22)}
     assert bool(held & casts) == ("f32" in dtypes and len(dtypes) > 1)

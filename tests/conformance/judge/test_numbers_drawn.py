@@ -10,13 +10,13 @@ from kvconform.judge.trial import TrialResult
 from kvconform.mutants.real import rope
 from kvspec.operations.notation import trace
 from kvspec.session.driver import Session
-from support.local_adapter import LocalBench
+from support.local_adapter import LocalAdapter
 
 
 def failed(adapter: object, ops: str, level: str) -> TrialResult:
-    bench = LocalBench(adapter)
-    session = Session(adapter, trial.observables(bench.adapter, level))
-    return trial.run(trace("growing", "k_dim=4 dtype=f32", ops), session, bench.adapter, level)
+    under_test = LocalAdapter(adapter)
+    session = Session(adapter, trial.observables(under_test.adapter, level))
+    return trial.run(trace("growing", "k_dim=4 dtype=f32", ops), session, under_test.adapter, level)
 
 
 @pytest.mark.parametrize("level", ["storage", "visible"])

@@ -10,10 +10,10 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform import vectors
+from kvconform.checks import covers, examples, exploration, laws
 from kvconform.generate.strategies import page
 from kvconform.judge import page_tables, trial
 from kvconform.laws.registry import LAWS
-from kvconform.suite import checks
 from kvref import meter
 from kvref.page import Pages
 from kvspec.contract import Pair, description
@@ -22,7 +22,7 @@ from kvspec.geometry import Array, Config
 from kvspec.operations import notation
 from kvspec.reading.clauses import index
 from kvspec.session.driver import Session
-from support.local_adapter import LocalBench
+from support.local_adapter import LocalAdapter
 
 
 def having(pages: type[Any]) -> Reference:
@@ -76,9 +76,9 @@ BROKEN = {"PAGE-43": LargePages, "PAGE-44": PageByPage, "PAGE-45": InPlace, "PAG
 @pytest.mark.parametrize(("clause", "cache"), BROKEN.items(), ids=BROKEN)
 def test_a_fault_that_breaks_a_law_is_found_by_it(clause: str, cache: type[Any]) -> None:
     law = next(x for x in LAWS if x.clause == clause)
-    bench = LocalBench(having(cache), traces=150)
-    with bench.judging("law") as tally:
-        checks.law(bench, law)
+    under_test = LocalAdapter(having(cache), traces=150)
+    with under_test.judging("law") as tally:
+        laws.judge(under_test, law)
     assert clause in tally.own and clause in {c for f in tally.failures for c in f["clauses"]}
 
 
@@ -131,14 +131,14 @@ class Visible(Reference):
 
 
 def test_whoever_takes_other_pages_can_claim_visible() -> None:
-    bench = LocalBench(Visible())
+    under_test = LocalAdapter(Visible())
     for frozen in vectors.load("page"):
-        checks.cover(bench, frozen)
+        covers.judge(under_test, frozen)
     for clause in (c for c in index().values() if c.chapter == "page"):
         for worked in clause.examples:
-            checks.example(bench, worked)
-    checks.explore_drawn(bench, "page", page.explored(("attend",) * 4))
-    assert bench.tally.failing == 0, bench.tally.failures[:2]
+            examples.judge(under_test, worked)
+    exploration.judge(under_test, page.explored(("attend",) * 4), "page")
+    assert under_test.tally.failing == 0, under_test.tally.failures[:2]
 
 
 def test_whoever_takes_other_pages_cannot_claim_storage() -> None:
@@ -166,9 +166,9 @@ class Mute(NewestFirst):
 def test_tables_need_not_be_told_at_level_visible() -> None:
     adapter = Visible()
     adapter.caches = {**Visible.caches, "page": Mute}  # type: ignore[misc]
-    bench = LocalBench(adapter)
-    checks.cover(bench, vectors.load("page")[0])
-    assert bench.tally.failing == 0, bench.tally.failures[:2]
+    under_test = LocalAdapter(adapter)
+    covers.judge(under_test, vectors.load("page")[0])
+    assert under_test.tally.failing == 0, under_test.tally.failures[:2]
 
 
 @pytest.mark.parametrize(
@@ -216,6 +216,6 @@ class FetchesThePool(Pages):
     ("clause", "pages"), [("PAGE-40", ByTheHost), ("PAGE-41", CopiesForks), ("PAGE-42", FetchesThePool)]
 )
 def test_what_costs_too_much_is_found_under_its_clause(clause: str, pages: type[Any]) -> None:
-    bench = LocalBench(having(pages))
-    seen = bench.run(index()[clause].examples[0].trace)
+    under_test = LocalAdapter(having(pages))
+    seen = under_test.run(index()[clause].examples[0].trace)
     assert seen.blamed == (clause,)

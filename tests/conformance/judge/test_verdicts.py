@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from kvconform.checks import examples
 from kvconform.mutants import fakes as fakes_of_the_harness
-from kvconform.runner.under_test import Bench
-from kvconform.suite import checks
+from kvconform.runner.under_test import AdapterUnderTest
 from kvconform.worker.client import Worker, python_worker
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Pair
@@ -238,11 +238,11 @@ def worker(name: str) -> Worker:
 
 def test_what_kills_a_worker_is_confirmed_and_shortened_once_in_a_run() -> None:
     with worker("DiesOnView") as w:
-        bench, starts = Bench(w, w.describe()), []
+        under_test, starts = AdapterUnderTest(w, w.describe()), []
         for ops in ("append 2; view", "append 3; append 1; view"):
             before = w.starts
-            with bench.judging(ops) as tally:
-                bench.judge(notation.trace("growing", "", ops), "example")
+            with under_test.judging(ops) as tally:
+                under_test.judge(notation.trace("growing", "", ops), "example")
             starts.append(w.starts - before)
             assert [(f["verdict"], f["deterministic"]) for f in tally.failures] == [("CRASH", True)]
     assert starts[0] > 2 and starts[1] == 1
@@ -261,9 +261,9 @@ def test_an_answer_that_came_whole_counts_though_gibberish_follows() -> None:
 
 def test_an_example_that_is_not_read_to_its_end_shows_nothing() -> None:
     wired: Any = judging.Wired("kvconform.mutants.correct_variants:Whole")
-    bench = Bench(wired, wired.describe())
-    with bench.judging("example") as tally:
-        checks.example(bench, index()["RING-10"].examples[0])
+    under_test = AdapterUnderTest(wired, wired.describe())
+    with under_test.judging("example") as tally:
+        examples.judge(under_test, index()["RING-10"].examples[0])
     assert "RING-10" not in tally.exercised and not tally.failures and not tally.own
 
 

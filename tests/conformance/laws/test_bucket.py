@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from kvconform.checks import laws
 from kvconform.laws.registry import LAWS
 from kvconform.mutants.planting import having
 from kvconform.mutants.real.bucket import CountedWhenAsked, ZerosSeen
-from kvconform.suite import checks
 from kvref.bucket import Bucket
-from support.local_adapter import LocalBench
+from support.local_adapter import LocalAdapter
 
 
 class SeesZeros(Bucket):
@@ -38,11 +38,11 @@ BROKEN = {
 """The clause of each law, and a cache that breaks it."""
 
 
-def judged(clause: str, bucket: Any) -> LocalBench:
-    """A bench that has judged the reference, with this bucketed cache, by the law of a clause."""
-    bench = LocalBench(having(bucket=bucket)(), traces=60)
-    checks.law(bench, next(law for law in LAWS if law.clause == clause))
-    return bench
+def judged(clause: str, bucket: Any) -> LocalAdapter:
+    """An adapter under test: the reference, with this bucketed cache, judged by the law of a clause."""
+    under_test = LocalAdapter(having(bucket=bucket)(), traces=60)
+    laws.judge(under_test, next(law for law in LAWS if law.clause == clause))
+    return under_test
 
 
 @pytest.mark.parametrize("clause", BROKEN)

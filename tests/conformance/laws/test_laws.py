@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvadapters.reference import Reference
+from kvconform.checks import laws
 from kvconform.judge import trial
 from kvconform.laws.law import Law, Sides
 from kvconform.laws.registry import LAWS
 from kvconform.oracle.reference import CitingReference
-from kvconform.suite import checks
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvspec.contract import Pair, description
 from kvspec.trace import Trace
-from support.local_adapter import LocalBench
+from support.local_adapter import LocalAdapter
 
 REFERENCE = description(Reference().describe())
 FEW = settings(max_examples=25, deadline=None)
@@ -170,9 +170,9 @@ def test_a_fault_that_breaks_a_law_is_found_by_it(clause: str, cache: type[Any])
     class Faulty(Reference):
         caches: ClassVar[dict[str, Any]] = {**Reference.caches, cache.kind: cache}
 
-    bench = LocalBench(Faulty(), traces=100)
-    with bench.judging("law") as tally:
-        checks.law(bench, law)
+    under_test = LocalAdapter(Faulty(), traces=100)
+    with under_test.judging("law") as tally:
+        laws.judge(under_test, law)
     assert clause in tally.own and clause in {c for f in tally.failures for c in f["clauses"]}
 
 

@@ -18,7 +18,7 @@ from kvconform.mutants.real import catalogue
 from kvspec.contract import CHAPTERS
 from kvspec.operations.notation import sentence
 from kvspec.reading.clauses import index
-from support.local_adapter import LocalBench
+from support.local_adapter import LocalAdapter
 
 ALL = list(catalogue.mutants())
 
@@ -75,7 +75,7 @@ def test_a_bug_is_found_on_a_short_trace_and_blamed_on_a_clause_that_it_breaks(m
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_the_sound_reference_is_accused_of_none(chapter: str) -> None:
     """What finds a bug is the bug: on the reference itself the same traces differ nowhere."""
-    bench = LocalBench(Reference())
+    under_test = LocalAdapter(Reference())
     few = islice(explored(chapter), 0, None, EXPLORED // SOME)
     for item in (*examples(chapter), *few):
-        assert not bench.run(item.trace).failed, sentence(item.trace)
+        assert not under_test.run(item.trace).failed, sentence(item.trace)

@@ -6,40 +6,40 @@ from typing import Any
 
 import pytest
 
+from kvconform.checks import examples
 from kvconform.mutants import controls, correct_variants
 from kvconform.mutants.correct_variants import Linked
-from kvconform.suite import checks
 from kvspec.geometry import Config
 from kvspec.operations import notation
 from kvspec.reading.clauses import index
-from support.local_adapter import LocalBench
+from support.local_adapter import LocalAdapter
 
 EVERY = 4
 """One worked example in so many: the hunt of `kvconform mutants --kind controls` takes them all."""
 
 
-def judged(adapter: Any, chapters: tuple[str, ...], every: int = 1) -> LocalBench:
-    """The bench after worked examples of some chapters."""
-    bench = LocalBench(adapter)
+def judged(adapter: Any, chapters: tuple[str, ...], every: int = 1) -> LocalAdapter:
+    """The adapter under test after worked examples of some chapters."""
+    under_test = LocalAdapter(adapter)
     worked = [e for c in index().values() if c.chapter in chapters and c.level == "visible" for e in c.examples]
-    with bench.judging("examples"):
+    with under_test.judging("examples"):
         for example in worked[::every]:
-            checks.example(bench, example)
-    return bench
+            examples.judge(under_test, example)
+    return under_test
 
 
 @pytest.mark.parametrize("variant", correct_variants.VARIANTS)
 def test_who_is_right_and_stores_otherwise_is_left_alone(variant: type[Any]) -> None:
-    bench = judged(variant(), correct_variants.VARIANTS[variant], EVERY)
-    assert not bench.tally.failures and not bench.tally.own
-    assert bench.tally.exercised
+    under_test = judged(variant(), correct_variants.VARIANTS[variant], EVERY)
+    assert not under_test.tally.failures and not under_test.tally.own
+    assert under_test.tally.exercised
 
 
 @pytest.mark.parametrize("wrong", controls.DIES)
 def test_who_must_be_found_is_found_by_its_clause(wrong: type[Any]) -> None:
     clauses = controls.DIES[wrong]
-    bench = judged(wrong(), tuple(index()[c].chapter for c in clauses))
-    assert set(clauses) <= {c for f in bench.tally.failures for c in f["clauses"]}
+    under_test = judged(wrong(), tuple(index()[c].chapter for c in clauses))
+    assert set(clauses) <= {c for f in under_test.tally.failures for c in f["clauses"]}
 
 
 def test_the_variants_do_store_otherwise() -> None:
@@ -49,7 +49,7 @@ def test_the_variants_do_store_otherwise() -> None:
     assert heads.keys[0].base is heads.keys[2].base
     assert isinstance(linked.rows, correct_variants.Chunks)  # type: ignore[attr-defined]
     trace = notation.trace("page", "pages=4 page_size=1", "admit; append 1")
-    seen = LocalBench(correct_variants.FromTheTop()).run(trace)
+    seen = LocalAdapter(correct_variants.FromTheTop()).run(trace)
     assert not seen.failed and seen.steps[-1][1].values["table.0"] == [3]
 
 

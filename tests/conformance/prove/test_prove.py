@@ -21,7 +21,7 @@ from kvref.growing import Growing
 from kvref.ring import Ring
 from kvref.snapshot import Snapshot
 from kvspec.trace import Trace
-from support.local_adapter import LocalBench
+from support.local_adapter import LocalAdapter
 
 
 class StaleCursor(Ring):
@@ -71,12 +71,12 @@ class ThirdWrap(Ring):
             self.index = self.index % self.window + 1 if self.index < self.window else self.index - 1
 
 
-def bench(**caches: Any) -> LocalBench:
+def under_test(**caches: Any) -> LocalAdapter:
     class Faulty(Reference):
         pass
 
     Faulty.caches = Reference.caches | caches
-    return LocalBench(Faulty())
+    return LocalAdapter(Faulty())
 
 
 def silent(message: str) -> None:
@@ -98,7 +98,7 @@ def of_one_operation(plan: Plan) -> Plan:
 
 
 def proved(ring: type[Ring], windows: int, k: int) -> list[Proof]:
-    return [prove.proved(p, k, bench(ring=ring).run, silent) for p in plans("ring", windows)]
+    return [prove.proved(p, k, under_test(ring=ring).run, silent) for p in plans("ring", windows)]
 
 
 def test_the_sound_reference_holds_and_every_state_is_told_apart() -> None:
@@ -119,10 +119,10 @@ BUGS: dict[str, tuple[dict[str, Any], str, str, int]] = {
 def test_a_counterexample_is_a_shortest_one(bug: str) -> None:
     """Found by trying every trace of the alphabet, one operation at a time, without the W-method."""
     caches, chapter, name, operations = BUGS[bug]
-    found = prove.proved(of_one_operation(plan(chapter, name)), 0, bench(**caches).run, silent)
+    found = prove.proved(of_one_operation(plan(chapter, name)), 0, under_test(**caches).run, silent)
     assert found.counterexample is not None
     assert (len(found.counterexample.steps), found.shortest) == (operations, True)
-    runs = bench(**caches).run
+    runs = under_test(**caches).run
     start = found.plan.start
     for shorter in _beginnings(found.plan, operations - 1):
         assert not runs(Trace(start.kind, start.config, shorter)).failed
@@ -133,7 +133,7 @@ def test_an_aliased_snapshot_is_shown_by_what_overwrites_it(monkeypatch: pytest.
     monkeypatch.setattr(snapshot, "BOUND", 1)
     monkeypatch.setattr(prove, "BRUTE", 2000)
     (one,) = (p for p in snapshot.plans() if p.start.kind == "growing")
-    found = prove.proved(of_one_operation(one), 0, bench(growing=Aliased).run, silent)
+    found = prove.proved(of_one_operation(one), 0, under_test(growing=Aliased).run, silent)
     assert found.counterexample is not None
     names = [op["op"] for op in found.counterexample.trace.ops[: len(found.counterexample.steps)]]
     assert names == ["append", "snapshot", "rewind", "append", "restore"]
@@ -154,7 +154,7 @@ def _beginnings(plan: Plan, operations: int) -> list[Ops]:
 
 def test_a_search_that_is_too_large_is_not_called_the_shortest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prove, "BRUTE", 3)
-    found = prove.proved(plan("ring", "ring window=3 step=256"), 0, bench(ring=StaleCursor).run, silent)
+    found = prove.proved(plan("ring", "ring window=3 step=256"), 0, under_test(ring=StaleCursor).run, silent)
     assert found.counterexample is not None
     assert (found.agreed, found.shortest) == (0, False)
 
@@ -219,7 +219,7 @@ def test_states_that_are_not_told_apart_support_no_claim() -> None:
 def test_one_state_more_than_the_reference_hides_from_k_0_and_not_from_enough() -> None:
     """What the claim excludes is excluded with reason."""
     name = "ring window=1 step=256"
-    few, more = (prove.proved(plan("ring", name), k, bench(ring=Late).run, silent) for k in (0, 1))
+    few, more = (prove.proved(plan("ring", name), k, under_test(ring=Late).run, silent) for k in (0, 1))
     assert few.counterexample is None and few.holds
     assert more.counterexample is not None
 

@@ -28,7 +28,7 @@ from kvspec.reading.clauses import index
 from kvspec.rows import MAKE, SerialBook, legible
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
-from support.local_adapter import LocalBench
+from support.local_adapter import LocalAdapter
 from support.plain_reader import Engine, reader
 from tools import freeze_vectors as freezing
 
@@ -126,7 +126,7 @@ def test_each_real_bug_is_found_by_its_vector(tmp_path: Path) -> None:
 
 def costs_alone(m: Mutant, vector: dict[str, Any]) -> bool:
     """Whether a bug shows on its trace in nothing but what the meter counts."""
-    differences = LocalBench(m.adapter()).run(notation.from_sentence(vector["words"])).differences
+    differences = LocalAdapter(m.adapter()).run(notation.from_sentence(vector["words"])).differences
     return {d.field for d in differences} == {"meter"}
 
 

@@ -21,7 +21,7 @@ from kvreports.run.text import draw
 from kvspec.operations import notation
 from kvspec.records.run import DrawnStep, Failure
 from reports.run.test_schema import SCHEMA
-from support.local_adapter import LocalBench
+from support.local_adapter import LocalAdapter
 from support.record_samples import TEXTS, clause, record
 
 
@@ -107,8 +107,8 @@ FAILING: dict[str, tuple[Callable[[], Any], str, str, str]] = {
 @cache
 def failed(chapter: str) -> Failure:
     adapter, kind, fields, ops = FAILING[chapter]
-    bench = LocalBench(adapter())
-    seen = bench.run(notation.trace(kind, fields, ops))
+    under_test = LocalAdapter(adapter())
+    seen = under_test.run(notation.trace(kind, fields, ops))
     assert seen.failed
     return failure(seen, "example", "")
 

@@ -1,4 +1,4 @@
-"""A run in several processes tells what one process tells, and outlives those who judge for it."""
+"""A run in several processes tells what one process tells, and outlives the processes that judge."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from conformance.commands.test_interrupted import Running, soon
-from kvconform.runner.pool import FEWEST
+from kvconform.commands.run import FEWEST
 from kvconform.worker import memory
 from kvspec.reading.clauses import index
 from support import judging
@@ -22,7 +22,7 @@ from support.command_line import kvconform
 OWN = ("started", "seconds", "memory")
 """What two runs of the same do not share."""
 
-SOME = ("--chapter", "growing", "--traces", "5")
+SOME = ("--chapter", "copy", "--traces", "5")
 
 
 def _record(folder: Path, name: str, processes: int) -> dict[str, Any]:
@@ -34,21 +34,22 @@ def _record(folder: Path, name: str, processes: int) -> dict[str, Any]:
     return {name: said for name, said in found.items() if name not in OWN}
 
 
-@pytest.mark.parametrize("name", ["reference", "support.fake_adapters:AcceptsAnyRewind"])
+@pytest.mark.parametrize("name", ["reference", "kvconform.mutants.fakes:ClaimsEverything"])
 def test_a_record_tells_the_same_however_many_processes_judge(name: str, tmp_path: Path) -> None:
     assert _record(tmp_path, name, 3) == _record(tmp_path, name, 1)
     one, three = (ElementTree.parse(tmp_path / n / "junit.xml").iter("testcase") for n in "13")
     assert sorted(c.get("name", "") for c in one) == sorted(c.get("name", "") for c in three)
 
 
-def test_few_tests_are_judged_by_the_run_itself(tmp_path: Path) -> None:
-    """One clause has fewer tests than would be worth another worker."""
+def test_few_checks_are_judged_by_the_run_itself(tmp_path: Path) -> None:
+    """One clause has fewer checks than would be worth another worker."""
     running = Running(tmp_path, "support.fake_endings:HangsOnRewind", "--clause", "GROW-5", "--processes", "8")
     assert soon(lambda: len(judging.workers_of(str(tmp_path))) == 2) and FEWEST > 3
     running.ended_by(signal.SIGTERM)
 
 
-def test_a_judge_that_dies_costs_its_test_alone(tmp_path: Path) -> None:
+def test_a_process_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+    """What it judged at that moment is judged again by the one that takes its place."""
     running = Running(tmp_path, "reference", *SOME, "--processes", "2")
     assert soon(lambda: running.judged() >= 5)
     judges = [pid for pid in memory.family(running.process.pid)[1:] if _forked(pid)]
@@ -56,18 +57,17 @@ def test_a_judge_that_dies_costs_its_test_alone(tmp_path: Path) -> None:
     os.kill(judges[0], signal.SIGKILL)
     out, err = running.process.communicate(timeout=120)
     seen = json.loads(out)
-    assert (running.process.returncode, seen["exit_status"]) == (3, 3), err[-500:]
-    (problem,) = [p for p in seen["problems"] if "ended with status -9" in p]
-    assert problem.startswith("harness: ") and seen["summary"]["PASS"] > 10
+    assert (running.process.returncode, seen["exit_status"], seen["problems"]) == (0, 0, []), err[-500:]
+    assert set(seen["summary"]) == {"PASS"}
     assert soon(lambda: not judging.workers_of(str(tmp_path)), 3)
 
 
 def _forked(pid: int) -> bool:
-    """A judge has the command line of its run."""
+    """A process that judges has the command line of its run."""
     return "kvadapters.serve" not in Path(f"/proc/{pid}/cmdline").read_text()
 
 
-def test_an_interruption_keeps_what_each_judge_has_judged_of_its_test(tmp_path: Path) -> None:
+def test_an_interruption_keeps_what_each_process_has_judged_of_its_check(tmp_path: Path) -> None:
     """The journal then ends with the covers that were under way, of which a part was judged."""
     running = Running(tmp_path, "reference", "--chapter", "snapshot", "--processes", "2")
     examples = sum(len(c.examples) for c in index().values() if c.chapter == "snapshot")
@@ -78,7 +78,7 @@ def test_an_interruption_keeps_what_each_judge_has_judged_of_its_test(tmp_path: 
     assert status == 130 and "Traceback" not in err, err
     tests = [e for e in running.journal() if e["event"] == "judged"]
     assert len({e["test"] for e in tests}) == len(tests) > before
-    assert all(e["tally"]["agreed"] for e in tests[before:]) and "test_cover" in tests[-1]["test"]
+    assert all(e["tally"]["agreed"] for e in tests[before:]) and "/cover/" in tests[-1]["test"]
     assert json.loads((tmp_path / "record.json").read_text())["partial"]
     assert soon(lambda: not judging.workers_of(str(tmp_path)), 3)
 

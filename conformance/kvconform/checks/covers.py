@@ -1,0 +1,50 @@
+"""Checks from covers: every transition of small state graphs, frozen as traces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from random import Random
+
+from kvconform.checks.check import Check
+from kvconform.generate import frozen_covers
+from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.frozen_covers import Cover
+from kvconform.runner.under_test import AdapterUnderTest
+from kvspec.contract import CHAPTERS
+
+
+def checks() -> Iterator[Check]:
+    """One for each frozen cover of each chapter."""
+    for chapter in CHAPTERS:
+        covers = frozen_covers.load(chapter)
+        of = sum(len(cover.lines) for cover in covers)
+        for cover in covers:
+            name = cover.name.removeprefix(f"{chapter} ").replace(" ", "-")
+            needs, run = frozenset((cover.start.kind, chapter)), partial(_judge_sample, cover=cover, of=of)
+            yield Check(f"{chapter}/cover/{name}", chapter, needs, run)
+
+
+def _judge_sample(under_test: AdapterUnderTest, cover: Cover, of: int) -> None:
+    """Judge a cover, or its share of the sample that is asked for, of the chapter's `of` traces."""
+    share = under_test.cover_traces / of
+    judge(under_test, sampled(cover, share) if 0 < share < 1 else cover)
+
+
+def sampled(cover: Cover, share: float) -> Cover:
+    """The same cover with a share of its traces, at least one, the same each time."""
+    chosen = Random(cover.name).sample(range(len(cover.lines)), math.ceil(share * len(cover.lines)))
+    return replace(cover, lines=tuple(cover.lines[i] for i in sorted(chosen)))
+
+
+def judge(under_test: AdapterUnderTest, cover: Cover) -> None:
+    """Judge the traces of a cover, shortest first."""
+    adapter, kind = under_test.adapter, cover.start.kind
+    traces = list(fitted(cover.traces(), adapter))
+    under_test.judge_all(traces, "cover", kind)
+    if under_test.tally.failing == 0 and adapter.largest_append is None and len(traces) == len(cover.lines):
+        counts = under_test.tally.coverage[f"cover {kind}"]
+        counts["states"] += cover.states
+        counts["transitions"] += cover.transitions

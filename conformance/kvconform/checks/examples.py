@@ -1,0 +1,45 @@
+"""Checks from worked examples: the tables of the chapters, executed as they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from kvconform.checks.check import Check
+from kvconform.generate.fit_to_adapter import suits, within
+from kvconform.judge.trial import TrialResult, used_chapters
+from kvconform.judge.worked_examples import declared_otherwise, disagreements
+from kvconform.runner.under_test import AdapterUnderTest
+from kvspec.contract import CHAPTERS, Description
+from kvspec.reading.clauses import index
+from kvspec.reading.examples import Example
+
+
+def checks() -> Iterator[Check]:
+    """One for each worked example of each chapter."""
+    for chapter in CHAPTERS:
+        for worked in (e for c in index().values() if c.chapter == chapter for e in c.examples):
+            needs, run = frozenset(used_chapters(worked.trace)), partial(judge, worked=worked)
+            yield Check(f"{chapter}/example/{worked.id}", chapter, needs, run, worked.clause)
+
+
+def judge(under_test: AdapterUnderTest, worked: Example) -> None:
+    """Judge the example like any trace, and read its table line by line."""
+    adapter = under_test.adapter
+    trace = within(worked.trace, adapter)
+    if not suits(trace, adapter):
+        return
+    seen = under_test.judge(trace, "example")
+    wrong = disagreements(worked, seen, adapter) if trace.ops == worked.trace.ops else []
+    if under_test.explains(seen) and worked.clause not in adapter.known:
+        return  # it ends early in a deviation that is declared, of another clause
+    if wrong or seen.failed:
+        under_test.broke(worked.clause, "; ".join([*wrong, *(d.message for d in seen.differences)][:3]))
+    elif _read_to_its_end(worked, seen, adapter):
+        under_test.tally.held(worked.clause, "example", under_test.check, seen.oracle)
+
+
+def _read_to_its_end(worked: Example, seen: TrialResult, adapter: Description) -> bool:
+    """Whether an example that held was read to its end, at the level of its clause or above."""
+    whole = seen.trace.ops == worked.trace.ops and not declared_otherwise(worked, adapter)
+    return whole and seen.level in (index()[worked.clause].level, "storage")

@@ -1,0 +1,43 @@
+"""The suite: all checks, and those of them that a run asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from itertools import chain
+
+from kvconform.checks import covers, examples, exploration, honesty, laws, system
+from kvconform.checks.check import Check
+from kvconform.runner.settings import Settings
+from kvspec.contract import CHAPTERS, Description
+from kvspec.reading import clauses
+from kvspec.registry import CACHES
+
+
+@cache
+def suite() -> Mapping[str, Check]:
+    """All checks by their ids, in the order in which they are judged.
+
+    Worked examples come first: they take seconds, and show most failures on the most readable traces. Then one
+    chapter follows another, the basic ones first.
+    """
+    rest = sorted(chain(covers.checks(), laws.checks(), exploration.checks()), key=_chapter)
+    return {check.id: check for check in (*examples.checks(), *honesty.checks(), *rest, *system.checks())}
+
+
+def _chapter(check: Check) -> int:
+    return CHAPTERS.index(check.chapter)
+
+
+def selected(settings: Settings, adapter: Description) -> list[Check]:
+    """The checks that the settings ask for and that suit what the adapter claims."""
+    asked = settings.selected()
+    chapters = {honesty.CHAPTER, *(clause.chapter for clause in asked.values())}
+    if set(asked) == set(clauses.index()) and set(CACHES) & set(adapter.chapters):
+        chapters.add(system.CHAPTER)
+    claimed = set(adapter.chapters)
+    return [
+        check
+        for check in suite().values()
+        if check.needs <= claimed and (check.clause in asked if check.clause else check.chapter in chapters)
+    ]

@@ -1,0 +1,108 @@
+"""One check as a task: judged in this process, or in one of a pool that opens its own worker."""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from functools import lru_cache
+
+from pebble import ProcessExpired
+
+from kvconform.checks.check import Check
+from kvconform.checks.suite import suite
+from kvconform.runner.result import CheckResult
+from kvconform.runner.settings import Settings
+from kvconform.runner.tally import Tally
+from kvconform.runner.under_test import AdapterUnderTest, Differs, opened
+from kvconform.worker import memory
+from kvconform.worker.tasks import Pool, completed
+
+LONGEST_REASON = 300
+"""Characters of an exception's message that a problem of the record shows."""
+
+
+def judge(under_test: AdapterUnderTest, check: Check) -> CheckResult:
+    """Judge one check. Anything it raises but Differs is a failure of the harness."""
+    began, before = time.monotonic(), under_test.operations
+    difference, error, interrupted = "", "", False
+    with under_test.judging(check.id) as tally:
+        try:
+            check.run(under_test)
+            under_test.require_no_difference()
+        except Differs as e:
+            difference = str(e)
+        except KeyboardInterrupt:
+            interrupted = True
+        except BaseException as e:
+            error = traceback.format_exc()
+            tally.not_finished(check.id, check.clause, reason(e))
+    return CheckResult(
+        check.id,
+        tally,
+        difference,
+        error,
+        under_test.operations - before,
+        time.monotonic() - began,
+        (memory.peak(), under_test.worker.peak()),
+        interrupted,
+    )
+
+
+def reason(error: BaseException) -> str:
+    """An exception in a line."""
+    first = (str(error).splitlines() or [""])[0]
+    return f"{type(error).__name__}: {first}"[:LONGEST_REASON]
+
+
+def judge_here(under_test: AdapterUnderTest, checks: Sequence[Check]) -> Iterator[CheckResult]:
+    """Judge one check after another in this process. Raises KeyboardInterrupt after an interrupted one."""
+    for check in checks:
+        result = judge(under_test, check)
+        yield result
+        if result.interrupted:
+            raise KeyboardInterrupt
+
+
+def judge_on(pool: Pool, settings: Settings, checks: Sequence[Check]) -> Iterator[CheckResult]:
+    """Judge checks as tasks of a pool; results come in the order in which tasks end.
+
+    A check whose process died is repeated once; if it dies again, that is a failure of the harness.
+    """
+    lost = deque[Check]()
+    for (_, check), future in completed(pool, judge_check, ((settings, check.id) for check in checks)):
+        if isinstance(future.exception(), ProcessExpired):
+            lost.append(suite()[check])
+        else:
+            yield _result(suite()[check], future)
+    for (_, check), future in completed(pool, judge_check, ((settings, check.id) for check in lost)):
+        yield _result(suite()[check], future)
+
+
+def _result(check: Check, future: Future[CheckResult]) -> CheckResult:
+    error = future.exception()
+    if error is None:
+        return future.result()
+    tally = Tally()
+    tally.not_finished(check.id, check.clause, _ending(error))
+    return CheckResult(check.id, tally, error="".join(traceback.format_exception(error)))
+
+
+def _ending(error: BaseException) -> str:
+    if isinstance(error, ProcessExpired):
+        return f"the process that judged it ended with status {error.exitcode}, twice"
+    return reason(error)
+
+
+def judge_check(settings: Settings, check: str) -> CheckResult:
+    """Judge one check, by its id, in a process of a pool."""
+    return judge(_under_test(settings, os.getpid()), suite()[check])
+
+
+@lru_cache(maxsize=1)
+def _under_test(settings: Settings, process: int) -> AdapterUnderTest:
+    """The adapter of this process, opened for its first check. A forked process opens its own."""
+    return opened(settings)

@@ -1,0 +1,41 @@
+"""The checks of a run as JUnit XML, for CI systems that show tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
+
+from kvconform.runner.result import CheckResult
+
+
+def dumps(results: Iterable[CheckResult]) -> str:
+    """One test case for each check: `failure` where the adapter differs, `error` where the harness failed."""
+    suite = Element("testsuite", name="kvconform")
+    for result in results:
+        chapter = result.check.partition("/")[0]
+        case = SubElement(suite, "testcase", classname=f"kvconform.{chapter}", name=result.check)
+        case.set("time", f"{result.seconds:.3f}")
+        for tag, text in (("failure", result.difference), ("error", result.error)):
+            if text:
+                SubElement(case, tag, message=_message(tag, text)).text = _legal(text)
+    cases = list(suite)
+    suite.set("tests", str(len(cases)))
+    for tag, count in (("failures", "failure"), ("errors", "error")):
+        suite.set(tag, str(sum(case.find(count) is not None for case in cases)))
+    suite.set("time", f"{sum(float(case.get('time', 0)) for case in cases):.3f}")
+    root = Element("testsuites")
+    root.append(suite)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _message(tag: str, text: str) -> str:
+    """The first line of a difference, the last line of a traceback."""
+    lines = _legal(text).strip().splitlines()
+    return lines[0 if tag == "failure" else -1]
+
+
+def _legal(text: str) -> str:
+    """Without the characters that XML does not allow."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in text)

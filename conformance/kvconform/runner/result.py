@@ -1,0 +1,25 @@
+"""The result of one check, as it travels from the process that judged it to the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kvconform.runner.tally import Tally
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What one check showed."""
+
+    check: str
+    tally: Tally = field(default_factory=Tally)
+    difference: str = ""
+    """What differed, on the shortest trace; empty if nothing did."""
+    error: str = ""
+    """The traceback, where the harness failed."""
+    operations: int = 0
+    seconds: float = 0.0
+    memory: tuple[int, int] = (0, 0)
+    """Peak resident bytes of the process that judged, and of its worker."""
+    interrupted: bool = False
+    """Whether its tally holds only what was judged before an interruption."""

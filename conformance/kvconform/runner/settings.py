@@ -1,0 +1,64 @@
+"""The settings of a run: which adapter, which part of the suite, with what limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kvconform.worker.client import python_worker
+from kvspec.contract import CHAPTERS
+from kvspec.errors import BadInput
+from kvspec.reading import clauses
+from kvspec.reading.clauses import Clause
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to run. `command` starts a process adapter; without it `adapter` names a Python one."""
+
+    adapter: str
+    command: tuple[str, ...] = ()
+    traces: int = 60
+    """Traces that each exploration draws."""
+    seed: int = 0
+    chapters: tuple[str, ...] = ()
+    clauses: tuple[str, ...] = ()
+    level: str | None = None
+    deadline: float = 20.0
+    """Seconds that the adapter has for one operation."""
+    memory_limit: int = 4 << 30
+    """Bytes that the adapter may hold resident."""
+    cover_traces: int = 0
+    """Cover traces judged of each chapter, a sample of all; 0 for all."""
+
+    @property
+    def argv(self) -> list[str]:
+        """The command line of the worker."""
+        return list(self.command) or python_worker(self.adapter)
+
+    def selected(self) -> dict[str, Clause]:
+        """The clauses selected. Raises BadInput for a chapter or clause that does not exist."""
+        known = clauses.index()
+        for name in self.chapters:
+            require_known("chapter", name, CHAPTERS)
+        for name in self.clauses:
+            require_known("clause", name, tuple(known))
+        chapters = self.chapters or CHAPTERS
+        return {i: c for i, c in known.items() if c.chapter in chapters and (not self.clauses or i in self.clauses)}
+
+    def to_json(self) -> dict[str, object]:
+        """The selection, for the record."""
+        return {
+            "chapters": list(self.chapters or CHAPTERS),
+            "clauses": list(self.clauses),
+            "traces": self.traces,
+            "seed": self.seed,
+            "level": self.level,
+        }
+
+
+def require_known(what: str, name: str, known: Sequence[str]) -> None:
+    """Raise BadInput for a name that is not among those known."""
+    if name not in known:
+        shown = ", ".join(known) if len(known) < 10 else f"{known[0]} to {known[-1]}; see `kvconform list`"
+        raise BadInput(f"unknown {what} {name!r}; known: {shown}")

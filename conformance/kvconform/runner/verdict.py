@@ -1,0 +1,126 @@
+"""The verdict on a clause, and the exit status of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kvconform.generate.fit_to_adapter import beyond
+from kvconform.runner.tally import Tally
+from kvspec.contract import LEVELS, Description
+from kvspec.reading.clauses import Clause
+from kvspec.records.run import BROKEN, Failure, Record
+
+WORST = ("CRASH", "HANG", "OOM", "PROTOCOL", "FAIL")
+"""Verdicts of failures, the worst first: a clause gets the worst of its failures."""
+
+
+class Evidence(NamedTuple):
+    """What a verdict follows from."""
+
+    clause: Clause
+    tally: Tally
+    adapter: Description
+    partial: bool
+    """Whether the run was cut short."""
+
+
+class Verdict(NamedTuple):
+    """One of `kvspec.records.run.VERDICTS`, and the reason why it is not PASS."""
+
+    name: str
+    reason: str = ""
+
+
+def verdict_on(evidence: Evidence) -> Verdict:
+    """The verdict on one clause: that of the first rule that applies."""
+    return next(verdict for rule in RULES if (verdict := rule(evidence)) is not None)
+
+
+def _not_claimed(e: Evidence) -> Verdict | None:
+    reason = lacks(e.clause, e.adapter)
+    return Verdict("UNSUPPORTED", reason) if reason else None
+
+
+def _broken(e: Evidence) -> Verdict | None:
+    broken, known = _breach(e.clause.id, e.tally), e.adapter.known.get(e.clause.id)
+    if broken and known and broken.name == "FAIL":
+        return Verdict("XFAIL", f"known: {known}. {broken.reason}")
+    return broken
+
+
+def _breach(clause: str, tally: Tally) -> Verdict | None:
+    failure = shortest_failure(clause, tally)
+    if failure:
+        worst = min((f["verdict"] for f in tally.failures if clause in f["clauses"]), key=WORST.index)
+        return Verdict(worst, failure["message"])
+    if clause in tally.own:
+        return Verdict("FAIL", tally.own[clause])
+    if tally.differed[clause]:
+        return Verdict("FAIL", f"differed in {tally.differed[clause]} traces that failed for another clause too")
+    return None
+
+
+def _not_finished(e: Evidence) -> Verdict | None:
+    why = e.tally.unfinished.get(e.clause.id)
+    return Verdict("HARNESS_ERROR", why) if why else None
+
+
+def _not_exercised(e: Evidence) -> Verdict | None:
+    if e.clause.id in e.tally.exercised:
+        return None
+    if beyond(e.clause, e.adapter):
+        return Verdict("UNSUPPORTED", "what shows it lies beyond the limits that the adapter declares")
+    return Verdict("NOT_RUN", "the run was cut short before it" if e.partial else "no trace exercised it")
+
+
+def _held(e: Evidence) -> Verdict:
+    known = e.adapter.known.get(e.clause.id)
+    return Verdict("XPASS", f"declared as known to break, but holds: {known}") if known else Verdict("PASS")
+
+
+RULES: tuple[Callable[[Evidence], Verdict | None], ...] = (
+    _not_claimed,
+    _broken,
+    _not_finished,
+    _not_exercised,
+    _held,
+)
+"""What a verdict is decided by, in this order; the last one always decides."""
+
+
+def lacks(clause: Clause, adapter: Description) -> str:
+    """Why a clause does not bind this adapter; empty if it does."""
+    if clause.chapter not in adapter.chapters:
+        return f"the adapter does not declare the chapter {clause.chapter}"
+    if not set(clause.applies) & set(adapter.chapters):
+        return f"it speaks of the chapter {' or '.join(clause.applies)}, which the adapter does not declare"
+    if set(clause.seen_in) == {"meter"} and "residency" not in adapter.chapters:
+        return "it is seen in what a meter counts, and the adapter does not declare the chapter residency"
+    if clause.id in ("RING-10", "SNAP-13") and adapter.chapters["ring"].rewind == -1:
+        return "the adapter declares that it can rewind past the window without limit"
+    if judged_level(clause, adapter) != "storage" and clause.level == "storage":
+        return "it is of level storage; the adapter claims level visible"
+    return ""
+
+
+def judged_level(clause: Clause, adapter: Description) -> str:
+    """The level a clause is judged at: the adapter's, on the chapter and the best of the caches it speaks of."""
+    own = adapter.chapters[clause.chapter].level
+    on = [adapter.chapters[c].level for c in clause.applies if c in adapter.chapters]
+    return min(own, max(on, key=LEVELS.index), key=LEVELS.index)
+
+
+def shortest_failure(clause: str, tally: Tally) -> Failure | None:
+    """The failure that shows the clause broken in the fewest steps; None if there is none."""
+    return min((f for f in tally.failures if clause in f["clauses"]), key=lambda f: len(f["steps"]), default=None)
+
+
+def exit_status(whole: Record) -> int:
+    """0 conforms; 1 a clause is broken or the adapter is not honest; 3 the harness failed or nothing was judged."""
+    verdicts = set(whole["summary"])
+    if verdicts & set(BROKEN) or any(p.startswith("adapter: ") for p in whole["problems"]):
+        return 1
+    if whole["partial"] or whole["problems"] or "HARNESS_ERROR" in verdicts:
+        return 3
+    return 0 if "PASS" in verdicts or "XFAIL" in verdicts else 3

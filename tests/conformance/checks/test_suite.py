@@ -1,0 +1,125 @@
+"""The suite: what it consists of, what a run selects of it, and what a sample of its covers is."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from kvadapters.reference import Reference
+from kvconform.checks import covers
+from kvconform.checks.check import Check
+from kvconform.checks.suite import selected, suite
+from kvconform.commands.run import SAMPLE
+from kvconform.generate import frozen_covers
+from kvconform.laws.registry import LAWS
+from kvconform.runner.settings import Settings
+from kvspec.contract import CHAPTERS, Description, description
+from kvspec.errors import BadInput
+from kvspec.reading.clauses import index
+from support import fake_adapters
+
+EXPLORED = {
+    "growing": ["growing"],
+    "ring": ["ring"],
+    "mask": ["growing", "ring"],
+    "snapshot": ["growing", "ring", "everything/growing", "everything/ring"],
+    "copy": ["copy"],
+    "draft": ["draft", "everything"],
+    "store": ["store"],
+    "batch": ["batch"],
+    "mem": ["growing", "ring", "store", "batch"],
+    "residency": ["growing", "ring", "copy", "bucket", "store", "page", "batch", "attention"],
+    "attention": ["growing", "ring", "store"],
+    "page": ["page", "attention"],
+    "bucket": ["bucket"],
+    "rope": ["rope"],
+}
+
+
+def of(source: str, chapter: str) -> list[str]:
+    """The names of a chapter's checks of one source."""
+    return [
+        i.partition(f"/{source}/")[2] for i, c in suite().items() if c.chapter == chapter and f"/{source}/" in i
+    ]
+
+
+def test_ids_are_unique_and_name_no_path() -> None:
+    assert [check.id for check in suite().values()] == list(suite())
+    for check in suite().values():
+        assert re.fullmatch(r"honesty|system/explore|[a-z]+/(example|cover|law|explore)/[\w.,<=/-]+", check.id)
+        assert check.id.partition("/")[0] == check.chapter
+        assert ".py" not in check.id and "::" not in check.id and "kvconform" not in check.id
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_every_source_gives_a_chapter_all_its_checks(chapter: str) -> None:
+    clauses = [c for c in index().values() if c.chapter == chapter]
+    assert of("example", chapter) == [e.id for c in clauses for e in c.examples]
+    assert len(of("cover", chapter)) == len(frozen_covers.load(chapter))
+    stated = [law for law in LAWS if index()[law.clause].chapter == chapter]
+    assert of("law", chapter) == [f"{law.clause}/{law.kind}" for law in stated]
+    assert of("explore", chapter) == EXPLORED[chapter]
+
+
+def test_nothing_is_lost_of_the_suite_that_was_tests() -> None:
+    """As many checks of each source as there were pytest tests when the suite became a list."""
+    sources = Counter(check.id.split("/")[1] for check in suite().values() if "/" in check.id)
+    assert sources["cover"] >= 62 and sources["law"] >= 42 and sources["explore"] >= 33 and len(suite()) >= 824
+
+
+def test_examples_come_first_then_one_chapter_after_another() -> None:
+    checks = list(suite().values())
+    first = [c for c in checks if "/example/" in c.id]
+    assert checks[: len(first)] == first and checks[-1].id == "system/explore"
+    for some in (first, [c for c in checks[len(first) :] if c.chapter in CHAPTERS]):
+        assert [CHAPTERS.index(c.chapter) for c in some] == sorted(CHAPTERS.index(c.chapter) for c in some)
+
+
+def claims(adapter: type[Reference]) -> Description:
+    return description(adapter().describe())
+
+
+def ids(adapter: type[Reference], **settings: tuple[str, ...]) -> list[str]:
+    return [check.id for check in selected(Settings("any", **settings), claims(adapter))]  # type: ignore[arg-type]
+
+
+def test_all_is_selected_for_an_adapter_that_claims_all() -> None:
+    assert ids(Reference) == list(suite())
+
+
+def test_what_is_not_claimed_is_not_selected() -> None:
+    adapter = claims(fake_adapters.Fake)
+    chosen: list[Check] = selected(Settings("any"), adapter)
+    assert {c.chapter for c in chosen} >= {"growing", "honesty", "system"}
+    assert all(c.needs <= set(adapter.chapters) for c in chosen) and len(chosen) < len(suite())
+
+
+def test_a_clause_selects_its_own_examples_and_laws_and_what_its_chapter_has_beside_them() -> None:
+    chosen = ids(Reference, clauses=("RING-29",))
+    assert [i for i in chosen if "/example/" in i] == [f"ring/example/{e.id}" for e in index()["RING-29"].examples]
+    assert [i for i in chosen if "/law/" in i] == ["ring/law/RING-29/ring"]
+    assert {i.partition("/")[0] for i in chosen} == {"ring", "honesty"}
+    assert [i for i in chosen if "/cover/" in i] == [f"ring/cover/{name}" for name in of("cover", "ring")]
+
+
+def test_a_chapter_selects_no_other() -> None:
+    assert {i.partition("/")[0] for i in ids(Reference, chapters=("mask", "copy"))} == {"mask", "copy", "honesty"}
+
+
+@pytest.mark.parametrize("settings", [{"chapters": ("spiral",)}, {"clauses": ("RING-99",)}])
+def test_what_there_is_not_cannot_be_selected(settings: dict[str, tuple[str, ...]]) -> None:
+    with pytest.raises(BadInput):
+        ids(Reference, **settings)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_sample_of_covers_is_small_and_takes_some_of_each(chapter: str) -> None:
+    frozen = frozen_covers.load(chapter)
+    share = SAMPLE / max(SAMPLE, sum(len(cover.lines) for cover in frozen))
+    sampled = [covers.sampled(cover, share) for cover in frozen]
+    assert sum(len(cover.lines) for cover in sampled) <= SAMPLE + len(frozen)
+    for whole, part in zip(frozen, sampled, strict=True):
+        assert part.lines and set(part.lines) <= set(whole.lines) and part == covers.sampled(whole, share)
+        assert [whole.lines.index(line) for line in part.lines] == sorted(map(whole.lines.index, part.lines))

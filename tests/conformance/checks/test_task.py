@@ -1,0 +1,149 @@
+"""A check as a task: what it finds, how the harness's own failures are told, what a pool may lose."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvadapters.reference import Reference
+from kvconform.checks import task
+from kvconform.checks.check import Check
+from kvconform.checks.suite import suite
+from kvconform.runner import executor
+from kvconform.runner.record import record
+from kvconform.runner.result import CheckResult
+from kvconform.runner.settings import Settings
+from kvconform.runner.under_test import AdapterUnderTest, Differs
+from kvspec.reading.clauses import index
+from kvspec.records.run import Record
+from support import fake_adapters, judging
+from support.local_adapter import LocalAdapter
+
+CLAUSE, EXAMPLE = "GROW-1", "growing/example/GROW-1.1"
+
+
+class NamedDiffers(Reference):
+    """Right in everything; only its name is made to be mistaken."""
+
+    def describe(self) -> dict[str, Any]:
+        return super().describe() | {"name": "Differs"}
+
+
+def check(run: Callable[[AdapterUnderTest], None], clause: str = CLAUSE) -> Check:
+    return Check(EXAMPLE, "growing", frozenset(), run, clause)
+
+
+def told(result: CheckResult, under_test: AdapterUnderTest) -> Record:
+    """The record of this check alone."""
+    return record(result.tally, under_test.adapter, {CLAUSE: index()[CLAUSE]}, judging.ABOUT)
+
+
+def fails(under_test: AdapterUnderTest) -> None:
+    raise RuntimeError(f"{under_test.adapter.name}: the harness lost its way")
+
+
+def test_a_failure_of_the_harness_is_told_by_its_type() -> None:
+    """By its text it was once taken for a difference, and no difference being counted, for a pass."""
+    under_test = LocalAdapter(NamedDiffers())
+    result = task.judge(under_test, check(fails))
+    whole = told(result, under_test)
+    assert (judging.verdicts(whole), whole["exit_status"]) == ({CLAUSE: "HARNESS_ERROR"}, 3)
+    assert whole["problems"] == [f"harness: {EXAMPLE}: RuntimeError: Differs: the harness lost its way"]
+    assert "Differs: the harness" in result.error and "Traceback" in result.error and not result.difference
+
+
+def test_a_clause_that_another_check_exercised_is_no_pass_where_its_own_check_failed() -> None:
+    under_test = LocalAdapter(NamedDiffers())
+    tally = task.judge(under_test, suite()["growing/example/GROW-2.1"]).tally
+    assert CLAUSE in tally.exercised
+    tally.merge(task.judge(under_test, check(fails)).tally)
+    assert judging.verdicts(told(CheckResult(EXAMPLE, tally), under_test)) == {CLAUSE: "HARNESS_ERROR"}
+
+
+def test_what_differs_and_then_fails_is_both() -> None:
+    def differs_and_fails(under_test: AdapterUnderTest) -> None:
+        suite()["growing/example/GROW-7.1"].run(under_test)
+        fails(under_test)
+
+    under_test = LocalAdapter(fake_adapters.AcceptsAnyRewind())
+    result = task.judge(under_test, check(differs_and_fails, "GROW-7"))
+    whole = record(result.tally, under_test.adapter, {"GROW-7": index()["GROW-7"]}, judging.ABOUT)
+    assert judging.verdicts(whole) == {"GROW-7": "FAIL"} and whole["exit_status"] == 1
+    assert len(whole["problems"]) == 1 and result.error
+
+
+def test_a_failure_of_a_check_that_is_of_no_clause_is_a_problem_of_the_run() -> None:
+    under_test = LocalAdapter(NamedDiffers())
+    tally = task.judge(under_test, suite()[EXAMPLE]).tally
+    tally.merge(task.judge(under_test, check(fails, clause="")).tally)
+    whole = told(CheckResult(EXAMPLE, tally), under_test)
+    assert (judging.verdicts(whole), whole["exit_status"]) == ({CLAUSE: "PASS"}, 3)
+
+
+@pytest.mark.parametrize("ends", [SystemExit("Differs"), MemoryError("Differs"), BaseException("Differs")])
+def test_whatever_is_raised_is_told(ends: BaseException) -> None:
+    def run(under_test: AdapterUnderTest) -> None:
+        raise ends
+
+    under_test = LocalAdapter(NamedDiffers())
+    assert judging.verdicts(told(task.judge(under_test, check(run)), under_test)) == {CLAUSE: "HARNESS_ERROR"}
+
+
+def test_a_difference_is_told_by_the_shortest_trace() -> None:
+    under_test = LocalAdapter(fake_adapters.AcceptsAnyRewind())
+    result = task.judge(under_test, suite()["growing/example/GROW-7.1"])
+    assert result.difference.startswith("FAIL GROW-7: ") and not result.error and result.operations
+    with pytest.raises(Differs):
+        under_test.require_no_difference()
+
+
+def test_an_interruption_keeps_what_was_judged() -> None:
+    def run(under_test: AdapterUnderTest) -> None:
+        suite()[EXAMPLE].run(under_test)
+        raise KeyboardInterrupt
+
+    under_test = LocalAdapter(NamedDiffers())
+    results = task.judge_here(under_test, [check(run), check(fails)])
+    result = next(results)
+    assert result.interrupted and CLAUSE in result.tally.exercised and not result.error
+    with pytest.raises(KeyboardInterrupt):
+        next(results)
+
+
+def dies(under_test: AdapterUnderTest, folder: Path, times: int) -> None:
+    """Ends the process that judges, as often as said."""
+    (folder / str(os.getpid())).touch()
+    if len(list(folder.iterdir())) <= times:
+        os._exit(3)
+
+
+@pytest.mark.parametrize(("times", "verdict"), [(1, "PASS"), (2, "HARNESS_ERROR")])
+def test_a_check_whose_process_died_is_repeated_once(
+    times: int, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(under_test: AdapterUnderTest) -> None:
+        dies(under_test, tmp_path, times)
+        suite()[EXAMPLE].run(under_test)
+
+    planted = {EXAMPLE: check(run), "growing/example/GROW-2.1": suite()["growing/example/GROW-2.1"]}
+    monkeypatch.setattr(task, "suite", lambda: planted)  # processes of the pool are forked, and see it
+    monkeypatch.setattr(task, "opened", lambda settings: LocalAdapter(Reference()))
+    with executor.opened(2) as pool:
+        results = {r.check: r for r in task.judge_on(pool, Settings("reference"), list(planted.values()))}
+    assert results["growing/example/GROW-2.1"].tally.exercised
+    whole = told(results[EXAMPLE], LocalAdapter(Reference()))
+    assert judging.verdicts(whole) == {CLAUSE: verdict}
+    assert bool(whole["problems"]) == (verdict == "HARNESS_ERROR")
+    if whole["problems"]:
+        assert whole["problems"] == [f"harness: {EXAMPLE}: the process that judged it ended with status 3, twice"]
+
+
+def test_what_a_pool_raises_is_told() -> None:
+    with executor.opened(1) as pool:
+        (result,) = task.judge_on(pool, Settings("no-such-adapter"), [suite()[EXAMPLE]])
+    assert "no-such-adapter" in result.error
+    assert judging.verdicts(told(result, LocalAdapter(Reference()))) == {CLAUSE: "HARNESS_ERROR"}

@@ -1,0 +1,116 @@
+"""pytest as a front end: the checks as its tests, with its own options."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvconform.checks.suite import selected
+from kvconform.checks.task import judge
+from kvconform.runner.record import record
+from kvconform.runner.settings import Settings
+from kvconform.runner.tally import Tally
+from kvspec.reading.clauses import index
+from support import judging
+from support.fake_adapters import AcceptsAnyRewind
+from support.local_adapter import LocalAdapter
+
+FAULTY = "support.fake_adapters:AcceptsAnyRewind"
+
+
+def front_end(folder: Path, *arguments: str, plugins: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """Run pytest on the checks, in an empty folder, with nobody else's plugins."""
+    command = [sys.executable, "-m", "pytest", "-q", "--color=no", "--pyargs", "kvconform.checks"]
+    command += [option for name in ("kvconform.plugin", *plugins) for option in ("-p", name)]
+    return subprocess.run(
+        [*command, *arguments],
+        env=judging.fakes.environment() | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def written(folder: Path) -> Any:
+    return json.loads((folder / "report" / "record.json").read_text())
+
+
+def test_a_check_is_selected_by_its_id(tmp_path: Path) -> None:
+    done = front_end(tmp_path, "--kv-adapter", "reference", "-k", "example and GROW-1.1", "--kv-report", "report")
+    assert done.returncode == 0 and re.search(r"^1 passed, \d+ deselected", done.stdout, re.M), done.stdout
+    seen = written(tmp_path)
+    assert judging.verdicts(seen)["GROW-1"] == "PASS" and seen["partial"]
+    assert re.fullmatch(r"pytest judged 1 of \d+ checks", seen["partial_reason"])
+    assert judging.clause(seen, "GROW-1")["tests"] == ["growing/example/GROW-1.1"]
+
+
+def test_a_failure_shows_its_trace_and_is_run_again_by_lf(tmp_path: Path) -> None:
+    done = front_end(tmp_path, "--kv-adapter", FAULTY, "-k", "growing and example and (GROW-7 or GROW-1.1)")
+    assert done.returncode == 1 and re.search(r"^1 failed, 1 passed", done.stdout, re.M), done.stdout
+    assert "Differs: FAIL GROW-7: expected refused GROW-7, found ok" in done.stdout
+    assert "growing kv_heads=1: rewind 1" in done.stdout and "Traceback" not in done.stdout
+    assert "FAILED kvconform.checks::growing/example/GROW-7.1" in done.stdout
+    again = front_end(tmp_path, "--kv-adapter", FAULTY, "--lf")
+    assert again.returncode == 1 and re.search(r"^1 failed, \d+ deselected", again.stdout, re.M), again.stdout
+
+
+def test_it_stops_at_the_first_failure_if_asked_to(tmp_path: Path) -> None:
+    done = front_end(tmp_path, "--kv-adapter", FAULTY, "-x", "-k", "growing and example")
+    assert done.returncode == 1 and "stopping after 1 failures" in done.stdout
+
+
+@pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
+def test_the_processes_of_xdist_tell_one_record(tmp_path: Path) -> None:
+    options = ("--kv-adapter", FAULTY, "-k", "growing/law or growing/example", "--kv-report", "report")
+    done = front_end(tmp_path, *options, "--kv-traces", "5", "-n", "2", plugins=("xdist.plugin",))
+    assert done.returncode == 1, done.stdout + done.stderr
+    seen, alone = written(tmp_path), judged_here("growing/law/", "growing/example/")
+    assert judging.clause(seen, "GROW-7")["verdict"] == "FAIL"
+    assert all(failure.pop("diagnosis") for failure in seen["failures"])
+    assert seen["clauses"] == alone["clauses"] and seen["failures"] == alone["failures"]
+
+
+def judged_here(*starts: str) -> Any:
+    """The record of some checks, judged in this process."""
+    under_test, total = LocalAdapter(AcceptsAnyRewind(), traces=5), Tally()
+    for check in selected(Settings(FAULTY), under_test.adapter):
+        if check.id.startswith(starts):
+            total.merge(judge(under_test, check).tally)
+    about = judging.ABOUT | {"partial": True}
+    return json.loads(json.dumps(record(total, under_test.adapter, dict(index()), about)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "the suite judges an adapter: name it with --kv-adapter"),
+        (("--kv-adapter", "referense"), "referense: unknown adapter 'referense'"),
+        (("--kv-adapter", "support.fakes:NeedsADevice"), "there is no such device here"),
+    ],
+)
+def test_what_cannot_be_judged_is_said_in_a_line(arguments: tuple[str, ...], words: str, tmp_path: Path) -> None:
+    done = front_end(tmp_path, *arguments)
+    assert done.returncode in (2, 4) and words in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_checks_of_ones_own_count_in_the_record(tmp_path: Path) -> None:
+    (tmp_path / "test_own.py").write_text(
+        "from kvspec.operations import notation\n"
+        "def test_own(under_test):\n"
+        "    under_test.judge(notation.trace('growing', '', 'append 1; append 2'), 'explore')\n"
+        "    under_test.require_no_difference()\n"
+    )
+    own = ("--kv-adapter", "reference", "--kv-report", "report", "-k", "test_own", str(tmp_path / "test_own.py"))
+    done = front_end(tmp_path, *own)
+    assert done.returncode == 0 and re.search(r"^1 passed", done.stdout, re.M), done.stdout
+    assert judging.clause(written(tmp_path), "GROW-1")["tests"] == ["test_own.py::test_own"]
