@@ -8,56 +8,34 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kvref import mem, meter
-from kvref.bucket import Bucket
-from kvref.copy import Buffer
 from kvref.draft import Round
-from kvref.growing import Growing
-from kvref.page import Pages
-from kvref.ring import Ring
 from kvref.rope import rotate
-from kvref.store import Store
 from kvspec import SPEC_VERSION
-from kvspec.contract import Cache, Rope
+from kvspec.contract import CHAPTERS, Cache, Rope
 from kvspec.contract.timing import HostTimed
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config
+from kvspec.registry import CACHES, KINDS, modules
 
 
 class Reference(HostTimed):
     """Every kind at level storage, growing as the spec says. Subclass it and change `caches` for a variant."""
 
     caches: ClassVar[dict[str, Any]] = {
-        "growing": Growing,
-        "ring": Ring,
-        "copy": Buffer,
-        "store": Store,
-        "page": Pages,
-        "bucket": Bucket,
+        kind: thing
+        for kind, module in modules("kvref").items()
+        for thing in vars(module).values()
+        if kind in KINDS and isinstance(thing, type) and vars(thing).get("kind") == kind
     }
 
     def describe(self) -> dict[str, Any]:
-        """What it is and claims."""
+        """What it is and claims: everything."""
         storage = {"level": "storage", "grows": "step"}
         return {
             "name": "reference",
             "version": SPEC_VERSION,
             "device": f"numpy {np.__version__}",
-            "chapters": {
-                "growing": storage,
-                "ring": storage,
-                "mask": "storage",
-                "snapshot": "storage",
-                "mem": "storage",
-                "residency": "storage",
-                "copy": "storage",
-                "draft": "storage",
-                "store": "storage",
-                "batch": "storage",
-                "page": "storage",
-                "attention": "storage",
-                "rope": "storage",
-                "bucket": "storage",
-            },
+            "chapters": {c: storage if c in CACHES else "storage" for c in CHAPTERS},
         }
 
     def fit(self, kind: str, config: Config, free: int, reserve: int | None, most: int | None) -> tuple[int, bool]:

@@ -56,6 +56,11 @@ OBSERVABLES = tuple(dict.fromkeys(("state", "history", *(o for c in RECORDS.valu
 """What a session can be told to observe: the state after every operation; the history after an append; ..."""
 
 
+def opened(kind: str) -> Kind:
+    """The record of a kind."""
+    return _KINDS[kind]
+
+
 def needed(kind: str) -> tuple[str, ...]:
     """The fields of a config that a kind must be given, and that only some kinds have."""
     return _KINDS[kind].needs

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from importlib.util import find_spec
 from typing import Any
 
 from kvconform.generate import covers as cover
 from kvspec.contract import CHAPTERS
 from kvspec.operations import notation
+from kvspec.registry import modules
 from kvspec.trace import Trace, config_from_json
 
 VERSION = 2
@@ -56,8 +55,7 @@ def planned() -> tuple[str, ...]:
 
 
 def _strategies(chapter: str) -> Any:
-    name = f"kvconform.generate.strategies.{chapter}"
-    return importlib.import_module(name) if find_spec(name) is not None else None
+    return modules("kvconform.generate.strategies").get(chapter)
 
 
 def path(chapter: str) -> Any:

@@ -17,10 +17,11 @@ from kvconform.oracle.reference import CitingReference, Performs
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.worker.remote_session import RemoteSession
 from kvspec import masks
-from kvspec.contract import LEVELS, Claim, Description
+from kvspec.contract import CHAPTERS, LEVELS, Claim, Description
 from kvspec.geometry import Array, Config
 from kvspec.operations.table import Operation, argument, cache_of, chapters_of
 from kvspec.reading.clauses import index
+from kvspec.registry import RECORDS
 from kvspec.rows import SerialBook
 from kvspec.session.step import Inputs, Step
 from kvspec.trace import Trace
@@ -317,11 +318,5 @@ def _columns(array: Array, width: int) -> Array:
 
 def observables(adapter: Description, level: str) -> tuple[str, ...]:
     """What to observe of an adapter's cache at this level."""
-    named = (("mask", "mask"), ("mem", "held"), ("residency", "meter"))
-    declared = tuple(what for chapter, what in named if chapter in adapter.chapters)
-    return ("history", *(("state",) if level == "storage" or _stored(adapter) else ()), *declared)
-
-
-def _stored(adapter: Description) -> bool:
-    """Whether it has stores, buffers or others of which rows are read as state at either level."""
-    return bool({"copy", "store", "page", "bucket"} & set(adapter.chapters))
+    asked = [what for chapter in CHAPTERS if chapter in adapter.chapters for what in RECORDS[chapter].observe]
+    return tuple(dict.fromkeys(("history", *(("state",) if level == "storage" else ()), *asked)))

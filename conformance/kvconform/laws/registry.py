@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-from importlib.util import find_spec
-
 from kvconform.laws import law
-from kvspec.contract import CHAPTERS
 from kvspec.reading.clauses import index
+from kvspec.registry import modules
 
-for chapter in CHAPTERS:
-    if find_spec(f"kvconform.laws.{chapter}"):
-        importlib.import_module(f"kvconform.laws.{chapter}")
+modules("kvconform.laws")  # a module registers its laws when it is imported
 
 LAWS = tuple(sorted(law.LAWS, key=lambda x: list(index()).index(x.clause)))

@@ -8,6 +8,7 @@ from typing import Any
 from kvref.cite import cite, cited
 from kvspec.operations.table import (
     CHAPTER_OF,
+    OF_KIND,
     TAKES_QUERIES,
     TAKES_ROWS,
     Operation,
@@ -15,14 +16,9 @@ from kvspec.operations.table import (
     cache_of,
     chapters_of,
 )
-from kvspec.registry import OBSERVABLES
+from kvspec.registry import LETTERS, OBSERVABLES, opened
 from kvspec.session.driver import Session
 from kvspec.session.step import NOTHING, Inputs, Step
-
-OWNERSHIP = {"growing": "GROW-13", "ring": "RING-16", "copy": "COPY-10", "store": "STORE-11", "page": "PAGE-38"}
-OWNERSHIP |= {"bucket": "BUCKET-28"}
-BITS = {"growing": "GROW-12", "ring": "RING-15", "store": "STORE-6", "page": "PAGE-9"}
-BITS |= {"bucket": "BUCKET-27"}
 
 BESIDE, WITHIN = "BATCH-21", "BATCH-22"
 """What operations on a store owe its batch, and those on the batch the store."""
@@ -31,23 +27,23 @@ BESIDE, WITHIN = "BATCH-21", "BATCH-22"
 def refused(op: Operation, clause: str) -> tuple[str, ...]:
     """The clauses that a refusal exercises: its own, and no other that was cited on the way to it; of an attend the
     one as well that says that nothing of it is done."""
-    return (clause, "ATTN-23") if CHAPTER_OF.get(op["op"]) == "attention" else (clause,)
+    return (clause, "ATTN-23") if CHAPTER_OF.get(op["op"]) == LETTERS["ATTN"] else (clause,)
 
 
 def cite_operation(op: Operation, kind: str, batched: bool = False, attended: bool = False) -> None:
     """Clauses that an operation exercises whatever the cache does: on the caller's arrays, on bits, on repeats."""
     if op["op"] == "scribble" and attended:
         cite("ATTN-15")
-    if op["op"] == "scribble" and kind in OWNERSHIP:
-        cite(OWNERSHIP[kind])
+    if op["op"] == "scribble" and opened(kind).ownership:
+        cite(opened(kind).ownership)
     if op["op"] == "mask":
         cite("MASK-15")
-    takes = TAKES_ROWS if kind == "bucket" else ("append",)
-    if op["op"] in takes and argument(op, "fill") == "bits" and kind in BITS:
-        cite(BITS[kind])
+    own = op["op"] == "append" or CHAPTER_OF.get(op["op"]) == kind
+    if own and op["op"] in TAKES_ROWS and argument(op, "fill") == "bits" and opened(kind).bits:
+        cite(opened(kind).bits)
     if op["op"] == "rotate" and op.get("by") is not None:
         cite("ROPE-14")
-    if "batch" in chapters_of(op):
+    if LETTERS["BATCH"] in chapters_of(op):
         cite(WITHIN)
     elif batched:
         cite(BESIDE)
@@ -72,4 +68,4 @@ class CitingSession(Session):
 
     def _batched(self, name: str) -> bool:
         """Whether there is a batch beside what the operation was for."""
-        return self.kinds[name] == "store" and self.caches[name].sequences() is not None
+        return "batch" in OF_KIND[self.kinds[name]] and self.caches[name].sequences() is not None

@@ -19,7 +19,7 @@ from kvspec.chapters.arguments import (
     Argument,
     N,
 )
-from kvspec.chapters.record import Chapter, Column, OperationRecord, Tensor
+from kvspec.chapters.record import Chapter, Column, OperationRecord, Probe, Tensor
 
 Captured = partial(OperationRecord, names="captured attention")
 
@@ -71,5 +71,10 @@ CHAPTER = Chapter(
     columns=(
         Column("output", "outputs"),
         Column(r"output of ((?:layer|sequence|head) \d+)", "outputs", r"output of \1"),
+    ),
+    probes=(
+        Probe(("append 1", "attend 1"), ("growing", "ring")),
+        Probe(("append 1", "attend 1 layer=0"), ("store",)),
+        Probe(("admit", "append 1", "attend 1"), ("page",)),
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvspec.chapters.arguments import FILL, LAYER, NAMED, OF, ROWS, Argument
-from kvspec.chapters.record import Chapter, Column, OperationRecord, Tensor, Value
+from kvspec.chapters.record import Chapter, Column, OperationRecord, Probe, Tensor, Value
 
 CHAPTER = Chapter(
     "BATCH",
@@ -43,4 +43,5 @@ CHAPTER = Chapter(
         Column("moved", "truth"),
         Column(r"layer (\d+), sequence (\d+)", "letters", r"batch.\1.\2"),
     ),
+    probes=(Probe(("append 2", "batch 2"), ("store",)),),
 )

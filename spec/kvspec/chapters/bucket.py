@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kvspec.chapters.arguments import ASKED, LAYERED, RESIDENT, TO, WRONG, Argument, N, flag
 from kvspec.chapters.record import Chapter, Column, Kind, OperationRecord, Tensor, Value
+from kvspec.geometry import Config
 
 REFRESH = flag("refresh")
 PAST = Argument("past", default=None)
@@ -11,7 +12,13 @@ PAST = Argument("past", default=None)
 
 CHAPTER = Chapter(
     "BUCKET",
-    kind=Kind(needs=("layers", "bounds"), also=("scribble",)),
+    kind=Kind(
+        needs=("layers", "bounds"),
+        also=("scribble",),
+        tried=Config(layers=1, bounds="2-4"),
+        ownership="BUCKET-28",
+        bits="BUCKET-27",
+    ),
     operations=(
         OperationRecord(
             "prefill",

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from kvspec.chapters.arguments import FAR, ROWS, Argument, N, flag, sizes
 from kvspec.chapters.record import Chapter, Kind, OperationRecord
+from kvspec.geometry import Config
 
 AT = Argument("at", high=FAR)
 
 CHAPTER = Chapter(
     "COPY",
-    kind=Kind(needs=("capacity", "layout"), also=("scribble", "plan")),
+    kind=Kind(
+        needs=("capacity", "layout"),
+        also=("scribble", "plan"),
+        tried=Config(capacity=4, layout="token"),
+        ownership="COPY-10",
+    ),
     operations=(
         OperationRecord(
             "copy",

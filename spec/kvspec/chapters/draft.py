@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from kvspec.chapters.arguments import NAMED, ROWS, Argument, N, flag
-from kvspec.chapters.record import Chapter, Column, OperationRecord, Value
+from kvspec.chapters.record import Chapter, Column, OperationRecord, Probe, Value
 
 CACHES = ("growing", "ring")
 
@@ -41,4 +41,5 @@ CHAPTER = Chapter(
     ),
     values=(Value("drafted", "draft: the position after the last draft on that layer."),),
     columns=(Column("drafted"),),
+    probes=(Probe(("append 2", "speculate r A"), CACHES),),
 )

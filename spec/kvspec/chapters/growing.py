@@ -7,7 +7,12 @@ from kvspec.chapters.record import Chapter, Column, Kind, OperationRecord, Tenso
 
 CHAPTER = Chapter(
     "GROW",
-    kind=Kind(sequence=True, also=("plan", "fit", "attend", "rotate")),
+    kind=Kind(
+        sequence=True,
+        also=("plan", "fit", "attend", "rotate"),
+        ownership="GROW-13",
+        bits="GROW-12",
+    ),
     operations=(
         OperationRecord(
             "append",

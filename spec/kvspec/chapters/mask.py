@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvspec.chapters.arguments import Argument
-from kvspec.chapters.record import Chapter, Column, OperationRecord, Tensor
+from kvspec.chapters.record import Chapter, Column, OperationRecord, Probe, Tensor
 
 CACHES = ("growing", "ring")
 
@@ -24,4 +24,5 @@ CHAPTER = Chapter(
     observe=("mask",),
     tensors=(Tensor("mask", pair=False),),
     columns=(Column("each query sees", "queries", "sees"), Column("mask", "mask", storage=True)),
+    probes=(Probe(("append 2", "mask causal"), CACHES),),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvspec.chapters.arguments import DTYPE, HUGE, Argument, N, sizes
-from kvspec.chapters.record import Chapter, Column, OperationRecord, Value
+from kvspec.chapters.record import Chapter, Column, OperationRecord, Probe, Value
 
 CHAPTER = Chapter(
     "MEM",
@@ -37,5 +37,9 @@ CHAPTER = Chapter(
         Column("held", storage=True, grown=True),
         Column("plan", "numbers", storage=True, grown=True),
         Column("fit", "numbers"),
+    ),
+    probes=(
+        Probe(("plan 1",)),
+        Probe(("fit 1000000",)),
     ),
 )

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from kvspec.chapters.arguments import OF, TO, Argument
 from kvspec.chapters.record import Chapter, Column, Kind, OperationRecord, Tensor, Value
+from kvspec.geometry import Config
 
 CHAPTER = Chapter(
     "PAGE",
-    kind=Kind(needs=("page_size", "pages"), may=("debug",), also=("append", "scribble", "plan", "attend")),
+    kind=Kind(
+        needs=("page_size", "pages"),
+        may=("debug",),
+        also=("append", "scribble", "plan", "attend"),
+        tried=Config(page_size=1024, pages=2),
+        begin=("admit",),
+        ownership="PAGE-38",
+        bits="PAGE-9",
+    ),
     operations=(
         OperationRecord("admit", "A new sequence; the value `sequence` is its number."),
         OperationRecord(

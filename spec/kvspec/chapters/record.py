@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from kvspec.chapters.arguments import Argument
+from kvspec.geometry import Config
 
 Holds = Literal["number", "numbers", "truth", "text", "counts"]
 
@@ -80,6 +81,22 @@ class Kind:
     """Whether it is a cache of one sequence, or of a uniform batch, which appends and rewinds."""
     also: tuple[str, ...] = ()
     """The operations of other chapters that it has."""
+    tried: Config = field(default_factory=Config)
+    """A config that an adapter which claims it opens: what it does not claim is tried on this."""
+    begin: tuple[str, ...] = ()
+    """The operations that come before the first append."""
+    ownership: str = ""
+    """The clause that leaves arrays to their caller, whatever it does to them."""
+    bits: str = ""
+    """The clause by which rows are kept to the bit."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Operations of which the last is the chapter's own, and the kinds they are tried on; every kind by default."""
+
+    operations: tuple[str, ...]
+    kinds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,6 +112,8 @@ class Chapter:
     speaks_of: tuple[str, ...] = ()
     """The kinds that its clauses speak of where they name none; left out, its own kind or else every kind."""
     operations: tuple[OperationRecord, ...] = ()
+    probes: tuple[Probe, ...] = ()
+    """Attempts at what an adapter that does not claim it must refuse."""
     observe: tuple[str, ...] = ()
     """What a session is told to observe, after every step, of an adapter that claims it at any level."""
     values: tuple[Value, ...] = ()

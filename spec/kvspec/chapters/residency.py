@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvspec.chapters.record import Chapter, Column, Value
+from kvspec.chapters.record import Chapter, Column, Probe, Value
 
 METERED = ("host_to_device", "device_to_host", "device_to_device", "launches", "allocations", "synchronisations")
 """What a meter counts: bytes on their way to, from and on the device; launches, allocations, waits."""
@@ -12,4 +12,9 @@ CHAPTER = Chapter(
     observe=("meter",),
     values=(Value("meter", "What was counted while the operation itself was done.", "counts"),),
     columns=tuple(Column(name, "count", "meter") for name in METERED),
+    probes=(
+        Probe(("append 1", "append 1 resident=1"), ("growing", "ring", "store")),
+        Probe(("copy 1 0", "copy 1 0 resident=1"), ("copy",)),
+        Probe(("admit", "append 1", "append 1 resident=1"), ("page",)),
+    ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvspec.chapters.arguments import DTYPE, FAR, RANDOM, RESIDENT, Argument, N, flag, sizes
-from kvspec.chapters.record import Chapter, Column, OperationRecord, Tensor
+from kvspec.chapters.record import Chapter, Column, OperationRecord, Probe, Tensor
 
 CHAPTER = Chapter(
     "ROPE",
@@ -34,4 +34,5 @@ CHAPTER = Chapter(
     ),
     tensors=(Tensor("rotated", pair=False),),
     columns=(Column("rotated", "rotated", storage=True),),
+    probes=(Probe(("rotate 1 1",)),),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from kvspec.chapters.arguments import NAMED, TO, Argument
-from kvspec.chapters.record import Chapter, Column, OperationRecord, Value
+from kvspec.chapters.record import Chapter, Column, OperationRecord, Probe, Value
 
 CACHES = ("growing", "ring")
 
@@ -54,4 +54,5 @@ CHAPTER = Chapter(
         Value("bytes", "close: bytes the snapshot still holds."),
     ),
     columns=(Column("bytes", storage=True), Column("snapshot", "ranges")),
+    probes=(Probe(("append 2", "snapshot s"), CACHES),),
 )

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from kvspec.chapters.arguments import DTYPE, GEOMETRY, NAMED, TO, Argument, sizes
 from kvspec.chapters.record import Chapter, Column, Kind, OperationRecord, Tensor, Value
+from kvspec.geometry import Config
 
 CHAPTER = Chapter(
     "STORE",
-    kind=Kind(needs=("layers", "max_len"), also=("append", "scribble", "plan", "fit", "attend", "rotate")),
+    kind=Kind(
+        needs=("layers", "max_len"),
+        also=("append", "scribble", "plan", "fit", "attend", "rotate"),
+        tried=Config(layers=2, max_len=1026),
+        ownership="STORE-11",
+        bits="STORE-6",
+    ),
     operations=(
         OperationRecord("init", "Initialise the store again, with this config.", GEOMETRY, config=True),
         OperationRecord("reset", "Every layer's length to 0."),

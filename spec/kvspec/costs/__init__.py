@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from kvspec.costs import attention, bucket, cache, draft, page, rope, store
+from kvspec.costs import attention, cache
 from kvspec.costs.terms import Bound, Bounded, Case, Cost, Layer, refused
+from kvspec.registry import merged
 
-COSTS: dict[str, Bounded] = cache.COSTS | draft.COSTS | store.COSTS | page.COSTS | rope.COSTS
-COSTS |= attention.COSTS
-COSTS |= bucket.COSTS
+COSTS: dict[str, Bounded] = cache.COSTS | merged(__name__, "COSTS")
 """The cost of each operation but `append`, which is another's on a store, and `open` and `scribble`."""
 
 APPEND = attention.APPEND

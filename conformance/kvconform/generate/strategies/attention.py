@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from kvconform.generate.covers import Ops, Plan
 from kvconform.generate.strategies.attention_random import explored
@@ -142,3 +143,8 @@ def _name(start: Trace) -> str:
 
 
 __all__ = ["explored", "plans"]
+
+
+def strategies() -> Iterator[Any]:
+    """What explores this chapter: a strategy for each way."""
+    yield explored()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -229,3 +229,8 @@ class _Drawing(Drawing):
 
     def _scribble(self) -> list[str]:
         return ["scribble"]
+
+
+def strategies() -> Iterator[Any]:
+    """What explores this chapter: a strategy for each way."""
+    yield explored()

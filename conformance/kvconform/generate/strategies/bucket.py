@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -179,3 +179,8 @@ class _Drawing(DrawingOnOne):
         changes: tuple[dict[str, Any], ...]
         changes = ({}, {"bounds": "3"}, {"bounds": "1-2-3"}, {"batch": 3}, {"layers": 4}, {"bounds": "3-1"})
         return {"op": "open", "cache": "B", **self.draw(st.sampled_from(changes))}
+
+
+def strategies() -> Iterator[Any]:
+    """What explores this chapter: a strategy for each way."""
+    yield explored()

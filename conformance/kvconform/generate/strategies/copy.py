@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -139,3 +139,8 @@ def sourced(draw: st.DrawFn, config: Config) -> dict[str, Any]:
     dtype = draw(st.sampled_from((None, None, "f32", "f32", "f32", config.dtype, "bf16")))
     fill = draw(st.sampled_from(("legible", "edges", "edges", "bits")))
     return ({} if dtype is None else {"dtype": dtype}) | ({} if fill == "legible" else {"fill": fill})
+
+
+def strategies() -> Iterator[Any]:
+    """What explores this chapter: a strategy for each way."""
+    yield explored()

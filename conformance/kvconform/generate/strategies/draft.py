@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -251,3 +251,8 @@ class _Drawing(Drawing):
         saved = self.session.snapshots[name]
         stop = saved.stop if saved else 0
         return f"{letter}: restore {name} {self.of(stop, stop, max(0, stop - 1))}"
+
+
+def strategies() -> Iterator[Any]:
+    """What explores this chapter: a strategy for each way."""
+    yield from (explored(), explored(EVERYTHING))

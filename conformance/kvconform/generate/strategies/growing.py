@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.strategies import caches
 from kvconform.generate.strategies.plan_moves import appends_after, name, rewinds, single
 from kvspec.geometry import Config
 from kvspec.session.driver import Session
@@ -25,3 +29,8 @@ def plans() -> list[Plan]:
     """One for each step."""
     starts = [Trace("growing", Config(step=s)) for s in STEPS]
     return [Plan(name(t, BOUND), t, moves, appends_after) for t in starts]
+
+
+def strategies() -> Iterator[Any]:
+    """What explores this chapter: a strategy for each way."""
+    yield caches.traces("growing", caches.BASE)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from kvconform.generate.covers import Ops, Plan
-from kvconform.generate.strategies import growing, ring
+from kvconform.generate.strategies import caches, growing, ring
 from kvconform.generate.strategies.plan_moves import name, ops
 from kvspec.geometry import Config
+from kvspec.registry import CACHES
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -68,3 +70,8 @@ def plans() -> list[Plan]:
     starts = [Trace("growing", Config(step=2))]
     starts += [Trace("ring", Config(window=w, step=s)) for w, s in ((1, 256), (2, 256), (3, 2), (4, 256))]
     return [Plan(f"mask {name(t, BOUND)}", t, moves, battery, histories=True) for t in starts]
+
+
+def strategies() -> Iterator[Any]:
+    """What explores this chapter: a strategy for each way."""
+    yield from (caches.traces(kind, caches.MASKS) for kind in CACHES)

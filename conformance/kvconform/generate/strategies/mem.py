@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -91,3 +92,8 @@ def explored(draw: st.DrawFn, kind: str = "growing") -> Trace:
             done.append({**ahead, **{k: op[k] for k in ("cache",) if k in op and op["op"] != "open"}})
         done.append(op)
     return Trace(trace.kind, trace.config, tuple(done))
+
+
+def strategies() -> Iterator[Any]:
+    """What explores this chapter: a strategy for each way."""
+    yield from map(explored, ("growing", "ring", "store", "batch"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -256,3 +256,8 @@ class PageDrawing(Drawing):
     def scribble(self) -> str:
         """Nothing the caller does shows."""
         return "scribble"
+
+
+def strategies() -> Iterator[Any]:
+    """What explores this chapter: a strategy for each way."""
+    yield from (explored(), explored(more=("attend",) * 5))

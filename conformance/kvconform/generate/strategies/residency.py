@@ -5,7 +5,8 @@ What an operation costs is judged in every trace of every chapter. Here is what 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -85,3 +86,8 @@ def explored(draw: st.DrawFn, kind: str = "growing") -> Trace:
 def _placed(op: Operation, there: bool) -> Operation:
     takes = any(a.name == "resident" for a in OPERATIONS[op["op"]].arguments)
     return {**op, "resident": 1} if there and takes else op
+
+
+def strategies() -> Iterator[Any]:
+    """What explores this chapter: a strategy for each way."""
+    yield from map(explored, ("growing", "ring", "store", "batch", "copy", "bucket", "page", "attention"))

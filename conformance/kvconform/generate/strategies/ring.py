@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.strategies import caches
 from kvconform.generate.strategies.plan_moves import appends_after, name, rewinds, single
 from kvspec.geometry import Config
 from kvspec.session.driver import Session
@@ -27,3 +29,8 @@ def plans(windows: Iterable[int] = WINDOWS) -> list[Plan]:
     sizes = [(w, s) for w in windows for s in STEPS if s < w or s == STEPS[-1]]
     starts = [Trace("ring", Config(window=w, step=s)) for w, s in sizes]
     return [Plan(name(t, 0), t, moves, appends_after) for t in starts]
+
+
+def strategies() -> Iterator[Any]:
+    """What explores this chapter: a strategy for each way."""
+    yield caches.traces("ring", caches.BASE)

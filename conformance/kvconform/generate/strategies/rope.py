@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -167,3 +168,8 @@ class _Drawing(Drawing):
             longest = max(layer.length for layer in cache.layers)
             return str(self.of(f"rollback {self.number(0, longest)}", "reset"))
         return str(self.of(f"rewind {self.number(max(0, cache.offset - 3), cache.offset)}", "rewind 0", "free"))
+
+
+def strategies() -> Iterator[Any]:
+    """What explores this chapter: a strategy for each way."""
+    yield explored()

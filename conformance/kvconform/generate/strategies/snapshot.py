@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.strategies import caches
 from kvconform.generate.strategies.plan_moves import name, ops, single
 from kvspec.geometry import Config
+from kvspec.registry import CACHES
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -75,3 +77,8 @@ def plans() -> list[Plan]:
     starts = [Trace("growing", Config(step=2))]
     starts += [Trace("ring", Config(window=w, step=s)) for w, s in ((1, 256), (2, 1), (2, 256))]
     return [Plan(f"snapshot {name(t, BOUND)}", t, moves, continuations, ("s",)) for t in starts]
+
+
+def strategies() -> Iterator[Any]:
+    """What explores this chapter: a strategy for each way."""
+    yield from (caches.traces(kind, ops) for kind in CACHES for ops in (caches.SNAPSHOTS, caches.EVERYTHING))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -228,3 +228,8 @@ class _Drawing(DrawingOnOne):
     def _open(self) -> Operation:
         changes: tuple[dict[str, Any], ...] = ({}, {"max_len": 9}, {"max_len": 2}, {"layers": 2}, {"dtype": "f32"})
         return {"op": "open", "cache": "B", **self.draw(st.sampled_from(changes))}
+
+
+def strategies() -> Iterator[Any]:
+    """What explores this chapter: a strategy for each way."""
+    yield explored()

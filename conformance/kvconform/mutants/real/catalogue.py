@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.planting import planted_in
-from kvspec.contract import CHAPTERS
+from kvspec.registry import modules
 
 NOT_PLANTED: dict[str, str] = {
     "DTYPE-05": "quantised rows and their scales are not specified here: there is no scale to be another layer's",
@@ -19,4 +18,4 @@ NOT_PLANTED: dict[str, str] = {
 
 def mutants() -> Iterator[Mutant]:
     """Every planted bug, chapter by chapter."""
-    return planted_in(*(importlib.import_module(f"kvconform.mutants.real.{chapter}") for chapter in CHAPTERS))
+    return planted_in(*modules("kvconform.mutants.real").values())
