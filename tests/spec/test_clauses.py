@@ -14,7 +14,7 @@ import kvref
 import kvspec
 from kvconform.laws import registry
 from kvconform.mutants.real import catalogue
-from kvspec import costs
+from kvspec import chapters, costs
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.reading import clauses
@@ -33,7 +33,10 @@ def text_of(package: object, *names: str) -> str:
 REFERENCE = text_of(kvref, *(f.name for f in Path(str(kvref.__file__)).parent.glob("*.py")))
 LISTS = text_of(kvref.list_model)
 OPERATION = (
-    text_of(kvconform, "oracle/citing.py", "judge/ledger.py") + text_of(kvadapters, "reference.py") + text_of(costs)
+    text_of(kvconform, "oracle/citing.py", "judge/ledger.py")
+    + text_of(kvadapters, "reference.py")
+    + text_of(costs)
+    + text_of(chapters)
 )
 
 

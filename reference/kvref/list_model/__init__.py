@@ -6,22 +6,19 @@ it an implementation may be. What follows from where rows are stored it leaves o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kvref.list_model import mem, rope
 from kvref.list_model.attention import KnownRows
 from kvref.list_model.attention_bound import Rows as KeyAndValue
-from kvref.list_model.bucket import BucketModel
 from kvref.list_model.caches import CacheModel
-from kvref.list_model.copy import BufferModel
 from kvref.list_model.draft import RoundModel
-from kvref.list_model.page import PoolModel
 from kvref.list_model.rope import Turned
 from kvref.list_model.rows import Rows
-from kvref.list_model.store import StoreModel
 from kvspec.contract import CHAPTERS, Claim, Rope
 from kvspec.geometry import Array, Config
+from kvspec.registry import CACHES, found
 
 
 class ListModel:
@@ -39,9 +36,9 @@ class ListModel:
 
     def open(self, kind: str, config: Config) -> Any:
         """A fresh cache."""
-        if kind in ("growing", "ring"):
+        if kind in CACHES:
             return CacheModel(kind, config, self._claims.get(kind, Claim("visible")), self._known)
-        return OPENED[kind](config, self._known)
+        return found(__name__, "model")[kind](config, self._known)
 
     def speculate(self, caches: Sequence[Any], isolated: bool) -> RoundModel:
         """A round over these caches, None for a layer that has none."""
@@ -59,12 +56,5 @@ class ListModel:
         """There is no device: rows are where they are."""
         return rows
 
-
-OPENED: dict[str, Callable[[Config, KnownRows], Any]] = {
-    "copy": lambda config, _: BufferModel(config),
-    "store": StoreModel,
-    "page": PoolModel,
-    "bucket": BucketModel,
-}
 
 __all__ = ["ListModel"]

@@ -206,3 +206,6 @@ class BucketModel:
             raise bucket.no_encoding("BUCKET-25")
         cite("BUCKET-22", "BUCKET-23")
         return self._output(queries, [[rows] * n for rows in self.encoded])
+
+
+model = BucketModel

@@ -101,3 +101,8 @@ class BufferModel:
     def key(self) -> tuple[int, ...]:
         """Its state up to renaming rows: which slots were never written."""
         return tuple(slot for slot, row in enumerate(self.slots) if row == ZEROED)
+
+
+def model(config: Config, known: object) -> BufferModel:
+    """A fresh buffer; the rows themselves are nothing to it."""
+    return BufferModel(config)

@@ -199,3 +199,6 @@ class PoolModel:
             raise refusals_page.peek("PAGE-35", page, self.total)
         if self.config.debug is None:
             raise refusals_page.no_debug("PAGE-36")
+
+
+model = PoolModel

@@ -174,3 +174,6 @@ class StoreModel(AttendingModel):
             return 0.0
         row = None if serial in self.known.astray else self.known.get(serial)
         return None if row is None else sums.exact(row[0][0, 0])
+
+
+model = StoreModel
