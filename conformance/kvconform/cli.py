@@ -1,7 +1,7 @@
-"""The command line. Standard output carries results alone, standard error everything said on the way.
+"""The command line. Results go to standard output, everything else to standard error.
 
 Exit status: 0 conforms; 1 a clause is broken; 2 usage; 3 the harness failed, or nothing was exercised; 4 the
-adapter cannot run here; 130 interrupted (what was judged is kept).
+adapter cannot run here; 130 interrupted (the results so far are kept).
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ VECTORS = ("examples", "covering", "mutants")
 
 
 class Parser(argparse.ArgumentParser):
-    """Usage errors end with status 2 and one line that says where to look. Options are written in full."""
+    """Reports usage errors in one line that points to `--help`, and exits with status 2. Options cannot be
+    shortened."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{**settings, "allow_abbrev": False})
 
     def error(self, message: str) -> NoReturn:
-        """Say what was wrong."""
+        """Write what is wrong and exit with status 2."""
         sys.stderr.write(f"{self.prog}: {message}; see `{self.prog} --help`\n")
         raise SystemExit(2)
 
 
 def parser() -> argparse.ArgumentParser:
-    """All commands and their options."""
+    """Build the parser of all commands and their options."""
     top = Parser(prog="kvconform", description="The conformance suite for transformer KV caches.")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, about, arguments in COMMANDS:
@@ -49,18 +50,24 @@ def _run_arguments(run: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="only this clause (repeatable): its own examples and laws, its chapter's exploration, and a sample "
-        "of the covers: 500 traces, or all of them where these do not exercise it",
+        "of the covers: 500 traces, or all if those do not exercise it",
     )
-    run.add_argument("--traces", type=_count, default=60, help="traces drawn by each exploration (60)")
-    run.add_argument("--seed", type=_count, default=0, help="seed of what is drawn (0)")
+    run.add_argument("--traces", type=_count, default=60, help="random traces for each exploration (60)")
+    run.add_argument("--seed", type=_count, default=0, help="seed of the random traces (0)")
     run.add_argument("--level", choices=("visible",), help="judge at this level, though more is claimed")
-    run.add_argument("--report", metavar="DIR", help="write record.json, report.html, report.md and more there")
+    run.add_argument(
+        "--report", metavar="DIR", help="write record.json, report.html, report.md and more into this folder"
+    )
     run.add_argument(
         "--deadline", type=_seconds, default=20.0, help="seconds the adapter has for one operation (20)"
     )
-    run.add_argument("--memory", type=_count, default=4096, help="MiB the adapter may hold resident (4096)")
     run.add_argument(
-        "--processes", type=_above_zero, help="how many judge at once, each with the adapter (one a core, up to 4)"
+        "--memory", type=_count, default=4096, help="MiB of resident memory the adapter may use (4096)"
+    )
+    run.add_argument(
+        "--processes",
+        type=_above_zero,
+        help="processes that judge at once, each with its own adapter (one per core, up to 4)",
     )
     _format(run)
 
@@ -68,9 +75,11 @@ def _run_arguments(run: argparse.ArgumentParser) -> None:
 def _replay_arguments(replay: argparse.ArgumentParser) -> None:
     replay.usage = "kvconform replay [options] TRACE [-- COMMAND ...]"
     replay.add_argument("trace", help="a trace file, or - for standard input")
-    replay.add_argument("--adapter", help="judge this adapter on it; without one the reference shows what is right")
+    replay.add_argument(
+        "--adapter", help="judge this adapter on the trace; without it, show what the reference does"
+    )
     replay.add_argument("--draw", action="store_true", help="draw slots and queries at each step")
-    replay.add_argument("--svg", metavar="FILE", help="write the drawing as SVG")
+    replay.add_argument("--svg", metavar="FILE", help="write the drawing of --draw to this file as SVG")
     replay.add_argument("--level", choices=("visible",), help="judge at this level, though more is claimed")
     replay.add_argument("--deadline", type=_seconds, default=20.0, help="seconds for one operation (20)")
 
@@ -83,26 +92,36 @@ def _smoke_arguments(smoke: argparse.ArgumentParser) -> None:
 def _prove_arguments(prove: argparse.ArgumentParser) -> None:
     prove.usage = "kvconform prove [options] (ADAPTER | -- COMMAND ...)"
     prove.add_argument("adapter", nargs="?", help="a name (see `kvconform list`) or module:Class")
-    prove.add_argument("--chapter", action="append", default=[], help="whose states (repeatable; ring), or all")
-    prove.add_argument("--window", type=_count, help="largest window (8 of the reference, 4 of others)")
     prove.add_argument(
-        "--k", type=_count, help="states more than the reference an adapter may have (0; 1 for rings of others)"
+        "--chapter", action="append", default=[], help="chapter to explore (repeatable; ring), or all"
+    )
+    prove.add_argument("--window", type=_count, help="largest window (8 for the reference, 4 for other adapters)")
+    prove.add_argument(
+        "--k",
+        type=_count,
+        help="extra states the adapter may have beyond the reference's (0; 1 for rings of other adapters)",
     )
     prove.add_argument("--deadline", type=_seconds, default=20.0, help="seconds for one operation (20)")
-    _pool(prove, "configurations proved at once (one for each core)")
+    _pool(prove, "configurations proved at once (one per core)")
     _format(prove)
 
 
 def _mutants_arguments(mutants: argparse.ArgumentParser) -> None:
     mutants.add_argument(
-        "--kind", action="append", default=[], choices=MUTANTS, help="only these (repeatable; all of them)"
+        "--kind", action="append", default=[], choices=MUTANTS, help="only this kind of mutant (repeatable; all)"
     )
     mutants.add_argument("--match", metavar="PATTERN", help="only mutants whose id matches this regular expression")
-    mutants.add_argument("--every", type=_above_zero, default=1, metavar="N", help="one in N systematic faults (1)")
-    mutants.add_argument("--argued", action="store_true", help="hunt those too that are argued to be equivalent")
-    mutants.add_argument("--list", action="store_true", help="name them, and what each does")
-    _pool(mutants, "how many at once (one for each core)")
-    mutants.add_argument("--report", metavar="DIR", help="write mutants.json, mutants.html and mutants.md there")
+    mutants.add_argument(
+        "--every", type=_above_zero, default=1, metavar="N", help="try one in N systematic faults (1)"
+    )
+    mutants.add_argument(
+        "--argued", action="store_true", help="also try the mutants that are argued to be equivalent"
+    )
+    mutants.add_argument("--list", action="store_true", help="list the mutants and what each does, and stop")
+    _pool(mutants, "mutants tried at once (one per core)")
+    mutants.add_argument(
+        "--report", metavar="DIR", help="write mutants.json, mutants.html and mutants.md into this folder"
+    )
     _format(mutants)
 
 
@@ -113,37 +132,47 @@ def _soak_arguments(soak: argparse.ArgumentParser) -> None:
     soak.add_argument(
         "--operations", type=_above_zero, default=1_000_000, help="operations to judge on each (1000000)"
     )
-    soak.add_argument("--seed", type=_count, default=0, help="the first batch's seed (0)")
+    soak.add_argument("--seed", type=_count, default=0, help="seed of the first batch (0)")
     soak.add_argument(
-        "--out", default="kvconform-soak", metavar="DIR", help="where accusing traces are written (kvconform-soak)"
+        "--out", default="kvconform-soak", metavar="DIR", help="folder for failing traces (kvconform-soak)"
     )
-    _pool(soak, "batches judged at once (one for each core)")
+    _pool(soak, "batches judged at once (one per core)")
 
 
 def _vectors_arguments(vectors: argparse.ArgumentParser) -> None:
     actions = vectors.add_subparsers(dest="action", required=True, metavar="ACTION")
-    export = actions.add_parser("export", help="write a folder that needs nothing of this project")
+    export = actions.add_parser("export", help="write a folder of vectors that can be used without this project")
     export.add_argument("--out", required=True, metavar="DIR", help="where to write it")
-    verify = actions.add_parser("verify", help="does the reference still give exactly these?")
-    verify.add_argument("folder", nargs="?", metavar="DIR", help="an exported folder; what is frozen here")
+    verify = actions.add_parser("verify", help="check that the reference still gives exactly these vectors")
+    verify.add_argument("folder", nargs="?", metavar="DIR", help="an exported folder (the frozen vectors)")
     for action in (export, verify):
         action.add_argument("--chapter", action="append", default=[], help="only this chapter (repeatable)")
-        action.add_argument("--source", action="append", default=[], choices=VECTORS, help="only this (repeatable)")
+        action.add_argument(
+            "--source", action="append", default=[], choices=VECTORS, help="only this source (repeatable)"
+        )
 
 
 def _strict_arguments(strict: argparse.ArgumentParser) -> None:
-    strict.add_argument("adapters", nargs="*", metavar="ADAPTER", help="only these beside numpy; all built-in ones")
+    strict.add_argument(
+        "adapters", nargs="*", metavar="ADAPTER", help="compare these with numpy (all built-in adapters)"
+    )
 
 
 def _profile_arguments(profile: argparse.ArgumentParser) -> None:
     profile.add_argument("adapter", help="a name (see `kvconform list`) or module:Class")
-    profile.add_argument("--peers", metavar="NAMES", help="only these, with commas between; all that are installed")
+    profile.add_argument(
+        "--peers", metavar="NAMES", help="only these peers, separated by commas (all that are installed)"
+    )
     profile.add_argument("--cases", metavar="PATTERN", help="only cases whose id matches this regular expression")
-    profile.add_argument("--quick", action="store_true", help="a few small cases, to see that everything works")
-    profile.add_argument("--rounds", type=_above_zero, default=9, help="rounds of every case (9)")
-    profile.add_argument("--memory", type=_above_zero, default=256, help="MiB of rows that take turns (256)")
-    profile.add_argument("--minutes", type=_above_zero, default=8, help="what all cases may take together (8)")
-    profile.add_argument("--report", metavar="DIR", help="write profile.json, profile.html and profile.md there")
+    profile.add_argument(
+        "--quick", action="store_true", help="only a few small cases, to see that everything works"
+    )
+    profile.add_argument("--rounds", type=_above_zero, default=9, help="rounds of each case (9)")
+    profile.add_argument("--memory", type=_above_zero, default=256, help="MiB of rows to rotate through (256)")
+    profile.add_argument("--minutes", type=_above_zero, default=8, help="time limit for all cases together (8)")
+    profile.add_argument(
+        "--report", metavar="DIR", help="write profile.json, profile.html and profile.md into this folder"
+    )
     _format(profile)
 
 
@@ -160,43 +189,43 @@ def _report_arguments(report: argparse.ArgumentParser) -> None:
     report.add_argument(
         "records", nargs="+", metavar="RECORD", help="record.json, or the journal of a run cut short"
     )
-    report.add_argument("--html", metavar="FILE", help="write the page there")
+    report.add_argument("--html", metavar="FILE", help="write the page to this file")
     _format(report)
 
 
 def _new_adapter_arguments(new: argparse.ArgumentParser) -> None:
-    new.add_argument("name", help="small letters, digits and hyphens")
+    new.add_argument("name", help="the adapter's name: small letters, digits and hyphens")
     new.add_argument("--into", default=".", metavar="DIR", help="folder to write it into (.)")
 
 
 COMMANDS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]], ...] = (
     ("run", "judge an adapter", _run_arguments),
-    ("profile", "measure an adapter beside its peers and the limits of its device", _profile_arguments),
-    ("smoke", "a first look at a new adapter: does it speak, and of what", _smoke_arguments),
-    ("list", "adapters, chapters, clauses", _list_arguments),
-    ("explain", "a clause: what it says, why, and its worked examples", _explain_arguments),
-    ("replay", "replay a trace step by step", _replay_arguments),
-    ("prove", "all states of small configurations, every move from each", _prove_arguments),
-    ("mutants", "the suite's own teeth: bugs planted in every part, and what finds each", _mutants_arguments),
-    ("soak", "judge correct adapters on millions of drawn operations; none may be accused", _soak_arguments),
-    ("vectors", "frozen traces for an engine's own tests: export them, verify them", _vectors_arguments),
-    ("strict", "strict attention: one hash for each adapter, numpy's first", _strict_arguments),
-    ("report", "render run records, several side by side", _report_arguments),
+    ("profile", "measure an adapter's speed beside its peers and the limits of its device", _profile_arguments),
+    ("smoke", "try a new adapter in a few steps: does it start, answer and keep its rows?", _smoke_arguments),
+    ("list", "list adapters, chapters or clauses", _list_arguments),
+    ("explain", "explain a clause: its rule, the reason, and worked examples", _explain_arguments),
+    ("replay", "replay a trace step by step, on the reference or on an adapter", _replay_arguments),
+    ("prove", "try every move from every state of small configurations", _prove_arguments),
+    ("mutants", "test the suite itself: plant known bugs and show which test finds each", _mutants_arguments),
+    ("soak", "test the suite itself: judge correct adapters on random operations; all must pass", _soak_arguments),
+    ("vectors", "export or verify frozen traces for an engine's own tests", _vectors_arguments),
+    ("strict", "hash the outputs of strict attention, for numpy and each adapter", _strict_arguments),
+    ("report", "render the records of runs, several side by side", _report_arguments),
     ("new-adapter", "write the skeleton of an adapter package", _new_adapter_arguments),
 )
-"""Every command, what it is for, and what adds its arguments."""
+"""Each command: its name, its one-line help, and the function that adds its arguments."""
 
 
 def _pool(command: argparse.ArgumentParser, help: str) -> None:
     where = command.add_mutually_exclusive_group()
     where.add_argument("--processes", type=_above_zero, metavar="N", help=help)
     where.add_argument(
-        "--on", metavar="ADDRESS", help="give the work to the dask cluster of this scheduler, as tcp://host:8786"
+        "--on", metavar="ADDRESS", help="run on the dask cluster of this scheduler, such as tcp://host:8786"
     )
 
 
 def _format(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--format", choices=FORMATS, default="table", help="what is printed (table)")
+    command.add_argument("--format", choices=FORMATS, default="table", help="output format (table)")
 
 
 def _count(text: str) -> int:
@@ -222,7 +251,7 @@ def _seconds(text: str) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; gives the exit status."""
+    """Run one command and return its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     process: tuple[str, ...] = ()
     if "--" in given:
@@ -268,7 +297,7 @@ def _run(options: argparse.Namespace, process: tuple[str, ...]) -> int:
         sys.stderr.write("kvconform: interrupted\n")
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader went away; nothing more can be said to it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader of standard output is gone
         return 0
 
 

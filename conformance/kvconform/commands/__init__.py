@@ -1,1 +1,1 @@
-"""The commands of `kvconform`, a module each with a `main(options)` that gives the exit status."""
+"""The commands of `kvconform`: one module each, whose `main(options)` returns the exit status."""

@@ -1,4 +1,4 @@
-"""`kvconform explain RING-4`: the clause, its reason, and its worked examples as they run on the reference."""
+"""`kvconform explain RING-4`: prints a clause, its reason, and its worked examples, run on the reference."""
 
 from __future__ import annotations
 

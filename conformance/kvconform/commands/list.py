@@ -1,4 +1,4 @@
-"""`kvconform list`: what there is."""
+"""`kvconform list`: lists adapters, chapters or clauses."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Rows = list[dict[str, str]]
 
 
 def adapters() -> Rows:
-    """Built-in adapters and those of other distributions."""
+    """List built-in adapters and those of other distributions."""
     return [{"adapter": name, "where": where} for name, where in sorted(find.names().items())]
 
 
 def chapters() -> Rows:
-    """The chapters, each with the number of its clauses."""
+    """List the chapters, each with the number of its clauses."""
     counts = {p: sum(c.chapter == p for c in index().values()) for p in CHAPTERS}
     return [{"chapter": p, "clauses": str(n)} for p, n in counts.items()]
 
 
 def clauses() -> Rows:
-    """Every clause with its level and its sentence."""
+    """List every clause with its level and its sentence."""
     return [
         {"clause": c.id, "level": c.level, "caches": " ".join(c.applies), "text": c.text} for c in index().values()
     ]

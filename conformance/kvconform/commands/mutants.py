@@ -1,4 +1,4 @@
-"""`kvconform mutants`: the suite's teeth, shown: every bug that it must find, by what it is found, and how soon."""
+"""`kvconform mutants`: plants known bugs and shows which test finds each, and how soon."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kvspec.errors import BadInput
 
 
 def main(options: Namespace) -> int:
-    """Hunt the mutants asked for; 1 if one lives that is not argued, or a control does not do what it must."""
+    """Hunt the chosen mutants; return 1 if one survives without an argument, or a control behaves wrongly."""
     chosen = selected(options)
     if not chosen:
         raise BadInput("no mutant matches; `kvconform mutants --list` names them all")
@@ -44,7 +44,7 @@ def main(options: Namespace) -> int:
 
 
 def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[Hunted], bool]:
-    """What came of the hunts, and whether the pool was lost before all of them had ended."""
+    """Hunt; give the results, and whether the pool was lost before the last one."""
     found = list[Hunted]()
     try:
         with opened(options.processes, options.on, seconds=hunts.LONGEST_TASK, memory_limit=hunts.MEMORY) as pool:
@@ -56,7 +56,7 @@ def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[Hunted], 
 
 
 def selected(options: Namespace) -> list[Mutant]:
-    """The mutants that are asked for."""
+    """Select the mutants asked for."""
     kinds = options.kind or lists.KINDS
     every = (m for kind in kinds for m in lists.KINDS[kind]())
     wanted = re.compile(options.match or "")
@@ -66,7 +66,7 @@ def selected(options: Namespace) -> list[Mutant]:
 
 
 def _told(found: Iterable[Hunted], count: int) -> Iterator[Hunted]:
-    """Each as it comes, with progress on standard error."""
+    """Pass each result on, with progress on standard error."""
     killed, last = 0, 0.0
     for i, one in enumerate(found, 1):
         killed += one.killed

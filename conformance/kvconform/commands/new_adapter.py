@@ -1,4 +1,4 @@
-"""`kvconform new-adapter NAME`: an external package that installs, and passes from the first minute."""
+"""`kvconform new-adapter NAME`: writes an adapter package that installs, and that passes before you change it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILES = {
 
 
 def main(options: Namespace) -> int:
-    """Write the package; refuses to write over anything."""
+    """Write the package. Raises BadInput if its folder or name exists already."""
     name = options.name
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,40}", name):
         raise BadInput(f"{name!r} is no name for an adapter: small letters, digits and hyphens, a letter first")
@@ -37,7 +37,7 @@ def main(options: Namespace) -> int:
 
 
 def filled(text: str, name: str) -> str:
-    """The text with the adapter's name and module in it."""
+    """Fill the adapter's name and module into a template."""
     return text.replace("@module@", "kvadapter_" + name.replace("-", "_")).replace("@name@", name)
 
 

@@ -1,4 +1,4 @@
-"""`kvconform profile`: how fast an adapter is, beside its peers and the limits of its device. It judges nothing."""
+"""`kvconform profile`: measures how fast an adapter is, beside its peers and device limits. It judges nothing."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from kvspec.reading import clauses
 from kvspec.records.profile import VERSION, Profile
 
 QUICK = Pace(3, 0.002, 1.0)
-"""A quick profile shows that everything works; its numbers say little."""
+"""Pace of a quick profile: it shows that everything works; its numbers say little."""
 
 QUICK_MEMORY = 8
-"""MiB of rows that take turns in a quick profile, at most."""
+"""Most MiB of rows to rotate through in a quick profile."""
 
 INTERRUPTED = 130
 NOTHING_MEASURED = 3
 
 
 def main(options: Namespace) -> int:
-    """Measure, print the table, leave the record and the page; never 1, for nothing is judged."""
+    """Measure, print the table, write the record and the page; never 1, because nothing is judged."""
     todo, found = cases.selected(options.quick, options.cases), peers.find(_names(options.peers))
     adapter = find.load(options.adapter)
     said = description(find.guarded(options.adapter, "cannot be asked what it is", adapter.describe))
@@ -61,7 +61,7 @@ def _names(given: str | None) -> Sequence[str]:
 
 
 def _load() -> str:
-    """What else was running before: a profile beside busy neighbours is read with care."""
+    """Give the machine's load before the profile: other work makes the numbers less reliable."""
     return f"{os.getloadavg()[0]:.2f} over the last minute, on {os.cpu_count()} cores"
 
 
@@ -71,7 +71,7 @@ def _say(text: str) -> None:
 
 
 def _run(session: Session, todo: Sequence[Case]) -> str:
-    """Why it ended early; empty where it did not."""
+    """Run; give why it ended early, or an empty text."""
     try:
         session.run(todo)
     except KeyboardInterrupt:
@@ -80,7 +80,7 @@ def _run(session: Session, todo: Sequence[Case]) -> str:
 
 
 def record(session: Session, options: Namespace, about: dict[str, Any]) -> Profile:
-    """The record of what was measured so far."""
+    """Build the record of the measurements so far."""
     pace = session.pace
     return {
         "kvprofile": VERSION,

@@ -1,4 +1,4 @@
-"""`kvconform prove ADAPTER`: every state of small configurations, every move from each; what follows, exactly."""
+"""`kvconform prove ADAPTER`: tries every move from every state of small configurations; prints the claim."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from kvspec.contract import Description
 from kvspec.errors import BadInput
 
 OF_THE_REFERENCE = 8
-"""Windows that are proved of the reference unless the caller says otherwise."""
+"""Largest window proved for the reference by default."""
 OF_AN_ADAPTER = 4
 
 ALL = "all"
-"""Every chapter that has states to explore."""
+"""Word for every chapter that has states to explore."""
 
 
 def main(options: Namespace) -> int:
-    """Prove, print what was done and what follows; 1 if there is a counterexample, 3 if a process was lost."""
+    """Print the proofs and their claim; return 1 for a counterexample, 3 if a process was lost."""
     candidate = Candidate(options.adapter or options.process[0], tuple(options.process), options.deadline)
     chosen = _chosen(options, OF_THE_REFERENCE if candidate.is_reference else OF_AN_ADAPTER)
     adapter = _declaring(candidate, options)
@@ -39,7 +39,7 @@ def main(options: Namespace) -> int:
 
 
 def _declaring(candidate: Candidate, options: Namespace) -> Description | None:
-    """What the candidate says of itself; None of the reference. Raises BadInput for a chapter not declared."""
+    """Describe the candidate; None for the reference. Raises BadInput for a chapter that it does not declare."""
     if candidate.is_reference:
         return None
     with candidate.worker() as worker:
@@ -51,7 +51,7 @@ def _declaring(candidate: Candidate, options: Namespace) -> Description | None:
 
 
 def _judge(adapter: Description | None, proofs: list[Proof]) -> Judge:
-    """Who judged it, and at which level."""
+    """Name the oracle that judged the candidate, and the level."""
     if adapter is None:
         return Judge("reference", "list model", "visible")
     levels = {trial.level_of(p.plan.start, adapter) for p in proofs}
@@ -60,7 +60,7 @@ def _judge(adapter: Description | None, proofs: list[Proof]) -> Judge:
 
 
 def _proved(candidate: Candidate, chosen: list[Configuration], options: Namespace) -> tuple[list[Proof], bool]:
-    """The proofs, and whether a process, or the pool, was lost before the last of them."""
+    """Prove the configurations; give the proofs, and whether a process or the pool was lost before the last."""
     proofs = list[Proof]()
     try:
         with opened(options.processes, options.on) as pool:
@@ -72,12 +72,12 @@ def _proved(candidate: Candidate, chosen: list[Configuration], options: Namespac
 
 
 def chapters(options: Namespace) -> list[str]:
-    """Those asked for."""
+    """Name the chapters asked for."""
     return list(vectors.planned()) if ALL in options.chapter else options.chapter or ["ring"]
 
 
 def _chosen(options: Namespace, windows: int) -> list[Configuration]:
-    """The configurations asked for."""
+    """Give the configurations asked for."""
     largest = windows if options.window is None else options.window
     return [
         Configuration(chapter, largest, plan.name, _extra(options, chapter, windows))
@@ -87,7 +87,7 @@ def _chosen(options: Namespace, windows: int) -> list[Configuration]:
 
 
 def _extra(options: Namespace, chapter: str, windows: int) -> int:
-    """States more than the reference that are allowed for: of a ring over an adapter one, unless said otherwise."""
+    """Give how many extra states the adapter may have: by default 1 for an adapter's ring, else 0."""
     if options.k is not None:
         return int(options.k)
     return int(chapter == "ring" and windows == OF_AN_ADAPTER)
@@ -99,7 +99,7 @@ HEAD = (
 
 
 def _told(proofs: list[Proof], judge: Judge, how: str) -> int:
-    """Print what came of it; 1 if there is a counterexample."""
+    """Print the result; return 1 if there is a counterexample."""
     document = claims.document(proofs, judge)
     if how == "json":
         print(json.dumps(document, indent=1))

@@ -1,4 +1,4 @@
-"""`kvconform replay TRACE.json`: the trace step by step, on the reference or on an adapter judged by it."""
+"""`kvconform replay TRACE.json`: replays a trace step by step, on the reference or on an adapter it judges."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kvspec.trace import Trace
 
 
 def main(options: Namespace) -> int:
-    """Print each step; 1 if the adapter differs."""
+    """Print each step; return 1 if the adapter differs."""
     trace = read(options.trace)
     seen = (
         _on_adapter(trace, options) if options.adapter or options.process else _on_reference(trace, options.level)
@@ -39,7 +39,7 @@ def main(options: Namespace) -> int:
 
 
 def read(path: str) -> Trace:
-    """A trace from a file or standard input. Raises BadInput."""
+    """Read a trace from a file or standard input. Raises BadInput."""
     try:
         data = sys.stdin.buffer.read(traces.LARGEST_FILE + 1) if path == "-" else _bytes(Path(path))
     except OSError as e:

@@ -1,4 +1,4 @@
-"""`kvconform report RECORD...`: records rendered side by side; a journal gives the record of a run cut short."""
+"""`kvconform report RECORD...`: renders records side by side; the journal of an interrupted run serves too."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ ALONE: dict[str, tuple[Loads, Renders, Shows]] = {
     profile_file.MARK: (profile_file.load, profile_html.render, profile_text.shown),
     mutants_file.MARK: (mutants_file.load, mutants_html.render, mutants_text.shown),
 }
-"""Records that are no run's, by the field they begin with: what reads them, makes a page of them, and a text."""
+"""Records other than a run's, by the field they begin with: functions that read them, render a page, and a text."""
 
 
 def main(options: Namespace) -> int:
-    """Render; 0 unless a record cannot be read."""
+    """Render the records and return 0. Raises BadInput for one that cannot be read."""
     paths = [Path(p) for p in options.records]
     for mark, rendered in ALONE.items():
         if any(run_file.begins(path, mark) for path in paths):
@@ -50,7 +50,7 @@ def main(options: Namespace) -> int:
 
 
 def _alone(paths: list[Path], options: Namespace, load: Loads, page: Renders, shown: Shows) -> int:
-    """Render a record that is no run's."""
+    """Render a record of a profile or of mutants, by itself."""
     if len(paths) > 1:
         raise BadInput("the record of a profile or of mutants is rendered by itself; name one record")
     found = load(paths[0])
@@ -63,7 +63,7 @@ def _alone(paths: list[Path], options: Namespace, load: Loads, page: Renders, sh
 
 
 def load(path: Path) -> Record:
-    """A record, or what a journal holds of one. Raises BadInput."""
+    """Load a record, or rebuild one from a journal. Raises BadInput."""
     if path.suffix != ".jsonl":
         return run_file.load(path)
     try:

@@ -1,4 +1,4 @@
-"""`kvconform run`: the checks of the suite that suit the adapter, judged here or by several processes."""
+"""`kvconform run`: judges an adapter by the suite's checks, in this process or in several."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from kvspec.errors import BadInput
 from kvspec.records.run import Record
 
 MOST = 4
-"""Processes that judge where nobody says how many: each worker holds a device of its own, and memory."""
+"""Default limit on judging processes: each worker takes memory and opens the device itself."""
 
 FEWEST = 16
-"""Checks for which another process is worth the start of its worker."""
+"""Fewest checks that are worth starting another process."""
 
 SAMPLE = 500
-"""Cover traces of each chapter that a run on single clauses judges at first."""
+"""Cover traces of each chapter that a run on single clauses judges first."""
 
 
 def main(options: Namespace) -> int:
-    """Judge an adapter; print the result, leave the report."""
+    """Judge an adapter; print the result and write the report."""
     folder = Path(options.report) if options.report else None
     suite()  # read before the adapter starts, so that an interruption from then on leaves a record
     run = started(settings_of(options), folder)
@@ -49,7 +49,7 @@ def main(options: Namespace) -> int:
 
 
 def settings_of(options: Namespace) -> Settings:
-    """The settings that the command line asks for."""
+    """Read the settings from the command line."""
     return Settings(
         adapter=options.adapter or Path(options.process[0]).name,
         command=tuple(options.process),

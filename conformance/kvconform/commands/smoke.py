@@ -1,5 +1,5 @@
-"""`kvconform smoke ADAPTER`: a few steps in order, each with what its failure means. A failure here says that the
-adapter is wired wrongly; it says little about the cache behind it.
+"""`kvconform smoke ADAPTER`: runs a few steps in order and says what each failure means. A failure here means that
+the adapter is connected wrongly; it says little about the cache behind it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kvspec.trace import Trace
 
 
 class Step(NamedTuple):
-    """An operation, what it shows, and what a failure of it means."""
+    """One operation, what it shows, and what its failure means."""
 
     do: str
     shows: str
@@ -26,7 +26,7 @@ class Step(NamedTuple):
 
 
 def plans() -> dict[str, tuple[Config, list[Step]]]:
-    """The config that is opened of each kind, and the steps tried on it, in order."""
+    """Give, for each kind, the config to open and the steps to try, in order."""
     rows = table("kvconform.commands", "smoke")["smoke"]
     return {
         kind: (Config(**sizes), [Step(*s) for s in row["steps"]])
@@ -36,7 +36,7 @@ def plans() -> dict[str, tuple[Config, list[Step]]]:
 
 
 def main(options: Namespace) -> int:
-    """Try the steps on each kind that is declared; 1 if one fails."""
+    """Try the steps on each declared kind; return 1 if one fails."""
     with Worker(list(options.process) or python_worker(options.adapter)) as worker:
         try:
             adapter = worker.describe()

@@ -1,4 +1,4 @@
-"""`kvconform soak ADAPTER...`: judges correct adapters on millions of drawn operations; none may be accused."""
+"""`kvconform soak ADAPTER...`: judges correct adapters on millions of random operations; all must pass."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EVERY = 10.0
 
 
 def main(options: Namespace) -> int:
-    """Soak adapters; 0 nothing was accused, 1 something was, 3 a process or the pool was lost, 130 interrupted."""
+    """Soak adapters; return 0 if all passed, 1 if one failed, 3 if a process or the pool is lost, 130 stopped."""
     with opened(options.processes, options.on) as pool:
         abouts = {name: pool.submit(describe, name).result() for name in options.adapters}
         soak = Soak(abouts, options.operations, Path(options.out), options.seed)
@@ -32,7 +32,7 @@ def main(options: Namespace) -> int:
 
 
 def _run(soak: Soak, pool: Pool) -> tuple[int, str]:
-    """Run it to its end; gives the status, and what is said of a soak that ended early."""
+    """Run to the end; give the status, and the word for a soak that ended early."""
     try:
         soak.run(pool, Progress(soak))
     except KeyboardInterrupt:
@@ -44,14 +44,14 @@ def _run(soak: Soak, pool: Pool) -> tuple[int, str]:
 
 
 class Progress:
-    """A line on standard error every few seconds."""
+    """Writes a line of progress to standard error every few seconds."""
 
     def __init__(self, soak: Soak) -> None:
         self.soak, self.began = soak, time.monotonic()
         self.last = self.began
 
     def __call__(self) -> None:
-        """A batch was judged."""
+        """Count a judged batch; write a line if it is time."""
         if (now := time.monotonic()) - self.last < EVERY:
             return
         self.last = now
@@ -69,7 +69,7 @@ def _short(score: Score) -> str:
 
 
 def _lines(score: Score, ending: str) -> Iterator[str]:
-    """How far an adapter came, and what was found."""
+    """Say how far an adapter came, and what was found."""
     counted = f"{score.traces} traces, {len(score.found)} accused, {score.operations} operations"
     yield f"{score.name}: {counted}, up to seed {score.seed}{ending}"
     yield "  " + ", ".join(f"{source} {n}" for source, n in sorted(score.by_source.items()))

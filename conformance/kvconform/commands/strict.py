@@ -1,4 +1,4 @@
-"""`kvconform strict [ADAPTER ...]`: a hash for each adapter over the outputs of strict attention, numpy's first."""
+"""`kvconform strict [ADAPTER ...]`: hashes the outputs of strict attention, for numpy and each adapter."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ DEADLINE = 300.0
 
 
 class Ran(NamedTuple):
-    """What an adapter gave, and on which device."""
+    """The outputs of an adapter, and its device."""
 
     device: str
     found: list[Output]
 
 
 def main(options: Namespace) -> int:
-    """Print a line for each adapter; 1 if one differs, 4 if one that was named cannot run."""
+    """Print a line for each adapter; return 1 if one differs, 4 if a named one cannot run."""
     for name in options.adapters:
         _look_up(name)
     right = _ran("reference")
@@ -38,13 +38,13 @@ def main(options: Namespace) -> int:
 
 
 def _look_up(name: str) -> None:
-    """Raise BadInput where there is no such adapter, before time is spent on others."""
+    """Raise BadInput for an unknown adapter, before time is spent on others."""
     with Worker(python_worker(name)) as worker, suppress(CannotRun, WorkerFailure):
         worker.describe()
 
 
 def _others() -> Sequence[str]:
-    """The built-in adapters that numpy is compared with."""
+    """Name the built-in adapters that are compared with numpy."""
     return [name for name in BUILT_IN if name != "reference"]
 
 
@@ -62,7 +62,7 @@ def _compared(name: str, right: Ran, named: bool) -> int:
 
 
 def _ran(name: str) -> Ran:
-    """All traces through an adapter. Raises BadInput, CannotRun, WorkerFailure."""
+    """Run all traces on an adapter. Raises BadInput, CannotRun, WorkerFailure."""
     with Worker(python_worker(name), deadline=DEADLINE) as worker:
         adapter = worker.describe()
         _demand(adapter)
@@ -73,7 +73,7 @@ def _ran(name: str) -> Ran:
 
 
 def _demand(adapter: Description) -> None:
-    """Raise CannotRun where it does not claim all that is driven."""
+    """Raise CannotRun unless the adapter claims every chapter that is used."""
     claimed = {chapter for chapter, claim in adapter.chapters.items() if claim.level == "storage"}
     if missing := [chapter for chapter in strict_hash.NEEDED if chapter not in claimed]:
         raise CannotRun(f"it does not claim {', '.join(missing)} at level storage")

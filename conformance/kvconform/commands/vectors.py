@@ -1,4 +1,4 @@
-"""`kvconform vectors export` and `verify`: frozen traces for an engine's own tests, and whether they still hold."""
+"""`kvconform vectors export` and `verify`: frozen traces for an engine's tests; do they still hold?"""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kvspec.reading.clauses import digest
 
 
 def main(options: Namespace) -> int:
-    """Do what was asked for; 1 if a vector is not what the reference gives."""
+    """Export or verify; return 1 if a vector is not what the reference gives."""
     return {"export": _export, "verify": _verify}[options.action](options)
 
 
 def _export(options: Namespace) -> int:
-    """Write a folder."""
+    """Write a folder of vectors."""
     index = export.export(Path(options.out), options.source, options.chapter)
     counts = ", ".join(f"{count} {what}" for what, count in index["counts"].items())
     print(f"{options.out}: {counts}, in {len(index['files'])} files; README.md there says how to replay them")
@@ -27,7 +27,7 @@ def _export(options: Namespace) -> int:
 
 
 def _verify(options: Namespace) -> int:
-    """Compare a folder, or what is frozen, with the reference; name every vector that differs."""
+    """Compare a folder, or the frozen vectors, with the reference; name each vector that differs."""
     names, found = _folder(options) if options.folder else _frozen(options)
     if not names:
         raise BadInput(f"{options.folder or 'the package'}: no vectors of these sources and chapters")
