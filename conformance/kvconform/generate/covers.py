@@ -1,9 +1,9 @@
-"""Covers: every state of the reference for a small configuration, and from each every operation.
+"""Covers: traces that try every operation from every state of the reference, for a small configuration.
 
-`closure` walks the states breadth first, so every path it notes is a shortest one. A cover follows each
-transition with continuations, the appends that bring out what an operation left hidden (a ring index lost on a
-restore is invisible until the next append). That the continuations tell all states apart is computed, not
-assumed, and stands in the frozen cover.
+`closure` visits the states breadth first, so each path it notes is a shortest one. A cover follows each transition
+with continuations, appends that reveal hidden state (a ring index lost on a restore is invisible until the next
+append). Whether the continuations distinguish all states is computed, not assumed, and is recorded in the frozen
+cover.
 
 The claim: if an adapter agrees with the reference on a cover, it agrees on every trace of that configuration
 and alphabet, provided its behaviour depends neither on the data nor on the absolute position, and it has no
@@ -43,12 +43,12 @@ class Plan:
     histories: bool = False
     """Whether the last append's number of queries belongs to the state, as it does for masks."""
     look: Ops = ({"op": "view"},)
-    """What shows a state and changes nothing."""
+    """Operations that show a state and do not change it."""
 
 
 @dataclass(frozen=True)
 class Closure:
-    """All states, each by a shortest path to it; and from each all moves, split by whether they lead elsewhere."""
+    """All states, each with a shortest path to it, and its moves: those to another state and those that stay."""
 
     states: dict[Key, Ops]
     leaving: list[tuple[Ops, Ops]]
@@ -56,13 +56,13 @@ class Closure:
 
     @property
     def transitions(self) -> int:
-        """Moves from all states together."""
+        """Count the moves from all states."""
         return len(self.leaving) + len(self.staying)
 
 
 @dataclass
 class Walk:
-    """A trace replayed on the reference, open to inspection."""
+    """A trace replayed on the reference, so that its state can be inspected."""
 
     session: Session
     trace_inputs: TraceInputs
@@ -70,7 +70,7 @@ class Walk:
 
 
 FROZEN = ("state", "history", "mask")
-"""What the reference is observed by here: bytes held and counted follow from it, by chapters of their own."""
+"""The observers used here; bytes held and counted follow from these and have chapters of their own."""
 
 
 def walk(start: Trace, ops: Ops) -> Walk:
@@ -86,7 +86,7 @@ def walk(start: Trace, ops: Ops) -> Walk:
 
 
 def closure(plan: Plan, largest: int = 100_000) -> Closure:
-    """Visit every state. Raises RuntimeError if there are more than `largest`."""
+    """Visit every state. Raises RuntimeError for more than `largest` states."""
     closed = Closure({key_of(plan, walk(plan.start, ())): ()}, [], [])
     todo = deque(closed.states.items())
     while todo:
@@ -103,15 +103,15 @@ def closure(plan: Plan, largest: int = 100_000) -> Closure:
 
 
 def key_of(plan: Plan, w: Walk) -> Key:
-    """The state in which a walk ends."""
+    """Give the state in which a walk ends."""
     queries = w.session.caches["A"].queries if plan.histories else None
     return *key(w.session, w.trace_inputs.book, plan.snapshots, plan.caches), queries
 
 
 def traces(plan: Plan, closed: Closure) -> Iterator[Ops]:
-    """The cover: each transition followed by each continuation, shortest first.
+    """Build the cover: each transition followed by each continuation, shortest first.
 
-    Moves that lead nowhere else (refusals, views) are tried one after another in one trace.
+    Moves that stay in their state (refusals, views) share one trace.
     """
     found = dict[str, Ops]()
     for path, move in [*closed.leaving, *_chained(closed.staying)]:
@@ -122,7 +122,7 @@ def traces(plan: Plan, closed: Closure) -> Iterator[Ops]:
 
 
 def _chained(staying: list[tuple[Ops, Ops]]) -> list[tuple[Ops, Ops]]:
-    """All staying moves of a state as one move."""
+    """Join all staying moves of a state into one move."""
     by_path = dict[str, tuple[Ops, Ops]]()
     for path, move in staying:
         _, moves = by_path.get(repr(path), ((), ()))
@@ -131,10 +131,9 @@ def _chained(staying: list[tuple[Ops, Ops]]) -> list[tuple[Ops, Ops]]:
 
 
 def told_apart(plan: Plan, closed: Closure) -> bool:
-    """Whether what can be observed in a state, and under the continuations, is different for every state.
+    """Whether the observations in each state, and after its continuations, differ from those of every other state.
 
-    This is what a frozen cover can say of itself. What a claim needs is stricter: see
-    `kvconform.prove.identifiers`.
+    A frozen cover records this. A proof needs a stricter test: see `kvconform.prove.identifiers`.
     """
     seen = set[str]()
     for path in closed.states.values():
@@ -148,7 +147,7 @@ def told_apart(plan: Plan, closed: Closure) -> bool:
 
 
 def _renamed(step: Step, w: Walk, numbers: dict[int, int]) -> str:
-    """What was observed, rows numbered as they are met and positions past a window taken from its end."""
+    """Normalise observations: rows are numbered as they appear, positions past a window count from its end."""
     rows = {
         name: [number(int(s), numbers) for s in w.trace_inputs.book.read(a, name[-1])[0, 0]]
         for name, a in step.arrays.items()
@@ -160,18 +159,18 @@ def _renamed(step: Step, w: Walk, numbers: dict[int, int]) -> str:
 
 
 def number(serial: int, numbers: dict[int, int]) -> int:
-    """What is no row, such as zeros, is itself."""
+    """Number a row by its first appearance; return a negative serial (no row) unchanged."""
     return serial if serial < 0 else numbers.setdefault(serial, len(numbers))
 
 
 def _base(w: Walk, value: str) -> int:
-    """The first position that matters to the cache that a value is of: A, or that of `offset.B`."""
+    """Give the first position that matters to the cache of a value: B for `offset.B`, else A."""
     cache = w.session.caches[value.partition(".")[2] or "A"]
     return max(0, cache.offset - cache.window - 1) if hasattr(cache, "window") else 0
 
 
 def digest(start: Trace, ops: Ops) -> str:
-    """Eight digits that stand for everything the reference does on a trace."""
+    """Hash everything the reference does on a trace into eight digits."""
     sha = hashlib.sha256()
     for step in walk(start, ops).steps:
         sha.update(repr((step.result, step.clause, sorted(step.values.items()))).encode())

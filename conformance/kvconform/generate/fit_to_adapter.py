@@ -1,8 +1,8 @@
-"""Traces fitted to what an adapter declares to take: its dtypes, the rows of an append, the batch.
+"""Fits traces to the limits an adapter declares: its dtypes, the rows of an append, the batch.
 
-Frozen covers and worked examples are of one dtype and append several rows; an engine that takes another dtype, or
-one row at a time, is judged on the same traces with that dtype, and with each append (and each draft) in as many as
-it takes. The limit on a batch binds the batch of a cache and the sequences of a store's.
+Frozen covers and worked examples use one dtype and append several rows. An engine that takes another dtype, or one
+row at a time, is judged on the same traces with that dtype, and with each append (and each draft) split into as
+many as needed. The batch limit holds for the batch of a cache and for the sequences of a store's batch.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from kvspec.reading.clauses import Clause
 from kvspec.trace import Trace
 
 PIECES = 64
-"""Appends that one append is cut into at most; a trace that needs more is left out."""
+"""Most pieces of one append; a trace that needs more is left out."""
 
 
 APPENDS = ("append", "draft")
-"""Operations that the limit on an append binds, and that can be done in pieces."""
+"""Operations that the append limit applies to, and that can be done in pieces."""
 
 
 def within(trace: Trace, adapter: Description) -> Trace:
-    """The trace as this adapter can be asked to do it; where it cannot, `suits` says so."""
+    """Fit the trace to the adapter's limits; `suits` tells whether the result is within them."""
     config, largest = trace.config, adapter.largest_append
     if config.dtype not in adapter.dtypes:
         config = config.changed(dtype=_other(trace, adapter))
@@ -35,9 +35,10 @@ def within(trace: Trace, adapter: Description) -> Trace:
 
 
 def _other(trace: Trace, adapter: Description) -> str:
-    """A dtype the adapter takes and no operation names, so that misfits stay misfits; or the same.
+    """Choose a dtype that the adapter takes and no operation names, so that misfits stay misfits; else keep the
+    dtype.
 
-    A trace that copies between dtypes is about the cast, and keeps its own.
+    A trace that copies between dtypes keeps its own, because it tests the cast.
     """
     named = {op["dtype"] for op in trace.ops if op.get("dtype")}
     if named and any(op["op"] == "copy" for op in trace.ops):
@@ -53,12 +54,12 @@ def _pieces(op: Operation, largest: int) -> list[Operation]:
 
 
 def suits(trace: Trace, adapter: Description) -> bool:
-    """Whether an adapter declares the chapters that a trace uses, and the trace lies within its limits."""
+    """Tell whether the adapter declares the chapters that a trace uses, and the trace is within its limits."""
     return used_chapters(trace) <= set(adapter.chapters) and _in_limits(trace, adapter)
 
 
 def fitted(traces: Iterable[Trace], adapter: Description) -> Iterator[Trace]:
-    """Traces as this adapter can be asked to do them, but for those that do not suit it."""
+    """Fit traces to the adapter; leave out those that do not suit it."""
     return (trace for given in traces if suits(trace := within(given, adapter), adapter))
 
 
@@ -73,5 +74,5 @@ def _in_limits(trace: Trace, adapter: Description) -> bool:
 
 
 def beyond(clause: Clause, adapter: Description) -> bool:
-    """Whether no worked example of the clause lies within the declared limits as it stands."""
+    """Tell whether every worked example of the clause is beyond the declared limits, unless fitted."""
     return not any(_in_limits(e.trace, adapter) for e in clause.examples)

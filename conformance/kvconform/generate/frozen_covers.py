@@ -1,4 +1,4 @@
-"""Frozen covers: all transitions of small state graphs, in traces, each with a digest of what came of it."""
+"""Frozen covers: traces of all transitions of small state graphs, each with a digest of its results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Cover:
     digests: tuple[str, ...]
 
     def traces(self) -> Iterator[Trace]:
-        """Its traces, shortest first."""
+        """Give its traces, shortest first."""
         for line in self.lines:
             ops = tuple(_operation(text) for text in line.split("; "))
             yield Trace(self.start.kind, self.start.config, ops)
@@ -45,12 +45,12 @@ def _operation(text: str) -> dict[str, Any]:
 
 
 def chapters() -> tuple[str, ...]:
-    """The chapters that have frozen covers."""
+    """Name the chapters that have frozen covers."""
     return tuple(p for p in CHAPTERS if path(p).is_file())
 
 
 def planned() -> tuple[str, ...]:
-    """The chapters that have plans for covers; the others have no state that a cover could close."""
+    """Name the chapters that have plans for covers; the others have no state graph to cover."""
     return tuple(p for p in CHAPTERS if hasattr(_strategies(p), "plans"))
 
 
@@ -59,13 +59,13 @@ def _strategies(chapter: str) -> Any:
 
 
 def path(chapter: str) -> Any:
-    """Where the covers of a chapter are frozen."""
+    """Give the file of a chapter's frozen covers."""
     return FOLDER.joinpath(f"cover-{chapter}.json")
 
 
 @cache
 def load(chapter: str) -> tuple[Cover, ...]:
-    """The frozen covers of a chapter; none where it has none."""
+    """Load the frozen covers of a chapter; an empty list if it has none."""
     if not path(chapter).is_file():
         return ()
     document = json.loads(path(chapter).read_text(encoding="utf-8"))
@@ -79,14 +79,14 @@ def _cover(c: dict[str, Any]) -> Cover:
 
 
 def digest() -> dict[str, Any]:
-    """A hash of all frozen files, and how many traces they hold."""
+    """Hash all frozen files, and count their traces."""
     files = [path(p).read_bytes() for p in chapters()]
     count = sum(len(c.lines) for p in chapters() for c in load(p))
     return {"hash": hashlib.sha256(b"".join(files)).hexdigest()[:16], "count": count}
 
 
 def compute(chapter: str) -> dict[str, Any]:
-    """The covers of a chapter, from its plans, as the document that is frozen."""
+    """Compute the covers of a chapter from its plans, as the document to freeze."""
     plans = _strategies(chapter).plans()
     covers = [_computed(plan) for plan in plans]
     return {
@@ -116,7 +116,7 @@ def _computed(plan: cover.Plan) -> dict[str, Any]:
 
 
 def text(document: dict[str, Any]) -> str:
-    """The document as it is frozen: one trace a line, so that a change is a readable diff."""
+    """Write the document with one trace a line, so that a change is a readable diff."""
     covers = document.pop("covers")
     head = json.dumps(document, indent=1)[:-2]
     return head + ',\n "covers": [\n' + ",\n".join(map(_cover_text, covers)) + "\n]}\n"

@@ -1,7 +1,7 @@
-"""Makes a failing trace short: operations dropped, then numbers lowered, while some difference remains.
+"""Shortens a failing trace: drops operations, then lowers numbers, as long as some difference remains.
 
-One shrinker serves every source, covers and laws as well as exploration, and knows what traces are made of. It
-is bounded by a number of attempts, because each costs a replay on a device.
+One shrinker serves covers, laws and exploration, and knows the parts of a trace. A number of attempts limits it,
+because each costs a replay on a device.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kvspec.operations.table import OPERATIONS, Operation
 from kvspec.trace import Trace, from_json
 
 Fails = Callable[[Trace], int]
-"""How many operations of a trace it takes until it fails; 0 if it does not."""
+"""Counts the operations of a trace until it fails; 0 if it does not fail."""
 
 
 @dataclass
@@ -23,7 +23,7 @@ class _Budget:
 
 
 def shrink(trace: Trace, fails: Fails, attempts: int = 400) -> Trace:
-    """A trace that fails too, from which no single simplification can be taken away (within the attempts)."""
+    """Shorten a failing trace until no single simplification still fails, or the attempts are used up."""
     budget = _Budget(attempts)
     found = True
     while found and budget.attempts > 0:
@@ -48,7 +48,7 @@ def _tried(candidate: Trace, fails: Fails, budget: _Budget) -> int:
 
 
 def simpler(trace: Trace) -> Iterator[Trace]:
-    """Simpler traces, the most daring first."""
+    """Give simpler traces, the boldest simplification first."""
     n = len(trace.ops)
     size = max(n // 2, min(n, 1))
     while size:
@@ -65,7 +65,7 @@ def simpler(trace: Trace) -> Iterator[Trace]:
 
 
 def _without_each(letters: str) -> Iterator[str]:
-    """A round's layers, one of them dropped, or A in its place."""
+    """Give a round with one of its layers dropped or replaced by A."""
     yield from (letters[:i] + letters[i + 1 :] for i in range(len(letters)) if len(letters) > 1)
     yield from (letters[:i] + "A" + letters[i + 1 :] for i in range(len(letters)) if "A" not in letters)
 
@@ -91,18 +91,18 @@ def _simpler_operations(op: Operation) -> Iterator[Operation]:
 
 
 def _lower(n: int) -> Iterator[int]:
-    """Numbers nearer to 0: all of them while they are few, for a smaller one may fail where n - 1 does not."""
+    """Give smaller numbers: all if they are few, because a smaller one may fail although n - 1 does not."""
     yield from range(n) if n <= 8 else sorted({0, n // 2, n - n // 4, n - n // 16, n - 1})
 
 
 PLAIN = {"batch": 1, "kv_heads": 1, "dtype": "f16", "k_dim": 8, "v_dim": 6, "step": 256, "layout": "token"}
-"""The plainest value of what every config has, and of what some have."""
+"""The simplest value of each config field."""
 
 SIZES = ("window", "capacity", "max_len")
-"""Sizes that numbers of operations reach: lowered together with these, what fills a cache still does."""
+"""Sizes that the numbers in operations reach; both are lowered together, so that a full cache stays full."""
 
 REACHES = ("n", "to", "at", "source", "position", "rows")
-"""Arguments that say how far."""
+"""Arguments that may reach a size."""
 
 
 def _plainer_configs(trace: Trace) -> Iterator[Trace]:
@@ -120,7 +120,7 @@ def _smaller_sizes(trace: Trace) -> Iterator[Trace]:
 
 
 def _smaller_caches(trace: Trace) -> Iterator[Trace]:
-    """A size and every number that reaches it lowered together."""
+    """Lower a size together with every number that reaches it."""
     for name in SIZES:
         size = getattr(trace.config, name) or 0
         for less in (8, 4, 2, 1):
@@ -135,7 +135,7 @@ def _less(op: Operation, less: int, size: int) -> Operation:
 
 
 def _fewer_layers(trace: Trace) -> Iterator[Trace]:
-    """The last layer of a store dropped, with every operation on it alone; or the first, the others moved up."""
+    """Drop the last layer of a store, with the operations on it alone; or the first, and renumber the others."""
     layers = trace.config.layers or 0
     if layers < 2:
         return

@@ -1,1 +1,1 @@
-"""Where traces come from, a module for each chapter: its plans for covers, its draws for exploration."""
+"""Where traces come from: one module for each chapter, with its plans for covers and its random traces."""

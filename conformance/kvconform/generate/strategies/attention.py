@@ -1,4 +1,4 @@
-"""ATTN: attends from every state of small caches, stores and batches; those that are drawn are in `attends`."""
+"""ATTN: attends from every state of small caches, stores and batches; random ones are in `attention_random`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
 BOUND = 3
-"""Offset up to which growing caches go."""
+"""Largest offset of growing caches."""
 
 DEAD = "append 2 fill=bits; rewind {}"
-"""Rows of arbitrary bits behind the offset, which nobody may see."""
+"""Rows of arbitrary bits behind the offset: no query may see them."""
 
 REFUSED = (
     *("attend 1 k_dim=9", "attend 2 values=1", "attend 1 dtype=f32", "attend 1 batch=2"),
@@ -25,21 +25,21 @@ REFUSED = (
     *("attend 1 into=1 out_dim=7", "attend 2 into=1 out_rows=1", "attend 1 into=1 out_dtype=f16"),
     *("attend 0 heads=3 splits=0 k_dim=9", "attend 0 into=1"),
 )
-"""What is refused of any cache, and what has nothing to do; the same beside a misfit."""
+"""Attends that any cache refuses, and attends of no rows, some with misfits too."""
 
 
 def mask(n: int, rows: int, kind: str = "10") -> str:
-    """An explicit mask for n queries over so many rows: the columns in turns, from another one in each query."""
+    """Make an explicit mask for n queries over `rows` rows: `kind` repeated, shifted by one in each query."""
     return "/".join("".join(kind[(i + j) % len(kind)] for j in range(rows)) for i in range(n))
 
 
 def held(session: Session, n: int) -> int:
-    """Rows that the cache holds after an append of n."""
+    """Count the rows that the cache holds after an append of n."""
     return int(session.caches["A"].held_after(n))
 
 
 def cache_moves(session: Session) -> list[Ops]:
-    """Attends that lead on, dead rows behind the newest, rewinds; and all that leaves the cache as it was."""
+    """Give attends that change the state, dead rows behind the newest, rewinds, and moves that change nothing."""
     cache = session.caches["A"]
     window = cache.config.window
     sizes = range(1, window + 2) if window else [n for n in (1, 2) if cache.offset + n <= BOUND]
@@ -53,7 +53,7 @@ def cache_moves(session: Session) -> list[Ops]:
 
 
 def cache_continuations(session: Session) -> Sequence[Ops]:
-    """What each query finds, through every kind of mask, at the splits that there are."""
+    """Give attends through every kind of mask, with one split and with two."""
     one, two = held(session, 1), held(session, 2)
     scores = "[" + " ".join(str(j % 3 - 1) for j in range(one)) + "]"
     return [
@@ -71,7 +71,7 @@ STORE = (
 
 
 def store_moves(session: Session) -> list[Ops]:
-    """Attends on either layer, one too many among them; captured ones, replayed after whatever changes lengths."""
+    """Give attends on both layers, one of them too long, and captured ones replayed after lengths change."""
     room = session.caches["A"].max_len
     on = [f"attend {n} heads=4 layer={x}" for n in range(1, room + 1) for x in (0, 1)]
     full = [f"attend {room + 1} layer=0", f"attend {room + 1} layer=1 into=1"]
@@ -87,7 +87,7 @@ def store_moves(session: Session) -> list[Ops]:
 
 
 def store_continuations(session: Session) -> Sequence[Ops]:
-    """What each layer holds, seen or not, and after one more in each."""
+    """Show every row of both layers, live or not, and after one more row in each."""
     room = session.caches["A"].max_len
     each = "attend 1 layer=0; attend 1 heads=4 layer=1 into=1"
     all_ = f"setlength 0 {room}; setlength 1 {room}"
@@ -95,7 +95,7 @@ def store_continuations(session: Session) -> Sequence[Ops]:
 
 
 def batch_moves(session: Session) -> list[Ops]:
-    """What changes the batch of a store that is full; and attends that are refused."""
+    """Give moves that change the batch of a full store, and attends that are refused."""
     store = session.caches["A"]
     if store.lengths_[0] < store.max_len:
         return [ops(f"append {store.max_len}")]
@@ -112,14 +112,14 @@ def batch_moves(session: Session) -> list[Ops]:
 
 
 def batch_continuations(session: Session) -> Sequence[Ops]:
-    """What every sequence finds in every layer, and after a step."""
+    """Attend with every sequence in every layer, and again after a step."""
     layers = range(len(session.caches["A"].lengths_))
     looks = [f"attendbatch {x} heads=4 into=1" for x in layers]
     return [ops("; ".join([*looks, "step", *looks, "resetbatch", "step", "attendbatch 0 splits=2"]))]
 
 
 def plans() -> list[Plan]:
-    """A growing cache, rings, a store, batches."""
+    """Plan a growing cache, rings, a store and batches."""
     caches = [Trace("growing", Config(step=2, v_dim=5))]
     caches += [Trace("ring", Config(window=w, step=s, v_dim=5)) for w, s in ((1, 256), (2, 1), (3, 2))]
     store = Trace("store", Config(layers=2, max_len=1, v_dim=5))

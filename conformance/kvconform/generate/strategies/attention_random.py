@@ -15,15 +15,15 @@ from kvspec.trace import Trace
 
 KINDS = (*("attend",) * 8, *("append",) * 2, "rewind", "dead", "misfit", "beyond", "beyond", "still")
 STORES = (*KINDS, *("captured",) * 3, *("batch",) * 5)
-"""What a trace is made of, the likelier the more often it stands here."""
+"""Kinds of operations; a kind listed more often is drawn more often."""
 
 LONGEST = 12
-"""Operations of a trace; of one on a store, which has a batch too, twice as many."""
+"""Most operations of a trace; on a store, which also has a batch, twice as many."""
 
 
 @st.composite
 def configs(draw: st.DrawFn, kind: str) -> Config:
-    """Any geometry; windows and stores of all sizes up to beyond two tiles."""
+    """Draw any geometry, with windows and stores of up to more than two tiles."""
     size = draw(st.sampled_from((1, 2, 3, 5, 31, 32, 33, 40, 70)))
     config = geometry(draw, heads=2).changed(step=draw(st.sampled_from((1, 7, 256))))
     if kind == "store":
@@ -33,7 +33,7 @@ def configs(draw: st.DrawFn, kind: str) -> Config:
 
 @st.composite
 def explored(draw: st.DrawFn, kind: str | None = None) -> Trace:
-    """A trace on one kind of cache, or on any."""
+    """Draw a trace on one kind of cache, or on any kind."""
     kind = kind or draw(st.sampled_from(("growing", "ring", "ring", "store", "store")))
     start = Trace(kind, draw(configs(kind)))
     drawing = _Drawing(draw, start)
@@ -44,7 +44,7 @@ def explored(draw: st.DrawFn, kind: str | None = None) -> Trace:
 
 
 class _Drawing(Drawing):
-    """A trace of attends: it knows how many rows there are, and so where tiles and windows end."""
+    """Draws a trace of attends; the list model tells it where tiles and windows end."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(draw, start)
@@ -52,21 +52,21 @@ class _Drawing(Drawing):
         self.layer = 0
 
     def do(self, texts: list[str]) -> None:
-        """Add operations, and follow them."""
+        """Add operations and apply them to the list model."""
         for op in map(notation.operation, texts):
             self.follow(op)
 
     @property
     def model(self) -> Any:
-        """The list model."""
+        """Give the list model of the cache."""
         return self.session.caches["A"]
 
     def _length(self) -> int:
-        """Rows there are: of the layer that is meant, or of the cache."""
+        """Count the rows of the chosen layer, or of the cache."""
         return int(self.model.layers[self.layer].length if self.store else self.model.offset)
 
     def _rows(self) -> int:
-        """Few, or up to the end of a tile, and one beyond it; in a store mostly what there is room for."""
+        """Draw how many rows: few, up to the end of a tile, or one beyond; in a store mostly as many as fit."""
         to_edge = 32 - self._length() % 32
         n = int(self.of(1, 1, 1, 2, 3, to_edge, to_edge + 1))
         return min(n, max(1, int(self.model.room) - self._length())) if self.store else n
@@ -78,7 +78,7 @@ class _Drawing(Drawing):
         return f" layer={self.layer}"
 
     def _asked(self) -> str:
-        """Heads, splits, queries."""
+        """Draw heads, splits and queries."""
         heads = self.model.config.kv_heads * self.of(1, 2, 4)
         queries = self.of("random", "random", "random", "huge", "tiny", "zero")
         return f" heads={heads} splits={self.of(1, 1, 2, 3, 4)} queries={queries}{self.of('', ' into=1')}"
@@ -92,7 +92,7 @@ class _Drawing(Drawing):
         return [f"{text}{self._through(text, n)}"]
 
     def _through(self, text: str, n: int) -> str:
-        """A mask of any kind that fits; nothing said, it is causal."""
+        """Draw a mask of any kind that fits; no mask means causal."""
         parts = [self._part(text, n) for _ in range(self.of(0, 0, 1, 1, 2, 3))]
         return f" through {notation.mask_words(to_json(tuple(parts)))}" if parts else ""
 
@@ -125,7 +125,7 @@ class _Drawing(Drawing):
         return [self._back(self.number(0, self._length()))]
 
     def _dead(self) -> list[str]:
-        """Rows of arbitrary bits, and back."""
+        """Append rows of arbitrary bits, then rewind over them."""
         where, length = self._where(), self._length()
         return [f"append {self._rows()} fill=bits{where}", self._back(length)]
 
@@ -136,7 +136,7 @@ class _Drawing(Drawing):
         return [f"attend 1{where} {self.of(*said, 'splits=0', 'heads=0', *room)}"]
 
     def _beyond(self) -> list[str]:
-        """Masks of another size, windows below 1; in a store more rows than there is room for."""
+        """Attend with masks of a wrong size, windows below 1, or more rows than a store has room for."""
         where = self._where()
         if self.store and self.draw(st.booleans()):
             return [f"attend {self.model.room - self._length() + 1}{where}"]
@@ -148,7 +148,7 @@ class _Drawing(Drawing):
         return [str(self.of("scribble", "scribble", "attend 0 heads=3"))] if not self.store else ["scribble"]
 
     def _captured(self) -> list[str]:
-        """A captured attend, replayed; at times after whatever leaves it valid or does not."""
+        """Capture an attend and replay it, at times after an operation that may make it invalid."""
         if "w" not in self.session.names["captured attention"] or not self.number(0, 4):
             heads = self.model.config.kv_heads * self.of(1, 2)
             return [
@@ -158,7 +158,7 @@ class _Drawing(Drawing):
         return [*between, f"replayattend w{self.of('', ' queries=huge')}{self._fill()}"]
 
     def _batch(self) -> list[str]:
-        """A batch, what leads it on, and its attend."""
+        """Create a batch, advance it, or attend with it."""
         batch, layers = self.model.batched, self.model.layers
         if batch is None or not self.number(0, 7):
             return [f"batch {self.number(1, 3)}"]

@@ -1,4 +1,4 @@
-"""BATCH: small batches with every operation from every state; larger ones, of sequences that differ in length."""
+"""BATCH: every operation from every state of small batches; random traces on larger ones of unequal lengths."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
 SIZES = ((1, 2, 2), (2, 1, 2), (2, 2, 1), (1, 1, 3))
-"""Layers, rows and sequences of the batches that are covered."""
+"""Layers, rows and sequences of the covered batches."""
 
 FAR = 1 << 31
-"""Where a narrower number changes its sign."""
+"""Here a 32-bit integer changes its sign."""
 
 MISFITS = ("kv_heads=1", "kv_heads=3", "k_dim=9", "v_dim=5", "dtype=f32", "batch=2", "values=0", "values=2")
 """Rows of another geometry."""
 
 LONGEST = 30
-"""Operations of a trace."""
+"""Most operations of a trace."""
 
 
 def moves(most: int, session: Session) -> list[Ops]:
-    """What changes the batch of a store that is full, each with a step captured before; and what leaves it."""
+    """Give moves that change the batch of a full store, each after a captured step, and moves that do not."""
     store = session.caches["A"]
     if not any(store.lengths_):
         return single([f"append {store.max_len}"])
@@ -41,12 +41,12 @@ def moves(most: int, session: Session) -> list[Ops]:
 
 
 def _without() -> list[str]:
-    """Refused where there is no batch; freeing nothing is not."""
+    """Give moves without a batch: all are refused, except freeing, which does nothing."""
     return ["scatter 0 0", "step", "rollback 0 sequence=0", "resetbatch", "capture w", "freebatch", "batch 0"]
 
 
 def _changing(store: Any) -> list[str]:
-    """Scatters, steps, rollbacks; work captured."""
+    """Give scatters, steps, rollbacks and captured work."""
     m, layers, room = len(store.batch_.lengths), len(store.lengths_), store.max_len
     whole = [f"scatter {s} {n}" for s in range(m) for n in range(room + 1)]
     parts = [f"{x} layer={layer}" for x in whole for layer in range(layers) if layers > 1]
@@ -55,7 +55,7 @@ def _changing(store: Any) -> list[str]:
 
 
 def _still(store: Any) -> list[str]:
-    """What leaves the batch as it was: it is refused, has nothing to do, or is on the store or another one."""
+    """Give moves that leave the batch unchanged: refused, empty, or on the store or another store."""
     m, layers, room = len(store.batch_.lengths), len(store.lengths_), store.max_len
     places = [f"scatter {s} 0" for s in (m, -1, FAR, -FAR)] + [f"rollback 0 sequence={s}" for s in (m, -1)]
     counts = [f"scatter {m - 1} {n}" for n in (room + 1, -1, FAR, -FAR)] + [
@@ -78,7 +78,7 @@ def _still(store: Any) -> list[str]:
 
 
 def continuations(most: int, session: Session) -> Sequence[Ops]:
-    """A replay and a step bring out lengths and holes; the largest batch, whether there is memory for it."""
+    """Give a replay and a step, which show lengths and holes, and the largest batch, to test for memory."""
     larger = "; ".join(f"batch {m}" for m in range(min(2, most), most + 1))
     if "w" not in session.captured:
         return [ops(f"step; {larger}; step")]
@@ -86,7 +86,7 @@ def continuations(most: int, session: Session) -> Sequence[Ops]:
 
 
 def plans() -> list[Plan]:
-    """One for each size."""
+    """Plan one for each size."""
     return [_plan(Config(layers=layers, max_len=room), most) for layers, room, most in SIZES]
 
 
@@ -98,7 +98,7 @@ def _plan(config: Config, most: int) -> Plan:
 
 @st.composite
 def configs(draw: st.DrawFn) -> Config:
-    """Any geometry, with few rows, so that sequences fill up."""
+    """Draw any geometry, with few rows, so that sequences fill up."""
     return geometry(draw).changed(
         layers=draw(st.integers(1, 4)),
         max_len=mostly(draw, st.integers(1, 4), st.integers(5, 12)),
@@ -114,12 +114,12 @@ KINDS = (
     *("batch", "capture", "append") * 2,
     *("shorten", "misfit", "beyond", "resetbatch", "freebatch", "reinit", "scribble", "beside"),
 )
-"""What a trace is made of, the likelier the more often it stands here."""
+"""Kinds of operations; a kind listed more often is drawn more often."""
 
 
 @st.composite
 def explored(draw: st.DrawFn) -> Trace:
-    """A store with a batch, used by all that there is."""
+    """Draw a trace of all operations of a store with a batch."""
     config = draw(configs())
     length = draw(st.integers(4, LONGEST))
     drawing = _Drawing(draw, Trace("store", config))
@@ -132,29 +132,29 @@ def explored(draw: st.DrawFn) -> Trace:
 
 
 class _Drawing(Drawing):
-    """A trace on a store and its batch."""
+    """Draws a trace on a store and its batch."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(draw, start)
         self.fill = self.of(*[""] * 4, " fill=bits")
 
     def do(self, *texts: str) -> None:
-        """Add operations, and follow them."""
+        """Add operations and apply them to the list model."""
         for op in map(notation.operation, texts):
             self.follow(op)
 
     def one_of(self, *choices: str) -> list[str]:
-        """One operation of these."""
+        """Add one of these operations."""
         return [self.draw(st.sampled_from(choices))]
 
     @property
     def store(self) -> Any:
-        """The list model of the store."""
+        """Give the list model of the store."""
         return self.session.caches["A"]
 
     @property
     def sequences(self) -> list[Any]:
-        """Those of the batch."""
+        """Give the sequences of the batch."""
         return self.store.batched.all if self.store.batched else []
 
     def _sequence(self) -> int:
@@ -164,14 +164,14 @@ class _Drawing(Drawing):
         return [f"step{self.fill}"]
 
     def _scatter(self) -> list[str]:
-        """As many rows as all layers have, or any fewer; at times as many as the longest has."""
+        """Scatter up to the rows that all layers have; at times as many as the longest layer has."""
         lengths = [layer.length for layer in self.store.layers]
         shortest, longest = min(lengths), max(lengths)
         n = self.of(shortest, shortest, shortest, *[self.number(0, shortest)] * 3, longest)
         return [f"scatter {self._sequence()} {n}"]
 
     def _layer(self) -> list[str]:
-        """One layer; or all of them, one by one and each its own."""
+        """Append to one layer, or to each layer in turn by its own number of rows."""
         s, layers = self._sequence(), list(enumerate(self.store.layers))
         if self.draw(st.booleans()):
             n = min(layer.length for _, layer in layers)
@@ -214,7 +214,7 @@ class _Drawing(Drawing):
         return self.one_of(*places, *counts, *far, "batch 0", "batch 33", f"batch {m} most={m - 1}")
 
     def _beside(self) -> list[str]:
-        """Another store, and its own batch."""
+        """Use another store with its own batch."""
         on = "B: append 1", "B: step", "B: step", "B: scatter 0 1", "B: freebatch"
         return self.one_of(*on) if "B" in self.session.caches else ["open B", f"B: batch {self.number(1, 3)}"]
 

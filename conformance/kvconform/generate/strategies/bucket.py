@@ -1,4 +1,4 @@
-"""BUCKET: small caches with every operation from every state; larger ones, with past rows near their bounds."""
+"""BUCKET: every operation from every state of small caches; random traces on larger ones, near their bounds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
 LONGEST = 24
-"""Operations of a trace."""
+"""Most operations of a trace."""
 
 FILLED = ("prefill 1", "prefill 3", "decode", "decode refresh=1", "cut {less}", "sync", "unbind")
 BLOCKED = ("decode", "block 1", "block 2", "unbind", "bind", "cut 0", "prefill 2", "bind refresh=1")
@@ -30,11 +30,11 @@ STILL = (
     *("decode past={less}", "block 1 past={more}", "block 0", "scribble", "decode v_dim=7", "block 2 values=1"),
     *("decode heads=3", "block 2 q_rows=1", "cut {more}", "cut -1"),
 )
-"""Moves, `{less}` and `{more}` a row than there are; those of `STILL` are refused, or have nothing to do."""
+"""Moves; `{less}` is one row fewer than exist, `{more}` one more. Moves of `STILL` are refused or do nothing."""
 
 
 def _moves(texts: Sequence[str]) -> Callable[[Session], list[Ops]]:
-    """These from every state."""
+    """Try these moves from every state."""
 
     def moves(session: Session) -> list[Ops]:
         past = session.caches["A"].past_
@@ -44,12 +44,12 @@ def _moves(texts: Sequence[str]) -> Callable[[Session], list[Ops]]:
 
 
 def _after(text: str) -> Callable[[Session], Sequence[Ops]]:
-    """What tells states apart: whether a step is done, and with which rows."""
+    """Give steps that distinguish states by whether they are done and with which rows."""
     return lambda session: [ops(text)]
 
 
 def plans() -> list[Plan]:
-    """A few alphabets, since all in one would make too many states; bounds, layers and batches along with them."""
+    """Plan a few alphabets, since one of all moves has too many states; with bounds, layers and batches."""
     return [
         _plan("prefills", "1-2", 2, 2, (*FILLED, *STILL), "decode splits=2; decode heads=4"),
         _plan("blocks", "2-3", 2, 1, (*BLOCKED, *STILL), "decode; decode"),
@@ -66,7 +66,7 @@ def _plan(what: str, bounds: str, layers: int, batch: int, texts: Sequence[str],
 
 @st.composite
 def configs(draw: st.DrawFn) -> Config:
-    """Any geometry; bounds close to each other, so that they are crossed often."""
+    """Draw any geometry, with bounds close to each other, so that traces cross them often."""
     bounds = draw(st.lists(st.integers(1, 9), min_size=1, max_size=4, unique=True))
     return geometry(draw, heads=2, widest=9).changed(
         layers=draw(st.integers(1, 3)),
@@ -94,7 +94,7 @@ ASKED = (
 
 @st.composite
 def explored(draw: st.DrawFn) -> Trace:
-    """A trace on one cache, or on two side by side."""
+    """Draw a trace on one cache, or on two side by side."""
     config = draw(configs())
     drawing = _Drawing(draw, Trace("bucket", config))
     for _ in range(draw(st.integers(2, LONGEST))):
@@ -103,7 +103,7 @@ def explored(draw: st.DrawFn) -> Trace:
 
 
 class _Drawing(DrawingOnOne):
-    """A trace on bucketed caches: it knows how many rows there are, and what a step would be refused for."""
+    """Draws a trace on bucketed caches; the list model tells it the rows, and why a step would be refused."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(draw, start)
@@ -115,13 +115,13 @@ class _Drawing(DrawingOnOne):
         return found
 
     def _asks(self) -> dict[str, Any]:
-        """How queries are asked: of any number of heads, at times in splits, huge or tiny."""
+        """Draw the queries: any number of heads, at times with splits, huge or tiny values."""
         heads = self.of(1, 1, 2, 3) * self.rows.config.kv_heads
         how = self.of({}, {}, {}, {"splits": 2}, {"splits": 7}, {"queries": "huge"}, {"queries": "zero"})
         return {"heads": heads, **how, **self.of({}, {}, {"into": 1})}
 
     def _decode(self) -> Operation:
-        """Mostly one that is done: after a prefill, with a refresh."""
+        """Decode a step that is mostly allowed: after a prefill, with a refresh."""
         needed = {"refresh": 1} if self.rows.stale else {}
         often = self.of(needed, needed, needed, {"refresh": 1}, {})
         return {"op": "decode", **self._asks(), **self.fill, **often}
@@ -155,7 +155,7 @@ class _Drawing(DrawingOnOne):
         return {"op": "encode", "n": self.of(1, 3, 5, 33, 0), **self.fill}
 
     def _cross(self) -> Operation:
-        """Mostly over rows that there are."""
+        """Attend over an encoder's rows, mostly rows that exist."""
         if self.rows.encoded is None and self.number(0, 3):
             return self._encode()
         return {"op": "cross", "n": self.of(1, 2, 3, 0), **self._asks()}

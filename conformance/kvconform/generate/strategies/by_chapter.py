@@ -1,4 +1,4 @@
-"""What the suite explores of each chapter, where an adapter declares all that there is."""
+"""Gives the strategies that the suite explores in each chapter, for an adapter that declares everything."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from kvspec.registry import modules
 
 
 def of(chapter: str) -> Iterator[Any]:
-    """The strategies of a chapter's traces, one for each test of the suite that explores it."""
+    """Give the strategies of a chapter's traces, one for each exploring test of the suite."""
     if chapter in (room := modules(strategies.__name__)):
         yield from room[chapter].strategies()

@@ -1,8 +1,8 @@
 """Exploration: Hypothesis strategies for traces on larger configurations than covers can close.
 
-A draw follows the list model as it goes, so that it knows offsets and snapshots, and steers to where bugs live:
-the fill of a window, one row beyond it, a growth boundary, a rewind just inside and just outside what is
-allowed. The length is drawn first: lists of a drawn length hardly ever wrap a ring.
+A draw follows the list model, so that it knows offsets and snapshots, and steers to where bugs live: the fill of a
+window, one row beyond it, a growth boundary, a rewind just inside and just outside what is allowed. The length is
+drawn first, because Hypothesis's own lists are mostly too short to wrap a ring.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LARGEST_MASK = 2500
 
 @st.composite
 def configs(draw: st.DrawFn, kind: str) -> Config:
-    """Any geometry; windows and steps mostly small, so that boundaries are met often."""
+    """Draw any geometry, mostly with small windows and steps, so that traces meet boundaries often."""
     small = st.integers(1, 6)
     window = mostly(draw, small, st.integers(7, LARGEST_WINDOW)) if kind == "ring" else None
     return geometry(draw).changed(
@@ -48,7 +48,7 @@ def configs(draw: st.DrawFn, kind: str) -> Config:
 
 @st.composite
 def traces(draw: st.DrawFn, kind: str, operations: Sequence[str]) -> Trace:
-    """A trace on a cache of this kind, of the operations that these name."""
+    """Draw a trace of these operations on a cache of this kind."""
     config = draw(configs(kind))
     length = draw(st.integers(3, LONGEST))
     drawing = _Drawing(draw, Trace(kind, config))
@@ -58,7 +58,7 @@ def traces(draw: st.DrawFn, kind: str, operations: Sequence[str]) -> Trace:
 
 
 class _Drawing(Drawing):
-    """A trace on caches, with masks and snapshots."""
+    """Draws a trace on caches, with masks and snapshots."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(draw, start)
@@ -66,7 +66,7 @@ class _Drawing(Drawing):
         self.cache = "A"
 
     def add(self, kind: str) -> None:
-        """Add one operation of this kind, where there is one, or several; and follow them."""
+        """Add the operations of this kind, if any, and apply them to the list model."""
         self.cache = self.draw(st.sampled_from(sorted(self.session.caches)))
         found = getattr(self, f"_{kind}")()
         for op in found if isinstance(found, list) else [found] if found else []:
@@ -88,13 +88,13 @@ class _Drawing(Drawing):
         return {"op": "append", "n": n} | ({"fill": "bits"} if self.fill == "bits" else {})
 
     def _run(self) -> list[Operation]:
-        """Row after row, mostly once around a small ring."""
+        """Append row after row, mostly once around a small ring."""
         around = min(8, (self.history.config.window or 3) + 1)
         fill = {"fill": "bits"} if self.fill == "bits" else {}
         return [{"op": "append", "n": 1, **fill} for _ in range(self.of(2, around, around))]
 
     def _beside(self) -> list[Operation] | None:
-        """A second cache, of either kind, and a row in it; mostly none."""
+        """Open a second cache of either kind and append to it; often do nothing."""
         if len(self.session.caches) > 1 or self.draw(st.booleans()):
             return None
         kind = self.of({}, {"kind": "ring", "window": self.number(1, 5)}, {"kind": "growing"})
@@ -113,7 +113,7 @@ class _Drawing(Drawing):
         return {"op": "rewind", "to": self.of(max(0, offset - 1), inside, inside, offset, 0, offset + 1, beyond)}
 
     def _twice(self) -> list[Operation]:
-        """Back, and further back, while that is allowed; else a ring begins anew."""
+        """Rewind twice, each time further back; free a ring that may no longer rewind."""
         window, offset = self.history.config.window, self.history.offset
         if window and offset > window:
             return [{"op": "free"}]
@@ -213,7 +213,7 @@ class _Drawing(Drawing):
         return {"op": "merge", "parent": parent, "child": child, "name": self.draw(st.sampled_from(("s", "m")))}
 
     def _resumed(self) -> list[Operation]:
-        """Saved, gone on, and back to where it was saved, or to less; then on."""
+        """Snapshot, go on, restore to the saved offset or one less, then append."""
         offset = self.history.offset
         between = self._run() if self.draw(st.booleans()) else [self.of({"op": "free"}, {"op": "append", "n": 2})]
         to = self.of(offset, offset, max(0, offset - 1))
@@ -221,7 +221,7 @@ class _Drawing(Drawing):
         return [{"op": "snapshot", "name": "s"}, *between, back, {"op": "append", "n": self.of(1, 1, 2)}]
 
     def _again(self) -> list[Operation]:
-        """Restored, overwritten in place and restored once more: what was saved must be as it was."""
+        """Restore, overwrite in place and restore again: the snapshot must not have changed."""
         offset = self.history.offset
         back = {"op": "restore", "name": "s", "to": offset}
         other = [{"op": "rewind", "to": max(0, offset - 1)}, {"op": "append", "n": 1}]
@@ -229,7 +229,7 @@ class _Drawing(Drawing):
         return [{"op": "snapshot", "name": "s"}, *begin, back, *other, back]
 
     def _pieces(self) -> list[Operation]:
-        """Cut inside, mostly; joined again, or restored piece by piece."""
+        """Split a snapshot, mostly inside; merge the pieces again, or restore them one by one."""
         offset = self.history.offset
         start = self.of(0, 0, self.number(0, offset))
         at = self.number(start, offset)
@@ -245,7 +245,7 @@ class _Drawing(Drawing):
         return [*cut, joined, {"op": "restore", "name": "m", "to": offset}]
 
     def _elsewhere(self) -> list[Operation]:
-        """To a second cache, perhaps of another window or geometry."""
+        """Restore into a second cache, perhaps of another window or geometry."""
         window = self.history.config.window
         other = self.of({}, {"step": 3}, {"window": window + 1}, {"window": window + 7}) if window else {"step": 3}
         saved = {"op": "snapshot", "name": "t"}

@@ -1,4 +1,5 @@
-"""COPY: small buffers in both layouts with every copy into them; larger ones, and positions near powers of two."""
+"""COPY: every copy into small buffers of both layouts; random traces on larger ones, and positions near powers of
+two."""
 
 from __future__ import annotations
 
@@ -16,20 +17,20 @@ from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
 POWERS = (1 << 31, 1 << 32, (1 << 40) - 64)
-"""Positions at which a narrower sum wraps, and some close to the last that a trace may say."""
+"""Positions at which a 32-bit sum wraps, and some near the largest that a trace can hold."""
 
 LONGEST = 24
-"""Operations of a trace."""
+"""Most operations of a trace."""
 
 
 def moves(session: Session) -> list[Ops]:
-    """Linear and sliding copies, to and beyond every edge; casts, refusals, and what changes nothing."""
+    """Give linear and sliding copies, to and beyond every edge; casts, refusals, and moves that change nothing."""
     capacity = session.caches["A"].capacity
     return single([*_placed(capacity), *_rows(capacity), "scribble"])
 
 
 def _placed(capacity: int) -> list[str]:
-    """Every length at every position."""
+    """Give copies of every length to every position."""
     linear = [f"copy {n} {at}" for n in range(capacity + 2) for at in range(-1, capacity + 1)]
     far = [f"copy {n} {p - n}" for p in POWERS for n in (1, 2)]
     near = [-1, *range(capacity + 1), 2 * capacity + 1, *(p - 1 for p in POWERS)]
@@ -38,7 +39,7 @@ def _placed(capacity: int) -> list[str]:
 
 
 def _rows(capacity: int) -> list[str]:
-    """Sources that are cast, longer or shorter, in the buffer itself, or of another geometry."""
+    """Give sources that are cast, longer or shorter, in the buffer itself, or of another geometry."""
     last = capacity - 1
     casts = [f"copy {n} {last} dtype=f32 fill={f} sliding=1" for n in (1, capacity + 1) for f in ("edges", "bits")]
     plain = [f"copy 1 {last} fill=bits", f"copy {capacity} 0 fill=bits", f"copy 1 {last} dtype=f32"]
@@ -50,13 +51,13 @@ def _rows(capacity: int) -> list[str]:
 
 
 def continuations(session: Session) -> Sequence[Ops]:
-    """The caller uses its memory again; then one more copy over an edge. Every slot is read after each."""
+    """Let the caller overwrite its arrays, then copy once more over an edge; every slot is read after each."""
     last = session.caches["A"].capacity - 1
     return [ops(f"scribble; copy 2 {last} sliding=1; copy 1 {last}; scribble")]
 
 
 def plans() -> list[Plan]:
-    """Buffers of up to three slots, whose every slot was written or not."""
+    """Plan buffers of up to three slots, each slot written or not."""
     shapes = ((3, "token", "f16", 2), (3, "head", "f16", 3), (2, "head", "bf16", 2), (1, "token", "f32", 1))
     return [_plan(Config(capacity=c, layout=x, dtype=d, kv_heads=h)) for c, x, d, h in shapes]
 
@@ -68,7 +69,7 @@ def _plan(config: Config) -> Plan:
 
 @st.composite
 def configs(draw: st.DrawFn) -> Config:
-    """Any geometry; capacities mostly small, so that edges are met often."""
+    """Draw any geometry, mostly with small capacities, so that traces meet the edges often."""
     small = st.integers(1, 6)
     return geometry(draw, heads=4).changed(
         capacity=mostly(draw, small, st.integers(7, 40)),
@@ -78,7 +79,7 @@ def configs(draw: st.DrawFn) -> Config:
 
 @st.composite
 def explored(draw: st.DrawFn) -> Trace:
-    """A trace on one buffer, or on two of different capacity, dtype or layout."""
+    """Draw a trace on one buffer, or on two of different capacity, dtype or layout."""
     config = draw(configs())
     buffers, done = {"A": config}, list[Operation]()
     for _ in range(draw(st.integers(2, LONGEST))):
@@ -99,7 +100,7 @@ def _changes() -> st.SearchStrategy[dict[str, Any]]:
 
 @st.composite
 def operations(draw: st.DrawFn, config: Config) -> Operation:
-    """One operation, mostly a copy that is not refused."""
+    """Draw one operation, mostly a copy that is not refused."""
     kind = draw(st.sampled_from(("linear",) * 4 + ("sliding",) * 5 + ("misfit", "misfit", "alias", "scribble")))
     if kind == "scribble":
         return {"op": "scribble"}
@@ -120,7 +121,7 @@ def _misfits(n: int) -> st.SearchStrategy[dict[str, int]]:
 
 @st.composite
 def placed(draw: st.DrawFn, capacity: int, sliding: bool) -> Operation:
-    """Where a copy goes: up to an edge, across it, one beyond it."""
+    """Draw where a copy goes: up to an edge, across it, one beyond it."""
     sizes = (1, 2, capacity - 1, capacity, 0) + ((capacity + 1, 2 * capacity + 1) if sliding else ())
     n = draw(st.sampled_from([max(0, size) for size in sizes]))
     if not sliding:
@@ -135,7 +136,7 @@ def placed(draw: st.DrawFn, capacity: int, sliding: bool) -> Operation:
 
 @st.composite
 def sourced(draw: st.DrawFn, config: Config) -> dict[str, Any]:
-    """What is copied: mostly a cast where there is one, of values where it can go wrong."""
+    """Draw what is copied: mostly with a cast if possible, of values that are hard to cast."""
     dtype = draw(st.sampled_from((None, None, "f32", "f32", "f32", config.dtype, "bf16")))
     fill = draw(st.sampled_from(("legible", "edges", "edges", "bits")))
     return ({} if dtype is None else {"dtype": dtype}) | ({} if fill == "legible" else {"fill": fill})

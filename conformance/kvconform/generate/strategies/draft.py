@@ -1,4 +1,4 @@
-"""DRAFT: rounds over a ring in every phase of its wrap, over two caches with layers that have none; and drawn."""
+"""DRAFT: rounds over a ring in every phase of its wrap, over two caches with uncached layers; and random traces."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from kvspec.trace import Trace
 WINDOWS = (1, 2, 3)
 
 BUSY = "append 1; append 0; view; ask 0; rewind 0; free; snapshot s; speculate q A; speculate q A isolated=1"
-"""What a cache in an open round is asked in vain."""
+"""Operations that a cache in an open round refuses."""
 
 ENDED = "commit r 9"
-"""What a round that has ended is asked in vain."""
+"""Operations that an ended round refuses."""
 
 
 def drafts(session: Session, layer: int = 0) -> int:
-    """How many drafts the open round r has on a layer."""
+    """Count the drafts of the open round r on a layer."""
     return int(session.rounds["r"].inner.layers[layer].drafts)
 
 
@@ -37,7 +37,7 @@ def in_round(session: Session) -> bool:
 
 
 def ring_moves(session: Session) -> list[Ops]:
-    """In a round drafts, every end, and what is refused; else what moves the ring on, and an isolated round."""
+    """Give moves in a round: drafts, every end, refusals; or without one: ring moves and an isolated round."""
     ring = session.caches["A"]
     if in_round(session):
         k = drafts(session)
@@ -52,7 +52,7 @@ def ring_moves(session: Session) -> list[Ops]:
 
 
 def _isolated(session: Session) -> list[str]:
-    """Isolated rounds whose cache is changed meanwhile, one inside the other's time."""
+    """Give isolated rounds whose cache changes meanwhile, one nested in the other."""
     window = session.caches["A"].config.window
     changes = ("append 1", f"append {(window or 2) + 1}; append 1")
     begin = "speculate q A isolated=1; draft q 2"
@@ -61,7 +61,7 @@ def _isolated(session: Session) -> list[str]:
 
 
 def ring_continuations(session: Session) -> Sequence[Ops]:
-    """Drafts show themselves and end; then appends tell what the ring holds."""
+    """View and end the drafts, then show by appends what the ring holds."""
     if in_round(session):
         return [ops("draft r 0; abandon r; append 1; append 1; view")]
     after = ops(ENDED) if "r" in session.rounds else ()
@@ -69,11 +69,11 @@ def ring_continuations(session: Session) -> Sequence[Ops]:
 
 
 BOUND = 2
-"""Offset up to which the growing cache of two goes."""
+"""Largest offset of the growing cache when there are two caches."""
 
 
 def two_moves(session: Session) -> list[Ops]:
-    """Rounds from begin to end over a growing cache A and a ring B, and what moves the two on."""
+    """Give rounds from begin to end over a growing cache A and a ring B, and moves that advance both."""
     if "B" not in session.caches:
         return [ops("open B kind=ring window=2")]
     offset = session.caches["A"].offset
@@ -89,19 +89,19 @@ def _round(shape: str, n: int) -> str:
 
 
 def _uneven(n: int) -> str:
-    """Layers that drafted different numbers, rows of a wrong geometry among them."""
+    """Give rounds whose layers have unequal numbers of drafts, some with rows of a wrong geometry."""
     return f"speculate r AB; draft r 3; B: draft r {n}; B: draft r 2 v_dim=5; commit r {n + 1}; commit r {n}"
 
 
 def two_continuations(session: Session) -> Sequence[Ops]:
-    """What both caches hold."""
+    """Show what both caches hold."""
     if "B" not in session.caches:
         return [ops("view")]
     return [ops(ENDED if "r" in session.rounds else "view", "append 1; B: append 1; B: append 1; B: view; view")]
 
 
 def plans() -> list[Plan]:
-    """A ring alone for each window; a growing cache and a ring together."""
+    """Plan a ring alone for each window, and a growing cache with a ring."""
     rings = [Trace("ring", Config(window=w)) for w in WINDOWS]
     both = Trace("growing", Config(step=2))
     return [
@@ -111,7 +111,7 @@ def plans() -> list[Plan]:
 
 
 LONGEST = 30
-"""Operations of a trace that is drawn."""
+"""Most operations of a random trace."""
 
 PLAIN = ("append",) * 4 + ("rewind", "still", "still", "ask") + ("begin",) * 4 + ("draft",) * 8 + ("level",) * 4
 ROUNDS = PLAIN + ("commit",) * 5 + ("abandon", "isolated", "isolated", "misfit", "still")
@@ -120,7 +120,7 @@ EVERYTHING = ROUNDS + ("mask",) * 3 + ("snapshot", "restore", "restore")
 
 @st.composite
 def explored(draw: st.DrawFn, kinds: Sequence[str] = ROUNDS) -> Trace:
-    """Rounds over two or three caches of different kinds, one after another, among everything else."""
+    """Draw rounds over two or three caches of different kinds, one after another, among other operations."""
     kind = draw(st.sampled_from(CACHES))
     start = Trace(kind, draw(configs(kind)))
     length = draw(st.integers(6, LONGEST))
@@ -131,7 +131,7 @@ def explored(draw: st.DrawFn, kinds: Sequence[str] = ROUNDS) -> Trace:
 
 
 class _Drawing(Drawing):
-    """A trace on up to three caches, and the rounds over them."""
+    """Draws a trace on up to three caches, with rounds over them."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(draw, start)
@@ -142,27 +142,27 @@ class _Drawing(Drawing):
             self.do("open S kind=store layers=1 max_len=4")
 
     def do(self, text: str) -> None:
-        """Add an operation, and follow it."""
+        """Add an operation and apply it to the list model."""
         for op in ops(text) if text else ():
             self.follow(op)
 
     def cache(self) -> tuple[str, Any]:
-        """Some cache, mostly one that is in no round, and the list model of it."""
+        """Choose a cache, mostly one outside every round; give its name and list model."""
         idle = [letter for letter in self.letters if not self.session.caches[letter].in_round]
         letter = self.of(*idle * 4, *self.letters)
         return letter, self.session.caches[letter]
 
     @property
     def letters(self) -> list[str]:
-        """The caches that can enter rounds."""
+        """Name the caches that can enter rounds."""
         return [letter for letter in self.session.caches if letter != "S"]
 
     def open(self) -> dict[str, Any]:
-        """The rounds that are open, by name."""
+        """Give the open rounds by name."""
         return {name: round_ for name, round_ in self.session.rounds.items() if round_.open}
 
     def round(self) -> tuple[str, dict[str, DraftLayer]] | None:
-        """Some round, mostly an open one, and its layers by the letters of their caches; None where there was none
+        """Choose a round, mostly an open one, and give its layers by their caches' letters; None if there was none
         yet."""
         names = [*self.open()] * 6 + list(self.session.rounds)[:1]
         name = self.of(*names) if names else ""
@@ -210,7 +210,7 @@ class _Drawing(Drawing):
         return f"{self._draft()} {said}" if self.open() else ""
 
     def _level(self) -> str:
-        """Drafts for the layer that has fewest, as many as it lacks."""
+        """Draft on the layer with the fewest drafts, as many as it lacks."""
         found = self.round()
         if found is None:
             return self._begin()

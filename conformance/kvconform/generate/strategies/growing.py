@@ -1,4 +1,4 @@
-"""GROW: small growth steps, offsets up to a bound."""
+"""GROW: small growth steps; offsets up to a bound."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
 BOUND = 7
-"""Offset up to which the cover goes: past two growths of three rows."""
+"""Largest offset in the cover: past two growths of three rows."""
 
 STEPS = (1, 2, 3)
 
 
 def moves(session: Session, bound: int = BOUND, chunk: int = 4) -> list[Ops]:
-    """Every operation on a growing cache, appends while the offset stays within the bound."""
+    """Give every operation on a growing cache; appends only up to the bound."""
     offset = session.caches["A"].offset
     appends = [f"append {n}" for n in range(chunk + 1) if offset + n <= bound]
     return single([*appends, *rewinds(offset, near=False), f"ask {offset - 1}", "view", "free", "scribble"])
 
 
 def plans() -> list[Plan]:
-    """One for each step."""
+    """Plan one cache for each step."""
     starts = [Trace("growing", Config(step=s)) for s in STEPS]
     return [Plan(name(t, BOUND), t, moves, appends_after) for t in starts]
 

@@ -1,4 +1,4 @@
-"""MASK: after every transition of a small cache, every kind of mask for the history at hand."""
+"""MASK: every kind of mask after every transition of a small cache."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ BOUND = 4
 
 
 def moves(session: Session) -> list[Ops]:
-    """Those of the cache, and the snapshots and restores that keep or end a history."""
+    """Give the cache's moves, and the snapshots and restores that keep or end a history."""
     cache = session.caches["A"]
     base = growing.moves(session, BOUND, 3) if cache.kind == "growing" else ring.moves(session)
     return [*base, ops(f"snapshot s; restore s {cache.offset}"), ops("snapshot s; rewind -1")]
 
 
 def battery(session: Session) -> Sequence[Ops]:
-    """One continuation: all masks that this history should take or refuse, then an append."""
+    """Give one continuation: all masks that this history should take or refuse, then an append."""
     cache = session.caches["A"]
     if cache.queries is None:
         return [ops("mask none; append 1")]
@@ -35,7 +35,7 @@ def battery(session: Session) -> Sequence[Ops]:
 
 
 def _arrays(queries: int, rows: int) -> list[str]:
-    """Scores that name their column; rows hidden for all, some, or some heads; too many of each axis."""
+    """Give arrays: scores that name their column; rows hidden for all, some, or some heads; axes too long."""
     scores = "[" + " / ".join(" ".join(f"{-(10 * q + j)}" for j in range(rows)) for q in range(queries)) + "]"
     some = "/".join("".join(str((q + j) % 2) for j in range(rows)) for q in range(queries))
     one = "/".join(str(q % 2) for q in range(queries))
@@ -61,12 +61,12 @@ def _arrays(queries: int, rows: int) -> list[str]:
 
 
 def _no_queries(queries: int, rows: int) -> list[str]:
-    """Arrays for a history that has no queries."""
+    """Give arrays for a history that has no queries."""
     return [f"bool[1,1,{queries},{rows}]", f"f32[1,1,{queries},1]", f"bool[1,1,{queries},{rows + 1}]"]
 
 
 def plans() -> list[Plan]:
-    """Small growing caches and rings."""
+    """Plan small growing caches and rings."""
     starts = [Trace("growing", Config(step=2))]
     starts += [Trace("ring", Config(window=w, step=s)) for w, s in ((1, 256), (2, 256), (3, 2), (4, 256))]
     return [Plan(f"mask {name(t, BOUND)}", t, moves, battery, histories=True) for t in starts]

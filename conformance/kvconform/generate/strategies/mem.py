@@ -1,4 +1,4 @@
-"""MEM: every append of a small cache is planned first; so are those of traces that others draw."""
+"""MEM: plans before every append of a small cache, and before those in the random traces of other chapters."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
 BOUND = 6
-"""Offset up to which the cover of a growing cache goes: past a growth that is cut first."""
+"""Largest offset in the cover of a growing cache: past a growth that cuts first."""
 
 
 def moves(session: Session) -> list[Ops]:
-    """Appends with the plan of them, and what changes which plan is right."""
+    """Give appends with their plans, and the moves that change which plan is right."""
     cache = session.caches["A"]
     window = cache.config.window
     sizes = range(window + 3) if window else [n for n in range(5) if cache.offset + n <= BOUND]
@@ -30,7 +30,7 @@ def moves(session: Session) -> list[Ops]:
 
 
 def store_moves(session: Session) -> list[Ops]:
-    """The same of a store, and a batch of one size and another that comes and goes."""
+    """Give the same moves of a store, and batches of different sizes, created and dropped."""
     room = session.caches["A"].max_len
     planned = [ops(f"plan {n}; append {n}") for n in range(room + 2)]
     return [
@@ -41,17 +41,17 @@ def store_moves(session: Session) -> list[Ops]:
 
 
 def store_continuations(session: Session) -> Sequence[Ops]:
-    """What tells stores apart, and a plan."""
+    """Give operations that distinguish the states of a store, and a plan."""
     return [*store.continuations(session), ops("plan 2; plan 1; append 1")]
 
 
 def continuations(session: Session) -> Sequence[Ops]:
-    """Plans that tell states apart, each with the append it is of."""
+    """Give plans that distinguish states, each with its append."""
     return [ops("plan 2; plan 1; append 1; plan 2; append 2")]
 
 
 def plans() -> list[Plan]:
-    """Small growing caches, rings and a store."""
+    """Plan small growing caches, rings and a store."""
     sizes = ((1, 256), (2, 1), (2, 256), (3, 1), (3, 2))
     starts = [Trace("growing", Config(step=s)) for s in (2, 3)]
     starts += [Trace("ring", Config(window=w, step=s)) for w, s in sizes]
@@ -66,7 +66,7 @@ SIZES = (0, 1, 2, 3, 7, 64, 1 << 16)
 
 @st.composite
 def fits(draw: st.DrawFn) -> Operation:
-    """A question about what fits, near the numbers at which the answer changes."""
+    """Ask what fits in memory, near the numbers at which the answer changes."""
     op: Operation = {"op": "fit", "free": draw(st.sampled_from(FREE) | st.integers(0, 1 << 20))}
     for field in ("layers", "max_len", "kv_heads", "k_dim", "v_dim"):
         if draw(st.booleans()):
@@ -81,7 +81,7 @@ def fits(draw: st.DrawFn) -> Operation:
 
 @st.composite
 def explored(draw: st.DrawFn, kind: str = "growing") -> Trace:
-    """A trace that somebody else draws, with plans before appends and questions in between."""
+    """Draw a trace of another chapter, with plans before its appends and questions between."""
     own = {"store": store.explored(), "batch": batch.explored()}
     trace = draw(own[kind] if kind in own else draws.traces(kind, draws.SNAPSHOTS))
     done: list[Operation] = []

@@ -1,4 +1,4 @@
-"""PAGE: small pools with every operation from every state; larger ones, whose sequences share, part and end."""
+"""PAGE: every operation from every state of small pools; random traces on larger pools with shared sequences."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
 SIZES = ((1, 1, 3), (3, 2, 1), (1, 2, 2), (2, 2, 2), (2, 4, 1))
-"""Rows of a page, pages and sequences of the pools that are covered."""
+"""Rows of a page, pages and sequences of the covered pools."""
 
 FAR = 1 << 31
-"""Where a narrower number changes its sign."""
+"""Here a 32-bit integer changes its sign."""
 
 MISFITS = ("kv_heads=1", "kv_heads=3", "k_dim=9", "v_dim=5", "dtype=f32", "batch=2", "values=0", "values=3")
 """Rows of another geometry."""
 
 LONGEST = 30
-"""Operations of a trace."""
+"""Most operations of a trace."""
 
 
 def moves(most: int, session: Session) -> list[Ops]:
-    """What leads to the next states; and in each what leads nowhere else, or there and back."""
+    """Give the moves to other states, and those that stay in a state or return to it."""
     pages = session.caches["A"]
     leading = ["admit"] if len(pages.in_use) < most else []
     for number, one in sorted(pages.in_use.items()):
@@ -41,12 +41,12 @@ def moves(most: int, session: Session) -> list[Ops]:
 
 
 def _next(pages: Any) -> int:
-    """The number that the next sequence gets."""
+    """Give the number of the next sequence."""
     return next(n for n in range(len(pages.in_use) + 1) if n not in pages.in_use)
 
 
 def _back(pages: Any) -> list[str]:
-    """There and back: forks of every length, and appends of several rows that need no copy."""
+    """Give moves that return to the state: forks of every length, and appends of several rows that need no copy."""
     new, found = _next(pages), list[str]()
     for number, one in sorted(pages.in_use.items()):
         found += [f"fork {number} {n}; truncate {new} {n // 2}; drop {new}" for n in range(one.length + 1)]
@@ -58,7 +58,7 @@ def _back(pages: Any) -> list[str]:
 
 
 def _through(pages: Any) -> list[str]:
-    """Gathers through the tables there are, longer and shorter than they are, and through others."""
+    """Give gathers through the existing tables, with too many pages or rows, and through other tables."""
     size, found = pages.pool.size, list[str]()
     for one in pages.in_use.values():
         if one.length:
@@ -73,8 +73,8 @@ def _through(pages: Any) -> list[str]:
 
 
 def _still(pages: Any) -> list[str]:
-    """What leaves the pool as it was: it is refused, has nothing to do, or is on another pool. What depends on no
-    state is tried where there is one sequence."""
+    """Give moves that leave the pool unchanged: refused, empty, or on another pool. Those that do not depend on the
+    state are tried only with one sequence."""
     new, some = _next(pages), min(pages.in_use, default=0)
     length = pages.in_use[some].length if pages.in_use else 0
     gone = [
@@ -91,7 +91,7 @@ def _still(pages: Any) -> list[str]:
 
 
 def _anywhere(pages: Any, some: int) -> list[str]:
-    """What does not depend on the state."""
+    """Give the moves whose result does not depend on the state."""
     far = [f"{x} {n}{y}" for n in (-1, FAR, -FAR) for x, y in (("fork", " 0"), ("truncate", " 0"), ("drop", ""))]
     beyond = [f"{x} {some} {to}" for x in ("fork", "truncate") for to in (FAR, -FAR)]
     wrong = [f"append 2 sequence={some} {misfit}" for misfit in MISFITS]
@@ -101,7 +101,8 @@ def _anywhere(pages: Any, some: int) -> list[str]:
 
 
 def continuations(session: Session) -> Sequence[Ops]:
-    """All free pages to one sequence bring out which there are, and in which order; then the next number."""
+    """Give all free pages to one sequence, which shows the free pages and their order; then admit, which shows the
+    next number."""
     pages = session.caches["A"]
     for number, one in sorted(pages.in_use.items())[-1:]:
         rows = pages.pool.free * pages.pool.size + -one.length % pages.pool.size
@@ -110,7 +111,7 @@ def continuations(session: Session) -> Sequence[Ops]:
 
 
 def plans() -> list[Plan]:
-    """One for each size; with freed pages poisoned, so that all of a page can be seen."""
+    """Plan one pool for each size, with freed pages poisoned, so that a whole page can be seen."""
     return [_plan(Config(page_size=size, pages=pages, debug=1), most) for size, pages, most in SIZES]
 
 
@@ -121,7 +122,7 @@ def _plan(config: Config, most: int) -> Plan:
 
 @st.composite
 def configs(draw: st.DrawFn, pages: int = 12) -> Config:
-    """Any geometry; pages mostly of few rows, pools that are filled often."""
+    """Draw any geometry, mostly with short pages, and pools small enough to fill often."""
     return geometry(draw).changed(
         page_size=mostly(draw, st.integers(1, 4), st.sampled_from((5, 7, 8, 16, 33))),
         pages=draw(st.integers(1, pages)),
@@ -135,12 +136,12 @@ KINDS = (
     *("admit", "drop", "gather") * 2,
     *("misfit", "beyond", "beyond", "gone", "peek", "scribble", "another"),
 )
-"""What a trace is made of, the likelier the more often it stands here."""
+"""Kinds of operations; a kind listed more often is drawn more often."""
 
 
 @st.composite
 def explored(draw: st.DrawFn, more: Sequence[str] = ()) -> Trace:
-    """A pool used by all that there is, and more if asked for (`attend`)."""
+    """Draw a trace of all operations of a pool, and of those in `more` (`attend`)."""
     config = draw(configs())
     drawing = PageDrawing(draw, Trace("page", config))
     drawing.do("admit")
@@ -151,24 +152,24 @@ def explored(draw: st.DrawFn, more: Sequence[str] = ()) -> Trace:
 
 
 class PageDrawing(Drawing):
-    """A trace on a pool: it knows what each sequence has, and how many pages are left."""
+    """Draws a trace on a pool; the list model tells it each sequence's rows and the free pages."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(draw, start)
         self.fill = self.of("", "", "", " fill=bits")
 
     def do(self, what: str | Callable[[], str]) -> None:
-        """Add an operation, and follow it."""
+        """Add an operation and apply it to the list model."""
         self.follow(notation.operation(what if isinstance(what, str) else what()))
 
     @property
     def pool(self) -> PoolModel:
-        """The list model of the pool."""
+        """Give the list model of the pool."""
         found: PoolModel = self.session.caches["A"]
         return found
 
     def some(self) -> tuple[int, PagedSequence]:
-        """A sequence in use; a new one if there is none."""
+        """Choose a sequence in use; admit one if there is none."""
         if not any(self.pool.all):
             self.do("admit")
         found: tuple[int, PagedSequence] = self.of(
@@ -177,18 +178,18 @@ class PageDrawing(Drawing):
         return found
 
     def rows(self, one: PagedSequence) -> int:
-        """Rows to append: few, up to the end of a page or the last of the pages, or one too many."""
+        """Draw how many rows to append: few, up to the end of a page or of the pool, or one beyond."""
         page = -len(one.rows) % self.pool.size
         room = page + self.pool.free_pages() * self.pool.size
         return int(self.of(1, 1, 2, page, page + 1, self.pool.size, room, room + 1, 0))
 
     def append(self) -> str:
-        """Rows behind a sequence."""
+        """Append rows to a sequence."""
         number, one = self.some()
         return f"append {self.rows(one)} sequence={number}{self.fill}"
 
     def attend(self) -> str:
-        """Rows behind a sequence, and queries."""
+        """Append rows to a sequence, and attend with queries."""
         number, one = self.some()
         n = min(self.rows(one), 40)
         how = self.of("", " splits=2", f" heads={2 * self.pool.config.kv_heads}", " queries=huge", " into=1")
@@ -200,26 +201,26 @@ class PageDrawing(Drawing):
         return f"attend {n} sequence={number}{how}{mask}"
 
     def fork(self) -> str:
-        """Shared up to any row, mostly all."""
+        """Fork a sequence at any row, mostly at its end."""
         number, one = self.some()
         return f"fork {number} {self.of(len(one.rows), len(one.rows), self.number(0, len(one.rows)))}"
 
     def truncate(self) -> str:
-        """Back to any row, mostly not far."""
+        """Truncate a sequence to any row, mostly near its end."""
         number, one = self.some()
         length = len(one.rows)
         return f"truncate {number} {self.of(max(0, length - 1), self.number(0, length), 0)}"
 
     def admit(self) -> str:
-        """Another sequence."""
+        """Admit a sequence."""
         return "admit"
 
     def drop(self) -> str:
-        """One fewer."""
+        """Drop a sequence."""
         return f"drop {self.some()[0]}"
 
     def gather(self) -> str:
-        """Through any pages; which are whose, the list model does not know."""
+        """Gather through random pages, because the list model does not know which pages a sequence has."""
         last = self.pool.total - 1
         table = [self.of(self.number(0, last), self.number(0, last), self.number(-1, last + 1)) for _ in range(3)]
         table = table[: self.number(1, 3)]
@@ -228,33 +229,33 @@ class PageDrawing(Drawing):
         return f"gather {','.join(map(str, table))} {n}"
 
     def misfit(self) -> str:
-        """Rows that do not fit."""
+        """Append rows that do not fit."""
         return f"append 2 sequence={self.some()[0]} {self.of(*MISFITS)}"
 
     def beyond(self) -> str:
-        """Lengths that there are not."""
+        """Fork or truncate at a length that does not exist."""
         number, one = self.some()
         return f"{self.of('fork', 'truncate')} {number} {self.of(len(one.rows) + 1, len(one.rows) + 1, -1, FAR)}"
 
     def gone(self) -> str:
-        """A sequence that there is not."""
+        """Use a sequence that does not exist."""
         missing = next(n for n in range(len(self.pool.all) + 1) if n >= len(self.pool.all) or not self.pool.all[n])
         what = self.of("drop {}", "append 1 sequence={}", "fork {} 0", "truncate {} 0")
         return str(what.format(missing))
 
     def peek(self) -> str:
-        """Any page."""
+        """Peek at any page."""
         return f"peek {self.number(-1, self.pool.total)}"
 
     def another(self) -> str:
-        """A second pool, of another page size, and what becomes of it beside the first."""
+        """Open a second pool with another page size, or use it beside the first."""
         if "B" not in self.session.caches:
             self.do(f"open B page_size={self.number(1, 5)} pages={self.number(2, 4)}")
             return "B: admit"
         return str(self.of("B: append 1", "B: append 3", "B: fork 0 1", "B: truncate 0 0", "B: admit"))
 
     def scribble(self) -> str:
-        """Nothing the caller does shows."""
+        """Scribble over the caller's arrays; the pool must not change."""
         return "scribble"
 
 

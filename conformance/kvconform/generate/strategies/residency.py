@@ -1,6 +1,6 @@
-"""RESIDENCY: rows from the device and rows from the host, in every state of a small cache and in traces of others.
+"""RESIDENCY: rows from device and host, in every state of a small cache and in traces of other chapters.
 
-What an operation costs is judged in every trace of every chapter. Here is what no other chapter has.
+Costs are judged in every trace of every chapter. This module adds the operations that no other chapter has.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from kvspec.trace import Trace
 BOUND = 4
 
 BATCH = "batch 2; scatter 0 1; resetbatch; step resident=1; step; resetbatch; capture c; replay c; freebatch"
-"""Everything that is done to a batch, rows from the device among it; then there is none, as before."""
+"""Every operation of a batch, with rows from the device too; at the end the batch is freed."""
 
 
 def moves(session: Session) -> list[Ops]:
-    """Appends of rows that are on the device already, what costs nothing, and what reads."""
+    """Give appends of rows already on the device, operations that cost nothing, and reads."""
     cache = session.caches["A"]
     window = cache.config.window
     sizes = range(window + 2) if window else [n for n in range(4) if cache.offset + n <= BOUND]
@@ -44,7 +44,7 @@ def moves(session: Session) -> list[Ops]:
 
 
 def continuations(session: Session) -> Sequence[Ops]:
-    """Rows from here and from there in turns."""
+    """Append rows from the host and from the device in turn."""
     return [
         ops("append 1 resident=1; append 1; append 1 resident=1; view"),
         ops("append 2; append 2 resident=1; view"),
@@ -52,7 +52,7 @@ def continuations(session: Session) -> Sequence[Ops]:
 
 
 def store_moves(session: Session) -> list[Ops]:
-    """The same of a store, and of a batch that comes and goes."""
+    """Give the same moves for a store, and for a batch that is created and dropped."""
     room = session.caches["A"].max_len
     appends = [f"append {n} resident=1" for n in range(room + 2)]
     others = ["append 1 layer=0 resident=1", "rollback 1", "zero", "fingerprint 0", "save s; load s", BATCH]
@@ -60,12 +60,12 @@ def store_moves(session: Session) -> list[Ops]:
 
 
 def store_continuations(session: Session) -> Sequence[Ops]:
-    """What tells stores apart, and rows from here and from there."""
+    """Give operations that distinguish the states of a store, with rows from host and device."""
     return [*store.continuations(session), ops("append 1 resident=1; append 1; save s")]
 
 
 def plans() -> list[Plan]:
-    """A small growing cache, rings, and a store with a batch."""
+    """Plan a small growing cache, rings, and a store with a batch."""
     starts = [Trace("growing", Config(step=2))]
     starts += [Trace("ring", Config(window=w, step=s)) for w, s in ((1, 256), (2, 1), (3, 2))]
     small = Trace("store", Config(layers=1, max_len=2))
@@ -75,7 +75,7 @@ def plans() -> list[Plan]:
 
 @st.composite
 def explored(draw: st.DrawFn, kind: str = "growing") -> Trace:
-    """A trace that somebody else draws, some of its rows on the device."""
+    """Draw a trace of another chapter, with some of its rows on the device."""
     own = {"store": store.explored(), "batch": batch.explored(), "copy": copy.explored()}
     own["bucket"] = bucket.explored()
     own |= {"attention": attention.explored(), "page": page.explored()}

@@ -17,7 +17,7 @@ STEPS = (1, 2, 3, 256)
 
 
 def moves(session: Session) -> list[Ops]:
-    """Every operation on a ring."""
+    """Give every operation on a ring."""
     ring = session.caches["A"]
     appends = [f"append {n}" for n in range(ring.window + 2)]
     targets = rewinds(ring.offset, near=ring.offset > ring.window)
@@ -25,7 +25,7 @@ def moves(session: Session) -> list[Ops]:
 
 
 def plans(windows: Iterable[int] = WINDOWS) -> list[Plan]:
-    """One for each window and growth step; steps beyond the window all act alike."""
+    """Plan one for each window and growth step; steps beyond the window all act alike."""
     sizes = [(w, s) for w in windows for s in STEPS if s < w or s == STEPS[-1]]
     starts = [Trace("ring", Config(window=w, step=s)) for w, s in sizes]
     return [Plan(name(t, 0), t, moves, appends_after) for t in starts]

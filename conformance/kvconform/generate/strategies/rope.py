@@ -1,4 +1,4 @@
-"""ROPE: small caches that turn in every state; larger ones, and rows turned at positions where numbers get long."""
+"""ROPE: rotations in every state of small caches; random traces on larger ones, and rows at huge positions."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
 LONGEST = 14
-"""Operations of a trace."""
+"""Most operations of a trace."""
 
 SMALL = Config(k_dim=4, v_dim=3, kv_heads=1, step=2)
-"""The rows of what is covered: two pairs of elements."""
+"""Rows of the covered caches: two pairs of elements."""
 
 GROWING = 3
-"""Rows up to which a growing cache is covered, and a store."""
+"""Most rows of the covered growing cache and store."""
 
 FAR = (100_000, (1 << 31) - 1, 1 << 32, 1 << 40)
-"""Positions at which an angle, or an integer, of few digits goes wrong."""
+"""Positions at which angles or integers of low precision go wrong."""
 
 NEAR = (386482969782, 634982163474, -740439780889, 559353798958, 42106686282, -902209779836)
-"""Positions whose cosine or sine lies too near to the middle of two f32 numbers for f64 to tell the nearest, or
-so near to 0 that far digits of the angle make all of it."""
+"""Positions whose cosine or sine is so near the midpoint of two f32 numbers that f64 cannot tell the nearest, or so
+near 0 that it depends on the far digits of the angle alone."""
 
 KINDS: dict[str, Config] = {
     "growing": SMALL,
     "ring": SMALL.changed(window=2),
     "store": SMALL.changed(layers=1, max_len=GROWING),
 }
-"""The caches that are covered."""
+"""The covered caches."""
 
 
 def moves(session: Session) -> list[Ops]:
-    """Attends that turn, back to every position, and what leaves the cache as it was."""
+    """Give attends that rotate their rows, rewinds to every position, and moves that leave the cache unchanged."""
     kind, cache = session.kinds["A"], session.caches["A"]
     if kind == "store":
         room = GROWING - int(cache.lengths_[0])
@@ -66,18 +66,18 @@ STILL = (
     "rotate 3 2 k_dim=7 dims=6 kv_heads=2 batch=2 fill=bits",
     "scribble",
 )
-"""What turns rows by themselves, or is refused."""
+"""Operations that rotate rows without a cache, or are refused."""
 
 
 def continuations(session: Session) -> Sequence[Ops]:
-    """What a next token, and a block of two, sees."""
+    """Give attends of one more token, and of a block of two."""
     if session.kinds["A"] == "store":
         return [ops("attend 1 layer=0 rope=neox"), ops("rollback 1; attend 2 layer=0 rope=neox")]
     return [ops("attend 1 rope=neox; attend 1 rope=neox"), ops("attend 2 rope=norm")]
 
 
 def plans() -> list[Plan]:
-    """A growing cache, a ring and a store."""
+    """Plan a growing cache, a ring and a store."""
     return [_plan(kind, config) for kind, config in KINDS.items()]
 
 
@@ -88,7 +88,7 @@ def _plan(kind: str, config: Config) -> Plan:
 
 @st.composite
 def configs(draw: st.DrawFn, kind: str) -> Config:
-    """Rows of any geometry, mostly of an even number of elements; small windows and rooms."""
+    """Draw rows of any geometry, mostly with an even number of elements; small windows and stores."""
     config = geometry(draw, widest=10)
     config = config.changed(k_dim=config.k_dim - config.k_dim % 2 * draw(st.sampled_from((1, 1, 1, 0))))
     if kind == "ring":
@@ -100,7 +100,7 @@ def configs(draw: st.DrawFn, kind: str) -> Config:
 
 @st.composite
 def explored(draw: st.DrawFn) -> Trace:
-    """Rows turned one way and another, on a cache that attends with some of them."""
+    """Draw a trace that rotates rows in different ways, on a cache that attends with some of them."""
     kind = draw(st.sampled_from(tuple(KINDS)))
     drawing = _Drawing(draw, Trace(kind, draw(configs(kind))))
     for _ in range(draw(st.integers(2, LONGEST))):
@@ -109,24 +109,24 @@ def explored(draw: st.DrawFn) -> Trace:
 
 
 class _Drawing(Drawing):
-    """A trace in the making."""
+    """Draws a trace."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(draw, start)
         self.start = start
 
     def add(self) -> None:
-        """One more operation."""
+        """Add one operation."""
         kind = self.of("rotate", "rotate", "attend", "attend", "attend", "back", "append", "scribble")
         text = {"rotate": self.rotate, "attend": self.attend, "back": self.back, "append": self.append}.get(kind)
         self.follow(notation.operation("scribble" if text is None else text()))
 
     def turning(self) -> str:
-        """A pairing and a base."""
+        """Draw a pairing and a base."""
         return f"{self.of(*PAIRINGS)}{self.of('', '', ' base=500000', ' base=3', ' base=1')}"
 
     def rotate(self) -> str:
-        """Rows by themselves; at times such as cannot be turned."""
+        """Rotate rows without a cache; at times rows that cannot be rotated."""
         at, n = self.of(0, 1, 5, -1, -100, 4096, *FAR, *NEAR), self.of(1, 2, 3, 5, 0)
         width = self.start.config.k_dim
         dims = self.of("", "", f" dims={2 * self.number(1, width // 2)}", f" dims={self.number(-1, width + 1)}")
@@ -139,17 +139,17 @@ class _Drawing(Drawing):
         return f"rotate {n} {at} pairing={pairing}{dims}{more}{sort}{odd}"
 
     def rows(self) -> int:
-        """Rows to attend with: few, up to the fill of the window, or beyond it."""
+        """Draw how many rows to attend with: few, up to the window's fill, or beyond it."""
         window = self.start.config.window or 3
         return int(self.of(1, 1, 2, window, window + 1, 0))
 
     def layer(self) -> str:
-        """Of a store one of its layers, or none."""
+        """Name a layer of the store; nothing for other caches."""
         layers = self.start.config.layers
         return f" layer={self.number(0, layers - self.of(1, 1, 1, 1, 0))}" if layers else ""
 
     def attend(self) -> str:
-        """Mostly with RoPE."""
+        """Attend, mostly with RoPE."""
         rope = self.of(f" rope={self.turning()}", f" rope={self.turning()}", f" rope={self.turning()}", "")
         heads = self.of("", "", f" heads={2 * self.start.config.kv_heads}")
         sort = self.of("", "", "", " fill=bits", " resident=1", " queries=huge", " splits=3", " k_dim=11")
@@ -158,11 +158,11 @@ class _Drawing(Drawing):
         )
 
     def append(self) -> str:
-        """Rows that nobody turns."""
+        """Append rows without rotating them."""
         return f"append {self.rows()}{self.layer()} fill=random"
 
     def back(self) -> str:
-        """To an earlier position."""
+        """Go back to an earlier position."""
         cache = self.session.caches["A"]
         if self.start.kind == "store":
             longest = max(layer.length for layer in cache.layers)

@@ -1,4 +1,4 @@
-"""Hypothesis as a source: it draws first, and what is drawn is judged later; shrinking is the bench's."""
+"""Hypothesis as a source of traces only: they are judged later, and `generate.shrink` makes failures short."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _QUIET = settings(
 
 
 def some(strategy: Any, count: int, seed: int) -> list[Any]:
-    """So many values of a strategy, the same for the same seed, each drawn as if it were the only one.
+    """Draw `count` independent values of a strategy; the same seed gives the same values.
 
-    Of many draws in one run Hypothesis makes most by changing those before, so that they are much alike. Here each
-    is the second of a run of its own; the first is always the simplest there is, which counts once.
+    In one run of many draws, Hypothesis makes most values by changing earlier ones, so they are much alike. So each
+    value here is the second of its own run. The first is always the simplest value; it is taken once.
     """
     if not count:
         return []
@@ -26,8 +26,8 @@ def some(strategy: Any, count: int, seed: int) -> list[Any]:
 
 
 def _run(strategy: Any, seed: int) -> list[Any]:
-    """The simplest value, and one other if there is any. What is drawn first is never the simplest in the second
-    of them, so that is a number which nobody wants."""
+    """Draw the simplest value, and one other if there is any. The value drawn first in the second run is never the
+    simplest, so an unused number is drawn first."""
     found: list[Any] = []
 
     @seeded(seed)

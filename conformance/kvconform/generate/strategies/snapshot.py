@@ -1,4 +1,4 @@
-"""SNAP: one snapshot beside a small cache; splits, merges and a second cache as moves that come back to it."""
+"""SNAP: one snapshot of a small cache; splits, merges and a second cache as moves that keep the state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BOUND = 3
 
 
 def moves(session: Session) -> list[Ops]:
-    """Those of the cache that change it, and those of a snapshot `s` of it."""
+    """Give moves that change the cache, and moves on a snapshot `s` of it."""
     cache = session.caches["A"]
     sizes = {1, cache.window + 1} if cache.kind == "ring" else {n for n in (1, 2) if cache.offset + n <= BOUND}
     base = [*(f"append {n}" for n in sorted(sizes)), f"rewind {cache.offset - 1}", "rewind 0", "free"]
@@ -38,7 +38,7 @@ def _with(session: Session) -> list[Ops]:
 
 
 def _pieces(saved: Any) -> list[Ops]:
-    """Split and merge again; restore the pieces one by one; merge what does not meet, or with itself or none."""
+    """Split and merge; restore piece by piece; merge pieces that do not meet, one with itself, or a missing one."""
     cuts, inner = range(saved.start - 1, saved.stop + 2), range(saved.start + 1, saved.stop)
     whole = [ops(f"split s {at} p q; merge p q s") for at in cuts]
     parts = [ops(f"split s {at} p q; restore p {at}; append 1; restore q {saved.stop}") for at in inner]
@@ -52,7 +52,7 @@ def _pieces(saved: Any) -> list[Ops]:
 
 
 def _elsewhere(saved: Any) -> list[Ops]:
-    """Another cache takes the same snapshot; neither may disturb the other. One of another geometry refuses it."""
+    """Restore the snapshot into another cache; neither may disturb the other. Another geometry must refuse it."""
     to = saved.stop
     return [
         ops(f"open B; B: append 1; B: restore s {to}; B: append 1; append 1; B: append 2; restore s {to}"),
@@ -61,7 +61,7 @@ def _elsewhere(saved: Any) -> list[Ops]:
 
 
 def continuations(session: Session) -> Sequence[Ops]:
-    """Appends that bring out the cache, then the snapshot once more: it must not have changed."""
+    """Give appends that show the cache's state, then restore the snapshot: it must not have changed."""
     saved, cache = session.snapshots.get("s"), session.caches["A"]
     after = ops("append 1; append 1; view")
     if "s" not in session.snapshots:
@@ -73,7 +73,7 @@ def continuations(session: Session) -> Sequence[Ops]:
 
 
 def plans() -> list[Plan]:
-    """Small growing caches and rings."""
+    """Plan small growing caches and rings."""
     starts = [Trace("growing", Config(step=2))]
     starts += [Trace("ring", Config(window=w, step=s)) for w, s in ((1, 256), (2, 1), (2, 256))]
     return [Plan(f"snapshot {name(t, BOUND)}", t, moves, continuations, ("s",)) for t in starts]

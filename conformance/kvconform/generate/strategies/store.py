@@ -1,4 +1,4 @@
-"""STORE: small stores with every operation from every state; larger ones, whose layers differ in length."""
+"""STORE: every operation from every state of small stores; random traces on larger ones of unequal lengths."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
 SIZES = ((1, 3), (2, 1))
-"""Layers and rows of the stores that are covered."""
+"""Layers and rows of the covered stores."""
 
 LONGEST = 24
-"""Operations of a trace."""
+"""Most operations of a trace."""
 
 
 def moves(session: Session) -> list[Ops]:
-    """What changes rows or lengths; and what is refused, or comes back to where it was."""
+    """Give moves that change rows or lengths, and moves that are refused or return to their state."""
     store = session.caches["A"]
     layers, room = len(store.lengths_), store.max_len
     appends = [f"append {n}" for n in range(1, room + 2)] + [f"append 1 layer={x}" for x in range(layers)]
@@ -34,14 +34,14 @@ def moves(session: Session) -> list[Ops]:
 
 
 def _loads(layers: int, room: int) -> list[str]:
-    """Saved, changed and loaded again; by way of another geometry too."""
+    """Give moves that save, change and load again, also through another geometry."""
     between = ["", "reset; append 1; ", f"zero; append 1 layer={layers - 1}; "]
     longer = f"save s; init max_len={room + 1}; append {room + 1}; load s; init max_len={room}; load s"
     return [*(f"save s; {x}load s" for x in between), longer]
 
 
 def _still(layers: int, room: int) -> list[str]:
-    """What leaves the store as it was: it asks, is refused, or has nothing to do."""
+    """Give moves that leave the store unchanged: questions, refusals and empty work."""
     refused = [f"append 1 layer={x}" for x in (-1, layers)] + [
         f"append 2 layer={layers - 1} {m}" for m in _misfits()
     ]
@@ -74,7 +74,7 @@ def _misfits() -> list[str]:
 
 
 def continuations(session: Session) -> Sequence[Ops]:
-    """Every row is shown, live or not; as they are, and after one more in each layer."""
+    """Show every row, live or not, before and after one more append to each layer."""
     store = session.caches["A"]
     layers = range(len(store.lengths_))
     one, all_ = [f"append 1 layer={x}" for x in layers], [f"setlength {x} {store.max_len}" for x in layers]
@@ -82,7 +82,7 @@ def continuations(session: Session) -> Sequence[Ops]:
 
 
 def plans() -> list[Plan]:
-    """One for each size."""
+    """Plan one for each size."""
     return [_plan(Config(layers=layers, max_len=room)) for layers, room in SIZES]
 
 
@@ -93,7 +93,7 @@ def _plan(config: Config) -> Plan:
 
 @st.composite
 def configs(draw: st.DrawFn) -> Config:
-    """Any geometry; rooms mostly small, so that they are filled often."""
+    """Draw any geometry, mostly with small layers, so that they fill often."""
     small = st.integers(1, 6)
     return geometry(draw, heads=4).changed(
         layers=draw(st.integers(1, 5)),
@@ -111,7 +111,7 @@ KINDS = (
 
 @st.composite
 def explored(draw: st.DrawFn) -> Trace:
-    """A trace on one store, or on two that load what the other saved."""
+    """Draw a trace on one store, or on two that load each other's saves."""
     config = draw(configs())
     drawing = _Drawing(draw, Trace("store", config))
     for _ in range(draw(st.integers(2, LONGEST))):
@@ -120,7 +120,7 @@ def explored(draw: st.DrawFn) -> Trace:
 
 
 class _Drawing(DrawingOnOne):
-    """A trace on stores: it knows where each layer ends."""
+    """Draws a trace on stores; the list model tells it where each layer ends."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(draw, start)
@@ -135,7 +135,7 @@ class _Drawing(DrawingOnOne):
         return self.draw(st.integers(0, len(self.store.layers) - 1))
 
     def _rows(self, length: int) -> int:
-        """Rows to append: to the brim, or one too many; mostly few."""
+        """Draw how many rows to append: mostly few, or until the layer is full, or one too many."""
         room = max(0, self.store.room - length)
         return int(self.of(1, 1, 1, 2, 3, room, room, max(0, room - 1), room + 1, 0))
 
@@ -172,7 +172,7 @@ class _Drawing(DrawingOnOne):
         return {"op": "rollback", "to": self.of(inside, inside, min(lengths), max(lengths) - 1, 0, -1, FAR[0])}
 
     def _revealed(self) -> list[Operation]:
-        """All rows of a layer, live or not, and back."""
+        """Set a layer's length to show all rows, live or not, and set it back."""
         layer = self._layer()
         length = self.store.layers[layer].length
         return [{"op": "setlength", "layer": layer, "n": n} for n in (self.store.room, length)]

@@ -1,4 +1,4 @@
-"""A trace in the making: what the draws of all chapters share."""
+"""Builds a trace operation by operation: the code that the strategies of all chapters share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kvspec.trace import Trace
 
 
 def geometry(draw: st.DrawFn, heads: int = 3, widest: int = 16) -> Config:
-    """Rows of any geometry, of up to so many heads and elements; every other size is the caller's to draw."""
+    """Draw the geometry of rows, up to these numbers of heads and elements; the caller draws all other sizes."""
     return Config(
         kv_heads=draw(st.integers(1, heads)),
         k_dim=draw(st.integers(5, widest)),
@@ -22,37 +22,37 @@ def geometry(draw: st.DrawFn, heads: int = 3, widest: int = 16) -> Config:
 
 
 def mostly(draw: st.DrawFn, usual: st.SearchStrategy[Any], rare: st.SearchStrategy[Any]) -> Any:
-    """Two times in three one of the usual. (`one_of` takes a strategy that is named twice for one.)"""
+    """Draw from the usual values two times in three. (`one_of` counts a strategy named twice only once.)"""
     return draw(usual if draw(st.integers(0, 2)) < 2 else rare)
 
 
 FAR = (1 << 31, (1 << 31) - 1, -(1 << 31))
-"""Where a narrower number changes its sign."""
+"""Numbers at which a 32-bit integer changes its sign."""
 
 
 class Drawing(ModelledTrace):
-    """The operations so far, followed by the list model: by it a draw knows where the boundaries are."""
+    """The operations so far, applied to the list model, which tells a draw where the boundaries are."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(start)
         self.draw = draw
 
     def of(self, *choices: Any) -> Any:
-        """One of these, the earlier the simpler."""
+        """Draw one of these; earlier ones count as simpler."""
         return self.draw(st.sampled_from(choices))
 
     def number(self, low: int, high: int) -> int:
-        """Any from low to high."""
+        """Draw a number from low to high, both included."""
         return self.draw(st.integers(low, max(low, high)))
 
 
 class DrawingOnOne(Drawing):
-    """A trace on one cache or on several, each operation on one of them: `_kind()` makes one of a kind."""
+    """A trace on one or more caches; the method `_kind()` makes an operation of that kind on one of them."""
 
     cache = "A"
 
     def add(self, kind: str) -> None:
-        """Add one operation of this kind, or several, and follow them."""
+        """Add one or several operations of this kind and apply them to the list model."""
         self.cache = self.draw(st.sampled_from(sorted(self.session.caches)))
         found = getattr(self, f"_{kind}")()
         for op in found if isinstance(found, list) else [found]:

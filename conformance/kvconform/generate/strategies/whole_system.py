@@ -2,8 +2,8 @@
 
 Most real bugs lie between two features. A is a growing cache, B and C are rings of different windows, D is a store
 of several layers with a batch, E a buffer that rows are copied into, F a pool of pages, G a bucketed cache of
-several layers: as many of them as the adapter declares. A draw follows the list model, and steers to where a window
-fills, a store ends, a sequence is full, a pool has no page left, a bound is reached.
+several layers: as many of them as the adapter declares. A draw follows the list model and steers to boundaries: a
+full window, the end of a store, a full sequence, a pool without free pages, a bound.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kvspec.registry import CACHES
 from kvspec.trace import Trace
 
 LONGEST = 24
-"""Things a system does; each is one or several operations."""
+"""Most pieces of work in a trace; each is one or several operations."""
 
 NEEDS: dict[str, tuple[str, ...]] = {
     "tokens": (),
@@ -55,7 +55,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "verified": ("bucket",),
     "encoded": ("bucket",),
 }
-"""What a system may do, and the chapters it takes."""
+"""Kinds of work, and the chapters each needs."""
 
 OFTEN = (
     "tokens",
@@ -72,24 +72,24 @@ OFTEN = (
     "pages",
     "pages",
 )
-"""What it does more often than the rest."""
+"""Kinds of work that are drawn more often than the rest."""
 
 
 def kinds(chapters: Collection[str]) -> tuple[str, ...]:
-    """What an adapter of these chapters can be asked to do."""
+    """List the kinds of work that an adapter of these chapters can do."""
     able = {kind for kind, needs in NEEDS.items() if set(needs) <= set(chapters)}
     return tuple(kind for kind in (*NEEDS, *OFTEN) if kind in able)
 
 
 @st.composite
 def configs(draw: st.DrawFn) -> Config:
-    """Small rows of any geometry, for all of the system."""
+    """Draw small rows of any geometry, for the whole system."""
     return geometry(draw, widest=9).changed(step=draw(st.sampled_from((1, 2, 3, 256))))
 
 
 @st.composite
 def explored(draw: st.DrawFn, chapters: Collection[str] = CHAPTERS) -> Trace:
-    """A trace of a whole system, with what is declared of it."""
+    """Draw a trace of a whole system, with the parts that the adapter declares."""
     config = draw(configs())
     first = "growing" if "growing" in chapters else "ring"
     window = None if first == "growing" else draw(st.integers(1, 4))
@@ -101,7 +101,7 @@ def explored(draw: st.DrawFn, chapters: Collection[str] = CHAPTERS) -> Trace:
 
 
 class _System(Drawing):
-    """A system in the making."""
+    """Draws the trace of a system."""
 
     def __init__(self, draw: st.DrawFn, start: Trace, chapters: Collection[str]) -> None:
         super().__init__(draw, start)
@@ -125,26 +125,26 @@ class _System(Drawing):
             yield f"open F kind=page {pages}"
 
     def add(self, kind: str) -> None:
-        """Let the system do one thing."""
+        """Let the system do one piece of work."""
         for text in getattr(self, f"_{kind}")():
             self.do(text)
 
     def do(self, text: str) -> None:
-        """Add one operation, and follow it."""
+        """Add one operation and apply it to the list model."""
         self.follow(notation.operation(text))
 
     def offset(self, layer: str) -> int:
-        """Tokens in a layer."""
+        """Count the tokens in a layer."""
         return int(self.session.caches[layer].offset)
 
     def rows(self, layer: str) -> int:
-        """Rows to append: few, up to the fill of the window, or one beyond it."""
+        """Draw how many rows to append: few, up to the window's fill, or one beyond it."""
         window = self.session.caches[layer].config.window or 3
         room = max(0, window - self.offset(layer))
         return int(self.of(1, 1, 2, room, room + 1, window, window + 1, 0))
 
     def _tokens(self) -> Iterator[str]:
-        """A pass of n tokens through every layer."""
+        """Pass n tokens through every layer."""
         n = self.rows(self.of(*self.layers))
         yield from (f"{layer}: append {n}" for layer in self.layers)
 
@@ -153,7 +153,7 @@ class _System(Drawing):
         yield f"{layer}: append {self.rows(layer)}{self.of('', '', ' fill=bits', ' k_dim=11')}"
 
     def _rewind(self) -> Iterator[str]:
-        """Every layer back to the same position, wherever one can."""
+        """Rewind every layer that can to the same position."""
         least = min(map(self.offset, self.layers))
         to = self.of(max(0, least - 1), self.number(0, least), least, 0, least + 1)
         yield from (f"{layer}: rewind {to}" for layer in self.layers)
@@ -170,12 +170,12 @@ class _System(Drawing):
         yield f"{self.of(*self.layers)}: mask {self.of('causal', 'none', 'causal & window=2')}"
 
     def _wrapped(self) -> str:
-        """The layers of a round, one of them perhaps without a cache."""
+        """Choose the layers of a round, one of them perhaps without a cache."""
         chosen = [layer for layer in self.layers if self.number(0, 3)] or self.layers[:1]
         return "".join(self.draw(st.permutations([*chosen, *self.of((), (), ("-",))])))
 
     def _drafts(self, name: str, wrapped: str) -> Iterator[str]:
-        """Passes of drafts; of masks one where there are masks."""
+        """Pass drafts through the layers; with masks, ask for one."""
         for _ in range(self.number(0, 3)):
             n = self.of(1, 1, 2, 3, 0)
             yield from (f"{layer}: draft {name} {n}" for layer in wrapped if layer != "-")
@@ -183,7 +183,7 @@ class _System(Drawing):
             yield f"{wrapped.strip('-')[0]}: mask round={name} {self.of('causal', 'window=2')}"
 
     def _round(self) -> Iterator[str]:
-        """Drafts on every layer, other work meanwhile, and how many of them are kept."""
+        """Draft on every layer, do other work meanwhile, and keep some of the drafts."""
         wrapped = self._wrapped()
         yield f"speculate r {wrapped}"
         yield from self._drafts("r", wrapped)
@@ -193,12 +193,12 @@ class _System(Drawing):
             yield "commit r 1"
 
     def _meanwhile(self) -> str:
-        """What is done while a round is open: work on what is not in it, or what is refused."""
+        """Work while a round is open: on caches outside it, or refused operations on those in it."""
         other = [k for k in kinds(self.chapters) if k in ("fill", "sequence", "copy", "look", "one")]
         return str(self.of(*other))
 
     def _isolated(self) -> Iterator[str]:
-        """Drafts beside the live caches, which go on."""
+        """Draft in isolation while the live caches go on."""
         wrapped = self._wrapped()
         yield f"speculate i {wrapped} isolated=1"
         yield from self._drafts("i", wrapped)
@@ -211,7 +211,7 @@ class _System(Drawing):
         yield from (f"{layer}: snapshot {name}{layer.lower()}" for layer in self.layers)
 
     def _restore(self) -> Iterator[str]:
-        """Every layer to where it was saved, or to less."""
+        """Restore every layer to where it was saved, or to less."""
         names = {layer: f"{self.of('p', 'q')}{layer.lower()}" for layer in self.layers}
         there = {layer: name for layer, name in names.items() if name in self.session.snapshots}
         for layer, name in there.items():
@@ -226,7 +226,7 @@ class _System(Drawing):
         yield f"{self.of(*self.session.caches)}: fit {self.number(0, 1 << 20)} 1000"
 
     def _length(self) -> int:
-        """The length of the longest layer of the store."""
+        """Give the length of the store's longest layer."""
         return max(int(layer.length) for layer in self.session.caches["D"].layers)
 
     def _fill(self) -> Iterator[str]:
@@ -250,14 +250,14 @@ class _System(Drawing):
         yield from self._sequence()
 
     def _sequence(self) -> Iterator[str]:
-        """Scatter, step, roll back, reset."""
+        """Scatter, step, roll back or reset."""
         where, n = self.number(0, 3), self.number(0, self._length() + 1)
         layer = self.of("", "", " layer=0")
         yield self.of(f"D: scatter {where} {n}{layer}", "D: step", f"D: rollback {n} sequence={where}")
         yield self.of("D: step", "D: step", "D: resetbatch", "D: step v_dim=11")
 
     def _work(self) -> Iterator[str]:
-        """Captured work replayed; at times after its batch is gone."""
+        """Replay captured work; at times after its batch is gone."""
         if "c" not in self.session.names["captured work"] or self.draw(st.booleans()):
             yield "D: capture c"
         yield self.of("D: step", "D: step", "D: freebatch", "D: batch 4")
@@ -265,7 +265,7 @@ class _System(Drawing):
             yield "D: replay c"
 
     def _turned(self) -> Iterator[str]:
-        """A pass of n tokens that RoPE turns, with a base for each layer; at times of one layer more."""
+        """Pass n tokens with RoPE, with a base for each layer; at times to one layer too many."""
         n, pairing = self.rows(self.of(*self.layers)), self.of("neox", "norm")
         bases = self.of("", " base=500000"), "", self.of("", " base=7")
         yield from (f"{a}: attend {n} rope={pairing}{b}" for a, b in zip(self.layers, bases, strict=False))
@@ -273,24 +273,24 @@ class _System(Drawing):
             yield f"D: attend {self.of(1, 2)} layer=0 rope={pairing}"
 
     def _rotate(self) -> Iterator[str]:
-        """Rows of some cache turned by themselves, and to where the cache is now."""
+        """Rotate rows on some cache, at times by the offset of the first layer."""
         cache = self.of(*self.session.caches)
         by = self.of("", " by=-3", f" by={self.offset(self.layers[0])}")
         yield f"{cache}: rotate {self.number(0, 3)} {self.of(0, 1, 70000)} pairing={self.of('norm', 'neox')}{by}"
 
     def _filled(self) -> Iterator[str]:
-        """The host's rows anew, or back from the device; installed at times."""
+        """Fill the host's rows, or sync them from the device; at times install them."""
         back = max(0, self.session.caches["G"].past() - 1)
         yield self.of("G: sync", f"G: prefill {self.number(0, 5)}", f"G: cut {back}")
         yield self.of("G: bind refresh=1", "G: sync", "G: bind", "G: unbind")
 
     def _decoded(self) -> Iterator[str]:
-        """Steps, with what they may have to do first."""
+        """Decode steps, after the work they may need first."""
         refresh = " refresh=1" * self.session.caches["G"].stale
         yield from (f"G: decode{refresh if i == 0 else ''}" for i in range(self.number(1, 3)))
 
     def _verified(self) -> Iterator[str]:
-        """A block, and mostly the reset after it."""
+        """Verify a block, mostly with the reset after it."""
         yield f"G: block {self.number(1, 3)}"
         yield self.of("G: unbind", "G: unbind", "G: decode")
 
@@ -306,7 +306,7 @@ class _System(Drawing):
             yield f"E: alias 1 {at % capacity} {capacity - 1}"
 
     def _request(self) -> Iterator[str]:
-        """A sequence that begins, by itself or as another does; or one that ends."""
+        """Admit or fork a sequence, or drop one."""
         used = [(number, len(one.rows)) for number, one in enumerate(self.session.caches["F"].all) if one]
         number, rows = self.of(*used, (len(used), 0))
         shared = self.of(rows, self.number(0, rows))
@@ -314,7 +314,7 @@ class _System(Drawing):
         yield from self._pages()
 
     def _pages(self) -> Iterator[str]:
-        """Rows for a sequence, to the end of its page or of the pool; or fewer."""
+        """Append rows to a sequence: to the end of its page or of the pool, or fewer."""
         pool = self.session.caches["F"]
         used = [(number, one) for number, one in enumerate(pool.all) if one]
         if not used:
@@ -327,18 +327,18 @@ class _System(Drawing):
         yield f"F: {self.of(f'{more} sequence={number}', f'{more} sequence={number}', f'truncate {number} {to}')}"
 
     def _queries(self) -> str:
-        """Heads, splits, where the output goes."""
+        """Draw heads, splits, and where the output goes."""
         heads = self.start.config.kv_heads * self.of(1, 2)
         return f"heads={heads} splits={self.of(1, 2)}{self.of('', ' into=1')}"
 
     def _attend(self) -> Iterator[str]:
-        """A pass of tokens through every layer that attends."""
+        """Pass tokens through every layer that attends."""
         n, asked = self.rows(self.of(*self.layers)), self._queries()
         mask = self.of("", "", " through causal & window=2", " through none")
         yield from (f"{layer}: attend {n} {asked}{mask}" for layer in self.layers)
 
     def _layer(self) -> Iterator[str]:
-        """A token through the layers of the store."""
+        """Pass a token through the layers of the store."""
         n, asked = self.of(1, 1, 2), self._queries()
         yield from (f"D: attend {n} {asked} layer={i}" for i in range(len(self.session.caches["D"].layers)))
 
@@ -346,13 +346,13 @@ class _System(Drawing):
         yield f"D: attendbatch {self.number(0, len(self.session.caches['D'].layers) - 1)} {self._queries()}"
 
     def _graph(self) -> Iterator[str]:
-        """A captured attend, replayed among all else."""
+        """Capture an attend, or replay it among other work."""
         if "g" not in self.session.names["captured attention"] or not self.number(0, 3):
             yield f"D: captureattend g {self.number(0, len(self.session.caches['D'].layers) - 1)}"
         yield "D: replayattend g"
 
     def _table(self) -> Iterator[str]:
-        """Rows of a page or two, whosever they are; a page as it lies."""
+        """Gather rows of one or two random pages, or peek at a page."""
         pool = self.session.caches["F"]
         first, second = (self.number(0, pool.total - 1) for _ in range(2))
         yield self.of(f"F: gather {first} 1", f"F: gather {first},{second} {pool.size + 1}", f"F: peek {first}")
