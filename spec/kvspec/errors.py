@@ -1,10 +1,10 @@
-"""The closed set of ways in which an operation may not happen."""
+"""The errors with which an operation may fail: a closed set."""
 
 
 class Refused(Exception):
-    """The spec lets (or obliges) the cache to refuse this, and nothing has changed.
+    """The cache refuses this, as the spec allows or demands, and nothing has changed.
 
-    `clause` is the id of the clause that allows the refusal; an adapter that does not know it leaves it empty.
+    `clause` is the id of the clause that allows the refusal; leave it empty if the adapter does not know it.
     """
 
     def __init__(self, clause: str, message: str) -> None:
@@ -17,7 +17,7 @@ class Unsupported(Exception):
 
 
 class BadInput(ValueError):
-    """A file, a description or a message that does not follow its format: says what, where, and what to do."""
+    """A file, a description or a message does not follow its format; says what, where, and what to do."""
 
 
 class CannotRun(Exception):

@@ -1,9 +1,9 @@
-"""Fingerprints: sums in f32, added in any order, and how far such a sum may be from the exact one.
+"""Fingerprints: sums in f32, added in any order, and how far a correct sum may be from the exact one.
 
 With u = 2^-24, n - 1 additions of n numbers x lie within (n - 1) u / (1 - (n - 1) u) times sum |x| of the exact
 sum, whatever their order; n u sum |x| is more than that up to n = 4096, and a hundredth more than it up to 2^16.
-Whole numbers are added exactly up to 2^24. Where sum |x| may leave the range of f32, an infinity met on the way
-depends on the order, and nothing is said.
+Whole numbers are added exactly up to 2^24. Where sum |x| may leave the range of f32, an infinity on the way depends
+on the order, so nothing is checked.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ APART = " +- "
 
 
 class Sum(float):
-    """An exact sum, and the largest error of one made in f32."""
+    """An exact sum, and the largest error of a correct f32 sum."""
 
     error: float = 0.0
 
 
 def exact(row: Array) -> Sum:
-    """The exact sum of a row's elements, rounded to a float once."""
+    """Sum a row's elements exactly; round once, to a float."""
     numbers = [float(x) for x in row.astype(np.float32).ravel()]
     if not all(map(math.isfinite, numbers)):
         return Sum(sum(x for x in numbers if not math.isfinite(x)))
@@ -40,14 +40,14 @@ def exact(row: Array) -> Sum:
 
 
 def text(found: float) -> str:
-    """As it is noted in a step: the number; behind it, of a sum that is not exact in f32, its largest error,
-    rounded up to three digits, so that all fits into the 40 characters that a text on the wire may have."""
+    """Write it as a step holds it: the number; then, for a sum that is not exact in f32, its largest error, rounded
+    up to three digits, so that all fits into the 40 characters that a text on the wire may have."""
     error = getattr(found, "error", 0.0)
     return repr(float(found)) + (f"{APART}{1.01 * error:.2e}" if error else "")
 
 
 def agree(wanted: str, found: object) -> bool:
-    """Whether a sum that was found is one that may be found; what error it says it may have is not looked at."""
+    """Tell whether an observed sum is within the allowed error; ignore the error that it states itself."""
     try:
         number = float(str(found).partition(APART)[0])
     except ValueError:

@@ -1,4 +1,4 @@
-"""Geometry and dtypes: the shape of the rows a cache holds, and what a cache is opened with."""
+"""Geometry and dtypes: the shape of a cache's rows, and the configuration that opens it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ DTYPES: dict[str, np.dtype[Any]] = {
 """The dtypes rows may have, by their names in traces, on the wire and in reports."""
 
 LAYOUTS = ("token", "head")
-"""How a copy's buffer lies: token-major `[capacity, kv_heads, dim]`, head-major `[kv_heads, capacity, dim]`."""
+"""Layouts of a copy buffer: token-major `[capacity, kv_heads, dim]`, head-major `[kv_heads, capacity, dim]`."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """What a cache is opened with: rows are `[batch, kv_heads, T, k_dim]` and `[batch, kv_heads, T, v_dim]`.
+    """The configuration of a cache: rows are `[batch, kv_heads, T, k_dim]` and `[batch, kv_heads, T, v_dim]`.
 
     `step` is the number of rows by which storage grows; `window` (ring) the number of rows a query sees, itself
     included; `capacity` and `layout` (copy) the rows of its buffer and how they lie; `layers` and `max_len`
@@ -50,20 +50,20 @@ class Config:
     bounds: str | None = None
 
     def shape(self, kind: str, rows: int) -> tuple[int, int, int, int]:
-        """Shape of `rows` rows; `kind` is "k" or "v"."""
+        """Give the shape of `rows` rows; `kind` is "k" or "v"."""
         return self.batch, self.kv_heads, rows, self.k_dim if kind == "k" else self.v_dim
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of one position: its key and value rows over all heads and the whole batch."""
+        """Count the bytes of one position: its key and value rows over all heads and the whole batch."""
         return self.batch * self.kv_heads * (self.k_dim + self.v_dim) * DTYPES[self.dtype].itemsize
 
     def to_json(self) -> dict[str, Any]:
-        """All fields that are set."""
+        """Give all fields that are set."""
         return {k: v for k, v in asdict(self).items() if v is not None}
 
     def changed(self, **fields: Any) -> Config:
-        """A copy with some fields changed."""
+        """Make a copy with some fields changed."""
         return replace(self, **fields)
 
 
@@ -74,7 +74,7 @@ SIZES = (
 """The fields of a Config that are whole numbers."""
 
 WORDS = {"dtype": tuple(DTYPES), "layout": LAYOUTS}
-"""The fields of a Config that are words, and which they may be."""
+"""The fields of a Config that are words, and the allowed words."""
 
 TEXTS = {"bounds": "^[0-9]{1,5}(-[0-9]{1,5}){0,7}$"}
 """The fields of a Config that are texts, and their patterns."""
@@ -84,5 +84,5 @@ FIELDS = (*SIZES, *WORDS, *TEXTS)
 
 
 def same_geometry(a: Config, b: Config) -> bool:
-    """Whether rows saved from one cache fit the other: everything but the growth step is the same."""
+    """Tell whether rows saved from one cache fit the other: all but the growth step must be equal."""
     return a.changed(step=0) == b.changed(step=0)

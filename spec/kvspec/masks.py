@@ -1,4 +1,4 @@
-"""Logical masks: what a caller asks for, in position order. A list of parts that are intersected.
+"""Logical masks: what a caller asks for, in position order. A mask is a list of parts that are intersected.
 
 A part, in JSON: `"causal"`; `{"window": w}`; or `{"array": nested lists, "dtype": "bool" | "f32"}` whose last
 axis is the key columns, with a `"shape"` where it has no elements. In the notation: `causal`, `window=3`,
@@ -33,8 +33,8 @@ class Causal:
 
 @dataclass(frozen=True)
 class Window:
-    """Hides what is too old: query at p sees no position below `p - size + 1`. Hides nothing else. It is refused
-    where `size` is below 1."""
+    """Hides old rows: the query at p sees no position below `p - size + 1`. Hides nothing else. Caches refuse a
+    `size` below 1."""
 
     size: int
 
@@ -54,7 +54,7 @@ CAUSAL: Logical = (Causal(),)
 
 
 def from_json(parts: Any, where: str = "mask") -> Logical:
-    """Read a logical mask as it stands in a trace. Raises BadInput."""
+    """Read a logical mask from a trace's JSON. Raises BadInput."""
     if not isinstance(parts, list) or len(parts) > 8:
         raise BadInput(f"{where}: a mask is a list of at most 8 parts, not {parts!r:.60}")
     return tuple(_part(p, where) for p in parts)
@@ -97,7 +97,7 @@ def _array(nested: Any, dtype: str, where: str) -> Array:
 
 
 def _empty(array: Array, shape: Any, where: str) -> Array:
-    """An array without elements, whose shape nested lists cannot say."""
+    """Read an array without elements, because nested lists cannot show its shape."""
     sizes = isinstance(shape, list) and len(shape) <= 6 and all(type(n) is int and 0 <= n <= 1 << 16 for n in shape)
     if not sizes or 0 not in shape or array.size:
         raise BadInput(
@@ -107,7 +107,7 @@ def _empty(array: Array, shape: Any, where: str) -> Array:
 
 
 def to_json(mask: Logical) -> list[Any]:
-    """The mask as it stands in a trace."""
+    """Write the mask as JSON for a trace."""
     return [_part_json(p) for p in mask]
 
 

@@ -1,7 +1,7 @@
-"""The trace: a kind, a configuration, a list of operations. The one document everything is made of.
+"""The trace: a kind, a configuration, and a list of operations. Every other document is built from traces.
 
 A trace holds no tensor: rows are made from serials (`kvspec.rows`) when it is replayed. Reading one checks
-everything that could make a replay allocate without bound, so that a trace file can come from anywhere.
+everything that could make a replay allocate without bound, so a trace file need not be trusted.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Trace:
     ops: tuple[Operation, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The document, as written to files and shown in reports."""
+        """Give the JSON document, as written to files and shown in reports."""
         return {
             "kvtrace": VERSION,
             "kind": self.kind,
@@ -56,7 +56,7 @@ class Trace:
         }
 
     def cut(self, n: int) -> Trace:
-        """The first n operations."""
+        """Keep the first n operations."""
         return Trace(self.kind, self.config, self.ops[:n])
 
 
@@ -75,7 +75,7 @@ def loads(text: str | bytes) -> Trace:
 
 
 def dumps(trace: Trace) -> str:
-    """The text of a trace file: one operation a line."""
+    """Write the text of a trace file: one operation a line."""
     head = trace.to_json()
     ops = ",\n  ".join(json.dumps(op) for op in head.pop("ops"))
     return json.dumps(head)[:-1] + ', "ops": [\n  ' + ops + "\n]}\n"
@@ -125,7 +125,7 @@ def config_from_json(fields: Any, kind: str) -> Config:
 
 
 def _check_own(fields: dict[str, Any], kind: str) -> None:
-    """The fields that belong to some kinds are there for them, and for them alone."""
+    """Check that fields of some kinds are given for those kinds and no others."""
     for name in needed(kind):
         if name not in fields:
             raise BadInput(f"trace, config: a {kind} needs a {name}, and there is none")
@@ -172,7 +172,7 @@ def _right(a: Argument, value: Any) -> bool:
 
 
 def check_trace(trace: Trace) -> None:
-    """Check what only the whole can show: caches and names exist, the cost is bounded. Raises BadInput."""
+    """Check the trace as a whole: caches and names exist, the cost is bounded. Raises BadInput."""
     caches, names, budget = {"A": (trace.kind, trace.config)}, dict[str, str](), Budget()
     budget.open(*caches["A"], "A", "trace, config")
     for i, op in enumerate(trace.ops):
@@ -195,7 +195,7 @@ def check_trace(trace: Trace) -> None:
 
 
 def _check_names(op: Operation, names: dict[str, str], where: str) -> None:
-    """Names used were made before, and name what the operation wants; those it makes are new or of that sort."""
+    """Check that names used were made before and are of the right sort; names made are new or of that sort."""
     wanted = OPERATIONS[op["op"]].names
     for name in names_used(op):
         if names.get(name) != wanted:
@@ -207,7 +207,7 @@ def _check_names(op: Operation, names: dict[str, str], where: str) -> None:
 
 
 def opening(trace: Trace, op: Operation) -> tuple[str, Config]:
-    """Kind and config of the cache that an open operation names: the trace's, where it does not say."""
+    """Give the kind and config of an open operation's cache; the trace's, unless the operation says otherwise."""
     kind = argument(op, "kind") or trace.kind
     return kind, fitted(kind, overridden(trace.config, op, "step", *FIELDS_OF_SOME))
 
@@ -238,14 +238,14 @@ def _spend(budget: Budget, op: Operation, kind: str, config: Config, where: str)
 
 
 def overridden(config: Config, op: Operation, *more: str) -> Config:
-    """The config with what the operation says otherwise."""
+    """Give the config, changed as the operation says."""
     names = ("batch", "kv_heads", "k_dim", "v_dim", "dtype", *more)
     fields = {n: op[n] for n in names if op.get(n) is not None}
     return config.changed(**fields) if fields else config
 
 
 def schema() -> dict[str, Any]:
-    """The published JSON schema of a trace (`kvspec/schemas/trace.json` holds its text)."""
+    """Build the published JSON schema of a trace (`kvspec/schemas/trace.json` holds its text)."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "kvconform:trace",

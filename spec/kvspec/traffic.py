@@ -1,14 +1,14 @@
-"""Traffic: the bytes of device memory that an operation cannot do without, whoever implements it.
+"""Traffic: the bytes of device memory that every implementation of an operation must move.
 
-A rate is these bytes over the time an operation took, so all caches are measured by one rule, and one that moves
-rows twice is slower by it, not busier. The rules:
+A rate is these bytes over the operation's time, so one rule measures all caches, and a cache that moves rows twice
+is slower, not busier. The rules:
 
-- every element that goes in is read once, every element that comes out is written once;
-- rows count, `Config.row_bytes` a position; lengths, indices and masks (a few bytes beside them) do not;
-- rows that need not move are not counted: a rewind has no traffic at all.
+- every input element is read once, every output element is written once; - rows count, `Config.row_bytes` a
+position; lengths, indices and masks (a few bytes beside them) do not; - rows that need not move are not counted: a
+rewind has no traffic at all.
 
-Each operation is held against one of three limits of the device: how fast it reads, writes or copies. A copy's rate
-counts both directions, so `bytes` is what was read and what was written together.
+Each operation is compared with one of three limits of the device: how fast it reads, writes or copies. A copy's
+rate counts both directions, so `bytes` is what was read and what was written together.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from kvspec.geometry import DTYPES, Config
 Limit = Literal["read", "write", "copy"]
 
 LIMITS: tuple[Limit, ...] = ("read", "write", "copy")
-"""What a device is limited by, as far as memory goes."""
+"""The limits of a device's memory."""
 
 QUERY = DTYPES["f32"].itemsize
-"""Bytes of an element of queries and of what attention gives: both are f32."""
+"""Bytes of an element of queries and of attention's output: both are f32."""
 
 
 class Traffic(NamedTuple):
-    """Bytes read and written, floating-point operations, and the limit that all this is held against."""
+    """Bytes read and written, floating-point operations, and the limit to compare with."""
 
     read: int
     written: int
@@ -36,7 +36,7 @@ class Traffic(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Both directions."""
+        """Bytes read and written together."""
         return self.read + self.written
 
 
@@ -45,7 +45,7 @@ NOTHING = Traffic(0, 0, None)
 
 
 def moved(config: Config, rows: int) -> Traffic:
-    """Rows copied once: `rows * row_bytes` read, and as many written.
+    """Count rows copied once: `rows * row_bytes` read, and as many written.
 
     Appends of n rows are this, histories and views of n rows, snapshots of n rows and their restoration; and the
     view of a wrapped ring, W - 1 rows put in order. Rows that a ring moves to make room for a chunk (RING-24,
@@ -56,12 +56,12 @@ def moved(config: Config, rows: int) -> Traffic:
 
 
 def grown(config: Config, live: int, n: int) -> Traffic:
-    """An append of n rows that needs new storage: the live rows move as well."""
+    """Count an append of n rows that needs new storage: the live rows move as well."""
     return moved(config, live + n)
 
 
 def cast(config: Config, source: str, n: int) -> Traffic:
-    """n rows of another dtype into a buffer: read as they come, written as they stay."""
+    """Count n rows cast into a buffer: read in the source dtype, written in the buffer's."""
     return Traffic(n * config.changed(dtype=source).row_bytes, n * config.row_bytes)
 
 
@@ -69,14 +69,14 @@ def layered(config: Config, n: int, sequences: int = 1) -> Traffic:
     """n rows in every layer of a store, of each of some sequences: an append, a step of a batch, a scatter.
 
     Of a bucketed cache: n past rows that come into the handles of another bound, or to the host, and n rows of an
-    encoder. Padding is not counted: nobody sees it, and who claims no storage need not write it.
+    encoder. Padding is not counted: nobody sees it, and caches below level storage need not write it.
     """
     assert config.layers is not None
     return moved(config, config.layers * sequences * n)
 
 
 def zeroed(config: Config) -> Traffic:
-    """Every row of a store becomes zeros: `layers * max_len * row_bytes` written, nothing read."""
+    """Count zeroing a store: `layers * max_len * row_bytes` written, nothing read."""
     assert config.layers is not None and config.max_len is not None
     return Traffic(0, config.layers * config.max_len * config.row_bytes, "write")
 
@@ -113,13 +113,12 @@ def attended(config: Config, heads: int, n: int, rows: int) -> Traffic:
 
 
 def stacked(config: Config) -> Config:
-    """The rows of all layers as one batch: what a graph that runs all layers works on."""
+    """Count the rows of all layers as one batch, for a graph that runs all layers."""
     assert config.layers is not None
     return config.changed(batch=config.layers * config.batch)
 
 
 def turned(config: Config, n: int) -> Traffic:
-    """n key rows turned (RoPE), into new ones: read once, written once. Angles follow from positions, and do not
-    count."""
+    """Count n key rows rotated (RoPE) into new ones: read once, written once. Angles do not count."""
     keys = n * config.changed(v_dim=0).row_bytes
     return Traffic(keys, keys)

@@ -1,14 +1,14 @@
-"""The contract an adapter implements. No base class: whatever has these methods is an adapter.
+"""The contract an adapter implements. There is no base class: any object with these methods is an adapter.
 
 An adapter says what it is (`describe`) and opens caches (`open`). What is opened as `growing` or `ring` has the
 methods of `Cache`, as `copy` those of `Buffer`, as `store` those of `Store`, as `page` those of `Paged`, as
-`bucket` those of `Bucketed`. Whoever declares more owes more: a cache the methods of `Masking` (chapter `mask`),
+`bucket` those of `Bucketed`. Further chapters need further methods: a cache those of `Masking` (chapter `mask`),
 `Snapshotting` (`snapshot`), `Planning` (`mem`), `Attending` (`attention`, stores and paged caches too); a store
 those of `Batching` (`batch`); the adapter itself those of `Speculating` (`draft`), `Fitting` (`mem`), `Rotating`
 (`rope`), `Metered` (`residency`). Arrays at this boundary are host arrays (numpy), or what the adapter's own
 `place` made of them.
 
-Every method either does the whole of its work, or raises `Refused` or `Unsupported` and has changed nothing.
+Every method either does all of its work, or raises `Refused` or `Unsupported` and changes nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an adapter itself has: it opens caches, plans, counts, and says what it is."""
+"""The adapter's own methods: it describes itself, opens caches, plans memory and counts traffic."""
 
 from __future__ import annotations
 
@@ -9,40 +9,41 @@ from kvspec.geometry import Array, Config
 
 
 class Adapter(Protocol):
-    """What stands for an engine."""
+    """The entry point of an engine."""
 
     def describe(self) -> Mapping[str, Any]:
-        """What it is and claims, as JSON: see `Description`."""
+        """Say what the adapter is and claims, as JSON: see `Description`."""
 
     def open(self, kind: str, config: Config) -> Any:
-        """A fresh cache. Raises Refused for a config no cache may have, Unsupported beyond what is declared."""
+        """Open a fresh cache. Raises Refused for a config that no cache may accept, Unsupported beyond the declared
+        limits."""
 
 
 class Planning(Protocol):
-    """What the chapter `mem` adds to what is opened."""
+    """Methods that the chapter `mem` adds to caches and stores."""
 
     def plan(self, n: int) -> tuple[int, int]:
-        """Bytes of rows allocated after an append of n rows, and at most at any moment of it."""
+        """Give the bytes of rows allocated after an append of n rows, and the peak during it."""
 
     def held(self) -> int:
-        """Bytes of rows allocated now."""
+        """Give the bytes of rows allocated now."""
 
 
 class Fitting(Protocol):
-    """What the chapter `mem` adds to an adapter."""
+    """Methods that the chapter `mem` adds to an adapter."""
 
     def fit(self, kind: str, config: Config, free: int, reserve: int | None, most: int | None) -> tuple[int, bool]:
-        """How many sequences of this config fit into `free` bytes, and whether even one does."""
+        """Give how many sequences of this config fit into `free` bytes, and whether even one fits."""
 
 
 class Metered(Protocol):
-    """What the chapter `residency` adds to an adapter."""
+    """Methods that the chapter `residency` adds to an adapter."""
 
     def meter(self) -> Mapping[str, int]:
-        """What was counted so far: see `METERED`."""
+        """Give the counts so far: see `METERED`."""
 
     def place(self, *arrays: Array) -> tuple[Any, ...]:
-        """Copies on the device, to be handed to whatever takes rows, queries or an output."""
+        """Copy arrays to the device, to be passed to any method that takes rows, queries or an output."""
 
     def fetch(self, placed: Any) -> Array:
-        """What an array on the device holds; counted as any download is."""
+        """Read an array on the device; the meter counts this as a download."""

@@ -1,4 +1,4 @@
-"""What an adapter says of itself, checked."""
+"""Reads and checks an adapter's description of itself."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from kvspec.registry import KINDS
 
 @dataclass(frozen=True)
 class Claim:
-    """What an adapter claims of one chapter.
+    """What an adapter claims for one chapter.
 
-    `grows` (growing and ring): "step" if capacity follows the spec's growth rule row by row, else "free".
-    `rewind` (ring): rows back to which it can rewind past the window, 0 as the spec demands, -1 without limit.
+    `grows` (growing and ring): "step" if capacity follows the spec's growth rule exactly, else "free". `rewind`
+    (ring): how many rows beyond the window it can rewind; 0 is what the spec demands, -1 means no limit.
     """
 
     level: Level
@@ -28,7 +28,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Description:
-    """What `describe` says, checked. `limits` bound what can be opened and appended: None is no bound."""
+    """The checked answer of `describe`. `limits` bound what can be opened and appended; None means no bound."""
 
     name: str
     chapters: Mapping[str, Claim]
@@ -42,21 +42,21 @@ class Description:
     """Clauses it is known to break (expected failures), each with the reason."""
 
     def claims(self, chapter: str, level: str = "visible") -> bool:
-        """Whether the chapter is declared, at this level or above."""
+        """Tell whether the adapter claims the chapter at this level or above."""
         claim = self.chapters.get(chapter)
         return claim is not None and LEVELS.index(claim.level) >= LEVELS.index(level)
 
     def supports(self, config: Config) -> bool:
-        """Whether a valid config lies within the declared limits."""
+        """Tell whether a valid config is within the declared limits."""
         return config.dtype in self.dtypes and config.batch <= (self.largest_batch or config.batch)
 
     def at_most(self, level: Level) -> Description:
-        """The same adapter, with no chapter claimed above this level."""
+        """Give the same description with no chapter claimed above this level."""
         lower = {p: replace(c, level=min(c.level, level, key=LEVELS.index)) for p, c in self.chapters.items()}
         return replace(self, chapters=lower)
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands on the wire and in the run record."""
+        """Give the JSON for the wire and the run record."""
         return {
             "name": self.name,
             "version": self.version,
@@ -70,7 +70,7 @@ class Description:
 
 
 def description(said: Any) -> Description:
-    """Check what an adapter says of itself. Raises BadInput that names the field."""
+    """Check an adapter's description of itself. Raises BadInput that names the field."""
     if not isinstance(said, Mapping):
         raise BadInput(f"describe: expected an object, found {said!r:.60}")
     known = {"name", "version", "device", "details", "chapters", "dtypes", "limits", "known"}

@@ -1,4 +1,4 @@
-"""The words of the contract: levels, and what goes in and comes out."""
+"""The words of the contract: levels, pairs of arrays, and lengths."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from kvspec.geometry import Array
 
 LEVELS = ("visible", "storage")
-"""What a chapter can be claimed at; `storage` includes `visible`."""
+"""Levels at which a chapter can be claimed; `storage` includes `visible`."""
 
 Level = Literal["visible", "storage"]
 Readable = Literal["history", "view", "state"]
@@ -21,13 +21,14 @@ class Pair(NamedTuple):
 
 
 class Lengths(NamedTuple):
-    """The four lengths that engines confuse. What an adapter cannot know (below level storage) is None."""
+    """The four lengths that engines confuse. None for a length that the adapter does not know (below level
+    storage)."""
 
     offset: int
     """Tokens appended and not rolled back: the next token's position."""
     retained: int | None = None
     """Rows that can still be read."""
     buffered: int | None = None
-    """Rows on the storage axis that the state returns."""
+    """Rows on the storage axis of the returned state."""
     capacity: int | None = None
     """Rows allocated."""

@@ -1,7 +1,7 @@
-"""The anomalies: names for what can be wrong with a cache, read from the appendix that tells of them.
+"""The anomalies: names for the ways in which a cache can be wrong, read from the appendix on anomalies.
 
-An anomaly begins with a heading `### stale-tail: a stale tail`; behind it stand what it is, and the paragraphs
-`*In a trace:*`, `*In a model:*` and `*Guarded by:*`. Reading is strict, as it is of chapters.
+An anomaly begins with a heading `### stale-tail: a stale tail`; then come what it is, and the paragraphs `*In a
+trace:*`, `*In a model:*` and `*Guarded by:*`. Reading is strict, as for chapters.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _CLAUSE = re.compile(r"[A-Z]+-[1-9]\d*")
 
 @dataclass(frozen=True)
 class Anomaly:
-    """One kind of wrong. Texts are small Markdown."""
+    """One way in which a cache can be wrong. Texts are small Markdown."""
 
     id: str
-    """Such as stale-tail."""
+    """Its id, such as stale-tail."""
     name: str
-    """As it stands in a sentence: a stale tail."""
+    """Its name in a sentence: a stale tail."""
     is_: str
     """What it is."""
     trace: str
@@ -53,7 +53,7 @@ def anomalies() -> dict[str, Anomaly]:
 
 
 def read(text: str) -> list[Anomaly]:
-    """The anomalies of an appendix. Raises BadInput that names the one that cannot be read."""
+    """Read the anomalies of an appendix. Raises BadInput that names the unreadable one."""
     starts = [m.start() for m in re.finditer(r"^### ", text, re.M)]
     return [_anomaly(text[a:b]) for a, b in pairwise([*starts, len(text)])]
 

@@ -2,12 +2,12 @@
 
 A chapter is Markdown. A clause is a paragraph that begins
 
-    **RING-4** (visible; seen in history). One normative sentence.
+**RING-4** (visible; seen in history). One normative sentence.
 
-with, in the brackets, its level, the cache it speaks of where it is not both (`visible, growing`), `law` where
-it relates whole traces to each other, and the observables in which a breach shows. `*Why:*` paragraphs and
-examples follow it. Reading is strict: a line that looks like a clause or an example but cannot be read is an
-error, never a comment.
+with, in the brackets, its level, the cache it speaks of where it is not both (`visible, growing`), `law` where it
+relates whole traces to each other, and the observables in which a breach shows. `*Why:*` paragraphs and examples
+follow it. Reading is strict: a line that looks like a clause or an example but cannot be read is an error, never a
+comment.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kvspec.reading.examples import Example, parse
 from kvspec.registry import KINDS, LETTERS, RECORDS, TENSORS, VALUES
 
 SEEN_IN = ("result", "sees", *VALUES, *TENSORS)
-"""The observables: where a difference can show. `sees` is what a query sees of a history through a mask."""
+"""The observables in which a difference can show. `sees` is what a query sees of a history through a mask."""
 
 _CLAUSE = re.compile(
     r"^\*\*(?P<id>[A-Z]+-[1-9]\d*)\*\* \((?P<level>\w+)(?P<marks>(?:, \w+)*); seen in (?P<seen>[\w, ]+)\)\. "
@@ -42,9 +42,9 @@ class Clause:
     chapter: str
     level: str
     applies: tuple[str, ...]
-    """The kinds of cache it speaks of."""
+    """The kinds of cache it applies to."""
     law: bool
-    """Whether it relates whole traces to each other, so that no single step can exercise it."""
+    """Whether it relates whole traces to each other, so that no single step can test it."""
     seen_in: tuple[str, ...]
     text: str
     reason: str
@@ -52,18 +52,18 @@ class Clause:
 
     @property
     def number(self) -> int:
-        """The number in its id."""
+        """Give the number in its id."""
         return int(self.id.partition("-")[2])
 
 
 def chapter_text(chapter: str) -> str:
-    """The chapter's Markdown."""
+    """Read the chapter's Markdown."""
     return resources.files("kvspec").joinpath("chapters", f"{chapter}.md").read_text(encoding="utf-8")
 
 
 @cache
 def index() -> dict[str, Clause]:
-    """All clauses by id, in the order of the chapters."""
+    """Give all clauses by id, in the order of the chapters."""
     found = [c for prefix, chapter in LETTERS.items() for c in read(prefix, chapter, chapter_text(chapter))]
     clauses = {c.id: c for c in found}
     if len(clauses) != len(found):
@@ -73,13 +73,13 @@ def index() -> dict[str, Clause]:
 
 
 def digest() -> str:
-    """A hash of the chapters as they stand."""
+    """Hash the text of all chapters."""
     whole = "".join(chapter_text(p) for p in LETTERS.values())
     return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 
 def read(prefix: str, chapter: str, text: str) -> list[Clause]:
-    """The clauses of one chapter. Raises BadInput that names the line."""
+    """Read the clauses of one chapter. Raises BadInput that names the line."""
     starts = [m.start() for m in re.finditer(r"^\*\*[A-Z]+-\d", text, re.M)]
     blocks = pairwise([*starts, len(text)])
     clauses = [_clause(prefix, chapter, text[a:b], f"{chapter}.md:{_line(text, a)}") for a, b in blocks]

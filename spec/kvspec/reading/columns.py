@@ -1,4 +1,4 @@
-"""The columns of worked examples: how each is headed, and how its cells are read."""
+"""The columns of worked examples: their headings and how to read their cells."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kvspec.operations import notation
 from kvspec.registry import RECORDS
 
 RESULT = Column("result", "refusal")
-"""The one column that no chapter brings."""
+"""The one column that belongs to no chapter."""
 
 
 def _letters(cell: str) -> list[int] | None:
@@ -58,7 +58,7 @@ def _numbers(cell: str) -> list[int] | None:
 
 
 def numbers(found: Any) -> list[str]:
-    """Elements of an output as tables have them: four digits of each."""
+    """Write the elements of an output as tables do, with four digits each."""
     return [f"{float(x):.4g}" for x in found]
 
 
@@ -94,17 +94,17 @@ READERS: dict[str, Callable[[str], Any]] = {
     "outputs": _outputs,
     "rotated": _rotated,
 }
-"""How a cell is read, by what its column holds. A count of the meter says at most how many."""
+"""Readers of cells, by what the column holds. A count of the meter is an upper bound."""
 
 
 def _every() -> Iterator[tuple[Column, str | None]]:
-    """Every column, and the chapter that brings it."""
+    """Give every column, and the chapter that defines it."""
     yield RESULT, None
     yield from ((c, name) for name, record in RECORDS.items() for c in record.columns)
 
 
 def every() -> list[str]:
-    """The headings of all columns, as patterns."""
+    """Give the headings of all columns, as patterns."""
     return [c.heading for c, _ in _every()]
 
 
@@ -114,29 +114,29 @@ def _found(heading: str) -> tuple[Column, str | None] | None:
 
 
 def known(heading: str) -> bool:
-    """Whether there is such a column."""
+    """Tell whether there is such a column."""
     return _found(heading) is not None
 
 
 def column(heading: str) -> Column:
-    """The column that is headed like this. Raises KeyError if there is none."""
+    """Find the column with this heading. Raises KeyError if there is none."""
     if (found := _found(heading)) is None:
         raise KeyError(heading)
     return found[0]
 
 
 def chapter(heading: str) -> str | None:
-    """The chapter that brings it; None where none does."""
+    """Give the chapter that defines the column; None if no chapter does."""
     found = _found(heading)
     return None if found is None else found[1]
 
 
 def observation(heading: str) -> str:
-    """The observation that a column speaks of: state.0 for `layer 0`."""
+    """Give the observation that a column shows: state.0 for `layer 0`."""
     of = column(heading).of
     return re.sub(column(heading).heading, of, heading) if of else heading
 
 
 def read(heading: str, cell: str) -> Any:
-    """What a cell says. Raises ValueError, KeyError and BadInput for what it cannot."""
+    """Read a cell. Raises ValueError, KeyError or BadInput if it cannot be read."""
     return READERS[column(heading).reads](cell)

@@ -1,15 +1,15 @@
-"""Worked examples: tables that read well rendered and are executed. One row a step.
+"""Worked examples: tables in the chapters that are also executed. One row a step.
 
-    Example RING-19.1, ring window=3
+Example RING-19.1, ring window=3
 
-    | do       | offset         | slots | each query sees |
+| do       | offset         | slots | each query sees |
     |---|---|---|---|
     | append 3 | 3              | a b c |                 |
     | append 1 | 4              | d b c | b c d           |
     | rewind 3 | refused RING-10 | d b c |                |
 
-Rows are named by letters in the order they were appended, so a dead row keeps its letter. A blank cell says
-nothing. `none` is no rows at all, as against `empty`; a query that sees nothing is written `-`.
+Letters name rows in the order they were appended, so a dead row keeps its letter. A blank cell says nothing. `none`
+is no array, `empty` an array of no rows; a query that sees nothing is written `-`.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _EXAMPLE = re.compile(
 
 @dataclass(frozen=True)
 class Row:
-    """What a table says of one step: only the cells that are filled. Keys are headings of columns."""
+    """The filled cells of one step. Keys are headings of columns."""
 
     said: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Example:
-    """One worked example: a trace, and what its table says of each step."""
+    """One worked example: a trace and the table's row for each step."""
 
     id: str
     clause: str
@@ -48,7 +48,7 @@ class Example:
 
 
 def parse(text: str, where: str) -> tuple[Example, ...]:
-    """All examples in a piece of a chapter. Raises BadInput."""
+    """Parse all examples in a piece of a chapter. Raises BadInput."""
     return tuple(_example(m, where) for m in _EXAMPLE.finditer(text))
 
 

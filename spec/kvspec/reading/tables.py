@@ -8,5 +8,5 @@ from typing import Any
 
 
 def table(package: str, name: str) -> dict[str, Any]:
-    """The table `name`.toml of a package."""
+    """Read the table `name`.toml of a package."""
     return tomllib.loads(files(package).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
