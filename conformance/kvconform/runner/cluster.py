@@ -107,7 +107,8 @@ class Cluster(Pool):
 
 def _connected(address: str) -> Any:
     """A client of the scheduler, all of whose workers have what is installed here. Raises BadInput."""
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters of it is told by our own errors
+    for handler in logging.getLogger("distributed").handlers:
+        handler.setLevel(logging.CRITICAL + 1)  # what matters of it our own errors say
     try:
         client: Any = Client(address, timeout=ANSWERS, set_as_default=False)  # type: ignore[no-untyped-call]
         client.wait_for_workers(1, timeout=JOINS)
