@@ -5,7 +5,6 @@ Machines are noisy, so each figure stands beside one measured in the same run: a
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 from kvadapters.reference import Reference
 from kvconform import vectors
 from kvconform.judge import trial
+from kvreports import json_file
 from kvspec.contract import CHAPTERS, description
 from kvspec.records.run import Record
 from kvspec.session.driver import Session
@@ -56,8 +56,7 @@ def whole_run(adapter: str) -> Record:
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "kvconform", "run", adapter, "--report", folder],
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
-        record: Record = json.loads((Path(folder) / "record.json").read_text())
-        return record
+        return json_file.load(Path(folder) / "record.json", Record)
 
 
 def main() -> None:
@@ -71,10 +70,8 @@ def main() -> None:
     print(f"first line of the command line: {times[2]:.3f} s ({times[2] / unit:.1f} yards)")
     for adapter in sys.argv[1:] or ("reference", "opencl"):
         unit, record = yardstick(), whole_run(adapter)
-        peak = sum(record["memory"].values()) / 2**20
-        print(
-            f"run {adapter}: {record['seconds']:.1f} s ({record['seconds'] / unit:,.0f} yards), {peak:.0f} MiB peak"
-        )
+        peak = sum(record.memory.values()) / 2**20
+        print(f"run {adapter}: {record.seconds:.1f} s ({record.seconds / unit:,.0f} yards), {peak:.0f} MiB peak")
     print(f"a yard is {YARDSTICK:,} turns of a Python loop: {unit:.3f} s")
 
 

@@ -11,9 +11,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from kvreports import json_file
 from kvreports.run import html as run_html
 from kvreports.run import markdown
 from kvreports.run import text as run_text
+from kvspec.records.run import Record
 
 CHAPTERS = ("growing", "ring", "mask", "snapshot")
 VERDICTS = ("PASS", "PASS", "PASS", "PASS", "UNSUPPORTED", "FAIL")
@@ -49,7 +51,7 @@ def failure(number: int) -> dict[str, Any]:
     return {"verdict": "FAIL", **lists, **texts, "trace": {"ops": []}, "steps": steps, "deterministic": True}
 
 
-def record(adapter: int, clauses: int, failures: int) -> Any:
+def record(adapter: int, clauses: int, failures: int) -> dict[str, Any]:
     return {
         "kvrecord": 2,
         "spec": {"version": "0.1", "hash": "0"},
@@ -88,8 +90,9 @@ def main() -> None:
     for name, default in (("adapters", 10), ("clauses", 500), ("failures", 10)):
         parser.add_argument(f"--{name}", type=int, default=default)
     asked = parser.parse_args()
-    records = [record(a, asked.clauses, asked.failures) for a in range(asked.adapters)]
-    floor, size = best(lambda: json.dumps(records))
+    documents = [record(a, asked.clauses, asked.failures) for a in range(asked.adapters)]
+    records = [json_file.from_json(document, Record) for document in documents]
+    floor, size = best(lambda: json.dumps(documents))
     print(f"json.dumps  {floor * 1000:8.1f} ms           {size:>10,} characters")
     for name, render in (("html", run_html.render), ("markdown", markdown.render), ("text", run_text.render)):
         taken, size = best(lambda render=render: render(records, {}))  # type: ignore[misc]

@@ -14,12 +14,12 @@ from tools import floors
 from tools.floors import ROOT, files
 
 STDLIB = frozenset(sys.stdlib_module_names)
-SPEC = {"kvspec", "numpy", "ml_dtypes"}
+SPEC = {"kvspec", "numpy", "ml_dtypes", "msgspec"}
 FLOORS = {
     "spec/kvspec": SPEC,
     "reference/kvref": SPEC | {"kvref"},
     "adapters/kvadapters": SPEC | {"kvref", "kvadapters", "pyopencl", "cupy", "tabulate"},
-    "reports/kvreports": {"kvspec", "kvreports", "jinja2", "markupsafe", "tabulate"},
+    "reports/kvreports": {"kvspec", "kvreports", "msgspec", "jinja2", "markupsafe", "tabulate"},
     "conformance/kvconform": SPEC
     | {
         "kvref",

@@ -43,10 +43,10 @@ class FromRecord:
     """A clause the spec at hand does not know, as the record tells it."""
 
     def __init__(self, record: ClauseRecord) -> None:
-        self.id = record["id"]
-        self.chapter = record["chapter"]
-        self.level = record["level"]
-        self.text = record["text"]
+        self.id = record.id
+        self.chapter = record.chapter
+        self.level = record.level
+        self.text = record.text
         self.reason = ""
 
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kvreports.sanitised_text import line, shortened
+from msgspec.structs import asdict
+
+from kvreports.safe_text import line, shortened
 from kvspec.records.run import Record
 
 Facts = list[tuple[str, str]]
@@ -14,16 +16,14 @@ Facts = list[tuple[str, str]]
 
 def brief(record: Record) -> Facts:
     """What a reader wants to know first."""
-    adapter, machine = record["adapter"], record["machine"]
+    adapter, machine = record.adapter, record.machine
     found = {
         "version": adapter.get("version"),
         "device": adapter.get("device"),
         "machine": ", ".join(filter(None, (_text(machine.get(k)) for k in ("cpu", "system")))),
-        "spec": version(record["spec"]),
-        "suite": version(record["suite"]),
-        "vectors": version(record["vectors"]),
-        "seed": record["selection"].get("seed"),
-        "run": f"{when(record['started'])}, {seconds(record['seconds'])}",
+        **{name: version(fields) for name, fields in versions(record).items()},
+        "seed": record.selection.get("seed"),
+        "run": f"{when(record.started)}, {seconds(record.seconds)}",
     }
     return [(k, _text(v) or "not told") for k, v in found.items()]
 
@@ -36,12 +36,12 @@ def common(records: Sequence[Record]) -> Facts:
 
 def full(record: Record) -> Facts:
     """Everything else the record tells of the run."""
-    adapter = {k: v for k, v in record["adapter"].items() if k not in ("name", "version", "device")}
-    out: Facts = [("command", " ".join(record["command"])), ("exit status", str(record["exit_status"]))]
-    for name in ("spec", "suite", "vectors"):
-        out += _named(name, record[name])
-    out += _named("selected", record["selection"]) + _named("", record["machine"]) + _named("adapter", adapter)
-    out += [(f"memory, {k}", size(v)) for k, v in record["memory"].items()]
+    adapter = {k: v for k, v in record.adapter.items() if k not in ("name", "version", "device")}
+    out: Facts = [("command", " ".join(record.command)), ("exit status", str(record.exit_status))]
+    for name, fields in versions(record).items():
+        out += _named(name, fields)
+    out += _named("selected", record.selection) + _named("", record.machine) + _named("adapter", adapter)
+    out += [(f"memory, {k}", size(v)) for k, v in record.memory.items()]
     return [(k, shortened(line(v), 600)) for k, v in out]
 
 
@@ -67,6 +67,11 @@ def _text(value: Any) -> str:
 
 def _inner(value: Any) -> str:
     return f"({_text(value)})" if isinstance(value, Mapping | list) else _text(value) or "none"
+
+
+def versions(record: Record) -> dict[str, Mapping[str, Any]]:
+    """The version and hash of everything that a verdict depends on."""
+    return {"spec": asdict(record.spec), "suite": asdict(record.suite), "vectors": record.vectors}
 
 
 def version(fields: Mapping[str, Any]) -> str:
@@ -102,4 +107,5 @@ def size(count: int) -> str:
 
 def differing(records: Sequence[Record]) -> list[str]:
     """Of spec, suite and vectors, those that are not the same in all records: such verdicts compare badly."""
-    return [n for n in ("spec", "suite", "vectors") if len({version(r[n]) for r in records}) > 1]
+    told = [{n: version(fields) for n, fields in versions(r).items()} for r in records]
+    return [n for n in ("spec", "suite", "vectors") if len({t[n] for t in told}) > 1]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from html import escape
 
 from kvreports.clauses import ID
-from kvreports.sanitised_text import Html
+from kvreports.safe_text import Html
 
 _TOKEN = re.compile(
     r"`(?P<code>[^`]+)`"

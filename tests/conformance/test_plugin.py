@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from kvconform.checks.suite import selected
 from kvconform.checks.task import judge
 from kvconform.runner.record import record
 from kvconform.runner.settings import Settings
 from kvconform.runner.tally import Tally
+from kvreports import json_file
 from kvspec.reading.clauses import index
+from kvspec.records.run import Record
 from support import judging
 from support.fake_adapters import AcceptsAnyRewind
 from support.local_adapter import LocalAdapter
@@ -40,17 +42,17 @@ def front_end(folder: Path, *arguments: str, plugins: tuple[str, ...] = ()) -> s
     )
 
 
-def written(folder: Path) -> Any:
-    return json.loads((folder / "report" / "record.json").read_text())
+def written(folder: Path) -> Record:
+    return json_file.load(folder / "report" / "record.json", Record)
 
 
 def test_a_check_is_selected_by_its_id(tmp_path: Path) -> None:
     done = front_end(tmp_path, "--kv-adapter", "reference", "-k", "example and GROW-1.1", "--kv-report", "report")
     assert done.returncode == 0 and re.search(r"^1 passed, \d+ deselected", done.stdout, re.M), done.stdout
     seen = written(tmp_path)
-    assert judging.verdicts(seen)["GROW-1"] == "PASS" and seen["partial"]
-    assert re.fullmatch(r"pytest judged 1 of \d+ checks", seen["partial_reason"])
-    assert judging.clause(seen, "GROW-1")["tests"] == ["growing/example/GROW-1.1"]
+    assert judging.verdicts(seen)["GROW-1"] == "PASS" and seen.partial
+    assert re.fullmatch(r"pytest judged 1 of \d+ checks", seen.partial_reason)
+    assert judging.clause(seen, "GROW-1").tests == ["growing/example/GROW-1.1"]
 
 
 def test_a_failure_shows_its_trace_and_is_run_again_by_lf(tmp_path: Path) -> None:
@@ -74,19 +76,20 @@ def test_the_processes_of_xdist_tell_one_record(tmp_path: Path) -> None:
     done = front_end(tmp_path, *options, "--kv-traces", "5", "-n", "2", plugins=("xdist.plugin",))
     assert done.returncode == 1, done.stdout + done.stderr
     seen, alone = written(tmp_path), judged_here("growing/law/", "growing/example/")
-    assert judging.clause(seen, "GROW-7")["verdict"] == "FAIL"
-    assert all(failure.pop("diagnosis") for failure in seen["failures"])
-    assert seen["clauses"] == alone["clauses"] and seen["failures"] == alone["failures"]
+    assert judging.clause(seen, "GROW-7").verdict == "FAIL"
+    assert all(failure.diagnosis for failure in seen.failures)
+    failures = [replace(failure, diagnosis=UNSET) for failure in seen.failures]
+    assert seen.clauses == alone.clauses and failures == alone.failures
 
 
-def judged_here(*starts: str) -> Any:
+def judged_here(*starts: str) -> Record:
     """The record of some checks, judged in this process."""
     under_test, total = LocalAdapter(AcceptsAnyRewind(), traces=5), Tally()
     for check in selected(Settings(FAULTY), under_test.adapter):
         if check.id.startswith(starts):
             total.merge(judge(under_test, check).tally)
     about = judging.ABOUT | {"partial": True}
-    return json.loads(json.dumps(record(total, under_test.adapter, dict(index()), about)))
+    return json_file.loads(json_file.dumps(record(total, under_test.adapter, dict(index()), about)), Record)
 
 
 @pytest.mark.parametrize(
@@ -113,4 +116,4 @@ def test_checks_of_ones_own_count_in_the_record(tmp_path: Path) -> None:
     own = ("--kv-adapter", "reference", "--kv-report", "report", "-k", "test_own", str(tmp_path / "test_own.py"))
     done = front_end(tmp_path, *own)
     assert done.returncode == 0 and re.search(r"^1 passed", done.stdout, re.M), done.stdout
-    assert judging.clause(written(tmp_path), "GROW-1")["tests"] == ["test_own.py::test_own"]
+    assert judging.clause(written(tmp_path), "GROW-1").tests == ["test_own.py::test_own"]

@@ -25,7 +25,7 @@ from kvspec.geometry import Config
 from kvspec.operations import notation
 from kvspec.operations.table import OPERATIONS
 from kvspec.registry import VALUES
-from kvspec.wire import messages, schemas
+from kvspec.wire import messages
 from spec.test_wire import BAD_ANSWERS
 from support import fakes
 
@@ -217,12 +217,6 @@ def test_an_adapter_that_cannot_run_may_say_so() -> None:
         [answer] = headers(done.stdout)
         assert answer["result"] == result
         validator("answer").validate(answer)
-
-
-@pytest.mark.parametrize("name", schemas.PUBLISHED)
-def test_what_is_published_is_what_the_tables_make(name: str) -> None:
-    """`python -m kvspec.wire.schemas` publishes them anew."""
-    assert schemas.path(name).read_text(encoding="utf-8") == schemas.text(name)
 
 
 def test_the_schemas_know_every_operation_and_argument() -> None:

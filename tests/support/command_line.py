@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import os
 import signal
 import sys
@@ -14,6 +13,7 @@ from subprocess import CompletedProcess
 from unittest import mock
 
 from kvconform import cli
+from kvreports import json_file
 from kvspec.records.run import Record
 from support import fakes
 
@@ -53,4 +53,4 @@ def run(adapter: str, *arguments: str | Path) -> tuple[int, Record, str]:
     """`kvconform run`: exit status, the record from standard output, standard error."""
     done = kvconform("run", adapter, "--format", "json", *arguments)
     assert done.stdout, done.stderr
-    return done.returncode, json.loads(done.stdout), done.stderr
+    return done.returncode, json_file.loads(done.stdout, Record), done.stderr

@@ -141,12 +141,12 @@ def ended(name: str, *clauses: str, **limits: Any) -> Record:
 
 def verdicts(whole: Record) -> dict[str, str]:
     """The verdict on each clause."""
-    return {c["id"]: c["verdict"] for c in whole["clauses"]}
+    return {c.id: c.verdict for c in whole.clauses}
 
 
 def clause(whole: Record, name: str) -> ClauseRecord:
     """What the record says of one clause."""
-    return next(c for c in whole["clauses"] if c["id"] == name)
+    return next(c for c in whole.clauses if c.id == name)
 
 
 def broken(whole: Record) -> set[str]:

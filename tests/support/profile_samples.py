@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
+
+from msgspec import convert, to_builtins
+from msgspec.structs import replace
+
+from kvspec.records.profile import VERSION, Profile
 
 
 def spread(median: float, wide: float = 0.1) -> dict[str, float]:
@@ -43,10 +47,15 @@ def measurement(operation: str, ms: float, nbytes: int, limit: str | None = "cop
     } | more
 
 
-def whole() -> Any:
+def changed(sample: Profile, **more: Any) -> Profile:
+    """The record with some fields replaced by documents."""
+    return convert(to_builtins(sample) | to_builtins(more), Profile)
+
+
+def whole() -> Profile:
     """Three operations, two limits, a peer that is missing, a case left out."""
-    return {
-        "kvprofile": 2,
+    document = {
+        "kvprofile": VERSION,
         "spec": {"version": "0.1", "hash": "5d41402abc4b"},
         "suite": {"version": "0.1.0", "hash": "7d793037a076"},
         "started": "2025-03-14T15:09:26+00:00",
@@ -77,21 +86,22 @@ def whole() -> Any:
         ],
         "skipped": [{"id": "ring append/model/f16/4096", "reason": "the adapter does not declare ring"}],
     }
+    return convert(document, Profile)
 
 
-def partial() -> Any:
-    return copy.deepcopy(whole()) | {"partial": True, "partial_reason": "interrupted after 2 of 9 cases"}
+def partial() -> Profile:
+    return changed(whole(), partial=True, partial_reason="interrupted after 2 of 9 cases")
 
 
-def unclocked() -> Any:
+def unclocked() -> Profile:
     """No clock: no device times, no limits."""
-    made = whole() | {"clock": "", "streams": "", "limits": []}
     bare = {"device_ms": None, "limit": None, "fraction": None, "metered": None}
-    return made | {"measurements": [m | bare for m in made["measurements"]]}
+    measurements = [replace(m, **bare) for m in whole().measurements]
+    return changed(whole(), clock="", streams="", limits=[], measurements=measurements)
 
 
-def empty() -> Any:
-    return whole() | {"measurements": [], "limits": [], "skipped": [], "peers": []}
+def empty() -> Profile:
+    return changed(whole(), measurements=[], limits=[], skipped=[], peers=[])
 
 
 SAMPLES = {"whole": whole(), "partial": partial(), "unclocked": unclocked(), "empty": empty()}

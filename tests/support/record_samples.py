@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import convert, to_builtins
+
 from kvspec.contract import METERED
-from kvspec.records.run import VERDICTS
+from kvspec.records.run import VERDICTS, Record
 from reports.drawing.test_drawings import dead_steps, ring_steps, step
 
 
@@ -68,8 +70,8 @@ TEXTS = {i: Text(i, p, lv, t, REASON if i in ("RING-11", "RING-4") else "") for 
 
 
 def failure(verdict: str, clauses: str, steps: list[Any], message: str, **more: Any) -> Any:
-    words = "ring window=4 step=4: " + "; ".join(s["do"] for s in steps)
-    ops: list[Any] = [{"op": s["do"].split()[0], "n": 1} for s in steps]
+    words = "ring window=4 step=4: " + "; ".join(s.do for s in steps)
+    ops: list[Any] = [{"op": s.do.split()[0], "n": 1} for s in steps]
     return {
         "verdict": verdict,
         "clauses": clauses.split(),
@@ -81,7 +83,7 @@ def failure(verdict: str, clauses: str, steps: list[Any], message: str, **more: 
         "message": message,
         "words": words,
         "trace": {"kvtrace": 2, "kind": "ring", "config": {"window": 4, "step": 4}, "ops": ops},
-        "steps": steps,
+        "steps": to_builtins(steps),
         "deterministic": True,
     } | more
 
@@ -106,7 +108,16 @@ def clause(id_: str, verdict: str = "PASS", reason: str = "", **more: Any) -> An
     } | more
 
 
-def record(name: str, clauses: list[Any], failures: list[Any] | None = None, **more: Any) -> Any:
+def record(name: str, clauses: list[Any], failures: list[Any] | None = None, **more: Any) -> Record:
+    return convert(to_builtins(_document(name, clauses, failures) | more), Record)
+
+
+def changed(sample: Record, **more: Any) -> Record:
+    """The record with some fields replaced by documents."""
+    return convert(to_builtins(sample) | to_builtins(more), Record)
+
+
+def _document(name: str, clauses: list[Any], failures: list[Any] | None) -> dict[str, Any]:
     verdicts = [c["verdict"] for c in clauses]
     return {
         "kvrecord": 2,
@@ -129,7 +140,7 @@ def record(name: str, clauses: list[Any], failures: list[Any] | None = None, **m
         "residency": _residency(),
         "problems": [],
         "memory": {"parent": 210 << 20, "child": 96 << 20},
-    } | more
+    }
 
 
 def _machine() -> dict[str, Any]:
@@ -195,7 +206,7 @@ def _spent(op: str, when: str, steps: int, most: dict[str, int]) -> dict[str, An
     return {"kind": "ring", "op": op, "when": when, "steps": steps, "least": nothing, "most": nothing | most}
 
 
-def passing(name: str = "reference") -> Any:
+def passing(name: str = "reference") -> Record:
     return record(name, [clause(i) for i in TEXTS])
 
 
@@ -219,7 +230,7 @@ NAMED = [
 ]
 
 
-def failing(name: str = "opencl-ring") -> Any:
+def failing(name: str = "opencl-ring") -> Record:
     """Every verdict but PROTOCOL and HARNESS_ERROR."""
     said = {
         "RING-4": ("FAIL", "slot 1 holds row b; expected row f"),
@@ -239,7 +250,7 @@ def failing(name: str = "opencl-ring") -> Any:
             c |= {"differed": 3, "suspicion": 0.87 if c["id"] == "RING-4" else 0.41}
     crash = [
         *ring_steps()[:4],
-        step("append 0", "RING-11", ring_steps()[4]["expected"], {"result": "crash"}, "result"),
+        step("append 0", "RING-11", ring_steps()[4].expected, {"result": "crash"}, "result"),
     ]
     return record(
         name,
@@ -264,7 +275,7 @@ def failing(name: str = "opencl-ring") -> Any:
     )
 
 
-def partial(name: str = "cuda-ring") -> Any:
+def partial(name: str = "cuda-ring") -> Record:
     clauses = [clause(i) for i in list(TEXTS)[:6]] + [
         clause(i, "NOT_RUN", "the run stopped before it") for i in list(TEXTS)[6:]
     ]

@@ -15,12 +15,12 @@ from kvconform.judge import steps, trial
 from kvconform.mutants.bug_classes import CLASSES
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.real import catalogue
+from kvreports import json_file
 from kvreports.drawing.svg import draw_svg
-from kvreports.mutants import file as mutants_file
 from kvspec.contract import description
 from kvspec.operations.notation import from_sentence
 from kvspec.reading.clauses import index
-from kvspec.records.mutants import MutantRecord
+from kvspec.records.mutants import Matrix, MutantRecord
 from kvspec.session.driver import Session
 
 PUBLISHED = Path("reports/published/mutants/mutants.json")
@@ -48,7 +48,7 @@ def page(rows: Sequence[MutantRecord]) -> str:
     """The page, of the real bugs in a mutation matrix."""
     parts = [INTRODUCTION, "## Classes\n", "\n".join(_contents(rows)) + "\n"]
     for name in CLASSES:
-        parts += _chapter(name, [m for m in rows if m["class"] == name])
+        parts += _chapter(name, [m for m in rows if m.bug_class == name])
     parts += ["## Not planted\n", "Entries of the catalogue about what this spec says nothing of.\n"]
     parts.append("\n".join(f"- {entry}: {why}" for entry, why in sorted(catalogue.NOT_PLANTED.items())) + "\n")
     return "\n".join(parts)
@@ -56,7 +56,7 @@ def page(rows: Sequence[MutantRecord]) -> str:
 
 def _contents(rows: Sequence[MutantRecord]) -> Iterator[str]:
     for name, cls in CLASSES.items():
-        count = sum(m["class"] == name for m in rows)
+        count = sum(m.bug_class == name for m in rows)
         yield f"- [{name}](#{name.lower()}): {cls.says} ({count} planted)"
 
 
@@ -67,20 +67,20 @@ def _chapter(name: str, rows: Sequence[MutantRecord]) -> Iterator[str]:
         yield "None of this class can be planted here; see the end of this page.\n"
         return
     shown = pictured(rows)
-    yield f"![{shown['says']}]({PICTURES.name}/{name}.svg)\n"
-    yield f"*{shown['id']}* on `{shown['trace']}`: {shown['says']}\n"
+    yield f"![{shown.says}]({PICTURES.name}/{name}.svg)\n"
+    yield f"*{shown.id}* on `{shown.trace}`: {shown.says}\n"
     yield tabulate([_row(m) for m in rows], HEAD, tablefmt="github", disable_numparse=True) + "\n"
 
 
 def _row(m: MutantRecord) -> list[str]:
-    links = ", ".join(f"[{c}](kvspec/chapters/{index()[c].chapter}.md)" for c in m["clauses"])
-    return [f"[{m['id']}]({m['link']})", m["says"], links, f"`{m['trace']}`"]
+    links = ", ".join(f"[{c}](kvspec/chapters/{index()[c].chapter}.md)" for c in m.clauses)
+    return [f"[{m.id}]({m.link})", m.says, links, f"`{m.trace}`"]
 
 
 def pictured(rows: Sequence[MutantRecord]) -> MutantRecord:
     """The one of a class that is drawn: on a plain cache, by more than one operation, as few as may be."""
     plain = ("growing", "ring")
-    return min(rows, key=lambda m: (m["operations"] < 2, not m["trace"].startswith(plain), len(m["trace"])))
+    return min(rows, key=lambda m: (m.operations < 2, not m.trace.startswith(plain), len(m.trace)))
 
 
 def picture(m: MutantRecord, planted: Mutant) -> str:
@@ -88,20 +88,20 @@ def picture(m: MutantRecord, planted: Mutant) -> str:
     adapter = planted.adapter()
     about = description(adapter.describe())
     session = Session(adapter, trial.observables(about, "storage"))
-    seen = trial.run(from_sentence(m["trace"]), session, about, "storage")
-    return str(draw_svg(steps.failing_steps(seen), m["says"]))
+    seen = trial.run(from_sentence(m.trace), session, about, "storage")
+    return str(draw_svg(steps.failing_steps(seen), m.says))
 
 
 def main() -> int:
     """Write the page and its pictures into the checkout that is the working directory."""
-    rows = [m for m in mutants_file.load(PUBLISHED)["mutants"] if m["class"] in CLASSES]
+    rows = [m for m in json_file.load(PUBLISHED, Matrix).mutants if m.bug_class in CLASSES]
     planted = {m.id: m for m in catalogue.mutants()}
     PICTURES.mkdir(exist_ok=True)
     for name in CLASSES:
-        of = [m for m in rows if m["class"] == name]
+        of = [m for m in rows if m.bug_class == name]
         if of:
             shown = pictured(of)
-            (PICTURES / f"{name}.svg").write_text(picture(shown, planted[shown["id"]]) + "\n", encoding="utf-8")
+            (PICTURES / f"{name}.svg").write_text(picture(shown, planted[shown.id]) + "\n", encoding="utf-8")
     PAGE.write_text(page(rows), encoding="utf-8")
     sys.stdout.write(f"{PAGE}: {len(rows)} bugs\n")
     return 0

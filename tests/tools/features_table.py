@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tabulate import tabulate
 
-from kvreports.run import file as run_file
+from kvreports import json_file
 from kvspec.errors import BadInput
 from kvspec.reading import tables
 from kvspec.records.run import BROKEN, Record
@@ -53,13 +53,13 @@ def systems() -> dict[str, list[Feature]]:
 def published(root: Path) -> dict[str, Record]:
     """The published records by the name of their runtime, the reference first."""
     paths = sorted((root / "reports" / "published").glob("*/record.json"))
-    records = {p.parent.name: run_file.load(p) for p in paths}
+    records = {p.parent.name: json_file.load(p, Record) for p in paths}
     return dict(sorted(records.items(), key=lambda r: (r[0] != "reference", r[0])))
 
 
 def table(records: dict[str, Record]) -> str:
     """The table as Markdown, a row for each feature."""
-    verdicts = [{c["id"]: c["verdict"] for c in record["clauses"]} for record in records.values()]
+    verdicts = [{c.id: c.verdict for c in record.clauses} for record in records.values()]
     rows = [
         [name if i == 0 else "", feature.name, _clauses(feature), *(_said(feature, v) for v in verdicts)]
         for name, features in systems().items()

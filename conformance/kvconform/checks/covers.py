@@ -46,5 +46,5 @@ def judge(under_test: AdapterUnderTest, cover: Cover) -> None:
     under_test.judge_all(traces, "cover", kind)
     if under_test.tally.failing == 0 and adapter.largest_append is None and len(traces) == len(cover.lines):
         counts = under_test.tally.coverage[f"cover {kind}"]
-        counts["states"] += cover.states
-        counts["transitions"] += cover.transitions
+        counts.states += cover.states
+        counts.transitions += cover.transitions

@@ -17,7 +17,6 @@ from kvconform.mutants.hunt import Hunted
 from kvconform.mutants.mutant import Mutant
 from kvconform.runner import output
 from kvconform.runner.executor import opened
-from kvreports.mutants import text as mutants_text
 from kvspec.errors import BadInput
 
 
@@ -37,9 +36,9 @@ def main(options: Namespace) -> int:
     found += [Hunted(m.id) for m in chosen if m.equivalent and not options.argued]
     made = matrix.made(chosen, found, time.monotonic() - began)
     if options.report:
-        page = output.write_matrix(made, Path(options.report))
+        page = output.write(made, Path(options.report))
         sys.stderr.write(f"kvconform: report at {page}\n")
-    sys.stdout.write(mutants_text.shown(made, options.format))
+    sys.stdout.write(output.text([made], options.format))
     return 3 if lost else int(bool(matrix.wrong(made)))
 
 

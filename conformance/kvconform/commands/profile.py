@@ -19,11 +19,11 @@ from kvconform.profiling.measure import Pace
 from kvconform.profiling.profile_run import Session
 from kvconform.runner import output
 from kvconform.runner.record import machine, suite_digest
-from kvreports.profile import text as profile_text
 from kvspec import SPEC_VERSION
 from kvspec.contract import description
 from kvspec.reading import clauses
-from kvspec.records.profile import VERSION, Profile
+from kvspec.records.document import Version
+from kvspec.records.profile import Profile
 
 QUICK = Pace(3, 0.002, 1.0)
 """Pace of a quick profile: it shows that everything works; its numbers say little."""
@@ -41,8 +41,8 @@ def main(options: Namespace) -> int:
     adapter = find.load(options.adapter)
     said = description(find.guarded(options.adapter, "cannot be asked what it is", adapter.describe))
     for peer in found.records:
-        if peer["missing"]:
-            _say(f"peer {peer['name']} takes no part: {peer['missing']}")
+        if peer.missing:
+            _say(f"peer {peer.name} takes no part: {peer.missing}")
     pace = QUICK if options.quick else Pace(rounds=options.rounds, whole=options.minutes * 60)
     memory = min(options.memory, QUICK_MEMORY) if options.quick else options.memory
     session = Session(adapter, said, found, memory << 20, pace, _say)
@@ -82,20 +82,19 @@ def _run(session: Session, todo: Sequence[Case]) -> str:
 def record(session: Session, options: Namespace, about: dict[str, Any]) -> Profile:
     """Build the record of the measurements so far."""
     pace = session.pace
-    return {
-        "kvprofile": VERSION,
-        "spec": {"version": SPEC_VERSION, "hash": clauses.digest()},
-        "suite": {"version": SUITE_VERSION, "hash": suite_digest()},
-        "started": about["started"],
-        "seconds": about["seconds"],
-        "partial": bool(about["reason"]),
-        "partial_reason": about["reason"],
-        "machine": {**machine(), "load": about["load"]},
-        "command": [options.adapter],
-        "adapter": session.said.to_json(),
-        "clock": session.clock,
-        "streams": session.streams.words if session.streams is not None else "",
-        "settings": {
+    return Profile(
+        spec=Version(version=SPEC_VERSION, hash=clauses.digest()),
+        suite=Version(version=SUITE_VERSION, hash=suite_digest()),
+        started=about["started"],
+        seconds=about["seconds"],
+        partial=bool(about["reason"]),
+        partial_reason=about["reason"],
+        machine={**machine(), "load": about["load"]},
+        command=[options.adapter],
+        adapter=session.said.to_json(),
+        clock=session.clock,
+        streams=session.streams.words if session.streams is not None else "",
+        settings={
             "rounds": pace.rounds,
             "turn_seconds": pace.turn,
             "case_seconds": pace.case,
@@ -104,15 +103,15 @@ def record(session: Session, options: Namespace, about: dict[str, Any]) -> Profi
             "quick": options.quick,
             "cases": options.cases,
         },
-        "limits": session.limits(),
-        "peers": session.peers.records,
-        "measurements": session.measured,
-        "skipped": session.skipped,
-    }
+        limits=session.limits(),
+        peers=session.peers.records,
+        measurements=session.measured,
+        skipped=session.skipped,
+    )
 
 
 def _leave(whole: Profile, options: Namespace) -> None:
     if options.report:
-        _say(f"profile at {output.write_profile(whole, Path(options.report))}")
-    sys.stdout.write(profile_text.shown(whole, options.format))
+        _say(f"profile at {output.write(whole, Path(options.report))}")
+    sys.stdout.write(output.text([whole], options.format))
     sys.stdout.flush()

@@ -6,6 +6,8 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
+from msgspec import UNSET
+
 from kvadapters.reference import Reference
 from kvconform.judge import steps, trial
 from kvconform.judge.trial import TrialResult
@@ -71,10 +73,10 @@ def _on_adapter(trace: Trace, options: Namespace) -> TrialResult:
 def _plain(seen: TrialResult) -> str:
     lines = []
     for op, step in zip(seen.trace.ops, steps.failing_steps(seen), strict=False):
-        found, expected = step["found"], step["expected"]
-        shown = [f"{k} {_value(found[k])}" for k in ("result", "offset", "slots") if k in found]
-        wrong = [f"expected {k} {_value(expected.get(k))}" for k in step["differs"]]
-        lines.append(f"  {words(op):24} {', '.join([*shown, *wrong])}")
+        shown = [(k, getattr(step.found, k)) for k in ("result", "offset", "slots")]
+        told = [f"{k} {_value(v)}" for k, v in shown if v is not UNSET]
+        wrong = [f"expected {k} {_value(step.expected.get(k))}" for k in step.differs]
+        lines.append(f"  {words(op):24} {', '.join([*told, *wrong])}")
     return "\n".join(lines)
 
 

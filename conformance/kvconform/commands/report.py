@@ -4,73 +4,51 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from kvconform.runner import journal, output
 from kvconform.runner.record import record
-from kvreports.mutants import file as mutants_file
-from kvreports.mutants import html as mutants_html
-from kvreports.mutants import text as mutants_text
-from kvreports.profile import file as profile_file
-from kvreports.profile import html as profile_html
-from kvreports.profile import text as profile_text
-from kvreports.run import file as run_file
-from kvreports.run import html as run_html
+from kvreports import json_file
 from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import index
+from kvspec.records.document import Document
+from kvspec.records.mutants import Matrix
+from kvspec.records.profile import Profile
 from kvspec.records.run import Record
-
-Loads = Callable[[Path], Any]
-Renders = Callable[[Any], str]
-Shows = Callable[[Any, str], str]
-
-ALONE: dict[str, tuple[Loads, Renders, Shows]] = {
-    profile_file.MARK: (profile_file.load, profile_html.render, profile_text.shown),
-    mutants_file.MARK: (mutants_file.load, mutants_html.render, mutants_text.shown),
-}
-"""Records other than a run's, by the field they begin with: functions that read them, render a page, and a text."""
 
 
 def main(options: Namespace) -> int:
     """Render the records and return 0. Raises BadInput for one that cannot be read."""
-    paths = [Path(p) for p in options.records]
-    for mark, rendered in ALONE.items():
-        if any(run_file.begins(path, mark) for path in paths):
-            return _alone(paths, options, *rendered)
-    records = [load(path) for path in paths]
+    records = load([Path(p) for p in options.records])
     if options.html:
-        output.leave(Path(options.html), run_html.render(records, index()))
+        output.leave(Path(options.html), output.page(records))
         sys.stderr.write(f"kvconform: report at {options.html}\n")
     else:
-        sys.stdout.write(output.shown(records, options.format))
+        sys.stdout.write(output.text(records, options.format))
     return 0
 
 
-def _alone(paths: list[Path], options: Namespace, load: Loads, page: Renders, shown: Shows) -> int:
-    """Render a record of a profile or of mutants, by itself."""
-    if len(paths) > 1:
-        raise BadInput("the record of a profile or of mutants is rendered by itself; name one record")
-    found = load(paths[0])
-    if options.html:
-        output.leave(Path(options.html), page(found))
-        sys.stderr.write(f"kvconform: report at {options.html}\n")
-    else:
-        sys.stdout.write(shown(found, options.format))
-    return 0
+def load(paths: Sequence[Path]) -> Sequence[Document]:
+    """The records in these files. Raises BadInput."""
+    for kind in (Profile, Matrix):
+        if any(json_file.begins(path, kind) for path in paths):
+            if len(paths) > 1:
+                raise BadInput("the record of a profile or of mutants is rendered by itself; name one record")
+            return [json_file.load(paths[0], kind)]
+    return [load_run(path) for path in paths]
 
 
-def load(path: Path) -> Record:
-    """Load a record, or rebuild one from a journal. Raises BadInput."""
+def load_run(path: Path) -> Record:
+    """Load the record of a run, or rebuild one from a journal. Raises BadInput."""
     if path.suffix != ".jsonl":
-        return run_file.load(path)
+        return json_file.load(path, Record)
     try:
         start, total = journal.read(path)
         selected = {i: index()[i] for i in start["selected"] if i in index()}
         whole = record(total, description(start["adapter"]), selected, start["about"])
-        return run_file.loads(run_file.dumps(whole), str(path))
+        return json_file.loads(json_file.dumps(whole), Record, str(path))
     except (AttributeError, KeyError, TypeError, ValueError) as e:
         if isinstance(e, BadInput):
             raise

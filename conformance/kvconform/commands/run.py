@@ -41,11 +41,11 @@ def main(options: Namespace) -> int:
     finally:
         run.close()
     page = _leave(record, run, folder)
-    sys.stdout.write(output.shown([record], options.format))
+    sys.stdout.write(output.text([record], options.format))
     sys.stdout.flush()
     if page is not None:
         sys.stderr.write(f"\nkvconform: report at {page}\n")
-    return 130 if run.interrupted else record["exit_status"]
+    return 130 if run.interrupted else record.exit_status
 
 
 def settings_of(options: Namespace) -> Settings:
@@ -103,9 +103,7 @@ def _leave(record: Record, run: Run, folder: Path | None) -> Path | None:
     output.leave(folder / "junit.xml", junit.dumps(run.results.values()))
     for old in (folder / "failures").glob("*.json"):
         old.unlink()
-    for i, failed in enumerate(record["failures"]):
-        name = (failed["clauses"] or ["trace"])[0]
-        output.leave(
-            folder / "failures" / f"{i + 1:02d}-{name}.json", trace.dumps(trace.from_json(failed["trace"]))
-        )
+    for i, failed in enumerate(record.failures):
+        name = (failed.clauses or ["trace"])[0]
+        output.leave(folder / "failures" / f"{i + 1:02d}-{name}.json", trace.dumps(trace.from_json(failed.trace)))
     return page

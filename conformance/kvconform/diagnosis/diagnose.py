@@ -26,7 +26,7 @@ from kvconform.mutants.hunt import Hangs, limited
 from kvconform.mutants.mutant import Mutant
 from kvspec.contract import Description
 from kvspec.reading.clauses import index
-from kvspec.records.run import Failure, Named
+from kvspec.records.run import Failure, Fits, KnownBug
 from kvspec.session.driver import Session
 from kvspec.trace import Trace, from_json, opening
 
@@ -45,7 +45,7 @@ NAMED = 3
 Replays = Callable[[Trace], TrialResult]
 """One trace on the adapter, past its first difference."""
 
-Diagnosis = dict[str, list[Named]]
+Diagnosis = dict[str, list[KnownBug]]
 """Who answers as the adapter did, by the key of each failure that was looked at; empty where nobody does."""
 
 
@@ -55,7 +55,7 @@ class TimeIsUp(Exception):
 
 def key(failure: Failure) -> str:
     """What a failure is known by."""
-    return json.dumps(failure["trace"], sort_keys=True)
+    return json.dumps(failure.trace, sort_keys=True)
 
 
 def diagnosed(failures: Sequence[Failure], replay: Replays, adapter: Description) -> Diagnosis:
@@ -85,7 +85,7 @@ class _Doctor:
     """Looks at the failures of one run, and remembers what the adapter answered."""
 
     def __init__(self, failures: Sequence[Failure], replay: Replays, adapter: Description) -> None:
-        self.failures = [f for f in failures if f["verdict"] == "FAIL" and f["deterministic"]]
+        self.failures = [f for f in failures if f.verdict == "FAIL" and f.deterministic]
         self.replay, self.about = replay, adapter
         self.until = time.process_time() + SECONDS, time.monotonic() + LONGEST
         self.answers: dict[str, TrialResult] = {}
@@ -96,7 +96,7 @@ class _Doctor:
         before: list[_Subject] = []
         with suppress(TimeIsUp):
             for failure in self.failures[:FAILURES]:
-                trace = from_json(failure["trace"])
+                trace = from_json(failure.trace)
                 if not self.of_adapter(trace).failed:
                     continue  # a law relates it to another one: by itself it is right
                 fits = self.fits(before, trace) or self.fits(self.subjects, trace)
@@ -116,10 +116,10 @@ class _Doctor:
         if len(fits) < 2:
             return fits
         clauses = dict.fromkeys(c for s in fits for c in s.mutant.clauses)
-        others = [from_json(f["trace"]) for f in self.failures[:FAILURES]]
-        told = [*others, *probes(clauses, from_json(failure["trace"]), self.about)]
+        others = [from_json(f.trace) for f in self.failures[:FAILURES]]
+        told = [*others, *probes(clauses, from_json(failure.trace), self.about)]
         wrong = Counter(i for trace in told for i in self.mistaken(fits, trace))
-        blamed = set(failure["clauses"])
+        blamed = set(failure.clauses)
         return sorted(fits, key=lambda s: (wrong[s.mutant.id], -_shared(s.mutant, blamed), not s.mutant.link))
 
     def mistaken(self, fits: Sequence[_Subject], trace: Trace) -> list[str]:
@@ -131,18 +131,18 @@ class _Doctor:
         pairs = zip(fits, answers, strict=True)
         return [s.mutant.id for s, a in pairs if not (a and alike(found, a, self.about))]
 
-    def named(self, subject: _Subject, trace: Trace) -> Named:
+    def named(self, subject: _Subject, trace: Trace) -> KnownBug:
         """As it stands in the record."""
         mutant = subject.mutant
         tried = 1 + len(neighbours(trace, self.about))
-        return {
-            "id": mutant.id,
-            "says": mutant.says,
-            "anomaly": mutant.anomaly,
-            "link": mutant.link,
-            "clauses": list(mutant.clauses),
-            "fits": {"traces": tried, "of": tried},
-        }
+        return KnownBug(
+            id=mutant.id,
+            says=mutant.says,
+            anomaly=mutant.anomaly,
+            link=mutant.link,
+            clauses=list(mutant.clauses),
+            fits=Fits(traces=tried, of=tried),
+        )
 
     def same(self, subject: _Subject, trace: Trace) -> bool:
         """Whether a mutant answers a trace as the adapter did."""

@@ -6,13 +6,14 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET
 
 from kvconform.judge.trial import TrialResult
 from kvconform.oracle.list_model import Expected
 from kvspec.geometry import Array
 from kvspec.operations.notation import words
 from kvspec.reading.columns import numbers
-from kvspec.records.run import DrawnStep, Observation
+from kvspec.records.run import Observation, StepRecord
 from kvspec.rows import POISONED, SerialBook, letters
 from kvspec.session.step import Step
 
@@ -38,53 +39,50 @@ _DRAWN_AS |= dict.fromkeys(("output", "rotated"), "other")
 """Keys of `Observation` for observables that go by another name there."""
 
 
-def steps(seen: TrialResult, told: Container[str] = ()) -> list[DrawnStep]:
+def steps(seen: TrialResult, told: Container[str] = ()) -> list[StepRecord]:
     """Every operation of the trial with what was expected and found; of what is counted only what is `told`."""
     return [
-        {
-            "do": words(op),
-            "clauses": list(want.cites),
-            "expected": _expected(want, seen.book, told),
-            "found": _seen(got, seen.book, told),
-            "differs": [],
-        }
+        StepRecord(
+            do=words(op),
+            clauses=list(want.cites),
+            expected=_expected(want, seen.book, told),
+            found=_seen(got, seen.book, told),
+            differs=[],
+        )
         for op, (want, got) in zip(seen.trace.ops, seen.steps, strict=False)
     ]
 
 
-def failing_steps(seen: TrialResult) -> list[DrawnStep]:
+def failing_steps(seen: TrialResult) -> list[StepRecord]:
     """The same, with what differs marked in the last."""
     drawn = steps(seen, {d.field for d in seen.differences})
     if drawn:
         last = drawn[-1]
-        keys = dict.fromkeys([*last["expected"], *last["found"]])
-        last["differs"] = [k for k in keys if last["expected"].get(k) != last["found"].get(k)]
+        fields = last.expected.__struct_fields__
+        last.differs = [k for k in fields if last.expected.get(k) != last.found.get(k)]
         # a difference in dtype, shape or bits has no other letters: mark what it was found in
         named = [_DRAWN_AS.get(d.field, d.field) for d in seen.differences]
         named += ["layers"] if "slots" in named else []
-        last["differs"] = last["differs"] or [k for k in keys if k in named]
+        there = [k for k in fields if UNSET is not getattr(last.expected, k) or UNSET is not getattr(last.found, k)]
+        last.differs = last.differs or [k for k in there if k in named]
     return drawn
 
 
 def _expected(want: Step, book: SerialBook, told: Container[str]) -> Observation:
     if not isinstance(want, Expected):
         return _seen(want, book, told)
-    seen: Observation = {"result": f"{want.result} {want.clause}".strip()}
+    seen = Observation(result=f"{want.result} {want.clause}".strip())
     if want.least is not None:
-        seen["offset"] = want.values["offset"]
+        seen.offset = want.values["offset"]
     if want.sees is not None:
-        seen["queries"] = [[letters(s) for s in sorted(q)] for q in want.sees[0][0][:MOST]]
+        seen.queries = [[letters(s) for s in sorted(q)] for q in want.sees[0][0][:MOST]]
     named = {name: [letters(s) for s in rows[:MOST]] for name, rows in want.rows.items()}
     for name in named.keys() & DRAWN_ALONE:
-        seen[DRAWN_ALONE[name]] = named[name]  # type: ignore[literal-required]
-    layers: dict[str, list[str] | None] = {_label(n, want): r for n, r in named.items() if n not in DRAWN_ALONE}
-    if layers:
-        seen["layers"] = layers
+        setattr(seen, DRAWN_ALONE[name], named[name])
+    seen.layers = {_label(n, want): r for n, r in named.items() if n not in DRAWN_ALONE} or UNSET
     middles = {"output": want.outputs, "rotated": want.rotated}
     wanted = {name: found and found.middle for name, found in middles.items()}
-    other = _other(want, SAID, told) | _numbers(wanted, told)
-    if other:
-        seen["other"] = other
+    seen.other = _other(want, SAID, told) | _numbers(wanted, told) or UNSET
     return seen
 
 
@@ -101,22 +99,21 @@ def _numbers(arrays: Mapping[str, Array | None], told: Container[str]) -> dict[s
 
 
 def _seen(step: Step, book: SerialBook, told: Container[str]) -> Observation:
-    seen: Observation = {"result": f"{step.result} {step.clause}".strip()}
+    seen = Observation(result=f"{step.result} {step.clause}".strip())
     for name in ("offset", "buffered", "capacity"):
         if name in step.values:
-            seen[name] = step.values[name]
+            setattr(seen, name, step.values[name])
+    layers: dict[str, list[str] | None] = {}
     for name in dict.fromkeys(a.rpartition(".")[0] for a in step.arrays if a.endswith((".k", ".v"))):
         rows = _names(step.arrays.get(f"{name}.k"), step.arrays.get(f"{name}.v"), book)
         if name in DRAWN_ALONE:
-            seen[DRAWN_ALONE[name]] = rows  # type: ignore[literal-required]
+            setattr(seen, DRAWN_ALONE[name], rows)
         else:
-            seen.setdefault("layers", {})[_label(name, step)] = rows
+            layers[_label(name, step)] = rows
+    seen.layers = layers or UNSET
     queries = _queries(step, book)
-    if queries is not None:
-        seen["queries"] = queries
-    other = _other(step, ("offset.", *SNAPSHOTS, *SAID), told) | _numbers(step.arrays, told)
-    if other:
-        seen["other"] = other
+    seen.queries = UNSET if queries is None else queries
+    seen.other = _other(step, ("offset.", *SNAPSHOTS, *SAID), told) | _numbers(step.arrays, told) or UNSET
     return seen
 
 

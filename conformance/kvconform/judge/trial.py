@@ -21,12 +21,13 @@ from kvspec.contract import CHAPTERS, LEVELS, Claim, Description
 from kvspec.geometry import Array, Config
 from kvspec.operations.table import Operation, argument, cache_of, chapters_of
 from kvspec.reading.clauses import index
+from kvspec.records.run import VerdictName
 from kvspec.registry import RECORDS
 from kvspec.rows import SerialBook
 from kvspec.session.step import Inputs, Step
 from kvspec.trace import Trace
 
-VERDICT_OF = {"crash": "CRASH", "hang": "HANG", "oom": "OOM", "protocol": "PROTOCOL"}
+VERDICT_OF: dict[str, VerdictName] = {"crash": "CRASH", "hang": "HANG", "oom": "OOM", "protocol": "PROTOCOL"}
 
 
 @dataclass
@@ -54,7 +55,7 @@ class TrialResult:
         return "reference" if self.level == "storage" else "list model"
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> VerdictName:
         """PASS, FAIL, or how the worker ended."""
         return VERDICT_OF.get(self.steps[-1][1].result, "FAIL") if self.failed else "PASS"
 

@@ -10,7 +10,8 @@ from kvconform.mutants.mutant import Mutant
 from kvspec import SPEC_VERSION
 from kvspec.operations.notation import sentence
 from kvspec.reading import clauses
-from kvspec.records.mutants import VERSION, Matrix, MutantRecord, result
+from kvspec.records.document import Version
+from kvspec.records.mutants import Matrix, MutantRecord, result
 
 CODE = re.compile(r" \((?:<[^<>]+>|\w+\.py):\d+\)|\bkv\w+(?:\.\w+)*\.(?=[A-Z])")
 """Where code lies, in the message of an error: ` (store.py:37)`, or `kvref.growing.` before a class."""
@@ -19,32 +20,31 @@ CODE = re.compile(r" \((?:<[^<>]+>|\w+\.py):\d+\)|\bkv\w+(?:\.\w+)*\.(?=[A-Z])")
 def made(mutants: Sequence[Mutant], found: Sequence[Hunted], seconds: float) -> Matrix:
     """The matrix of the mutants that were hunted, as the document that is written."""
     by_id = {h.id: h for h in found}
-    return {
-        "kvmutants": VERSION,
-        "spec": {"version": SPEC_VERSION, "hash": clauses.digest()},
-        "seconds": round(seconds, 1),
-        "mutants": [_entry(m, by_id[m.id]) for m in mutants if m.id in by_id],
-    }
+    return Matrix(
+        spec=Version(version=SPEC_VERSION, hash=clauses.digest()),
+        seconds=round(seconds, 1),
+        mutants=[_entry(m, by_id[m.id]) for m in mutants if m.id in by_id],
+    )
 
 
 def _entry(m: Mutant, h: Hunted) -> MutantRecord:
-    return {
-        "id": m.id,
-        "class": m.cls,
-        "link": m.link,
-        "says": m.says,
-        "clauses": list(m.clauses),
-        "killed": h.killed,
-        "by": list(h.shortest.clauses) if h.shortest else [],
-        "operations": h.operations,
-        "equivalent": m.equivalent,
-        "control": ("lives" if m.lives else "dies") if m.cls == "control" else "",
-        "right": h.right,
-        "sources": {s: h.kills[s] is not None for s in SOURCES if s in h.kills},
-        "trace": sentence(h.shortest.trace) if h.shortest else "",
-        "message": movable(h.shortest.message) if h.shortest else "",
-        "seconds": round(h.seconds, 3),
-    }
+    return MutantRecord(
+        id=m.id,
+        bug_class=m.cls,
+        link=m.link,
+        says=m.says,
+        clauses=list(m.clauses),
+        killed=h.killed,
+        by=list(h.shortest.clauses) if h.shortest else [],
+        operations=h.operations,
+        equivalent=m.equivalent,
+        control=("lives" if m.lives else "dies") if m.cls == "control" else "",
+        right=h.right,
+        sources={s: h.kills[s] is not None for s in SOURCES if s in h.kills},
+        trace=sentence(h.shortest.trace) if h.shortest else "",
+        message=movable(h.shortest.message) if h.shortest else "",
+        seconds=round(h.seconds, 3),
+    )
 
 
 def movable(message: str) -> str:
@@ -54,4 +54,4 @@ def movable(message: str) -> str:
 
 def wrong(matrix: Matrix) -> list[str]:
     """The ids of the mutants of which something came that must not."""
-    return [m["id"] for m in matrix["mutants"] if result(m).isupper()]
+    return [m.id for m in matrix.mutants if result(m).isupper()]

@@ -18,7 +18,7 @@ from kvconform.profiling.subject import Subject
 from kvconform.profiling.workloads import OPERATIONS
 from kvspec.contract import Description
 from kvspec.contract.timing import Streams
-from kvspec.records.profile import LimitRecord, Measurement, PeerTime, Skipped
+from kvspec.records.profile import LimitRecord, Measurement, PeerTime, SkippedCase
 from kvspec.traffic import LIMITS, Traffic
 
 GB = 1e9
@@ -43,7 +43,7 @@ class Session:
     pace: Pace
     say: Say
     measured: list[Measurement] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
+    skipped: list[SkippedCase] = field(default_factory=list)
     streamed: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in LIMITS})
     """Seconds of every round of each limit."""
     streams: Streams | None = None
@@ -84,14 +84,14 @@ class Session:
         try:
             found = self._measured(case, pace)
         except Left as e:
-            self.skipped.append({"id": case.id, "reason": str(e)})
+            self.skipped.append(SkippedCase(id=case.id, reason=str(e)))
         except Exception as e:
-            self.skipped.append({"id": case.id, "reason": f"{type(e).__name__}: {e}"})
+            self.skipped.append(SkippedCase(id=case.id, reason=f"{type(e).__name__}: {e}"))
         else:
             self.measured.append(found)
             self.say(f"{head}: {told(found)} ({time.perf_counter() - began:.1f} s)")
             return
-        self.say(f"{head}: not measured: {self.skipped[-1]['reason']}")
+        self.say(f"{head}: not measured: {self.skipped[-1].reason}")
 
     def _measured(self, case: Case, pace: Pace) -> Measurement:
         operation = OPERATIONS[case.operation]
@@ -138,35 +138,35 @@ class Session:
         totals = [t.total for t in own.taken]
         busy = [t.total if t.device is None else t.device for t in own.taken]
         rates = [moved.bytes / max(t, 1e-12) / GB for t in busy]
-        return {
-            "id": case.id,
-            "operation": operation.name,
-            "words": operation.words,
-            "model": case.model.name,
-            "kind": operation.needs[0],
-            "config": {**operation.config(case).to_json(), **own.job.about},
-            "context": case.context,
-            "rows": case.rows,
-            "batch": case.batch,
-            "dtype": case.cast,
-            "bytes_read": moved.read,
-            "bytes_written": moved.written,
-            "flops": moved.flops,
-            "operations": own.operations,
-            "rounds": len(own.taken),
-            "device_ms": scaled(busy, 1e3) if self.streams is not None else None,
-            "host_ms": scaled([t.host for t in own.taken], 1e3),
-            "total_ms": scaled(totals, 1e3),
-            "rate": spread(rates) if moved.bytes else None,
-            "limit": moved.limit if limit is not None else None,
-            "fraction": None if limit is None else ratios(rates, self._rates(str(moved.limit), limit.taken)),
-            "metered": counted,
-            "peers": [self._peer(party, totals) for party in others],
-        }
+        return Measurement(
+            id=case.id,
+            operation=operation.name,
+            words=operation.words,
+            model=case.model.name,
+            kind=operation.needs[0],
+            config={**operation.config(case).to_json(), **own.job.about},
+            context=case.context,
+            rows=case.rows,
+            batch=case.batch,
+            dtype=case.cast,
+            bytes_read=moved.read,
+            bytes_written=moved.written,
+            flops=moved.flops,
+            operations=own.operations,
+            rounds=len(own.taken),
+            device_ms=scaled(busy, 1e3) if self.streams is not None else None,
+            host_ms=scaled([t.host for t in own.taken], 1e3),
+            total_ms=scaled(totals, 1e3),
+            rate=spread(rates) if moved.bytes else None,
+            limit=moved.limit if limit is not None else None,
+            fraction=None if limit is None else ratios(rates, self._rates(str(moved.limit), limit.taken)),
+            metered=counted,
+            peers=[self._peer(party, totals) for party in others],
+        )
 
     def _peer(self, party: Party, totals: list[float]) -> PeerTime:
         times = [t.total for t in party.taken]
-        return {"peer": party.name, "ms": scaled(times, 1e3), "ratio": ratios(totals, times)}
+        return PeerTime(peer=party.name, ms=scaled(times, 1e3), ratio=ratios(totals, times))
 
     def _rates(self, name: str, taken: Sequence[Taken]) -> list[float]:
         """GB/s of a limit, round by round."""
@@ -182,16 +182,15 @@ class Session:
         assert self.streams is not None
         moved = self.streams.moved(name)
         rate = spread([moved / s / GB for s in seconds])
-        return {"name": name, "bytes": moved, "rounds": len(seconds), "rate": rate}
+        return LimitRecord(name=name, bytes=moved, rounds=len(seconds), rate=rate)
 
 
 def told(found: Measurement) -> str:
     """A measurement in a few words."""
-    times = found["device_ms"] or found["total_ms"]
-    words = [f"{times['median']:.3g} ms"]
-    if found["rate"] is not None:
-        words.append(f"{found['rate']['median']:.3g} GB/s")
-    if found["fraction"] is not None:
-        words.append(f"{found['fraction']['median']:.2f} of {found['limit']}")
-    words += [f"{p['ratio']['median']:.2f} of {p['peer']}'s time" for p in found["peers"]]
+    words = [f"{(found.device_ms or found.total_ms).median:.3g} ms"]
+    if found.rate is not None:
+        words.append(f"{found.rate.median:.3g} GB/s")
+    if found.fraction is not None:
+        words.append(f"{found.fraction.median:.2f} of {found.limit}")
+    words += [f"{p.ratio.median:.2f} of {p.peer}'s time" for p in found.peers]
     return ", ".join(words)

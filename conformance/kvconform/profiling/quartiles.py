@@ -11,9 +11,9 @@ from kvspec.records.profile import Spread
 def spread(values: Sequence[float]) -> Spread:
     """Median and quartiles of one value or more; between two values of the sorted list, the line between them."""
     if len(values) == 1:
-        return {"median": values[0], "low": values[0], "high": values[0]}
+        return Spread(median=values[0], low=values[0], high=values[0])
     low, median, high = quantiles(values, n=4, method="inclusive")
-    return {"median": median, "low": low, "high": high}
+    return Spread(median=median, low=low, high=high)
 
 
 def scaled(values: Sequence[float], by: float) -> Spread:

@@ -1,62 +1,92 @@
-"""What a run leaves behind: the record and its renderings, in a folder or on standard output."""
+"""What a command leaves behind: a record and its renderings, in a folder or on standard output."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
+from kvreports import json_file
 from kvreports.mutants import html as mutants_html
 from kvreports.mutants import text as mutants_text
-from kvreports.profile import file as profile_file
 from kvreports.profile import html as profile_html
 from kvreports.profile import text as profile_text
-from kvreports.run import file as run_file
 from kvreports.run import html as run_html
 from kvreports.run import markdown
 from kvreports.run import text as run_text
 from kvspec.errors import BadInput
-from kvspec.reading import clauses
+from kvspec.reading.clauses import index
+from kvspec.records.document import Document
 from kvspec.records.mutants import Matrix
 from kvspec.records.profile import Profile
 from kvspec.records.run import Record
 
-
-def write(record: Record, folder: Path) -> Path:
-    """Write record.json, report.html and report.md; gives the page's path. Raises BadInput."""
-    run_file.dump(record, folder / "record.json")
-    run_file.write(folder / "report.md", markdown.render([record], clauses.index()))
-    run_file.write(folder / "report.html", run_html.render([record], clauses.index()))
-    return folder / "report.html"
+Render = Callable[[Sequence[Any]], str]
 
 
-def write_profile(record: Profile, folder: Path) -> Path:
-    """Write profile.json, profile.html and profile.md; gives the page's path. Raises BadInput."""
-    leave(folder / "profile.json", profile_file.dumps(record))
-    leave(folder / "profile.md", profile_text.markdown(record))
-    leave(folder / "profile.html", profile_html.render(record))
-    return folder / "profile.html"
+class Forms(NamedTuple):
+    """The names of the files that hold a record and its renderings, and what renders records of that kind."""
+
+    json: str
+    page: str
+    html: Render
+    markdown: Render
+    table: Render
 
 
-def write_matrix(record: Matrix, folder: Path) -> Path:
-    """Write mutants.json, mutants.html and mutants.md; gives the page's path. Raises BadInput."""
-    leave(folder / "mutants.json", run_file.lines(record))
-    leave(folder / "mutants.md", mutants_text.markdown(record))
-    leave(folder / "mutants.html", mutants_html.render(record))
-    return folder / "mutants.html"
+FORMS: dict[type[Document], Forms] = {
+    Record: Forms(
+        "record",
+        "report",
+        lambda records: run_html.render(records, index()),
+        lambda records: markdown.render(records, index()),
+        lambda records: run_text.render(records, index()),
+    ),
+    Profile: Forms(
+        "profile",
+        "profile",
+        lambda records: profile_html.render(*records),
+        lambda records: profile_text.markdown(*records),
+        lambda records: profile_text.render(*records),
+    ),
+    Matrix: Forms(
+        "mutants",
+        "mutants",
+        lambda records: mutants_html.render(*records),
+        lambda records: mutants_text.markdown(*records),
+        lambda records: mutants_text.render(*records),
+    ),
+}
+"""Every kind of record. Runs are rendered side by side; a profile and a matrix by themselves."""
 
 
-def shown(records: Sequence[Record], form: str) -> str:
-    """Records as text: table, json or markdown."""
+def write(record: Document, folder: Path) -> Path:
+    """Write a record, its Markdown and its page into a folder; returns the page's path. Raises BadInput."""
+    forms = FORMS[type(record)]
+    page = folder / f"{forms.page}.html"
+    leave(folder / f"{forms.json}.json", json_file.dumps(record))
+    leave(page.with_suffix(".md"), forms.markdown([record]))
+    leave(page, forms.html([record]))
+    return page
+
+
+def text(records: Sequence[Document], form: str) -> str:
+    """Records of one kind as text: table, json or markdown."""
     if form == "json":
-        return "".join(run_file.dumps(r) for r in records)
-    render = markdown.render if form == "markdown" else run_text.render
-    return render(records, clauses.index())
+        return "".join(map(json_file.dumps, records))
+    forms = FORMS[type(records[0])]
+    return (forms.markdown if form == "markdown" else forms.table)(records)
+
+
+def page(records: Sequence[Document]) -> str:
+    """Records of one kind as an HTML page."""
+    return FORMS[type(records[0])].html(records)
 
 
 def leave(path: Path, content: str) -> None:
-    """Write one more file of the report. Raises BadInput."""
+    """Write one file of a report. Raises BadInput."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as e:
         raise BadInput(f"{path.parent}: cannot be made ({e.strerror})") from None
-    run_file.write(path, content)
+    json_file.write(path, content)

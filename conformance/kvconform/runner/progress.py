@@ -34,11 +34,11 @@ class Progress:
         self._advance(f"[{self.done:3d}/{self.total}] {result.check}, {self.operations} operations")
 
     def _tell(self, failure: Failure, check: str) -> None:
-        new = [clause for clause in failure["clauses"] if clause not in self._told]
+        new = [clause for clause in failure.clauses if clause not in self._told]
         self._told |= set(new)
         if new:
-            message = f"{failure['verdict']} {', '.join(new)} in {check}: {failure['message']}"
-            self._print(f"{message}\n  {failure['words']}")
+            message = f"{failure.verdict} {', '.join(new)} in {check}: {failure.message}"
+            self._print(f"{message}\n  {failure.words}")
 
     def _print(self, text: str) -> None:
         self.end()

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET
+from msgspec.structs import replace
+
 from kvconform import SUITE_VERSION, vectors
 from kvconform.diagnosis.diagnose import key
 from kvconform.runner.tally import Tally
@@ -19,7 +22,8 @@ from kvspec import SPEC_VERSION
 from kvspec.contract import Description
 from kvspec.reading import clauses
 from kvspec.reading.clauses import Clause
-from kvspec.records.run import VERSION, ClauseRecord, Failure, Record
+from kvspec.records.document import Version
+from kvspec.records.run import ClauseRecord, Failure, Record
 
 PACKAGES = ("numpy", "ml_dtypes", "hypothesis", "pytest", "pyopencl", "cupy")
 
@@ -27,49 +31,45 @@ PACKAGES = ("numpy", "ml_dtypes", "hypothesis", "pytest", "pyopencl", "cupy")
 def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], about: Mapping[str, Any]) -> Record:
     """The record of a run. `about` holds started, seconds, partial, partial_reason, command, selection, memory."""
     found = [_clause(c, tally, adapter, about["partial"]) for c in selected.values()]
-    summary = Counter(c["verdict"] for c in found)
-    whole: Record = {
-        "kvrecord": VERSION,
-        "spec": {"version": SPEC_VERSION, "hash": clauses.digest()},
-        "suite": {"version": SUITE_VERSION, "hash": suite_digest()},
-        "vectors": vectors.digest(),
-        "started": about["started"],
-        "seconds": about["seconds"],
-        "partial": about["partial"],
-        "partial_reason": about["partial_reason"],
-        "machine": machine(),
-        "command": list(about["command"]),
-        "adapter": adapter.to_json(),
-        "selection": about["selection"],
-        "exit_status": 0,
-        "summary": dict(summary),
-        "clauses": found,
-        "failures": [_diagnosed(f, tally) for f in kept(tally)],
-        "coverage": dict(sorted(tally.coverage.items())),
-        "problems": [*tally.problems, *_problems(found, about["partial"])],
-        "memory": about["memory"],
-    }
-    if tally.spent:
-        whole["residency"] = [tally.spent[name] for name in sorted(tally.spent)]
-    for f in whole["failures"]:
-        f["clauses"].sort(key=lambda c: -tally.suspicion(c))
-    whole["exit_status"] = exit_status(whole)
+    whole = Record(
+        spec=Version(version=SPEC_VERSION, hash=clauses.digest()),
+        suite=Version(version=SUITE_VERSION, hash=suite_digest()),
+        vectors=vectors.digest(),
+        started=about["started"],
+        seconds=about["seconds"],
+        partial=about["partial"],
+        partial_reason=about["partial_reason"],
+        machine=machine(),
+        command=list(about["command"]),
+        adapter=adapter.to_json(),
+        selection=about["selection"],
+        exit_status=0,
+        summary=dict(Counter(c.verdict for c in found)),
+        clauses=found,
+        failures=[_diagnosed(f, tally) for f in kept(tally)],
+        coverage=dict(sorted(tally.coverage.items())),
+        problems=[*tally.problems, *_problems(found, about["partial"])],
+        memory=about["memory"],
+        residency=[tally.spent[name] for name in sorted(tally.spent)],
+    )
+    whole.exit_status = exit_status(whole)
     return whole
 
 
 def kept(tally: Tally) -> list[Failure]:
     """The failures that a record tells, shortest first."""
-    return _one_each(sorted(tally.failures, key=lambda f: (len(f["steps"]), len(f["words"]))))
+    return _one_each(sorted(tally.failures, key=lambda f: (len(f.steps), len(f.words))))
 
 
 def _diagnosed(failure: Failure, tally: Tally) -> Failure:
-    found = tally.diagnosis.get(key(failure))
-    return failure if found is None else {**failure, "diagnosis": found}
+    """The failure with its diagnosis, its clauses by suspicion."""
+    ranked = sorted(failure.clauses, key=lambda c: -tally.suspicion(c))
+    return replace(failure, clauses=ranked, diagnosis=tally.diagnosis.get(key(failure), UNSET))
 
 
 def _problems(found: list[ClauseRecord], partial: bool) -> list[str]:
     """A declared chapter that nothing exercised is an error, never a pass."""
-    left = [c["id"] for c in found if c["verdict"] == "NOT_RUN"]
+    left = [c.id for c in found if c.verdict == "NOT_RUN"]
     if left and not partial:
         return [f"harness: selected and supported, but exercised by no trace: {', '.join(left)}"]
     return [] if found else ["harness: no clause was selected"]
@@ -79,28 +79,28 @@ def _clause(clause: Clause, tally: Tally, adapter: Description, partial: bool) -
     verdict, reason = verdict_on(Evidence(clause, tally, adapter, partial))
     judged = verdict not in ("UNSUPPORTED", "NOT_RUN", "HARNESS_ERROR")
     failure = shortest_failure(clause.id, tally)
-    return {
-        "id": clause.id,
-        "chapter": clause.chapter,
-        "level": clause.level,
-        "verdict": verdict,
-        "judged_at": judged_level(clause, adapter) if judged else None,
-        "oracle": tally.oracles.get(clause.id) if judged else None,
-        "tests": tally.tests.get(clause.id, []) if judged else [],
-        "exercised": dict(tally.exercised.get(clause.id, {})) if judged else {},
-        "differed": tally.differed[clause.id],
-        "suspicion": round(tally.suspicion(clause.id), 4),
-        "reason": reason,
-        "trace": failure["trace"] if failure and verdict != "PASS" else None,
-        "text": clause.text,
-    }
+    return ClauseRecord(
+        id=clause.id,
+        chapter=clause.chapter,
+        level=clause.level,
+        verdict=verdict,
+        judged_at=judged_level(clause, adapter) if judged else None,
+        oracle=tally.oracles.get(clause.id) if judged else None,
+        tests=tally.tests.get(clause.id, []) if judged else [],
+        exercised=dict(tally.exercised.get(clause.id, {})) if judged else {},
+        differed=tally.differed[clause.id],
+        suspicion=round(tally.suspicion(clause.id), 4),
+        reason=reason,
+        trace=failure.trace if failure and verdict != "PASS" else None,
+        text=clause.text,
+    )
 
 
 def _one_each(failures: list[Failure]) -> list[Failure]:
     """Those that are the shortest for some clause; they come shortest first."""
     kept, told = [], set[str]()
     for f in failures:
-        new = set(f["clauses"] or [f["verdict"]]) - told
+        new = set(f.clauses or [f.verdict]) - told
         told |= new
         kept += [f] if new else []
     return kept

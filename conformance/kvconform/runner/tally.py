@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from copy import copy
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
 
+import msgspec
+
 from kvconform.judge.ledger import Spent
 from kvconform.judge.trial import TrialResult
 from kvspec.contract import METERED
-from kvspec.records.run import Coverage, Failure, Named, Residency
+from kvspec.records.run import Coverage, Failure, KnownBug, Residency
 
 
 @dataclass
@@ -37,7 +40,7 @@ class Tally:
     spent: dict[str, Residency] = field(default_factory=dict)
     """What operations cost, by kind, operation and condition."""
     problems: list[str] = field(default_factory=list)
-    diagnosis: dict[str, list[Named]] = field(default_factory=dict)
+    diagnosis: dict[str, list[KnownBug]] = field(default_factory=dict)
     """Known bugs that answer as the adapter did, by the key of the failure; see `kvconform.diagnosis.diagnose`."""
 
     def add(self, seen: TrialResult, source: str, check: str) -> None:
@@ -51,7 +54,7 @@ class Tally:
         self.differed.update(seen.blamed)
         self.failing += seen.failed
         for spent in seen.spent:
-            self._spend(_once(spent))
+            self._spend(_residency(spent))
 
     def held(self, clause: str, source: str, check: str, oracle: str) -> None:
         """Count a law or another statement about whole traces that held."""
@@ -68,15 +71,15 @@ class Tally:
 
     def _spend(self, more: Residency) -> None:
         """Note the smallest and the largest of each count."""
-        name = f"{more['kind']} {more['op']} {more['when']}"
+        name = f"{more.kind} {more.op} {more.when}"
         seen = self.spent.get(name)
         if seen is None:
-            self.spent[name] = {**more}
+            self.spent[name] = copy(more)
             return
-        seen["steps"] += more["steps"]
-        if more["least"] != seen["least"] or more["most"] != seen["most"]:
-            seen["least"] = {n: min(count, more["least"][n]) for n, count in seen["least"].items()}
-            seen["most"] = {n: max(count, more["most"][n]) for n, count in seen["most"].items()}
+        seen.steps += more.steps
+        if more.least != seen.least or more.most != seen.most:
+            seen.least = {n: min(count, more.least[n]) for n, count in seen.least.items()}
+            seen.most = {n: max(count, more.most[n]) for n, count in seen.most.items()}
 
     def _tested(self, clause: str, check: str) -> None:
         checks = self.tests.setdefault(clause, [])
@@ -115,30 +118,28 @@ class Tally:
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in the journal."""
-        return vars(self)
+        document: dict[str, Any] = msgspec.to_builtins(self)
+        return document
 
 
 def from_json(said: dict[str, Any]) -> Tally:
-    """Read a tally back from the journal."""
-    tally = Tally(**said)
-    tally.exercised = {c: Counter(n) for c, n in said["exercised"].items()}
-    for name in ("agreed", "present", "differed"):
-        setattr(tally, name, Counter(said[name]))
-    return tally
+    """Read a tally back from the journal. Raises msgspec.ValidationError."""
+    return msgspec.convert(said, Tally, dec_hook=lambda _, counts: Counter(counts))
 
 
-def _once(spent: Spent) -> Residency:
+def _residency(spent: Spent) -> Residency:
+    """What one operation cost, once."""
     counts = {n: spent.counts[n] for n in METERED}
-    return {"kind": spent.kind, "op": spent.op, "when": spent.when, "steps": 1, "least": counts, "most": counts}
+    return Residency(kind=spent.kind, op=spent.op, when=spent.when, steps=1, least=counts, most=counts)
 
 
 def empty_coverage() -> Coverage:
     """Nothing exercised."""
-    return {"traces": 0, "operations": 0, "states": 0, "transitions": 0, "pairs": {}}
+    return Coverage(traces=0, operations=0, states=0, transitions=0, pairs={})
 
 
 def _add(total: Coverage, more: Coverage) -> None:
     for name in ("traces", "operations", "states", "transitions"):
-        total[name] += more[name]
-    for pair, n in more["pairs"].items():
-        total["pairs"][pair] = total["pairs"].get(pair, 0) + n
+        setattr(total, name, getattr(total, name) + getattr(more, name))
+    for pair, n in more.pairs.items():
+        total.pairs[pair] = total.pairs.get(pair, 0) + n

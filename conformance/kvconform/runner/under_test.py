@@ -93,8 +93,8 @@ class AdapterUnderTest:
             transitions.update(zip(seen.states, map(str, trace.ops[1:]), strict=False))
             if self.budget_used >= 1:
                 break
-        covered["states"] += len(states)
-        covered["transitions"] += len(transitions)
+        covered.states += len(states)
+        covered.transitions += len(transitions)
 
     def _keep(self, seen: TrialResult, source: str) -> None:
         """Keep the shortest trace for each clause this failure blames that has none yet in this check.
@@ -105,13 +105,13 @@ class AdapterUnderTest:
             if not self.tally.failures:
                 self._add(seen, source)
             return
-        known = {c for f in self.tally.failures for c in f["clauses"]}
+        known = {c for f in self.tally.failures for c in f.clauses}
         again = self.run(seen.trace.cut(len(seen.steps)))
         if not again.failed:
             self._add(seen, source, deterministic=False)
             return
         for clause in [c for c in seen.blamed if c not in known] or ([""] if not self.tally.failures else []):
-            if clause not in {c for f in self.tally.failures for c in f["clauses"]}:
+            if clause not in {c for f in self.tally.failures for c in f.clauses}:
                 short = self._shortest(seen, clause)
                 self._add(short, source)
                 self.confirmed |= {(short.verdict, c) for c in short.blamed or ("",)}
@@ -139,7 +139,8 @@ class AdapterUnderTest:
         """A law failed, though each of its sides may be right by itself: keep the side that shows it."""
         side.differences.append(Difference("history", f"law {clause}: {message}"))
         kept = failure(side, "law", self.check)
-        self.tally.failures.append({**kept, "clauses": [clause]})
+        kept.clauses = [clause]
+        self.tally.failures.append(kept)
         self.tally.failing += 1
         self.tally.present[clause] += 1
         self.tally.differed[clause] += 1
@@ -150,10 +151,10 @@ class AdapterUnderTest:
 
     def require_no_difference(self) -> None:
         """Raise Differs, which shows the shortest trace, if anything differed in this check."""
-        shortest = min(self.tally.failures, key=lambda f: len(f["steps"]), default=None)
+        shortest = min(self.tally.failures, key=lambda f: len(f.steps), default=None)
         if shortest is not None:
-            blamed = ", ".join(shortest["clauses"]) or "no clause"
-            raise Differs(f"{shortest['verdict']} {blamed}: {shortest['message']}\n  {shortest['words']}")
+            blamed = ", ".join(shortest.clauses) or "no clause"
+            raise Differs(f"{shortest.verdict} {blamed}: {shortest.message}\n  {shortest.words}")
         if self.tally.own or self.tally.problems:
             raise Differs("; ".join([f"{c}: {m}" for c, m in self.tally.own.items()] + self.tally.problems))
 
@@ -174,29 +175,29 @@ def opened(settings: Settings) -> AdapterUnderTest:
 
 def count(covered: Coverage, trace: Trace, done: int) -> None:
     """Count one trace of which `done` operations were performed."""
-    covered["traces"] += 1
-    covered["operations"] += done
+    covered.traces += 1
+    covered.operations += done
     names = [op["op"] for op in trace.ops[:done]]
     for pair in pairwise(names):
-        covered["pairs"][" ".join(pair)] = covered["pairs"].get(" ".join(pair), 0) + 1
+        covered.pairs[" ".join(pair)] = covered.pairs.get(" ".join(pair), 0) + 1
 
 
 def failure(seen: TrialResult, source: str, check: str, deterministic: bool = True) -> Failure:
     """A failed trial as it stands in the record."""
     trace, message = seen.trace.cut(len(seen.steps)), "; ".join(d.message for d in seen.differences[:3])
-    return {
-        "verdict": seen.verdict,
-        "clauses": list(seen.blamed),
-        "implicated": list(seen.implicated),
-        "source": source,
-        "test": check,
-        "oracle": seen.oracle,
-        "field": seen.differences[0].field,
-        "message": message
-        if deterministic
-        else f"nondeterministic: the same trace passed when run again. {message}",
-        "words": sentence(trace),
-        "trace": trace.to_json(),
-        "steps": steps.failing_steps(seen),
-        "deterministic": deterministic,
-    }
+    if not deterministic:
+        message = f"nondeterministic: the same trace passed when run again. {message}"
+    return Failure(
+        verdict=seen.verdict,
+        clauses=list(seen.blamed),
+        implicated=list(seen.implicated),
+        source=source,
+        test=check,
+        oracle=seen.oracle,
+        field=seen.differences[0].field,
+        message=message,
+        words=sentence(trace),
+        trace=trace.to_json(),
+        steps=steps.failing_steps(seen),
+        deterministic=deterministic,
+    )

@@ -9,9 +9,9 @@ from kvconform.generate.fit_to_adapter import beyond
 from kvconform.runner.tally import Tally
 from kvspec.contract import LEVELS, Description
 from kvspec.reading.clauses import Clause
-from kvspec.records.run import BROKEN, Failure, Record
+from kvspec.records.run import BROKEN, Failure, Record, VerdictName
 
-WORST = ("CRASH", "HANG", "OOM", "PROTOCOL", "FAIL")
+WORST: tuple[VerdictName, ...] = ("CRASH", "HANG", "OOM", "PROTOCOL", "FAIL")
 """Verdicts of failures, the worst first: a clause gets the worst of its failures."""
 
 
@@ -28,7 +28,7 @@ class Evidence(NamedTuple):
 class Verdict(NamedTuple):
     """One of `kvspec.records.run.VERDICTS`, and the reason why it is not PASS."""
 
-    name: str
+    name: VerdictName
     reason: str = ""
 
 
@@ -52,8 +52,8 @@ def _broken(e: Evidence) -> Verdict | None:
 def _breach(clause: str, tally: Tally) -> Verdict | None:
     failure = shortest_failure(clause, tally)
     if failure:
-        worst = min((f["verdict"] for f in tally.failures if clause in f["clauses"]), key=WORST.index)
-        return Verdict(worst, failure["message"])
+        worst = min((f.verdict for f in tally.failures if clause in f.clauses), key=WORST.index)
+        return Verdict(worst, failure.message)
     if clause in tally.own:
         return Verdict("FAIL", tally.own[clause])
     if tally.differed[clause]:
@@ -113,14 +113,14 @@ def judged_level(clause: Clause, adapter: Description) -> str:
 
 def shortest_failure(clause: str, tally: Tally) -> Failure | None:
     """The failure that shows the clause broken in the fewest steps; None if there is none."""
-    return min((f for f in tally.failures if clause in f["clauses"]), key=lambda f: len(f["steps"]), default=None)
+    return min((f for f in tally.failures if clause in f.clauses), key=lambda f: len(f.steps), default=None)
 
 
 def exit_status(whole: Record) -> int:
     """0 conforms; 1 a clause is broken or the adapter is not honest; 3 the harness failed or nothing was judged."""
-    verdicts = set(whole["summary"])
-    if verdicts & set(BROKEN) or any(p.startswith("adapter: ") for p in whole["problems"]):
+    verdicts = set(whole.summary)
+    if verdicts & set(BROKEN) or any(p.startswith("adapter: ") for p in whole.problems):
         return 1
-    if whole["partial"] or whole["problems"] or "HARNESS_ERROR" in verdicts:
+    if whole.partial or whole.problems or "HARNESS_ERROR" in verdicts:
         return 3
     return 0 if "PASS" in verdicts or "XFAIL" in verdicts else 3

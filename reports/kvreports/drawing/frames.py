@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvreports.drawing.row_fates import Alive, fates
-from kvreports.sanitised_text import line, plain, shortened
-from kvspec.records.run import DrawnStep, Observation
+from kvreports.safe_text import line, plain, shortened
+from kvspec.records.run import Observation, StepRecord
 
 STEPS = 40
 """Steps a drawing shows; of more, the first few and the last."""
@@ -66,7 +66,7 @@ class Frame:
     differs: bool = False
 
 
-def frames(steps: Sequence[DrawnStep]) -> list[Frame]:
+def frames(steps: Sequence[StepRecord]) -> list[Frame]:
     """The frames of a trace, long ones shortened with a note of how much."""
     alive, shown = fates(steps), [*range(len(steps))]
     if len(steps) > STEPS:
@@ -75,26 +75,26 @@ def frames(steps: Sequence[DrawnStep]) -> list[Frame]:
     return [_frame(i, steps[i], alive[i]) if i >= 0 else Frame(0, f"{hidden:,} steps not drawn") for i in shown]
 
 
-def _frame(i: int, step: DrawnStep, alive: Alive) -> Frame:
-    do = shortened(line(plain(step["do"])), 120)
-    clauses = [plain(c) for c in step["clauses"][:24]]
+def _frame(i: int, step: StepRecord, alive: Alive) -> Frame:
+    do = shortened(line(plain(step.do)), 120)
+    clauses = [plain(c) for c in step.clauses[:24]]
     strips = [s for what in ("slots", "history", "view") for s in _strips(what, step, alive)]
-    return Frame(i + 1, do, clauses, _facts(step), strips + _layers(step) + _queries(step), bool(step["differs"]))
+    return Frame(i + 1, do, clauses, _facts(step), strips + _layers(step) + _queries(step), bool(step.differs))
 
 
-def _facts(step: DrawnStep) -> list[Fact]:
-    expected, found = step["expected"], step["found"]
+def _facts(step: StepRecord) -> list[Fact]:
+    expected, found = step.expected, step.found
     out = [_fact(n, expected.get(n), found.get(n), step) for n in ("result", "offset", "buffered", "capacity")]
-    others = {**(expected.get("other") or {}), **(found.get("other") or {})}
+    others = {**(expected.other or {}), **(found.other or {})}
     for name in list(others)[:8]:
-        wanted, got = ((seen.get("other") or {}).get(name) for seen in (expected, found))
+        wanted, got = ((seen.other or {}).get(name) for seen in (expected, found))
         out.append(_fact(name.replace(".", " "), wanted, got, step, name))
     return [f for f in out if f is not None]
 
 
-def _fact(name: str, expected: Any, found: Any, step: DrawnStep, key: str = "") -> Fact | None:
-    differs = name in step["differs"] or (name == "result" and expected != found)
-    if "other" in step["differs"] and (key or name) in (step["expected"].get("other") or {}):
+def _fact(name: str, expected: Any, found: Any, step: StepRecord, key: str = "") -> Fact | None:
+    differs = name in step.differs or (name == "result" and expected != found)
+    if "other" in step.differs and (key or name) in (step.expected.other or {}):
         differs = expected != found
     if (expected is None and found is None) or (name == "result" and expected == "ok" and not differs):
         return None
@@ -110,10 +110,9 @@ def _value(value: Any) -> str:
     return shortened(line(plain(str(value))), 160)
 
 
-def _strips(what: str, step: DrawnStep, alive: Alive) -> list[Strip]:
-    expected: list[str] | None = step["expected"].get(what)  # type: ignore[assignment]
-    found: list[str] | None = step["found"].get(what)  # type: ignore[assignment]
-    differs = what in step["differs"] or (what == "slots" and "state" in step["differs"])
+def _strips(what: str, step: StepRecord, alive: Alive) -> list[Strip]:
+    expected, found = step.expected.get(what), step.found.get(what)
+    differs = what in step.differs or (what == "slots" and "state" in step.differs)
     if what == "history" and _as_slots(step, differs):
         return []
     if expected is None and found is None:
@@ -121,11 +120,11 @@ def _strips(what: str, step: DrawnStep, alive: Alive) -> list[Strip]:
     return _pair(what, expected, found, differs, step, alive)
 
 
-def _layers(step: DrawnStep) -> list[Strip]:
+def _layers(step: StepRecord) -> list[Strip]:
     """Strips for one of several: a store's layers, the caches of a round."""
-    expected, found = (seen.get("layers") or {} for seen in (step["expected"], step["found"]))
+    expected, found = (seen.layers or {} for seen in (step.expected, step.found))
     names = [*dict.fromkeys([*expected, *found])]
-    differing = [n for n in names if "layers" in step["differs"] and expected.get(n) != found.get(n)]
+    differing = [n for n in names if "layers" in step.differs and expected.get(n) != found.get(n)]
     shown = [n for i, n in enumerate(names) if i < LAYERS or n in differing[:LAYERS]]
     strips = [s for n in shown for s in _pair(_named(n), expected.get(n), found.get(n), n in differing, step, None)]
     more = len(names) - len(shown)
@@ -142,11 +141,11 @@ def _pair(
     expected: list[str] | None,
     found: list[str] | None,
     differs: bool,
-    step: DrawnStep,
+    step: StepRecord,
     alive: Alive,
 ) -> list[Strip]:
     """One strip where found is as expected or not told, else two."""
-    spare = [_spare(seen) if what == "slots" else "" for seen in (step["expected"], step["found"])]
+    spare = [_spare(seen) if what == "slots" else "" for seen in (step.expected, step.found)]
     if expected == found or (found is None and not differs):
         who = "both" if expected == found else "expected"
         return [_strip(what, who, expected, [], alive, spare[0])]
@@ -157,9 +156,9 @@ def _pair(
     ]
 
 
-def _as_slots(step: DrawnStep, differs: bool) -> bool:
+def _as_slots(step: StepRecord, differs: bool) -> bool:
     """Whether the history tells nothing that the slots do not."""
-    expected, found = step["expected"], step["found"]
+    expected, found = step.expected, step.found
     if expected.get("slots") is None:
         return False
     same = all(seen.get("history") == seen.get("slots") for seen in (expected, found))
@@ -238,12 +237,10 @@ def _kept(length: int, marked: Sequence[int]) -> list[int]:
     return out
 
 
-def _queries(step: DrawnStep) -> list[Strip]:
+def _queries(step: StepRecord) -> list[Strip]:
     """For each query a strip: the rows it sees in their columns, the others hidden."""
-    expected, found = step["expected"].get("queries"), step["found"].get("queries")
-    differs = (
-        bool({"queries", "mask", "history"} & set(step["differs"])) and found is not None and expected != found
-    )
+    expected, found = step.expected.get("queries"), step.found.get("queries")
+    differs = bool({"queries", "mask", "history"} & set(step.differs)) and found is not None and expected != found
     if not expected and not (differs and found):
         return []
     out: list[Strip] = []
@@ -265,11 +262,11 @@ def _query(
     return [_sees(q, "expected", wanted, got, columns), _sees(q, "found", got, wanted, columns)]
 
 
-def _columns(step: DrawnStep) -> list[str]:
+def _columns(step: StepRecord) -> list[str]:
     """Every row a query could see, in the order of the history."""
-    rows = dict.fromkeys(step["expected"].get("history") or [])
-    for seen in (step["expected"], step["found"]):
-        for query in seen.get("queries") or []:
+    rows = dict.fromkeys(step.expected.history or [])
+    for seen in (step.expected, step.found):
+        for query in seen.queries or []:
             rows |= dict.fromkeys(query)
     return [*rows]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from kvspec.records.run import DrawnStep, Observation
+from kvspec.records.run import Observation, StepRecord
 from kvspec.rows import serial
 
 Alive = list[str] | None
@@ -25,7 +25,7 @@ LONGEST = 4096
 """Positions beyond which nothing is worked out."""
 
 
-def fates(steps: Sequence[DrawnStep]) -> list[Alive]:
+def fates(steps: Sequence[StepRecord]) -> list[Alive]:
     """After each step, the live rows of the cache it was done to."""
     ledger = _Ledger()
     return [ledger.after(step) for step in steps]
@@ -37,11 +37,11 @@ class _Ledger:
         self.snapshots: dict[str, Alive] = {}
         self.newest = -1
 
-    def after(self, step: DrawnStep) -> Alive:
-        cache, words = _words(step["do"])
+    def after(self, step: StepRecord) -> Alive:
+        cache, words = _words(step.do)
         before = self.caches.get(cache, [])
-        seen, rows = step["expected"], before
-        if seen["result"] == "ok":
+        seen, rows = step.expected, before
+        if seen.result == "ok":
             rows = self._done(words, before, seen)
         self.newest = max([self.newest, *map(_serial, set(_rows(seen)))])
         offset = seen.get("offset")
@@ -76,7 +76,7 @@ def _words(do: str) -> tuple[str, list[str]]:
 
 
 def _rows(seen: Observation) -> Iterable[str]:
-    return chain(seen.get("slots") or (), seen.get("history") or (), *(seen.get("queries") or ()))
+    return chain(seen.slots or (), seen.history or (), *(seen.queries or ()))
 
 
 def _serial(name: str) -> int:

@@ -9,8 +9,8 @@ from html import escape
 from pathlib import Path
 
 from kvreports.drawing.frames import Cell, Fact, Frame, Strip, frames
-from kvreports.sanitised_text import Html, plain
-from kvspec.records.run import DrawnStep
+from kvreports.safe_text import Html, plain
+from kvspec.records.run import StepRecord
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 LEFT, LABEL, HIGH, CHAR = 36, 188, 24, 7.3
@@ -27,7 +27,7 @@ KINDS = (
 )
 
 
-def draw_svg(steps: Sequence[DrawnStep], title: str = "Trace", standalone: bool = True) -> Html:
+def draw_svg(steps: Sequence[StepRecord], title: str = "Trace", standalone: bool = True) -> Html:
     """The trace as SVG; `standalone` carries its own style, else the page has it (`templates/drawing.css`)."""
     body, y, wide = [], 8.0, 320.0
     for frame in frames(steps):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvreports.profile import figures
-from kvreports.sanitised_text import Html
+from kvreports.safe_text import Html
 from kvspec.records.profile import Measurement, Profile
 
 ROOF = 80.0
@@ -32,30 +32,30 @@ def groups(record: Profile) -> list[tuple[str, str, list[Bars]]]:
     """Cases by operation, in the order of the record: the operation, what it is, its bars."""
     names = figures.names(record)
     found = figures.by_operation(record).items()
-    return [(operation, cases[0]["words"], [_bars(case, names) for case in cases]) for operation, cases in found]
+    return [(operation, cases[0].words, [_bars(case, names) for case in cases]) for operation, cases in found]
 
 
 def _bars(found: Measurement, names: list[str]) -> Bars:
-    beside = [(p["peer"], figures.share(p["ratio"]), figures.between(p["ratio"])) for p in found["peers"]]
+    beside = [(p.peer, figures.share(p.ratio), figures.between(p.ratio)) for p in found.peers]
     return Bars(found, _drawing(found, names), figures.shape(found), beside)
 
 
 def peer_share(found: Measurement, peer: str) -> float | None:
     """How near the limit a peer came: the adapter's share, times the adapter's time over the peer's."""
-    times = next((p["ms"]["median"] for p in found["peers"] if p["peer"] == peer), None)
-    busy = found["device_ms"] or found["total_ms"]
-    if found["fraction"] is None or not times:
+    times = next((p.ms.median for p in found.peers if p.peer == peer), None)
+    busy = found.device_ms or found.total_ms
+    if found.fraction is None or not times:
         return None
-    return found["fraction"]["median"] * busy["median"] / times
+    return found.fraction.median * busy.median / times
 
 
 def _drawing(found: Measurement, names: list[str]) -> Html:
     """A bar for the adapter, one for each peer that did the same."""
-    if found["fraction"] is None:
+    if found.fraction is None:
         return Html("")
     shares = [(i, share) for i, name in enumerate(names, 1) if (share := peer_share(found, name)) is not None]
     high = THICK + len(shares) * (THIN + GAP)
-    parts = [f'<rect class="room" width="{ROOF}" height="{high}"/>', _bar(0, found["fraction"]["median"], 0, THICK)]
+    parts = [f'<rect class="room" width="{ROOF}" height="{high}"/>', _bar(0, found.fraction.median, 0, THICK)]
     parts.append(_quartiles(found))
     parts += [_bar(i, share, THICK + GAP + n * (THIN + GAP), THIN) for n, (i, share) in enumerate(shares)]
     parts.append(f'<rect class="limit" x="{ROOF}" width=".4" height="{high}"/>')
@@ -74,8 +74,8 @@ def _bar(party: int, share: float, y: float, high: float) -> str:
 
 def _quartiles(found: Measurement) -> str:
     """A line through the end of the adapter's bar, from quartile to quartile."""
-    assert found["fraction"] is not None
-    low, high = (min(100.0, ROOF * found["fraction"][k]) for k in ("low", "high"))
+    assert found.fraction is not None
+    low, high = (min(100.0, ROOF * end) for end in (found.fraction.low, found.fraction.high))
     place = f'x="{low:.2f}" y="{THICK / 2 - 0.75:g}" width="{max(0.2, high - low):.2f}" height="1.5"'
     return f'<rect class="spread" {place}/>'
 
@@ -97,7 +97,7 @@ def short(record: Profile) -> list[Line]:
 
 
 def _line(operation: str, cases: list[Measurement], record: Profile) -> Line:
-    shares = sorted(m["fraction"]["median"] for m in cases if m["fraction"])
+    shares = sorted(m.fraction.median for m in cases if m.fraction)
     spanned = (
         f"{shares[0]:.2f} to {shares[-1]:.2f}"
         if len(shares) > 1
@@ -105,12 +105,12 @@ def _line(operation: str, cases: list[Measurement], record: Profile) -> Line:
         if shares
         else figures.NONE
     )
-    limits = sorted({str(m["limit"]) for m in cases if m["limit"]})
+    limits = sorted({str(m.limit) for m in cases if m.limit})
     return Line(
         operation, len(cases), spanned, ", ".join(limits), [_middle(cases, n) for n in figures.names(record)]
     )
 
 
 def _middle(cases: list[Measurement], peer: str) -> str:
-    found = sorted(p["ratio"]["median"] for m in cases for p in m["peers"] if p["peer"] == peer)
+    found = sorted(p.ratio.median for m in cases for p in m.peers if p.peer == peer)
     return f"{found[len(found) // 2]:.2f}" if found else figures.NONE

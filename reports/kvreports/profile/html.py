@@ -6,11 +6,10 @@ from itertools import groupby
 
 from kvreports import facts
 from kvreports.profile import bars, figures, roofline
-from kvreports.profile import file as profile_file
 from kvreports.profile import text as profile_text
 from kvreports.run.html import environment, policy, source
-from kvreports.sanitised_text import shortened
-from kvspec.records.profile import Profile, Skipped
+from kvreports.safe_text import cleaned, shortened
+from kvspec.records.profile import Profile, SkippedCase
 
 STYLE = ("page.css", "drawing.css", "profile.css")
 SCRIPT = ("theme.js",)
@@ -20,7 +19,7 @@ WIDTHS = {"roomy": (1120, 520), "narrow": (356, 420)}
 
 def render(record: Profile) -> str:
     """The page."""
-    record = profile_file.plain(record)
+    record = cleaned(record)
     return (
         environment()
         .get_template("profile.html.j2")
@@ -37,10 +36,10 @@ def render(record: Profile) -> str:
             groups=bars.groups(record),
             short=bars.short(record),
             peers=figures.names(record),
-            missing=[peer for peer in record["peers"] if peer["missing"]],
+            missing=[peer for peer in record.peers if peer.missing],
             head=profile_text.HEAD,
             rows=profile_text.rows(record),
-            skipped=skipped(record["skipped"]),
+            skipped=skipped(record.skipped),
             figures=figures,
             clip=shortened,
         )
@@ -49,17 +48,17 @@ def render(record: Profile) -> str:
 
 def told(record: Profile) -> facts.Facts:
     """What a reader wants to know first."""
-    adapter, machine, settings = record["adapter"], record["machine"], record["settings"]
+    adapter, machine, settings = record.adapter, record.machine, record.settings
     found = {
         "device": adapter.get("device"),
         "version": adapter.get("version"),
         "machine": f"{machine.get('cpu') or 'not told'}, {machine.get('cores') or '?'} cores",
         "load before": machine.get("load"),
-        "device time": record["clock"] or "the adapter offers no clock; times are the host's",
-        "limits by": record["streams"] or "not measured",
+        "device time": record.clock or "the adapter offers no clock; times are the host's",
+        "limits by": record.streams or "not measured",
         "rounds": settings.get("rounds"),
         "rows in rotation": _size(settings.get("memory_bytes")),
-        "made": f"{facts.when(record['started'])}, {facts.seconds(record['seconds'])}",
+        "made": f"{facts.when(record.started)}, {facts.seconds(record.seconds)}",
     }
     return [(name, shortened(str(value), 300)) for name, value in found.items() if value not in (None, "")]
 
@@ -68,9 +67,7 @@ def _size(value: object) -> str:
     return figures.size(value) if isinstance(value, int | float) else ""
 
 
-def skipped(cases: list[Skipped]) -> list[tuple[str, list[str]]]:
+def skipped(cases: list[SkippedCase]) -> list[tuple[str, list[str]]]:
     """Cases that were not measured, by the reason."""
-    ordered = sorted(cases, key=lambda case: case["reason"])
-    return [
-        (reason, [case["id"] for case in them]) for reason, them in groupby(ordered, lambda case: case["reason"])
-    ]
+    ordered = sorted(cases, key=lambda case: case.reason)
+    return [(reason, [case.id for case in them]) for reason, them in groupby(ordered, lambda case: case.reason)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 
 from kvreports.profile import figures
-from kvreports.sanitised_text import Html, shortened
+from kvreports.safe_text import Html, shortened
 from kvspec.records.profile import LimitRecord, Measurement, Profile
 
 FAMILIES = {
@@ -67,19 +67,19 @@ class Plot:
 
 def draw(record: Profile, wide: int = 1120, high: int = 520) -> Html:
     """The drawing, so many pixels wide and high; empty where nothing that was measured moves bytes."""
-    shown = [m for m in record["measurements"] if m["rate"] is not None and m["rate"]["median"] > 0]
+    shown = [m for m in record.measurements if m.rate is not None and m.rate.median > 0]
     if not shown:
         return Html("")
     plot = _plot(record, shown, wide, high)
-    parts = [*_grid(plot), *_slants(plot), *_roofs(plot, record["limits"]), *(_point(plot, m) for m in shown)]
+    parts = [*_grid(plot), *_slants(plot), *_roofs(plot, record.limits), *(_point(plot, m) for m in shown)]
     head = f'<svg class="drawing roofline" role="img" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}"'
     return Html(f'{head} aria-label="Rate against bytes, under the limits">{"".join(parts)}</svg>')
 
 
 def _plot(record: Profile, shown: Sequence[Measurement], wide: int, high: int) -> Plot:
-    sizes = [m["bytes_read"] + m["bytes_written"] for m in shown]
-    rates = [m["rate"]["median"] for m in shown if m["rate"]]
-    roofs = [limit["rate"]["high"] for limit in record["limits"]]
+    sizes = [m.bytes_read + m.bytes_written for m in shown]
+    rates = [m.rate.median for m in shown if m.rate]
+    roofs = [limit.rate.high for limit in record.limits]
     least = 2.0 ** math.floor(math.log2(min(sizes)) - 0.5), 10.0 ** math.floor(math.log10(min(rates)))
     most = 2.0 ** math.ceil(math.log2(max(sizes)) + 0.5), 1.6 * max(*rates, *roofs, 10 * least[1])
     return Plot(wide, high, 128 if wide > 600 else 84, least, most)
@@ -145,8 +145,8 @@ def _round(seconds: float) -> str:
 def _roofs(plot: Plot, limits: Sequence[LimitRecord]) -> Iterator[str]:
     """The limits, each with the band of its quartiles and its name in the margin, no name upon another."""
     edge, last = plot.wide - plot.right, float(TOP) - LINE
-    for limit in sorted(limits, key=lambda each: -each["rate"]["median"]):
-        low, middle, high = (plot.y(limit["rate"][k]) for k in ("low", "median", "high"))
+    for limit in sorted(limits, key=lambda each: -each.rate.median):
+        low, middle, high = (plot.y(r) for r in (limit.rate.low, limit.rate.median, limit.rate.high))
         band = f'x="{LEFT}" y="{high:.1f}" width="{edge - LEFT}" height="{max(1.0, low - high):.1f}"'
         yield f'<rect class="band" {band}/>'
         yield _path([(LEFT, middle), (edge, middle)], "roof")
@@ -156,20 +156,20 @@ def _roofs(plot: Plot, limits: Sequence[LimitRecord]) -> Iterator[str]:
         yield _text(
             edge + 12,
             last,
-            f"{shortened(limit['name'], 12)} {figures.digits(limit['rate']['median'])}{unit}",
+            f"{shortened(limit.name, 12)} {figures.digits(limit.rate.median)}{unit}",
             "roofed",
         )
 
 
 def _point(plot: Plot, found: Measurement) -> str:
     """A point with its quartiles; a browser shows its title beside the pointer."""
-    rate = found["rate"]
+    rate = found.rate
     assert rate is not None
-    x = plot.x(found["bytes_read"] + found["bytes_written"])
-    low, middle, high = (plot.y(rate[k]) for k in ("low", "median", "high"))
-    taken = figures.time(found["device_ms"] or found["total_ms"])
-    told = shortened(f"{found['operation']}: {figures.shape(found)}: {figures.rate(rate)}, {taken}", 300)
-    kind = family(found["operation"])
+    x = plot.x(found.bytes_read + found.bytes_written)
+    low, middle, high = (plot.y(r) for r in (rate.low, rate.median, rate.high))
+    taken = figures.time(found.device_ms or found.total_ms)
+    told = shortened(f"{found.operation}: {figures.shape(found)}: {figures.rate(rate)}, {taken}", 300)
+    kind = family(found.operation)
     whisker = _path([(x, low), (x, high)], "whisker") if low - high > 10 else ""
     return f'<g class="f{kind}"><title>{escape(told)}</title>{whisker}{mark(kind, x, middle)}</g>'
 
@@ -195,7 +195,7 @@ def mark(kind: int, x: float, y: float) -> str:
 
 def legend(record: Profile) -> list[tuple[Html, str]]:
     """Mark and name of each family that occurs."""
-    there = sorted({family(m["operation"]) for m in record["measurements"] if m["rate"] is not None})
+    there = sorted({family(m.operation) for m in record.measurements if m.rate is not None})
     head = '<svg class="drawing roofline" width="14" height="14" viewBox="-7 -7 14 14" aria-hidden="true">'
     return [
         (Html(f'{head}<g class="f{kind}">{mark(kind, 0, 0)}</g></svg>'), list(FAMILIES)[kind]) for kind in there

@@ -5,9 +5,8 @@ from __future__ import annotations
 from tabulate import tabulate
 
 from kvreports.profile import figures
-from kvreports.profile import file as profile_file
 from kvreports.run.markdown import literal
-from kvreports.sanitised_text import line, shortened
+from kvreports.safe_text import cleaned, line, shortened
 from kvspec.records.profile import Measurement, Profile
 
 HEAD = (
@@ -19,40 +18,29 @@ HEAD = (
 NEVER_JUDGED = "A profile measures; it passes and fails nothing."
 
 
-def shown(record: Profile, form: str) -> str:
-    """The record as table, json or markdown."""
-    if form == "json":
-        return profile_file.dumps(record)
-    return markdown(record) if form == "markdown" else render(record)
-
-
 def render(record: Profile) -> str:
     """For a terminal: a table for each operation."""
-    record = profile_file.plain(record)
-    parts = [headline(record), *(["PARTIAL: " + line(record["partial_reason"])] if record["partial"] else [])]
+    record = cleaned(record)
+    parts = [headline(record), *(["PARTIAL: " + line(record.partial_reason)] if record.partial else [])]
     parts.append(tabulate(limits(record), ("limit", "GB/s", "quartiles", "rounds"), disable_numparse=True))
     head = [*HEAD, *(f"/ {line(name)}" for name in figures.names(record))]
-    parts.append(
-        tabulate(rows(record), head, disable_numparse=True) if record["measurements"] else "nothing measured"
-    )
-    parts += [f"not measured: {line(s['id'])}: {line(shortened(s['reason'], 200))}" for s in record["skipped"]]
-    parts += [f"no peer: {line(p['name'])}: {line(p['missing'])}" for p in record["peers"] if p["missing"]]
+    parts.append(tabulate(rows(record), head, disable_numparse=True) if record.measurements else "nothing measured")
+    parts += [f"not measured: {line(s.id)}: {line(shortened(s.reason, 200))}" for s in record.skipped]
+    parts += [f"no peer: {line(p.name)}: {line(p.missing)}" for p in record.peers if p.missing]
     return "\n\n".join(parts) + "\n"
 
 
 def markdown(record: Profile) -> str:
     """As Markdown; nothing in the record is trusted with it."""
-    record = profile_file.plain(record)
+    record = cleaned(record)
     parts = [f"# Profile: {literal(name(record))}", literal(headline(record), 400), NEVER_JUDGED]
-    parts += [f"> **Partial.** {literal(record['partial_reason'])}"] if record["partial"] else []
+    parts += [f"> **Partial.** {literal(record.partial_reason)}"] if record.partial else []
     parts.append(_table(limits(record), ["limit", "GB/s", "quartiles", "rounds"]))
     head = [*HEAD, *(f"/ {literal(n)}" for n in figures.names(record))]
     for operation, found in figures.by_operation(record).items():
         parts += [f"## {literal(operation)}", _table([row(m, figures.names(record))[1:] for m in found], head[1:])]
-    parts += [f"- Not measured: {literal(s['id'])}: {literal(s['reason'], 200)}" for s in record["skipped"]]
-    parts += [
-        f"- No peer: {literal(p['name'])}: {literal(p['missing'], 200)}" for p in record["peers"] if p["missing"]
-    ]
+    parts += [f"- Not measured: {literal(s.id)}: {literal(s.reason, 200)}" for s in record.skipped]
+    parts += [f"- No peer: {literal(p.name)}: {literal(p.missing, 200)}" for p in record.peers if p.missing]
     return "\n\n".join(parts) + "\n"
 
 
@@ -63,42 +51,42 @@ def _table(lines: list[list[str]], head: list[str]) -> str:
 
 def name(record: Profile) -> str:
     """The adapter's name; how it was asked for where it gave none."""
-    said = record["adapter"].get("name")
-    return said if isinstance(said, str) and said else " ".join(record["command"]) or "unnamed adapter"
+    said = record.adapter.get("name")
+    return said if isinstance(said, str) and said else " ".join(record.command) or "unnamed adapter"
 
 
 def headline(record: Profile) -> str:
     """Who was measured, where, and how."""
-    device = record["adapter"].get("device")
-    clock = record["clock"] or "the adapter offers no clock: times are the host's, and there are no limits"
+    device = record.adapter.get("device")
+    clock = record.clock or "the adapter offers no clock: times are the host's, and there are no limits"
     return f"{line(name(record))} on {line(str(device or 'a device it does not name'))}; device time: {line(clock)}"
 
 
 def limits(record: Profile) -> list[list[str]]:
     """A row for each limit."""
     return [
-        [each["name"], figures.digits(each["rate"]["median"]), figures.between(each["rate"]), f"{each['rounds']:,}"]
-        for each in record["limits"]
+        [each.name, figures.digits(each.rate.median), figures.between(each.rate), f"{each.rounds:,}"]
+        for each in record.limits
     ]
 
 
 def rows(record: Profile) -> list[list[str]]:
     """A row for each measurement."""
-    return [row(found, figures.names(record)) for found in record["measurements"]]
+    return [row(found, figures.names(record)) for found in record.measurements]
 
 
 def row(found: Measurement, peers: list[str]) -> list[str]:
     """One measurement; a peer's column is the adapter's time over the peer's."""
-    limit = f" {found['limit']}" if found["limit"] else ""
+    limit = f" {found.limit}" if found.limit else ""
     return [
-        found["operation"],
+        found.operation,
         figures.shape(found),
         figures.nbytes(found),
-        figures.time(found["device_ms"]),
-        figures.time(found["host_ms"]),
-        figures.rate(found["rate"]),
-        figures.share(found["fraction"]) + limit,
-        figures.between(found["fraction"]),
+        figures.time(found.device_ms),
+        figures.time(found.host_ms),
+        figures.rate(found.rate),
+        figures.share(found.fraction) + limit,
+        figures.between(found.fraction),
         *(figures.counted(found, n) for n in ("launches", "allocations", "host_to_device", "device_to_host")),
         *(figures.share(figures.ratio(found, peer)) for peer in peers),
     ]

@@ -24,12 +24,12 @@ class Source:
 
     def pair(self, first: str, then: str) -> int:
         """How often one operation followed another."""
-        return self.seen["pairs"].get(f"{first} {then}", 0)
+        return self.seen.pairs.get(f"{first} {then}", 0)
 
 
 def sources(record: Record) -> list[Source]:
     """Every source, in the order of the sources, then of the chapters."""
-    return [_source(n, record["coverage"][n]) for n in sorted(record["coverage"], key=_order)]
+    return [_source(n, record.coverage[n]) for n in sorted(record.coverage, key=_order)]
 
 
 def _order(name: str) -> tuple[int, tuple[int, str]]:
@@ -38,7 +38,7 @@ def _order(name: str) -> tuple[int, tuple[int, str]]:
 
 
 def _source(name: str, seen: Coverage) -> Source:
-    found = sorted({word for pair in seen["pairs"] for word in pair.split()})
+    found = sorted({word for pair in seen.pairs for word in pair.split()})
     return Source(name, seen, found[:OPERATIONS], max(0, len(found) - OPERATIONS))
 
 

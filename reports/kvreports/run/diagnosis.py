@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
-from kvreports.sanitised_text import line
+from msgspec import UnsetType
+
+from kvreports.safe_text import line
 from kvspec.reading.anomalies import anomalies
-from kvspec.records.run import Failure, Named
+from kvspec.records.run import Failure, KnownBug
 
 NONE = (
     "**Diagnosis:** none of the known bugs answers as this cache does, on this trace and on those beside it. "
@@ -18,22 +20,22 @@ _REPOSITORY = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+)/")
 
 def told(failure: Failure) -> list[str]:
     """Paragraphs of small Markdown; none where nobody looked for a diagnosis."""
-    if "diagnosis" not in failure:
+    found = failure.diagnosis
+    if isinstance(found, UnsetType):
         return []
-    found = failure["diagnosis"]
     return [*_first(found[0]), *_others(found[1:])] if found else [NONE]
 
 
-def _first(named: Named) -> list[str]:
+def _first(named: KnownBug) -> list[str]:
     """The likeliest."""
-    says, kind = line(named["says"]), anomalies().get(named["anomaly"])
+    says, kind = line(named.says), anomalies().get(named.anomaly)
     behaves = (
         f"your cache behaves as one with {kind.name}." if kind else "your cache behaves as a bug that is known."
     )
-    beside = named["fits"]["traces"] - 1
-    same = f"On this trace and the {beside} tried beside it the two cannot be told apart (`{line(named['id'])}`)."
-    parts = [f"**Diagnosis:** {behaves}", says, same, _seen(named["link"])]
-    parts.append(f"See {', '.join(map(line, named['clauses']))}." if named["clauses"] else "")
+    beside = named.fits.traces - 1
+    same = f"On this trace and the {beside} tried beside it the two cannot be told apart (`{line(named.id)}`)."
+    parts = [f"**Diagnosis:** {behaves}", says, same, _seen(named.link)]
+    parts.append(f"See {', '.join(map(line, named.clauses))}." if named.clauses else "")
     effect = [f"**In a model:** {kind.effect}"] if kind else []
     return [" ".join(p for p in parts if p), *effect]
 
@@ -45,7 +47,7 @@ def _seen(link: str) -> str:
     return f"The same was seen in [{where[1]}]({link})." if where else f"The same was seen in {line(link)}."
 
 
-def _others(others: list[Named]) -> list[str]:
+def _others(others: list[KnownBug]) -> list[str]:
     """Those that fit too."""
-    named = "; ".join(f"{line(n['says']).rstrip('.')} (`{line(n['id'])}`)" for n in others)
+    named = "; ".join(f"{line(n.says).rstrip('.')} (`{line(n.id)}`)" for n in others)
     return [f"**Or:** {named}."] if named else []

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kvreports.drawing.svg import draw_svg
 from kvreports.run.overview import Column
 from kvreports.run.text import draw
-from kvreports.sanitised_text import Html
+from kvreports.safe_text import Html
 from kvspec.records.run import Failure
 
 DRAWN = 30
@@ -34,7 +34,7 @@ class Shown:
 
 def shown(column: Column) -> list[Shown]:
     """The failures of one run, as many as a page draws."""
-    return [_shown(column, n, f) for n, f in enumerate(column.record["failures"][:DRAWN], 1)]
+    return [_shown(column, n, f) for n, f in enumerate(column.record.failures[:DRAWN], 1)]
 
 
 def anchor(column: Column, n: int) -> str:
@@ -45,23 +45,23 @@ def anchor(column: Column, n: int) -> str:
 def anchors(column: Column) -> dict[str, str]:
     """For each clause, the anchor of its first drawn failure."""
     out: dict[str, str] = {}
-    for n, failure in enumerate(column.record["failures"][:DRAWN], 1):
-        for id_ in failure["clauses"]:
+    for n, failure in enumerate(column.record.failures[:DRAWN], 1):
+        for id_ in failure.clauses:
             out.setdefault(id_, anchor(column, n))
     return out
 
 
 def _shown(column: Column, n: int, failure: Failure) -> Shown:
-    file = "-".join(re.findall(r"[a-z0-9]+", " ".join([*failure["clauses"][:1], failure["source"]]).lower()))
+    file = "-".join(re.findall(r"[a-z0-9]+", " ".join([*failure.clauses[:1], failure.source]).lower()))
     file = f"{file[:60] or 'trace'}.json"
-    command = f"kvconform replay {file} --draw {started(column.record['command'])}"
-    title = f"The trace {failure['words'][:200]}, drawn step by step; the same drawing follows as text"
-    drawing = draw_svg(failure["steps"], title, standalone=False)
-    return Shown(anchor(column, n), failure, drawing, draw(failure["steps"]), _trace(failure), file, command)
+    command = f"kvconform replay {file} --draw {started(column.record.command)}"
+    title = f"The trace {failure.words[:200]}, drawn step by step; the same drawing follows as text"
+    drawing = draw_svg(failure.steps, title, standalone=False)
+    return Shown(anchor(column, n), failure, drawing, draw(failure.steps), _trace(failure), file, command)
 
 
 def _trace(failure: Failure) -> str:
-    text = _dumps(failure["trace"])
+    text = _dumps(failure.trace)
     if len(text) <= LARGEST_TRACE:
         return text
     return f"This trace has {len(text):,} characters, too many for this page; it is in the run record."

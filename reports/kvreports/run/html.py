@@ -14,7 +14,7 @@ from kvreports.clauses import Clauses
 from kvreports.drawing.svg import TEMPLATES, legend
 from kvreports.run import coverage, diagnosis, failures, residency, standing
 from kvreports.run.overview import Column, Overview, overview
-from kvreports.sanitised_text import Html, cleaned_record, shortened
+from kvreports.safe_text import Html, cleaned_record, shortened
 from kvspec.records.run import VERDICTS, Record
 
 STYLE, SCRIPT = ("page.css", "drawing.css"), ("theme.js", "page.js")

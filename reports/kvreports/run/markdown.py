@@ -13,7 +13,7 @@ from kvreports.run import diagnosis, residency
 from kvreports.run.overview import Column, Overview, Row, overview
 from kvreports.run.standing import groups
 from kvreports.run.text import draw
-from kvreports.sanitised_text import cleaned_record, line, shortened
+from kvreports.safe_text import cleaned_record, line, shortened
 from kvspec.records.run import Failure, Record
 
 DRAWN = 20
@@ -69,7 +69,7 @@ def _summary(laid: Overview) -> str:
 
 
 def _partial(column: Column) -> str:
-    why = literal(column.record["partial_reason"]) or "The run did not finish."
+    why = literal(column.record.partial_reason) or "The run did not finish."
     return f"> **Partial run: {literal(column.label)}.** {why}"
 
 
@@ -90,13 +90,13 @@ def _rule(row: Row) -> str:
 
 def _cells(row: Row) -> list[str]:
     marks = {"PASS": "PASS", "UNSUPPORTED": "UNSUPPORTED", "NOT_RUN": "NOT\\_RUN"}
-    return ["" if c is None else marks.get(c["verdict"], f"**{literal(c['verdict'])}**") for c in row.cells]
+    return ["" if c is None else marks.get(c.verdict, f"**{literal(c.verdict)}**") for c in row.cells]
 
 
 def _column(column: Column) -> list[str]:
-    found, failures = groups(column.record), column.record["failures"]
-    parts = [f"## {literal(column.label)}"] if found or failures or column.record["problems"] else []
-    parts += [f"- Problem: {literal(p)}" for p in column.record["problems"][:20]]
+    found, failures = groups(column.record), column.record.failures
+    parts = [f"## {literal(column.label)}"] if found or failures or column.record.problems else []
+    parts += [f"- Problem: {literal(p)}" for p in column.record.problems[:20]]
     if found:
         rows = [[literal(g.verdict), literal(", ".join(g.ids), 2000), literal(g.reason)] for g in found]
         parts.append(tabulate(rows, ["verdict", "clauses", "reason"], tablefmt="github", disable_numparse=True))
@@ -111,9 +111,9 @@ def _column(column: Column) -> list[str]:
 
 
 def _failure(failed: Failure) -> str:
-    head = f"### {literal(failed['verdict'])} {literal(', '.join(failed['clauses']))}"
+    head = f"### {literal(failed.verdict)} {literal(', '.join(failed.clauses))}"
     parts = [head, *(f"> {literal(inline_markdown.text(p), 900)}" for p in diagnosis.told(failed))]
-    parts += [literal(failed["message"], 1500), code(failed["words"], 1500)]
-    if not failed["deterministic"]:
+    parts += [literal(failed.message, 1500), code(failed.words, 1500)]
+    if not failed.deterministic:
         parts.append("This did not happen on every replay: the adapter is nondeterministic.")
-    return "\n\n".join([*parts, _fenced(draw(failed["steps"]))])
+    return "\n\n".join([*parts, _fenced(draw(failed.steps))])

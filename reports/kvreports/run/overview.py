@@ -26,7 +26,7 @@ class Column:
     @property
     def partial(self) -> bool:
         """Whether the run did not finish."""
-        return self.record["partial"]
+        return self.record.partial
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Chapter:
 
     def counts(self, column: int) -> dict[str, int]:
         """Clauses by verdict in one column (counted from 0)."""
-        return Counter(c["verdict"] for r in self.rows if (c := r.cells[column]) is not None)
+        return Counter(c.verdict for r in self.rows if (c := r.cells[column]) is not None)
 
 
 @dataclass(frozen=True)
@@ -88,20 +88,20 @@ def _row(id_: str, anchor: str, columns: list[Column], clauses: Clauses) -> Row:
 
 
 def _column(number: int, record: Record, label: str) -> Column:
-    by_id = {c["id"]: c for c in record["clauses"]}
+    by_id = {c.id: c for c in record.clauses}
     return Column(number, label, adapter_name(record), record, standing(record), counts(record), by_id)
 
 
 def adapter_name(record: Record) -> str:
     """The adapter's name; an adapter that never said it is called by its command."""
-    said = record["adapter"].get("name")
-    return said if isinstance(said, str) and said else " ".join(record["command"][-2:]) or "unnamed adapter"
+    said = record.adapter.get("name")
+    return said if isinstance(said, str) and said else " ".join(record.command[-2:]) or "unnamed adapter"
 
 
 def _labels(records: Sequence[Record]) -> list[str]:
     """Names, made different by version or, where that does not do, by number."""
     names = [adapter_name(r) for r in records]
-    full = [f"{n} {r['adapter'].get('version') or ''}".strip() for n, r in zip(names, records, strict=True)]
+    full = [f"{n} {r.adapter.get('version') or ''}".strip() for n, r in zip(names, records, strict=True)]
     labels = []
     for i, name in enumerate(names):
         if names.count(name) > 1:

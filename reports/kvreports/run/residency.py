@@ -20,13 +20,13 @@ STEADY = ("resident, within the capacity", "resident, one row", "resident")
 
 def rows(record: Record) -> list[list[str]]:
     """A row for each operation and condition; a count is the smallest and the largest there was."""
-    return [_row(each) for each in record.get("residency", [])]
+    return [_row(each) for each in record.residency]
 
 
 def token(record: Record) -> list[str]:
     """What is paid for every token of a steady decode: a line for each operation that writes rows."""
-    steady = (each for each in record.get("residency", []) if each["op"] in EACH_TOKEN and each["when"] in STEADY)
-    return [f"{each['kind']} {each['op']}: {_paid(each)}" for each in steady]
+    steady = (each for each in record.residency if each.op in EACH_TOKEN and each.when in STEADY)
+    return [f"{each.kind} {each.op}: {_paid(each)}" for each in steady]
 
 
 def _paid(spent: Residency) -> str:
@@ -35,8 +35,8 @@ def _paid(spent: Residency) -> str:
 
 
 def _row(spent: Residency) -> list[str]:
-    counts = [_between(spent["least"].get(name, 0), spent["most"].get(name, 0)) for name in METERED]
-    return [spent["kind"], spent["op"], spent["when"], f"{spent['steps']:,}", *counts]
+    counts = [_between(spent.least.get(name, 0), spent.most.get(name, 0)) for name in METERED]
+    return [spent.kind, spent.op, spent.when, f"{spent.steps:,}", *counts]
 
 
 def _between(least: int, most: int) -> str:

@@ -26,7 +26,7 @@ WORDS = {
 URGENCY = ("FAIL", "CRASH", "HANG", "OOM", "PROTOCOL", "XPASS", "HARNESS_ERROR", "XFAIL", "UNSUPPORTED", "NOT_RUN")
 """Verdicts that want a look, the most urgent first."""
 
-KINDS = {
+KINDS: dict[str, str] = {
     "PASS": "good",
     **dict.fromkeys(BROKEN, "bad"),
     "HARNESS_ERROR": "bad",
@@ -57,7 +57,7 @@ class Group:
 
 def counts(record: Record) -> dict[str, int]:
     """Clauses by verdict, counted afresh, in the order of the verdicts; zeros left out."""
-    found = Counter(c["verdict"] for c in record["clauses"])
+    found = Counter(c.verdict for c in record.clauses)
     return {v: found[v] for v in VERDICTS if found[v]}
 
 
@@ -67,8 +67,8 @@ def standing(record: Record) -> Standing:
     broken = sum(found.get(v, 0) for v in BROKEN)
     if broken:
         return Standing("bad", "Does not conform", f"{broken} of {_clauses(sum(found.values()))} broken")
-    status = record["exit_status"]
-    if record["partial"] and found.get("PASS") and not found.get("HARNESS_ERROR"):
+    status = record.exit_status
+    if record.partial and found.get("PASS") and not found.get("HARNESS_ERROR"):
         return Standing(
             "known", "No difference so far", f"{_clauses(found['PASS'])} passed; the run did not finish"
         )
@@ -93,7 +93,7 @@ def _unbroken(found: dict[str, int]) -> Standing:
 
 
 def _first(record: Record) -> str:
-    return record["problems"][0] if record["problems"] else ""
+    return record.problems[0] if record.problems else ""
 
 
 def _clauses(n: int) -> str:
@@ -103,9 +103,9 @@ def _clauses(n: int) -> str:
 def groups(record: Record) -> list[Group]:
     """Every clause that did not pass, with its reason, most urgent verdicts first."""
     found: dict[tuple[str, str], list[str]] = {}
-    for c in record["clauses"]:
-        if c["verdict"] != "PASS":
-            found.setdefault((c["verdict"], c["reason"]), []).append(c["id"])
+    for c in record.clauses:
+        if c.verdict != "PASS":
+            found.setdefault((c.verdict, c.reason), []).append(c.id)
     made = [Group(v, r, tuple(sorted(ids, key=order))) for (v, r), ids in found.items()]
     return sorted(made, key=lambda g: (urgency(g.verdict), order(g.ids[0])))
 
@@ -121,5 +121,5 @@ SUSPECTS = 8
 
 def suspects(record: Record) -> list[ClauseRecord]:
     """The broken clauses that differing and agreeing traces single out, the likeliest first."""
-    found = [c for c in record["clauses"] if c["suspicion"] > 0 and c["verdict"] in (*BROKEN, "XFAIL")]
-    return sorted(found, key=lambda c: -c["suspicion"])[:SUSPECTS]
+    found = [c for c in record.clauses if c.suspicion > 0 and c.verdict in (*BROKEN, "XFAIL")]
+    return sorted(found, key=lambda c: -c.suspicion)[:SUSPECTS]

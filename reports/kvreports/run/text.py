@@ -14,8 +14,8 @@ from kvreports.drawing.frames import Cell, Frame, Strip, frames
 from kvreports.run import diagnosis, residency
 from kvreports.run.overview import Chapter, Column, overview
 from kvreports.run.standing import groups, suspects
-from kvreports.sanitised_text import cleaned_record, line, shortened
-from kvspec.records.run import VERDICTS, DrawnStep, Failure, Record
+from kvreports.safe_text import cleaned_record, line, shortened
+from kvspec.records.run import VERDICTS, Failure, Record, StepRecord
 
 MARKS = {"dead": "†", "missing": "", "hidden": "", "gap": ""}
 
@@ -31,11 +31,11 @@ def render(records: Sequence[Record], clauses: Clauses, width: int | None = None
 def _column(i: int, column: Column, chapters: list[Chapter], width: int) -> str:
     record = column.record
     parts = [_headline(column), _chapters(i, column, chapters), _reasons(record, width), _suspects(record, width)]
-    if record["failures"]:
-        parts.append(failure(record["failures"][0], column.name, width))
+    if record.failures:
+        parts.append(failure(record.failures[0], column.name, width))
     costs = [fill(line(said), width, subsequent_indent="  ") for said in residency.token(record)]
     parts.append("\n".join(["a token of a steady decode costs", *costs]) if costs else "")
-    parts += [fill(f"problem: {line(p)}", width, subsequent_indent="  ") for p in record["problems"][:20]]
+    parts += [fill(f"problem: {line(p)}", width, subsequent_indent="  ") for p in record.problems[:20]]
     return "\n\n".join(p for p in parts if p)
 
 
@@ -44,7 +44,7 @@ def _headline(column: Column) -> str:
     if column.standing.because:
         out += f" ({line(shortened(column.standing.because, 300))})"
     if column.partial:
-        out += f"\nPARTIAL RUN: {line(column.record['partial_reason']) or 'it did not finish'}"
+        out += f"\nPARTIAL RUN: {line(column.record.partial_reason) or 'it did not finish'}"
     return out
 
 
@@ -63,7 +63,7 @@ def _chapters(i: int, column: Column, chapters: list[Chapter]) -> str:
 def _suspects(record: Record, width: int) -> str:
     """Which clauses the traces single out; `kvconform.runner.tally` says how."""
     ranked = suspects(record)
-    named = ", ".join(f"{line(c['id'])} ({c['suspicion']:.2f})" for c in ranked[:5])
+    named = ", ".join(f"{line(c.id)} ({c.suspicion:.2f})" for c in ranked[:5])
     return fill(f"look first at: {named}", width, subsequent_indent="  ") if named else ""
 
 
@@ -80,16 +80,16 @@ def _reasons(record: Record, width: int) -> str:
 
 def failure(failed: Failure, adapter: str, width: int = 100) -> str:
     """One failure: what broke, the trace in words and drawn."""
-    head = f"{failed['verdict']} {', '.join(map(line, failed['clauses']))} on {line(adapter)}, the shortest trace:"
+    head = f"{failed.verdict} {', '.join(map(line, failed.clauses))} on {line(adapter)}, the shortest trace:"
     told = [line(inline_markdown.text(shortened(p, 900))) for p in diagnosis.told(failed)]
-    told += [line(shortened(failed["words"], 600)), line(shortened(failed["message"], 600))]
-    if not failed["deterministic"]:
+    told += [line(shortened(failed.words, 600)), line(shortened(failed.message, 600))]
+    if not failed.deterministic:
         told.append("This did not happen on every replay: the adapter is nondeterministic.")
     paragraphs = [fill(t, width, initial_indent="  ", subsequent_indent="  ") for t in told]
-    return "\n".join([head, *paragraphs, "", draw(failed["steps"])])
+    return "\n".join([head, *paragraphs, "", draw(failed.steps)])
 
 
-def draw(steps: Sequence[DrawnStep]) -> str:
+def draw(steps: Sequence[StepRecord]) -> str:
     """The trace step by step, as text: what was expected and found, differing slots in [brackets]."""
     shown = frames(steps)
     drawn = [_frame(f) for f in shown]

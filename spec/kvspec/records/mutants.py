@@ -1,56 +1,74 @@
-"""The record of `kvconform mutants`: one JSON document that tells whether and how every planted fault was found.
-
-The types below name its fields; `kvspec/schemas/mutants.json` is the published schema.
-"""
+"""The record of `kvconform mutants`: one JSON document that holds whether and how every planted fault was found."""
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta, field
+
+from kvspec.records.document import Count, Document, Part, Seconds, Version
 
 VERSION = 1
 
 SOURCES = ("examples", "cover", "explored")
-"""Where traces come from: the chapters' worked examples, the frozen covers, what exploration draws."""
+"""Where traces come from: the chapters' worked examples, the frozen covers, exploration."""
 
-MutantRecord = TypedDict(
-    "MutantRecord",
-    {
-        "id": str,
-        "class": str,
-        "link": str,
-        "says": str,
-        "clauses": list[str],
-        "killed": bool,
-        "by": list[str],
-        "operations": int,
-        "equivalent": str,
-        "control": str,
-        "right": bool | None,
-        "sources": dict[str, bool],
-        "trace": str,
-        "message": str,
-        "seconds": float,
-    },
-)
-"""One mutant. `class`: of the catalogue's bugs, or systematic, control and so on; `link`: where the bug was seen;
-`says`: what it does; `clauses`: those it breaks; `by`: the clauses blamed on its shortest trace, which is `trace`,
-of so many `operations`; `equivalent`: why nothing can find it; `control`: lives or dies, where it is one; `right`:
-whether a clause that it breaks was blamed; `sources`: of each source that was tried, whether it found it."""
+Name = Annotated[str, Meta(min_length=1)]
+BySource = Annotated[dict[str, bool], Meta(extra_json_schema={"propertyNames": {"enum": list(SOURCES)}})]
 
 
-class Matrix(TypedDict):
-    """The whole record."""
+class MutantRecord(Part):
+    """One cache that is wrong on purpose."""
 
-    kvmutants: int
-    spec: dict[str, str]
-    seconds: float
+    id: Name
+    """Unique among all mutants."""
+    bug_class: Name = field(name="class")
+    """Of the catalogue's bugs, such as RING; or systematic, control, fake."""
+    link: str
+    """Where the bug was seen; empty where it was made up."""
+    says: str
+    """What it does."""
+    clauses: list[str]
+    """The clauses it breaks."""
+    killed: bool
+    """Whether anything found it."""
+    by: list[str]
+    """The clauses blamed on the shortest trace."""
+    operations: Count
+    """Operations of that trace; 0 where there is none."""
+    equivalent: str
+    """Why nothing can find it; empty where something must."""
+    control: Literal["", "lives", "dies"]
+    """lives or dies for a control, empty otherwise."""
+    right: bool | None
+    """Whether a clause that it breaks was blamed; null where it names none."""
+    sources: BySource
+    """For each source that was tried, whether it found it."""
+    trace: str
+    """The shortest trace, as a sentence."""
+    message: str
+    """What differed on it."""
+    seconds: Seconds
+    """How long the hunt took."""
+
+
+class Matrix(Document, tag_field="kvmutants", tag=VERSION):
+    """Caches that are wrong on purpose: whether the suite finds each, by what, and how soon."""
+
+    NAME: ClassVar = "a mutation matrix"
+    WRITTEN_BY: ClassVar = "kvconform mutants --report DIR"
+
+    spec: Version
+    """Version and hash of the chapters."""
+    seconds: Seconds
+    """How long all took."""
     mutants: list[MutantRecord]
 
 
 def result(m: MutantRecord) -> str:
-    """What came of a mutant, in capitals where it is not as it must be."""
-    if m["control"] == "lives":
-        return "ACCUSED" if m["killed"] else "lives"
-    if m["equivalent"]:
-        return "FOUND" if m["killed"] else "equivalent"
-    return "killed" if m["killed"] else "SURVIVED"
+    """The result of the hunt for a mutant, in capitals where it is not as it must be."""
+    if m.control == "lives":
+        return "ACCUSED" if m.killed else "lives"
+    if m.equivalent:
+        return "FOUND" if m.killed else "equivalent"
+    return "killed" if m.killed else "SURVIVED"

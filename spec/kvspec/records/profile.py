@@ -1,17 +1,18 @@
-"""The record of a profile: one JSON document that tells how fast everything was, and by what it was measured.
+"""The record of a profile: one JSON document that holds how fast everything was, and by what it was measured.
 
-A profile judges nothing, so nothing here is a verdict. The types below name its fields;
-`kvspec/schemas/profile.json` is the published schema.
+A profile judges nothing, so nothing here is a verdict.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any, ClassVar
+
+from kvspec.records.document import Count, Document, Part, Seconds, Version
 
 VERSION = 2
 
 
-class Spread(TypedDict):
+class Spread(Part):
     """The median of all rounds and their quartiles."""
 
     median: float
@@ -19,19 +20,19 @@ class Spread(TypedDict):
     high: float
 
 
-class LimitRecord(TypedDict):
+class LimitRecord(Part):
     """How fast the device reads, writes or copies by the plainest work, over all rounds of the profile."""
 
     name: str
     """read, write or copy."""
-    bytes: int
+    bytes: Count
     """Bytes one such work moves; a copy reads and writes."""
-    rounds: int
+    rounds: Count
     rate: Spread
     """GB/s, 10^9 bytes."""
 
 
-class PeerTime(TypedDict):
+class PeerTime(Part):
     """A peer at the same work, measured in the same rounds."""
 
     peer: str
@@ -40,7 +41,7 @@ class PeerTime(TypedDict):
     """The adapter's time over the peer's, round by round: below 1 the adapter is faster."""
 
 
-class PeerRecord(TypedDict):
+class PeerRecord(Part):
     """A peer that took part, or why it did not."""
 
     name: str
@@ -50,75 +51,86 @@ class PeerRecord(TypedDict):
     """Why it took no part; empty where it did."""
 
 
-class Measurement(TypedDict):
-    """One operation at one shape. Times are of one operation; counts and bytes too."""
+class Measurement(Part):
+    """One operation at one shape. Times, counts and bytes are of one operation."""
 
     id: str
     operation: str
     words: str
+    """What the operation does."""
     model: str
+    """The model whose shapes these are."""
     kind: str
     """What is opened: growing, ring, copy, store, page, bucket; rope, where nothing is."""
     config: dict[str, Any]
-    context: int
+    context: Count
     """Rows that are there: read, saved, or written behind; of a ring its window."""
-    rows: int
+    rows: Count
     """Rows that one operation appends or copies."""
-    batch: int
+    batch: Count
     dtype: str
     """Of the rows; f32-f16 where a copy casts."""
-    bytes_read: int
+    bytes_read: Count
     """By the spec's formula: see `kvspec.traffic`."""
-    bytes_written: int
-    flops: int
-    operations: int
+    bytes_written: Count
+    flops: Count
+    operations: Count
     """Operations done in one round."""
-    rounds: int
+    rounds: Count
     device_ms: Spread | None
-    """The device was busy with it; None where the adapter has no clock."""
+    """How long the device was busy; null where the adapter has no clock."""
     host_ms: Spread
     """Until the call returned."""
     total_ms: Spread
-    """Until the device was done with it: what a ratio to a peer is taken of."""
+    """Until the device was done. A ratio to a peer is taken of it."""
     rate: Spread | None
-    """GB/s of its bytes over the device's time, or over the total where there is no clock; None without bytes."""
+    """GB/s of its bytes over the device's time, or over the total where there is no clock; null without bytes."""
     limit: str | None
-    """The limit it is held against; None where nothing moves."""
+    """The limit it is held against; null where nothing moves."""
     fraction: Spread | None
     """Its rate over that limit's, each measured in the same round."""
     metered: dict[str, float] | None
-    """What the adapter's meter counted; None where it has none."""
+    """What the adapter's meter counted; null where it has none."""
     peers: list[PeerTime]
 
 
-class Skipped(TypedDict):
+class SkippedCase(Part):
     """A case that was not measured."""
 
     id: str
     reason: str
 
 
-class Profile(TypedDict):
-    """The whole profile."""
+class Profile(Document, tag_field="kvprofile", tag=VERSION):
+    """How fast an adapter is, beside its peers and the limits of its device. Nothing in it is a verdict."""
 
-    kvprofile: int
-    spec: dict[str, str]
-    suite: dict[str, str]
+    NAME: ClassVar = "the record of a profile"
+    WRITTEN_BY: ClassVar = "kvconform profile --report DIR"
+
+    spec: Version
+    """Version and hash of the chapters."""
+    suite: Version
+    """Version and hash of the suite."""
     started: str
-    seconds: float
+    """When, ISO 8601."""
+    seconds: Seconds
     partial: bool
+    """Whether the profile was cut short."""
     partial_reason: str
+    """Why it was; empty where it was not."""
     machine: dict[str, Any]
+    """system, cpu, cores, memory_bytes, python, packages, load."""
     command: list[str]
+    """How the adapter was named on the command line."""
     adapter: dict[str, Any]
-    """Its description (see `kvspec.contract.Description`)."""
+    """The adapter's description of itself: see kvconform:describe."""
     clock: str
     """How device time is measured; empty where the adapter has no clock."""
     streams: str
-    """By what the limits are measured; empty where they are not."""
+    """How the limits are measured; empty where they are not."""
     settings: dict[str, Any]
-    """rounds, seconds a round lasts at least, memory in rotation, quick, cases."""
+    """rounds, turn_seconds, case_seconds, whole_seconds, memory_bytes, quick, cases."""
     limits: list[LimitRecord]
     peers: list[PeerRecord]
     measurements: list[Measurement]
-    skipped: list[Skipped]
+    skipped: list[SkippedCase]

@@ -1,15 +1,16 @@
-"""The run record: one JSON document that tells a whole run. Everything else is rendered from it.
-
-The types below name its fields; `kvspec/schemas/record.json` is the published schema.
-"""
+"""The run record: one JSON document that holds a whole run. Every report is rendered from it."""
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, get_args
+
+from msgspec import UNSET, Meta, UnsetType, field
+
+from kvspec.records.document import Count, Document, Part, Seconds, Version
 
 VERSION = 2
 
-VERDICTS = (
+VerdictName = Literal[
     "PASS",
     "FAIL",
     "UNSUPPORTED",
@@ -21,39 +22,45 @@ VERDICTS = (
     "PROTOCOL",
     "HARNESS_ERROR",
     "NOT_RUN",
-)
-"""What can be said of a clause. There is no plain "skip"."""
+]
+"""The verdict on a clause. There is no plain "skip"."""
 
-BROKEN = ("FAIL", "CRASH", "HANG", "OOM", "PROTOCOL", "XPASS")
+VERDICTS: tuple[VerdictName, ...] = get_args(VerdictName)
+
+BROKEN: tuple[VerdictName, ...] = ("FAIL", "CRASH", "HANG", "OOM", "PROTOCOL", "XPASS")
 """Verdicts that mean the adapter does not conform as declared: exit status 1."""
 
 SOURCES = ("example", "cover", "law", "explore")
 """Where traces come from."""
 
+Number = int | None | UnsetType
+Rows = list[str] | None | UnsetType
+"""Rows by their letters; "?" illegible, "NaN" unwritten; None where there are no rows at all."""
 
-class Observation(TypedDict):
+
+class Observation(Part):
     """What could be seen after one step: compact, for drawing. Rows are named by letters; see `kvspec.rows`."""
 
     result: str
     """ok, or refused RING-9, and so on."""
-    offset: NotRequired[int | None]
-    buffered: NotRequired[int | None]
-    capacity: NotRequired[int | None]
-    slots: NotRequired[list[str] | None]
-    """The row in each slot of the state; "?" illegible, "NaN" unwritten; None where there is no state."""
-    history: NotRequired[list[str] | None]
+    offset: Number = UNSET
+    buffered: Number = UNSET
+    capacity: Number = UNSET
+    slots: Rows = UNSET
+    """The row in each slot of the state; "?" illegible, "NaN" unwritten; null where there is no state."""
+    history: Rows = UNSET
     """The rows of the history, in its own order."""
-    queries: NotRequired[list[list[str]]]
+    queries: list[list[str]] | UnsetType = UNSET
     """For each query of the last append, the rows it sees."""
-    view: NotRequired[list[str] | None]
-    layers: NotRequired[dict[str, list[str] | None]]
+    view: Rows = UNSET
+    layers: dict[str, list[str] | None] | UnsetType = UNSET
     """Rows of one of several, by what it is: `layer 0`, `saved layer 0`, `layer 0, sequence 1`, `cache B`."""
-    other: NotRequired[dict[str, Any]]
+    other: dict[str, Any] | UnsetType = UNSET
     """Anything else: can, snapshot, parent, child, bytes, drafted, lengths, sequences, moved, held, plan, ..."""
 
 
-class DrawnStep(TypedDict):
-    """One operation of a drawn trace."""
+class StepRecord(Part):
+    """One operation of a trace, as it is drawn."""
 
     do: str
     """The operation in the compact notation."""
@@ -62,17 +69,17 @@ class DrawnStep(TypedDict):
     expected: Observation
     found: Observation
     differs: list[str]
-    """Keys of Observation in which found differs from expected; empty for all but the last step."""
+    """Fields in which found differs from expected; empty for all but the last step."""
 
 
-class Fits(TypedDict):
-    """How many traces somebody answers as the adapter did, of how many that were tried."""
+class Fits(Part):
+    """How many traces a known bug answers as the adapter did, of how many that were tried."""
 
-    traces: int
-    of: int
+    traces: Count
+    of: Count
 
 
-class Named(TypedDict):
+class KnownBug(Part):
     """A known bug that answers as the adapter did."""
 
     id: str
@@ -80,7 +87,7 @@ class Named(TypedDict):
     says: str
     """What it does, in a sentence."""
     anomaly: str
-    """The id of what kind of wrong it is; see `kvspec.reading.anomalies`. Empty where it is none of them."""
+    """The kind of anomaly: an id of the appendix on anomalies, empty where it is none of them."""
     link: str
     """Where the bug was seen; empty where nobody reported it."""
     clauses: list[str]
@@ -88,18 +95,20 @@ class Named(TypedDict):
     fits: Fits
 
 
-class Failure(TypedDict):
+class Failure(Part):
     """A trace on which the adapter differed, as short as could be made."""
 
-    verdict: str
+    verdict: VerdictName
     """FAIL, CRASH, HANG, OOM, PROTOCOL."""
     clauses: list[str]
     """Clauses that the differing step fails."""
     implicated: list[str]
     """Clauses exercised by earlier steps of the trace."""
     source: str
+    """Where the trace came from: example, cover, law, explore."""
     test: str
     oracle: str
+    """reference or list model."""
     field: str
     """What differed: offset, state, history, view, mask, capacity, ..."""
     message: str
@@ -107,51 +116,56 @@ class Failure(TypedDict):
     words: str
     """The trace in the compact notation, in a line."""
     trace: dict[str, Any]
-    steps: list[DrawnStep]
+    """The trace: see kvconform:trace."""
+    steps: list[StepRecord]
     deterministic: bool
-    diagnosis: NotRequired[list[Named]]
-    """Known bugs that answer as the adapter did, the likeliest first; none where none does. Not there where nobody
+    """False where the same trace passed when it was run again."""
+    diagnosis: list[KnownBug] | UnsetType = UNSET
+    """Known bugs that answer as the adapter did, the likeliest first; empty where none does. Absent where nobody
     looked."""
 
 
-class ClauseRecord(TypedDict):
+class ClauseRecord(Part):
     """The verdict on one clause."""
 
     id: str
     chapter: str
+    """The chapter the clause stands in."""
     level: str
     """The clause's own level."""
-    verdict: str
+    verdict: VerdictName
     judged_at: str | None
-    """The level it was judged at; None where it was not judged."""
+    """The level it was judged at; null where it was not judged."""
     oracle: str | None
-    """reference or list model."""
+    """reference or list model; null where it was not judged."""
     tests: list[str]
-    exercised: dict[str, int]
+    """The tests that exercised it."""
+    exercised: dict[str, Count]
     """Steps that exercised it, by source."""
-    differed: int
+    differed: Count
     """Traces whose differing step exercised it."""
-    suspicion: float
+    suspicion: Annotated[float, Meta(ge=0, le=1)]
     """0..1: how well differing and agreeing traces single this clause out (Ochiai)."""
     reason: str
     """Why the verdict is not PASS; empty otherwise."""
     trace: dict[str, Any] | None
     """The shortest trace on which it failed."""
     text: str
+    """The clause's text."""
 
 
-class Coverage(TypedDict):
+class Coverage(Part):
     """How much one source exercised."""
 
-    traces: int
-    operations: int
-    states: int
-    transitions: int
-    pairs: dict[str, int]
+    traces: Count
+    operations: Count
+    states: Count
+    transitions: Count
+    pairs: dict[str, Count]
     """Pairs of consecutive operations, "append rewind", and how often."""
 
 
-class Residency(TypedDict):
+class Residency(Part):
     """What one operation cost on a device, of all the times it was metered under one condition."""
 
     kind: str
@@ -159,43 +173,54 @@ class Residency(TypedDict):
     op: str
     when: str
     """The condition: resident, within the capacity; empty where there is only one."""
-    steps: int
-    least: dict[str, int]
+    steps: Annotated[int, Meta(ge=1)]
+    least: dict[str, Count]
     """The smallest of each count of the meter."""
-    most: dict[str, int]
+    most: dict[str, Count]
+    """The largest of each count."""
 
 
-class Record(TypedDict):
-    """The whole run."""
+ByVerdict = Annotated[dict[str, Count], Meta(extra_json_schema={"propertyNames": {"enum": list(VERDICTS)}})]
 
-    kvrecord: int
-    spec: dict[str, str]
-    """version and hash of the chapters."""
-    suite: dict[str, str]
+
+class Record(Document, tag_field="kvrecord", tag=VERSION, omit_defaults=True):
+    """A whole run."""
+
+    NAME: ClassVar = "a run record"
+    WRITTEN_BY: ClassVar = "kvconform run --report DIR"
+
+    spec: Version
+    """Version and hash of the chapters."""
+    suite: Version
+    """Version and hash of the suite."""
     vectors: dict[str, Any]
+    """Version and hash of the vectors, and how many there are."""
     started: str
-    seconds: float
+    """When, ISO 8601."""
+    seconds: Seconds
     partial: bool
+    """Whether the run was cut short."""
     partial_reason: str
+    """Why it was; empty where it was not."""
     machine: dict[str, Any]
     """system, cpu, cores, memory_bytes, python, packages."""
     command: list[str]
     """How the adapter was named on the command line: its name, or `--` and a command."""
     adapter: dict[str, Any]
-    """Its description (see `kvspec.contract.Description`)."""
+    """The adapter's description of itself: see kvconform:describe."""
     selection: dict[str, Any]
     """chapters, clauses, traces, seed."""
     exit_status: int
-    summary: dict[str, int]
+    summary: ByVerdict
     """Clauses by verdict."""
     clauses: list[ClauseRecord]
     failures: list[Failure]
     """Shortest first; each is the shortest for some clause."""
     coverage: dict[str, Coverage]
     """By source and chapter: "cover ring"."""
-    residency: NotRequired[list[Residency]]
-    """What operations cost, where the adapter has a meter."""
     problems: list[str]
     """What went wrong in the harness, or with the adapter as a whole."""
-    memory: dict[str, int]
-    """Peak resident bytes of the largest process of each sort: parent (who judges), child (the worker)."""
+    memory: dict[str, Count]
+    """Peak resident bytes of the largest process of each sort: parent (the judge), child (the worker)."""
+    residency: list[Residency] = field(default_factory=list)
+    """What operations cost, where the adapter has a meter."""

@@ -3,8 +3,8 @@
 A message is one line of JSON, a header, followed by the raw bytes of its tensors in the order the header
 lists them: `"tensors": [[name, dtype, shape], ...]`, dtype one of f32, f16, bf16, bool (one byte each),
 little-endian, C order; a dtype of null stands for no array at all. Each question carries an `id`; its answer
-carries the same. `kvspec/schemas/question.json` and `answer.json` hold the schemas (`kvspec.wire.schemas` makes
-them). The questions:
+carries the same. `kvspec/schemas/question.json` and `answer.json` hold the schemas, which `kvspec.wire.schemas`
+makes. The questions:
 
     {"id": 0, "op": "describe", "protocol": 1}       answered by {"id": 0, "result": "ok", "describe": {...}}
     {"id": 1, "op": "begin", "kind": "ring", "config": {...}, "observe": ["state", "history", "mask"]}

@@ -1,18 +1,14 @@
-"""The published schemas, made from the tables that the code reads: what is checked and what is published are one.
+"""The schemas of the wire, made from the tables that the code reads: what is checked and what is published are one.
 
-`python -m kvspec.wire.schemas` writes `kvspec/schemas/question.json`, `answer.json`, `describe.json` and
-`trace.json` anew.
+`kvspec.published` writes them to `kvspec/schemas`.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from importlib import resources
-from pathlib import Path
 from typing import Any
 
-from kvspec import masks, trace
+from kvspec import masks
 from kvspec.chapters.arguments import CACHE_NAME, LARGEST
 from kvspec.chapters.record import OperationRecord, Value
 from kvspec.contract import CHAPTERS, LEVELS, METERED
@@ -262,22 +258,3 @@ def _claim() -> Schema:
     }
     deep = {"if": {"properties": {"level": {"const": "storage"}}}, "then": {"properties": {"rewind": {"const": 0}}}}
     return _object(("level",), properties) | deep
-
-
-PUBLISHED = {"question": question, "answer": answer, "describe": describe, "trace": trace.schema}
-"""The schemas published here, by the names of their files."""
-
-
-def path(name: str) -> Path:
-    """Where a schema is published."""
-    return Path(str(resources.files("kvspec").joinpath("schemas", f"{name}.json")))
-
-
-def text(name: str) -> str:
-    """The text of a published schema."""
-    return json.dumps(PUBLISHED[name](), indent=1) + "\n"
-
-
-if __name__ == "__main__":
-    for published in PUBLISHED:
-        path(published).write_text(text(published), encoding="utf-8")

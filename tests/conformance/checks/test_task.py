@@ -51,8 +51,8 @@ def test_a_failure_of_the_harness_is_told_by_its_type() -> None:
     under_test = LocalAdapter(NamedDiffers())
     result = task.judge(under_test, check(fails))
     whole = told(result, under_test)
-    assert (judging.verdicts(whole), whole["exit_status"]) == ({CLAUSE: "HARNESS_ERROR"}, 3)
-    assert whole["problems"] == [f"harness: {EXAMPLE}: RuntimeError: Differs: the harness lost its way"]
+    assert (judging.verdicts(whole), whole.exit_status) == ({CLAUSE: "HARNESS_ERROR"}, 3)
+    assert whole.problems == [f"harness: {EXAMPLE}: RuntimeError: Differs: the harness lost its way"]
     assert "Differs: the harness" in result.error and "Traceback" in result.error and not result.difference
 
 
@@ -72,8 +72,8 @@ def test_what_differs_and_then_fails_is_both() -> None:
     under_test = LocalAdapter(fake_adapters.AcceptsAnyRewind())
     result = task.judge(under_test, check(differs_and_fails, "GROW-7"))
     whole = record(result.tally, under_test.adapter, {"GROW-7": index()["GROW-7"]}, judging.ABOUT)
-    assert judging.verdicts(whole) == {"GROW-7": "FAIL"} and whole["exit_status"] == 1
-    assert len(whole["problems"]) == 1 and result.error
+    assert judging.verdicts(whole) == {"GROW-7": "FAIL"} and whole.exit_status == 1
+    assert len(whole.problems) == 1 and result.error
 
 
 def test_a_failure_of_a_check_that_is_of_no_clause_is_a_problem_of_the_run() -> None:
@@ -81,7 +81,7 @@ def test_a_failure_of_a_check_that_is_of_no_clause_is_a_problem_of_the_run() -> 
     tally = task.judge(under_test, suite()[EXAMPLE]).tally
     tally.merge(task.judge(under_test, check(fails, clause="")).tally)
     whole = told(CheckResult(EXAMPLE, tally), under_test)
-    assert (judging.verdicts(whole), whole["exit_status"]) == ({CLAUSE: "PASS"}, 3)
+    assert (judging.verdicts(whole), whole.exit_status) == ({CLAUSE: "PASS"}, 3)
 
 
 @pytest.mark.parametrize("ends", [SystemExit("Differs"), MemoryError("Differs"), BaseException("Differs")])
@@ -137,9 +137,9 @@ def test_a_check_whose_process_died_is_repeated_once(
     assert results["growing/example/GROW-2.1"].tally.exercised
     whole = told(results[EXAMPLE], LocalAdapter(Reference()))
     assert judging.verdicts(whole) == {CLAUSE: verdict}
-    assert bool(whole["problems"]) == (verdict == "HARNESS_ERROR")
-    if whole["problems"]:
-        assert whole["problems"] == [f"harness: {EXAMPLE}: the process that judged it ended with status 3, twice"]
+    assert bool(whole.problems) == (verdict == "HARNESS_ERROR")
+    if whole.problems:
+        assert whole.problems == [f"harness: {EXAMPLE}: the process that judged it ended with status 3, twice"]
 
 
 def test_what_a_pool_raises_is_told() -> None:

@@ -72,8 +72,8 @@ def test_the_installed_adapter_is_found_by_its_name_and_passes_smoke(
 def test_the_adapter_conforms_at_level_storage(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(package))
     seen = judging.record_of("kvadapter_my_engine:Adapter")
-    assert (seen["exit_status"], seen["failures"], seen["problems"]) == (0, [], [])
-    assert {c["verdict"] for c in seen["clauses"] if c["chapter"] == "growing"} == {"PASS"}
+    assert (seen.exit_status, seen.failures, seen.problems) == (0, [], [])
+    assert {c.verdict for c in seen.clauses if c.chapter == "growing"} == {"PASS"}
 
 
 def test_nothing_is_written_over(package: Path) -> None:

@@ -129,6 +129,6 @@ def test_a_peer_that_is_not_installed_is_named_with_the_reason(monkeypatch: pyte
     monkeypatch.setitem(peers.PEERS, "torch", "no_such_module:Torch")
     found = peers.find(["numpy", "torch"])
     assert [p.name for p in found.peers] == ["numpy"]
-    assert [bool(r["missing"]) for r in found.records] == [False, True]
+    assert [bool(r.missing) for r in found.records] == [False, True]
     with pytest.raises(BadInput):
         peers.find(["nothing"])

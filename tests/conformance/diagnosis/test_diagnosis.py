@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from kvadapters.reference import Reference
 from kvconform.diagnosis import diagnose
@@ -31,14 +33,14 @@ from kvconform.mutants.real import catalogue
 from kvconform.runner import journal
 from kvconform.runner.record import kept
 from kvref.ring import Ring
+from kvreports import json_file
 from kvreports.run import diagnosis as diagnosed
-from kvreports.run import file as run_file
 from kvreports.run import text as run_text
 from kvspec.contract import Pair, description
 from kvspec.errors import BadInput
 from kvspec.reading import anomalies
 from kvspec.reading.clauses import index
-from kvspec.records.run import Failure, Named
+from kvspec.records.run import Failure, Fits, KnownBug, Record, VerdictName
 from kvspec.session.driver import Session
 from kvspec.trace import from_json
 from support.local_adapter import LocalAdapter
@@ -60,7 +62,7 @@ def under_test_of(adapter: Any, chapters: tuple[str, ...]) -> LocalAdapter:
     return under_test
 
 
-def looked_at(under_test: LocalAdapter) -> list[list[Named]]:
+def looked_at(under_test: LocalAdapter) -> list[list[KnownBug]]:
     """The diagnosis of each failure that was looked at, the shortest first."""
     found = diagnose.diagnosed(kept(under_test.tally), lambda t: under_test.run(t, past=True), under_test.adapter)
     return [found[diagnose.key(f)] for f in kept(under_test.tally) if diagnose.key(f) in found]
@@ -90,7 +92,7 @@ def test_eight_of_ten_planted_bugs_are_named_first() -> None:
     first = {}
     for name in SAMPLE:
         looked = looked_at(under_test_of(KNOWN[name].adapter(), chapters_of(KNOWN[name])))
-        first[name] = looked[0][0]["id"] if looked and looked[0] else None
+        first[name] = looked[0][0].id if looked and looked[0] else None
     assert sum(name == found for name, found in first.items()) >= 8, first
 
 
@@ -115,7 +117,7 @@ class NarrowAndStale(RingOneNarrow, RingStaleCursor):
 
 def test_two_bugs_at_once_are_not_taken_for_one() -> None:
     looked = looked_at(under_test_of(ring(NarrowAndStale), ("ring",)))
-    assert not any(n["id"].endswith("RingStaleCursor") for named in looked for n in named)
+    assert not any(n.id.endswith("RingStaleCursor") for named in looked for n in named)
 
 
 def test_a_sound_cache_is_not_diagnosed() -> None:
@@ -125,12 +127,12 @@ def test_a_sound_cache_is_not_diagnosed() -> None:
     assert diagnose.diagnosed([right], lambda t: under_test.run(t, past=True), under_test.adapter) == {}
 
 
-def failure_on(trace: dict[str, Any], verdict: str = "FAIL") -> Failure:
+def failure_on(trace: dict[str, Any], verdict: VerdictName = "FAIL") -> Failure:
     """A failure as it stands in a record, as far as a diagnosis looks at it."""
-    return {
-        "verdict": verdict, "clauses": ["RING-8"], "implicated": [], "source": "example", "test": "", "oracle": "",
-        "field": "", "message": "", "words": "", "trace": trace, "steps": [], "deterministic": True,
-    }  # fmt: skip
+    return Failure(
+        verdict=verdict, clauses=["RING-8"], implicated=[], source="example", test="", oracle="",
+        field="", message="", words="", trace=trace, steps=[], deterministic=True,
+    )  # fmt: skip
 
 
 VISIBLE = {"chapters": {"ring": {"level": "visible", "grows": "free"}, "mask": "visible"}}
@@ -140,9 +142,9 @@ VISIBLE = {"chapters": {"ring": {"level": "visible", "grows": "free"}, "mask": "
 def test_bugs_are_named_at_level_visible(kind: type[Ring]) -> None:
     under_test = under_test_of(ring(kind, **VISIBLE), ("ring",))
     looked = looked_at(under_test)
-    assert {f["oracle"] for f in kept(under_test.tally)} == {"list model"}
-    assert kind.__name__ in [n["id"].partition("/")[2] for n in looked[0]]
-    assert {n["anomaly"] for n in looked[0]} == {KNOWN[i].id.partition("/")[0] for i in KNOWN if kind.__name__ in i}
+    assert {f.oracle for f in kept(under_test.tally)} == {"list model"}
+    assert kind.__name__ in [n.id.partition("/")[2] for n in looked[0]]
+    assert {n.anomaly for n in looked[0]} == {KNOWN[i].id.partition("/")[0] for i in KNOWN if kind.__name__ in i}
 
 
 TRACE = {"kvtrace": 2, "kind": "ring", "config": {"window": 3, "kv_heads": 2}}
@@ -203,7 +205,7 @@ def test_a_mutant_that_hangs_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> No
     found = diagnose.diagnosed(
         [failure_on({**TRACE, "ops": WRAPPED})], lambda t: under_test.run(t, past=True), under_test.adapter
     )
-    assert [[n["id"] for n in named] for named in found.values()] == [["stale-cursor/RingStaleCursor"]]
+    assert [[n.id for n in named] for named in found.values()] == [["stale-cursor/RingStaleCursor"]]
 
 
 def test_time_that_is_up_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,12 +231,13 @@ def test_a_run_ends_with_its_diagnosis(name: str, tmp_path: Path) -> None:
     done = run("mine:Adapter", tmp_path, "--clause", clause, "--traces", "5")
     assert done.returncode == 1, done.stderr
     assert f"(`{known}`)".replace("`", "") in " ".join(done.stdout.split())
-    record = run_file.load(tmp_path / "report" / "record.json")
-    assert record["failures"][0]["diagnosis"][0]["id"] == known
+    record = json_file.load(tmp_path / "report" / "record.json", Record)
+    diagnosis = record.failures[0].diagnosis
+    assert diagnosis and diagnosis[0].id == known
     for page in ("report.md", "report.html"):
         assert known.partition("/")[2] in (tmp_path / "report" / page).read_text()
     _, total = journal.read(tmp_path / "report" / "journal.jsonl")
-    assert next(n[0]["id"] for n in total.diagnosis.values()) == known
+    assert next(n[0].id for n in total.diagnosis.values()) == known
 
 
 def test_a_run_that_passes_has_no_diagnosis(tmp_path: Path) -> None:
@@ -291,10 +294,9 @@ def test_an_appendix_that_cannot_be_read_is_an_error(sound: str, wrong: str) -> 
 
 def named(**more: Any) -> Failure:
     """A failure with a diagnosis."""
-    said = {**KNOWN["TRIM-08/DeafToRollback"].__dict__}
-    one: Any = {k: said[k] for k in ("id", "says", "link")} | {"clauses": ["STORE-14"], "anomaly": "silent-no-op"}
-    found: Any = one | {"fits": {"traces": 9, "of": 9}} | more
-    return {**failure_on({}), "diagnosis": [found]}
+    bug = KNOWN["TRIM-08/DeafToRollback"]
+    fields: Any = {"id": bug.id, "says": bug.says, "link": bug.link, "anomaly": "silent-no-op"} | more
+    return replace(failure_on({}), diagnosis=[KnownBug(clauses=["STORE-14"], fits=Fits(traces=9, of=9), **fields)])
 
 
 def test_a_diagnosis_says_what_a_model_makes_of_it() -> None:
@@ -303,16 +305,15 @@ def test_a_diagnosis_says_what_a_model_makes_of_it() -> None:
     assert "the 8 tried beside it" in first
     assert "See STORE-14." in first
     assert anomalies.anomalies()["silent-no-op"].effect in effect
-    assert diagnosed.told({**failure_on({}), "diagnosis": []}) == [diagnosed.NONE]
+    assert diagnosed.told(replace(failure_on({}), diagnosis=[])) == [diagnosed.NONE]
     assert diagnosed.told(failure_on({})) == []
     assert len(diagnosed.told(named(anomaly="nobody knows", link=""))) == 1
 
 
 def test_records_without_a_diagnosis_still_load() -> None:
-    record = {
-        **failing(),
-        "failures": [{k: v for k, v in f.items() if k != "diagnosis"} for f in failing()["failures"]],
-    }
-    loaded = run_file.from_json(json.loads(json.dumps(record)))
+    record = to_builtins(failing())
+    for failed in record["failures"]:
+        failed.pop("diagnosis", None)
+    loaded = json_file.loads(json.dumps(record), Record)
     assert "Diagnosis" not in run_text.render([loaded], index())
     assert "Diagnosis" in run_text.render([failing()], index())

@@ -40,8 +40,8 @@ def test_a_fault_is_shown_on_a_short_trace_under_a_clause_that_speaks_of_it(m: M
                     examples.judge(judging, worked)
         for frozen in (c for c in vectors.load("ring") if c.start.config.window in (2, 3)):
             covers.judge(judging, replace(frozen, lines=frozen.lines[::4]))
-    shortest = min(tally.failures, key=lambda f: len(f["trace"]["ops"]))
-    assert len(shortest["trace"]["ops"]) <= 5, shortest["words"]
-    failed = {c for f in tally.failures for c in f["clauses"]} | set(tally.own)
+    shortest = min(tally.failures, key=lambda f: len(f.trace["ops"]))
+    assert len(shortest.trace["ops"]) <= 5, shortest.words
+    failed = {c for f in tally.failures for c in f.clauses} | set(tally.own)
     chapters = {c.partition("-")[0] for c in m.clauses} or {"RING"}
     assert failed & set(m.clauses) or chapters & {c.partition("-")[0] for c in failed}, (failed, m.clauses)

@@ -190,7 +190,7 @@ def test_a_fault_is_found_by_the_clause_s_own_example(clause: str, buffer: type[
     under_test = LocalAdapter(adapter(buffer), traces=0)
     for worked in index()[clause].examples:
         examples.judge(under_test, worked)
-    blamed = {c for f in under_test.tally.failures for c in f["clauses"]}
+    blamed = {c for f in under_test.tally.failures for c in f.clauses}
     assert clause in under_test.tally.own and (clause in blamed or clause == "COPY-1")
 
 

@@ -24,8 +24,8 @@ def test_an_output_is_drawn_with_the_first_element_of_each_query(level: str) -> 
     ops = "attend 1 rope=neox fill=ramp; attend 2 rope=neox fill=ramp"
     adapter = next(m for m in rope.PLANTED if m.id == "ROPE-02/FromZero").adapter()
     last = steps.failing_steps(failed(adapter, ops, level))[-1]
-    assert "other" in last["differs"]
-    expected, found = (last[side]["other"]["output"] for side in ("expected", "found"))
+    assert "other" in last.differs
+    expected, found = (side.get("other")["output"] for side in (last.expected, last.found))
     assert expected != found and expected.startswith("1.613, 2.5") and len(found.split(", ")) == 2
 
 
@@ -33,10 +33,10 @@ def test_an_output_is_drawn_with_the_first_element_of_each_query(level: str) -> 
 def test_turned_rows_are_drawn_element_by_element(level: str) -> None:
     seen = failed(rope.SecondDifferenceAlone(), "rotate 2 1; rotate 2 5 fill=ramp by=-3", level)
     last = steps.failing_steps(seen)[-1]
-    expected, found = (last[side]["other"]["rotated"] for side in ("expected", "found"))
+    expected, found = (side.get("other")["rotated"] for side in (last.expected, last.found))
     assert expected.split(", ")[1] == "-1.413 1.879 -2.829 4.058" and expected != found
 
 
 def test_numbers_that_agree_are_not_drawn() -> None:
     drawn = steps.steps(failed(Reference(), "rotate 1 1; attend 1 rope=neox", "storage"))
-    assert all("rotated" not in step["found"].get("other", {}) for step in drawn) and len(drawn) == 2
+    assert all("rotated" not in (step.found.other or {}) for step in drawn) and len(drawn) == 2

@@ -36,14 +36,14 @@ HONEST = {
 @pytest.mark.parametrize("name", HONEST)
 def test_who_is_honest_conforms_however_different(name: str) -> None:
     seen = judging.judged(name)
-    assert (seen["exit_status"], seen["problems"], seen["failures"]) == (0, [], [])
+    assert (seen.exit_status, seen.problems, seen.failures) == (0, [], [])
     bound = {i for i, c in index().items() if _binds(i, seen) and i not in HONEST[name]}
     assert {i for i, v in verdicts(seen).items() if v == "PASS"} == bound
     assert {v for i, v in verdicts(seen).items() if i not in bound} <= {"UNSUPPORTED"}
 
 
 def _binds(name: str, seen: Record) -> bool:
-    claims, c = seen["adapter"]["chapters"], index()[name]
+    claims, c = seen.adapter["chapters"], index()[name]
     levels = [claims[p]["level"] for p in (c.chapter, *c.applies) if p in claims]
     declared = c.chapter in claims and bool(set(c.applies) & set(claims))
     return declared and (c.level == "visible" or "visible" not in levels)
@@ -51,19 +51,19 @@ def _binds(name: str, seen: Record) -> bool:
 
 def test_storage_does_not_bind_who_claims_what_is_visible() -> None:
     seen = judging.judged("Whole")
-    assert clause(seen, "RING-19")["reason"] == "it is of level storage; the adapter claims level visible"
-    assert "without limit" in clause(seen, "RING-10")["reason"]
-    assert {c["oracle"] for c in seen["clauses"] if c["verdict"] == "PASS"} == {"list model"}
+    assert clause(seen, "RING-19").reason == "it is of level storage; the adapter claims level visible"
+    assert "without limit" in clause(seen, "RING-10").reason
+    assert {c.oracle for c in seen.clauses if c.verdict == "PASS"} == {"list model"}
 
 
 def test_a_clause_beyond_declared_limits_is_unsupported_and_says_so() -> None:
-    assert "limits" in clause(judging.judged("OneRowAtATime"), "GROW-19")["reason"]
+    assert "limits" in clause(judging.judged("OneRowAtATime"), "GROW-19").reason
 
 
 def test_traces_are_fitted_to_a_declared_dtype() -> None:
     seen = judging.judged("OnlyF32")
-    assert seen["coverage"]["cover growing"]["traces"] >= 3 * judging.COVER
-    declared = {c["verdict"] for c in seen["clauses"] if c["chapter"] in seen["adapter"]["chapters"]}
+    assert seen.coverage["cover growing"].traces >= 3 * judging.COVER
+    declared = {c.verdict for c in seen.clauses if c.chapter in seen.adapter["chapters"]}
     assert declared == {"PASS"} and judging.broken(seen) == set()
 
 
@@ -100,22 +100,22 @@ LIES: dict[str, tuple[str, str, int, str]] = {
 def test_a_lie_fails_its_clause_on_a_short_trace(name: str, wanted: tuple[str, str, int, str]) -> None:
     seen = judging.judged(name)
     blamed, field, length, words = wanted
-    assert seen["exit_status"] == 1 and clause(seen, blamed)["verdict"] == "FAIL"
+    assert seen.exit_status == 1 and clause(seen, blamed).verdict == "FAIL"
     shortest = _shortest(seen, blamed)
-    assert (shortest["field"], len(shortest["trace"]["ops"])) == (field, length), shortest["words"]
-    assert words in shortest["message"]
-    assert shortest["deterministic"] and shortest["steps"][-1]["differs"]
+    assert (shortest.field, len(shortest.trace["ops"])) == (field, length), shortest.words
+    assert words in shortest.message
+    assert shortest.deterministic and shortest.steps[-1].differs
 
 
 def _shortest(seen: Record, blamed: str) -> Failure:
-    return min((f for f in seen["failures"] if blamed in f["clauses"]), key=lambda f: len(f["steps"]))
+    return min((f for f in seen.failures if blamed in f.clauses), key=lambda f: len(f.steps))
 
 
 @pytest.mark.parametrize("name", LIES)
 def test_a_failure_is_kept_with_its_trace_and_its_steps(name: str) -> None:
-    for failed in judging.judged(name)["failures"]:
-        assert len(failed["steps"]) <= len(failed["trace"]["ops"]) or not failed["clauses"]
-        assert failed["message"] and failed["words"] and failed["source"] in ("example", "cover", "law", "explore")
+    for failed in judging.judged(name).failures:
+        assert len(failed.steps) <= len(failed.trace["ops"]) or not failed.clauses
+        assert failed.message and failed.words and failed.source in ("example", "cover", "law", "explore")
 
 
 NARROW = {
@@ -145,7 +145,7 @@ def test_who_claims_everything_is_held_to_everything() -> None:
     """It has a growing cache: what it claims beside it fails at the first thing that is asked of it."""
     seen = judging.judged("ClaimsEverything", ("growing", "ring", "store", "page"))
     failed = broken(seen)
-    assert seen["exit_status"] == 1
+    assert seen.exit_status == 1
     assert not {i for i in failed if i.startswith("GROW")}
     assert {"RING-5", "STORE-3", "PAGE-3"} <= failed
 
@@ -154,37 +154,37 @@ def test_who_claims_everything_is_held_to_everything() -> None:
 def test_each_fake_breaks_a_clause_of_every_cache_that_it_is_judged_by(fake: type[Any]) -> None:
     clauses = fakes_of_the_harness.VERDICTS[fake]
     seen = judging.judged(fake.__name__, tuple(index()[c].chapter for c in clauses))
-    assert seen["exit_status"] == 1 and set(clauses) <= broken(seen)
+    assert seen.exit_status == 1 and set(clauses) <= broken(seen)
 
 
 def test_who_opens_nothing_fails_before_the_first_operation() -> None:
-    failed = judging.judged("CannotOpen")["failures"][0]
-    assert failed["trace"]["ops"] == [] and "opening growing: expected ok, found unsupported" in failed["message"]
+    failed = judging.judged("CannotOpen").failures[0]
+    assert failed.trace["ops"] == [] and "opening growing: expected ok, found unsupported" in failed.message
 
 
 def test_independence_is_broken_by_what_caches_share() -> None:
     seen = judging.judged("SharedBetweenCaches")
-    assert clause(seen, "GROW-24")["verdict"] == "FAIL"
+    assert clause(seen, "GROW-24").verdict == "FAIL"
 
 
 def test_what_fails_once_and_not_again_is_called_nondeterministic() -> None:
     seen = judging.judged("Nondeterministic")
-    flaky = [f for f in seen["failures"] if not f["deterministic"]]
-    assert seen["exit_status"] == 1 and flaky
-    assert all(f["verdict"] == "FAIL" and f["message"].startswith("nondeterministic: ") for f in flaky)
+    flaky = [f for f in seen.failures if not f.deterministic]
+    assert seen.exit_status == 1 and flaky
+    assert all(f.verdict == "FAIL" and f.message.startswith("nondeterministic: ") for f in flaky)
 
 
 def test_a_known_deviation_is_an_expected_failure_and_conforms() -> None:
     seen = judging.judged("KnownDeviation")
-    assert (seen["exit_status"], verdicts(seen)["GROW-7"]) == (0, "XFAIL")
-    assert "rewinds are clipped" in clause(seen, "GROW-7")["reason"]
-    assert clause(seen, "GROW-7")["trace"] is not None
+    assert (seen.exit_status, verdicts(seen)["GROW-7"]) == (0, "XFAIL")
+    assert "rewinds are clipped" in clause(seen, "GROW-7").reason
+    assert clause(seen, "GROW-7").trace is not None
 
 
 def test_a_known_deviation_that_is_gone_is_no_conformance() -> None:
     seen = judging.judged("KnownButRight")
-    assert (seen["exit_status"], verdicts(seen)["GROW-7"]) == (1, "XPASS")
-    assert "declared as known to break, but holds" in clause(seen, "GROW-7")["reason"]
+    assert (seen.exit_status, verdicts(seen)["GROW-7"]) == (1, "XPASS")
+    assert "declared as known to break, but holds" in clause(seen, "GROW-7").reason
 
 
 DISHONEST = {
@@ -198,13 +198,13 @@ DISHONEST = {
 @pytest.mark.parametrize(("name", "words"), DISHONEST.items(), ids=DISHONEST)
 def test_what_is_not_declared_must_be_refused_and_change_nothing(name: str, words: str) -> None:
     seen = judging.judged(name)
-    assert seen["exit_status"] == 1 and broken(seen) == set()
-    assert any(p.startswith("adapter: ") and words in p for p in seen["problems"])
+    assert seen.exit_status == 1 and broken(seen) == set()
+    assert any(p.startswith("adapter: ") and words in p for p in seen.problems)
 
 
 def test_honesty_says_the_same_every_time() -> None:
     problems = [
-        judging.record_of("support.fake_declarations:DoesF16Undeclared", traces=0)["problems"] for _ in range(2)
+        judging.record_of("support.fake_declarations:DoesF16Undeclared", traces=0).problems for _ in range(2)
     ]
     assert problems[0] == problems[1] and [p.split()[7] for p in problems[0]] == ["f16,", "bf16,"]
 
@@ -226,10 +226,10 @@ ENDS: dict[str, tuple[str, str, dict[str, Any], str]] = {
 def test_how_a_worker_ends_is_the_verdict(name: str, wanted: tuple[str, str, dict[str, Any], str]) -> None:
     blamed, verdict, limits, words = wanted
     seen = judging.ended(name, blamed, **limits)
-    assert (seen["exit_status"], verdicts(seen)) == (1, {blamed: verdict})
+    assert (seen.exit_status, verdicts(seen)) == (1, {blamed: verdict})
     shortest = _shortest(seen, blamed)
-    assert (shortest["verdict"], len(shortest["trace"]["ops"]) <= 2) == (verdict, True)
-    assert words in shortest["message"]
+    assert (shortest.verdict, len(shortest.trace["ops"]) <= 2) == (verdict, True)
+    assert words in shortest.message
 
 
 def worker(name: str) -> Worker:
@@ -244,7 +244,7 @@ def test_what_kills_a_worker_is_confirmed_and_shortened_once_in_a_run() -> None:
             with under_test.judging(ops) as tally:
                 under_test.judge(notation.trace("growing", "", ops), "example")
             starts.append(w.starts - before)
-            assert [(f["verdict"], f["deterministic"]) for f in tally.failures] == [("CRASH", True)]
+            assert [(f.verdict, f.deterministic) for f in tally.failures] == [("CRASH", True)]
     assert starts[0] > 2 and starts[1] == 1
 
 
@@ -272,7 +272,7 @@ def test_every_end_of_a_worker_is_told_apart_in_a_whole_run() -> None:
     limits = ["--traces", "0", "--memory", "300", "--deadline", "2"]
     status, seen, errors = command_line.run("support.fake_endings:EndsInEveryWay", *clauses, *limits)
     wanted = {"GROW-3": "PROTOCOL", "GROW-4": "CRASH", "GROW-5": "HANG", "GROW-9": "OOM"}
-    assert (status, seen["exit_status"], verdicts(seen)) == (1, 1, wanted)
+    assert (status, seen.exit_status, verdicts(seen)) == (1, 1, wanted)
     assert errors.startswith("kvconform: judging support.fake_endings:EndsInEveryWay\n")
-    assert all(len(_shortest(seen, c)["trace"]["ops"]) <= 3 for c in wanted)
-    assert "fake_endings.py" in _shortest(seen, "GROW-4")["message"]
+    assert all(len(_shortest(seen, c).trace["ops"]) <= 3 for c in wanted)
+    assert "fake_endings.py" in _shortest(seen, "GROW-4").message

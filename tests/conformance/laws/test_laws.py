@@ -173,7 +173,7 @@ def test_a_fault_that_breaks_a_law_is_found_by_it(clause: str, cache: type[Any])
     under_test = LocalAdapter(Faulty(), traces=100)
     with under_test.judging("law") as tally:
         laws.judge(under_test, law)
-    assert clause in tally.own and clause in {c for f in tally.failures for c in f["clauses"]}
+    assert clause in tally.own and clause in {c for f in tally.failures for c in f.clauses}
 
 
 def test_a_law_is_broken_by_ends_that_differ_though_each_side_is_right_by_itself() -> None:

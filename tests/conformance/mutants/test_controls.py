@@ -39,7 +39,7 @@ def test_who_is_right_and_stores_otherwise_is_left_alone(variant: type[Any]) -> 
 def test_who_must_be_found_is_found_by_its_clause(wrong: type[Any]) -> None:
     clauses = controls.DIES[wrong]
     under_test = judged(wrong(), tuple(index()[c].chapter for c in clauses))
-    assert set(clauses) <= {c for f in under_test.tally.failures for c in f["clauses"]}
+    assert set(clauses) <= {c for f in under_test.tally.failures for c in f.clauses}
 
 
 def test_the_variants_do_store_otherwise() -> None:

@@ -155,5 +155,5 @@ def cases() -> Iterator[tuple[Mutant, Hunted]]:
 def test_the_matrix_names_what_must_not_be() -> None:
     mutants, found = zip(*cases(), strict=True)
     made = matrix.made(mutants, found[::-1], 1.0)
-    assert [m["id"] for m in made["mutants"]] == [m.id for m in mutants]
+    assert [m.id for m in made.mutants] == [m.id for m in mutants]
     assert matrix.wrong(made) == [str(i) for i, (_, _, is_wrong) in enumerate(CASES) if is_wrong]

@@ -19,18 +19,19 @@ from kvconform.profiling.random_rows import noise, turns
 from kvconform.profiling.workloads import OPERATIONS
 from kvspec.contract import description
 from kvspec.contract.timing import Streams
+from kvspec.records.profile import Spread
 
 
 def test_the_spread_is_the_quartiles() -> None:
-    assert spread([4.0]) == {"median": 4, "low": 4, "high": 4}
-    assert spread([5, 1, 4, 2, 3]) == {"median": 3, "low": 2, "high": 4}
-    assert spread([1, 2, 3, 10]) == {"median": 2.5, "low": 1.75, "high": 4.75}
-    assert scaled([1, 2, 3], 10)["median"] == 20
+    assert spread([4.0]) == Spread(median=4, low=4, high=4)
+    assert spread([5, 1, 4, 2, 3]) == Spread(median=3, low=2, high=4)
+    assert spread([1, 2, 3, 10]) == Spread(median=2.5, low=1.75, high=4.75)
+    assert scaled([1, 2, 3], 10).median == 20
 
 
 def test_ratios_are_taken_round_by_round() -> None:
     """Both were slow in the second round; the ratio of medians would be 1.5, of rounds it is 2."""
-    assert ratios([2, 20, 3], [1, 10, 2]) == {"median": 2, "low": 1.75, "high": 2}
+    assert ratios([2, 20, 3], [1, 10, 2]) == Spread(median=2, low=1.75, high=2)
     with pytest.raises(ValueError):
         ratios([1, 2], [1])
 
@@ -165,15 +166,15 @@ SMALL = Case("append", GPT2, 8)
 
 def test_a_case_that_fails_is_left_out_with_its_reason_and_the_next_is_measured() -> None:
     found = profiled(Broken(4, ValueError), Case("snapshot", GPT2, 8), SMALL)
-    assert [s["reason"] for s in found.skipped] == ["the adapter does not declare snapshot", "ValueError: no more"]
+    assert [s.reason for s in found.skipped] == ["the adapter does not declare snapshot", "ValueError: no more"]
     found = profiled(Broken(1 << 60, ValueError), Case("snapshot", GPT2, 8), SMALL)
-    assert [m["id"] for m in found.measured] == [SMALL.id]
+    assert [m.id for m in found.measured] == [SMALL.id]
 
 
 def test_without_a_clock_there_are_no_device_times_and_no_limits() -> None:
     (found,) = profiled(Broken(1 << 60, ValueError), SMALL, peers=(Numpy(),)).measured
-    assert found["device_ms"] is found["limit"] is found["fraction"] is found["metered"] is None
-    assert found["rate"] is not None and found["rate"]["median"] > 0 and found["peers"][0]["peer"] == "numpy"
+    assert found.device_ms is found.limit is found.fraction is found.metered is None
+    assert found.rate is not None and found.rate.median > 0 and found.peers[0].peer == "numpy"
 
 
 class Clocked(Broken):
@@ -209,21 +210,19 @@ def test_the_rate_is_bytes_over_device_time_and_the_share_is_of_the_limit() -> N
     bytes reads and writes them in 50 ms: 4 GB/s."""
     session_ = profiled(Clocked(), Case("append", GPT2, 8, 4))
     (found,) = session_.measured
-    assert found["device_ms"] is not None and found["rate"] is not None and found["fraction"] is not None
-    assert found["device_ms"]["median"] == pytest.approx(2) and found["rate"]["median"] == pytest.approx(0.012288)
-    assert found["limit"] == "copy" and found["fraction"]["median"] == pytest.approx(0.012288 / 4)
-    limits = {limit["name"]: limit for limit in session_.limits()}
-    assert {name: limit["rate"]["median"] for name, limit in limits.items()} == pytest.approx(
+    assert found.device_ms is not None and found.rate is not None and found.fraction is not None
+    assert found.device_ms.median == pytest.approx(2) and found.rate.median == pytest.approx(0.012288)
+    assert found.limit == "copy" and found.fraction.median == pytest.approx(0.012288 / 4)
+    limits = {limit.name: limit for limit in session_.limits()}
+    assert {name: limit.rate.median for name, limit in limits.items()} == pytest.approx(
         {"read": 2, "write": 2, "copy": 4}
     )
-    assert [limits[n]["rounds"] for n in ("read", "copy")] == [2, 4], (
-        "its limit took part in the rounds of the case"
-    )
+    assert [limits[n].rounds for n in ("read", "copy")] == [2, 4], "its limit took part in the rounds of the case"
 
 
 def test_what_holds_more_than_the_memory_allows_is_left_out() -> None:
     found = profiled(Broken(1 << 60, ValueError), Case("append", GPT2, 1 << 20))
-    assert "it holds 6144 MiB" in found.skipped[0]["reason"]
+    assert "it holds 6144 MiB" in found.skipped[0].reason
 
 
 def test_an_interrupt_keeps_what_was_measured() -> None:
@@ -235,7 +234,7 @@ def test_an_interrupt_keeps_what_was_measured() -> None:
     adapter.after = 5
     with pytest.raises(KeyboardInterrupt):
         made.run([SMALL])
-    assert [m["id"] for m in made.measured] == [SMALL.id] and made.skipped == []
+    assert [m.id for m in made.measured] == [SMALL.id] and made.skipped == []
 
 
 @pytest.mark.parametrize("operation", [o for o in OPERATIONS if o != "rewind"])

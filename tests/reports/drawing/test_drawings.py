@@ -6,10 +6,13 @@ import re
 from typing import Any
 from xml.etree import ElementTree
 
+from msgspec import convert, to_builtins
+
 from kvreports.drawing.frames import CELLS, QUERIES, STEPS, frames
 from kvreports.drawing.row_fates import fates
 from kvreports.drawing.svg import draw_svg
 from kvreports.run.text import draw
+from kvspec.records.run import StepRecord
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -23,12 +26,13 @@ def at(offset: int, slots: str, capacity: int = 4, sees: str | None = None, **mo
     return out | more
 
 
-def step(do: str, clauses: str, expected: Any, found: Any = None, differs: str = "") -> Any:
+def step(do: str, clauses: str, expected: Any, found: Any = None, differs: str = "") -> StepRecord:
     said = {"expected": expected, "found": found or expected}
-    return {"do": do, "clauses": clauses.split(), **said, "differs": differs.split()}
+    document = {"do": do, "clauses": clauses.split(), **said, "differs": differs.split()}
+    return convert(to_builtins(document), StepRecord)
 
 
-def ring_steps() -> list[Any]:
+def ring_steps() -> list[StepRecord]:
     """A ring that loses its write index on an append of no rows."""
     refused = at(5, "e b c d", result="refused RING-9", other={"can": False})
     return [
@@ -47,7 +51,7 @@ def ring_steps() -> list[Any]:
     ]
 
 
-def dead_steps() -> list[Any]:
+def dead_steps() -> list[StepRecord]:
     """A growing cache that shows a rejected draft again."""
     shown = at(3, "a b c ? NaN", 8, history=["a", "b", "c"], queries=[["a", "b", "c"]])
     return [

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 from jsonschema import Draft202012Validator
+from msgspec import to_builtins
 
 from kvadapters.reference import Reference
 from kvconform.runner.under_test import failure
@@ -19,7 +20,8 @@ from kvreports.drawing.svg import draw_svg
 from kvreports.run import html as run_html
 from kvreports.run.text import draw
 from kvspec.operations import notation
-from kvspec.records.run import DrawnStep, Failure
+from kvspec.records.run import Failure
+from reports.drawing.test_drawings import step
 from reports.run.test_schema import SCHEMA
 from support.local_adapter import LocalAdapter
 from support.record_samples import TEXTS, clause, record
@@ -114,7 +116,7 @@ def failed(chapter: str) -> Failure:
 
 
 def drawn(chapter: str) -> str:
-    return draw(failed(chapter)["steps"])
+    return draw(failed(chapter).steps)
 
 
 SHOWN: dict[str, tuple[str, ...]] = {
@@ -141,29 +143,23 @@ def test_what_differs_can_be_read(chapter: str) -> None:
 @pytest.mark.parametrize("chapter", FAILING)
 def test_every_drawing_is_whole_and_of_the_schema(chapter: str) -> None:
     found = failed(chapter)
-    of_a_step = {"$ref": "#/$defs/step", "$defs": SCHEMA["$defs"]}
-    for step in found["steps"]:
-        Draft202012Validator(of_a_step).validate(step)
-    assert str(draw_svg(found["steps"])).count("<g") >= len(found["steps"])
+    of_a_step = {"$ref": "#/$defs/StepRecord", "$defs": SCHEMA["$defs"]}
+    for each in found.steps:
+        Draft202012Validator(of_a_step).validate(to_builtins(each))
+    assert str(draw_svg(found.steps)).count("<g") >= len(found.steps)
     whole = record(chapter, [clause("GROW-1", "FAIL", "x")], [found])
-    assert found["words"] in run_html.render([whole], TEXTS)
+    assert found.words in run_html.render([whole], TEXTS)
 
 
 def test_a_store_of_many_layers_is_drawn_in_part_and_what_differs_always() -> None:
     rows = {f"layer {i}": ["a"] for i in range(LAYERS + 5)}
     last = f"layer {LAYERS + 4}"
-    step: DrawnStep = {
-        "do": "append 1",
-        "clauses": [],
-        "expected": {"result": "ok", "layers": dict(rows)},
-        "found": {"result": "ok", "layers": {**rows, last: ["?"]}},
-        "differs": ["layers"],
-    }
-    (frame,) = frames([step])
+    expected, found = ({"result": "ok", "layers": layers} for layers in (rows, rows | {last: ["?"]}))
+    (frame,) = frames([step("append 1", "", expected, found, "layers")])
     assert [s.what for s in frame.strips if s.differs] == [last, last]
     assert frame.strips[-1].note == "4 more not drawn"
 
 
 def test_rows_of_zeros_are_empty_slots_and_nothing_is_called_dead() -> None:
-    kinds = {c.kind for f in frames(failed("copy")["steps"]) for s in f.strips for c in s.cells}
+    kinds = {c.kind for f in frames(failed("copy").steps) for s in f.strips for c in s.cells}
     assert kinds == {"row", "empty"}

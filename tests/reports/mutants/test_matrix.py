@@ -7,18 +7,20 @@ import json
 import re
 from importlib import resources
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import jsonschema
 import pytest
+from msgspec import convert, to_builtins
+from msgspec.structs import replace
 
 from kvconform import cli
-from kvreports.mutants import file as mutants_file
+from kvreports import json_file
 from kvreports.mutants import html as mutants_html
 from kvreports.mutants import numbers as mutants_numbers
 from kvreports.mutants import text as mutants_text
-from kvreports.run import file as run_file
 from kvspec.errors import BadInput
+from kvspec.records.document import Version
 from kvspec.records.mutants import Matrix, MutantRecord, result
 
 SCHEMA = json.loads(resources.files("kvspec").joinpath("schemas/mutants.json").read_text(encoding="utf-8"))
@@ -43,18 +45,17 @@ def mutant(name: str, **fields: Any) -> MutantRecord:
         "message": "offset: expected 3, found 4",
         "seconds": 0.01,
     }
-    return cast(MutantRecord, made | fields)
+    return convert(made | fields, MutantRecord)
 
 
 SYSTEMATIC = {"class": "systematic", "link": "", "right": None, "clauses": []}
 SURVIVED = mutant("reference/ring.read: 1 became 2", **SYSTEMATIC, killed=False, by=[], operations=0)
 ACCUSED = mutant("control/Other", **{"class": "control", "control": "lives"}, right=None)
 FOUND = mutant("reference/ring.mask: 0 became 1", **SYSTEMATIC, equivalent="a citation alone")
-SAMPLE: Matrix = {
-    "kvmutants": 1,
-    "spec": {"version": "0.1", "hash": "943c43fe9c1b8787"},
-    "seconds": 12.5,
-    "mutants": [
+SAMPLE = Matrix(
+    spec=Version(version="0.1", hash="943c43fe9c1b8787"),
+    seconds=12.5,
+    mutants=[
         mutant("RING-01/One"),
         mutant("RING-02/Two", right=False, operations=8, sources={"explored": True}, link="javascript:alert(1)"),
         mutant("reference/ring.read: to < 0: Lt swapped", **SYSTEMATIC),
@@ -62,21 +63,20 @@ SAMPLE: Matrix = {
         mutant("reference/ring.mask: 1 became 2", **SYSTEMATIC, equivalent="a citation alone", killed=False, by=[]),
         mutant("control/Same", **{"class": "control", "control": "lives"}, killed=False, right=None),
     ],
-}
+)
+DOCUMENT: Any = to_builtins(SAMPLE)
 
 
 def having(*more: MutantRecord) -> Matrix:
-    made = copy.deepcopy(SAMPLE)
-    made["mutants"] += more
-    return made
+    return replace(SAMPLE, mutants=[*SAMPLE.mutants, *more])
 
 
 def test_the_record_fits_its_schema_which_names_every_field() -> None:
-    jsonschema.validate(SAMPLE, SCHEMA)
-    named = SCHEMA["properties"]["mutants"]["items"]["properties"]
-    assert set(named) == set(MutantRecord.__annotations__)
+    jsonschema.validate(DOCUMENT, SCHEMA)
+    named = SCHEMA["$defs"]["MutantRecord"]["properties"]
+    assert set(named) == set(MutantRecord.__struct_encode_fields__)
     for field in named:
-        broken: Any = copy.deepcopy(SAMPLE)
+        broken = copy.deepcopy(DOCUMENT)
         del broken["mutants"][0][field]
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(broken, SCHEMA)
@@ -85,7 +85,7 @@ def test_the_record_fits_its_schema_which_names_every_field() -> None:
 @pytest.mark.parametrize(("m", "said"), [(SURVIVED, "SURVIVED"), (ACCUSED, "ACCUSED"), (FOUND, "FOUND")])
 def test_what_is_not_as_it_must_be_is_said_everywhere(m: MutantRecord, said: str) -> None:
     assert result(m) == said
-    assert {result(x) for x in SAMPLE["mutants"]} == {"killed", "equivalent", "lives"}
+    assert {result(x) for x in SAMPLE.mutants} == {"killed", "equivalent", "lives"}
     assert "not as they must be" not in mutants_numbers.headline(SAMPLE)
     assert "1 are not as they must be" in mutants_numbers.headline(having(m))
     for text in (mutants_text.render(having(m)), mutants_text.markdown(having(m)), mutants_html.render(having(m))):
@@ -109,7 +109,7 @@ def test_the_numbers_of_the_groups() -> None:
 def test_a_page_links_to_addresses_of_the_web_alone_and_shows_every_bug() -> None:
     page = mutants_html.render(SAMPLE)
     assert re.findall(r'<a href="(?!#)([^"]*)"', page) == ["https://example.org/1"]
-    assert all(m["id"] in page for m in mutants_numbers.real(SAMPLE)) and "a citation alone" in page
+    assert all(m.id in page for m in mutants_numbers.real(SAMPLE)) and "a citation alone" in page
 
 
 def test_nothing_in_a_record_is_trusted_with_the_page() -> None:
@@ -121,8 +121,8 @@ def test_a_record_is_read_back_and_rendered_by_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "mutants.json"
-    run_file.write(file, run_file.lines(SAMPLE))
-    assert mutants_file.load(file) == SAMPLE
+    json_file.write(file, json_file.dumps(SAMPLE))
+    assert json_file.load(file, Matrix) == SAMPLE
     for form, says in (("table", "RING-01/One"), ("markdown", "# The mutation matrix"), ("json", '"kvmutants": 1')):
         assert cli.main(["report", str(file), "--format", form]) == 0
         assert says in capsys.readouterr().out
@@ -139,9 +139,9 @@ def test_a_record_is_read_back_and_rendered_by_the_command(
     ],
 )
 def test_a_broken_record_says_what_is_wrong(tmp_path: Path, change: Any, says: str) -> None:
-    broken: Any = copy.deepcopy(SAMPLE)
+    broken = copy.deepcopy(DOCUMENT)
     change(broken)
     file = tmp_path / "mutants.json"
-    run_file.write(file, run_file.lines(broken))
+    file.write_text(json.dumps(broken))
     with pytest.raises(BadInput, match=says):
-        mutants_file.load(file)
+        json_file.load(file, Matrix)

@@ -7,20 +7,26 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from msgspec import convert, to_builtins
+from msgspec.structs import replace
 
 from kvconform.profiling.workloads import OPERATIONS
+from kvconform.runner import output
 from kvreports.profile import bars, figures, roofline
 from kvreports.profile import html as profile_html
 from kvreports.profile import text as profile_text
 from kvreports.run import html as run_html
+from kvspec.records.profile import Measurement, Profile, Spread
 from reports.run.test_html import HOSTILE, Page
-from support.profile_samples import SAMPLES, measurement, whole
+from support.profile_samples import SAMPLES, changed, measurement, whole
 
 KEPT = {"read", "write", "copy", "append", "attention", "snapshot", "rewind"}
 
 
 def hostile(value: Any, key: str = "") -> Any:
     """The record with every text replaced, names of limits and operations too."""
+    if isinstance(value, Profile):
+        return convert(hostile(to_builtins(value)), Profile)
     if isinstance(value, str):
         return HOSTILE
     if isinstance(value, dict):
@@ -41,8 +47,6 @@ def test_the_page_is_well_formed_and_loads_nothing(sample: Any) -> None:
 
 def test_its_own_style_and_script_are_all_that_its_policy_allows() -> None:
     text = profile_html.render(whole())
-    from kvreports.run import html as run_html
-
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
     for tag in ("style", "script"):
         (body,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.S)
@@ -58,7 +62,7 @@ def test_a_hostile_record_stays_text() -> None:
 
 @pytest.mark.parametrize("form", ["table", "markdown"])
 def test_a_hostile_record_stays_text_elsewhere(form: str) -> None:
-    text = profile_text.shown(hostile(whole()), form)
+    text = output.text([hostile(whole())], form)
     assert "\u202e" not in text and "\x1b" not in text and "\x00" not in text
     if form == "markdown":
         assert "<script" not in text.replace("\\<", "")
@@ -75,7 +79,7 @@ def test_a_partial_a_quick_and_an_unclocked_profile_say_so() -> None:
     assert "interrupted after 2 of 9 cases" in profile_html.render(SAMPLES["partial"])
     assert "PARTIAL: interrupted after" in profile_text.render(SAMPLES["partial"])
     quick = whole()
-    quick["settings"]["quick"] = True
+    quick.settings["quick"] = True
     assert "A quick profile." in profile_html.render(quick)
     assert "offers no clock" in Page(profile_html.render(SAMPLES["unclocked"])).text
 
@@ -98,9 +102,9 @@ def test_a_bar_that_leaves_its_box_is_marked() -> None:
     assert drawn.count('class="beyond"') == 1, "numpy, at twice the limit"
 
 
-def one(share: float) -> Any:
+def one(share: float) -> Profile:
     """A record of one case at this share of its limit."""
-    return whole() | {"measurements": [measurement("append", 1.0, int(share * 20e6))]}
+    return changed(whole(), measurements=[measurement("append", 1.0, int(share * 20e6))])
 
 
 def test_a_mark_lies_where_its_bytes_and_its_rate_are() -> None:
@@ -111,11 +115,9 @@ def test_a_mark_lies_where_its_bytes_and_its_rate_are() -> None:
 
 
 def test_names_of_roofs_do_not_lie_upon_each_other() -> None:
-    close = whole()
-    close["limits"] = [
-        dict(close["limits"][0], name=n, rate=figures_of(r)) for n, r in zip("abc", (20, 20.1, 20.2), strict=True)
-    ]
-    drawn = roofline.draw(close)
+    (limit, *_), rates = whole().limits, zip("abc", (20, 20.1, 20.2), strict=True)
+    close = [replace(limit, name=n, rate=Spread(median=r, low=r, high=r)) for n, r in rates]
+    drawn = roofline.draw(changed(whole(), limits=close))
     heights = sorted(float(y) for y in re.findall(r'class="roofed" x="[\d.]+" y="([\d.]+)"', drawn))
     assert len(heights) == 3 and min(b - a for a, b in pairwise(heights)) >= roofline.LINE
 
@@ -131,14 +133,12 @@ def test_every_operation_that_moves_bytes_has_a_mark_of_its_family() -> None:
 
 def test_a_case_is_told_with_its_pages_and_its_pairing() -> None:
     """Unless a record holds something else there."""
-    case = measurement("rotate", 1.0, 1 << 20, config={"page_size": 16, "pairing": "norm", "splits": 4})
+    case = convert(
+        measurement("rotate", 1.0, 1 << 20, config={"page_size": 16, "pairing": "norm", "splits": 4}), Measurement
+    )
     assert figures.shape(case) == "Model-7B, f16, 4,096 rows, norm pairs, pages of 16, 4 splits"
-    odd = measurement("rotate", 1.0, 1 << 20, config={"page_size": "many", "pairing": 7})
+    odd = convert(measurement("rotate", 1.0, 1 << 20, config={"page_size": "many", "pairing": 7}), Measurement)
     assert figures.shape(odd) == "Model-7B, f16, 4,096 rows"
-
-
-def figures_of(rate: float) -> dict[str, float]:
-    return {"median": rate, "low": rate, "high": rate}
 
 
 @pytest.mark.parametrize("size", profile_html.WIDTHS.values(), ids=profile_html.WIDTHS)

@@ -8,13 +8,14 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from msgspec import convert, to_builtins
 
 from kvreports.run import html as run_html
 from kvreports.run import standing
 from kvreports.run.failures import DRAWN, LARGEST_TRACE
-from kvspec.records.run import VERDICTS
+from kvspec.records.run import VERDICTS, Record
 from reports.drawing.test_drawings import ring_steps, step
-from support.record_samples import SAMPLES, TEXTS, Text, clause, failing, failure, partial, passing, record
+from support.record_samples import SAMPLES, TEXTS, Text, changed, clause, failing, failure, partial, passing, record
 
 VOID = {"meta", "link", "input", "br", "path", "rect", "circle", "use"}
 HOSTILE = (
@@ -72,6 +73,8 @@ PAGE = Page(MANY)
 
 def hostile(value: Any) -> Any:
     """The record with every free text replaced."""
+    if isinstance(value, Record):
+        return convert(hostile(to_builtins(value)), Record)
     if isinstance(value, str):
         return value if value in VERDICTS or value in TEXTS else HOSTILE
     if isinstance(value, dict):
@@ -88,7 +91,7 @@ def keys(value: Any) -> set[str]:
     return (set(value) if isinstance(value, dict) else set()).union(*(keys(v) for v in inner))
 
 
-KEYS = keys(failing()) - {"example growing", "cover ring", "explore ring", "numpy", "append append"}
+KEYS = keys(to_builtins(failing())) - {"example growing", "cover ring", "explore ring", "numpy", "append append"}
 
 
 def test_ids_are_unique_and_links_lead_somewhere() -> None:
@@ -131,9 +134,9 @@ def test_every_clause_has_a_row_with_its_text_level_and_every_verdict_in_words()
         )
         assert " ".join(bare(text.text).split()) in " ".join(row.split())
         for sample in SAMPLES:
-            (said,) = [c for c in sample["clauses"] if c["id"] == id_]
-            assert said["verdict"] in row
-            assert said["reason"] in row
+            (said,) = [c for c in sample.clauses if c.id == id_]
+            assert said.verdict in row
+            assert said.reason in row
 
 
 def test_why_a_clause_is_as_it_is_and_how_often_it_was_exercised_stand_in_its_row() -> None:
@@ -180,7 +183,7 @@ def test_the_summary_says_who_conforms() -> None:
 
 
 def test_facts_that_all_runs_share_are_told_once() -> None:
-    other = passing("other") | {"selection": {"seed": 77}}
+    other = changed(passing("other"), selection={"seed": 77})
     text = Page(run_html.render([passing(), other], TEXTS)).text
     brief = text[: text.index("Clauses\n", text.index("The same for all runs:"))]
     assert brief.count("pocl, Example CPU") == 1
@@ -189,21 +192,21 @@ def test_facts_that_all_runs_share_are_told_once() -> None:
 
 def test_partial_runs_are_marked_loudly() -> None:
     assert "Partial run: cuda-ring" in PAGE.text
-    assert partial()["partial_reason"] in PAGE.text
+    assert partial().partial_reason in PAGE.text
     assert PAGE.text.count("partial") >= 2
     assert "Partial run" not in Page(run_html.render([passing()], TEXTS)).text
 
 
 def test_records_of_different_specs_are_said_to_be() -> None:
-    other = passing("other") | {"spec": {"version": "0.2", "hash": "sha256:0"}}
+    other = changed(passing("other"), spec={"version": "0.2", "hash": "sha256:0"})
     assert "Not made alike." in run_html.render([passing(), other], TEXTS)
     assert "Not made alike." not in MANY
 
 
 def test_every_failure_is_drawn_told_and_can_be_replayed() -> None:
     text = " ".join(PAGE.text.split())
-    for f in failing()["failures"]:
-        assert f["message"] in text and f["words"] in text
+    for f in failing().failures:
+        assert f.message in text and f.words in text
     assert "kvconform replay ring-4-explore.json --draw --adapter opencl-ring" in text
     assert '"kvtrace": 2' in text and "Nondeterministic." in text
     assert len([a for a in PAGE.named("svg") if a.get("role") == "img"]) == 3 + 8
@@ -218,10 +221,10 @@ def test_a_failing_cell_leads_to_its_failure() -> None:
 
 def test_reasons_suspicion_problems_and_coverage_are_told() -> None:
     rest = PAGE.text[PAGE.text.index("Not passed, and why") :]
-    for c in failing()["clauses"]:
-        assert c["reason"] in rest
+    for c in failing().clauses:
+        assert c.reason in rest
     assert "0.87" in PAGE.text and "0.41" in PAGE.text
-    assert failing()["problems"][0] in PAGE.text
+    assert failing().problems[0] in PAGE.text
     assert "15,210" in rest and "7,000" in rest
 
 
@@ -250,7 +253,7 @@ def test_every_verdict_has_words_a_kind_and_a_shape(v: str) -> None:
     ],
 )
 def test_a_standing_is_never_better_than_what_happened(changes: Any, words: str) -> None:
-    assert standing.standing(record("a", [clause("RING-1")]) | changes).words == words
+    assert standing.standing(changed(record("a", [clause("RING-1")]), **changes)).words == words
 
 
 def test_hostile_texts_are_shown_and_never_obeyed() -> None:
@@ -300,7 +303,7 @@ def test_clauses_no_record_holds_are_counted() -> None:
 
 
 def test_records_of_one_name_are_told_apart() -> None:
-    newer = passing() | {"adapter": passing()["adapter"] | {"version": "1.3.0"}}
+    newer = changed(passing(), adapter=passing().adapter | {"version": "1.3.0"})
     page = Page(run_html.render([passing(), newer, newer], TEXTS))
     for label in ("reference 1.2.0", "reference 1.3.0 (1)", "reference 1.3.0 (2)"):
         assert label in page.text
@@ -322,7 +325,8 @@ def test_a_page_stays_bounded() -> None:
 
 def test_no_records_and_no_clauses_say_so() -> None:
     assert "There are no run records here" in Page(run_html.render([], {})).text
-    empty = record("a", []) | {"adapter": {}, "coverage": {}, "machine": {}, "spec": {}, "suite": {}, "vectors": {}}
+    nothing = {"version": "", "hash": ""}
+    empty = record("a", [], adapter={}, coverage={}, machine={}, spec=nothing, suite=nothing, vectors={})
     text = Page(run_html.render([empty], {})).text
     assert "This run judged no clause." in text and "This run recorded no coverage." in text
 

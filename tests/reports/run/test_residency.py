@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kvreports.run import html as run_html
 from kvreports.run import markdown, residency
 from kvreports.run import text as run_text
 from kvspec.reading.clauses import index
-from support.record_samples import SAMPLES, failing
+from support.record_samples import SAMPLES, changed, failing
 
-WITHOUT: Any = {k: v for k, v in failing().items() if k != "residency"}
-
+WITHOUT = changed(failing(), residency=[])
 
 TABLES = {"html": run_html.render, "markdown": markdown.render}
 
@@ -35,6 +35,6 @@ def test_a_terminal_is_told_what_is_paid_for_every_token_of_a_steady_decode_alon
 
 
 def test_samples_are_rendered_with_a_condition_of_any_text() -> None:
-    record = SAMPLES[0] | {"residency": [failing()["residency"][0] | {"when": "<b>|`x`"}]}
+    record = changed(SAMPLES[0], residency=[replace(failing().residency[0], when="<b>|`x`")])
     assert "<b>|" not in run_html.render([record], index())
     assert "\\|" in markdown.render([record], index())

@@ -9,7 +9,7 @@ import pytest
 from kvreports.run import markdown
 from kvreports.run import text as run_text
 from kvreports.run.markdown import code, literal
-from kvreports.sanitised_text import plain
+from kvreports.safe_text import plain
 from reports.drawing.test_drawings import dead_steps
 from reports.run.test_html import HOSTILE, hostile
 from support.record_samples import SAMPLES, TEXTS, clause, failing, failure, partial, passing, record
@@ -34,16 +34,16 @@ def test_the_table_counts_by_chapter_and_in_all() -> None:
 
 def test_every_clause_that_did_not_pass_is_told_with_its_reason_the_urgent_first() -> None:
     flat = " ".join(TABLE.split())
-    for c in failing()["clauses"]:
-        assert (c["reason"] in flat) or c["reason"].startswith("known deviation did not")
+    for c in failing().clauses:
+        assert (c.reason in flat) or c.reason.startswith("known deviation did not")
     order = [line.split()[0] for line in TABLE.splitlines() if re.match(r"(FAIL|CRASH|XFAIL|NOT_RUN)  ", line)]
     assert order == ["FAIL", "FAIL", "CRASH", "XFAIL", "NOT_RUN"]
 
 
 def test_the_shortest_failing_trace_is_drawn() -> None:
-    first = failing()["failures"][0]
-    assert first["message"] in TABLE and run_text.draw(first["steps"]) in TABLE
-    assert "index" not in TABLE and failing()["failures"][1]["message"] not in TABLE
+    first = failing().failures[0]
+    assert first.message in TABLE and run_text.draw(first.steps) in TABLE
+    assert "index" not in TABLE and failing().failures[1].message not in TABLE
 
 
 def test_partial_runs_and_problems_are_told() -> None:
@@ -92,7 +92,7 @@ def test_markdown_keeps_hostile_text_literal() -> None:
 def test_code_and_fences_outlast_the_backticks_inside() -> None:
     assert code("a`b``c") == "``` a`b``c ```"
     steps = dead_steps()
-    steps[0]["do"] = "```` x"
+    steps[0].do = "```` x"
     made = markdown.render(
         [record("a", [clause("RING-1", "FAIL", "x")], [failure("FAIL", "RING-1", steps, "m")])], TEXTS
     )

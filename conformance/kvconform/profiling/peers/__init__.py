@@ -56,10 +56,10 @@ def find(names: Sequence[str] = ()) -> Found:
         try:
             peer = _made(PEERS[name])
         except ImportError as e:
-            records.append({"name": name, "words": "", "missing": f"it cannot be imported ({e})"})
+            records.append(PeerRecord(name=name, words="", missing=f"it cannot be imported ({e})"))
             continue
         peers.append(peer)
-        records.append({"name": name, "words": peer.words, "missing": ""})
+        records.append(PeerRecord(name=name, words=peer.words, missing=""))
     return Found(tuple(peers), records)
 
 

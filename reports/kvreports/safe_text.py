@@ -7,9 +7,14 @@ sequences for terminals, text that runs backwards, halves of surrogate pairs tha
 from __future__ import annotations
 
 import re
-from typing import Any, cast
+from collections.abc import Container
+from typing import Any, TypeVar, cast
+
+from msgspec import Struct
 
 from kvspec.records.run import Record
+
+T = TypeVar("T")
 
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
@@ -28,27 +33,24 @@ def plain(text: str) -> str:
     return _OBEYED.sub("\ufffd", text) if _OBEYED.search(text) else text
 
 
-def cleaned(value: Any) -> Any:
-    """JSON in which every text is plain."""
+def cleaned(value: T, but: Container[str] = ()) -> T:
+    """A copy of a record, or of any JSON, in which every text is plain. Leaves alone the fields named in `but`."""
+    made: Any = value
     if isinstance(value, str):
-        return plain(value)
-    if isinstance(value, dict):
-        return {plain(str(k)): cleaned(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [cleaned(v) for v in value]
-    return value
+        made = plain(value)
+    elif isinstance(value, Struct):
+        fields = ((n, getattr(value, n)) for n in value.__struct_fields__)
+        made = type(value)(**{n: v if n in but else cleaned(v, but) for n, v in fields})
+    elif isinstance(value, dict):
+        made = {plain(str(k)): cleaned(v, but) for k, v in value.items()}
+    elif isinstance(value, list | tuple):
+        made = [cleaned(v, but) for v in value]
+    return cast(T, made)
 
 
 def cleaned_record(record: Record) -> Record:
     """A copy in which every text is plain, but for drawings and traces: they are long, and cleaned as drawn."""
-    parts: Any = {k: v if k in ("failures", "clauses") else cleaned(v) for k, v in record.items()}
-    for name in ("failures", "clauses"):
-        parts[name] = [_but_traces(part) for part in parts[name]]
-    return cast(Record, parts)
-
-
-def _but_traces(part: Any) -> Any:
-    return {k: v if k in ("steps", "trace") else cleaned(v) for k, v in part.items()}
+    return cleaned(record, ("steps", "trace"))
 
 
 def shortened(text: str, limit: int) -> str:

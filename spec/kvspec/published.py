@@ -1,0 +1,43 @@
+"""The JSON schemas that are published in `kvspec/schemas`; `python -m kvspec.published` writes them anew."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from kvspec import trace
+from kvspec.records.mutants import Matrix
+from kvspec.records.profile import Profile
+from kvspec.records.run import Record
+from kvspec.records.schemas import schema
+from kvspec.wire import schemas as wire
+
+SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
+    "question": wire.question,
+    "answer": wire.answer,
+    "describe": wire.describe,
+    "trace": trace.schema,
+    "record": partial(schema, Record, "record"),
+    "profile": partial(schema, Profile, "profile"),
+    "mutants": partial(schema, Matrix, "mutants"),
+}
+"""What makes each of them, by the name of its file."""
+
+
+def path(name: str) -> Path:
+    """Where a schema is published."""
+    return Path(str(resources.files("kvspec").joinpath("schemas", f"{name}.json")))
+
+
+def text(name: str) -> str:
+    """The text of a published schema."""
+    return json.dumps(SCHEMAS[name](), indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    for published in SCHEMAS:
+        path(published).write_text(text(published), encoding="utf-8")
