@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from kvconform.generate.covers import Ops, Plan
 from kvconform.generate.strategies.attention_random import explored
+from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import ops, single
 from kvspec.geometry import Config
+from kvspec.registry import CACHES
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -148,3 +151,9 @@ __all__ = ["explored", "plans"]
 def strategies() -> Iterator[Any]:
     """What explores this chapter: a strategy for each way."""
     yield explored()
+
+
+EXPLORATIONS = (
+    *(Exploration(kind, (kind,), partial(explored, kind)) for kind in CACHES),
+    Exploration("store", ("store", "batch"), partial(explored, "store")),
+)

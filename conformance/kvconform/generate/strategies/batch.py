@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import ops, single
 from kvconform.generate.strategies.trace_builder import Drawing, geometry, mostly
 from kvspec.geometry import Config
@@ -234,3 +235,6 @@ class _Drawing(Drawing):
 def strategies() -> Iterator[Any]:
     """What explores this chapter: a strategy for each way."""
     yield explored()
+
+
+EXPLORATIONS = (Exploration("batch", ("store",), explored, "store"),)

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import ops, single
 from kvconform.generate.strategies.trace_builder import DrawingOnOne, geometry
 from kvref.list_model.bucket import BucketModel
@@ -184,3 +185,6 @@ class _Drawing(DrawingOnOne):
 def strategies() -> Iterator[Any]:
     """What explores this chapter: a strategy for each way."""
     yield explored()
+
+
+EXPLORATIONS = (Exploration("bucket", (), explored),)

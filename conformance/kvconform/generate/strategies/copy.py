@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import ops, single
 from kvconform.generate.strategies.trace_builder import geometry, mostly
 from kvspec.geometry import LAYOUTS, Config
@@ -145,3 +146,6 @@ def sourced(draw: st.DrawFn, config: Config) -> dict[str, Any]:
 def strategies() -> Iterator[Any]:
     """What explores this chapter: a strategy for each way."""
     yield explored()
+
+
+EXPLORATIONS = (Exploration("copy", (), explored),)

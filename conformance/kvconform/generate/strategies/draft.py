@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
 
 from kvconform.generate.covers import Ops, Plan
 from kvconform.generate.strategies.caches import configs
+from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import ops, single
 from kvconform.generate.strategies.trace_builder import Drawing
 from kvref.list_model.draft import DraftLayer
@@ -256,3 +258,9 @@ class _Drawing(Drawing):
 def strategies() -> Iterator[Any]:
     """What explores this chapter: a strategy for each way."""
     yield from (explored(), explored(EVERYTHING))
+
+
+EXPLORATIONS = (
+    Exploration("draft", CACHES, explored),
+    Exploration("everything", (*CACHES, "mask", "snapshot"), partial(explored, EVERYTHING)),
+)

@@ -7,6 +7,7 @@ from typing import Any
 
 from kvconform.generate.covers import Ops, Plan
 from kvconform.generate.strategies import caches
+from kvconform.generate.strategies.exploration import on_cache
 from kvconform.generate.strategies.plan_moves import appends_after, name, rewinds, single
 from kvspec.geometry import Config
 from kvspec.session.driver import Session
@@ -34,3 +35,6 @@ def plans() -> list[Plan]:
 def strategies() -> Iterator[Any]:
     """What explores this chapter: a strategy for each way."""
     yield caches.traces("growing", caches.BASE)
+
+
+EXPLORATIONS = (on_cache("growing", caches.BASE),)

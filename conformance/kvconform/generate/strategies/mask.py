@@ -7,6 +7,7 @@ from typing import Any
 
 from kvconform.generate.covers import Ops, Plan
 from kvconform.generate.strategies import caches, growing, ring
+from kvconform.generate.strategies.exploration import on_cache
 from kvconform.generate.strategies.plan_moves import name, ops
 from kvspec.geometry import Config
 from kvspec.registry import CACHES
@@ -75,3 +76,6 @@ def plans() -> list[Plan]:
 def strategies() -> Iterator[Any]:
     """What explores this chapter: a strategy for each way."""
     yield from (caches.traces(kind, caches.MASKS) for kind in CACHES)
+
+
+EXPLORATIONS = tuple(on_cache(kind, caches.MASKS) for kind in CACHES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
@@ -10,9 +11,11 @@ from hypothesis import strategies as st
 from kvconform.generate.covers import Ops, Plan
 from kvconform.generate.strategies import batch, store
 from kvconform.generate.strategies import caches as draws
+from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import name, ops, rewinds, single
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation
+from kvspec.registry import CACHES
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -97,3 +100,9 @@ def explored(draw: st.DrawFn, kind: str = "growing") -> Trace:
 def strategies() -> Iterator[Any]:
     """What explores this chapter: a strategy for each way."""
     yield from map(explored, ("growing", "ring", "store", "batch"))
+
+
+EXPLORATIONS = (
+    *(Exploration(kind, (kind,), partial(explored, kind)) for kind in (*CACHES, "store")),
+    Exploration("batch", ("store", "batch"), partial(explored, "batch")),
+)

@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import ops, single
 from kvconform.generate.strategies.trace_builder import Drawing, geometry, mostly
 from kvref.list_model.page import PagedSequence, PoolModel
@@ -262,3 +263,9 @@ class PageDrawing(Drawing):
 def strategies() -> Iterator[Any]:
     """What explores this chapter: a strategy for each way."""
     yield from (explored(), explored(more=("attend",) * 5))
+
+
+EXPLORATIONS = (
+    Exploration("page", (), explored),
+    Exploration("attention", ("attention",), partial(explored, more=("attend",) * 5)),
+)

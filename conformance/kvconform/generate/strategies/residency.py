@@ -6,6 +6,7 @@ Costs are judged in every trace of every chapter. This module adds the operation
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
@@ -13,9 +14,11 @@ from hypothesis import strategies as st
 from kvconform.generate.covers import Ops, Plan
 from kvconform.generate.strategies import attention, batch, bucket, copy, page, store
 from kvconform.generate.strategies import caches as draws
+from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import name, ops, single
 from kvspec.geometry import Config
 from kvspec.operations.table import OPERATIONS, Operation
+from kvspec.registry import CACHES
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -91,3 +94,10 @@ def _placed(op: Operation, there: bool) -> Operation:
 def strategies() -> Iterator[Any]:
     """What explores this chapter: a strategy for each way."""
     yield from map(explored, ("growing", "ring", "store", "batch", "copy", "bucket", "page", "attention"))
+
+
+EXPLORATIONS = (
+    *(Exploration(kind, (kind,), partial(explored, kind)) for kind in (*CACHES, "copy", "bucket", "store", "page")),
+    Exploration("batch", ("store", "batch"), partial(explored, "batch")),
+    Exploration("attention", (*CACHES, "store", "batch", "attention"), partial(explored, "attention")),
+)

@@ -8,11 +8,13 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import ops, rewinds, single
 from kvconform.generate.strategies.trace_builder import Drawing, geometry
 from kvspec.chapters.arguments import PAIRINGS
 from kvspec.geometry import Config
 from kvspec.operations import notation
+from kvspec.registry import CACHES
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -173,3 +175,6 @@ class _Drawing(Drawing):
 def strategies() -> Iterator[Any]:
     """What explores this chapter: a strategy for each way."""
     yield explored()
+
+
+EXPLORATIONS = (Exploration("rope", (*CACHES, "store", "attention"), explored),)

@@ -7,6 +7,7 @@ from typing import Any
 
 from kvconform.generate.covers import Ops, Plan
 from kvconform.generate.strategies import caches
+from kvconform.generate.strategies.exploration import on_cache
 from kvconform.generate.strategies.plan_moves import name, ops, single
 from kvspec.geometry import Config
 from kvspec.registry import CACHES
@@ -82,3 +83,9 @@ def plans() -> list[Plan]:
 def strategies() -> Iterator[Any]:
     """What explores this chapter: a strategy for each way."""
     yield from (caches.traces(kind, ops) for kind in CACHES for ops in (caches.SNAPSHOTS, caches.EVERYTHING))
+
+
+EXPLORATIONS = (
+    *(on_cache(kind, caches.SNAPSHOTS) for kind in CACHES),
+    *(on_cache(kind, caches.EVERYTHING, f"everything/{kind}", "mask") for kind in CACHES),
+)
