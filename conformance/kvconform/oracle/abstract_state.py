@@ -6,7 +6,8 @@ all alike: an offset beyond W+1 counts as W+1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import singledispatch
 from typing import Any
 
 from kvref.batch import Batch
@@ -27,12 +28,21 @@ Key = tuple[Any, ...]
 def key(session: Session, book: SerialBook, names: Iterable[str] = ("s",), caches: Iterable[str] = ("A",)) -> Key:
     """The state of these caches and of the snapshots named, rows numbered by the order in which they are met."""
     numbers: dict[int, int] = {}
-    found = [KEYS[session.kinds[c]](session.caches[c], book, numbers) for c in caches if c in session.caches]
+    found = [_key(session.caches[c], book, numbers) for c in caches if c in session.caches]
     saved = [(n, session.snapshots[n]) for n in names if n in session.snapshots]
     rounds = tuple((n, _round_key(r, book, numbers)) for n, r in session.rounds.items() if r.open)
     return *found, tuple((n, _saved_key(s, book, numbers)) for n, s in saved), rounds
 
 
+@singledispatch
+def _key(cache: Any, book: SerialBook, numbers: dict[int, int]) -> Key:
+    """The state of a cache; `numbers` are the rows met so far. What is none of those below tells it itself."""
+    key: Key = cache.key()
+    return key
+
+
+@_key.register(Growing)
+@_key.register(Ring)
 def _cache_key(cache: Growing | Ring, book: SerialBook, numbers: dict[int, int]) -> Key:
     live = cache.lengths().buffered or 0
     slots = _numbered(cache.rows.keys[:, :, :live], book, numbers)
@@ -42,11 +52,13 @@ def _cache_key(cache: Growing | Ring, book: SerialBook, numbers: dict[int, int])
     return min(cache.offset, cache.window + 1), cache.written, spare, cache.index, slots
 
 
+@_key.register
 def _buffer_key(buffer: Buffer, book: SerialBook, numbers: dict[int, int]) -> Key:
     serials = book.read(buffer.slots.keys.transpose(1, 0, 2)[None], "k")[0, 0]
     return tuple(ZEROED if s == ZEROED else numbers.setdefault(int(s), len(numbers)) for s in serials)
 
 
+@_key.register
 def _store_key(store: Store, book: SerialBook, numbers: dict[int, int]) -> Key:
     slots = tuple(_numbered(keys[None], book, numbers) for keys in store.keys)
     return store.config, tuple(store.lengths_), slots, _batch_key(store.batch_)
@@ -57,11 +69,13 @@ def _batch_key(batch: Batch | None) -> Key:
     return () if batch is None else (batch.places, tuple(batch.lengths), tuple(map(tuple, batch.held)))
 
 
+@_key.register
 def _pages_key(pages: Pages, book: SerialBook, numbers: dict[int, int]) -> Key:
     """Lengths and tables; which rows a sequence holds is left out, as nothing that is done depends on it."""
     return tuple((number, one.length, *one.table) for number, one in sorted(pages.in_use.items()))
 
 
+@_key.register
 def _bucket_key(bucket: Bucket, book: SerialBook, numbers: dict[int, int]) -> Key:
     """Numbers of rows, and where the newest lies; which rows they are is left out, as nothing depends on it."""
     encoded = None if bucket.encoded is None else bool(bucket.encoded.keys.size)
@@ -71,21 +85,10 @@ def _bucket_key(bucket: Bucket, book: SerialBook, numbers: dict[int, int]) -> Ke
     return bucket.past_, bucket.rows.keys.shape[3], bucket.bound_, slot, flags, encoded
 
 
-KEYS: dict[str, Callable[[Any, SerialBook, dict[int, int]], Key]] = {
-    "growing": _cache_key,
-    "ring": _cache_key,
-    "copy": _buffer_key,
-    "store": _store_key,
-    "page": _pages_key,
-    "bucket": _bucket_key,
-}
-"""The state of a cache by its kind; `numbers` are the rows met so far."""
-
-
 def _saved_key(saved: Snapshot | None, book: SerialBook, numbers: dict[int, int]) -> Key:
     if saved is None or saved.gone:
         return (saved.gone if saved else "none",)
-    stop = saved.stop if saved.kind == "growing" else min(saved.stop, (saved.config.window or 0) + 1)
+    stop = saved.stop if saved.config.window is None else min(saved.stop, saved.config.window + 1)
     return saved.stop - saved.start, stop, saved.index, _numbered(saved.rows.keys, book, numbers)
 
 

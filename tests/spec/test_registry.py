@@ -1,0 +1,99 @@
+"""The registry is the one list of chapters: no code names them, but the registry and the chapters' own files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kvspec.chapters import CHAPTERS
+from kvspec.operations.table import CHAPTER_OF, OF_KIND, OPEN, OPERATIONS
+from kvspec.registry import KINDS, RECORDS, TENSORS, VALUES
+from support.chapter_words import named, own
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("spec/kvspec", "reference/kvref", "adapters/kvadapters", "conformance/kvconform", "reports/kvreports")
+
+REGISTRY = {"spec/kvspec/chapters/__init__.py", "spec/kvspec/chapters/arguments.py"}
+
+SAYS_WHAT_IT_CLAIMS = {"adapters/kvadapters/gpu/adapter.py", "adapters/kvadapters/gpu/runtimes/opencl_fast.py"}
+"""Adapters: what they claim is theirs to say."""
+
+MIXES_CHAPTERS = {
+    "conformance/kvconform/generate/strategies/caches.py",
+    "conformance/kvconform/generate/strategies/whole_system.py",
+    "conformance/kvconform/laws/caches.py",
+    "conformance/kvconform/prove/configurations.py",
+    "conformance/kvconform/vectors/strict_hash.py",
+    "reference/kvref/list_model/caches.py",
+}
+"""Traces and models of several kinds together: they are about these kinds."""
+
+WRONG_ON_PURPOSE = {
+    "conformance/kvconform/mutants/common/operations.py",
+    "conformance/kvconform/mutants/controls.py",
+    "conformance/kvconform/mutants/correct_variants.py",
+    "conformance/kvconform/mutants/fakes.py",
+    "conformance/kvconform/mutants/systematic/kernels.py",
+}
+"""Adapters made for the tests of the suite: each is about some chapters."""
+
+MEASURES = {
+    "conformance/kvconform/profiling/cases.py",
+    "conformance/kvconform/profiling/peers/array_work.py",
+    "conformance/kvconform/profiling/workloads/cache.py",
+    "reports/kvreports/profile/roofline.py",
+}
+"""What is measured is a choice of operations, some of which are called like a chapter."""
+
+STILL = {
+    "conformance/kvconform/commands/prove.py": "the default of --chapter, and windows for rings",
+    "conformance/kvconform/diagnosis/compare.py": "masks are compared where they are claimed",
+    "conformance/kvconform/judge/honesty.py": "the limit on batches",
+    "conformance/kvconform/judge/ledger.py": "the accounts of memory and of the meter, each by its claim",
+    "conformance/kvconform/judge/trial.py": "rounds make growing caches grow; masks are judged where claimed",
+    "conformance/kvconform/judge/worked_examples.py": "a ring may rewind further than its tables show",
+    "conformance/kvconform/oracle/citing.py": "what a batch owes the store beside it",
+    "conformance/kvconform/oracle/list_model.py": "what a snapshot of a ring tells",
+    "conformance/kvconform/oracle/trace_inputs.py": "rows of stores and of bucketed caches come layer upon layer",
+    "conformance/kvconform/runner/record.py": "what was spent is told where it is counted",
+    "conformance/kvconform/runner/verdict.py": "clauses that a meter alone shows; how deep a ring rewinds",
+}
+"""Files that name a chapter where a record should say it, and what of: take a line out with the name."""
+
+ALLOWED = REGISTRY | SAYS_WHAT_IT_CLAIMS | MIXES_CHAPTERS | WRONG_ON_PURPOSE | MEASURES | set(STILL)
+
+
+def naming() -> dict[str, set[str]]:
+    """The files, beside the chapters' own, that name chapters, and which."""
+    files = [f for p in PACKAGES for f in sorted((ROOT / p).rglob("*.py")) if not own(f)]
+    words = {f.relative_to(ROOT).as_posix(): {word for _, word in named(f)} for f in files}
+    return {file: found for file, found in words.items() if found}
+
+
+def test_chapters_are_named_in_the_registry_and_in_their_own_files() -> None:
+    found = naming()
+    assert {file: words for file, words in found.items() if file not in ALLOWED} == {}
+    assert ALLOWED - set(found) == set(), "these name none any more: take them out"
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_what_a_record_names_is_there(chapter: str) -> None:
+    record = RECORDS[chapter]
+    assert {*record.on, *record.speaks_of, *(k for p in record.probes for k in p.kinds)} <= set(KINDS)
+    assert set(record.kind.also if record.kind else ()) <= set(OPERATIONS)
+    assert {n for o in record.operations for n in (*o.needs, *(a.needs for a in o.arguments if a.needs))} <= set(
+        CHAPTERS
+    )
+
+
+def test_every_operation_value_and_tensor_is_one_chapters() -> None:
+    records = RECORDS.values()
+    assert len(OPERATIONS) == 1 + sum(len(r.operations) for r in records)
+    assert len(VALUES) == sum(len(r.values) for r in records)
+    assert len(TENSORS) == sum(len(r.tensors) for r in records)
+    assert len({r.letters for r in records}) == len(CHAPTERS)
+
+
+def test_every_operation_is_some_kinds() -> None:
+    assert set().union(*OF_KIND.values()) == {OPEN.name, *CHAPTER_OF} == set(OPERATIONS)
