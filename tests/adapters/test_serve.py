@@ -274,7 +274,7 @@ def test_a_built_in_and_a_class_and_a_factory_and_an_instance_are_found() -> Non
     assert load("reference").describe()["name"] == "reference"
     assert load("support.fakes:Honest").describe()["name"] == "Honest"
     for kind in ("Honest", "made", "Inner.thing"):
-        assert load(f"test_serve:{kind}").describe()["name"] == "Honest"
+        assert load(f"{__name__}:{kind}").describe()["name"] == "Honest"
 
 
 Honest = fakes.Honest
@@ -289,7 +289,7 @@ class Inner:
 
 
 def test_a_file_in_the_current_folder_is_found(here: Path) -> None:
-    (here / "my_own_cache.py").write_text("from fakes import Honest as Mine\n")
+    (here / "my_own_cache.py").write_text("from support.fakes import Honest as Mine\n")
     assert load("my_own_cache:Mine").describe()["name"] == "Honest"
 
 

@@ -9,32 +9,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adapters.caches.test_equivalence import adapter
-from adapters.caches.test_scarcity import Scarce
 from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPU
 from kvspec.contract import Attention, Pair
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Explicit, Window
 from kvspec.session.step import Inputs
-from support import device_costs, fake_cupy
+from support import device_costs, fake_cupy, slow
 from support.attention_pair import Pairs, settled
 from support.device_costs import raises
+from support.devices import ADAPTERS, Scarce, adapter
 
-ADAPTERS: dict[str, Callable[[], Caches]] = {
-    "opencl": adapter,
-    "opencl wide": lambda: adapter(wide=True),
-    "cuda-cpu": lambda: CudaCPU(checks=True),
+EVERYWHERE: dict[str, Callable[[], Caches]] = ADAPTERS | {
     "cupy": lambda: Caches("cupy", fake_cupy.runtime(), checks=True),
 }
 
 
 @pytest.mark.parametrize("kind", ["growing", "ring", "store"])
-@pytest.mark.parametrize("name", ADAPTERS)
-def test_random_attends_give_the_same_bits(name: str, kind: str) -> None:
-    ours = ADAPTERS[name]()
-    for seed in range(8 if name == "opencl wide" else 25):
+@pytest.mark.parametrize("name", EVERYWHERE)
+@pytest.mark.parametrize("count", slow.counts(5, 25))
+def test_random_attends_give_the_same_bits(count: int, name: str, kind: str) -> None:
+    ours = EVERYWHERE[name]()
+    for seed in range(count // 3 if name == "opencl wide" else count):
         _attends(Pairs(ours, seed), kind)
 
 
@@ -71,10 +67,11 @@ def _config(kind: str, random: np.random.Generator) -> Config:
     )
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
-def test_random_batches_and_replays_give_the_same_bits(name: str) -> None:
-    ours = ADAPTERS[name]()
-    for seed in range(6 if name == "opencl wide" else 20):
+@pytest.mark.parametrize("name", EVERYWHERE)
+@pytest.mark.parametrize("count", slow.counts(5, 20))
+def test_random_batches_and_replays_give_the_same_bits(count: int, name: str) -> None:
+    ours = EVERYWHERE[name]()
+    for seed in range(count // 3 if name == "opencl wide" else count):
         pairs = Pairs(ours, seed)
         pairs.open("store", _config("store", pairs.random))
         pairs.do({"op": "append", "n": 5}, Inputs(pairs.rows(5, 2)))
@@ -167,7 +164,7 @@ def _opened(ours: Caches, kind: str) -> Any:
 @pytest.mark.parametrize("kind", ["growing", "ring", "store"])
 @pytest.mark.parametrize("name", ["opencl", "cuda-cpu", "cupy"])
 def test_a_steady_step_allocates_nothing_and_waits_for_nothing(name: str, kind: str) -> None:
-    ours = ADAPTERS[name]()
+    ours = EVERYWHERE[name]()
     cache, of = _opened(ours, kind), 1 if kind == "store" else None
     queries, keys, values, out = ours.place(_asks(), *_rows(1), np.zeros((1, 4, 1, 6), np.float32))
     cache.attend(queries, keys, values, HOW, out, of)

@@ -8,42 +8,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
 
-from adapters.caches.test_equivalence import adapter
-from adapters.caches.test_scarcity import Scarce
 from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPU
 from kvconform.generate.strategies import bucket, residency
-from kvconform.judge import trial
-from kvspec.contract import Pair, description
+from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.session.driver import Session
-from kvspec.trace import Trace
+from support import random_traces, slow
 from support.device_costs import cost, raises
-
-ADAPTERS: dict[str, Callable[[], Caches]] = {
-    "opencl": adapter,
-    "opencl wide": lambda: adapter(wide=True),
-    "cuda-cpu": lambda: CudaCPU(checks=True),
-}
+from support.devices import ADAPTERS, Scarce, adapter
 
 
-@pytest.mark.parametrize("drawn", [bucket.explored(), residency.explored("bucket")], ids=["host", "device"])
+@pytest.mark.parametrize("drawn", [(bucket.explored,), (residency.explored, "bucket")], ids=["host", "device"])
 @pytest.mark.parametrize("name", ADAPTERS)
-def test_random_operations_observe_the_same(name: str, drawn: Any) -> None:
-    ours = ADAPTERS[name]()
-    about = description(ours.describe())
-
-    @settings(
-        max_examples=40, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
-    )
-    @given(drawn)
-    def same(trace: Trace) -> None:
-        seen = trial.run(trace, Session(ours, trial.observables(about, "storage")), about, "storage")
-        assert not seen.failed, (trace, seen.differences)
-
-    same()
+@pytest.mark.parametrize("count", slow.counts(10, 40))
+def test_random_operations_observe_the_same(count: int, name: str, drawn: Any) -> None:
+    random_traces.observe_the_same(ADAPTERS[name](), random_traces.drawn(*drawn, count=count))
 
 
 CONFIG = Config(kv_heads=2, k_dim=8, v_dim=6, layers=3, batch=2, bounds="3-6")

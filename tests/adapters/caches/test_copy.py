@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
-from adapters.caches.test_equivalence import adapter
-from adapters.caches.test_scarcity import Scarce
 from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPU
 from kvadapters.reference import Reference
 from kvspec.cast_edges import EDGES
 from kvspec.contract import Pair
@@ -22,12 +17,9 @@ from kvspec.geometry import DTYPES, LAYOUTS, Array, Config
 from kvspec.rows import settled
 from kvspec.session.driver import Session
 from kvspec.session.step import Inputs, Step
+from support import slow
+from support.devices import ADAPTERS, Scarce, adapter
 
-ADAPTERS: dict[str, Callable[[], Caches]] = {
-    "opencl": adapter,
-    "opencl wide": lambda: adapter(wide=True),
-    "cuda-cpu": cache(lambda: CudaCPU(checks=True)),
-}
 FAR = (0, 1 << 31, 1 << 32, (1 << 40) - 64)
 
 
@@ -99,7 +91,7 @@ def step(twins: Twins, pick: random.Random) -> Step:
 
 
 @pytest.mark.parametrize("name", ADAPTERS)
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", slow.one_in(4, range(60)))
 def test_random_copies_leave_the_same_bytes(seed: int, name: str) -> None:
     pick = random.Random(seed)
     twins = Twins(ADAPTERS[name](), config(pick, wide=pick.choice((1, 1, 4))), seed)

@@ -11,10 +11,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
 
-from adapters.caches.test_equivalence import adapter
-from adapters.caches.test_scarcity import Scarce
 from kvadapters.gpu.adapter import Caches
 from kvconform.generate.fit_to_adapter import suits
 from kvconform.generate.strategies import draft
@@ -23,10 +20,9 @@ from kvspec.geometry import Array, Config
 from kvspec.masks import CAUSAL
 from kvspec.operations.notation import sentence
 from kvspec.rows import legible
-from kvspec.trace import Trace
+from support import random_traces, slow
+from support.devices import Scarce, adapter
 from support.local_adapter import LocalAdapter
-
-DRAWN = settings(max_examples=150, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
 JUDGED = ("growing", "ring", "mask", "snapshot", "draft")
 """What is judged: not what it costs, which checking guard bands changes."""
@@ -46,17 +42,12 @@ def under_test(wide: bool) -> LocalAdapter:
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["on a CPU", "as on a GPU"])
-def test_what_is_drawn_does_what_the_reference_does(wide: bool) -> None:
-    @seed(9)
-    @DRAWN
-    @given(draft.explored(draft.EVERYTHING))
-    def same(trace: Trace) -> None:
-        if not suits(trace, under_test(wide).adapter):
-            return
-        seen = under_test(wide).run(trace)
-        assert not seen.failed, (sentence(seen.trace), [d.message for d in seen.differences])
-
-    same()
+@pytest.mark.parametrize("count", slow.counts(40, 150))
+def test_what_is_drawn_does_what_the_reference_does(count: int, wide: bool) -> None:
+    for trace in random_traces.drawn(draft.explored, draft.EVERYTHING, count=count):
+        if suits(trace, under_test(wide).adapter):
+            seen = under_test(wide).run(trace)
+            assert not seen.failed, (sentence(seen.trace), [d.message for d in seen.differences])
 
 
 CONFIG = Config(batch=2, window=3, step=4)

@@ -5,122 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
-from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPU
-from kvadapters.gpu.runtimes.opencl import OpenCL, OpenCLRuntime
-from kvadapters.reference import Reference
-from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit, Part, Window
-from kvspec.session.driver import Session
-from kvspec.session.step import NOTHING, Inputs, Step
-
-Op = dict[str, Any]
-
-
-ROWS = ("state", "history", "mask")
-"""What both must show alike."""
-
-
-class Difference(AssertionError):
-    """The two did not do the same."""
-
-
-class Twins:
-    """The reference and an adapter, driven alike; bits that no arithmetic makes are among the rows."""
-
-    def __init__(self, adapter: Any, seed: int = 0) -> None:
-        self.random = np.random.default_rng(seed)
-        # what is held and what it costs may differ: those have bounds of their own
-        self.sessions = Session(Reference(), ROWS), Session(adapter, ROWS)
-        self.claims = {p: c for p, c in adapter.describe()["chapters"].items() if isinstance(c, dict)}
-        self.kinds: dict[str, str] = {}
-        self.configs: dict[str, Config] = {}
-        self.log: list[Op] = []
-
-    def open(self, kind: str, config: Config, name: str = "A") -> Step:
-        self.kinds[name], self.configs[name] = kind, config
-        return self.do({"op": "open", "cache": name}, Inputs(opening=(kind, config)))
-
-    def append(self, n: int, name: str = "A", values: int | None = None, **changed: Any) -> Step:
-        rows = self.rows(n, name, values, **changed)
-        return self.do({"op": "append", "n": n, "cache": name}, Inputs(rows=rows))
-
-    def rows(self, n: int, name: str = "A", values: int | None = None, **changed: Any) -> Pair:
-        config = self.configs[name].changed(**changed)
-        return Pair(self._bits(config, "k", n), self._bits(config, "v", n if values is None else values))
-
-    def mask(self, *parts: Part, name: str = "A") -> Step:
-        return self.do({"op": "mask", "parts": [], "cache": name}, Inputs(logical=parts))
-
-    def do(self, op: Op, given: Inputs = NOTHING) -> Step:
-        self.log.append(op)
-        ours, theirs = (s.do(op, _own(given)) for s in self.sessions)
-        self._compare(op.get("cache", "A"), ours, theirs)
-        return ours
-
-    def _bits(self, config: Config, kind: str, n: int) -> Array:
-        dtype = DTYPES[config.dtype]
-        shape = config.shape(kind, n)
-        return self.random.integers(0, 256, (*shape, dtype.itemsize), np.uint8).view(dtype).reshape(shape)
-
-    def _compare(self, name: str, ours: Step, theirs: Step) -> None:
-        grows = self.claims[self.kinds[name]]["grows"]
-        if grows == "free" and "capacity" in ours.values and ours.result != "error":
-            buffered = theirs.values["buffered"]
-            self._demand(theirs.values["capacity"] >= buffered, "capacity", ours, theirs)
-            ours.values["capacity"] = theirs.values["capacity"]
-        for field in ("result", "clause", "message", "values"):
-            self._demand(getattr(ours, field) == getattr(theirs, field), field, ours, theirs)
-        self._demand(list(ours.arrays) == list(theirs.arrays), "arrays", ours, theirs)
-        for what, array in ours.arrays.items():
-            self._demand(_form(array) == _form(theirs.arrays[what]), what, ours, theirs)
-
-    def _demand(self, same: bool, what: str, ours: Step, theirs: Step) -> None:
-        if not same:
-            raise Difference(f"{what} after {self.log} of {self.configs}:\n{ours}\n{theirs}")
-
-
-def _own(given: Inputs) -> Inputs:
-    """Arrays of its own for each session, because a scribble overwrites them."""
-    rows = given.rows and Pair(*(a.copy() for a in given.rows))
-    parts = given.logical and tuple(
-        Explicit(p.array.copy()) if isinstance(p, Explicit) else p for p in given.logical
-    )
-    return replace(given, rows=rows, logical=parts)
-
-
-def _form(array: Array | None) -> tuple[Any, ...] | None:
-    """Everything about an array that must be the same."""
-    return None if array is None else (array.dtype, array.shape, array.tobytes())
-
-
-RUNTIMES = ("opencl", "cuda-cpu")
-ON = RUNTIMES[0]
-"""Where `adapter` runs; tests that use the fixture `each_runtime` run on all."""
-
-
-def adapter(wide: bool = False) -> Caches:
-    """One for all tests, guard bands checked at every read. `wide` launches as on a GPU."""
-    return _adapter(ON, wide)
-
-
-@cache
-def _adapter(on: str, wide: bool) -> Caches:
-    if on == "cuda-cpu":
-        return CudaCPU(checks=True)
-    return Caches("opencl wide", OpenCLRuntime(wide=True), checks=True) if wide else OpenCL(checks=True)
-
-
-@pytest.fixture(params=RUNTIMES)
-def each_runtime(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "ON", request.param)
+from support import devices, slow
+from support.devices import adapter
+from support.twins import Difference, Twins
 
 
 class Walk:
@@ -245,14 +139,14 @@ def configs(seed: int) -> tuple[str, Config]:
     )
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", slow.one_in(4, range(200)))
 def test_a_random_walk_observes_the_same(seed: int) -> None:
     walk = Walk(Twins(adapter(), seed), seed, *configs(seed))
     for _ in range(random.Random(seed).choice((10, 40, 80))):
         walk.step()
 
 
-@pytest.mark.parametrize("seed", range(1000, 1030))
+@pytest.mark.parametrize("seed", slow.one_in(3, range(1000, 1030)))
 def test_a_random_walk_observes_the_same_when_launched_as_on_a_gpu(seed: int) -> None:
     kind, config = configs(seed)
     walk = Walk(Twins(adapter(wide=True), seed), seed, kind, config.changed(k_dim=8 * config.k_dim))
@@ -260,9 +154,9 @@ def test_a_random_walk_observes_the_same_when_launched_as_on_a_gpu(seed: int) ->
         walk.step()
 
 
-@pytest.mark.parametrize("seed", range(2000, 2060))
+@pytest.mark.parametrize("seed", slow.one_in(3, range(2000, 2060)))
 def test_a_random_walk_observes_the_same_on_the_cuda_text(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "ON", "cuda-cpu")
+    monkeypatch.setattr(devices, "ON", "cuda-cpu")
     walk = Walk(Twins(adapter(), seed), seed, *configs(seed))
     for _ in range(40):
         walk.step()

@@ -7,9 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from adapters.caches.test_equivalence import Op, Twins, adapter
 from kvspec.geometry import Config
 from kvspec.masks import Causal, Window
+from support import slow
+from support.devices import adapter
+from support.twins import Op, Twins
 
 Act = Callable[[Twins], object]
 
@@ -44,17 +46,21 @@ ACTS: tuple[Act, ...] = (
 )
 
 
-@pytest.mark.parametrize("prefix", [(1,), (4,), (2, 1), (3, 1, 1, 1)])
-@pytest.mark.parametrize("config", [Config(window=w, step=s) for w, s in ((1, 1), (2, 1), (3, 2), (4, 3))])
+RINGS = [Config(window=w, step=s) for w, s in ((1, 1), (2, 1), (3, 2), (4, 3))]
+BEFORE = [(1,), (4,), (2, 1), (3, 1, 1, 1)]
+
+
+@pytest.mark.parametrize(("config", "prefix"), slow.one_in(5, itertools.product(RINGS, BEFORE)))
 def test_every_short_sequence_on_a_ring(config: Config, prefix: tuple[int, ...]) -> None:
     _every_sequence("ring", config, prefix, 2)
 
 
+@pytest.mark.slow
 def test_every_sequence_of_three_on_a_ring_that_was_passed() -> None:
     _every_sequence("ring", Config(window=3, step=2), (2, 1, 1), 3)
 
 
-@pytest.mark.parametrize("step", [1, 2, 3, 256])
+@pytest.mark.parametrize("step", slow.one_in(2, [2, 1, 3, 256]))
 def test_every_short_sequence_on_a_growing_cache(step: int) -> None:
     _every_sequence("growing", Config(step=step), (3,), 2)
 

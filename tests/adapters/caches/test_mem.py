@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adapters.caches.test_equivalence import adapter
 from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.runtime import Block
 from kvadapters.reference import Reference
 from kvspec.contract import Pair
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Config
+from support.devices import adapter
 
 CONFIGS = {
     "growing": Config(batch=2, step=3),

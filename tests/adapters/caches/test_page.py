@@ -8,10 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
 
-from adapters.caches.test_equivalence import adapter
-from adapters.caches.test_scarcity import Scarce
 from kvadapters.gpu import kernels
 from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.memory.page_pool import runs
@@ -24,31 +21,16 @@ from kvspec.contract import Attention, Pair, description
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.reading.clauses import index
 from kvspec.session.driver import Session
-from kvspec.trace import Trace
+from support import random_traces, slow
 from support.device_costs import cost, raises
-
-ADAPTERS: dict[str, Callable[[], Caches]] = {
-    "opencl": adapter,
-    "opencl wide": lambda: adapter(wide=True),
-    "cuda-cpu": lambda: CudaCPU(checks=True),
-}
+from support.devices import ADAPTERS, Scarce, adapter
 
 
 @pytest.mark.parametrize("more", [(), ("attend",) * 6], ids=["rows", "attending"])
 @pytest.mark.parametrize("name", ADAPTERS)
-def test_random_operations_observe_the_same(name: str, more: tuple[str, ...]) -> None:
-    ours = ADAPTERS[name]()
-    about = description(ours.describe())
-
-    @settings(
-        max_examples=60, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
-    )
-    @given(page.explored(more))
-    def same(trace: Trace) -> None:
-        seen = trial.run(trace, Session(ours, trial.observables(about, "storage")), about, "storage")
-        assert not seen.failed, (trace, seen.differences)
-
-    same()
+@pytest.mark.parametrize("count", slow.counts(12, 60))
+def test_random_operations_observe_the_same(count: int, name: str, more: tuple[str, ...]) -> None:
+    random_traces.observe_the_same(ADAPTERS[name](), random_traces.drawn(page.explored, more, count=count))
 
 
 CONFIG = Config(kv_heads=2, k_dim=8, v_dim=6, page_size=4, pages=6)

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adapters.caches.test_equivalence import adapter, each_runtime  # noqa: F401 (a fixture)
 from kvadapters.gpu.adapter import Caches
 from kvspec.contract import Pair
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Config
 from kvspec.masks import Explicit
+from support.devices import adapter
 
 pytestmark = pytest.mark.usefixtures("each_runtime")
 CONFIG = Config(batch=2, window=4, step=4)

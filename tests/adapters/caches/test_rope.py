@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
-from adapters.caches.test_equivalence import adapter
-from adapters.caches.test_scarcity import Scarce
 from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.memory import rope_tables
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPU
 from kvadapters.reference import Reference
 from kvspec.contract import Attention, Pair, Rope
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.rows import settled
+from support.devices import ADAPTERS, Scarce, adapter
 
-ADAPTERS: dict[str, Callable[[], Caches]] = {
-    "opencl": adapter,
-    "opencl wide": lambda: adapter(wide=True),
-    "cuda-cpu": cache(lambda: CudaCPU(checks=True)),
-}
 FAR = (0, 1, 5, -1, 1000, 100_000, (1 << 31) - 1, 1 << 40, -(1 << 40), 1 << 60)
 
 

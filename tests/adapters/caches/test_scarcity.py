@@ -8,29 +8,13 @@ from typing import Any
 
 import pytest
 
-from adapters.caches.test_equivalence import Twins, adapter, each_runtime  # noqa: F401 (a fixture)
 from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.runtime import Block
 from kvspec.geometry import Config
+from support.devices import Scarce, adapter
+from support.twins import Twins
 
 pytestmark = pytest.mark.usefixtures("each_runtime")
 CONFIG = Config(batch=2, window=4, step=4)
-
-
-class Scarce:
-    """A runtime on which the allocation after `left` more fails; everything else is as on the real one."""
-
-    def __init__(self, real: Any) -> None:
-        self.real, self.left = real, 1 << 30
-
-    def allocate(self, nbytes: int) -> Block:
-        self.left -= 1
-        if self.left == -1:
-            raise MemoryError("none left")
-        return self.real.allocate(nbytes)  # type: ignore[no-any-return]
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.real, name)
 
 
 def _twins(kind: str, appends: tuple[int, ...]) -> Twins:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adapters.caches.test_equivalence import adapter
 from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.caches.store import Store
 from kvadapters.gpu.memory.buffers import Workspace
@@ -22,6 +21,7 @@ from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Config
 from kvspec.operations.notation import sentence
 from kvspec.trace import Trace
+from support.devices import adapter
 from support.local_adapter import LocalAdapter
 
 CONFIG = Config(layers=3, max_len=6)

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from adapters.caches.test_equivalence import adapter
-from adapters.caches.test_scarcity import Scarce
 from adapters.caches.test_store import ADAPTERS, CONFIG, on_device, opened, rows
 from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.caches.store import Store
 from kvadapters.gpu.memory.buffers import Workspace
 from kvspec.contract import Pair
 from kvspec.geometry import Array
+from support.devices import Scarce, adapter
 
 
 @pytest.fixture(params=ADAPTERS)

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from adapters.caches import test_equivalence
-from adapters.caches.test_equivalence import adapter
 from kvadapters.gpu import kernels
 from kvadapters.gpu.memory.buffers import GuardBroken, Rows
 from kvadapters.gpu.memory.layout import Geometry, Place, Span, move
 from kvadapters.gpu.runtime import Runtime, Work
 from kvadapters.gpu.runtimes.launch_shapes import cpu, gpu
 from kvspec.geometry import Array, Config
+from support import devices
+from support.devices import adapter
 
 SHAPES = {"a row an item": ("opencl", False), "a word an item": ("opencl", True), "cuda text": ("cuda-cpu", True)}
 
@@ -23,7 +23,7 @@ SHAPES = {"a row an item": ("opencl", False), "a word an item": ("opencl", True)
 @pytest.fixture(params=SHAPES)
 def runtime(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Runtime:
     on, wide = SHAPES[request.param]
-    monkeypatch.setattr(test_equivalence, "ON", on)
+    monkeypatch.setattr(devices, "ON", on)
     return adapter(wide).runtime
 
 

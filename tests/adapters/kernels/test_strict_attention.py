@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adapters.caches.test_equivalence import adapter
 from kvadapters.gpu import kernels
 from kvadapters.gpu.runtime import Work
 from kvadapters.gpu.runtimes import launch_shapes
@@ -17,7 +16,8 @@ from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 from kvref import strict_attention
 from kvspec.geometry import DTYPES, Array
-from support import attention_cases, fake_cupy
+from support import attention_cases, fake_cupy, slow
+from support.devices import adapter
 
 RUNTIMES: dict[str, Callable[[], Any]] = {
     "opencl": lambda: adapter().runtime,
@@ -30,8 +30,9 @@ RUNTIMES: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("lie", attention_cases.LIES)
 @pytest.mark.parametrize("name", RUNTIMES)
-def test_random_cases_agree_to_the_bit(name: str, lie: str) -> None:
-    runtime, some = RUNTIMES[name](), 60 if name == "opencl wide" else 120
+@pytest.mark.parametrize("count", slow.counts(20, 120))
+def test_random_cases_agree_to_the_bit(count: int, name: str, lie: str) -> None:
+    runtime, some = RUNTIMES[name](), count // 2 if name == "opencl wide" else count
     assert [
         seed for seed in range(some) if not attention_cases.agree(attention_cases.drawn(seed), runtime, lie)
     ] == []

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adapters.caches.test_equivalence import adapter
 from kvadapters.gpu.memory.layout import Geometry, Place, move
 from kvadapters.gpu.runtime import Block, Captured, Runtime, Work
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from support import fake_cupy
+from support.devices import adapter
 
 ROWS = Geometry(1, 16, 0)
 SIZE = 32

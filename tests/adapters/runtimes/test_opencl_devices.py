@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from adapters.caches.test_equivalence import adapter
 from kvadapters.find import load
 from kvadapters.gpu.runtimes import build_folder, opencl, opencl_devices
 from kvadapters.gpu.runtimes.opencl_devices import Candidate, candidates, choose
 from kvspec.contract import description
 from kvspec.errors import CannotRun, Unsupported
 from kvspec.geometry import Config
+from support.devices import adapter
 
 GPU = Candidate("NVIDIA CUDA", "OpenCL 3.0 CUDA 12.4", "H100", True)
 INTEL = Candidate("Intel(R) OpenCL", "OpenCL 3.0 LINUX", "Xeon", False)

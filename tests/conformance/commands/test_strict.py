@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adapters.caches.test_equivalence import adapter
 from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPU
 from kvadapters.reference import Reference
@@ -19,6 +18,7 @@ from kvspec.session.driver import Session
 from kvspec.trace import Trace
 from support import fake_attention, fake_cupy
 from support.command_line import kvconform
+from support.devices import adapter
 
 ADAPTERS: dict[str, Callable[[], Any]] = {
     "opencl": adapter,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from typing import Any, ClassVar
 
 import pytest
@@ -17,14 +18,20 @@ from kvspec.contract import CHAPTERS, description
 from kvspec.operations import notation
 from kvspec.operations.table import OPERATIONS
 from kvspec.trace import Trace, from_json
+from support import slow
 from support.judging import Wired
 from support.local_adapter import LocalAdapter
 
 DRAWN = 240
 
 
-def of_all(*chapters: str) -> list[Trace]:
-    return sample.some(whole_system.explored(chapters or CHAPTERS), DRAWN, seed=3)
+def of(*chapters: str, count: int = 60) -> list[Trace]:
+    return sample.some(whole_system.explored(chapters), count, seed=3)
+
+
+@cache
+def of_all() -> list[Trace]:
+    return of(*CHAPTERS, count=DRAWN)
 
 
 def test_a_whole_system_does_all_there_is() -> None:
@@ -37,17 +44,18 @@ def test_a_whole_system_does_all_there_is() -> None:
 @pytest.mark.parametrize("chapters", [("growing",), ("ring", "snapshot"), ("growing", "ring", "store", "mem")])
 def test_a_system_has_no_more_than_is_declared(chapters: tuple[str, ...]) -> None:
     adapter = description({"name": "x", "chapters": dict.fromkeys(chapters, "visible")})
-    assert all(suits(t, adapter) for t in of_all(*chapters))
+    assert all(suits(t, adapter) for t in of(*chapters))
 
 
+@pytest.mark.parametrize("count", slow.counts(30, DRAWN))
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_what_is_explored_may_be_read_from_a_file(chapter: str) -> None:
+def test_what_is_explored_may_be_read_from_a_file(chapter: str, count: int) -> None:
     """In this process nobody looks at bounds that the wire and files of traces hold operations to."""
     strategies = importlib.import_module(f"kvconform.generate.strategies.{chapter}")
     explored = getattr(strategies, "explored", None)
     kinds = [("growing",), ("ring",), ("store",)] if chapter in ("mem", "residency") else [()]
     for kind in kinds if explored else ():
-        for t in sample.some(explored(*kind), DRAWN, seed=1):
+        for t in sample.some(explored(*kind), count, seed=1):
             assert from_json(t.to_json()) == t
 
 

@@ -18,6 +18,7 @@ from kvref.growing import Growing
 from kvref.ring import Ring
 from kvspec.contract import Pair, description
 from kvspec.trace import Trace
+from support import slow
 from support.local_adapter import LocalAdapter
 
 REFERENCE = description(Reference().describe())
@@ -29,8 +30,9 @@ def name(law: Law) -> str:
 
 
 @pytest.mark.parametrize("law", LAWS, ids=name)
-def test_a_law_holds_on_the_reference_and_the_list_model(law: Law) -> None:
-    @FEW
+@pytest.mark.parametrize("count", slow.counts(8, 40))
+def test_a_law_holds_on_the_reference_and_the_list_model(law: Law, count: int) -> None:
+    @settings(FEW, max_examples=count)
     @given(law.strategy())
     def holds(sides: Sides) -> None:
         for level in ("storage", "visible"):

@@ -1,0 +1,51 @@
+"""Caches on devices that tests share: one on each runtime, guard bands checked at every read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from kvadapters.gpu.adapter import Caches
+from kvadapters.gpu.runtime import Block
+from kvadapters.gpu.runtimes.cuda_cpu import CudaCPU
+from kvadapters.gpu.runtimes.opencl import OpenCL, OpenCLRuntime
+
+RUNTIMES = ("opencl", "cuda-cpu")
+ON = RUNTIMES[0]
+"""Where `adapter` runs; tests that use the fixture `each_runtime` run on all."""
+
+
+def adapter(wide: bool = False) -> Caches:
+    """The caches on OpenCL, or on the runtime of `each_runtime`. `wide` launches as on a GPU."""
+    return _adapter(ON, wide)
+
+
+@cache
+def _adapter(on: str, wide: bool) -> Caches:
+    if on == "cuda-cpu":
+        return CudaCPU(checks=True)
+    return Caches("opencl wide", OpenCLRuntime(wide=True), checks=True) if wide else OpenCL(checks=True)
+
+
+ADAPTERS: dict[str, Callable[[], Caches]] = {
+    "opencl": adapter,
+    "opencl wide": lambda: adapter(wide=True),
+    "cuda-cpu": lambda: _adapter("cuda-cpu", False),
+}
+
+
+class Scarce:
+    """A runtime on which the allocation after `left` more fails; everything else is as on the real one."""
+
+    def __init__(self, real: Any) -> None:
+        self.real, self.left = real, 1 << 30
+
+    def allocate(self, nbytes: int) -> Block:
+        self.left -= 1
+        if self.left == -1:
+            raise MemoryError("none left")
+        return self.real.allocate(nbytes)  # type: ignore[no-any-return]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)

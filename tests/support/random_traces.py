@@ -1,0 +1,29 @@
+"""Random traces of a chapter on caches of this process: they must observe what the reference does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from kvconform.generate.strategies import sample
+from kvconform.judge import trial
+from kvspec.contract import description
+from kvspec.operations.notation import sentence
+from kvspec.session.driver import Session
+from kvspec.trace import Trace
+
+
+@cache
+def drawn(explored: Callable[..., Any], *arguments: Any, count: int) -> list[Trace]:
+    """Traces of a chapter's strategy, the same for every runtime."""
+    return sample.some(explored(*arguments), count, seed=1)
+
+
+def observe_the_same(adapter: Any, traces: list[Trace]) -> None:
+    """Judge an adapter at level storage."""
+    about = description(adapter.describe())
+    observed = trial.observables(about, "storage")
+    for trace in traces:
+        seen = trial.run(trace, Session(adapter, observed), about, "storage")
+        assert not seen.failed, (sentence(trace), [d.message for d in seen.differences])
