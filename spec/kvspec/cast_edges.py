@@ -1,4 +1,4 @@
-"""Where casts go wrong: the f32 values at which a cast to f16 or bf16 begins to do something else."""
+"""Edges of casts: the f32 values at which a cast to f16 or bf16 changes its behaviour."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ BOTH = (
 
 
 def _table() -> Array:
-    """All of them with both their neighbours, then the same with the sign set."""
+    """Build the table: all edges with both their neighbours, then the same values negated."""
     near = {bits + by for bits in (*F16, *BF16, *BOTH) for by in (-1, 0, 1)}
     positive = np.array(sorted(bits for bits in near if 0 <= bits < 1 << 31), np.uint32)
     return np.concatenate([positive, positive | np.uint32(1 << 31)]).view(np.float32)

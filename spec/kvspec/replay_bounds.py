@@ -1,6 +1,6 @@
-"""What replaying a trace may cost: its file can come from anywhere, and must not make the reader allocate at will.
+"""Bounds on the cost of replaying a trace: its file may be hostile and must not make the reader allocate freely.
 
-Counted from above, before anything is replayed, with every refusal taken for granted to be none.
+Costs are upper bounds, counted before the replay, as if nothing were refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kvspec.refusals.common import valid
 from kvspec.registry import CACHES
 
 LARGEST_BYTES = 64 << 20
-"""Bytes of rows that caches may be handed or set aside room for, all together."""
+"""Bytes of rows that caches may take or allocate, all together."""
 LARGEST_ROWS = 1 << 20
 """Rows that a trace may append, counted for each head of each sequence."""
 LARGEST_SAVED = 256 << 20
@@ -30,17 +30,17 @@ FLOAT = 4
 """Bytes of an element of a query and of an output."""
 
 BASE = 128
-"""Digits that one element of a legible row can be."""
+"""Values of one element of a legible row."""
 
 
 def largest(dim: int) -> int:
-    """How many serials rows of this dimension can tell apart."""
+    """Count the serials that rows of this dimension can distinguish."""
     return BASE ** (1 if dim < 4 else 2 if dim < 5 else 3)
 
 
 @dataclass
 class Budget:
-    """What a trace has spent so far."""
+    """The cost of a trace so far."""
 
     bytes: int = 0
     rows: int = 0
@@ -52,7 +52,7 @@ class Budget:
     """Sequences of the batch of each store."""
 
     def open(self, kind: str, config: Config, name: str, where: str) -> None:
-        """What a cache sets aside: one step of rows at the most beyond what it is handed, or all its rows."""
+        """Count what a cache allocates: at most one step of rows beyond its input, or all its rows."""
         if not valid(config):
             return
         self.widest = max(self.widest, config.batch)
@@ -61,7 +61,7 @@ class Budget:
         self._within(where)
 
     def batch(self, name: str, config: Config, m: int, most: int | None, where: str) -> None:
-        """A batch of m sequences; more than are allowed are refused and cost nothing."""
+        """Count a batch of m sequences; a batch over the limit is refused and costs nothing."""
         if not valid(config) or not 1 <= m <= (LARGEST_BATCH if most is None else most):
             return
         self.sequences[name] = max(m, self.sequences.get(name, 0))
@@ -69,7 +69,7 @@ class Budget:
         self._within(where)
 
     def append(self, config: Config, rows: Config, n: int, where: str) -> None:
-        """So many rows of some geometry for a cache of this config, in each of its layers."""
+        """Count an append of rows of some geometry to each layer of a cache with this config."""
         layers = max(1, config.layers or 1)
         self.bytes += n * layers * rows.row_bytes
         self.rows += n * layers * rows.batch * rows.kv_heads
@@ -82,24 +82,24 @@ class Budget:
             raise BadInput(f"{where}: rows of {dim} elements tell only {largest(dim)} apart; it appends more")
 
     def step(self, name: str, config: Config, rows: Config, where: str) -> None:
-        """One row for each sequence of a store's batch, in each layer."""
+        """Count one row for each sequence of a store's batch, in each layer."""
         for _ in range(self.sequences.get(name, 1)):
             self.append(config, rows, 1, where)
 
     def share(self, config: Config, n: int, where: str) -> None:
-        """A sequence that shares rows of another: it is looked at like any other, and has no more rows."""
+        """Count a sequence that shares rows of another: it is observed like any other but adds no rows."""
         rows = min(max(0, n), self.positions)
         self.bytes += rows * config.row_bytes
         self.rows += rows * config.kv_heads
         self._within(where)
 
     def gather(self, config: Config, entries: int, n: int, where: str) -> None:
-        """Rows through a table, each page of which has no more than there are."""
+        """Count rows through a table; no page has more rows than the page size."""
         self.saved += min(max(0, n), entries * self.positions) * config.row_bytes
         self._saved_within(where)
 
     def save(self, where: str) -> None:
-        """A snapshot: no larger than all that was appended."""
+        """Count a snapshot: no larger than all rows appended so far."""
         self.saved += self.bytes
         self._saved_within(where)
 
@@ -108,7 +108,7 @@ class Budget:
             raise BadInput(f"{where}: the snapshots of the trace may hold more than {LARGEST_SAVED} bytes")
 
     def ask(self, name: str, op: Mapping[str, Any], config: Config, where: str) -> None:
-        """Queries in each head, of every sequence and layer, and their outputs; they may see every row."""
+        """Count queries in each head, of every sequence and layer, and their outputs; they may see every row."""
         queries = max(op.get("n", 0), op.get("q_rows") or 0, 0 if "n" in op else 1)
         heads, layers = op.get("heads", max(0, config.kv_heads)), max(1, config.layers or 1)
         sequences = max(0, config.batch, op.get("q_batch") or 0, self.sequences.get(name, 0))
@@ -121,7 +121,7 @@ class Budget:
         self.look(max(1, heads) * layers, where)
 
     def look(self, heads: int, where: str) -> None:
-        """What each query of an append sees, in so many heads."""
+        """Count what each query of an append sees, in these heads."""
         if self.widest * heads * self.queries * self.positions > LARGEST_LOOK:
             raise BadInput(f"{where}: queries, rows, batch and heads make more than {LARGEST_LOOK} pairs")
 
@@ -133,8 +133,8 @@ class Budget:
 
 
 def _stored(config: Config) -> int:
-    """Rows that a store has, over all its layers, or a pool over all its pages, or handles of the largest bound, of
-    which there are two sets while one replaces the other."""
+    """Count the rows of a store over all its layers, of a pool over all its pages, or of handles at the largest
+    bound (two sets, while one replaces the other)."""
     bound = max((int(word) + 1 for word in (config.bounds or "").split("-") if word), default=0)
     each_layer = max(0, config.max_len or 0) + 2 * bound
     return max(0, config.layers or 0) * each_layer + (config.pages or 0) * (config.page_size or 0)

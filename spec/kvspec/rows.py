@@ -1,13 +1,13 @@
-"""Rows that can be read: every row carries its own identity, exactly, in f32, f16 and bf16.
+"""Legible rows: every row carries its own identity, exactly, in f32, f16 and bf16.
 
 A row's elements are digits 1..128, which every dtype here holds exactly and which are never 0, NaN or
 infinite. They spell, over and over along the head dimension,
 
-    check, serial mod 128, who, serial / 128 mod 128, serial / 128^2
+check, serial mod 128, who, serial / 128 mod 128, serial / 128^2
 
-where `who` tells keys from values and names head and sequence, and `check` ties all of it together. The
-serial is unique to each position ever appended in a trace, so that a row of a rejected draft is told from the
-row that took its place. Dimensions below 5 spell the first of these only; below 3 a shorter code is used.
+where `who` tells keys from values and names head and sequence, and `check` ties all of it together. The serial is
+unique to each position ever appended in a trace, so a row of a rejected draft differs from the row that took its
+place. Dimensions below 5 spell the first of these only; below 3 a shorter code is used.
 
 Legible rows are small whole numbers, which a lossy cache might store exactly by luck. `fill="bits"` makes
 rows of arbitrary bits instead (NaN, infinities, subnormals and minus zero among them), and `fill="edges"` rows of
@@ -35,16 +35,16 @@ from kvspec.replay_bounds import BASE, largest
 from kvspec.trace import overridden
 
 ILLEGIBLE, POISONED, ZEROED = -1, -2, -3
-"""What `read` gives for a row that spells nothing, for one that is NaN all over, and for one that is all zeros."""
+"""Results of `read` for a row without a serial, a row of NaN only, and a row of zeros."""
 
 
 def who(kind: str, heads: Array, sequences: Array) -> Array:
-    """The digit that names keys or values, head and sequence (exact up to 8 heads and 8 sequences)."""
+    """Give the digit for keys or values, head and sequence (exact up to 8 heads and 8 sequences)."""
     return np.asarray((kind == "v") + 2 * (heads % 8) + 16 * (sequences % 8))
 
 
 def spell(who_: Array, serial: Array, dim: int) -> Array:
-    """Digits 0..127 of the rows, the head dimension last; arguments broadcast."""
+    """Give the digits 0..127 of the rows, the head dimension last; arguments broadcast."""
     serial = serial % largest(dim)
     low, mid, high = serial % BASE, serial // BASE % BASE, serial // BASE**2
     check = (3 * who_ + 5 * low + 7 * mid + 11 * high) % BASE
@@ -63,7 +63,7 @@ def _owners(batch: int, heads: int) -> tuple[Array, Array]:
 
 
 LARGEST_TABLE = 1 << 20
-"""Elements of rows that are kept for the next time."""
+"""Most elements of rows kept for reuse."""
 
 
 @lru_cache(maxsize=256)
@@ -79,7 +79,7 @@ def _spelled(kind: str, batch: int, heads: int, serials: Array, dim: int, dtype:
 
 
 def _sizes(config: Config, kind: str, n: int) -> tuple[int, ...]:
-    """Batch, heads, rows, dim; none below 0, as no cache opens with such a config but a trace may name it."""
+    """Give batch, heads, rows, dim; none below 0, because a trace may name a config that no cache opens."""
     return tuple(max(0, size) for size in config.shape(kind, n))
 
 
@@ -145,7 +145,7 @@ def ramp(config: Config, kind: str, first: int, n: int) -> Array:
 
 
 HUGE, TINY = np.float32(2.0**40), np.float32(2.0**-40)
-"""What makes random queries outweigh, or not weigh at all."""
+"""Factors that make one row outweigh all others, or all weigh the same."""
 
 
 def queries(what: str, first: int, batch: int, heads: int, n: int, dim: int) -> Array:
@@ -156,26 +156,26 @@ def queries(what: str, first: int, batch: int, heads: int, n: int, dim: int) -> 
 
 
 MAKE = {"legible": legible, "bits": bits, "edges": edges, "random": random, "even": even, "ramp": ramp}
-"""How rows are made, by what an operation says of them."""
+"""Functions that make rows, by an operation's `fill`."""
 
 SIGNED = 3
-"""Legible digits that the rows begin with which would not be told apart otherwise."""
+"""Legible digits at the beginning of rows that could otherwise be equal."""
 
 
 def settled(array: Array) -> Array:
-    """The array with every NaN one and the same, since a cast may make any NaN of a NaN."""
+    """Make all NaNs alike, because a cast may turn a NaN into any NaN."""
     with np.errstate(invalid="ignore"):
         return np.where(np.isnan(array), array.dtype.type(np.nan), array)
 
 
 def cast(array: Array, dtype: str) -> Array:
-    """The array in another dtype, rounded to nearest even, NaN settled."""
+    """Cast the array to another dtype, rounding to nearest even, with NaNs settled."""
     with np.errstate(over="ignore", invalid="ignore"):
         return settled(array.astype(DTYPES[dtype]))
 
 
 def read(array: Array, kind: str) -> Array:
-    """The serials that legible rows `[B, H, n, dim]` spell, as whole numbers `[B, H, n]`."""
+    """Read the serials of legible rows `[B, H, n, dim]`, as whole numbers `[B, H, n]`."""
     batch, heads, n, dim = array.shape
     if not array.size:
         return np.full((batch, heads, n), ILLEGIBLE)
@@ -205,14 +205,14 @@ class SerialBook:
     def __init__(self) -> None:
         self.next = 0
         self.kept: dict[int, tuple[Array, Array]] | None = None
-        """Key and value row `[B, H, dim]` of each serial, in the cache's dtype, where somebody will want them."""
+        """Key and value row `[B, H, dim]` of each serial, in the cache's dtype, if needed later."""
         self.by_value: set[int] = set()
-        """Serials of rows that are known by their values alone: their keys are zeros, or were turned by RoPE."""
+        """Serials of rows known by their values alone, because their keys are zeros or were rotated by RoPE."""
         self._known: dict[bytes, int] = {}
         self._cast: dict[bytes, int] = {}
 
     def rows(self, op: Operation, config: Config, n: int, ahead: int = 0) -> tuple[Array, Array]:
-        """n key and value rows for an operation on a cache of this config, the first `ahead` serials on."""
+        """Make n key and value rows for an operation on a cache of this config, `ahead` serials on."""
         shape, first = overridden(config, op), self.next + ahead
         n_values = op.get("values")
         keys, values = (
@@ -241,7 +241,7 @@ class SerialBook:
         return made
 
     def stacked(self, op: Operation, config: Config, n: int, layers: int) -> tuple[Array, Array]:
-        """n rows for each of several layers, `[layers, H, n, dim]`: those of the first layer first."""
+        """Make n rows for each layer, `[layers, H, n, dim]`; the first layer has the first serials."""
         if layers == 1:
             return self.rows(op, config, n)
         each = [self.rows(op, config, n, layer * n) for layer in range(layers)]
@@ -249,11 +249,11 @@ class SerialBook:
         return np.concatenate(keys), np.concatenate(values)
 
     def took(self, n: int) -> None:
-        """The cache accepted n rows: their serials are used up."""
+        """Use up n serials, because the cache accepted their rows."""
         self.next += n
 
     def _remember(self, first: int, dtype: str, made: Array) -> None:
-        """Know these rows, in the dtype of the cache, when they are read back."""
+        """Remember these rows, in the cache's dtype, to recognise them later."""
         known, rows = self._known, made
         if made.dtype != DTYPES[dtype]:
             known, rows = self._cast, cast(made, dtype)
@@ -261,13 +261,13 @@ class SerialBook:
             known[rows[place].tobytes()] = first + place[2]
 
     def alike(self, a: Array, b: Array) -> bool:
-        """Whether two rows are the same: to the bit, or, of rows cast or turned, but for the bits of NaN."""
+        """Tell whether two rows are equal to the bit, except NaN bits of rows that were cast or rotated."""
         settled_ = settled(a).tobytes()
         changed = settled_ in self._cast or (bool(self.by_value) and a.tobytes() not in self._known)
         return a.tobytes() == b.tobytes() or (changed and settled_ == settled(b).tobytes())
 
     def read(self, array: Array, kind: str) -> Array:
-        """Serials `[B, H, n]` of rows made by this book; ILLEGIBLE or POISONED where they are not."""
+        """Read the serials `[B, H, n]` of rows made by this book; ILLEGIBLE or POISONED for others."""
         out = read(array, kind)
         if self._known or self._cast:
             for place in zip(*np.nonzero(out < 0), strict=True):
@@ -278,7 +278,7 @@ class SerialBook:
 
 
 def describe(array: Array, kind: str, place: tuple[int, int, int], book: SerialBook | None = None) -> str:
-    """What a person would say of the row at (sequence, head, slot): whose it is and which."""
+    """Describe the row at (sequence, head, slot) in words: its letter, and its head and sequence."""
     serial = int((book.read if book else read)(array, kind)[place])
     if serial >= 0:
         return f"row {letters(serial)}"
@@ -302,7 +302,7 @@ def _as_if(row: Array, kind: str, head: int, sequence: int) -> int:
 
 
 def letters(serial: int) -> str:
-    """Serials as people read them: a..z, then a1..z1, a2 and so on."""
+    """Write serials as letters: a..z, then a1..z1, a2 and so on."""
     if serial < 0:
         return {ZEROED: ".", POISONED: "~"}.get(serial, "?")
     round_, letter = divmod(serial, 26)
@@ -310,7 +310,7 @@ def letters(serial: int) -> str:
 
 
 def serial(name: str) -> int:
-    """The serial that letters name, `.` a row of zeros, `~` a poisoned one; raises ValueError."""
+    """Read a serial from letters; `.` is a row of zeros, `~` a poisoned one. Raises ValueError."""
     if name in (".", "~"):
         return ZEROED if name == "." else POISONED
     if not re.fullmatch("[a-z][0-9]{0,9}", name):

@@ -1,4 +1,5 @@
-"""The chapters of the spec: of each its text, `ring.md`, and its record, `ring.py`. Everything else reads these.
+"""The chapters of the spec: each has a text, such as `ring.md`, and a record, `ring.py`. All other code reads
+these.
 
 A new chapter is a name below, these two files, and one file of its name in each room that it needs.
 """
@@ -19,4 +20,4 @@ CHAPTERS = (
     "bucket",
     "rope",
 )
-"""The chapters there are, in the order of the spec."""
+"""All chapters, in the order of the spec."""

@@ -1,4 +1,4 @@
-"""The arguments of operations: what each may hold, and those that several operations have."""
+"""The arguments of operations: their allowed values, and those that several operations share."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from kvspec.geometry import DTYPES, LAYOUTS
 from kvspec.geometry import TEXTS as IN_CONFIGS
 
 LARGEST = 1 << 31
-"""Bound on the magnitude of every whole number in a trace that has no bound of its own."""
+"""Bound on the magnitude of whole numbers in a trace, unless one has its own bound."""
 
 FAR = 1 << 40
-"""Bound on the positions a copy may be told to write at: beyond what 32 bits hold."""
+"""Bound on the positions of copies: beyond 32 bits."""
 
 HUGE = 1 << 62
 """Bound on numbers of bytes."""
@@ -26,19 +26,19 @@ QUERIES = ("random", "huge", "tiny", "zero")
 """What queries may hold; see `kvspec.rows`."""
 
 PAIRINGS = ("norm", "neox")
-"""Which elements of a row RoPE turns together: neighbours, or those of its two halves."""
+"""Which elements of a row RoPE rotates together: neighbours, or one from each half."""
 
 NAME = "^[a-z][a-z0-9]{0,7}$"
-"""How snapshots, rounds of speculation and captured work may be called."""
+"""Pattern of the names of snapshots, rounds and captured work."""
 
 CACHE_NAME = "^[A-Z]$"
-"""How caches may be called; the cache that a trace begins with is A."""
+"""Pattern of the names of caches; the cache that a trace begins with is A."""
 
 LAYERS = "^[A-Z-]{1,8}$"
-"""The caches of a round, layer by layer, `-` for a layer that has none: `A-B`."""
+"""The caches of a round, layer by layer, `-` for a layer without one: `A-B`."""
 
 TABLE = "^(-?[0-9]{1,6}(,-?[0-9]{1,6}){0,63}|empty)$"
-"""A block table handed in: page numbers in order."""
+"""A block table as an argument: page numbers in order."""
 
 WORDS: dict[str, tuple[str, ...]] = {
     "dtype": tuple(DTYPES),
@@ -47,15 +47,15 @@ WORDS: dict[str, tuple[str, ...]] = {
     "queries": QUERIES,
     "pairing": PAIRINGS,
 }
-"""The words an argument may be, by what it holds."""
+"""The allowed words of an argument, by what it holds."""
 
 TEXTS = {"name": NAME, "layers": LAYERS, "table": TABLE, **IN_CONFIGS}
-"""The patterns of the texts an argument may be, by what it holds."""
+"""The patterns of text arguments, by what they hold."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of an operation: its name, what it holds, its bounds, and what stands for it when left out."""
+    """One argument of an operation: its name, what it holds, its bounds, and its default."""
 
     name: str
     holds: str = "number"
@@ -63,22 +63,22 @@ class Argument:
     high: int = LARGEST
     default: Any = REQUIRED
     needs: str = ""
-    """The chapter that it needs where it is given and is not the default."""
+    """The chapter that it needs if it is given and is not the default."""
     kinds: tuple[str, ...] = ()
-    """The words it may be where it holds a kind of cache."""
+    """The allowed words if it holds a kind of cache."""
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words it may be; none where it holds something else."""
+        """Give the allowed words; none if it holds something else."""
         return self.kinds or WORDS.get(self.holds, ())
 
     @property
     def required(self) -> bool:
-        """Whether the operation is malformed without it."""
+        """Tell whether the operation is malformed without it."""
         return self.default is REQUIRED
 
     def schema(self) -> dict[str, Any]:
-        """This argument as JSON schema."""
+        """Give this argument's JSON schema."""
         if self.words:
             return {"enum": list(self.words)}
         if self.holds in TEXTS:
@@ -89,7 +89,7 @@ class Argument:
 
 
 def sizes(*names: str, low: int = -LARGEST) -> tuple[Argument, ...]:
-    """Sizes that can be left out."""
+    """Make size arguments that can be left out."""
     return tuple(Argument(n, low=low, high=1 << 16, default=None) for n in names)
 
 
@@ -103,7 +103,7 @@ TO = Argument("to")
 DTYPE = Argument("dtype", "dtype", default=None)
 FILL = Argument("fill", "fill", default="legible")
 MISFIT = sizes("values", "batch", "kv_heads", "k_dim", "v_dim", low=0)
-"""Sizes of the rows handed in, where they are not the cache's."""
+"""Sizes of the rows, if they differ from the cache's."""
 RESIDENT = flag("resident", needs="residency")
 ROWS = (*MISFIT, DTYPE, FILL, RESIDENT)
 GEOMETRY = (*sizes("layers", "max_len", "kv_heads", "k_dim", "v_dim"), DTYPE)
@@ -117,22 +117,22 @@ ASKED = (
     flag("into"),
     *sizes("q_dim", "q_rows", low=0),
 )
-"""What goes with queries: their heads, if not one for each kv head; into how many splits their tiles are parted;
-what they hold; whether the output is given; and their sizes where they are not right."""
+"""Options of queries: their heads, if not one for each kv head; the number of splits of their tiles; what they
+hold; whether the output array is given; and sizes that are wrong on purpose."""
 WRONG = (
     *sizes("q_batch", "out_rows", "out_dim", low=0),
     Argument("q_dtype", "dtype", default=None),
     Argument("out_dtype", "dtype", default=None),
     flag("out_readonly"),
 )
-"""Sizes and dtypes of queries and of a given output, where they are wrong on purpose; whether that output, if it is
-on the host, can only be read."""
+"""Sizes and dtypes of queries and of a given output that are wrong on purpose; whether that output, if on the host,
+is read-only."""
 TURNED = (
     Argument("rope", "pairing", default=None, needs="rope"),
     Argument("base", low=1, high=1 << 30, default=10000),
 )
-"""Whether queries and keys are turned by RoPE first, at their positions."""
+"""Whether RoPE rotates queries and keys first, at their positions."""
 RANDOM = Argument("fill", "fill", default="random")
 NAMED = Argument("name", "name")
 LAYERED = (Argument("layers", low=1, high=8, default=None), *MISFIT, DTYPE, RANDOM)
-"""Rows of every layer, and sizes of them that are not the cache's."""
+"""Rows of every layer, and sizes that differ from the cache's."""

@@ -47,7 +47,7 @@ CHAPTER = Chapter(
         ),
         OperationRecord(
             "attendbatch",
-            "A query for each sequence of the batch, [m, heads, 1, k_dim], over what a layer holds of it.",
+            "Attend with one query for each sequence of the batch, [m, heads, 1, k_dim], over its rows in a layer.",
             (Argument("layer"), *ASKED, *WRONG, RESIDENT),
             queries=True,
             needs=("batch",),
@@ -60,7 +60,7 @@ CHAPTER = Chapter(
         ),
         Captured(
             "replayattend",
-            "The captured attend on new queries and rows.",
+            "Replay the captured attend on new queries and rows.",
             (NAMED, ASKED[0], *ASKED[2:3], *ASKED[4:5], *ROWS[:-2], RANDOM, RESIDENT),
             rows=True,
             queries=True,

@@ -12,32 +12,32 @@ CHAPTER = Chapter(
     operations=(
         OperationRecord(
             "batch",
-            "Allocate for m sequences; `most` is how many are allowed, if not 32.",
+            "Allocate a batch of m sequences; `most` is the limit, by default 32.",
             (Argument("m"), Argument("most", default=None)),
         ),
         OperationRecord(
             "scatter",
-            "The store's first n rows into one sequence's place, of one layer or of all.",
+            "Copy the store's first n rows into one sequence's place, for one layer or for all.",
             (OF, Argument("n"), LAYER),
         ),
         OperationRecord(
             "step", "Append one row to every sequence in every layer, [layers, m, kv_heads, dim].", ROWS, rows=True
         ),
-        OperationRecord("resetbatch", "Every sequence's length to 0."),
+        OperationRecord("resetbatch", "Set every sequence's length to 0."),
         OperationRecord("freebatch", "Return the batch's memory."),
         OperationRecord(
             "capture", "Capture a step of the batch under a name.", (NAMED,), makes=("name",), names="captured work"
         ),
         OperationRecord(
             "replay",
-            "The captured step on new rows, [layers, m, kv_heads, dim].",
+            "Replay the captured step on new rows, [layers, m, kv_heads, dim].",
             (NAMED, FILL),
             rows=True,
             uses=("name",),
             names="captured work",
         ),
     ),
-    values=(Value("moved", "Whether a buffer of the batch has another address than before.", "truth"),),
+    values=(Value("moved", "Whether a buffer of the batch has moved to another address.", "truth"),),
     tensors=(Tensor("batch"),),
     columns=(
         Column("moved", "truth"),

@@ -8,7 +8,7 @@ from kvspec.geometry import Config
 
 REFRESH = flag("refresh")
 PAST = Argument("past", default=None)
-"""The length that the caller counts on."""
+"""The length that the caller expects."""
 
 CHAPTER = Chapter(
     "BUCKET",
@@ -22,13 +22,13 @@ CHAPTER = Chapter(
     operations=(
         OperationRecord(
             "prefill",
-            "The host's rows become these, [layers, batch, kv_heads, n, dim]; sizes may be wrong on purpose.",
+            "Replace the host's rows by these, [layers, batch, kv_heads, n, dim]; sizes may be wrong on purpose.",
             (N, *LAYERED),
             rows=True,
         ),
         OperationRecord(
             "bind",
-            "Install handles as a step would that came now; with `refresh`, from the host's rows.",
+            "Install handles as the next step would; with `refresh`, from the host's rows.",
             (REFRESH,),
         ),
         OperationRecord(
@@ -42,14 +42,14 @@ CHAPTER = Chapter(
         ),
         OperationRecord(
             "block",
-            "A block of n rows and queries of each layer, which commits nothing.",
+            "Run a block of n rows and queries of each layer, which commits nothing.",
             (N, *ASKED, *WRONG, *LAYERED, RESIDENT, PAST),
             rows=True,
             queries=True,
         ),
-        OperationRecord("unbind", "Forget the bounds that handles were installed for."),
-        OperationRecord("sync", "The device's rows to the host."),
-        OperationRecord("cut", "Make `to` the number of past rows.", (TO,)),
+        OperationRecord("unbind", "Forget the bounds of the installed handles."),
+        OperationRecord("sync", "Copy the device's rows to the host."),
+        OperationRecord("cut", "Reduce the past rows to `to`.", (TO,)),
         OperationRecord(
             "encode",
             "Install rows for cross-attention, [layers, batch, kv_heads, n, dim].",
@@ -58,7 +58,7 @@ CHAPTER = Chapter(
         ),
         OperationRecord(
             "cross",
-            "Queries [layers, batch, heads, n, k_dim] over those rows.",
+            "Attend with queries [layers, batch, heads, n, k_dim] over those rows.",
             (N, *ASKED, *WRONG, RESIDENT),
             queries=True,
         ),

@@ -26,7 +26,7 @@ CHAPTER = Chapter(
         ),
         OperationRecord(
             "alias",
-            "A copy whose source is the buffer's own n slots from `source` on.",
+            "Copy with the buffer's own n slots from `source` on as the source.",
             (N, AT, Argument("source", low=0), flag("sliding")),
         ),
     ),

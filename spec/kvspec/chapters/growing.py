@@ -24,12 +24,12 @@ CHAPTER = Chapter(
         ),
         OperationRecord("view", "Read the view."),
         OperationRecord(
-            "ask", "Whether a rewind to `to` would be accepted, as the value `can`; nothing changes.", (TO,)
+            "ask", "Ask whether a rewind to `to` would be accepted: the value `can`; nothing changes.", (TO,)
         ),
         OperationRecord(
-            "rewind", "Make `to` the offset; the answer's value `can` is what the cache said of it before.", (TO,)
+            "rewind", "Make `to` the offset; the value `can` is what the cache said of it just before.", (TO,)
         ),
-        OperationRecord("free", "Return to never written."),
+        OperationRecord("free", "Return to the state of a cache never written."),
         OperationRecord(
             "scribble",
             "Overwrite the arrays that were handed in and out on the caller's side; nothing for an engine in "

@@ -10,7 +10,7 @@ CHAPTER = Chapter(
     operations=(
         OperationRecord(
             "plan",
-            "Bytes of rows allocated after an append of n rows, and at most during it, as the value `plan`.",
+            "Plan bytes of rows allocated after an append of n rows, and the peak during it: the value `plan`.",
             (N,),
         ),
         OperationRecord(
@@ -29,7 +29,7 @@ CHAPTER = Chapter(
     ),
     observe=("held",),
     values=(
-        Value("held", "Bytes of rows the cache has allocated."),
+        Value("held", "Bytes of rows that the cache has allocated."),
         Value("plan", "[bytes held after the append, bytes at most during it].", "numbers", 2),
         Value("fit", "[the largest batch, 1 if one sequence fits and 0 if not].", "numbers", 2),
     ),

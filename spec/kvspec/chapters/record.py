@@ -1,4 +1,4 @@
-"""What the record of a chapter holds: the kind it opens, its operations, what is observed of it."""
+"""The record of a chapter: the kind it opens, its operations, and what is observed."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class OperationRecord:
     says: str
     arguments: tuple[Argument, ...] = ()
     rows: bool = False
-    """Whether rows are handed to it."""
+    """Whether it takes rows."""
     queries: bool = False
-    """Whether queries are handed to it, in f32; it then gives an output."""
+    """Whether it takes queries, in f32; it then gives an output."""
     config: bool = False
-    """Whether it is asked with a kind and a config, in place of the sizes that stand in the trace."""
+    """Whether the wire sends it a kind and a config instead of the sizes in the trace."""
     makes: tuple[str, ...] = ()
-    """The arguments that hold names which it binds."""
+    """The arguments with names that it makes."""
     uses: tuple[str, ...] = ()
-    """The arguments that hold names which it uses."""
+    """The arguments with names that it uses."""
     names: str = ""
-    """What those names name."""
+    """The sort of thing those names stand for."""
     needs: tuple[str, ...] = ()
     """The chapters it needs beside its own. An argument can need one too: see `Argument`."""
 
@@ -42,14 +42,14 @@ class Value:
     says: str
     holds: Holds = "number"
     count: int | None = None
-    """How many numbers a list has, where that is fixed."""
+    """How many numbers a list has, if that is fixed."""
     form: str = ""
-    """What to say that it must be, where its numbers have names."""
+    """How to describe it in messages, if its numbers have names."""
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """An array of an answer; one of keys and one of values where it is a pair."""
+    """An array of an answer; one of keys and one of values if it is a pair."""
 
     name: str
     pair: bool = True
@@ -64,9 +64,9 @@ class Column:
     reads: str = "number"
     of: str = ""
     storage: bool = False
-    """Whether it speaks of storage, so that it holds at that level alone."""
+    """Whether it shows storage, so that it is compared only at that level."""
     grown: bool = False
-    """Whether it tells how storage grew, so that of a cache it holds only where that grows as the spec says."""
+    """Whether it shows how storage grew, so that it is compared only for caches that grow as the spec says."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,11 @@ class Kind:
     """What a chapter lets an adapter open."""
 
     needs: tuple[str, ...] = ()
-    """The fields of a config that it must be given. Other kinds have not got them, but for those that name them."""
+    """The config fields that it requires. Only kinds that name a field have it."""
     may: tuple[str, ...] = ()
-    """The fields that it may be given beside them."""
+    """The config fields that it may have besides."""
     sequence: bool = False
-    """Whether it is a cache of one sequence, or of a uniform batch, which appends and rewinds."""
+    """Whether it is a cache of one sequence, or of a uniform batch, with append and rewind."""
     also: tuple[str, ...] = ()
     """The operations of other chapters that it has."""
     tried: Config = field(default_factory=Config)
@@ -104,18 +104,18 @@ class Chapter:
     """A part of the spec that an adapter can claim."""
 
     letters: str
-    """What the ids of its clauses begin with."""
+    """The letters that begin its clause ids."""
     kind: Kind | None = None
-    """What it lets an adapter open; it is called like the chapter."""
+    """The kind that it lets an adapter open, named like the chapter."""
     on: tuple[str, ...] = ()
-    """Where it opens nothing: the kinds that have its operations."""
+    """If it opens nothing: the kinds that have its operations."""
     speaks_of: tuple[str, ...] = ()
-    """The kinds that its clauses speak of where they name none; left out, its own kind or else every kind."""
+    """The kinds that its clauses apply to if they name none; by default its own kind, or else every kind."""
     operations: tuple[OperationRecord, ...] = ()
     probes: tuple[Probe, ...] = ()
     """Attempts at what an adapter that does not claim it must refuse."""
     observe: tuple[str, ...] = ()
-    """What a session is told to observe, after every step, of an adapter that claims it at any level."""
+    """What a session observes, after every step, of an adapter that claims it at any level."""
     values: tuple[Value, ...] = ()
     tensors: tuple[Tensor, ...] = ()
     columns: tuple[Column, ...] = ()

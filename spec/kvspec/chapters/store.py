@@ -17,8 +17,8 @@ CHAPTER = Chapter(
     ),
     operations=(
         OperationRecord("init", "Initialise the store again, with this config.", GEOMETRY, config=True),
-        OperationRecord("reset", "Every layer's length to 0."),
-        OperationRecord("zero", "Every layer's length to 0, and the rows cleared."),
+        OperationRecord("reset", "Set every layer's length to 0."),
+        OperationRecord("zero", "Set every layer's length to 0, and clear the rows."),
         OperationRecord(
             "rollback",
             "Lower every layer that is longer to `to`; with `sequence`, that sequence of the batch.",
@@ -27,7 +27,7 @@ CHAPTER = Chapter(
         OperationRecord("setlength", "Set the length of one layer.", (Argument("layer"), Argument("n"))),
         OperationRecord(
             "save",
-            "A host snapshot under a name: the tensors `saved.LAYER`.",
+            "Save a host snapshot under a name: the tensors `saved.LAYER`.",
             (NAMED,),
             makes=("name",),
             names="saved store",
@@ -42,14 +42,14 @@ CHAPTER = Chapter(
         ),
         OperationRecord(
             "fingerprint",
-            "The sum over the key row of layer 0, head 0 at a position, as the text that Python's repr gives.",
+            "Sum the key row of layer 0, head 0 at a position; the result is text, as Python's repr writes it.",
             (Argument("position"),),
         ),
     ),
     observe=("state",),
     values=(
         Value("lengths", "The length of each layer of a store.", "numbers"),
-        Value("sequences", "The length of each sequence of its batch; null where there is none.", "numbers"),
+        Value("sequences", "The length of each sequence of its batch; null if there is no batch.", "numbers"),
         Value("fingerprint", "The sum, as text.", "text"),
     ),
     tensors=(Tensor("saved"),),

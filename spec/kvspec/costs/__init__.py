@@ -1,4 +1,4 @@
-"""What every operation may cost: the bounds of the chapter RESIDENCY."""
+"""Cost bounds of every operation: the chapter RESIDENCY."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ APPEND = attention.APPEND
 
 
 def cost(case: Case) -> Cost | None:
-    """What an operation may cost that was performed or refused; None where the chapter sets no bound."""
+    """Bound the cost of an operation, performed or refused; None if the chapter sets no bound."""
     found = APPEND.get(case.kind) if case.op["op"] == "append" else COSTS.get(case.op["op"])
     if found is None:
         return None

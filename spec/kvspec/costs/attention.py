@@ -1,4 +1,4 @@
-"""What attention may cost: an append of the rows, queries and an output beside it, two launches."""
+"""Cost bounds of attention: an append of the rows, queries and an output, and two launches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kvspec.operations.table import argument
 from kvspec.registry import CACHES
 
 LAUNCHES = 2
-"""Tiles, then what they come to together."""
+"""Launches: the tiles, then joining their results."""
 
 FLOAT = DTYPES["f32"].itemsize
 
@@ -20,11 +20,11 @@ APPEND: dict[str, Bounded] = {
     "store": store.append,
     "page": page.append,
 }
-"""What rows that are appended may cost, by the kind of cache."""
+"""Bounds for the appended rows, by kind of cache."""
 
 
 def attend(case: Case) -> Cost:
-    """The rows as an append of them, then the queries."""
+    """Bound the append of the rows, then the queries."""
     n = case.op["n"]
     if n == 0:
         return no_rows(case)
@@ -36,13 +36,13 @@ def attend(case: Case) -> Cost:
 
 
 def attendbatch(case: Case) -> Cost:
-    """Queries alone."""
+    """Bound queries alone."""
     queries = _queries(case, case.sequences)
     return _asked(case, queries, {}) if queries and case.op.get("q_rows") != 0 else no_rows(case)
 
 
 def _asked(case: Case, queries: int, rows: Counts) -> Cost:
-    """Queries, a mask and an output beside what the rows cost."""
+    """Bound queries, a mask and an output, beside the cost of the rows."""
     given = [p.array for p in masks.from_json(list(case.op.get("through") or ())) if isinstance(p, masks.Explicit)]
     handed = 0 if case.resident else 1
     scratch = (0 if case.again else LAUNCHES) + len(given)
@@ -61,14 +61,14 @@ def _asked(case: Case, queries: int, rows: Counts) -> Cost:
 
 
 def captureattend(case: Case) -> Cost:
-    """Places for what is to come, in which nothing is left to chance; nothing is done yet."""
+    """Allocate and initialise the places for later inputs; nothing runs yet."""
     queries = _queries(case, 1)
     most = {"host_to_device": queries + PADDING, "allocations": 3 * BUFFER, "synchronisations": BUFFER}
     return Cost("", (Bound("RESIDENCY-20", most),))
 
 
 def replayattend(case: Case) -> Cost:
-    """The row and the queries to their places, an append of one row, two launches, the output from its place."""
+    """Copy the row and queries to their places, append one row, launch twice, copy the output out."""
     row, output = case.config.row_bytes, case.returned("output")
     queries = output // case.config.v_dim * case.config.k_dim
     here = 0 if case.resident else 1
@@ -84,7 +84,7 @@ def replayattend(case: Case) -> Cost:
 
 
 def _queries(case: Case, count: int) -> int:
-    """Bytes of so many queries in every head."""
+    """Count the bytes of n queries in every head."""
     heads: int = case.op.get("heads", case.config.kv_heads)
     return count * heads * case.config.k_dim * FLOAT
 

@@ -1,4 +1,4 @@
-"""What the operations on a bucketed cache may cost."""
+"""Cost bounds of the operations on a bucketed cache."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ FLOAT = 4
 
 
 def decode(case: Case) -> Cost:
-    """A graph of one row; handles before it, where they have to be installed."""
+    """Decode: a graph of one row, after installing handles if needed."""
     installed = bool(argument(case.op, "refresh")) or _other_bound(case)
     return _step(case, 1, installed)
 
 
 def block(case: Case) -> Cost:
-    """A graph of n rows, for which handles are installed if they are several."""
+    """Block: a graph of n rows; handles are installed if n is above 1."""
     n = case.op["n"]
     return _step(case, n, n > 1 or _other_bound(case)) if n else no_rows(case)
 
 
 def bind(case: Case) -> Cost:
-    """Handles installed, or nothing."""
+    """Bind: install handles, or nothing."""
     installed = bool(argument(case.op, "refresh")) or _other_bound(case)
     when, most = _installing(case) if installed else ("bound", {})
     return Cost(when, (Bound("BUCKET-45", most),))
 
 
 def _step(case: Case, n: int, installed: bool) -> Cost:
-    """What crosses is what was handed in, and the output; a row of the step before may have to move to its slot."""
+    """Bound a step: inputs and the output cross; the previous step's row may have to move to its slot."""
     rows, layers = n * _row(case), _layers(case)
     most = _asking(case, n, rows, BUFFER)
     most |= {"device_to_device": rows + _row(case), "launches": 4 * layers}
@@ -42,7 +42,7 @@ def _step(case: Case, n: int, installed: bool) -> Cost:
 
 
 def _asking(case: Case, n: int, rows: int = 0, places: int = 0) -> Counts:
-    """What rows and n queries cost that are handed in, and their output; a place to work in beside that."""
+    """Bound input rows, n queries and their output, and scratch space."""
     if case.resident:
         return {"allocations": 1 if argument(case.op, "into") else 2}
     queries, output = (n * _heads(case) * dim * FLOAT for dim in (case.config.k_dim, case.config.v_dim))
@@ -55,8 +55,8 @@ def _asking(case: Case, n: int, rows: int = 0, places: int = 0) -> Counts:
 
 
 def _installing(case: Case) -> tuple[str, Counts]:
-    """New handles, the past rows in them: on the device, or from the host, where that was asked for, or where the
-    host may have been the only one to have them."""
+    """Bound new handles with the past rows in them: from the device, or from the host if that was asked for or if
+    only the host may have had them."""
     past, layers = int(case.cache.before.get("past") or 0) * _row(case), _layers(case)
     most = {"device_to_device": past, "launches": 4 * layers, "allocations": BUFFER * layers}
     refreshed = bool(case.op.get("refresh"))
@@ -72,19 +72,19 @@ def _other_bound(case: Case) -> bool:
 
 
 def sync(case: Case) -> Cost:
-    """The past rows, and nothing else; they may be gathered first."""
+    """Sync: the past rows alone cross; they may be gathered first."""
     past, layers = int(case.cache.before.get("past") or 0) * _row(case), _layers(case)
     most = {"device_to_host": past, "device_to_device": past, "launches": layers}
     return Cost("", (Bound("BUCKET-46", {**most, "allocations": BUFFER, "synchronisations": 2 * BUFFER * layers}),))
 
 
 def nothing(case: Case) -> Cost:
-    """What the host alone knows."""
+    """Cost nothing: only the host's knowledge changes."""
     return Cost("", (Bound("BUCKET-46", {}),))
 
 
 def encode(case: Case) -> Cost:
-    """Rows that cross once, into memory of their own."""
+    """Encode: the rows cross once, into their own memory."""
     rows, layers = case.op["n"] * _row(case), _layers(case)
     arriving = 0 if case.resident else BUFFER
     most = {
@@ -98,7 +98,7 @@ def encode(case: Case) -> Cost:
 
 
 def cross(case: Case) -> Cost:
-    """Queries and their output; no row. Any number of queries is legal, so those count that there are."""
+    """Cross: queries and their output; no row. Any number of queries is legal, so the actual number counts."""
     asked = case.op["n"] if case.op.get("q_rows") is None else case.op["q_rows"]
     if asked == 0:
         return no_rows(case)
@@ -111,12 +111,12 @@ def _layers(case: Case) -> int:
 
 
 def _row(case: Case) -> int:
-    """Bytes of a row of every layer."""
+    """Count the bytes of one row of every layer."""
     return _layers(case) * case.config.row_bytes
 
 
 def _heads(case: Case) -> int:
-    """Query heads of all sequences of all layers."""
+    """Count the query heads of all sequences of all layers."""
     return _layers(case) * case.config.batch * int(case.op.get("heads") or case.config.kv_heads)
 
 

@@ -1,4 +1,4 @@
-"""What the operations on a growing cache, a ring, a buffer and their snapshots may cost."""
+"""Cost bounds of the operations on a growing cache, a ring, a buffer and their snapshots."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kvspec.trace import overridden
 
 
 def append(case: Case) -> Cost:
-    """Rows behind the offset."""
+    """Append rows behind the offset."""
     n, row, window = case.op["n"], case.config.row_bytes, case.config.window
     if n == 0:
         return no_rows(case)
@@ -41,7 +41,7 @@ def append(case: Case) -> Cost:
 
 
 def copy(case: Case) -> Cost:
-    """Rows into a buffer; their own dtype decides what crosses, the buffer's what is written."""
+    """Copy rows into a buffer; their own dtype sets the bytes that cross, the buffer's the bytes written."""
     n = case.op["n"]
     if n == 0:
         return no_rows(case)
@@ -52,13 +52,13 @@ def copy(case: Case) -> Cost:
 
 
 def alias(case: Case) -> Cost:
-    """The buffer's own rows: if they can be copied at all, they are on the device already."""
+    """Copy the buffer's own rows: if they can be copied at all, they are on the device already."""
     most = {"device_to_device": case.config.row_bytes * case.op["n"], "launches": 1}
     return Cost("resident", (Bound("RESIDENCY-3", most),)) if case.op["n"] else no_rows(case)
 
 
 def view(case: Case) -> Cost:
-    """What is read crosses, and nothing else; it may be gathered first."""
+    """Read: only the rows read cross; they may be gathered first."""
     read = case.returned("view")
     most = {
         "device_to_host": read,
@@ -71,7 +71,7 @@ def view(case: Case) -> Cost:
 
 
 def mask(case: Case) -> Cost:
-    """Explicit arrays come from the host, the mask goes back to it; no row does."""
+    """Mask: explicit arrays come from the host, the mask goes back; no row crosses."""
     given = [p.array.nbytes for p in masks.from_json(case.op["parts"]) if isinstance(p, masks.Explicit)]
     there, both, n = sum(given), sum(given) + case.returned("mask"), len(given)
     most = {
@@ -86,36 +86,36 @@ def mask(case: Case) -> Cost:
 
 
 def _copied(nbytes: int, buffers: int, launches: int, entries: int = 0) -> Cost:
-    """Rows copied once on the device into so many buffers."""
+    """Bound rows copied once on the device into this many buffers."""
     most = {"device_to_device": nbytes, "allocations": buffers * BUFFER, "launches": launches}
     return Cost("", (Bound("RESIDENCY-11", most | {"host_to_device": entries}),))
 
 
 def _made(case: Case, name: str = "snapshot") -> int:
-    """Bytes of the snapshot that was made, 0 of none."""
+    """Count the bytes of the new snapshot; 0 if there is none."""
     found: Any = case.got.values.get(name)
     return found[2] if found else 0
 
 
 def snapshot(case: Case) -> Cost:
-    """The rows saved."""
+    """Save the rows."""
     return _copied(_made(case), 1, 2)
 
 
 def restore(case: Case) -> Cost:
-    """The rows saved, and those that stay where a growing cache gets new storage."""
+    """Restore the saved rows, and move those that stay if a growing cache gets new storage."""
     stay = case.cache.moved and case.config.window is None
     live = int(case.cache.before.get("offset") or 0) * case.config.row_bytes if stay else 0
     return _copied(live + case.saved.get(case.op["name"], 0), 1, 3, ENTRY)
 
 
 def merge(case: Case) -> Cost:
-    """The rows of both."""
+    """Merge the rows of both."""
     return _copied(_made(case), 1, 3)
 
 
 def split(case: Case) -> Cost:
-    """The rows of one, into two."""
+    """Split the rows of one into two."""
     return _copied(case.saved.get(case.op["name"], 0), 2, 4)
 
 

@@ -1,4 +1,4 @@
-"""What a round of speculation may cost."""
+"""Cost bounds of a round of speculation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kvspec.costs.terms import (
 
 
 def speculate(case: Case) -> Cost:
-    """What the drafts will see may be set beside them, once for each layer."""
+    """Begin: the rows that drafts will see may be copied beside them, once for each layer."""
     live = sum(layer.live * layer.config.row_bytes for layer in case.layers)
     count = len(case.layers)
     most = {"device_to_device": live, "allocations": BUFFER * count, "launches": 2 * count}
@@ -26,7 +26,7 @@ def speculate(case: Case) -> Cost:
 
 
 def draft(case: Case) -> Cost:
-    """Drafts behind those there are, which may have to move for want of room, with what they see."""
+    """Append drafts; earlier ones and the rows they see may have to move for lack of room."""
     n, row, layer = case.op["n"], case.config.row_bytes, case.cache
     if n == 0:
         return no_rows(case)
@@ -35,7 +35,7 @@ def draft(case: Case) -> Cost:
 
 
 def commit(case: Case) -> Cost:
-    """The drafts kept go where an append of them would have put them, and no row of the context moves but there."""
+    """Commit: kept drafts go where an append would have put them; no other row of the context moves."""
     count = len(case.layers)
     most = {"allocations": 2 * BUFFER * count, "launches": 4 * count, "host_to_device": case.entries * count}
     moved = sum(_kept(layer) * layer.config.row_bytes for layer in case.layers)
@@ -43,7 +43,7 @@ def commit(case: Case) -> Cost:
 
 
 def _kept(layer: Layer) -> int:
-    """Rows that a layer may move: the drafts, the window of a ring twice, the context only with the storage."""
+    """Count rows that a layer may move: the drafts, a ring's window twice, the context only if storage moves."""
     if layer.config.window is not None:
         return layer.drafts + 2 * layer.config.window
     return layer.drafts + (layer.live if layer.moved else 0)

@@ -1,4 +1,4 @@
-"""What the operations on a paged cache may cost."""
+"""Cost bounds of the operations on a paged cache."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kvspec.costs.terms import (
 
 
 def append(case: Case) -> Cost:
-    """Rows behind a sequence: one launch, and more where pages are taken."""
+    """Append rows to a sequence: one launch, and more if pages are taken."""
     n, row, taken = case.op["n"], case.config.row_bytes, _freed(case, -1)
     if n == 0:
         return no_rows(case)
@@ -34,7 +34,7 @@ def append(case: Case) -> Cost:
 
 
 def bookkeeping(case: Case) -> Cost:
-    """Sequences begun, forked, cut and given up."""
+    """Admit, fork, truncate and drop sequences."""
     most = {
         "host_to_device": ENTRY * _entries(case),
         "launches": 1 + (_freed(case) if case.config.debug else 0),
@@ -45,12 +45,12 @@ def bookkeeping(case: Case) -> Cost:
 
 
 def gather(case: Case) -> Cost:
-    """Rows through a table that is handed in."""
+    """Gather rows through a given table."""
     return _read(case, "gathered", ENTRY * (case.op["table"].count(",") + 1)) if case.op["n"] else _nothing()
 
 
 def peek(case: Case) -> Cost:
-    """One page."""
+    """Peek at one page."""
     return _read(case, "page", 0)
 
 
@@ -72,13 +72,13 @@ def _nothing() -> Cost:
 
 
 def _freed(case: Case, sign: int = 1) -> int:
-    """Pages that became free, or with the sign turned those that were taken."""
+    """Count the pages freed; negative for pages taken."""
     before, after = (int(layer.get("free") or 0) for layer in (case.cache.before, case.got.values))
     return max(0, sign * (after - before))
 
 
 def _entries(case: Case) -> int:
-    """Entries of the table that the operation leaves its sequence, or gives to a new one."""
+    """Count the table entries of the operation's sequence afterwards, or of a new one."""
     made, named = case.got.values.get("sequence"), case.op.get("sequence") or 0
     lengths, number = case.got.values.get("sequences") or [], named if made is None else made
     rows = max(0, lengths[number]) if number < len(lengths) else 0

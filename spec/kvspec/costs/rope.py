@@ -1,4 +1,4 @@
-"""What RoPE may cost: turning rows by itself, and what an attend needs more where it turns."""
+"""Cost bounds of RoPE: rotating rows alone, and the extra cost of an attend that rotates."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from kvspec.geometry import DTYPES
 from kvspec.trace import overridden
 
 ANGLE = 4
-"""Bytes of a cosine or a sine; a pair has one of each, so this is what an element takes."""
+"""Bytes of a cosine or a sine; a pair of elements has one of each, so this is also the cost of one element."""
 
 
 TABLES = 4
-"""Places for tables that may be allocated at once."""
+"""Most tables that may be allocated at once."""
 
 
 def rotate(case: Case) -> Cost:
-    """One turn, or two."""
+    """Rotate once, or twice."""
     rows = overridden(case.config, case.op)
     n, size = case.op["n"], prod(rows.shape("k", case.op["n"])) * DTYPES[rows.dtype].itemsize
     if size == 0:
@@ -37,8 +37,8 @@ def rotate(case: Case) -> Cost:
 
 
 def inside(case: Case, queries: int) -> Counts:
-    """What an attend of n rows costs more that turns queries of so many bytes and its keys: a launch, a table, and
-    scratch space for what it makes, which one as large as one before has already."""
+    """Bound the extra cost of an attend of n rows that rotates its keys and queries of these bytes: a launch, a
+    table, and scratch space for the results, unless an earlier attend was as large."""
     config, n = case.config, case.op["n"]
     keys = prod(config.shape("k", n)) * DTYPES[config.dtype].itemsize
     return {

@@ -1,4 +1,4 @@
-"""What the operations on a store and its batch may cost."""
+"""Cost bounds of the operations on a store and its batch."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from kvspec.geometry import DTYPES
 
 
 def _layers(case: Case) -> int:
-    """Layers that an operation is for."""
+    """Count the layers of an operation."""
     return 1 if case.op.get("layer") is not None else case.config.layers or 1
 
 
 def append(case: Case) -> Cost:
-    """Rows behind the lengths: one launch for one row, another for the lengths where there are several."""
+    """Append rows behind the lengths: one launch for one row, another for the lengths if there are several."""
     n, rows = case.op["n"], case.op["n"] * case.config.row_bytes * _layers(case)
     if n == 0:
         return no_rows(case)
@@ -34,35 +34,35 @@ def append(case: Case) -> Cost:
 
 
 def _buffers(case: Case) -> Cost:
-    """Buffers made anew, and set to what they begin with; or none. No row moves."""
+    """Allocate and initialise new buffers, or none. No row moves."""
     buffers = 2 * (case.config.layers or 1) + 1
     most = {"allocations": BUFFER * buffers, "launches": BUFFER * buffers, "synchronisations": BUFFER * buffers}
     return Cost("", (Bound("RESIDENCY-15", {**most, "host_to_device": 2 * _entries(case)}),))
 
 
 def _entries(case: Case) -> int:
-    """Bytes of the lengths there are afterwards."""
+    """Count the bytes of the lengths afterwards."""
     sequences = max(case.sequences, len(case.got.values.get("sequences") or ()), case.op.get("m") or 0)
     layers = max(case.config.layers or 0, case.op.get("layers") or 0)
     return ENTRY * (1 + layers * (1 + sequences))
 
 
 def zero(case: Case) -> Cost:
-    """Every row overwritten where it lies."""
+    """Zero: overwrite every row in place."""
     layers = case.config.layers or 1
     most = {"launches": BUFFER * layers + 1, "host_to_device": case.entries, "synchronisations": 1}
     return Cost("", (Bound("RESIDENCY-15", most),))
 
 
 def save(case: Case) -> Cost:
-    """The live rows cross, layer by layer at the most, and may be gathered first."""
+    """Save: the live rows cross, at most layer by layer, and may be gathered first."""
     read, layers = case.returned("saved"), case.config.layers or 1
     most = {"device_to_host": read, "device_to_device": read, "launches": layers}
     return Cost("", (Bound("RESIDENCY-9", {**most, "allocations": BUFFER, "synchronisations": BUFFER * layers}),))
 
 
 def load(case: Case) -> Cost:
-    """The rows of all layers cross once, each layer's padded to the longest at the most."""
+    """Load: the rows of all layers cross once, each layer padded at most to the longest."""
     layers, longest = case.config.layers or 1, max(case.got.values.get("lengths") or (0,))
     rows = layers * longest * case.config.row_bytes
     most = {
@@ -76,28 +76,28 @@ def load(case: Case) -> Cost:
 
 
 def fingerprint(case: Case) -> Cost:
-    """One key row crosses, or its sum."""
+    """Fingerprint: one key row crosses, or its sum."""
     row = case.config.k_dim * DTYPES[case.config.dtype].itemsize
     most = {"device_to_host": max(ENTRY, row), "launches": 1, "allocations": 1, "synchronisations": 1}
     return Cost("", (Bound("RESIDENCY-9", most),))
 
 
 def scatter(case: Case) -> Cost:
-    """The rows scattered, once, from where they lie to where they go."""
+    """Scatter: copy the rows once to their places."""
     rows = case.op["n"] * case.config.row_bytes * _layers(case)
     most = {"device_to_device": rows, "launches": _layers(case) + 1, "host_to_device": case.entries}
     return Cost("", (Bound("RESIDENCY-16", {**most, "synchronisations": 1}),))
 
 
 def step(case: Case) -> Cost:
-    """One row for each sequence in each layer; captured work has a place of its own that they come by."""
+    """Step: one row for each sequence in each layer; for captured work they pass through a place of their own."""
     rows = case.config.row_bytes * (case.config.layers or 1) * max(1, case.sequences)
     again = 2 if case.op["op"] == "replay" else 1
     return Cost(how(case), (crossing(case, rows), written(case, "RESIDENCY-17", again * rows, again)))
 
 
 def capture(case: Case) -> Cost:
-    """A place for the rows to come; nothing is done yet."""
+    """Capture: allocate a place for later rows; nothing runs yet."""
     return Cost("", (Bound("RESIDENCY-17", {"allocations": BUFFER + 1, "synchronisations": 1}),))
 
 

@@ -1,4 +1,4 @@
-"""The compact notation: an operation as a few words, the same in worked examples, vectors, reports and messages.
+"""The compact notation: an operation in a few words, as in worked examples, vectors, reports and messages.
 
 append 3            append 2 fill=bits       B: append 1          open B window=4
 mask causal & 1011  mask window=2            mask none            rewind 3
@@ -23,7 +23,7 @@ from kvspec.operations.table import OPERATIONS, Operation, argument, cache_of, u
 from kvspec.trace import VERSION, Trace, check_operation, from_json
 
 LARGEST_SAID = 1 << 16
-"""Elements of a mask of which the shape alone is said."""
+"""Most elements of a mask given by its shape alone."""
 
 
 def operation(text: str) -> Operation:
@@ -92,7 +92,7 @@ def _mask_part(text: str) -> Any:
 
 
 def _sized(dtype: str, shape: tuple[int, ...], where: str) -> Any:
-    """An array of which the shape alone is said: it hides nothing, or has no elements."""
+    """Read an array given by its shape alone: it hides nothing, or has no elements."""
     if math.prod(shape) > LARGEST_SAID:
         raise BadInput(f"{where!r}: a mask said by its shape has at most {LARGEST_SAID} elements")
     if 0 in shape:
@@ -101,7 +101,7 @@ def _sized(dtype: str, shape: tuple[int, ...], where: str) -> Any:
 
 
 def _nested(text: str, query: Callable[[str], list[Any]]) -> list[Any]:
-    """`[batch][head][query]`: batch rows are parted by +, heads by commas, queries by slashes."""
+    """Read `[batch][head][query]`: + separates batch rows, commas heads, slashes queries."""
     return [[[query(q) for q in head.split("/")] for head in row.split(",")] for row in text.split("+")]
 
 
@@ -129,7 +129,7 @@ def words(op: Operation) -> str:
 
 
 def mask_words(parts: list[Any]) -> str:
-    """Write a logical mask as JSON parts; of an array without four axes, which is refused, the shape alone."""
+    """Write a logical mask of JSON parts; for an array without four axes (caches refuse it) the shape alone."""
     return " & ".join(_mask_words(p) for p in parts) or "none"
 
 
@@ -147,7 +147,7 @@ def _mask_words(part: Any) -> str:
 
 
 def _score_words(x: Any) -> str:
-    """A score as `_score` reads it back: in six digits if these say all of it. A plus would part batch rows."""
+    """Write a score for `_score` to read back: six digits if exact; no plus sign, as + separates batch rows."""
     short = x if x == "-inf" else f"{x:g}"
     return (short if float(short) == float(x) else repr(float(x))).replace("e+", "e")
 
@@ -157,7 +157,7 @@ def _joined(array: Any, between: str, query: Callable[[Any], str]) -> str:
 
 
 def sentence(trace: Trace) -> str:
-    """The whole trace in a line: `ring window=3: append 3; append 1; rewind 2`."""
+    """Write the whole trace in a line: `ring window=3: append 3; append 1; rewind 2`."""
     fields = {k: v for k, v in trace.config.to_json().items() if v != getattr(Config(), k)}
     setting = "".join(f" {k}={v}" for k, v in fields.items())
     return f"{trace.kind}{setting}: {'; '.join(map(words, trace.ops))}"

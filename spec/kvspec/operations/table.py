@@ -1,4 +1,4 @@
-"""The operations a trace may hold: one table that the trace parser, the notation, the schema and the wire read."""
+"""The operations a trace may hold: one table for the trace parser, the notation, the schema and the wire."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPEN = OperationRecord(
     ),
     config=True,
 )
-"""The one operation that is no chapter's: every kind has it."""
+"""The one operation that belongs to no chapter: every kind has it."""
 
 CHAPTER_OF: dict[str, str] = {o.name: chapter for chapter, record in RECORDS.items() for o in record.operations}
 """The chapter an operation belongs to."""
@@ -40,44 +40,44 @@ OF_KIND: dict[str, frozenset[str]] = {
 """The operations that a cache of each kind has."""
 
 TAKES_ROWS = tuple(name for name, o in OPERATIONS.items() if o.rows)
-"""Operations that rows are handed to."""
+"""Operations that take rows."""
 
 TAKES_QUERIES = tuple(name for name, o in OPERATIONS.items() if o.queries)
-"""Operations that queries are handed to, in f32; each gives an output."""
+"""Operations that take queries, in f32; each gives an output."""
 
 NAMED = tuple(dict.fromkeys(o.names for o in OPERATIONS.values() if o.names))
-"""What the names in a trace name."""
+"""The sorts of things that names in a trace stand for."""
 
 Operation = dict[str, Any]
 """`{"op": name, argument: value, ...}`, and `"cache"` where it is not A."""
 
 
 def unknown(name: Any) -> str:
-    """What to say of an operation that there is not: those with names like it, if any."""
+    """Write the message for an unknown operation, with similar names, if any."""
     alike = get_close_matches(str(name), OPERATIONS, 3)
     hint = f"did you mean {', '.join(alike)}?" if alike else f"there are append and {len(OPERATIONS) - 1} more"
     return f"unknown operation {name!r:.60}; {hint}"
 
 
 def cache_of(op: Operation) -> str:
-    """The name of the cache an operation is for."""
+    """Give the name of an operation's cache."""
     return str(op.get("cache", "A"))
 
 
 def argument(op: Operation, name: str) -> Any:
-    """The value of an argument, or its default."""
+    """Give the value of an argument, or its default."""
     if name in op:
         return op[name]
     return next(a.default for a in OPERATIONS[op["op"]].arguments if a.name == name)
 
 
 def names_used(op: Operation) -> list[str]:
-    """The names an operation uses, those that it leaves out apart."""
+    """Give the names that an operation uses, without those it leaves out."""
     return [op[a] for a in OPERATIONS[op["op"]].uses if op.get(a) is not None]
 
 
 def chapters_of(op: Operation) -> set[str]:
-    """The chapters an operation needs, beside the one its cache was opened with."""
+    """Give the chapters an operation needs beside that of its cache's kind."""
     record, chapter = OPERATIONS[op["op"]], CHAPTER_OF.get(op["op"])
     needed = {a.needs for a in record.arguments if a.needs and op.get(a.name, a.default) != a.default}
     return needed.union(record.needs, () if chapter is None or chapter in KINDS else (chapter,))

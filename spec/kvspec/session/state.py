@@ -1,4 +1,4 @@
-"""What a session knows while it performs a trace: caches and names, and the arrays that were handed in or out."""
+"""The state of a session during a trace: caches and names, and the arrays that were passed in or out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kvspec.session.step import Inputs, Step
 
 
 class SessionState:
-    """Caches, snapshots, rounds, saved stores and captured work by name; and how they are observed."""
+    """Caches, snapshots, rounds, saved stores and captured work by name; and methods that observe them."""
 
     def __init__(self, adapter: Any, observe: Sequence[str] = OBSERVABLES) -> None:
         self.adapter = adapter
@@ -54,11 +54,11 @@ class SessionState:
 
     @property
     def config(self) -> Config:
-        """What the cache of the operation under way was opened with."""
+        """Give the config of the current operation's cache."""
         return self.configs[self._now]
 
     def speculating(self, cache: Any) -> bool:
-        """Whether the cache is in a round that is open and may write through to it."""
+        """Tell whether the cache is in an open round that may write through to it."""
         live = (r for r in self.rounds.values() if r.open and not r.isolated)
         return any(c is cache for r in live for c in r.caches)
 
@@ -117,7 +117,7 @@ class SessionState:
         return new if dtype is None else new.astype(DTYPES[dtype])
 
     def keep(self, array: Any) -> Array | None:
-        """A copy of an array that was handed in or out, which is remembered as lent."""
+        """Remember an array that was passed in or out as lent, with a copy."""
         if array is None:
             return None
         copy = np.array(array)
@@ -125,7 +125,7 @@ class SessionState:
         return copy
 
     def keep_there(self, array: Any) -> Array:
-        """The same of one on the device."""
+        """Remember an array on the device as lent."""
         copy = np.array(self.adapter.fetch(array))
         self._lend_there(array, copy)
         return copy
@@ -135,7 +135,7 @@ class SessionState:
 
     @contextmanager
     def metered(self, step: Step) -> Iterator[None]:
-        """Note what the adapter's meter counts meanwhile, where that is observed; of what is refused as well."""
+        """Note what the adapter's meter counts meanwhile, if that is observed; also for refused operations."""
         read = getattr(self.adapter, "meter", None) if "meter" in self.observe else None
         if read is None:
             yield
@@ -148,18 +148,18 @@ class SessionState:
             step.values["meter"] = {name: int(after[name]) - int(before[name]) for name in METERED}
 
     def held(self, cache: Any, step: Step, which: str = "") -> None:
-        """Note the bytes of rows a cache has allocated, where that is observed."""
+        """Note the bytes of rows a cache has allocated, if that is observed."""
         if "held" in self.observe and hasattr(cache, "held"):
             step.values[f"held{which}"] = int(cache.held())
 
 
 @dataclass(frozen=True)
 class Placed:
-    """An array on the device that was lent: what it holds can be fetched at any time."""
+    """An array lent on the device; its content can be fetched at any time."""
 
     array: Any
     fetch: Callable[[Any], Any]
 
     def tobytes(self) -> bytes:
-        """What it holds now, as arrays of the host say it."""
+        """Give its current content as bytes, like a host array."""
         return np.asarray(self.fetch(self.array)).tobytes()

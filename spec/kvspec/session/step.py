@@ -1,4 +1,4 @@
-"""What goes into one operation of a trace, and what comes out of it."""
+"""The inputs and the result of one operation of a trace."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kvspec.geometry import Array, Config
 
 @dataclass(frozen=True)
 class Inputs:
-    """What goes with an operation: rows with those that write, queries with those that attend, a logical mask with
-    mask and attend, kind and config with open, init and fit."""
+    """Inputs of an operation: rows for those that write, queries for those that attend, a logical mask for mask and
+    attend, kind and config for open, init and fit."""
 
     rows: Pair | None = None
     queries: Array | None = None
@@ -26,7 +26,7 @@ NOTHING = Inputs()
 
 @dataclass(slots=True)
 class Step:
-    """What one operation did.
+    """The result of one operation.
 
     `result`: ok, refused, unsupported, error (the adapter raised something else), absent (the cache or
     name was never made); and, from a worker, crash, hang, oom, protocol.

@@ -65,11 +65,11 @@ _JSON = json.JSONDecoder(parse_constant=_no_constant)
 
 
 class ProtocolError(Exception):
-    """The peer sent what is not a message: says what, and where in the stream."""
+    """The peer sent something that is not a message; says what, and where in the stream."""
 
 
 def encode(head: Mapping[str, Any], tensors: Mapping[str, Array | None] | None = None) -> bytes:
-    """One message as bytes. Raises BadInput for what cannot be sent."""
+    """Encode one message as bytes. Raises BadInput for what cannot be sent."""
     listed: list[list[Any]] = []
     parts: list[bytes] = []
     for name, array in (tensors or {}).items():
@@ -95,7 +95,7 @@ def _text(head: Mapping[str, Any]) -> str:
 
 
 class Decoder:
-    """Takes bytes as they come and gives whole messages; never holds more than a message may be."""
+    """Takes bytes as they arrive and gives whole messages; never holds more than the largest allowed message."""
 
     def __init__(self, largest: int = LARGEST_TENSORS) -> None:
         self._largest = largest
@@ -115,12 +115,12 @@ class Decoder:
 
     @property
     def busy(self) -> bool:
-        """Whether the stream is in the middle of a message."""
+        """Tell whether the stream is in the middle of a message."""
         return self._head is not None or bool(self._bytes)
 
     @property
     def waiting(self) -> str:
-        """What the stream broke off in, for messages about an early end."""
+        """Say where in a message the stream stopped, for errors about an early end."""
         if self._head is not None:
             return f"{len(self._bytes)} of {self._needed} bytes of tensors"
         return f"{len(self._bytes)} bytes of a header" if self._bytes else "no message"
@@ -168,7 +168,7 @@ class Decoder:
 
 
 def _sized(entry: Any, largest: int) -> tuple[str, np.dtype[Any] | None, tuple[int, ...], int]:
-    """Name, dtype, shape and bytes of one listed tensor, nothing taken on trust."""
+    """Check one listed tensor; give its name, dtype, shape and bytes."""
     if not isinstance(entry, list) or len(entry) != 3 or not isinstance(entry[0], str):
         raise ProtocolError(f"a tensor is listed as [name, dtype, shape], not {entry!r:.80}")
     name, dtype, shape = entry
@@ -187,7 +187,7 @@ def _sized(entry: Any, largest: int) -> tuple[str, np.dtype[Any] | None, tuple[i
 
 
 def with_mask(op: Operation, logical: masks.Logical, name: str = "parts") -> tuple[Operation, Tensors]:
-    """An operation with a mask (`parts` of mask, `through` of attend), its explicit arrays moved into tensors."""
+    """Move the explicit arrays of an operation's mask (`parts` of mask, `through` of attend) into tensors."""
     parts, tensors = masks.to_json(tuple(p for p in logical if not isinstance(p, masks.Explicit))), Tensors()
     for p in logical:
         if isinstance(p, masks.Explicit):
@@ -198,7 +198,7 @@ def with_mask(op: Operation, logical: masks.Logical, name: str = "parts") -> tup
 
 
 def without_tensors(parts: Any, tensors: Tensors) -> masks.Logical:
-    """The logical mask of a message: `with_mask` undone. Raises BadInput."""
+    """Read the logical mask of a message: undo `with_mask`. Raises BadInput."""
     if not isinstance(parts, list):
         raise BadInput(f"mask: parts must be a list, not {parts!r:.60}")
     named = [p for p in parts if isinstance(p, dict) and set(p) == {"tensor"}]
@@ -214,7 +214,7 @@ def _named(name: Any, tensors: Tensors) -> Array:
 
 
 def answer(question: int, step: Step) -> bytes:
-    """A step as the answer to a question. Raises BadInput for what may not be in one."""
+    """Encode a step as an answer. Raises BadInput for anything an answer may not hold."""
     wrong = _wrong_observation(step.values, step.arrays)
     if wrong:
         raise BadInput(wrong)
@@ -241,7 +241,7 @@ LONGEST_CLAUSE, LONGEST_MESSAGE = 40, 4000
 
 
 def step(head: Mapping[str, Any], tensors: Tensors) -> Step:
-    """An answer as a step. Raises ProtocolError for anything that the protocol does not name."""
+    """Read an answer as a step. Raises ProtocolError for anything that the protocol does not name."""
     unknown = sorted(set(head) - {"id", "result", "clause", "message", "values"})
     if unknown:
         raise ProtocolError(f"unknown field {unknown[0]!r:.40} in an answer")
@@ -258,7 +258,7 @@ def step(head: Mapping[str, Any], tensors: Tensors) -> Step:
 
 
 def text(head: Mapping[str, Any], name: str, limit: int) -> str:
-    """A text of a header, cut to the limit and made printable (lone surrogates are not). Raises ProtocolError."""
+    """Read a text of a header, cut to the limit and made printable (no lone surrogates). Raises ProtocolError."""
     found = head.get(name, "")
     if not isinstance(found, str):
         raise ProtocolError(f"{name} must be a text of at most {limit} characters")
@@ -266,7 +266,7 @@ def text(head: Mapping[str, Any], name: str, limit: int) -> str:
 
 
 def _wrong_observation(values: Mapping[str, Any], tensors: Tensors) -> str:
-    """What is wrong with the values or with the names of the tensors; empty if nothing is."""
+    """Say what is wrong with the values or the tensor names; empty if nothing is."""
     for name, value in values.items():
         record = _value_of(name)
         if record is None:
@@ -283,7 +283,7 @@ def _wrong_observation(values: Mapping[str, Any], tensors: Tensors) -> str:
 
 @lru_cache(maxsize=1024)
 def _value_of(name: Any) -> Value | None:
-    """The value that this is one of: offset, for `offset.B`; None if there is no such value."""
+    """Give the value's base name: offset, for `offset.B`; None if there is no such value."""
     found = _VALUE.fullmatch(name) if isinstance(name, str) else None
     return VALUES.get(found[1]) if found else None
 

@@ -55,7 +55,7 @@ def _tensor(name: Schema, dtypes: Iterable[str | None]) -> Schema:
 
 
 def question() -> Schema:
-    """The header of a message to an engine."""
+    """Build the schema for the header of a message to an engine."""
     return {
         "$schema": DRAFT,
         "$id": "kvconform:question",
@@ -90,7 +90,7 @@ def _opening() -> Schema:
 
 
 def _asked(operation: OperationRecord) -> Schema:
-    """The question that is an operation of a trace."""
+    """Build the schema of the question for one operation."""
     kept = [a for a in operation.arguments if not (operation.config and (a.name == "kind" or a.name in FIELDS))]
     properties = {
         "id": {"$ref": "#/$defs/id"},
@@ -107,7 +107,7 @@ def _asked(operation: OperationRecord) -> Schema:
 
 
 def _tensors(operation: OperationRecord) -> Schema:
-    """The tensors that come with an operation."""
+    """Give the tensors that come with an operation."""
     masked = any(a.holds == "mask" for a in operation.arguments)
     part = _tensor({"type": "string", "pattern": "^mask[0-7]$"}, ("bool", "f32"))
     asked = [_tensor({"const": "queries"}, DTYPES)] if operation.queries else []
@@ -140,7 +140,7 @@ def _mask_part() -> Schema:
 
 
 def answer() -> Schema:
-    """The header of a message from an engine."""
+    """Build the schema for the header of a message from an engine."""
     return {
         "$schema": DRAFT,
         "$id": "kvconform:answer",
@@ -181,7 +181,7 @@ def _performed() -> Schema:
 
 
 def _value(value: Value) -> Schema:
-    """What a value of an answer may be; numbers are written without fraction or exponent."""
+    """Build the schema of an answer's value; numbers are written without fraction or exponent."""
     if value.holds == "truth":
         return {"type": "boolean"}
     if value.holds == "text":
@@ -206,7 +206,7 @@ def _cannot_run() -> Schema:
 
 
 def describe() -> Schema:
-    """What an engine says of itself."""
+    """Build the schema of an engine's description of itself."""
     limit = {"type": ["integer", "null"], "minimum": 1}
     text, words = {"type": "string"}, {"type": "string", "minLength": 1}
     return {

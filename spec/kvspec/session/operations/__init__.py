@@ -1,8 +1,8 @@
-"""What each operation of a trace does to caches that follow the contract: a module for each chapter.
+"""Performs each operation of a trace on caches that follow the contract: one module for each chapter.
 
 Each module has a table `DO`, and `look` where its chapter opens a kind; those of a cache of one sequence are in
-`cache`. `DO` maps operations to functions of a session, the cache the operation is for, the operation, the step it
-makes, and what was given with it; `LOOK` maps kinds of cache to what is observed of one after every operation.
+`cache`. `DO` maps operations to functions of a session, the cache, the operation, the step to fill, and the inputs;
+`LOOK` maps kinds of cache to functions that observe one after every operation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Attention: rows appended and queries answered in one call; over a batch; captured."""
+"""Attention: append rows and answer queries in one call; over a batch; captured."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from kvspec.session.step import Inputs, Step
 
 
 def how(op: Operation, inputs: Inputs) -> Attention:
-    """What goes with the queries of an operation."""
+    """Give the options of an operation's queries."""
     rope = None if op.get("rope") is None else Rope(op["rope"], argument(op, "base"))
     return Attention(masks.CAUSAL if inputs.logical is None else inputs.logical, argument(op, "splits"), rope)
 
 
 def answered(session: SessionState, op: Operation, step: Step, inputs: Inputs, ask: Callable[[Any], Any]) -> None:
-    """Note the output of what `ask` does, which it is given room for where the operation says so."""
+    """Call `ask` and note its output; give it an output array if the operation says so."""
     room, resident = session.room(op, inputs), bool(op.get("resident"))
     try:
         with session.metered(step):

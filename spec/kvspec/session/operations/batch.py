@@ -1,4 +1,4 @@
-"""The batch of a store: many sequences, scattered into, stepped together, captured and replayed."""
+"""The batch of a store: scatter into its sequences, step them together, capture and replay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kvspec.session.step import Inputs, Step
 
 @contextmanager
 def _addresses(session: SessionState, store: Any, step: Step) -> Iterator[None]:
-    """Note whether the batch's buffers moved; where there are none before or after, there is nothing to say."""
+    """Note whether the batch's buffers moved, if there are buffers before and after."""
     before = tuple(offered(store, "addresses")())
     with session.metered(step):
         yield

@@ -1,4 +1,4 @@
-"""Bucketed caches: the host's rows, steps of a graph on handles of the device, and what is observed of both."""
+"""Bucketed caches: the host's rows, and steps of a graph on device handles; observes both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operations on a growing cache or a ring, and masking; what is observed of one."""
+"""Operations on a growing cache or a ring, and masks; observes the cache."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kvspec.session.step import Inputs, Step
 
 
 def offered(thing: Any, method: str) -> Callable[..., Any]:
-    """A method that not every adapter has. Raises Unsupported."""
+    """Get a method that not every adapter has. Raises Unsupported if it is missing."""
     found = getattr(thing, method, None)
     if found is None:
         raise Unsupported(f"this adapter has no {method}")
@@ -26,7 +26,7 @@ def offered(thing: Any, method: str) -> Callable[..., Any]:
 
 
 def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None:
-    """Lengths, and the state where it is asked for; of a cache in an open round only the offset."""
+    """Observe lengths, and the state if asked for; for a cache in an open round only the offset."""
     lengths = Lengths(*cache.lengths())
     if session.speculating(cache):
         step.values[f"offset{which}"] = lengths.offset
@@ -47,7 +47,7 @@ def append(session: SessionState, cache: Any, op: Operation, step: Step, inputs:
 
 
 def history(session: SessionState, cache: Any, step: Step) -> None:
-    """What the queries of the append just done attend to."""
+    """Read what the queries of the latest append attend to."""
     if "history" in session.observe:
         session.take(step, "history", cache.read("history"))
     if "mask" in session.observe:

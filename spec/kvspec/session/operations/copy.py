@@ -1,4 +1,4 @@
-"""Copies into a preallocated buffer, and what is observed of one: every slot."""
+"""Copies into a preallocated buffer; observes every slot."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kvspec.session.step import Inputs, Step
 
 
 def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None:
-    """The whole buffer, as `[1, kv_heads, capacity, dim]` whatever its layout."""
+    """Observe the whole buffer, as `[1, kv_heads, capacity, dim]` in either layout."""
     if "state" in session.observe:
         token = session.config.layout == "token"
         session.take(step, "state", cache.read("state"), heads_first if token else with_batch_axis)

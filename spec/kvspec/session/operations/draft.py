@@ -1,4 +1,4 @@
-"""Speculation: rounds over caches, layer by layer; drafts, and how many of them are kept."""
+"""Speculation: rounds over caches, layer by layer; drafts, and committing some of them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kvspec.session.step import Inputs, Step
 
 
 class Round:
-    """A round as the session knows it: the adapter's own, the letters of its layers, and its caches."""
+    """A round in the session: the adapter's round, the letters of its layers, and its caches."""
 
     def __init__(self, inner: Any, letters: str, caches: list[Any], isolated: bool) -> None:
         self.inner, self.letters, self.caches, self.isolated = inner, letters, caches, isolated
         self.open = True
 
     def layer(self, letter: str) -> int:
-        """The layer a cache stands for. Raises Unsupported where it is in no layer of the round."""
+        """Give the layer of a cache. Raises Unsupported if the round does not have it."""
         if letter not in self.letters:
             raise Unsupported(f"cache {letter} is in no layer of this round ({self.letters})")
         return self.letters.index(letter)
@@ -74,7 +74,7 @@ def abandon(session: SessionState, cache: Any, op: Operation, step: Step, inputs
 
 
 def look(session: SessionState, op: Operation, step: Step) -> None:
-    """All caches of a round, after an operation on the whole of it."""
+    """Observe all caches of a round, after an operation on the whole round."""
     round_ = session.rounds.get(op["name"])
     letters = op.get("layers") or (round_.letters if round_ else "")
     for letter in sorted(set(letters) - {"-"}):
@@ -84,4 +84,4 @@ def look(session: SessionState, op: Operation, step: Step) -> None:
 
 DO = {"speculate": speculate, "draft": draft, "commit": commit, "abandon": abandon}
 WHOLE = ("speculate", "commit", "abandon")
-"""Operations on a whole round: all its caches are looked at, each under its letter."""
+"""Operations on a whole round: all its caches are observed, each under its letter."""

@@ -11,7 +11,7 @@ from kvspec.session.step import Inputs, Step
 
 
 def plan(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Bytes held after an append of n rows, and at most during it."""
+    """Plan the bytes held after an append of n rows, and the peak during it."""
     ahead = offered(cache, "plan")
     with session.metered(step):
         planned = ahead(op["n"])
@@ -19,7 +19,7 @@ def plan(session: SessionState, cache: Any, op: Operation, step: Step, inputs: I
 
 
 def fit(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """The largest batch that fits into so much free memory, and whether one sequence does at all."""
+    """Find the largest batch that fits into the given free memory, and whether one sequence fits at all."""
     assert inputs.opening is not None
     largest = offered(session.adapter, "fit")
     with session.metered(step):

@@ -1,4 +1,4 @@
-"""Paged caches: sequences admitted, forked, made shorter and given up; what is observed of the pool."""
+"""Paged caches: admit, fork, truncate and drop sequences; observe the pool."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kvspec.session.step import Inputs, Step
 
 
 def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None:
-    """Lengths and rows of every sequence, and the free pages; block tables, and how often each page is referred to,
-    where the cache tells."""
+    """Observe lengths and rows of every sequence, and the free pages; also block tables and reference counts, if
+    the cache offers them."""
     lengths = [int(n) for n in cache.sequences()]
     step.values["sequences"], step.values["free"] = lengths, int(cache.free_pages())
     in_use = [sequence for sequence, length in enumerate(lengths) if length >= 0]

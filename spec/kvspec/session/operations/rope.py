@@ -1,4 +1,4 @@
-"""RoPE by itself: rows turned by positions that are said, and whether the rows handed in are as they were."""
+"""RoPE without a cache: rotates rows by given positions, and checks that the input rows did not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operations that make, use and end snapshots."""
+"""Operations that make, use and end snapshots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store of many layers: what is done to it, and what is observed of it and of its batch."""
+"""Operations on a store of many layers; observes the store and its batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kvspec.session.step import Inputs, Step
 
 
 def look(session: SessionState, store: Any, step: Step, which: str = "") -> None:
-    """Lengths and rows of every layer; of a batch those of every sequence."""
+    """Observe lengths and rows of every layer, and of every sequence of a batch."""
     step.values["lengths"] = [int(n) for n in store.lengths()]
     sequences = store.sequences() if hasattr(store, "sequences") else None
     step.values["sequences"] = None if sequences is None else [int(n) for n in sequences]
@@ -31,7 +31,7 @@ def look(session: SessionState, store: Any, step: Step, which: str = "") -> None
 
 
 def with_batch_axis(array: Any) -> Array:
-    """Rows `[kv_heads, n, dim]` with the axis of the batch in front."""
+    """Add the batch axis in front of rows `[kv_heads, n, dim]`."""
     return np.asarray(array)[None]
 
 
@@ -119,7 +119,7 @@ def fingerprint(session: SessionState, store: Any, op: Operation, step: Step, in
 
 
 def geometry(config: Config, op: Operation) -> Config:
-    """The config that an `init` asks for."""
+    """Give the config that an `init` asks for."""
     names = ("layers", "max_len", "kv_heads", "k_dim", "v_dim", "dtype")
     return replace(config, **{n: op[n] for n in names if op.get(n) is not None})
 
