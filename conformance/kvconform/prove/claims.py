@@ -1,4 +1,4 @@
-"""What follows from proofs: the claim, what it rests on, and the counterexample, as a document and as text."""
+"""The result of proofs: the claim, its assumptions, or the counterexample, as JSON and as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Judge:
-    """Who was judged, by whom, and at which level."""
+    """The adapter that was judged, the oracle, and the level."""
 
     adapter: str
     oracle: str
@@ -22,12 +22,12 @@ class Judge:
 
     @property
     def by_definition(self) -> bool:
-        """Whether it is the reference, judged by the list model that defines it."""
+        """Tell whether it is the reference, judged by the list model that defines it."""
         return (self.adapter, self.oracle) == ("reference", "list model")
 
 
 def document(proofs: list[Proof], judge: Judge) -> Document:
-    """All that is printed, as JSON."""
+    """Build the JSON document of all results."""
     failed = next((p for p in proofs if p.counterexample is not None), None)
     return {
         "kvprove": VERSION,
@@ -68,12 +68,12 @@ def _result(p: Proof, judge: Judge) -> str:
 
 
 def _supported(judge: Judge) -> bool:
-    """Whether states are told apart by what is compared: not by what is visible alone, except of the reference."""
+    """Tell whether the compared data distinguishes states: at level visible only for the reference."""
     return judge.level == "storage" or judge.by_definition
 
 
 def claim(proofs: list[Proof], judge: Judge) -> str:
-    """What follows, with exact counts."""
+    """Write the claim, with exact counts."""
     held = [p for p in proofs if p.holds] if _supported(judge) else []
     longest = max((p.longest for p in proofs), default=0)
     done = (
@@ -102,7 +102,7 @@ def _sequences(proofs: list[Proof]) -> str:
 
 
 def assumptions(proofs: list[Proof], judge: Judge) -> list[str]:
-    """What the claim rests on."""
+    """List the assumptions of the claim."""
     found = [
         "Behaviour does not depend on the data of rows.",
         "Behaviour does not depend on the absolute position: past a window, positions may be shifted.",
@@ -122,7 +122,7 @@ def _at_most(k: int) -> str:
 
 
 def notes(proofs: list[Proof], judge: Judge) -> list[str]:
-    """A plain word on the assumption that is most easily wrong."""
+    """Explain the assumption that fails most easily."""
     if judge.by_definition:
         return []
     length = max((p.k + 1 for p in proofs), default=1)
@@ -135,7 +135,7 @@ def notes(proofs: list[Proof], judge: Judge) -> list[str]:
 
 
 def counterexample(p: Proof) -> Document:
-    """The shortest trace that differs."""
+    """Give the shortest trace that differs."""
     seen = p.counterexample
     assert seen is not None
     short = seen.trace.cut(len(seen.steps))
@@ -152,7 +152,7 @@ def counterexample(p: Proof) -> Document:
 
 
 def printed(made: Document) -> str:
-    """The claim, or the counterexample, as text."""
+    """Write the claim or the counterexample as text."""
     found = made["counterexample"]
     if found is None:
         assumed = ["Assumptions:", *(f"  {a}" for a in made["assumptions"])]

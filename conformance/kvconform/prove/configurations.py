@@ -1,4 +1,4 @@
-"""The configurations of a proof as tasks: each is proved by itself, in whatever process is free."""
+"""The configurations of a proof as tasks: each is proved alone, in any free process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kvspec.trace import Trace
 
 
 class Candidate(NamedTuple):
-    """The adapter that proofs are about, by its name or by the command that starts it."""
+    """The adapter to prove, by its name or by the command that starts it."""
 
     adapter: str
     command: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Candidate(NamedTuple):
 
     @property
     def is_reference(self) -> bool:
-        """Whether it is the reference, which the list model judges without a worker."""
+        """Tell whether it is the reference, which the list model judges without a worker."""
         return self.adapter == "reference" and not self.command
 
     def worker(self) -> Worker:
@@ -53,7 +53,7 @@ class Configuration(NamedTuple):
 
 
 def in_order(pool: Pool, candidate: Candidate, chosen: Sequence[Configuration]) -> Iterator[Proof]:
-    """A proof for each configuration, in their order, up to the first counterexample."""
+    """Prove the configurations in order, up to the first counterexample."""
     early = dict[Configuration, Proof]()
     waiting = iter(chosen)
     awaited = next(waiting, None)
@@ -67,7 +67,7 @@ def in_order(pool: Pool, candidate: Candidate, chosen: Sequence[Configuration]) 
 
 
 def prove(candidate: Candidate, configuration: Configuration) -> dict[str, Any]:
-    """Prove one configuration; gives what a Proof says beside its plan, which holds functions."""
+    """Prove one configuration; give the Proof's fields without its plan, whose functions cannot be sent."""
     began = time.monotonic()
     proof = proved(plan(configuration), configuration.k, _runs(candidate), tell)
     proof.seconds = time.monotonic() - began
@@ -76,7 +76,7 @@ def prove(candidate: Candidate, configuration: Configuration) -> dict[str, Any]:
 
 @cache
 def _runs(candidate: Candidate) -> Runs:
-    """What judges a trace in this process, with a worker of its own."""
+    """Give a function that judges a trace in this process, with its own worker."""
     if candidate.is_reference:
         return _by_the_list_model
     worker = candidate.worker()
@@ -95,13 +95,13 @@ def _by_the_list_model(trace: Trace) -> TrialResult:
 
 
 def plan(configuration: Configuration) -> Plan:
-    """The plan that a configuration names."""
+    """Find the plan of a configuration."""
     every = plans(configuration.chapter, configuration.largest)
     return next(plan for plan in every if plan.name == configuration.plan)
 
 
 def plans(chapter: str, largest: int) -> list[Plan]:
-    """What is proved of a chapter: of a ring every window up to the largest. Raises BadInput."""
+    """Give the plans to prove for a chapter; for a ring, every window up to the largest. Raises BadInput."""
     if chapter not in vectors.planned():
         raise BadInput(f"{chapter}: no states to explore; those that have are {', '.join(vectors.planned())}")
     strategies = importlib.import_module(f"kvconform.generate.strategies.{chapter}")
@@ -110,6 +110,6 @@ def plans(chapter: str, largest: int) -> list[Plan]:
 
 
 def tell(message: str) -> None:
-    """Say on standard error how far it came."""
+    """Report progress on standard error."""
     sys.stderr.write(f"kvconform prove: {message}\n")
     sys.stderr.flush()

@@ -1,9 +1,9 @@
-"""What tells the states of a closed graph apart: for every state a set of sequences, computed and checked.
+"""Identifiers: for each state of a closed graph, sequences that distinguish it from all others, computed and
+checked.
 
-These are harmonised identifiers (Luo, Petrenko and Bochmann 1994): any two states have the beginning of a sequence
-in common that is answered otherwise from one than from the other. One set for all states, as in Chow (1978), is the
-case where they have all of it in common. What is common, and what is answered, is decided up to shifting positions
-and renaming rows.
+These are harmonised identifiers (Luo, Petrenko and Bochmann 1994): any two states share the beginning of a sequence
+whose answers differ between them. Chow (1978) uses one set for all states: the case where they share everything.
+Sequences and answers are compared up to shifted positions and renamed rows.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from kvspec.session.driver import Session
 from kvspec.session.step import Step
 
 Answers = dict[str, str]
-"""By the beginning of a sequence: what its last operation answers."""
+"""The answer of the last operation, by beginning of a sequence."""
 
 POSITIONS = ("to", "at", "start")
 """Arguments of operations that are positions."""
 
 TRIED = 60
-"""Sequences that are tried on two states that the continuations do not tell apart."""
+"""Most sequences tried on two states that the continuations do not distinguish."""
 
 
 @dataclass
 class Identifiers:
-    """For each state the sequences that tell it from all others, positions in them counted from the first that
-    matters; and pairs of states that nothing tried tells apart."""
+    """For each state the sequences that distinguish it from all others, with positions counted from the first that
+    matters; and the pairs of states that no tried sequence distinguishes."""
 
     sequences: dict[Key, list[Ops]]
     alike: list[tuple[Key, Key]] = field(default_factory=list)
 
 
 def _looks_and_continuations(plan: Plan, closed: Closure) -> dict[Key, list[Ops]]:
-    """The continuations of each state; before them a look, where there is any."""
+    """Give the continuations of each state, after a look if the plan has one."""
     look = [plan.look] if plan.look else []
     return {k: [*look, *plan.continuations(walk(plan.start, p).session)] for k, p in closed.states.items()}
 
 
 def identifiers(plan: Plan, closed: Closure) -> Identifiers:
-    """The shortest beginnings of the continuations that tell all states apart; what all of them leave, by moves."""
+    """Compute the shortest beginnings of continuations that distinguish all states; for the rest, search moves."""
     whole = _looks_and_continuations(plan, closed)
     cut, alike = whole, _alike(_all_answers(plan, closed, whole))
     for fewer in () if alike else _shorter(plan, whole):
@@ -62,7 +62,7 @@ def identifiers(plan: Plan, closed: Closure) -> Identifiers:
 
 
 def _shorter(plan: Plan, whole: dict[Key, list[Ops]]) -> Iterator[dict[Key, list[Ops]]]:
-    """Beginnings of the first continuation of each state, then of all; each as it is, and behind a look."""
+    """Give the beginnings of each state's first continuation, then of all; each alone and after a look."""
     ends = {k: [c for c in all_ if c != plan.look] for k, all_ in whole.items()}
     longest = max((len(c) for all_ in ends.values() for c in all_), default=0)
     for most in (1, None):
@@ -80,8 +80,8 @@ def _all_answers(plan: Plan, closed: Closure, sequences: dict[Key, list[Ops]]) -
 
 
 def answers(plan: Plan, path: Ops, sequences: list[Ops]) -> Answers:
-    """What is answered behind a path, by the sequences asked and all their beginnings; and which caches and names
-    there are, which whoever asks knows."""
+    """Give the answers after a path, for the sequences and all their beginnings; and the caches and names that
+    exist, because the caller knows them."""
     session = walk(plan.start, path).session
     names = sorted((kind, *sorted(there)) for kind, there in session.names.items() if there)
     found = {"": repr((sorted(session.caches), names))}
@@ -94,12 +94,12 @@ def answers(plan: Plan, path: Ops, sequences: list[Ops]) -> Answers:
 
 
 def at(session: Session, ends: list[Ops], sign: int = 1) -> list[Ops]:
-    """Sequences with their positions counted from 0, moved to where a session is; with -1 the other way."""
+    """Shift sequences with positions counted from 0 to a session's base; with -1, back."""
     return [tuple(shifted(op, sign * base(session, op)) for op in ops) for ops in ends]
 
 
 def _alike(found: dict[Key, Answers]) -> list[tuple[Key, Key]]:
-    """Pairs of states that answer whatever is asked of both in the same way."""
+    """Give the pairs of states with the same answers to every shared sequence."""
     return [(a, b) for a, b in combinations(found, 2) if _same(found[a], found[b])]
 
 
@@ -108,7 +108,7 @@ def _same(one: Answers, other: Answers) -> bool:
 
 
 def _searched(plan: Plan, closed: Closure, sequences: dict[Key, list[Ops]], one: Key, other: Key) -> bool:
-    """Whether a move of either tells two states apart; if so both have it among their identifiers from now on."""
+    """Search a move of either state that distinguishes them; if found, add it to both states' identifiers."""
     paths = closed.states[one], closed.states[other]
     first, second = (walk(plan.start, p).session for p in paths)
     for ops in islice(sorted(plan.moves(first), key=len), TRIED):
@@ -121,7 +121,7 @@ def _searched(plan: Plan, closed: Closure, sequences: dict[Key, list[Ops]], one:
 
 
 def base(session: Session, op: Operation) -> int:
-    """The first position that matters to what an operation is for: 0 as long as nothing has left a window."""
+    """Give the first position that matters to an operation's cache: 0 until a row has left a window."""
     saved = session.snapshots.get(op.get("name", ""))
     cache = session.caches.get(cache_of(op))
     if saved is not None:
@@ -131,12 +131,12 @@ def base(session: Session, op: Operation) -> int:
 
 
 def shifted(op: Operation, by: int) -> Operation:
-    """The operation with its positions moved."""
+    """Shift the operation's positions."""
     return {n: v + by if n in POSITIONS else v for n, v in op.items()}
 
 
 def _answer(op: Operation, step: Step, w: Walk, before: Session, numbers: dict[int, int]) -> str:
-    """What was observed: rows numbered as they are met, positions counted from the first that matters."""
+    """Normalise the observations: rows numbered as they appear, positions counted from the first that matters."""
     rows = {
         name: [number(int(s), numbers) for s in w.trace_inputs.book.read(a, name[-1])[0, 0]]
         for name, a in step.arrays.items()
@@ -149,7 +149,7 @@ def _answer(op: Operation, step: Step, w: Walk, before: Session, numbers: dict[i
 
 
 def _said(step: Step) -> Iterator[tuple[str, Any]]:
-    """Values; of the bounds of snapshots, which are positions, only how far they are apart."""
+    """Normalise values; for snapshot bounds, which are positions, keep only their distance."""
     for name, value in step.values.items():
         bounds = name.startswith(("snapshot", "parent", "child")) and value is not None
         yield name, (value[1] - value[0], value[2]) if bounds else value

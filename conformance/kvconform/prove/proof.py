@@ -1,4 +1,4 @@
-"""Exhaustive in the small: all states of the reference for small configurations, and an adapter tried from each.
+"""Proofs for small configurations: tries an adapter from every state of the reference.
 
 The tests are those of the W-method (Chow 1978; Vasilevskii 1973), with harmonised identifiers in the place of one
 set W: a state cover, by shortest paths; behind it every sequence of up to k + 1 moves; behind that what tells the
@@ -24,21 +24,21 @@ Runs = Callable[[Trace], TrialResult]
 """Judges one trace."""
 
 Tells = Callable[[str], None]
-"""Says how far it came."""
+"""Reports progress."""
 
 CONTINUED = 1
-"""Moves behind which all continuations of a plan are tried, more than it takes to tell states apart."""
+"""Moves after which all continuations of a plan are tried, though fewer would distinguish the states."""
 
 BRUTE = 20_000
-"""Traces that are tried, without the W-method, to see that no shorter one fails."""
+"""Most traces that are tried without the W-method, to check that no shorter one fails."""
 
 EVERY = 2000
-"""Traces after which it says how far it came."""
+"""Traces between two reports of progress."""
 
 
 @dataclass
 class Proof:
-    """What was done for one configuration, and the shortest counterexample if there was one."""
+    """The proof of one configuration: what was tried, and the shortest counterexample, if any."""
 
     plan: Plan
     k: int
@@ -46,23 +46,23 @@ class Proof:
     transitions: int = 0
     told_apart: bool = False
     longest: int = 0
-    """Operations of the longest sequence that it takes to tell a state from the others."""
+    """Operations of the longest sequence needed to distinguish a state from the others."""
     planned: int = 0
     traces: int = 0
     operations: int = 0
     seconds: float = 0.0
     counterexample: TrialResult | None = field(default=None, repr=False)
     agreed: int = 0
-    """With a counterexample: all traces of the alphabet of so many operations were tried, and none fails."""
+    """With a counterexample: all traces of up to this many operations were tried, and none fails."""
 
     @property
     def holds(self) -> bool:
-        """Whether the claim follows."""
+        """Tell whether the claim follows."""
         return self.counterexample is None and self.told_apart
 
     @property
     def shortest(self) -> bool:
-        """Whether every shorter trace was tried."""
+        """Tell whether every shorter trace was tried."""
         return self.counterexample is not None and self.agreed >= len(self.counterexample.steps) - 1
 
 
@@ -82,7 +82,7 @@ def proved(plan: Plan, k: int, runs: Runs, tells: Tells) -> Proof:
 
 
 def _all_tried(proof: Proof, runs: Runs, whole: list[Ops], tells: Tells) -> None:
-    """Judge every test. What is tried after a difference is cut to fewer operations than it took."""
+    """Judge every test. After a difference, cut the later tests to fewer operations than it took."""
     cuts = set[str]()
     for i, ops in enumerate(whole, 1):
         best = proof.counterexample
@@ -97,7 +97,7 @@ def _all_tried(proof: Proof, runs: Runs, whole: list[Ops], tells: Tells) -> None
 
 
 def _judge(proof: Proof, runs: Runs, ops: Ops) -> None:
-    """Judge one trace; one that differs is the counterexample."""
+    """Judge one trace; if it differs, it is the counterexample."""
     seen = runs(Trace(proof.plan.start.kind, proof.plan.start.config, ops))
     proof.traces += 1
     proof.operations += len(seen.steps)
@@ -106,7 +106,8 @@ def _judge(proof: Proof, runs: Runs, ops: Ops) -> None:
 
 
 def _brutally(proof: Proof, runs: Runs) -> None:
-    """All traces of the alphabet of 1, 2, ... operations, as long as they are fewer and not too many."""
+    """Try all traces of 1, 2, ... operations, up to one less than the counterexample's, while there are not too
+    many."""
     length = 1
     while proof.counterexample and length < len(proof.counterexample.steps):
         every = _of_length(proof.plan, length)
@@ -121,7 +122,7 @@ def _brutally(proof: Proof, runs: Runs) -> None:
 
 
 def _of_length(plan: Plan, length: int) -> list[Ops]:
-    """Every trace of the alphabet of so many operations, but no more than would be tried and one."""
+    """Give every trace with this number of operations, up to one more than may be tried."""
     found = dict[str, Ops]()
     todo: list[Ops] = [()]
     while todo and len(found) <= BRUTE:
@@ -136,8 +137,8 @@ def _of_length(plan: Plan, length: int) -> list[Ops]:
 
 
 def tests(plan: Plan, closed: Closure, found: Identifiers, k: int) -> list[Ops]:
-    """Every path to a state, behind it every sequence of up to k + 1 moves, behind that what tells states apart;
-    shortest first, without those that are the beginning of another."""
+    """Give the tests: a path to each state, then every sequence of up to k + 1 moves, then what distinguishes
+    states; shortest first, without those that begin another."""
     every = dict[tuple[str, ...], Ops]()
     for path in closed.states.values():
         for ops, moves in _sequences(plan, path, k + 1):
@@ -150,7 +151,7 @@ def tests(plan: Plan, closed: Closure, found: Identifiers, k: int) -> list[Ops]:
 
 
 def _sequences(plan: Plan, path: Ops, most: int) -> Iterator[tuple[Ops, int]]:
-    """The path with every sequence of up to so many moves behind it, and how many those are."""
+    """Extend the path by every sequence of up to this many moves, and count the moves."""
     level = [path]
     for moves in range(most + 1):
         yield from ((ops, moves) for ops in level)
@@ -159,7 +160,7 @@ def _sequences(plan: Plan, path: Ops, most: int) -> Iterator[tuple[Ops, int]]:
 
 
 def _ends(plan: Plan, found: Identifiers, ops: Ops, moves: int) -> Iterator[Ops]:
-    """What tells the state reached from all others; behind one move the continuations of the plan too."""
+    """Give what distinguishes the reached state from all others; after one move, also the plan's continuations."""
     w = covers.walk(plan.start, ops)
     yield from identifiers.at(w.session, found.sequences[covers.key_of(plan, w)])
     if moves == CONTINUED:
