@@ -1,4 +1,4 @@
-"""Frozen vectors: computed once, kept as text, replayed ever after. Regenerating one is a reviewed diff.
+"""Frozen vectors: computed once, kept as text, replayed in every run. Changes to them are reviewed as diffs.
 
 `covers` hold every transition of small state graphs, each trace with a digest: they are for judging adapters here.
 What is `written` down step by step, with all that goes in and all that must come out, is for an engine's own tests:

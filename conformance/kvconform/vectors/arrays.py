@@ -1,9 +1,9 @@
-"""Arrays as vectors write them: rows by their serials where these tell all of them, masks as text, else tensors.
+"""Arrays as vectors write them: rows by serials if these determine every bit, masks as text, others as tensors.
 
-What is written by serials can be made by whoever replays a vector, and read in a diff. `axes` names the axes of
-such an array, a letter each: `t` rows, `l` layers and `s` sequences have serials of their own, listed in the order
-the array is walked; `b` sequences and `h` heads hold the same ones, each in digits of its own (`kvspec.rows`); `d`
-the elements.
+Rows written by serials can be made by the program that replays a vector, and read in a diff. `axes` names the axes
+of such an array, a letter each: `t` rows, `l` layers and `s` sequences have serials of their own, listed in the
+order the array is walked; `b` sequences and `h` heads hold the same ones, each in digits of its own
+(`kvspec.rows`); `d` the elements.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from kvspec.replay_bounds import largest
 from kvspec.rows import ZEROED, SerialBook, read, spell, who
 
 AXES = {3: ("thd",), 4: ("bhtd", "lhtd", "lshd"), 5: ("lbhtd",)}
-"""The axes that arrays of rows may have, by how many."""
+"""The axes that arrays of rows may have, by number of axes."""
 
 USUAL = "bhtd"
-"""The axes where none are named."""
+"""The axes if none are named."""
 
 NAMED = "lst"
-"""The axes along which every place has a serial of its own."""
+"""The axes along which every place has its own serial."""
 
 LEAST_DIM = 3
-"""Elements that a row needs to spell who it is digit by digit."""
+"""Elements that a row needs to spell its identity digit by digit."""
 
 LARGEST_MASK = 1 << 12
-"""Elements of a mask that is written as text."""
+"""Most elements of a mask that is written as text."""
 
 DIGITS = 16
-"""Digits of the sha256 of its dtype, shape and bytes that a tensor is called by."""
+"""Digits in a tensor's name, from the sha256 of its dtype, shape and bytes."""
 
 
 def made(serials: list[int | None], axes: str, shape: tuple[int, ...], dtype: str, kind: str) -> Array:
-    """Legible rows of these serials, None for a row of zeros; `kind` is "k" or "v"."""
+    """Make legible rows of these serials, None for a row of zeros; `kind` is "k" or "v"."""
     named = tuple(n for n, axis in zip(shape, axes, strict=True) if axis in NAMED)
     serial = np.array([ZEROED if s is None else s for s in serials], np.int64).reshape(named)
     heads, sequences = (_along(axes, shape, axis) for axis in "hb")
@@ -49,21 +49,21 @@ def made(serials: list[int | None], axes: str, shape: tuple[int, ...], dtype: st
 
 
 def _along(axes: str, shape: tuple[int, ...], axis: str) -> Array:
-    """The index along an axis, shaped to broadcast over all but the last; zeros where there is none."""
+    """Give the index along an axis, shaped to broadcast over all but the last; zeros if there is no such axis."""
     at = axes.find(axis)
     count = shape[at] if at >= 0 else 1
     return np.arange(count).reshape([count if i == at else 1 for i in range(len(axes) - 1)])
 
 
 def _serials(array: Array, axes: str, kind: str) -> list[int | None]:
-    """What the rows of head 0 and sequence 0 spell."""
+    """Read the serials of the rows of head 0 and sequence 0."""
     first = array[tuple(0 if axis in "bh" else slice(None) for axis in axes)]
     found = read(first.reshape(1, 1, -1, array.shape[-1]), kind)[0, 0]
     return [None if s == ZEROED else int(s) for s in found]
 
 
 def by_serials(keys: Array, values: Array) -> dict[str, Any] | None:
-    """Key and value rows by their serials; None if they are not all told by them, to the bit."""
+    """Write key and value rows by serials; None if serials do not determine every bit."""
     if (
         keys.ndim not in AXES
         or keys.shape[:-1] != values.shape[:-1]
@@ -79,7 +79,7 @@ def by_serials(keys: Array, values: Array) -> dict[str, Any] | None:
 
 
 def _common(keys: Array, values: Array, axes: str) -> list[int | None] | None:
-    """The serials that make both arrays."""
+    """Give the serials that make both arrays."""
     if not keys.size or not values.size:
         return [] if 0 in [n for n, axis in zip(keys.shape, axes, strict=True) if axis in NAMED] else None
     both = (("k", keys), ("v", values))
@@ -112,7 +112,7 @@ class Arrays:
     tensors: dict[str, Array] = field(default_factory=dict)
 
     def pair(self, name: str, keys: Array | None, values: Array | None) -> dict[str, Any]:
-        """A pair under one name, by serials; or key and value rows each under a name of its own."""
+        """Write a pair under one name, by serials; or key and value rows each under its own name."""
         if keys is not None and values is not None:
             told = by_serials(keys, values)
             if told is not None:
@@ -122,8 +122,7 @@ class Arrays:
         }
 
     def alone(self, name: str, array: Array | None, within: Array | None = None) -> dict[str, Any] | None:
-        """A mask as text, another array as a tensor; with how far another's elements may be from it, if that is
-        said."""
+        """Write a mask as text, another array as a tensor; with the allowed error of its elements, if given."""
         if array is None:
             return None
         if array.dtype == bool and array.size <= LARGEST_MASK:
@@ -139,7 +138,7 @@ class Arrays:
         return {"tensor": name, "as": form}
 
     def _any_nan(self, array: Array, name: str) -> bool:
-        """Whether one NaN of it is as good as another: of rows that were cast or turned, and of what is no rows."""
+        """Tell whether NaN bits may differ: in rows that were cast or rotated, and in arrays that are not rows."""
         with np.errstate(invalid="ignore"):
             nan = np.isnan(array) if array.dtype != bool else np.zeros_like(array)
             other = np.where(nan, -array, array) if nan.any() else array  # its NaN of the other sign

@@ -1,4 +1,4 @@
-"""A folder of vectors that an engine's own tests can replay without this project; and whether it still holds."""
+"""Exports a folder of vectors that an engine's own tests can replay without this project, and verifies it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SCHEMAS = {"schema.json": "vectors.json", "trace.schema.json": "trace.json"}
 
 
 def export(folder: Path, chosen: Collection[str] = (), chapters: Collection[str] = ()) -> dict[str, Any]:
-    """Write what is frozen of these sources and chapters, or all, with its tensors; gives the index. Raises
-    BadInput where the reference does not do what is frozen, or the folder cannot be written."""
+    """Write the frozen vectors of these sources and chapters, or all, with their tensors; give the index. Raises
+    BadInput if the reference differs from them, or the folder cannot be written."""
     found = list(files.there(files.FROZEN, chosen, chapters))
     if not found:
         raise BadInput("no vectors are frozen for these sources and chapters")
@@ -37,7 +37,7 @@ def export(folder: Path, chosen: Collection[str] = (), chapters: Collection[str]
 
 
 def _file(file: Path, folder: Path) -> dict[str, Any]:
-    """Write one document with its tensors; gives what it counts."""
+    """Write one document with its tensors; give its counts."""
     frozen = files.read(file)
     made: Written = written(frozen["source"], frozen["chapter"], map(sources.again, frozen["vectors"]))
     if made.document["vectors"] != frozen["vectors"]:
@@ -60,7 +60,7 @@ def _total(listed: list[dict[str, Any]]) -> dict[str, int]:
 
 
 def _beside(folder: Path, index: dict[str, Any]) -> None:
-    """Everything but the vectors."""
+    """Write the other files of the folder."""
     counts = ", ".join(f"{count} {what}" for what, count in index["counts"].items())
     filled = {"@counts@": counts, "@spec@": index["spec"], "@operations@": _operations()}
     readme = resources.files("kvconform").joinpath("templates", "vectors", "README.md.txt").read_text("utf-8")
@@ -83,7 +83,7 @@ def _clauses() -> dict[str, dict[str, str]]:
 
 
 def _operations() -> str:
-    """Every operation with its arguments, and what it does, as a Markdown table."""
+    """Write a Markdown table of every operation, its arguments and what it does."""
     rows = ["| operation | arguments | what it does |", "|---|---|---|"]
     for name, operation in OPERATIONS.items():
         listed = " ".join(a.name if a.required else f"[{a.name}]" for a in operation.arguments)
@@ -93,7 +93,7 @@ def _operations() -> str:
 
 
 def index_of(folder: Path) -> dict[str, Any]:
-    """The index of an exported folder. Raises BadInput."""
+    """Read the index of an exported folder. Raises BadInput."""
     try:
         index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
         listed = [str(entry["file"]) for entry in index["files"] if _total([entry])]
@@ -108,8 +108,8 @@ def index_of(folder: Path) -> dict[str, Any]:
 
 
 def differences(folder: Path, index: dict[str, Any], chosen: Collection[str]) -> Iterator[str]:
-    """What of an exported folder is not what the reference gives, of these files. Raises BadInput where one cannot
-    be read."""
+    """Compare these files of an exported folder with the reference; give the differences. Raises BadInput for
+    unreadable files."""
     if index.get("counts") != _total(index["files"]):
         yield f"{INDEX}: counts {index.get('counts')}, and its files come to {_total(index['files'])}"
     for entry in (entry for entry in index["files"] if entry["file"] in chosen):

@@ -1,6 +1,6 @@
 """Files of vectors: a JSON document with one step a line, and a safetensors file of the tensors it names.
 
-The frozen ones are the documents alone: a tensor is known there by its sha256, and made anew when it is wanted.
+Only the documents are frozen: they name a tensor by its sha256, and it is recomputed when needed.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from kvspec.geometry import Array
 Document = dict[str, Any]
 
 FROZEN = Path(str(FOLDER))
-"""The folder of what is frozen."""
+"""The folder of the frozen documents."""
 
 LARGEST = 64 << 20
 """Bytes a file may have."""
 
 
 def name(source: str, chapter: str) -> str:
-    """What the document of a source and a chapter is called."""
+    """Name the document of a source and a chapter."""
     return f"{source}-{chapter}.json"
 
 
 def names(sources: Collection[str] = (), chapters: Collection[str] = ()) -> Iterator[str]:
-    """What the documents of these sources and chapters are called; of all, where none are named."""
+    """Name the documents of these sources and chapters, or of all."""
     yield from (name(s, p) for s in sources or NAMES for p in chapters or CHAPTERS)
 
 
 def there(folder: Path, sources: Collection[str] = (), chapters: Collection[str] = ()) -> Iterator[Path]:
-    """The documents in a folder, of these sources and chapters, or of all."""
+    """List the documents in a folder, of these sources and chapters, or of all."""
     yield from (folder / n for n in names(sources, chapters) if (folder / n).is_file())
 
 
 def text(document: Document) -> str:
-    """A document as it is written: one step a line."""
+    """Write the text of a document: one step a line."""
     head = {name: value for name, value in document.items() if name != "vectors"}
     listed = ",\n".join(map(_vector, document["vectors"]))
     return json.dumps(head)[:-1] + ', "vectors": [\n' + listed + "\n]}\n"
@@ -68,7 +68,7 @@ def write_tensors(named: Mapping[str, Array], file: Path) -> None:
 
 
 def read(file: Path) -> Document:
-    """A document. Raises BadInput that says what is wrong with it, and where."""
+    """Read a document. Raises BadInput that says what is wrong, and where."""
     try:
         document = json.loads(_bytes(file))
     except json.JSONDecodeError as e:
@@ -88,7 +88,7 @@ def read(file: Path) -> Document:
 
 
 def read_tensors(file: Path) -> dict[str, Array]:
-    """The tensors beside a document. Raises BadInput."""
+    """Read the tensors beside a document. Raises BadInput."""
     beside = file.with_suffix(".safetensors")
     return safetensors.loads(_bytes(beside), str(beside))
 

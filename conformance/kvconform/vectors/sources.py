@@ -1,4 +1,4 @@
-"""Where vectors come from: worked examples, and what is worth keeping of the covers."""
+"""Sources of vectors: worked examples, and a small covering set of the covers."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from kvspec.reading.clauses import index
 from kvspec.trace import VERSION, Trace, from_json
 
 Happening = tuple[str, ...]
-"""An operation with its result, and the clauses that it exercised; or with the operation before it."""
+"""An event: an operation with its result and exercised clauses, or with the operation before it."""
 
 
 def examples(chapter: str) -> Iterator[Vector]:
-    """Every worked example of a chapter."""
+    """Give every worked example of a chapter."""
     for clause in index().values():
         if clause.chapter == chapter:
             yield from (Vector(e.id, "examples", e.trace, clause.id) for e in clause.examples)
 
 
 def covering(chapter: str) -> Iterator[Vector]:
-    """Of a chapter's frozen covers the traces, chosen greedily, in which everything happens that happens in any:
-    every operation with every result, exercising every set of clauses, and after each other operation."""
+    """Choose greedily the traces of a chapter's frozen covers that together show all their events: each operation
+    with each result, each set of exercised clauses, and each pair of successive operations."""
     whole = [
         (cover.name, i, trace) for cover in frozen_covers.load(chapter) for i, trace in enumerate(cover.traces())
     ]
@@ -37,7 +37,7 @@ def covering(chapter: str) -> Iterator[Vector]:
 
 
 def _chosen(whole: list[Trace]) -> Iterator[int]:
-    """The places of those that have most of what is left, the shortest of these first."""
+    """Choose, again and again, the trace with most remaining events; of equals the shortest."""
     each = [happens(trace) for trace in whole]
     left = set[Happening]().union(*each)
     while left:
@@ -47,7 +47,7 @@ def _chosen(whole: list[Trace]) -> Iterator[int]:
 
 
 def happens(trace: Trace) -> set[Happening]:
-    """All that happens in a trace."""
+    """Give all events of a trace."""
     reference, trace_inputs = CitingReference(observe=FROZEN), TraceInputs(trace)
     reference.begin(trace.kind, trace.config)
     found, before = set[Happening](), "open"
@@ -60,7 +60,7 @@ def happens(trace: Trace) -> set[Happening]:
 
 
 def again(v: dict[str, Any]) -> Vector:
-    """A vector of a document, to be written down anew. Raises BadInput where it holds no trace."""
+    """Read a vector of a document, to write it anew. Raises BadInput if it holds no trace."""
     try:
         _, *ops = (step["op"] for step in v["steps"])
         made = from_json({"kvtrace": VERSION, "kind": v["kind"], "config": v["config"], "ops": ops})
@@ -70,7 +70,7 @@ def again(v: dict[str, Any]) -> Vector:
 
 
 SOURCES: dict[str, Callable[[str], Iterable[Vector]]] = {"examples": examples, "covering": covering}
-"""What makes the vectors of a chapter, by the name of their source."""
+"""Functions that make the vectors of a chapter, by source."""
 
 NAMES = (*SOURCES, "mutants")
 """All sources; the vectors of mutants are made from a matrix."""

@@ -1,7 +1,7 @@
-"""The same bits everywhere: a fixed set of attends, what an adapter makes of them, and one hash of it all.
+"""The strict hash: runs a fixed set of attends on an adapter and hashes all outputs.
 
-The traces are ordinary ones, driven through a session, here or in a worker. Nothing is judged: every bit of every
-output goes into the hash, so two adapters with one hash compute strict attention alike.
+The traces are ordinary ones, run by a session, here or in a worker. Nothing is judged: every bit of every output
+goes into the hash, so adapters with the same hash compute strict attention alike.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from kvspec.rows import settled
 from kvspec.trace import Trace
 
 NEEDED = ("growing", "ring", "store", "batch", "page", "bucket", "attention")
-"""What an adapter must claim at level storage to be driven through all of it."""
+"""Chapters that an adapter must claim at level storage to run all traces."""
 
 GEOMETRIES = ((2, 2, 5, 7), (1, 4, 17, 5), (2, 6, 64, 33), (1, 2, 128, 80))
 """kv_heads, query heads, k_dim and v_dim."""
 
 
 class Output(NamedTuple):
-    """What one operation of a trace gave: an array, or, where it did not go well, what happened instead."""
+    """The output of one operation: an array, or a text that says what failed."""
 
     trace: Trace
     op: int
@@ -41,19 +41,19 @@ class Output(NamedTuple):
 
 @cache
 def traces() -> tuple[Trace, ...]:
-    """All of them, in order: every kind of cache in every dtype and geometry."""
+    """Give all traces in order: every kind of cache in every dtype and geometry."""
     return tuple(notation.trace(*parts) for parts in _parts())
 
 
 @cache
 def driven() -> list[dict[str, str]]:
-    """What is done with each dtype and geometry: `kind`, `config` and `operations`, as in a sentence."""
+    """Give the work for each dtype and geometry: `kind`, `config` and `operations`, in the notation."""
     rows: list[dict[str, str]] = table("kvconform.vectors", "strict_hash")["driven"]
     return rows
 
 
 def _parts() -> Iterator[tuple[str, str, str]]:
-    """Kind, config and operations of each trace."""
+    """Give kind, config and operations of each trace."""
     for (kv_heads, heads, k_dim, v_dim), dtype in product(GEOMETRIES, DTYPES):
         fields = f"kv_heads={kv_heads} k_dim={k_dim} v_dim={v_dim} dtype={dtype}"
         for row in driven():
@@ -61,7 +61,7 @@ def _parts() -> Iterator[tuple[str, str, str]]:
 
 
 def outputs(session: Performs, trace: Trace) -> Iterator[Output]:
-    """What the operations of a trace give, one after another; it ends where one does not go well."""
+    """Give the outputs of a trace's operations in order; stop at the first failure."""
     trace_inputs = TraceInputs(trace)
     step = session.begin(trace.kind, trace.config)
     for i, op in enumerate(trace.ops):
@@ -76,7 +76,7 @@ def outputs(session: Performs, trace: Trace) -> Iterator[Output]:
 
 
 def digest(found: list[Output]) -> str:
-    """SHA-256 over everything, shapes and troubles included."""
+    """Hash all outputs with SHA-256, including shapes and failures."""
     hashed = hashlib.sha256()
     for output in found:
         hashed.update(f"{output.op} {_what(output)}\n".encode())
@@ -86,7 +86,7 @@ def digest(found: list[Output]) -> str:
 
 
 def difference(want: list[Output], found: list[Output]) -> str:
-    """The first output, and of it the first element, in which an adapter differs; empty where none does."""
+    """Name the first output and element in which an adapter differs; empty if none does."""
     for right, other in zip(want, found, strict=False):
         if said := _differs(right, other):
             short = replace(right.trace, ops=right.trace.ops[: right.op + 1])

@@ -1,4 +1,4 @@
-"""A vector: a trace on the reference, written down step by step, all that goes in and all that must come out."""
+"""A vector: a trace on the reference, written step by step with all inputs and all expected outputs."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from kvspec.session.step import Inputs, Step
 from kvspec.trace import Trace
 
 VERSION = 3
-"""Of the document. Covers are version 1."""
+"""Version of the document. Covers are version 1."""
 
 LICENCE = "CC0-1.0"
 
 OBSERVED = ("state", "history", "mask", "held")
-"""What is observed: everything but the meter's counts, which differ from engine to engine."""
+"""The observers: all but the meter's counts, which differ between engines."""
 
 
 @dataclass(frozen=True)
 class Vector:
-    """A trace worth keeping, and why."""
+    """A trace to keep, and the reason."""
 
     id: str
     source: str
     trace: Trace
     clause: str = ""
-    """The clause it is about, where it is about one."""
+    """The clause that it tests, if it tests one."""
     bug_class: str = ""
-    """The class of the bug that it finds."""
+    """Class of the bug that it finds."""
     notes: dict[str, Any] = field(default_factory=dict)
     """`bug`, what it finds; `anomaly` and `effect`, what kind of wrong that is and what that does to a model;
     `shows`, what is seen of it; `links`, where it was met; `finds`, ids of mutants."""
@@ -49,14 +49,14 @@ class Vector:
 
 @dataclass
 class Written:
-    """Vectors as they are written: a document, and the tensors it refers to by name."""
+    """Written vectors: a document, and the tensors it refers to by name."""
 
     document: dict[str, Any]
     tensors: dict[str, Array] = field(default_factory=dict)
 
 
 def written(source: str, chapter: str, vectors: Iterable[Vector]) -> Written:
-    """Replay vectors on the reference, and write down what it does."""
+    """Replay vectors on the reference and write the steps."""
     tensors: dict[str, Array] = {}
     listed = [vector(v, tensors) for v in vectors]
     head = {"kvvectors": VERSION, "licence": LICENCE, "source": source, "chapter": chapter}
@@ -64,13 +64,13 @@ def written(source: str, chapter: str, vectors: Iterable[Vector]) -> Written:
 
 
 def counts(listed: list[dict[str, Any]]) -> dict[str, int]:
-    """How much there is of everything."""
+    """Count vectors, steps and everything else."""
     steps = [step for v in listed for step in v["steps"]]
     return {"vectors": len(listed), "steps": len(steps), "tensors": len({t for s in steps for _, t in named(s)})}
 
 
 def named(step: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The fields of a step with the tensors that they name."""
+    """Give the fields of a step with the tensors they name."""
     for fields in (step.get("see", {}), step.get("given", {})):
         for field_, value in fields.items() if isinstance(fields, dict) else ():
             if isinstance(value, dict):
@@ -78,7 +78,7 @@ def named(step: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def vector(v: Vector, tensors: dict[str, Array]) -> dict[str, Any]:
-    """One vector; its tensors are added to those there are."""
+    """Write one vector; add its tensors to the others."""
     cites = dict[str, None]()
     steps = list(_steps(v, tensors, cites))
     why = {"clause": v.clause, "class": v.bug_class, "notes": v.notes}
@@ -97,7 +97,7 @@ def vector(v: Vector, tensors: dict[str, Array]) -> dict[str, Any]:
 
 
 def _steps(v: Vector, tensors: dict[str, Array], cites: dict[str, None]) -> Iterator[dict[str, Any]]:
-    """Every operation, the opening of cache A first: what it is given, and what must be seen of it."""
+    """Write every operation, first the opening of cache A: its inputs, and the expected observations."""
     reference, trace_inputs = CitingReference(observe=OBSERVED), TraceInputs(v.trace)
     bounds = _bounds(v.trace)
     opening: Operation = {"op": "open"}
@@ -113,14 +113,14 @@ def _steps(v: Vector, tensors: dict[str, Array], cites: dict[str, None]) -> Iter
 
 
 def _bounds(trace: Trace) -> dict[int, Expected]:
-    """What the list model says of steps that make numbers, by their place."""
+    """Give the list model's bounds for steps with numeric outputs, by step."""
     if not any(op["op"] in (*TAKES_QUERIES, "rotate") for op in trace.ops):
         return {}
     return {i: step for i, step in enumerate(expected(trace), 1) if step.outputs or step.rotated}
 
 
 def _given(inputs: Inputs, arrays: Arrays) -> dict[str, Any]:
-    """Rows and queries; kind and config where the operation has them."""
+    """Write rows and queries; kind and config if the operation has them."""
     put: dict[str, Any] = {}
     if inputs.opening is not None:
         put["opens"] = {"kind": inputs.opening[0], "config": inputs.opening[1].to_json()}
@@ -132,7 +132,7 @@ def _given(inputs: Inputs, arrays: Arrays) -> dict[str, Any]:
 
 
 def _seen(step: Step, arrays: Arrays, bound: Expected | None) -> dict[str, Any]:
-    """Result, the clause of a refusal, values; rows by serials; masks as text; whatever else as tensors."""
+    """Write result, the clause of a refusal, values; rows by serials; masks as text; other arrays as tensors."""
     out: dict[str, Any] = {"result": step.result, **({"clause": step.clause} if step.clause else {})}
     out |= {name: _value(name, value) for name, value in step.values.items() if not _free(name, value)}
     for name, array in step.arrays.items():
@@ -144,12 +144,12 @@ def _seen(step: Step, arrays: Arrays, bound: Expected | None) -> dict[str, Any]:
 
 
 def _free(name: str, value: Any) -> bool:
-    """What no engine owes: buffers that may move need not."""
+    """Drop what engines need not do: buffers that may move need not move."""
     return name == "meter" or (name == "moved" and bool(value))
 
 
 def _value(name: str, value: Any) -> Any:
-    """Fingerprints are numbers and how far a sum may be from them; as text, since JSON knows no infinity."""
+    """Write a value; a fingerprint as a number and its allowed error, as text, because JSON has no infinity."""
     if name != "fingerprint":
         return value
     middle, _, error = str(value).partition(fingerprint.APART)
@@ -157,8 +157,8 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _within(name: str, array: Array | None, bound: Expected | None) -> Array | None:
-    """How far another's elements may be from the reference's, f32: the bound of the spec and the reference's own
-    distance from the exact result, rounded up to a power of 2, so that it is the same on every machine."""
+    """Bound how far an engine's elements may be from the reference's, in f32: the spec's bound plus the reference's
+    own error, rounded up to a power of 2, so that it is the same on every machine."""
     found = None if bound is None else {"output": bound.outputs, "rotated": bound.rotated}.get(name)
     if found is None or array is None or found.middle.shape != array.shape:
         return None

@@ -1,4 +1,4 @@
-"""Does the reference still give exactly what vectors say? Each that it does not is named by id, step and field."""
+"""Checks that the reference still gives exactly what vectors say; names each difference by id, step and field."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from kvspec.geometry import Array
 
 
 def differences(file: Path, with_tensors: bool) -> Iterator[str]:
-    """Of a document, and the tensors beside it if it has them: a line for each vector that differs, and for counts
-    that are not those of the file. Raises BadInput where it cannot be read."""
+    """Compare a document, and its tensors if it has them: one line for each vector that differs and for wrong
+    counts. Raises BadInput where it cannot be read."""
     document = files.read(file)
     tensors = files.read_tensors(file) if with_tensors else None
     yield from (f"{file.name}: {text}" for text in _miscounted(document, tensors))
@@ -28,7 +28,7 @@ def differences(file: Path, with_tensors: bool) -> Iterator[str]:
 
 
 def _miscounted(document: files.Document, tensors: Mapping[str, Array] | None) -> Iterator[str]:
-    """Where the header does not count what is there, or there are tensors that nothing names."""
+    """Find wrong counts in the header, and tensors that nothing names."""
     try:
         found = counts(document["vectors"])
     except (KeyError, TypeError, AttributeError):
@@ -44,7 +44,7 @@ def _id(vector: Any) -> Any:
 
 
 def _wrong(said: Any, mine: Mapping[str, Array] | None) -> Iterator[str]:
-    """What differs in one vector, first things first."""
+    """Say what differs in one vector, the first difference first."""
     try:
         tensors: dict[str, Array] = {}
         does = vector(again(said), tensors)
@@ -59,7 +59,7 @@ def _wrong(said: Any, mine: Mapping[str, Array] | None) -> Iterator[str]:
 
 
 def _step(was: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
-    """What differs in one step: first what must be seen, by name, then what is given, then the rest."""
+    """Say what differs in one step: expected observations by name, then inputs, then the rest."""
     for part in ("see", "given"):
         both = was.get(part, {}), now.get(part, {})
         if isinstance(both[0], dict):
@@ -68,7 +68,7 @@ def _step(was: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
 
 
 def _fields(was: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
-    """The fields that differ, those that the reference gives first."""
+    """Name the fields that differ, in the reference's order."""
     for name in {**now, **was}:
         said, does = _short(was, name), _short(now, name)
         if said != does or was.get(name) != now.get(name):
@@ -81,7 +81,7 @@ def _short(fields: dict[str, Any], name: str) -> str:
 
 
 def _unlike(steps: list[Any], mine: Mapping[str, Array], now: Mapping[str, Array]) -> Iterator[str]:
-    """Tensors that are missing or not the same to the bit, by the steps and fields that name them."""
+    """Name tensors that are missing or not equal to the bit, by step and field."""
     for i, step in enumerate(steps):
         for field, name in named(step):
             text = _bits(mine[name], now[name]) if name in mine else f"there is no tensor {name}"
@@ -90,7 +90,7 @@ def _unlike(steps: list[Any], mine: Mapping[str, Array], now: Mapping[str, Array
 
 
 def _bits(a: Array, b: Array) -> str:
-    """How two tensors differ; empty where they do not."""
+    """Say how two tensors differ; empty if they do not."""
     if (a.dtype, a.shape) != (b.dtype, b.shape):
         return f"the tensor is {a.dtype}{list(a.shape)}; the reference gives {b.dtype}{list(b.shape)}"
     whole = (np.ascontiguousarray(x).reshape(-1).view(f"u{x.dtype.itemsize}") for x in (a, b))
