@@ -1,7 +1,7 @@
-"""The parent's end of the wire: a worker process that may lie, hang, eat memory or die, and is told apart.
+"""The parent's end of the wire: it survives a worker that lies, hangs, eats memory or dies, and says which.
 
-One deadline covers a whole message, writing included: a peer that never reads holds nobody. After any failure
-the process and all its relatives are killed, and the next question starts it afresh.
+One deadline covers a whole message, writing included, so a peer that never reads cannot block the parent. After any
+failure the process and all its relatives are killed, and the next question starts it afresh.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kvspec.wire import messages
 __all__ = ["Crashed", "Hung", "OutOfMemory", "ProtocolBroken", "Worker", "WorkerFailure", "python_worker"]
 
 TICK = 0.05
-"""Seconds between looks at the child's memory, and at whether it lives."""
+"""Seconds between checks that the child lives and keeps its memory limit."""
 
 
 def python_worker(adapter: str) -> list[str]:
@@ -62,12 +62,12 @@ class Worker:
         self._child: Process | None = None
 
     def ask(self, head: Mapping[str, Any], tensors: Mapping[str, Array | None] | None = None) -> Answer:
-        """One question (without its id) and its answer. Raises WorkerFailure."""
+        """Send one question (without its id) and wait for its answer. Raises WorkerFailure."""
         self.send(head, tensors)
         return self.receive()
 
     def send(self, head: Mapping[str, Any], tensors: Mapping[str, Array | None] | None = None) -> None:
-        """One question. Several may be sent before their answers are received. Raises WorkerFailure."""
+        """Send one question. Several may be sent before their answers are received. Raises WorkerFailure."""
         self._id += 1
         message = messages.encode({"id": self._id, **head}, tensors)
         with self._killed_on_failure():
@@ -75,7 +75,7 @@ class Worker:
         self._open.append((self._id, head.get("op") == "begin"))
 
     def receive(self) -> Answer:
-        """The answer to the oldest open question, within the deadline from now. Raises WorkerFailure."""
+        """Wait for the answer to the oldest open question, within the deadline from now. Raises WorkerFailure."""
         question, begins = self._open.popleft()
         with self._killed_on_failure():
             assert self._child is not None, "a question was sent"
@@ -87,7 +87,7 @@ class Worker:
         return answer, arrays
 
     def describe(self) -> Description:
-        """What the adapter says of itself. Raises BadInput, CannotRun, WorkerFailure."""
+        """Ask the adapter for its description. Raises BadInput, CannotRun, WorkerFailure."""
         answer, _ = self.ask({"op": "describe", "protocol": messages.PROTOCOL})
         try:
             message = messages.text(answer, "message", messages.LONGEST_MESSAGE)
@@ -103,7 +103,7 @@ class Worker:
         raise self.broken(f"describe: result {answer.get('result')!r:.40} is none of ok, error, cannot_run")
 
     def broken(self, message: str) -> ProtocolBroken:
-        """Kill it for an answer that the protocol does not allow; gives the failure to raise."""
+        """Kill the worker for an answer that breaks the protocol; give the failure to raise."""
         try:
             with self._killed_on_failure():
                 raise ProtocolBroken(message)
@@ -112,11 +112,11 @@ class Worker:
 
     @property
     def stderr(self) -> str:
-        """The end of what the running process wrote to standard error."""
+        """Give the last lines that the running process wrote to standard error."""
         return self._child.stderr() if self._child else ""
 
     def peak(self) -> int:
-        """The most bytes that it is known to have held resident, with its relatives."""
+        """Give the peak resident bytes of the process and its relatives, as far as known."""
         if self._child is not None:
             self.peak_rss = max(self.peak_rss, self._child.family.resident())
         return self.peak_rss
@@ -137,7 +137,7 @@ class Worker:
 
     @contextlib.contextmanager
     def _killed_on_failure(self) -> Iterator[None]:
-        """Whatever interrupts an exchange, Ctrl-C too, leaves the process in an unknown state."""
+        """Kill the process if anything interrupts an exchange, Ctrl-C too, because its state is then unknown."""
         try:
             yield
         except WorkerFailure as e:

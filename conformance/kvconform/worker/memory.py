@@ -1,4 +1,4 @@
-"""Memory of a process and of all that descend from it.
+"""Memory of a process and its descendants.
 
 Resident size is what is watched: limits on address space break GPU drivers, which reserve far more than they use.
 Pages that relatives share are counted for each of them.
@@ -17,18 +17,18 @@ LOOK_AGAIN = 1.0
 
 
 def family(pid: int) -> list[int]:
-    """The process and its descendants, itself first."""
+    """List the process and its descendants, itself first."""
     return [pid, *(relative.pid for relative in _relatives(pid))]
 
 
 def peak() -> int:
-    """The most bytes that this process ever held resident."""
+    """Give the peak resident bytes of this process."""
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024  # KiB everywhere but there
 
 
 class Family:
-    """A process and its descendants, whose memory is looked at often."""
+    """A process and its descendants, whose memory is checked often."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -36,7 +36,7 @@ class Family:
         self._looked = -LOOK_AGAIN
 
     def resident(self) -> int:
-        """Resident bytes of all of them now; 0 once they are gone."""
+        """Give the resident bytes of all of them now; 0 once they are gone."""
         if (now := monotonic()) - self._looked >= LOOK_AGAIN:
             self._members, self._looked = [*_itself(self.pid), *_relatives(self.pid)], now
         return sum(map(_resident, self._members))

@@ -1,4 +1,4 @@
-"""One worker process with its pipes: writes, reads and keeps its last words without ever waiting for it in vain."""
+"""One worker process with its pipes: writes, reads, keeps its last messages; never waits beyond a deadline."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Answer = tuple[dict[str, Any], messages.Tensors]
 
 
 class WorkerFailure(Exception):
-    """The worker did not answer as it should; `verdict` says in which way, `stderr` what it said last."""
+    """The worker did not answer as it should; `verdict` says how, `stderr` holds its last messages."""
 
     verdict = ""
 
@@ -42,7 +42,7 @@ class WorkerFailure(Exception):
 
 
 class Crashed(WorkerFailure):
-    """It ended, by a signal or by itself."""
+    """The worker ended, by a signal or by itself."""
 
     verdict = "CRASH"
 
@@ -54,19 +54,19 @@ class Hung(WorkerFailure):
 
 
 class OutOfMemory(WorkerFailure):
-    """It was over the memory limit and was killed for it."""
+    """The worker exceeded the memory limit and was killed."""
 
     verdict = "OOM"
 
 
 class ProtocolBroken(WorkerFailure):
-    """What it sent is no answer to the question."""
+    """The worker sent something that is not an answer to the question."""
 
     verdict = "PROTOCOL"
 
 
 class Process:
-    """A process in a session of its own. All three pipes are non-blocking; `answer_within` is where time passes."""
+    """A process in its own session. All three pipes are non-blocking; only `answer_within` waits."""
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None) -> None:
         pipe = subprocess.PIPE
@@ -98,7 +98,7 @@ class Process:
         return number
 
     def send(self, message: bytes) -> None:
-        """Begin to write a message; what the pipe does not take now is written while waiting for answers."""
+        """Begin to write a message; the rest is written while waiting for answers."""
         self._asked += 1
         self._unsent += message
         if not self._writing:
@@ -108,7 +108,7 @@ class Process:
             self._writing = True
 
     def answer_within(self, seconds: float) -> Answer | None:
-        """The next answer, waiting so long, writing and reading as can be done. Raises Crashed, ProtocolBroken."""
+        """Wait this long for the next answer, writing and reading meanwhile. Raises Crashed, ProtocolBroken."""
         if self._answers:
             return self._answers.popleft()
         if self._broken is not None:
@@ -130,7 +130,7 @@ class Process:
         return None
 
     def waiting(self) -> str:
-        """How far the exchange came."""
+        """Say how far the exchange came."""
         unread = f"; {len(self._unsent)} bytes of the question were not read" if self._unsent else ""
         return f"{self._decoder.waiting} arrived{unread}"
 
@@ -177,7 +177,7 @@ class Process:
         return f"{_ending(self._popen.returncode)}{midway}"
 
     def _keep_stderr(self) -> bool:
-        """Whether there was anything to keep."""
+        """Read standard error; tell whether there was anything."""
         try:
             data = os.read(self._err, BUFFER)
         except BlockingIOError:
@@ -190,14 +190,14 @@ class Process:
         return bool(data)
 
     def stderr(self) -> str:
-        """The end of its standard error, as far as it came; bounded, as someone may write without end."""
+        """Give the last part of its standard error; bounded, because a process may write without end."""
         for _ in range(2 * KEPT // 4096):
             if not self._keep_stderr():
                 break
         return self._stderr.decode(errors="replace")
 
     def last_words(self) -> str:
-        """The last lines of its standard error."""
+        """Give the last lines of its standard error."""
         return "\n".join(self.stderr().splitlines()[-SHOWN:])
 
     def kill(self) -> None:
@@ -207,14 +207,14 @@ class Process:
 
 
 def _widen(pipe: int) -> None:
-    """Room for a whole message, so that neither side wakes the other halfway; not every system can."""
+    """Enlarge a pipe to hold a whole message, so no side wakes the other halfway; not every system can."""
     if hasattr(fcntl, "F_SETPIPE_SZ"):
         with contextlib.suppress(OSError):
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE)
 
 
 def _end(popen: subprocess.Popen[bytes]) -> None:
-    """Relatives in sessions of their own are found by descent, the others, orphans among them, by the group."""
+    """End all relatives: those in other sessions are found by descent, others, orphans too, by the group."""
     relatives = memory.family(popen.pid)[1:] if popen.poll() is None else []
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(popen.pid, signal.SIGKILL)

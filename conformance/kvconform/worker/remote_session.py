@@ -1,5 +1,4 @@
-"""A session in a worker: what `kvspec.session.driver.Session` is to the reference here, for an adapter over
-there."""
+"""A session in a worker: like `kvspec.session.driver.Session`, for an adapter in another process."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from kvspec.wire import messages
 
 
 class RemoteSession:
-    """Performs the operations of one trace in the worker. Once that failed, the rest of the trace is absent."""
+    """Performs the operations of one trace in the worker. After a failure, the rest of the trace is absent."""
 
     def __init__(self, worker: Worker, observe: Sequence[str] = OBSERVABLES) -> None:
         self.worker = worker
@@ -34,7 +33,8 @@ class RemoteSession:
         return self.later(op, inputs)()
 
     def later(self, op: Operation, inputs: Inputs = NOTHING) -> Callable[[], Step]:
-        """Ask for one operation now and give what waits for it, so that worker and oracle can work at once."""
+        """Ask for one operation now and return a function that waits for it, so that worker and oracle work in
+        parallel."""
         if self._lost:
             return lambda: Step("absent")
         if op["op"] == "mask":

@@ -1,4 +1,4 @@
-"""Signals handled for a while."""
+"""Handles signals during a block of code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Handler = Callable[[int, FrameType | None], None]
 
 @contextmanager
 def handling(handler: Handler, *signals: signal.Signals) -> Iterator[None]:
-    """Give these signals to a handler; afterwards to whoever had them before. Only in a process's first thread."""
+    """Handle these signals, then restore the earlier handlers. Works only in a process's first thread."""
     before = [(s, signal.signal(s, handler)) for s in signals]
     try:
         yield

@@ -1,4 +1,4 @@
-"""Tasks on a pool of processes: as many at once as the pool has processes, and the next one when one has ended."""
+"""Runs tasks on a pool: as many at once as it has processes, and the next when one ends."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class Pool(Executor):
     @property
     @abstractmethod
     def processes(self) -> int:
-        """How many tasks it can do at once now; 0 while it has no process."""
+        """Give how many tasks it can run at once now; 0 while it has no process."""
 
 
 def completed(
     pool: Pool, task: Callable[[*Arguments], Result], arguments: Iterable[tuple[*Arguments]]
 ) -> Iterator[tuple[tuple[*Arguments], Future[Result]]]:
-    """Each task's arguments with its future once it has ended, in the order in which tasks end.
+    """Yield each task's arguments and its future once it has ended, in the order in which tasks end.
 
     Arguments are taken when a process is free, so that they can depend on what came before. Raises BrokenExecutor
-    when the pool is gone. Interrupted, it gives what its tasks could still tell, and raises KeyboardInterrupt.
+    when the pool is gone. When interrupted, it yields the tasks that still end, then raises KeyboardInterrupt.
     """
     todo = iter(arguments)
     running = dict[Future[Result], tuple[*Arguments]]()
