@@ -5,6 +5,7 @@ A room is a package with one module for each chapter that needs one, named like 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -54,6 +55,11 @@ TENSORS: dict[str, Tensor] = {tensor.name: tensor for record in RECORDS.values()
 
 OBSERVABLES = tuple(dict.fromkeys(("state", "history", *(o for c in RECORDS.values() for o in c.observe))))
 """The observers of a session: the state after every operation; the history after an append; ..."""
+
+
+def observed(chapters: Collection[str]) -> tuple[str, ...]:
+    """What a session is told to observe, at any level, of an adapter that claims these chapters."""
+    return tuple(dict.fromkeys(o for name, record in RECORDS.items() if name in chapters for o in record.observe))
 
 
 def opened(kind: str) -> Kind:

@@ -48,16 +48,8 @@ MEASURES = {
 
 STILL = {
     "conformance/kvconform/commands/prove.py": "the default of --chapter, and windows for rings",
-    "conformance/kvconform/diagnosis/compare.py": "masks are compared where they are claimed",
-    "conformance/kvconform/judge/honesty.py": "the limit on batches",
-    "conformance/kvconform/judge/ledger.py": "the accounts of memory and of the meter, each by its claim",
-    "conformance/kvconform/judge/trial.py": "rounds make growing caches grow; masks are judged where claimed",
-    "conformance/kvconform/judge/worked_examples.py": "a ring may rewind further than its tables show",
-    "conformance/kvconform/oracle/citing.py": "what a batch owes the store beside it",
-    "conformance/kvconform/oracle/list_model.py": "what a snapshot of a ring tells",
+    "conformance/kvconform/judge/trial.py": "rounds make growing caches grow",
     "conformance/kvconform/oracle/trace_inputs.py": "rows of stores and of bucketed caches come layer upon layer",
-    "conformance/kvconform/runner/record.py": "what was spent is told where it is counted",
-    "conformance/kvconform/runner/verdict.py": "clauses that a meter alone shows; how deep a ring rewinds",
 }
 """Files that name a chapter where a record should say it, and what of: take a line out with the name."""
 

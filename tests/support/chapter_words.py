@@ -29,17 +29,25 @@ def named(file: Path) -> Iterator[tuple[int, str]]:
 def _compared(node: ast.AST) -> Iterator[str]:
     """Names that a claim or a kind is looked up by: `"mask" in adapter.chapters`, `kind == "copy"`."""
     if isinstance(node, ast.Subscript):
-        sides: list[ast.expr] = [node.value, node.slice]
+        sides = [node.value, node.slice]
     elif isinstance(node, ast.Compare):
         sides = [node.left, *node.comparators]
     else:
         return
-    about = {n.attr for s in sides for n in ast.walk(s) if isinstance(n, ast.Attribute)}
-    about |= {n.id for s in sides for n in ast.walk(s) if isinstance(n, ast.Name)}
-    if about & {"chapters", "kind", "kinds"}:
-        yield from (
-            n.value for s in sides for n in ast.walk(s) if isinstance(n, ast.Constant) and n.value in CHAPTERS
-        )
+    if {"chapters", "kind", "kinds"} & set(map(_name, sides)):
+        yield from (name for side in sides for name in _constants(side) if name in CHAPTERS)
+
+
+def _name(side: ast.expr) -> str:
+    """What a side of a comparison is called: chapters, of `adapter.chapters`."""
+    side = side.value if isinstance(side, ast.Subscript) else side
+    return side.attr if isinstance(side, ast.Attribute) else side.id if isinstance(side, ast.Name) else ""
+
+
+def _constants(side: ast.expr) -> Iterator[str]:
+    """The words that are a side of a comparison, alone or several."""
+    alone = side.elts if isinstance(side, (ast.Tuple, ast.Set, ast.List)) else [side]
+    yield from (e.value for e in alone if isinstance(e, ast.Constant) and isinstance(e.value, str))
 
 
 def own(file: Path) -> bool:

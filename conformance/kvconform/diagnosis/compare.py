@@ -15,6 +15,7 @@ from kvconform.oracle.list_model import Expected
 from kvspec.contract import Claim, Description
 from kvspec.geometry import Array
 from kvspec.operations.table import Operation, cache_of
+from kvspec.registry import observed
 from kvspec.rows import SerialBook
 from kvspec.session.step import Step
 from kvspec.trace import Trace, opening
@@ -57,7 +58,7 @@ def _claims(trace: Trace, adapter: Description) -> dict[str, Claim]:
 
 def _seen(found: TrialResult, other: TrialResult, adapter: Description) -> bool:
     """By what can be seen of each step, and numbers within twice the bound that each of them has."""
-    masked = "mask" in adapter.chapters
+    masked = "mask" in observed(adapter.chapters)
     eyes = Eyes(found.book, masked), Eyes(found.book, masked)
     for op, (want, got), (_, theirs) in zip(found.trace.ops, found.steps, other.steps, strict=False):
         if not isinstance(want, Expected) or want.result == "any":

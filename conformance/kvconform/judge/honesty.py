@@ -10,7 +10,7 @@ from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import CHAPTERS, Description
 from kvspec.geometry import DTYPES, Config
 from kvspec.operations.notation import operation, sentence, words
-from kvspec.operations.table import CHAPTER_OF, OF_KIND
+from kvspec.operations.table import OF_KIND, chapters_of
 from kvspec.registry import CACHES, KINDS, RECORDS, opened
 from kvspec.session.step import Step
 from kvspec.trace import Trace
@@ -59,14 +59,10 @@ def _limits(adapter: Description, kind: str, config: Config) -> Iterator[tuple[T
     largest = adapter.largest_batch
     if largest is not None and largest < TOO_MANY and kind in CACHES:
         yield Trace(kind, config.changed(batch=largest + 1)), f"it declares batches of {largest} at most"
-    if (
-        largest is not None
-        and largest < TOO_MANY
-        and "batch" in OF_KIND[kind]
-        and CHAPTER_OF["batch"] in adapter.chapters
-    ):
-        ops = (operation("append 1"), operation(f"batch {largest + 1} {largest + 1}"))
-        yield Trace(kind, config, ops), f"it declares batches of {largest} at most"
+    if largest is not None and largest < TOO_MANY:
+        larger = operation(f"batch {largest + 1} {largest + 1}")
+        if larger["op"] in OF_KIND[kind] and chapters_of(larger) <= set(adapter.chapters):
+            yield Trace(kind, config, (operation("append 1"), larger)), f"it declares batches of {largest} at most"
     largest = adapter.largest_append
     if largest is not None and largest < TOO_MANY and "append" in OF_KIND[kind]:
         texts = [*opened(kind).begin, "append 1", f"append {largest + 1}"]

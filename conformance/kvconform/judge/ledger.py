@@ -16,7 +16,7 @@ from kvspec.contract import Description
 from kvspec.costs import Case, Layer
 from kvspec.geometry import Config
 from kvspec.operations.table import OPERATIONS, Operation, argument, cache_of
-from kvspec.registry import CACHES
+from kvspec.registry import CACHES, LETTERS, observed
 from kvspec.session.operations.draft import WHOLE
 from kvspec.session.step import Step
 
@@ -51,7 +51,7 @@ class Accounts:
 
     def __init__(self, adapter: Description, level: str) -> None:
         self._configs: dict[str, Config] = {}
-        self._mem, self._meter = "mem" in adapter.chapters, "residency" in adapter.chapters
+        self._mem, self._meter = (what in observed(adapter.chapters) for what in ("held", "meter"))
         self._exact = level == "storage"
         self._values: dict[str, dict[str, Any]] = {}
         self._opened: dict[str, int] = {}
@@ -79,7 +79,7 @@ class Accounts:
                 found.hold(clause, what, wrong)
         if self._meter and got.result in ("ok", "refused"):
             self._costs(found, op, kind, config, got)
-        if kind == "page" and "free" in got.values:
+        if kind == LETTERS["PAGE"] and "free" in got.values:
             found.cites.append("PAGE-17")
             unsound = page_tables.unsound(config, got.values)
             found.differences += [Difference(what, why, "PAGE-17") for what, why in unsound]
@@ -96,7 +96,7 @@ class Accounts:
             return
         if got.result == "refused":
             yield "MEM-9", "held", _unlike("after a refusal", before, held)
-        elif name in self._planned and self._planned[name][0] == _rows(op, kind):
+        elif name in self._planned and self._planned[name][0] == _rows(op):
             yield "MEM-6", "held", _unlike("as planned", self._planned[name][1], held)
         elif op["op"] == "free":
             yield "MEM-10", "held", _unlike("as when it was opened", self._opened.get(name), held)
@@ -170,13 +170,13 @@ def _same(op: Operation) -> str:
     return repr([op.get(name) for name in alike])
 
 
-def _rows(op: Operation, kind: str) -> int | None:
+def _rows(op: Operation) -> int | None:
     """Rows that an operation appends, where that is what plans are about."""
     whole = op["op"] == "append" and op.get("layer") is None
     fits = all(op.get(a) is None for a in ("values", "batch", "kv_heads", "k_dim", "v_dim", "dtype"))
     if whole and fits:
         return int(op["n"])
-    return int(argument(op, "n")) if op["op"] == "copy" and kind == "copy" else None
+    return int(argument(op, "n")) if op["op"] == "copy" else None
 
 
 def _plan_alone(n: int, plan: list[int], held: int | None) -> Iterator[tuple[str, str, str]]:

@@ -17,12 +17,12 @@ from kvconform.oracle.reference import CitingReference, Performs
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.worker.remote_session import RemoteSession
 from kvspec import masks
-from kvspec.contract import CHAPTERS, LEVELS, Claim, Description
+from kvspec.contract import LEVELS, Claim, Description
 from kvspec.geometry import Array, Config
 from kvspec.operations.table import Operation, argument, cache_of, chapters_of
 from kvspec.reading.clauses import index
 from kvspec.records.run import VerdictName
-from kvspec.registry import RECORDS
+from kvspec.registry import observed
 from kvspec.rows import SerialBook
 from kvspec.session.step import Inputs, Step
 from kvspec.trace import Trace
@@ -266,7 +266,7 @@ class _Visible(_Trial):
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
         self.model = ListModelSession(self.adapter, self.trace_inputs.book.kept)
-        self.judge = visible.Judge(self.result.book, "mask" in self.adapter.chapters)
+        self.judge = visible.Judge(self.result.book, "mask" in observed(self.adapter.chapters))
         self.widths: dict[visible.Looked, tuple[int, int]] = {}
 
     def begin(self, inputs: Inputs) -> None:
@@ -319,5 +319,5 @@ def _columns(array: Array, width: int) -> Array:
 
 def observables(adapter: Description, level: str) -> tuple[str, ...]:
     """What to observe of an adapter's cache at this level."""
-    asked = [what for chapter in CHAPTERS if chapter in adapter.chapters for what in RECORDS[chapter].observe]
-    return tuple(dict.fromkeys(("history", *(("state",) if level == "storage" else ()), *asked)))
+    state = ("state",) if level == "storage" else ()
+    return tuple(dict.fromkeys(("history", *state, *observed(adapter.chapters))))

@@ -23,7 +23,7 @@ from kvspec.reading import columns
 from kvspec.reading.clauses import index
 from kvspec.reading.columns import numbers
 from kvspec.reading.examples import Example
-from kvspec.registry import CACHES, KINDS
+from kvspec.registry import CACHES, KINDS, LETTERS
 from kvspec.rows import SerialBook, letters
 from kvspec.session.step import Step
 
@@ -53,7 +53,8 @@ def declared_otherwise(example: Example, adapter: Description) -> bool:
 
 
 def _declared_otherwise(said: dict[str, Any], adapter: Description) -> bool:
-    deep = "ring" in adapter.chapters and adapter.chapters["ring"].rewind != 0
+    ring = adapter.chapters.get(LETTERS["RING"])
+    deep = ring is not None and ring.rewind != 0
     return (deep and said.get("offset") in ("refused RING-10", "refused SNAP-13")) or (
         deep and said.get("can rewind") is False
     )

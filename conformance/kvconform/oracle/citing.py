@@ -8,7 +8,6 @@ from typing import Any
 from kvref.cite import cite, cited
 from kvspec.operations.table import (
     CHAPTER_OF,
-    OF_KIND,
     TAKES_QUERIES,
     TAKES_ROWS,
     Operation,
@@ -16,7 +15,7 @@ from kvspec.operations.table import (
     cache_of,
     chapters_of,
 )
-from kvspec.registry import LETTERS, OBSERVABLES, opened
+from kvspec.registry import LETTERS, OBSERVABLES, RECORDS, opened
 from kvspec.session.driver import Session
 from kvspec.session.step import NOTHING, Inputs, Step
 
@@ -68,4 +67,4 @@ class CitingSession(Session):
 
     def _batched(self, name: str) -> bool:
         """Whether there is a batch beside what the operation was for."""
-        return "batch" in OF_KIND[self.kinds[name]] and self.caches[name].sequences() is not None
+        return self.kinds[name] in RECORDS[LETTERS["BATCH"]].on and self.caches[name].sequences() is not None

@@ -114,7 +114,7 @@ class ListModelSession(CitingSession):
         for name in ("snapshot", "parent", "child"):
             if step.values.get(name) is not None:
                 start, stop, _ = step.values[name]
-                step.values[name] = [stop] if self.kinds[cache_of(op)] == "ring" else [start, stop]
+                step.values[name] = [stop] if isinstance(cache, CacheModel) and cache.ring else [start, stop]
 
 
 class _Untouched:

@@ -10,6 +10,7 @@ from kvconform.runner.tally import Tally
 from kvspec.contract import LEVELS, Description
 from kvspec.reading.clauses import Clause
 from kvspec.records.run import BROKEN, Failure, Record, VerdictName
+from kvspec.registry import LETTERS, observed
 
 WORST: tuple[VerdictName, ...] = ("CRASH", "HANG", "OOM", "PROTOCOL", "FAIL")
 """Verdicts of failures, the worst first: a clause gets the worst of its failures."""
@@ -95,9 +96,10 @@ def lacks(clause: Clause, adapter: Description) -> str:
         return f"the adapter does not declare the chapter {clause.chapter}"
     if not set(clause.applies) & set(adapter.chapters):
         return f"it speaks of the chapter {' or '.join(clause.applies)}, which the adapter does not declare"
-    if set(clause.seen_in) == {"meter"} and "residency" not in adapter.chapters:
-        return "it is seen in what a meter counts, and the adapter does not declare the chapter residency"
-    if clause.id in ("RING-10", "SNAP-13") and adapter.chapters["ring"].rewind == -1:
+    if set(clause.seen_in) == {"meter"} and "meter" not in observed(adapter.chapters):
+        residency = LETTERS["RESIDENCY"]
+        return f"it is seen in what a meter counts, and the adapter does not declare the chapter {residency}"
+    if clause.id in ("RING-10", "SNAP-13") and adapter.chapters[LETTERS["RING"]].rewind == -1:
         return "the adapter declares that it can rewind past the window without limit"
     if judged_level(clause, adapter) != "storage" and clause.level == "storage":
         return "it is of level storage; the adapter claims level visible"
