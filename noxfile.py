@@ -15,6 +15,12 @@ nox.options.reuse_existing_virtualenvs = True
 nox.options.default_venv_backend = "venv"
 
 REPORTS = Path("kvconform-report")
+PUBLISHED = {
+    "runs": sorted(Path("reports/published").glob("*/record.json")),
+    "profile": [Path("reports/published/opencl/profile.json")],
+    "mutants": [Path("reports/published/mutants/mutants.json")],
+}
+"""The published records that are rendered together on a page."""
 DEV = [
     "pytest",
     "pytest-xdist",
@@ -50,7 +56,7 @@ IN_THE_WHEEL = (
     *(f"kvspec/vectors/{source}-{n}.json" for source in VECTORS for n in CHAPTERS),
     *(f"kvadapters/gpu/kernels/{n}.inc" for n in ("move", "limits", "attend")),
     *(f"kvadapters/gpu/shim/{n}" for n in ("cuda.h", "scheduler.cpp")),
-    *(f"kvreports/templates/{n}.html.j2" for n in ("page", "profile", "mutants")),
+    *(f"kvreports/templates/{n}.html.j2" for n in ("page", "run", "profile", "mutants")),
     "kvconform/commands/smoke.toml",
     "kvconform/mutants/bug_classes.toml",
     "kvconform/mutants/systematic/targets.toml",
@@ -223,12 +229,19 @@ def vectors(session: nox.Session) -> None:
 
 @nox.session
 def reports(session: nox.Session) -> None:
-    """Render the published records and open the page in a headless browser, at both widths, light and dark."""
+    """Render the published records and open the pages in a headless browser, at both widths, light and dark."""
     _install(session)
-    records = sorted(str(p) for p in Path("reports/published").glob("*/record.json"))
-    page = REPORTS / "published.html"
-    session.run("kvconform", "report", *records, "--html", str(page))
-    _tool(session, "check_in_browser", str(page), "--out", str(REPORTS / "screens"), success_codes=[0, 4])
+    for name, records in PUBLISHED.items():
+        page = REPORTS / "published" / f"{name}.html"
+        session.run("kvconform", "report", *map(str, records), "--html", str(page))
+        _tool(session, "check_in_browser", str(page), "--out", str(REPORTS / "screens"), success_codes=[0, 4])
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Compare the published records with the chapters: every run is of these, and passes every clause."""
+    _install(session)
+    _tool(session, "release_check", *session.posargs)
 
 
 @nox.session

@@ -3,46 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from msgspec.structs import asdict
 
 from kvreports.safe_text import line, shortened
+from kvreports.units import seconds, size, when
 from kvspec.records.run import Record
 
 Facts = list[tuple[str, str]]
 
 
 def brief(record: Record) -> Facts:
-    """What a reader wants to know first."""
+    """The facts a reader wants first."""
     adapter, machine = record.adapter, record.machine
-    found = {
+    values = {
         "version": adapter.get("version"),
         "device": adapter.get("device"),
         "machine": ", ".join(filter(None, (_text(machine.get(k)) for k in ("cpu", "system")))),
-        **{name: version(fields) for name, fields in versions(record).items()},
+        **_versions(record),
         "seed": record.selection.get("seed"),
         "run": f"{when(record.started)}, {seconds(record.seconds)}",
     }
-    return [(k, _text(v) or "not told") for k, v in found.items()]
+    return [(k, _text(v) or "unknown") for k, v in values.items()]
 
 
 def common(records: Sequence[Record]) -> Facts:
-    """Of the brief facts, those that all of several runs share."""
-    told = [brief(r) for r in records]
-    return [f for f in told[0] if all(f in t for t in told)] if len(told) > 1 else []
+    """The brief facts that several runs have in common."""
+    each = [brief(r) for r in records]
+    return [fact for fact in each[0] if all(fact in other for other in each)] if len(each) > 1 else []
 
 
 def full(record: Record) -> Facts:
-    """Everything else the record tells of the run."""
+    """Everything else that the record knows about the run."""
     adapter = {k: v for k, v in record.adapter.items() if k not in ("name", "version", "device")}
-    out: Facts = [("command", " ".join(record.command)), ("exit status", str(record.exit_status))]
-    for name, fields in versions(record).items():
-        out += _named(name, fields)
-    out += _named("selected", record.selection) + _named("", record.machine) + _named("adapter", adapter)
-    out += [(f"memory, {k}", size(v)) for k, v in record.memory.items()]
-    return [(k, shortened(line(v), 600)) for k, v in out]
+    facts: Facts = [("command", " ".join(record.command)), ("exit status", str(record.exit_status))]
+    for name, fields in _sources(record).items():
+        facts += _named(name, fields)
+    facts += _named("selected", record.selection) + _named("", record.machine) + _named("adapter", adapter)
+    facts += [(f"memory, {k}", size(v)) for k, v in record.memory.items()]
+    return [(k, shortened(line(v), 600)) for k, v in facts]
+
+
+def differing(records: Sequence[Record]) -> list[str]:
+    """Which of spec, suite and vectors are not the same in all records, so that verdicts compare badly."""
+    versions = [_versions(r) for r in records]
+    return [name for name in ("spec", "suite", "vectors") if len({v[name] for v in versions}) > 1]
+
+
+def _sources(record: Record) -> dict[str, Mapping[str, Any]]:
+    """What verdicts depend on beside the adapter, each with its version and hash."""
+    return {"spec": asdict(record.spec), "suite": asdict(record.suite), "vectors": record.vectors}
+
+
+def _versions(record: Record) -> dict[str, str]:
+    """Version and the beginning of the hash of each source."""
+    return {name: _version(fields) for name, fields in _sources(record).items()}
+
+
+def _version(fields: Mapping[str, Any]) -> str:
+    hash_ = _text(fields.get("hash")).rpartition(":")[2][:10]
+    return " ".join(filter(None, (_text(fields.get("version")), hash_)))
 
 
 def _named(prefix: str, fields: Mapping[str, Any]) -> Facts:
@@ -67,45 +88,3 @@ def _text(value: Any) -> str:
 
 def _inner(value: Any) -> str:
     return f"({_text(value)})" if isinstance(value, Mapping | list) else _text(value) or "none"
-
-
-def versions(record: Record) -> dict[str, Mapping[str, Any]]:
-    """The version and hash of everything that a verdict depends on."""
-    return {"spec": asdict(record.spec), "suite": asdict(record.suite), "vectors": record.vectors}
-
-
-def version(fields: Mapping[str, Any]) -> str:
-    """Version and the beginning of the hash."""
-    hash_ = _text(fields.get("hash")).rpartition(":")[2][:10]
-    return " ".join(filter(None, (_text(fields.get("version")), hash_)))
-
-
-def when(started: str) -> str:
-    """The time of day without fractions, as the record has it where it cannot be read."""
-    try:
-        at = datetime.fromisoformat(started)
-    except ValueError:
-        return started
-    zone = {"UTC+00:00": "UTC", "UTC": "UTC"}.get(str(at.tzname()), at.tzname() or "")
-    return f"{at:%Y-%m-%d %H:%M} {zone}".strip()
-
-
-def seconds(taken: float) -> str:
-    """A duration."""
-    return f"{taken:.1f} s" if taken < 60 else f"{int(taken) // 60} min {int(taken) % 60} s"
-
-
-def size(count: int) -> str:
-    """Bytes as people say them."""
-    if count < 1024:
-        return f"{count} bytes"
-    for unit, bits in (("KiB", 10), ("MiB", 20), ("GiB", 30)):
-        if count < 1 << bits + 10 or unit == "GiB":
-            break
-    return f"{count / (1 << bits):.1f} {unit}"
-
-
-def differing(records: Sequence[Record]) -> list[str]:
-    """Of spec, suite and vectors, those that are not the same in all records: such verdicts compare badly."""
-    told = [{n: version(fields) for n, fields in versions(r).items()} for r in records]
-    return [n for n in ("spec", "suite", "vectors") if len({t[n] for t in told}) > 1]

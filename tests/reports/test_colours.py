@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from kvreports.drawing.svg import TEMPLATES
+from kvreports.page import TEMPLATES
 
 
 def colours(scheme: int) -> dict[str, str]:

@@ -37,8 +37,8 @@ it was seen. The picture shows one bug of the class on the shortest trace that r
 says, below what such a cache does.
 
 [The taxonomy of anomalies](kvspec/appendices/anomalies.md) tells what a class of bug does to a model's output, and
-how it shows in a trace. The mutation matrix ([as a page](../reports/published/mutants/mutants.html),
-[as text](../reports/published/mutants/mutants.md)) tells what found each bug, and how soon.
+how it shows in a trace. The [mutation matrix](../reports/published/mutants/mutants.md) tells what found each bug,
+and how soon.
 
 This page is made by `python -m tools.bugs_page`.
 """

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 
 from kvreports import json_file
 from kvreports.mutants import html as mutants_html
+from kvreports.mutants import markdown as mutants_markdown
 from kvreports.mutants import text as mutants_text
 from kvreports.profile import html as profile_html
+from kvreports.profile import markdown as profile_markdown
 from kvreports.profile import text as profile_text
 from kvreports.run import html as run_html
-from kvreports.run import markdown
+from kvreports.run import markdown as run_markdown
 from kvreports.run import text as run_text
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import index
@@ -39,21 +41,21 @@ FORMS: dict[type[Document], Forms] = {
         "record",
         "report",
         lambda records: run_html.render(records, index()),
-        lambda records: markdown.render(records, index()),
+        lambda records: run_markdown.render(records, index()),
         lambda records: run_text.render(records, index()),
     ),
     Profile: Forms(
         "profile",
         "profile",
         lambda records: profile_html.render(*records),
-        lambda records: profile_text.markdown(*records),
+        lambda records: profile_markdown.render(*records),
         lambda records: profile_text.render(*records),
     ),
     Matrix: Forms(
         "mutants",
         "mutants",
         lambda records: mutants_html.render(*records),
-        lambda records: mutants_text.markdown(*records),
+        lambda records: mutants_markdown.render(*records),
         lambda records: mutants_text.render(*records),
     ),
 }

@@ -12,7 +12,7 @@ from kvreports.drawing.frames import Cell, Fact, Frame, Strip, frames
 from kvreports.safe_text import Html, plain
 from kvspec.records.run import StepRecord
 
-TEMPLATES = Path(__file__).parents[1] / "templates"
+STYLE = Path(__file__).parents[1] / "templates" / "drawing.css"
 LEFT, LABEL, HIGH, CHAR = 36, 188, 24, 7.3
 """Where strips begin, how wide their labels are, how high a cell is, how wide a character."""
 KINDS = (
@@ -52,7 +52,7 @@ def _svg(body: str, wide: float, high: float, title: str, standalone: bool) -> H
 @lru_cache(maxsize=1)
 def _light() -> str:
     """The style with its light colours written out: viewers other than browsers know no CSS variables."""
-    css = (TEMPLATES / "drawing.css").read_text(encoding="utf-8")
+    css = STYLE.read_text(encoding="utf-8")
     colours = dict(re.findall(r"(--d-[a-z-]+): light-dark\((#[0-9a-f]+),", css))
     css = re.sub(r"^  (--d-|color-scheme).*\n", "", css, flags=re.MULTILINE)
     return re.sub(r"var\((--d-[a-z-]+)\)", lambda m: colours[m[1]], css)

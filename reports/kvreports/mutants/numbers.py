@@ -1,4 +1,4 @@
-"""The mutation matrix in numbers: groups of mutants, and of each how many were found, by what, and how soon."""
+"""The mutation matrix in numbers: for each group of mutants, how many were found, by what, and how soon."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kvspec.records.mutants import SOURCES, Matrix, MutantRecord, result
 
 Rows = list[MutantRecord]
 
-APART = ("systematic", "control", "fake")
+NOT_BUGS = ("systematic", "control", "fake")
 """Classes that are no real bugs."""
 
 
@@ -22,70 +22,59 @@ class Group:
     rows: Rows
 
     @property
-    def found(self) -> Rows:
-        """Those that were found."""
+    def killed(self) -> Rows:
+        """The mutants that the suite found."""
         return [m for m in self.rows if m.killed]
 
     @property
-    def argued(self) -> int:
-        """How many are argued to be equivalent."""
-        return sum(bool(m.equivalent) for m in self.rows)
-
-    @property
     def wrong(self) -> Rows:
-        """Those of which something came that must not."""
+        """The mutants with a wrong result: not found, or found wrongly."""
         return [m for m in self.rows if result(m).isupper()]
 
     def by(self, source: str) -> str:
-        """The share that a source found of those it was tried on."""
-        tried = [m.sources[source] for m in self.rows if source in m.sources]
-        return f"{sum(tried)} of {len(tried)}" if tried else ""
-
-    @property
-    def right(self) -> str:
-        """How often the clause that is broken was blamed."""
-        told = [m.right for m in self.found if m.right is not None]
-        return f"{sum(told)} of {len(told)}" if told else ""
-
-    @property
-    def operations(self) -> tuple[float, int]:
-        """Operations of the shortest traces: their median, and the most."""
-        lengths = [m.operations for m in self.found] or [0]
-        return median(lengths), max(lengths)
+        """How many a source found, of those it was tried on."""
+        return _of(m.sources[source] for m in self.rows if source in m.sources)
 
     def row(self) -> list[str]:
-        """It as a row of a table, under `HEAD`."""
-        middle, most = self.operations
-        counts = map(str, (len(self.rows), len(self.found), self.argued, len(self.wrong)))
-        lengths = f"{middle:g}, at most {most}" if self.found else ""
-        return [self.name, *counts, *map(self.by, SOURCES), self.right, lengths]
+        """The group as a row of a table, under `HEAD`."""
+        argued = sum(bool(m.equivalent) for m in self.rows)
+        counts = map(str, (len(self.rows), len(self.killed), argued, len(self.wrong)))
+        right = _of(m.right for m in self.killed if m.right is not None)
+        lengths = [m.operations for m in self.killed]
+        operations = f"{median(lengths):g}, at most {max(lengths)}" if lengths else ""
+        return [self.name, *counts, *map(self.by, SOURCES), right, operations]
 
 
 HEAD = ("", "mutants", "found", "equivalent", "wrong", *SOURCES, "right clause", "operations")
 """The columns of a table of groups."""
 
 
+def _of(truths: Iterable[bool]) -> str:
+    truths = list(truths)
+    return f"{sum(truths)} of {len(truths)}" if truths else ""
+
+
 def grouped(rows: Iterable[MutantRecord], name: Callable[[MutantRecord], str]) -> list[Group]:
-    """Groups by name, in the order in which they are met."""
-    found: dict[str, Rows] = {}
+    """Groups by name, in the order of their first mutants."""
+    groups: dict[str, Rows] = {}
     for m in rows:
-        found.setdefault(name(m), []).append(m)
-    return [Group(n, of) for n, of in found.items()]
+        groups.setdefault(name(m), []).append(m)
+    return [Group(name, rows) for name, rows in groups.items()]
 
 
 def real(record: Matrix) -> Rows:
     """The real bugs: those that were seen somewhere."""
-    return [m for m in record.mutants if m.bug_class not in APART and m.link]
+    return [m for m in record.mutants if m.bug_class not in NOT_BUGS and m.link]
 
 
 def anomalies(record: Matrix) -> Rows:
-    """Those that go wrong in the ways real ones do, though nobody reported them."""
-    return [m for m in record.mutants if m.bug_class not in APART and not m.link]
+    """The bugs that go wrong in the ways real ones do, though nobody reported them."""
+    return [m for m in record.mutants if m.bug_class not in NOT_BUGS and not m.link]
 
 
-def apart(record: Matrix, which: str) -> Rows:
-    """The systematic ones, the controls or the fakes."""
-    return [m for m in record.mutants if m.bug_class == which]
+def of_class(record: Matrix, name: str) -> Rows:
+    """The mutants of one class: systematic, control, fake."""
+    return [m for m in record.mutants if m.bug_class == name]
 
 
 def module(m: MutantRecord) -> str:
@@ -93,25 +82,38 @@ def module(m: MutantRecord) -> str:
     return m.id.partition(":")[0].partition(".")[0]
 
 
+def modules(record: Matrix) -> list[Group]:
+    """The systematic faults by module."""
+    return grouped(of_class(record, "systematic"), module)
+
+
+def equivalents(record: Matrix) -> list[Group]:
+    """The equivalent mutants by the reason."""
+    return grouped((m for m in record.mutants if m.equivalent), lambda m: m.equivalent)
+
+
 def whole(record: Matrix) -> list[Group]:
-    """Real bugs, systematic faults of each part, controls: what is told at once."""
-    parts = grouped(apart(record, "systematic"), lambda m: f"systematic: {module(m).partition('/')[0]}")
-    ends = [Group(f"{which}s", apart(record, which)) for which in ("control", "fake")]
-    return [
-        g
-        for g in (Group("real bugs", real(record)), Group("anomalies", anomalies(record)), *parts, *ends)
-        if g.rows
-    ]
+    """The summary: real bugs, anomalies, systematic faults of each part, controls."""
+    parts = grouped(of_class(record, "systematic"), lambda m: f"systematic: {module(m).partition('/')[0]}")
+    ends = [Group(f"{name}s", of_class(record, name)) for name in ("control", "fake")]
+    groups = [Group("real bugs", real(record)), Group("anomalies", anomalies(record)), *parts, *ends]
+    return [group for group in groups if group.rows]
+
+
+def wrong(record: Matrix) -> Rows:
+    """Every mutant with a wrong result."""
+    return [m for group in whole(record) for m in group.wrong]
 
 
 def headline(record: Matrix) -> str:
-    """One sentence."""
-    rows = record.mutants
-    must = [m for m in rows if not m.equivalent and m.control != "lives"]
-    found = sum(m.killed for m in must)
-    wrong = sum(result(m).isupper() for m in rows)
-    said = f"{found:,} of {len(must):,} wrong caches were found in {record.seconds:g} s"
-    argued = f"{sum(bool(m.equivalent) for m in rows):,} are argued to be no faults"
-    lives = [m for m in rows if m.control == "lives"]
-    right = f"{sum(not m.killed for m in lives)} of {len(lives)} right ones were left alone"
-    return f"{said}; {argued}; {right}" + (f"; {wrong} are not as they must be" if wrong else "")
+    """The whole matrix in one sentence."""
+    correct = [m for m in record.mutants if m.control == "lives"]
+    broken = [m for m in record.mutants if not m.equivalent and m.control != "lives"]
+    parts = [
+        f"Found {sum(m.killed for m in broken):,} of {len(broken):,} wrong caches in {record.seconds:g} s",
+        f"{sum(bool(m.equivalent) for m in record.mutants):,} mutants are argued to be equivalent",
+        f"{sum(not m.killed for m in correct)} of {len(correct)} correct caches passed",
+    ]
+    count = sum(result(m).isupper() for m in record.mutants)
+    parts += [f"{count} result{' is' if count == 1 else 's are'} wrong"] if count else []
+    return "; ".join(parts)

@@ -1,7 +1,7 @@
-"""The bars of a profile: for each case how near its limit the adapter came, its peers' bars below.
+"""The bars of a profile: how close each case came to its limit, with its peers' bars below.
 
-A bar is drawn in a box of 100 units that stretches with the page. `ROOF` of them are the limit; what went beyond
-the box, as a peer may whose rows were in a cache, ends in a mark.
+A bar is drawn in a box of 100 units that stretches with the page. The limit is at `ROOF`. A bar may leave the box,
+as a peer's may whose rows were in a processor cache; then a mark says so.
 """
 
 from __future__ import annotations
@@ -14,55 +14,52 @@ from kvspec.records.profile import Measurement, Profile
 
 ROOF = 80.0
 THICK, THIN, GAP = 9, 4, 1
-"""Heights: the adapter's bar, a peer's, and what lies between."""
+"""Heights: of the adapter's bar, of a peer's, and of the space between."""
 
 
 @dataclass(frozen=True)
 class Bars:
-    """One case drawn: the drawing, and the same in words."""
+    """One case: the drawing, and the same in words."""
 
-    found: Measurement
+    measurement: Measurement
     drawing: Html
     shape: str
-    beside: list[tuple[str, str, str]]
+    peers: list[tuple[str, str, str]]
     """For each peer its name, the adapter's time over its time, and the quartiles of that."""
 
 
 def groups(record: Profile) -> list[tuple[str, str, list[Bars]]]:
-    """Cases by operation, in the order of the record: the operation, what it is, its bars."""
-    names = figures.names(record)
-    found = figures.by_operation(record).items()
-    return [(operation, cases[0].words, [_bars(case, names) for case in cases]) for operation, cases in found]
+    """The cases of each operation, in the record's order: the operation, what it does, its bars."""
+    peers = figures.peers(record)
+    operations = figures.by_operation(record).items()
+    return [(name, cases[0].words, [_bars(case, peers) for case in cases]) for name, cases in operations]
 
 
-def _bars(found: Measurement, names: list[str]) -> Bars:
-    beside = [(p.peer, figures.share(p.ratio), figures.between(p.ratio)) for p in found.peers]
-    return Bars(found, _drawing(found, names), figures.shape(found), beside)
+def _bars(case: Measurement, peers: list[str]) -> Bars:
+    ratios = [(p.peer, figures.share(p.ratio), figures.quartiles(p.ratio)) for p in case.peers]
+    return Bars(case, _drawing(case, peers), figures.shape(case), ratios)
 
 
-def peer_share(found: Measurement, peer: str) -> float | None:
-    """How near the limit a peer came: the adapter's share, times the adapter's time over the peer's."""
-    times = next((p.ms.median for p in found.peers if p.peer == peer), None)
-    busy = found.device_ms or found.total_ms
-    if found.fraction is None or not times:
+def peer_share(case: Measurement, peer: str) -> float | None:
+    """How close a peer came to the limit: the adapter's share, times the adapter's time over the peer's."""
+    time = next((p.ms.median for p in case.peers if p.peer == peer), None)
+    if case.fraction is None or not time:
         return None
-    return found.fraction.median * busy.median / times
+    return case.fraction.median * (case.device_ms or case.total_ms).median / time
 
 
-def _drawing(found: Measurement, names: list[str]) -> Html:
-    """A bar for the adapter, one for each peer that did the same."""
-    if found.fraction is None:
+def _drawing(case: Measurement, peers: list[str]) -> Html:
+    """A bar for the adapter, and one for each peer that did the same work."""
+    if case.fraction is None:
         return Html("")
-    shares = [(i, share) for i, name in enumerate(names, 1) if (share := peer_share(found, name)) is not None]
+    shares = [(i, share) for i, peer in enumerate(peers, 1) if (share := peer_share(case, peer)) is not None]
     high = THICK + len(shares) * (THIN + GAP)
-    parts = [f'<rect class="room" width="{ROOF}" height="{high}"/>', _bar(0, found.fraction.median, 0, THICK)]
-    parts.append(_quartiles(found))
+    parts = [f'<rect class="room" width="{ROOF}" height="{high}"/>', _bar(0, case.fraction.median, 0, THICK)]
+    parts.append(_quartiles(case.fraction.low, case.fraction.high))
     parts += [_bar(i, share, THICK + GAP + n * (THIN + GAP), THIN) for n, (i, share) in enumerate(shares)]
     parts.append(f'<rect class="limit" x="{ROOF}" width=".4" height="{high}"/>')
-    head = (
-        f'<svg class="bars" viewBox="0 0 100 {high}" height="{high}" preserveAspectRatio="none" aria-hidden="true">'
-    )
-    return Html(f"{head}{''.join(parts)}</svg>")
+    box = f'viewBox="0 0 100 {high}" height="{high}" preserveAspectRatio="none"'
+    return Html(f'<svg class="bars" {box} aria-hidden="true">{"".join(parts)}</svg>')
 
 
 def _bar(party: int, share: float, y: float, high: float) -> str:
@@ -72,10 +69,9 @@ def _bar(party: int, share: float, y: float, high: float) -> str:
     return f'<rect class="p{party % 6}" y="{y:g}" width="{max(0.3, wide):.2f}" height="{high}"/>{beyond}'
 
 
-def _quartiles(found: Measurement) -> str:
+def _quartiles(*shares: float) -> str:
     """A line through the end of the adapter's bar, from quartile to quartile."""
-    assert found.fraction is not None
-    low, high = (min(100.0, ROOF * end) for end in (found.fraction.low, found.fraction.high))
+    low, high = (min(100.0, ROOF * share) for share in shares)
     place = f'x="{low:.2f}" y="{THICK / 2 - 0.75:g}" width="{max(0.2, high - low):.2f}" height="1.5"'
     return f'<rect class="spread" {place}/>'
 
@@ -97,20 +93,18 @@ def short(record: Profile) -> list[Line]:
 
 
 def _line(operation: str, cases: list[Measurement], record: Profile) -> Line:
-    shares = sorted(m.fraction.median for m in cases if m.fraction)
-    spanned = (
-        f"{shares[0]:.2f} to {shares[-1]:.2f}"
-        if len(shares) > 1
-        else f"{shares[0]:.2f}"
-        if shares
-        else figures.NONE
-    )
-    limits = sorted({str(m.limit) for m in cases if m.limit})
-    return Line(
-        operation, len(cases), spanned, ", ".join(limits), [_middle(cases, n) for n in figures.names(record)]
-    )
+    shares = sorted(case.fraction.median for case in cases if case.fraction)
+    limits = sorted({case.limit for case in cases if case.limit})
+    ratios = [_middle(cases, peer) for peer in figures.peers(record)]
+    return Line(operation, len(cases), _span(shares), ", ".join(limits), ratios)
+
+
+def _span(shares: list[float]) -> str:
+    if len(shares) < 2:
+        return f"{shares[0]:.2f}" if shares else figures.NONE
+    return f"{shares[0]:.2f} to {shares[-1]:.2f}"
 
 
 def _middle(cases: list[Measurement], peer: str) -> str:
-    found = sorted(p.ratio.median for m in cases for p in m.peers if p.peer == peer)
-    return f"{found[len(found) // 2]:.2f}" if found else figures.NONE
+    ratios = sorted(p.ratio.median for case in cases for p in case.peers if p.peer == peer)
+    return f"{ratios[len(ratios) // 2]:.2f}" if ratios else figures.NONE

@@ -1,7 +1,7 @@
 """The roofline of a profile: bytes of an operation against its rate, both logarithmic, under the device's limits.
 
-A point near a roof moves bytes as fast as the device can. A point far below lies on a slanting line, along which
-every operation takes the same time, whatever its size: there the time goes into starting it.
+A point near a roof moves bytes as fast as the device can. All points on one slanting line take the same time: an
+operation far below the roofs spends its time on starting, whatever its size.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from html import escape
 
 from kvreports.profile import figures
 from kvreports.safe_text import Html, shortened
+from kvreports.units import digits
 from kvspec.records.profile import LimitRecord, Measurement, Profile
 
 FAMILIES = {
@@ -29,10 +30,10 @@ FAMILIES = {
     "buckets": ("bucket decode", "bucket block", "bucket crossing", "bucket sync", "encode"),
     "other": (),
 }
-"""Operations that are drawn alike."""
+"""Families of operations; each has a mark and a colour of its own."""
 
 TIMES = tuple(10.0**n for n in range(-6, 2))
-"""Seconds that the slanting lines stand for: 1 µs to 10 s."""
+"""Seconds of the slanting lines: 1 µs to 10 s."""
 
 TOP, BOTTOM, LEFT, LINE = 14, 44, 52, 16
 """Margins, and the height of a line of text, in pixels."""
@@ -55,30 +56,30 @@ class Plot:
     most: tuple[float, float]
 
     def x(self, nbytes: float) -> float:
-        """Where so many bytes lie."""
+        """The place of a number of bytes."""
         share = math.log(nbytes / self.least[0]) / math.log(self.most[0] / self.least[0])
         return LEFT + share * (self.wide - LEFT - self.right)
 
     def y(self, rate: float) -> float:
-        """Where a rate lies; what is too slow to be drawn lies at the bottom."""
+        """The place of a rate; at the bottom where it is too slow to be drawn."""
         share = math.log(max(rate, self.least[1]) / self.least[1]) / math.log(self.most[1] / self.least[1])
         return self.high - BOTTOM - share * (self.high - TOP - BOTTOM)
 
 
 def draw(record: Profile, wide: int = 1120, high: int = 520) -> Html:
-    """The drawing, so many pixels wide and high; empty where nothing that was measured moves bytes."""
-    shown = [m for m in record.measurements if m.rate is not None and m.rate.median > 0]
-    if not shown:
+    """The drawing, in pixels; empty where nothing that was measured moves bytes."""
+    cases = [m for m in record.measurements if m.rate is not None and m.rate.median > 0]
+    if not cases:
         return Html("")
-    plot = _plot(record, shown, wide, high)
-    parts = [*_grid(plot), *_slants(plot), *_roofs(plot, record.limits), *(_point(plot, m) for m in shown)]
+    plot = _plot(record, cases, wide, high)
+    parts = [*_grid(plot), *_slants(plot), *_roofs(plot, record.limits), *(_point(plot, m) for m in cases)]
     head = f'<svg class="drawing roofline" role="img" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}"'
     return Html(f'{head} aria-label="Rate against bytes, under the limits">{"".join(parts)}</svg>')
 
 
-def _plot(record: Profile, shown: Sequence[Measurement], wide: int, high: int) -> Plot:
-    sizes = [m.bytes_read + m.bytes_written for m in shown]
-    rates = [m.rate.median for m in shown if m.rate]
+def _plot(record: Profile, cases: Sequence[Measurement], wide: int, high: int) -> Plot:
+    sizes = [m.bytes_read + m.bytes_written for m in cases]
+    rates = [m.rate.median for m in cases if m.rate]
     roofs = [limit.rate.high for limit in record.limits]
     least = 2.0 ** math.floor(math.log2(min(sizes)) - 0.5), 10.0 ** math.floor(math.log10(min(rates)))
     most = 2.0 ** math.ceil(math.log2(max(sizes)) + 0.5), 1.6 * max(*rates, *roofs, 10 * least[1])
@@ -153,25 +154,20 @@ def _roofs(plot: Plot, limits: Sequence[LimitRecord]) -> Iterator[str]:
         last = max(middle + 4, last + LINE)
         yield _path([(edge, middle), (edge + 8, last - 4)], "roof")
         unit = " GB/s" if plot.wide > 600 else ""
-        yield _text(
-            edge + 12,
-            last,
-            f"{shortened(limit.name, 12)} {figures.digits(limit.rate.median)}{unit}",
-            "roofed",
-        )
+        yield _text(edge + 12, last, f"{shortened(limit.name, 12)} {digits(limit.rate.median)}{unit}", "roofed")
 
 
-def _point(plot: Plot, found: Measurement) -> str:
+def _point(plot: Plot, case: Measurement) -> str:
     """A point with its quartiles; a browser shows its title beside the pointer."""
-    rate = found.rate
+    rate = case.rate
     assert rate is not None
-    x = plot.x(found.bytes_read + found.bytes_written)
+    x = plot.x(case.bytes_read + case.bytes_written)
     low, middle, high = (plot.y(r) for r in (rate.low, rate.median, rate.high))
-    taken = figures.time(found.device_ms or found.total_ms)
-    told = shortened(f"{found.operation}: {figures.shape(found)}: {figures.rate(rate)}, {taken}", 300)
-    kind = family(found.operation)
+    time = figures.time(case.device_ms or case.total_ms)
+    title = shortened(f"{case.operation}: {figures.shape(case)}: {figures.rate(rate)}, {time}", 300)
+    kind = family(case.operation)
     whisker = _path([(x, low), (x, high)], "whisker") if low - high > 10 else ""
-    return f'<g class="f{kind}"><title>{escape(told)}</title>{whisker}{mark(kind, x, middle)}</g>'
+    return f'<g class="f{kind}"><title>{escape(title)}</title>{whisker}{mark(kind, x, middle)}</g>'
 
 
 MARKS = (
@@ -195,8 +191,8 @@ def mark(kind: int, x: float, y: float) -> str:
 
 def legend(record: Profile) -> list[tuple[Html, str]]:
     """Mark and name of each family that occurs."""
-    there = sorted({family(m.operation) for m in record.measurements if m.rate is not None})
+    kinds = sorted({family(m.operation) for m in record.measurements if m.rate is not None})
     head = '<svg class="drawing roofline" width="14" height="14" viewBox="-7 -7 14 14" aria-hidden="true">'
     return [
-        (Html(f'{head}<g class="f{kind}">{mark(kind, 0, 0)}</g></svg>'), list(FAMILIES)[kind]) for kind in there
+        (Html(f'{head}<g class="f{kind}">{mark(kind, 0, 0)}</g></svg>'), list(FAMILIES)[kind]) for kind in kinds
     ]

@@ -1,4 +1,4 @@
-"""What a diagnosis says, for every kind of report: who answers alike, what it is, and what a model makes of it."""
+"""What a diagnosis says, for every kind of report: which known bug behaves alike, and what it does to a model."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from kvspec.reading.anomalies import anomalies
 from kvspec.records.run import Failure, KnownBug
 
 NONE = (
-    "**Diagnosis:** none of the known bugs answers as this cache does, on this trace and on those beside it. "
-    "`kvconform mutants --list` names them all."
+    "**Diagnosis:** no known bug behaves like this cache on this trace and its neighbours. "
+    "`kvconform mutants --list` lists the known bugs."
 )
 
 _REPOSITORY = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+)/")
 
 
-def told(failure: Failure) -> list[str]:
-    """Paragraphs of small Markdown; none where nobody looked for a diagnosis."""
-    found = failure.diagnosis
-    if isinstance(found, UnsetType):
+def paragraphs(failure: Failure) -> list[str]:
+    """Paragraphs of small Markdown; none where no diagnosis was made."""
+    bugs = failure.diagnosis
+    if isinstance(bugs, UnsetType):
         return []
-    return [*_first(found[0]), *_others(found[1:])] if found else [NONE]
+    return [*_first(bugs[0]), *_others(bugs[1:])] if bugs else [NONE]
 
 
-def _first(named: KnownBug) -> list[str]:
-    """The likeliest."""
-    says, kind = line(named.says), anomalies().get(named.anomaly)
-    behaves = (
-        f"your cache behaves as one with {kind.name}." if kind else "your cache behaves as a bug that is known."
+def _first(bug: KnownBug) -> list[str]:
+    """The likeliest bug."""
+    anomaly = anomalies().get(bug.anomaly)
+    like = (
+        f"your cache behaves like one with {anomaly.name}." if anomaly else "your cache behaves like a known bug."
     )
-    beside = named.fits.traces - 1
-    same = f"On this trace and the {beside} tried beside it the two cannot be told apart (`{line(named.id)}`)."
-    parts = [f"**Diagnosis:** {behaves}", says, same, _seen(named.link)]
-    parts.append(f"See {', '.join(map(line, named.clauses))}." if named.clauses else "")
-    effect = [f"**In a model:** {kind.effect}"] if kind else []
+    near = bug.fits.traces - 1
+    same = f"On this trace and on {near} neighbours of it the two behave the same (`{line(bug.id)}`)."
+    parts = [f"**Diagnosis:** {like}", line(bug.says), same, _seen(bug.link)]
+    parts.append(f"See {', '.join(map(line, bug.clauses))}." if bug.clauses else "")
+    effect = [f"**In a model:** {anomaly.effect}"] if anomaly else []
     return [" ".join(p for p in parts if p), *effect]
 
 
 def _seen(link: str) -> str:
     if not link:
         return ""
-    where = _REPOSITORY.match(link)
-    return f"The same was seen in [{where[1]}]({link})." if where else f"The same was seen in {line(link)}."
+    repository = _REPOSITORY.match(link)
+    return f"The bug was seen in {f'[{repository[1]}]({link})' if repository else line(link)}."
 
 
-def _others(others: list[KnownBug]) -> list[str]:
-    """Those that fit too."""
-    named = "; ".join(f"{line(n.says).rstrip('.')} (`{line(n.id)}`)" for n in others)
-    return [f"**Or:** {named}."] if named else []
+def _others(bugs: list[KnownBug]) -> list[str]:
+    """The bugs that fit as well."""
+    words = "; ".join(f"{line(bug.says).rstrip('.')} (`{line(bug.id)}`)" for bug in bugs)
+    return [f"**Or:** {words}."] if words else []

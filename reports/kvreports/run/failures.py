@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from dataclasses import dataclass
+from typing import Any
 
 from kvreports.drawing.svg import draw_svg
 from kvreports.run.overview import Column
@@ -14,14 +15,14 @@ from kvreports.safe_text import Html
 from kvspec.records.run import Failure
 
 DRAWN = 30
-"""Failures of one run that are drawn; the others are listed by their message."""
+"""Failures of one run that a page draws; it lists the others by their message."""
 LARGEST_TRACE = 100_000
 """Characters of a trace that a page holds."""
 
 
 @dataclass(frozen=True)
-class Shown:
-    """One failure."""
+class FailureDrawing:
+    """One failure as the page shows it; `file` is the name under which `command` expects the trace."""
 
     anchor: str
     failure: Failure
@@ -32,32 +33,36 @@ class Shown:
     command: str
 
 
-def shown(column: Column) -> list[Shown]:
+def drawings(column: Column) -> list[FailureDrawing]:
     """The failures of one run, as many as a page draws."""
-    return [_shown(column, n, f) for n, f in enumerate(column.record.failures[:DRAWN], 1)]
+    return [_drawing(anchor(column, n), f, column) for n, f in enumerate(column.record.failures[:DRAWN], 1)]
 
 
 def anchor(column: Column, n: int) -> str:
-    """Where the nth failure of a run stands."""
+    """The anchor of the nth failure of a run."""
     return f"failure-{column.number}-{n}"
 
 
 def anchors(column: Column) -> dict[str, str]:
     """For each clause, the anchor of its first drawn failure."""
-    out: dict[str, str] = {}
+    first: dict[str, str] = {}
     for n, failure in enumerate(column.record.failures[:DRAWN], 1):
         for id_ in failure.clauses:
-            out.setdefault(id_, anchor(column, n))
-    return out
+            first.setdefault(id_, anchor(column, n))
+    return first
 
 
-def _shown(column: Column, n: int, failure: Failure) -> Shown:
-    file = "-".join(re.findall(r"[a-z0-9]+", " ".join([*failure.clauses[:1], failure.source]).lower()))
-    file = f"{file[:60] or 'trace'}.json"
-    command = f"kvconform replay {file} --draw {started(column.record.command)}"
+def _drawing(anchor: str, failure: Failure, column: Column) -> FailureDrawing:
+    file = _file(failure)
+    command = f"kvconform replay {file} --draw {_adapter(column.record.command)}"
     title = f"The trace {failure.words[:200]}, drawn step by step; the same drawing follows as text"
     drawing = draw_svg(failure.steps, title, standalone=False)
-    return Shown(anchor(column, n), failure, drawing, draw(failure.steps), _trace(failure), file, command)
+    return FailureDrawing(anchor, failure, drawing, draw(failure.steps), _trace(failure), file, command)
+
+
+def _file(failure: Failure) -> str:
+    words = re.findall(r"[a-z0-9]+", " ".join([*failure.clauses[:1], failure.source]).lower())
+    return f"{'-'.join(words)[:60] or 'trace'}.json"
 
 
 def _trace(failure: Failure) -> str:
@@ -67,7 +72,7 @@ def _trace(failure: Failure) -> str:
     return f"This trace has {len(text):,} characters, too many for this page; it is in the run record."
 
 
-def _dumps(trace: dict[str, object]) -> str:
+def _dumps(trace: dict[str, Any]) -> str:
     """One operation a line, as trace files are written."""
     ops = trace.get("ops")
     if not isinstance(ops, list) or not ops:
@@ -77,6 +82,6 @@ def _dumps(trace: dict[str, object]) -> str:
     return f'{head}{", " if len(trace) > 1 else ""}"ops": [\n  {lines}\n]}}'
 
 
-def started(command: list[str]) -> str:
-    """How the replay names the adapter: by name, or as the command behind `--`."""
+def _adapter(command: list[str]) -> str:
+    """How `replay` names the adapter: by name, or as the command behind `--`."""
     return shlex.join(command) if command[:1] == ["--"] else f"--adapter {shlex.join(command)}"

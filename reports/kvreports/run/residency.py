@@ -9,35 +9,35 @@ HEAD = ("cache", "operation", "when", "steps", *(name.replace("_", " ") for name
 """The columns of the table."""
 
 EACH_TOKEN = ("append", "step")
-"""Operations that a decode does for every token."""
+"""Operations that a decode repeats for every token."""
 
-PAID = ("launches", "allocations", "synchronisations", "host_to_device", "device_to_host")
-"""What is counted of them in the summary."""
+COUNTS = ("launches", "allocations", "synchronisations", "host_to_device", "device_to_host")
+"""The counts of them that the summary gives."""
 
 STEADY = ("resident, within the capacity", "resident, one row", "resident")
-"""The conditions under which a decode goes on: rows that are on the device, and room for them."""
+"""The conditions of a steady decode: the rows are on the device, and there is room for them."""
 
 
 def rows(record: Record) -> list[list[str]]:
-    """A row for each operation and condition; a count is the smallest and the largest there was."""
-    return [_row(each) for each in record.residency]
+    """A row for each operation and condition; each count is given as the smallest and the largest."""
+    return [_row(cost) for cost in record.residency]
 
 
 def token(record: Record) -> list[str]:
-    """What is paid for every token of a steady decode: a line for each operation that writes rows."""
-    steady = (each for each in record.residency if each.op in EACH_TOKEN and each.when in STEADY)
-    return [f"{each.kind} {each.op}: {_paid(each)}" for each in steady]
+    """The cost of one token in a steady decode: a line for each operation that writes rows."""
+    steady = (cost for cost in record.residency if cost.op in EACH_TOKEN and cost.when in STEADY)
+    return [f"{cost.kind} {cost.op}: {_counts(cost)}" for cost in steady]
 
 
-def _paid(spent: Residency) -> str:
-    counts = dict(zip(METERED, _row(spent)[4:], strict=True))
-    return ", ".join(f"{name.replace('_', ' ')} {counts[name]}" for name in PAID)
+def _counts(cost: Residency) -> str:
+    counts = dict(zip(METERED, _row(cost)[4:], strict=True))
+    return ", ".join(f"{name.replace('_', ' ')} {counts[name]}" for name in COUNTS)
 
 
-def _row(spent: Residency) -> list[str]:
-    counts = [_between(spent.least.get(name, 0), spent.most.get(name, 0)) for name in METERED]
-    return [spent.kind, spent.op, spent.when, f"{spent.steps:,}", *counts]
+def _row(cost: Residency) -> list[str]:
+    counts = [_range(cost.least.get(name, 0), cost.most.get(name, 0)) for name in METERED]
+    return [cost.kind, cost.op, cost.when, f"{cost.steps:,}", *counts]
 
 
-def _between(least: int, most: int) -> str:
+def _range(least: int, most: int) -> str:
     return f"{least:,}" if least == most else f"{least:,} to {most:,}"

@@ -17,14 +17,15 @@ from kvreports.run.standing import groups, suspects
 from kvreports.safe_text import cleaned_record, line, shortened
 from kvspec.records.run import VERDICTS, Failure, Record, StepRecord
 
+NONDETERMINISTIC = "This did not happen on every replay: the adapter is nondeterministic."
 MARKS = {"dead": "†", "missing": "", "hidden": "", "gap": ""}
 
 
 def render(records: Sequence[Record], clauses: Clauses, width: int | None = None) -> str:
     """The summary of a run: counts by chapter, what did not pass and why, the shortest failing trace drawn."""
-    laid = overview([cleaned_record(r) for r in records], clauses)
+    view = overview([cleaned_record(r) for r in records], clauses)
     width = width or min(shutil.get_terminal_size((100, 24)).columns, 140)
-    parts = [_column(i, c, laid.chapters, width) for i, c in enumerate(laid.columns)]
+    parts = [_column(i, c, view.chapters, width) for i, c in enumerate(view.columns)]
     return "\n\n".join(parts) + "\n" if parts else "no records\n"
 
 
@@ -33,7 +34,7 @@ def _column(i: int, column: Column, chapters: list[Chapter], width: int) -> str:
     parts = [_headline(column), _chapters(i, column, chapters), _reasons(record, width), _suspects(record, width)]
     if record.failures:
         parts.append(failure(record.failures[0], column.name, width))
-    costs = [fill(line(said), width, subsequent_indent="  ") for said in residency.token(record)]
+    costs = [fill(line(cost), width, subsequent_indent="  ") for cost in residency.token(record)]
     parts.append("\n".join(["a token of a steady decode costs", *costs]) if costs else "")
     parts += [fill(f"problem: {line(p)}", width, subsequent_indent="  ") for p in record.problems[:20]]
     return "\n\n".join(p for p in parts if p)
@@ -61,18 +62,19 @@ def _chapters(i: int, column: Column, chapters: list[Chapter]) -> str:
 
 
 def _suspects(record: Record, width: int) -> str:
-    """Which clauses the traces single out; `kvconform.runner.tally` says how."""
+    """The clauses that the traces point at; `kvconform.runner.tally` computes how strongly."""
     ranked = suspects(record)
     named = ", ".join(f"{line(c.id)} ({c.suspicion:.2f})" for c in ranked[:5])
     return fill(f"look first at: {named}", width, subsequent_indent="  ") if named else ""
 
 
 def _reasons(record: Record, width: int) -> str:
-    found = groups(record)
-    if not found:
+    reasons = groups(record)
+    if not reasons:
         return ""
     rows = [
-        [g.verdict, ", ".join(map(line, g.ids)), line(shortened(g.reason, 400)) or "no reason given"] for g in found
+        [g.verdict, ", ".join(map(line, g.ids)), line(shortened(g.reason, 400)) or "no reason given"]
+        for g in reasons
     ]
     widths = [None, max(16, width // 4), max(24, width - width // 4 - 18)]
     return tabulate(rows, ["verdict", "clauses", "reason"], tablefmt="simple", maxcolwidths=widths)
@@ -81,26 +83,25 @@ def _reasons(record: Record, width: int) -> str:
 def failure(failed: Failure, adapter: str, width: int = 100) -> str:
     """One failure: what broke, the trace in words and drawn."""
     head = f"{failed.verdict} {', '.join(map(line, failed.clauses))} on {line(adapter)}, the shortest trace:"
-    told = [line(inline_markdown.text(shortened(p, 900))) for p in diagnosis.told(failed)]
-    told += [line(shortened(failed.words, 600)), line(shortened(failed.message, 600))]
-    if not failed.deterministic:
-        told.append("This did not happen on every replay: the adapter is nondeterministic.")
-    paragraphs = [fill(t, width, initial_indent="  ", subsequent_indent="  ") for t in told]
+    texts = [line(inline_markdown.text(shortened(p, 900))) for p in diagnosis.paragraphs(failed)]
+    texts += [line(shortened(failed.words, 600)), line(shortened(failed.message, 600))]
+    texts += [] if failed.deterministic else [NONDETERMINISTIC]
+    paragraphs = [fill(t, width, initial_indent="  ", subsequent_indent="  ") for t in texts]
     return "\n".join([head, *paragraphs, "", draw(failed.steps)])
 
 
 def draw(steps: Sequence[StepRecord]) -> str:
     """The trace step by step, as text: what was expected and found, differing slots in [brackets]."""
-    shown = frames(steps)
-    drawn = [_frame(f) for f in shown]
-    return "\n".join([*drawn, *_legend("\n".join(drawn), any(f.differs for f in shown))])
+    parts = frames(steps)
+    text = [_frame(f) for f in parts]
+    return "\n".join([*text, *_legend("\n".join(text), any(f.differs for f in parts))])
 
 
-def _legend(drawn: str, differs: bool) -> list[str]:
-    said = {"†": "x† dead: rolled back", "|": "| oldest row of a wrapped ring follows"}
-    said = {"[": "[x] differs", **said} if differs else said
-    shown = [v for k, v in said.items() if k in drawn]
-    return ["", "  " + "   ".join(shown)] if shown else []
+def _legend(drawing: str, differs: bool) -> list[str]:
+    marks = {"†": "x† dead: rolled back", "|": "| oldest row of a wrapped ring follows"}
+    marks = {"[": "[x] differs", **marks} if differs else marks
+    present = [words for mark, words in marks.items() if mark in drawing]
+    return ["", "  " + "   ".join(present)] if present else []
 
 
 def _frame(frame: Frame) -> str:
@@ -136,5 +137,5 @@ def _strip(strip: Strip, cells: list[str], wide: int, name: int) -> str:
 def _cell(cell: Cell) -> str:
     if cell.kind == "gap":
         return f"…{cell.text}…"
-    shown = (cell.text or "_") + MARKS.get(cell.kind, "")
-    return f"[{shown}]" if cell.differs else f" {shown} "
+    text = (cell.text or "_") + MARKS.get(cell.kind, "")
+    return f"[{text}]" if cell.differs else f" {text} "

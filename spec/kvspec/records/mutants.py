@@ -66,7 +66,7 @@ class Matrix(Document, tag_field="kvmutants", tag=VERSION):
 
 
 def result(m: MutantRecord) -> str:
-    """The result of the hunt for a mutant, in capitals where it is not as it must be."""
+    """The result of the hunt for a mutant, in capitals where it is wrong."""
     if m.control == "lives":
         return "ACCUSED" if m.killed else "lives"
     if m.equivalent:

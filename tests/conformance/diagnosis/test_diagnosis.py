@@ -34,7 +34,7 @@ from kvconform.runner import journal
 from kvconform.runner.record import kept
 from kvref.ring import Ring
 from kvreports import json_file
-from kvreports.run import diagnosis as diagnosed
+from kvreports.run import diagnosis as diagnosis_report
 from kvreports.run import text as run_text
 from kvspec.contract import Pair, description
 from kvspec.errors import BadInput
@@ -300,14 +300,14 @@ def named(**more: Any) -> Failure:
 
 
 def test_a_diagnosis_says_what_a_model_makes_of_it() -> None:
-    first, effect = diagnosed.told(named())
+    first, effect = diagnosis_report.paragraphs(named())
     assert "one with a silent no-op" in first
-    assert "the 8 tried beside it" in first
+    assert "on 8 neighbours of it" in first
     assert "See STORE-14." in first
     assert anomalies.anomalies()["silent-no-op"].effect in effect
-    assert diagnosed.told(replace(failure_on({}), diagnosis=[])) == [diagnosed.NONE]
-    assert diagnosed.told(failure_on({})) == []
-    assert len(diagnosed.told(named(anomaly="nobody knows", link=""))) == 1
+    assert diagnosis_report.paragraphs(replace(failure_on({}), diagnosis=[])) == [diagnosis_report.NONE]
+    assert diagnosis_report.paragraphs(failure_on({})) == []
+    assert len(diagnosis_report.paragraphs(named(anomaly="nobody knows", link=""))) == 1
 
 
 def test_records_without_a_diagnosis_still_load() -> None:

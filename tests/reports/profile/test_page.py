@@ -12,10 +12,11 @@ from msgspec.structs import replace
 
 from kvconform.profiling.workloads import OPERATIONS
 from kvconform.runner import output
+from kvreports import page as pages
+from kvreports import units
 from kvreports.profile import bars, figures, roofline
 from kvreports.profile import html as profile_html
 from kvreports.profile import text as profile_text
-from kvreports.run import html as run_html
 from kvspec.records.profile import Measurement, Profile, Spread
 from reports.run.test_html import HOSTILE, Page
 from support.profile_samples import SAMPLES, changed, measurement, whole
@@ -50,7 +51,7 @@ def test_its_own_style_and_script_are_all_that_its_policy_allows() -> None:
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
     for tag in ("style", "script"):
         (body,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.S)
-        assert run_html._digest(body) in policy.replace("&#39;", "'")
+        assert pages.digest(body) in policy.replace("&#39;", "'")
 
 
 def test_a_hostile_record_stays_text() -> None:
@@ -126,7 +127,7 @@ def test_every_operation_that_moves_bytes_has_a_mark_of_its_family() -> None:
     """RoPE by itself is the only one without a family; each family has a shape and a colour."""
     assert [n for n in OPERATIONS if roofline.family(n) == len(roofline.FAMILIES) - 1] == ["rewind", "rotate"]
     assert {n for names in roofline.FAMILIES.values() for n in names} <= set(OPERATIONS)
-    style = run_html.source("profile.css")
+    style = pages.source("profile.css")
     colours = [re.search(rf"\.f{kind} {{ color: (.*?); }}", style) for kind in range(len(roofline.FAMILIES))]
     assert all(colours) and len(set(roofline.MARKS)) == len(roofline.MARKS) == len(roofline.FAMILIES)
 
@@ -141,7 +142,7 @@ def test_a_case_is_told_with_its_pages_and_its_pairing() -> None:
     assert figures.shape(odd) == "Model-7B, f16, 4,096 rows"
 
 
-@pytest.mark.parametrize("size", profile_html.WIDTHS.values(), ids=profile_html.WIDTHS)
+@pytest.mark.parametrize("size", profile_html.SIZES.values(), ids=profile_html.SIZES)
 def test_everything_drawn_lies_within_the_drawing(size: tuple[int, int]) -> None:
     drawn = roofline.draw(whole(), *size)
     for x, y in re.findall(r'<text[^>]* x="(-?[\d.]+)" y="(-?[\d.]+)"', drawn):
@@ -154,4 +155,4 @@ def test_everything_drawn_lies_within_the_drawing(size: tuple[int, int]) -> None
     [(0.0042, "4.20 µs"), (0.00042, "0.42 µs"), (0.5, "500 µs"), (12.34, "12.3 ms"), (2500, "2.50 s")],
 )
 def test_times_have_the_unit_that_suits_them(ms: float, said: str) -> None:
-    assert figures.duration(ms) == said
+    assert units.duration(ms) == said

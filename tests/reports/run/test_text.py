@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from kvreports.markdown import code, literal
 from kvreports.run import markdown
 from kvreports.run import text as run_text
-from kvreports.run.markdown import code, literal
 from kvreports.safe_text import plain
 from reports.drawing.test_drawings import dead_steps
 from reports.run.test_html import HOSTILE, hostile

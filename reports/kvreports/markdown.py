@@ -1,0 +1,40 @@
+"""Writing Markdown that shows any text as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tabulate import tabulate
+
+from kvreports.safe_text import line, shortened
+
+_MARKS = re.compile(r"([\\`*_\[\]<>|#~@$&])")
+
+
+def literal(text: str, limit: int = 600) -> str:
+    """The text in one line, its marks escaped."""
+    return _MARKS.sub(r"\\\1", shortened(line(text), limit))
+
+
+def code(text: str, limit: int = 600) -> str:
+    """The text as code in one line, whatever backticks it holds. Not for cells of a table."""
+    text = shortened(line(text), limit)
+    ticks = "`" * (_longest(text) + 1)
+    pad = " " if "`" in text else ""
+    return f"{ticks}{pad}{text}{pad}{ticks}"
+
+
+def fenced(text: str) -> str:
+    """Lines of text as a block of code."""
+    fence = "`" * max(3, _longest(text) + 1)
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def _longest(text: str) -> int:
+    return max((len(ticks) for ticks in re.findall("`+", text)), default=0)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table. Its cells are Markdown already."""
+    return tabulate(rows, head, tablefmt="github", disable_numparse=True)

@@ -1,0 +1,49 @@
+"""What must be true of the published records before a release: `python -m tools.release_check`.
+
+Each run record is of the chapters at hand and passes every clause, and the Markdown beside each record is what the
+record renders to. Prints what is not so; exit status 1 where anything is printed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from kvconform.commands.report import load
+from kvconform.runner import output
+from kvspec.reading import clauses
+from kvspec.records.run import Record
+
+PUBLISHED = Path("reports/published")
+
+
+def faults(folder: Path) -> Iterator[str]:
+    """What is wrong with the records in the folders of a folder."""
+    for path in sorted(folder.glob("*/*.json")):
+        (record,) = load([path])
+        if isinstance(record, Record):
+            yield from (f"{path}: {fault}" for fault in _faults(record))
+        page = path.with_name(f"{output.FORMS[type(record)].page}.md")
+        if page.read_text(encoding="utf-8") != output.text([record], "markdown"):
+            yield f"{page}: is not what {path.name} renders to; `kvconform report --format markdown` renders it"
+
+
+def _faults(record: Record) -> Iterator[str]:
+    if record.spec.hash != clauses.digest():
+        yield "the chapters changed; run it again and publish that"
+    if {c.id: c.verdict for c in record.clauses} != dict.fromkeys(clauses.index(), "PASS"):
+        yield "not every clause of the chapters passes"
+    if (record.exit_status, record.partial, record.problems) != (0, False, []):
+        yield "the run did not end well"
+
+
+def main() -> int:
+    """Look at the published records of the checkout that is the working directory."""
+    lines = list(faults(PUBLISHED))
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return int(bool(lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
