@@ -11,9 +11,9 @@ from kvspec.geometry import Config
 
 @dataclass(frozen=True)
 class Case:
-    """`rows` are what one operation appends or copies, `context` the rows that are there: what it reads, saves or
-    writes behind; of a ring its window, of a store or a buffer its room, of a bucketed cache its bound. `source` is
-    the dtype copied from, `page` the rows of a page, `pairing` which elements RoPE turns together."""
+    """`rows` is how many rows one operation appends or copies, `context` how many exist before it: those it reads,
+    saves or appends to; for a ring its window, for a store or buffer its capacity, for a bucketed cache its bound.
+    `source` is the dtype copied from, `page` the rows of a page, `pairing` which elements RoPE turns together."""
 
     operation: str
     model: Model
@@ -28,7 +28,7 @@ class Case:
 
     @property
     def id(self) -> str:
-        """What names it in records and on the command line."""
+        """Give the case's id, for records and the command line."""
         words = [self.operation, self.model.name.replace(" ", "-").lower(), self.cast, f"{self.context}"]
         words += [f"n{self.rows}"] if self.rows != 1 else []
         words += [f"b{self.batch}"] if self.batch != 1 else []
@@ -37,11 +37,11 @@ class Case:
 
     @property
     def cast(self) -> str:
-        """The dtype, or both where they differ."""
+        """Give the dtype, or both if they differ."""
         return f"{self.source}-{self.dtype}" if self.source and self.source != self.dtype else self.dtype
 
     def config(self, **fields: int | str | None) -> Config:
-        """Rows of this case's geometry, and whatever else the cache is opened with."""
+        """Give the config of this case: the geometry of rows, and the fields of the kind."""
         model = self.model
         made = Config(1, model.kv_heads, model.dim, model.dim, self.dtype)
         return made.changed(**fields)

@@ -1,4 +1,4 @@
-"""The table of what is profiled: operations over real model shapes, contexts of 1k to 32k, every dtype."""
+"""The table of cases to profile: operations over real model shapes, contexts of 1k to 32k, every dtype."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGES = (16, 64)
 
 
 def table() -> tuple[Case, ...]:
-    """Every case, in the order in which they are measured."""
+    """Give every case, in the order of measurement."""
     parts = _appends, _rings, _saved, _copies, _stores, _attentions, _pages, _buckets, _turned
     return tuple(case for part in parts for case in part())
 
@@ -129,11 +129,12 @@ QUICK = (
     Case("bucket crossing", GPT2, 64),
     Case("rotate", GPT2, 64, 16, pairing="neox"),
 )
-"""A few small cases: to see that a profile works, not how fast anything is."""
+"""A few small cases, to check that a profile works; their numbers say little."""
 
 
 def selected(quick: bool, pattern: str | None) -> tuple[Case, ...]:
-    """The cases whose id matches a pattern. Raises BadInput where it is no regular expression, or matches none."""
+    """Select the cases whose id matches a pattern. Raises BadInput if it is not a regular expression or matches
+    none."""
     every = QUICK if quick else table()
     try:
         found = tuple(case for case in every if re.search(pattern or "", case.id))

@@ -1,8 +1,8 @@
-"""One case measured: the adapter, the limit and the peers take turns, round after round, so that all of them have
-the same neighbours on the machine.
+"""Measures one case: the adapter, the limit and the peers alternate in every round, so that all suffer equally from
+other work on the machine.
 
-A turn is as many operations as last a while. The first turns warm up, compile and find that number; they do not
-count. What is reset between turns is not measured.
+A turn is enough operations to measure their time. The first turns warm up, compile and find that number; they do
+not count. Resets between turns are not measured.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Any, NamedTuple
 from kvconform.profiling.operation import Job
 
 WARM = 3
-"""Turns that do not count, each longer than the one before until one lasts long enough."""
+"""Warm-up turns, each longer than the one before until one lasts long enough."""
 
 LONG = 20
-"""A first turn that is so many times as long as it must be is as warm as any."""
+"""A first turn that lasts this many times the least time needs no more warm-up."""
 
 LEAST = 0.5
-"""Seconds that every case may take, however late it is."""
+"""Seconds that every case gets, however late it is."""
 
 
 class Pace(NamedTuple):
-    """How long is measured: rounds, the seconds a turn lasts at least, those a case may take before its rounds are
-    cut short, and those that all cases may take together."""
+    """How long to measure: the rounds, the least seconds of a turn, the seconds after which a case gets no more
+    rounds, and the seconds for all cases together."""
 
     rounds: int = 9
     turn: float = 0.02
@@ -34,12 +34,12 @@ class Pace(NamedTuple):
     whole: float = 480.0
 
     def among(self, cases: int, seconds: float) -> Pace:
-        """The pace of the next of so many cases when so many seconds are left."""
+        """Give the pace of the next case, for these many cases and seconds left."""
         return self._replace(case=max(LEAST, min(self.case, seconds / cases)))
 
 
 class Taken(NamedTuple):
-    """Seconds of one operation: the device was busy, the calls took, all was done."""
+    """Seconds of one operation: device busy, host calls, and until all was done."""
 
     device: float | None
     host: float
@@ -51,8 +51,8 @@ Clock = Callable[[Callable[[], None]], float | None]
 
 @dataclass
 class Party:
-    """Somebody who takes turns: a job, and how to time it. Without `elapsed` there is no device time; `wait` waits
-    until everything is done."""
+    """A participant: a job, and how to time it. Without `elapsed` there is no device time; `wait` waits until all
+    is done."""
 
     name: str
     job: Job
@@ -63,7 +63,7 @@ class Party:
     _next: int = 0
 
     def begin(self) -> range:
-        """The numbers of the operations of the next turn: they go on where the last ended, or begin anew."""
+        """Give the indices of the next turn's operations: they continue after the last turn's, or restart."""
         if self._next + self.operations > self.job.most:
             self.job.reset()
             self._next = 0
@@ -71,7 +71,7 @@ class Party:
         return range(first, self._next)
 
     def turn(self) -> Taken:
-        """So many operations, timed."""
+        """Time this many operations."""
         todo, host = self.begin(), 0.0
 
         def work() -> None:
@@ -90,8 +90,8 @@ class Party:
         return Taken(None if device is None else device / n, host / n, total / n)
 
     def warm(self, seconds: float) -> None:
-        """Find how many operations a turn must have to last so long. The first of all may have compiled; but where
-        it took far longer than a turn must last, compiling was little of it."""
+        """Find how many operations make a turn last this long. The very first may include compiling; but if it took
+        far longer than a turn must last, compiling was little of it."""
         for i in range(WARM):
             total = max(self.turn().total, 1e-9)
             wanted = max(self.operations, int(seconds / total) + 1)
@@ -101,12 +101,13 @@ class Party:
 
 
 def _done(work: Callable[[], None]) -> None:
-    """Do it, by no clock."""
+    """Do it without timing."""
     work()
 
 
 def rounds(parties: Sequence[Party], pace: Pace) -> None:
-    """All parties in turn, beginning with another one each round; at least one round, however long it takes."""
+    """Measure all parties in turn, beginning with another one each round; at least one round, however long it
+    takes."""
     began = time.perf_counter()
     for party in parties:
         party.warm(pace.turn)
@@ -119,7 +120,7 @@ def rounds(parties: Sequence[Party], pace: Pace) -> None:
 
 
 def metered(adapter: Any, party: Party) -> dict[str, float] | None:
-    """What the adapter's meter counts for one operation, of one more turn; None where it has none."""
+    """Give the adapter's meter counts for one operation, from one more turn; None if it has no meter."""
     meter = getattr(adapter, "meter", None)
     if meter is None:
         return None

@@ -32,4 +32,4 @@ PHI = Model("Phi-3-mini-4k", 32, 32, 96, 32, None, "huggingface.co/microsoft/Phi
 GPT2 = Model("GPT-2 small", 12, 12, 64, 12, None, "huggingface.co/openai-community/gpt2")
 
 MODELS = (LLAMA_8B, LLAMA_70B, QWEN, MISTRAL, GEMMA, PHI, GPT2)
-"""All of them: four to thirty-two key-value heads, rows of 64 to 256 elements, one to eight queries a row."""
+"""All models: 4 to 32 key-value heads, rows of 64 to 256 elements, 1 to 8 query heads per key-value head."""

@@ -1,4 +1,4 @@
-"""What is measured of a case: the job that a subject or a peer does, and the operation it belongs to."""
+"""The measured operation of a case, and the job that a subject or a peer does for it."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from kvspec.traffic import Traffic
 
 
 class Job(NamedTuple):
-    """Something to be measured: `do(i)` for i from 0 on, after `most` of them `reset`, which is not measured."""
+    """Work to measure: `do(i)` for i from 0 on; after `most` calls comes `reset`, which is not measured."""
 
     do: Callable[[int], object]
     most: int
     reset: Callable[[], None] = lambda: None
     about: Mapping[str, Any] = MappingProxyType({})
-    """What was chosen for it, and belongs into the record beside the config."""
+    """Choices made for the job, for the record beside the config."""
 
 
 ALWAYS = 1 << 60
-"""The `most` of what can go on for ever."""
+"""The `most` of jobs that never need a reset."""
 
 
 class Operation(NamedTuple):
-    """What can be measured. `needs` are the chapters an adapter must declare; the first is what is opened."""
+    """An operation to measure. `needs` are the chapters an adapter must declare; the first is the kind to open."""
 
     name: str
     words: str
@@ -35,5 +35,5 @@ class Operation(NamedTuple):
     config: Callable[[Case], Config]
     traffic: Callable[[Case], Traffic]
     held: Callable[[Case], int]
-    """Bytes of rows that one instance of it holds: what does not fit in the memory in rotation is left out."""
+    """Bytes of rows that one instance holds: a case that does not fit the memory in rotation is left out."""
     job: Callable[[Subject], Job]

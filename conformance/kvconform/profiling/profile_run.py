@@ -1,4 +1,4 @@
-"""A whole profile: cases one after another, each beside its limit and its peers, into one record."""
+"""A whole profile: measures all cases, each beside its limit and its peers, into one record."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kvspec.traffic import LIMITS, Traffic
 
 GB = 1e9
 MOST = 4
-"""How many times the memory in rotation one instance of a case may hold."""
+"""Largest size of one instance of a case, as a multiple of the memory in rotation."""
 
 Say = Callable[[str], None]
 
@@ -50,7 +50,7 @@ class Session:
     clock: str = ""
 
     def run(self, cases: Sequence[Case]) -> None:
-        """Measure them all. What is late has fewer rounds, never none."""
+        """Measure all cases. Late cases get fewer rounds, but at least one."""
         until = time.perf_counter() + self.pace.whole
         if hasattr(self.adapter, "elapsed"):
             self.say("the limits of the device")
@@ -61,7 +61,7 @@ class Session:
             self._case(case, f"[{i + 1}/{len(cases)}] {case.id}", pace)
 
     def _limits(self) -> None:
-        """All three, before anything else: those that no case is held against are measured as well."""
+        """Measure all three limits first, also those that no case is compared with."""
         parties = [self._limit(name) for name in LIMITS]
         rounds(parties, self.pace)
         for name, party in zip(LIMITS, parties, strict=True):
@@ -111,7 +111,7 @@ class Session:
             gc.collect()
 
     def _demand(self, case: Case, operation: Operation) -> None:
-        """Leave out what the adapter does not offer, and what does not fit."""
+        """Leave out cases that the adapter does not offer or that do not fit."""
         missing = [name for name in operation.needs if name not in self.said.chapters]
         if missing:
             raise Left(f"the adapter does not declare {', '.join(missing)}")
@@ -169,13 +169,13 @@ class Session:
         return PeerTime(peer=party.name, ms=scaled(times, 1e3), ratio=ratios(totals, times))
 
     def _rates(self, name: str, taken: Sequence[Taken]) -> list[float]:
-        """GB/s of a limit, round by round."""
+        """Give the GB/s of a limit, round by round."""
         assert self.streams is not None
         moved = self.streams.moved(name)
         return [moved / max(t.device or t.total, 1e-12) / GB for t in taken]
 
     def limits(self) -> list[LimitRecord]:
-        """Each limit over all rounds in which it took part."""
+        """Summarise each limit over all rounds in which it took part."""
         return [self._limit_record(name, seconds) for name, seconds in self.streamed.items() if seconds]
 
     def _limit_record(self, name: str, seconds: list[float]) -> LimitRecord:

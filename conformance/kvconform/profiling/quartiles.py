@@ -1,4 +1,4 @@
-"""Medians with their spread, which here is always the quartiles: half of all rounds lie between them."""
+"""Medians with their spread: always the quartiles, between which half of all rounds lie."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kvspec.records.profile import Spread
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Median and quartiles of one value or more; between two values of the sorted list, the line between them."""
+    """Compute median and quartiles of one or more values, with linear interpolation between sorted values."""
     if len(values) == 1:
         return Spread(median=values[0], low=values[0], high=values[0])
     low, median, high = quantiles(values, n=4, method="inclusive")
@@ -17,10 +17,10 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def scaled(values: Sequence[float], by: float) -> Spread:
-    """The same of all values times something."""
+    """Scale median and quartiles."""
     return spread([v * by for v in values])
 
 
 def ratios(over: Sequence[float], under: Sequence[float]) -> Spread:
-    """Of what was measured in the same rounds: a ratio for each round, then their median and quartiles."""
+    """Compute the ratio in each common round, then the median and quartiles of the ratios."""
     return spread([a / b for a, b in zip(over, under, strict=True)])

@@ -1,4 +1,4 @@
-"""Rows to measure with: random numbers, never zeros, and enough of them that no cache of the device holds them."""
+"""Random rows to measure with: never zeros, and more than the caches of a device can hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from kvspec.geometry import DTYPES, Array
 
 BLOCK = 1 << 21
-"""Random numbers that are drawn once; rows repeat them, each array from a place of its own."""
+"""Random numbers drawn once; arrays repeat them, each from its own start."""
 
 
 @cache
@@ -24,7 +24,7 @@ def _cast(dtype: str) -> Array:
 
 
 def noise(shape: tuple[int, ...], dtype: str, turn: int = 0) -> Array:
-    """Numbers of a normal distribution; another `turn` gives others."""
+    """Draw numbers from a normal distribution; another `turn` gives other numbers."""
     size, block, first = prod(shape), _cast(dtype), turn * 7919 % BLOCK
     if first + size <= BLOCK:
         return block[first : first + size].reshape(shape).copy()
@@ -32,5 +32,5 @@ def noise(shape: tuple[int, ...], dtype: str, turn: int = 0) -> Array:
 
 
 def turns(memory: int, nbytes: int, most: int = 256) -> int:
-    """How many things of so many bytes together fill half of the memory in rotation, one at least."""
+    """Count the objects of this size that fill half of the memory in rotation; at least one."""
     return max(1, min(most, -(-memory // (2 * max(1, nbytes)))))

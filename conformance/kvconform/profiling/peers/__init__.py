@@ -1,7 +1,7 @@
 """Peers: other ways of doing the same work, measured beside the adapter in the same rounds.
 
-A peer is an object with a name, words that say what it is, and `job`, which gives the work of a case or None where
-the peer has no such work. To add one, write a module here and name it in `PEERS`.
+A peer is an object with a name, a description, and `job`, which gives the work of a case, or None if the peer has
+no such work. To add one, write a module here and name it in `PEERS`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from kvspec.records.profile import PeerRecord
 
 
 class Peer(Protocol):
-    """What does the same work. Its time is until all is done: `wait` is part of it."""
+    """A peer does the same work. Its time ends when all is done, so it includes `wait`."""
 
     name: str
     words: str
 
     def job(self, case: Case, memory: int) -> Job | None:
-        """The work of a case, with so many bytes of rows in rotation; None where there is no such work."""
+        """Give the work of a case, with this many bytes of rows in rotation; None if there is no such work."""
 
     def wait(self) -> None:
         """Wait until everything is done."""
@@ -35,18 +35,18 @@ PEERS = {
     "torch": "torch_peer:Torch",
     "index_copy_": "torch_peer:IndexCopy",
 }
-"""Every peer, and where it lives in this package."""
+"""Every peer and its place in this package."""
 
 
 class Found(NamedTuple):
-    """The peers that take part, and what the record says of each that was asked for."""
+    """The peers that take part, and the record's entry for each requested peer."""
 
     peers: tuple[Peer, ...]
     records: list[PeerRecord]
 
 
 def find(names: Sequence[str] = ()) -> Found:
-    """The peers of these names, all if there are none. Raises BadInput for a name that is no peer's."""
+    """Find the peers of these names, or all. Raises BadInput for an unknown name."""
     for name in names:
         if name not in PEERS:
             raise BadInput(f"--peers: unknown peer {name!r:.40}; known: {', '.join(PEERS)}")

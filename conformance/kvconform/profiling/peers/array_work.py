@@ -1,4 +1,4 @@
-"""The work of every case on plain arrays, as somebody writes it who has an array library and no cache.
+"""The work of every case on plain arrays, as written with an array library and no cache.
 
 numpy and torch index alike, so the work is written once; what they call differently is a `Library`.
 """
@@ -17,7 +17,7 @@ from kvconform.profiling.workloads.cache import BEYOND
 
 
 def append(rows: Rows) -> Job:
-    """Rows written behind the context of a buffer that has room."""
+    """Write rows behind the context of a buffer that has room."""
     case = rows.case
     caches, sources = rows.caches(2 * case.context), rows.caches(case.rows, 64, 1)
     runs = case.context // case.rows
@@ -30,7 +30,7 @@ def append(rows: Rows) -> Job:
 
 
 def grow(rows: Rows) -> Job:
-    """The context joined with a row."""
+    """Join the context with a row."""
     caches, (row, *_) = rows.caches(rows.case.context), rows.caches(1, 1, 1)
     return Job(
         lambda i: [rows.library.cat(pair, 2) for pair in zip(caches[i % len(caches)], row, strict=True)], ALWAYS
@@ -38,19 +38,19 @@ def grow(rows: Rows) -> Job:
 
 
 def view(rows: Rows) -> Job:
-    """A copy in new memory."""
+    """Copy into new memory."""
     caches = rows.caches(rows.case.context)
     return Job(lambda i: [rows.library.copy(a) for a in caches[i % len(caches)]], ALWAYS)
 
 
 def restore(rows: Rows) -> Job:
-    """Saved rows written over a context."""
+    """Write saved rows over a context."""
     caches, saved = rows.caches(rows.case.context), rows.caches(rows.case.context, kind=1)
     return Job(lambda i: rows.write(caches[i % len(caches)], 2, 0, saved[i % len(saved)]), ALWAYS)
 
 
 def turn(rows: Rows) -> Job:
-    """A row into the slot of the oldest; several joined behind the newest W - 1 in new memory."""
+    """Write one row into the slot of the oldest, or join several behind the newest W - 1 in new memory."""
     case = rows.case
     rings, sources = rows.caches(case.context), rows.caches(case.rows, 64, 1)
     if case.rows == 1:
@@ -69,7 +69,7 @@ def turn(rows: Rows) -> Job:
 
 
 def straighten(rows: Rows) -> Job:
-    """The rows behind the seam joined with those before it, in new memory."""
+    """Join the rows behind the seam with those before it, in new memory."""
     rings = rows.caches(rows.case.context)
 
     def do(i: int) -> None:
@@ -80,7 +80,7 @@ def straighten(rows: Rows) -> Job:
 
 
 def copy(rows: Rows) -> Job:
-    """Rows `[n, kv_heads, dim]` written into a buffer, which casts them on the way."""
+    """Write rows `[n, kv_heads, dim]` into a buffer, which casts them."""
     case, heads = rows.case, rows.case.model.kv_heads
     head = case.layout == "head"
     sources = rows.pairs((case.rows, heads), dtype=case.source or case.dtype, kind=1)
@@ -97,7 +97,7 @@ def copy(rows: Rows) -> Job:
 
 
 def layered(rows: Rows) -> Job:
-    """Rows of all layers written behind each other in one array of all layers."""
+    """Write rows of all layers into one array of all layers."""
     case, model = rows.case, rows.case.model
     stores = rows.pairs((model.layers, model.kv_heads, case.context), 256)
     sources = rows.pairs((model.layers, model.kv_heads, case.rows), kind=1)
@@ -111,20 +111,20 @@ def layered(rows: Rows) -> Job:
 
 
 def _batch(rows: Rows) -> tuple[Any, Any]:
-    """Keys and values `[layers, m, kv_heads, max_len, dim]`."""
+    """Make keys and values `[layers, m, kv_heads, max_len, dim]`."""
     case, model = rows.case, rows.case.model
     return rows.pairs((model.layers, case.batch, model.kv_heads, case.context), 1)[0]
 
 
 def step(rows: Rows) -> Job:
-    """A row of every sequence and layer written in one go: all sequences are as long as each other."""
+    """Write one row of every sequence and layer at once: all sequences have the same length."""
     case, model, batch = rows.case, rows.case.model, _batch(rows)
     sources = rows.pairs((model.layers, case.batch, model.kv_heads, 1))
     return Job(lambda i: rows.write(batch, 3, i % case.context, sources[i % len(sources)]), ALWAYS)
 
 
 def scatter(rows: Rows) -> Job:
-    """The rows of a store written into one sequence's place."""
+    """Write a store's rows into one sequence's place."""
     case, model, batch = rows.case, rows.case.model, _batch(rows)
     (store, *_) = rows.pairs((model.layers, model.kv_heads, case.rows), 1, kind=1)
     return Job(
@@ -133,7 +133,7 @@ def scatter(rows: Rows) -> Job:
 
 
 def zero(rows: Rows) -> Job:
-    """Zeros written everywhere."""
+    """Write zeros everywhere."""
     case, model = rows.case, rows.case.model
     (store, *_) = rows.pairs((model.layers, model.kv_heads, case.context), 1)
 
@@ -145,7 +145,7 @@ def zero(rows: Rows) -> Job:
 
 
 def attend(rows: Rows, behind: bool = True) -> Job:
-    """Rows written behind the context (of a ring or a store: into it), then attention over all."""
+    """Write rows behind the context (for a ring or store: into it), then attend over all."""
     case, queries = rows.case, rows.queries()
     held = case.context + case.rows if behind else case.context
     caches, sources = rows.caches(held), rows.caches(case.rows, 64, 1)
@@ -159,7 +159,7 @@ def attend(rows: Rows, behind: bool = True) -> Job:
 
 
 def attend_batch(rows: Rows) -> Job:
-    """Attention of a query for each sequence: all sequences are as long as each other."""
+    """Attend with one query for each sequence: all sequences have the same length."""
     queries, caches = rows.queries(), rows.caches(rows.case.context)
     return Job(lambda i: rows.library.attend(queries, *caches[i % len(caches)]), ALWAYS)
 
@@ -190,7 +190,7 @@ WORK: dict[str, Callable[[Rows], Job]] = {
 
 
 class ArrayPeer:
-    """A peer that does all of `WORK` with its library."""
+    """A peer that does all `WORK` with its library."""
 
     name = ""
     words = ""
@@ -200,9 +200,9 @@ class ArrayPeer:
         self.library = library
 
     def job(self, case: Case, memory: int) -> Job | None:
-        """The work of a case."""
+        """Give the work of a case."""
         make = self.work.get(case.operation)
         return None if make is None else make(Rows(self.library, case, memory))
 
     def wait(self) -> None:
-        """Nothing is ever under way."""
+        """Do nothing: calls are done when they return."""

@@ -1,5 +1,4 @@
-"""Rows of all layers padded to a bound, as somebody keeps them who compiles: attention looks at all, through a
-mask."""
+"""Rows of all layers padded to a bound, as compiled graphs need them: attention reads all, through a mask."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from kvconform.profiling.workloads.bucket import STEPS
 
 
 def _layers(rows: Rows, slots: int, most: int = 256, kind: int = 0) -> list[tuple[Any, Any]]:
-    """Keys and values `[layers * batch, kv_heads, slots, dim]` that take turns."""
+    """Make keys and values `[layers * batch, kv_heads, slots, dim]` in rotation."""
     case, model = rows.case, rows.case.model
     return rows.pairs((model.layers * case.batch, model.kv_heads, slots), most, kind=kind)
 
@@ -22,7 +21,7 @@ def _queries(rows: Rows) -> Any:
 
 
 def decode(rows: Rows) -> Job:
-    """A row of each layer written at its position, then attention over the bound."""
+    """Write a row of each layer at its position, then attend over the bound."""
     case, asked = rows.case, _queries(rows)
     handles, sources = _layers(rows, case.context), _layers(rows, 1, 64, 1)
 
@@ -35,7 +34,7 @@ def decode(rows: Rows) -> Job:
 
 
 def block(rows: Rows) -> Job:
-    """Rows of each layer written behind the bound, then causal attention over it and them."""
+    """Write rows of each layer behind the bound, then attend causally over the bound and these rows."""
     case, asked = rows.case, _queries(rows)
     handles, sources = _layers(rows, case.context + case.rows), _layers(rows, case.rows, 64, 1)
 
@@ -48,7 +47,7 @@ def block(rows: Rows) -> Job:
 
 
 def cross_over(rows: Rows) -> Job:
-    """All rows joined with the padding of the next bound."""
+    """Join all rows with the padding of the next bound."""
     context, handles = rows.case.context, _layers(rows, rows.case.context + 1)
     padding = _layers(rows, context - 1, 1, 1)[0]
     return Job(
@@ -58,13 +57,13 @@ def cross_over(rows: Rows) -> Job:
 
 
 def copied(rows: Rows) -> Job:
-    """A copy in new memory."""
+    """Copy into new memory."""
     handles = _layers(rows, rows.case.context)
     return Job(lambda i: [rows.library.copy(a) for a in handles[i % len(handles)]], ALWAYS)
 
 
 def cross(rows: Rows) -> Job:
-    """Attention over the rows of an encoder."""
+    """Attend over an encoder's rows."""
     asked, encoded = _queries(rows), _layers(rows, rows.case.context)
     return Job(lambda i: rows.library.attend(asked, *encoded[i % len(encoded)]), ALWAYS)
 

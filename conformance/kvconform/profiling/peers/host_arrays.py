@@ -1,4 +1,4 @@
-"""The arrays that peers work on: random, in rotation, and made once for all peers of a case."""
+"""The arrays of peers: random, used in rotation, and made once for all peers of a case."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from kvspec.geometry import DTYPES, Array
 
 
 class Library(Protocol):
-    """What array libraries call differently."""
+    """The functions that array libraries name differently."""
 
     def wrap(self, array: Array) -> Any:
-        """An array of the library with these elements."""
+        """Make an array of the library with these elements."""
 
     def copy(self, array: Any) -> Any:
-        """A copy in new memory."""
+        """Copy into new memory."""
 
     def cat(self, arrays: Sequence[Any], axis: int) -> Any:
-        """Arrays joined, in new memory."""
+        """Join arrays in new memory."""
 
     def write(self, target: Any, axis: int, at: int, source: Any) -> None:
-        """The source into the target, from index `at` of an axis on."""
+        """Write the source into the target, from index `at` of an axis on."""
 
     def take(self, array: Any, entries: Any) -> Any:
-        """Entries of the first axis, in new memory."""
+        """Take entries of the first axis, in new memory."""
 
     def attend(self, queries: Any, keys: Any, values: Any, seen: int | None = None) -> Any:
-        """Causal attention: the last query sees so many rows, all if nothing is said."""
+        """Attend causally: the last query sees this many rows, by default all."""
 
 
 class Host:
-    """The arrays of the case at hand, made once for all peers, who take turns with them."""
+    """The arrays of the current case, made once and shared by all peers."""
 
     case: Case | None = None
     made: ClassVar[dict[Any, Array]] = {}
 
     @classmethod
     def array(cls, case: Case, shape: tuple[int, ...], dtype: str, turn: int) -> Array:
-        """Random numbers; the same array for whoever asks for the same of the same case."""
+        """Give random numbers; the same array for the same request within a case."""
         if case != cls.case:
             cls.forget()
             cls.case = case
@@ -52,13 +52,13 @@ class Host:
 
     @classmethod
     def forget(cls) -> None:
-        """Let them go."""
+        """Drop the arrays."""
         cls.case = None
         cls.made.clear()
 
 
 class Rows:
-    """Keys and values in rotation, of a case, and how to move them."""
+    """Keys and values of a case, in rotation, and how to move them."""
 
     def __init__(self, library: Library, case: Case, memory: int) -> None:
         self.library, self.case, self.memory = library, case, memory
@@ -66,7 +66,7 @@ class Rows:
     def pairs(
         self, shape: tuple[int, ...], most: int = 64, dtype: str = "", kind: int = 0
     ) -> list[tuple[Any, Any]]:
-        """Keys and values `[*shape, dim]` that take turns. What a case has of one shape twice is of two kinds."""
+        """Make keys and values `[*shape, dim]` in rotation; `kind` separates two sets of one shape."""
         dtype, whole = dtype or self.case.dtype, (*shape, self.case.model.dim)
         count = turns(self.memory, 2 * DTYPES[dtype].itemsize * prod(whole), most)
         first = 2 * count * kind
@@ -77,15 +77,15 @@ class Rows:
         return self.library.wrap(Host.array(self.case, shape, dtype, turn))
 
     def caches(self, rows: int, most: int = 256, kind: int = 0) -> list[tuple[Any, Any]]:
-        """Keys and values `[B, H, rows, dim]` that take turns."""
+        """Make keys and values `[B, H, rows, dim]` in rotation."""
         return self.pairs((self.case.batch, self.case.model.kv_heads, rows), most, "", kind)
 
     def queries(self, layers: int = 1, turn: int = 3) -> Any:
-        """Queries `[layers * B, heads, n, dim]` in f32; another `turn` gives others."""
+        """Make queries `[layers * B, heads, n, dim]` in f32; another `turn` gives others."""
         case, model = self.case, self.case.model
         return self.library.wrap(noise((layers * case.batch, model.heads, case.rows, model.dim), "f32", turn))
 
     def write(self, target: tuple[Any, Any], axis: int, at: int, source: tuple[Any, Any]) -> None:
-        """Keys and values, both."""
+        """Write both keys and values."""
         for to, rows in zip(target, source, strict=True):
             self.library.write(to, axis, at, rows)

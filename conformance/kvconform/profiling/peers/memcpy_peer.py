@@ -1,4 +1,4 @@
-"""memcpy: as many bytes as an operation writes, in one piece. No rule about rows is kept, so it does less work."""
+"""memcpy: copies as many bytes as an operation writes, in one piece; less work, as it keeps no rule about rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Memcpy:
     words = "the C library's memmove, of as many bytes in one piece, on one thread"
 
     def job(self, case: Case, memory: int) -> Job | None:
-        """One memmove from one half of the memory to the other, of the bytes a copy writes."""
+        """Copy the bytes that an operation writes, by one memmove from one half of the memory to the other."""
         from kvconform.profiling.workloads import OPERATIONS
 
         moved = OPERATIONS[case.operation].traffic(case)
@@ -32,4 +32,4 @@ class Memcpy:
         return Job(do, ALWAYS)
 
     def wait(self) -> None:
-        """Nothing is ever under way."""
+        """Do nothing: memmove is done when it returns."""

@@ -1,4 +1,4 @@
-"""numpy: slices are assigned, pages taken by index, attention is two matrix products in f32."""
+"""numpy: slice assignment, pages taken by index, attention as two matrix products in f32."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ class Arrays:
     """numpy as a library of arrays."""
 
     def wrap(self, array: Array) -> Array:
-        """The array itself."""
+        """Return the array itself."""
         return array
 
     def copy(self, array: Array) -> Array:
-        """A copy in new memory."""
+        """Copy into new memory."""
         return array.copy()
 
     def cat(self, arrays: Sequence[Array], axis: int) -> Array:
-        """Arrays joined, in new memory."""
+        """Join arrays in new memory."""
         return np.concatenate(arrays, axis)
 
     def write(self, target: Array, axis: int, at: int, source: Array) -> None:
-        """A slice assigned."""
+        """Assign a slice."""
         target[(*(slice(None),) * axis, slice(at, at + source.shape[axis]))] = source
 
     def take(self, array: Array, entries: Array) -> Array:
-        """Entries of the first axis, in new memory."""
+        """Take entries of the first axis, in new memory."""
         return np.take(array, entries, 0)
 
     def attend(self, queries: Array, keys: Array, values: Array, seen: int | None = None) -> Array:
-        """softmax(q k / sqrt(dim)) v, heads of a group together; rows are cast to f32, for the BLAS."""
+        """Compute softmax(q k / sqrt(dim)) v, heads of a group together; rows are cast to f32 for the BLAS."""
         batch, heads, n, dim = queries.shape
         kv_heads, rows = keys.shape[1:3]
         q = queries.reshape(batch, kv_heads, heads // kv_heads * n, dim)

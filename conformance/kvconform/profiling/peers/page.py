@@ -1,4 +1,4 @@
-"""Rows in pages, as somebody keeps them who has arrays: a pool, a table of indices, pages taken by these."""
+"""Paged rows as plain array code keeps them: a pool, and tables of indices to take pages by."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from kvspec.geometry import Array
 
 
 class Pool:
-    """Keys and values `[pages, kv_heads, page, dim]`, and tables `[sequences, pages]` that scatter over the first
-    half and, from where a context ends, over the other."""
+    """Keys and values `[pages, kv_heads, page, dim]`, and tables `[sequences, pages]`: scattered over the first
+    half of the pool, and behind the context over the other half."""
 
     def __init__(self, rows: Rows) -> None:
         case, model = rows.case, rows.case.model
@@ -28,11 +28,11 @@ class Pool:
         self.tables: Array = np.concatenate(parts, axis=1)
 
     def index(self, entries: Array) -> Any:
-        """Indices, where the library wants them."""
+        """Make indices in the form that the library wants."""
         return self.rows.library.wrap(np.ascontiguousarray(entries, np.int64))
 
     def write(self, sequence: int, at: int, new: tuple[Any, Any]) -> None:
-        """Rows `[1, kv_heads, n, dim]` to the pages and slots of their positions."""
+        """Write rows `[1, kv_heads, n, dim]` to the pages and slots of their positions."""
         positions = np.arange(at, at + new[0].shape[2])
         pages = self.index(self.tables[sequence][positions // self.size])
         slots = self.index(positions % self.size)
@@ -40,17 +40,17 @@ class Pool:
             pool[pages, :, slots] = rows[0].swapaxes(0, 1)
 
     def gathered(self, table: Any) -> list[Any]:
-        """Keys and values `[1, kv_heads, n, dim]` of all pages of a table, in new memory."""
+        """Gather keys and values `[1, kv_heads, n, dim]` of all pages of a table into new memory."""
         taken = [self.rows.library.take(pool, table).swapaxes(0, 1) for pool in self.pool]
         return [pages.reshape(1, pages.shape[0], -1, pages.shape[3]) for pages in taken]
 
     def contexts(self) -> list[Any]:
-        """The table of each context."""
+        """Give the table of each context."""
         return [self.index(table[: pages_for(self.rows.case)]) for table in self.tables]
 
 
 def append(rows: Rows) -> Job:
-    """Rows written at the indices of pages and slots, behind the context."""
+    """Write rows behind the context, by indices of pages and slots."""
     case, pool, sources = rows.case, Pool(rows), rows.caches(rows.case.rows, 64, 1)
     runs = max(1, case.context // case.rows)
 
@@ -62,14 +62,14 @@ def append(rows: Rows) -> Job:
 
 
 def gather(rows: Rows) -> Job:
-    """Pages taken by a table, and their rows put in order: in new memory twice."""
+    """Take pages by a table and put their rows in order: two copies."""
     pool = Pool(rows)
     tables = pool.contexts()
     return Job(lambda i: pool.gathered(tables[i % len(tables)]), ALWAYS)
 
 
 def fork(rows: Rows) -> Job:
-    """The rows of a page copied to another, and a row written behind them."""
+    """Copy the rows of a page to another and write a row behind them."""
     case, pool, sources = rows.case, Pool(rows), rows.caches(1, 64, 1)
     last, held = pages_for(case), partly(case)
 
@@ -84,7 +84,7 @@ def fork(rows: Rows) -> Job:
 
 
 def attend(rows: Rows) -> Job:
-    """Rows written at their indices, the pages taken by the table, then attention."""
+    """Write rows at their indices, take the pages by the table, then attend."""
     case, pool, sources = rows.case, Pool(rows), rows.caches(rows.case.rows, 64, 1)
     asked, tables = rows.queries(), pool.contexts()
 

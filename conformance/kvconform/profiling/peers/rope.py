@@ -1,4 +1,4 @@
-"""RoPE by the usual formula: cosines and sines of all positions made beforehand, halves or neighbours turned."""
+"""RoPE by the usual formula: cosines and sines of all positions made beforehand; halves or neighbours rotated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BASE = 10000.0
 
 
 class Angles:
-    """Cosines and sines `[positions, dim / 2]` in f32, and which elements are a pair."""
+    """Cosines and sines `[positions, dim / 2]` in f32, and which elements pair up."""
 
     def __init__(self, rows: Rows, first: int, count: int) -> None:
         half = rows.case.model.dim // 2
@@ -24,7 +24,7 @@ class Angles:
         self.parts = (slice(0, None, 2), slice(1, None, 2)) if norm else (slice(half), slice(half, None))
 
     def turn(self, source: Any, target: Any, at: int = 0) -> None:
-        """Rows `[..., n, dim]`, the first at the position of angle `at`, turned into a target like them."""
+        """Rotate rows `[..., n, dim]` into a target of their shape; the first is at the position of angle `at`."""
         n = source.shape[-2]
         cos, sin = self.cos[at : at + n], self.sin[at : at + n]
         a, b = (source[..., part] for part in self.parts)
@@ -33,7 +33,7 @@ class Angles:
 
 
 def rotate(rows: Rows) -> Job:
-    """Keys turned into other memory, at the same positions for all layers."""
+    """Rotate keys into other memory, at the same positions for all layers."""
     case, model, spans = rows.case, rows.case.model, 4
     angles = Angles(rows, case.context, spans * case.rows)
     sources = rows.caches(case.rows, 64)
@@ -47,7 +47,7 @@ def rotate(rows: Rows) -> Job:
 
 
 def attend(rows: Rows) -> Job:
-    """New keys and their queries turned, the rows written behind the context, then attention over all."""
+    """Rotate new keys and queries, write the rows behind the context, then attend over all."""
     case, asked, turned = rows.case, rows.queries(), rows.queries(turn=4)
     caches, sources = rows.caches(case.context + case.rows), rows.caches(case.rows, 64, 1)
     angles, fresh = Angles(rows, case.context, case.rows), rows.caches(case.rows, 1, 2)[0][0]

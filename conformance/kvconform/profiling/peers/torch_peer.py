@@ -1,4 +1,4 @@
-"""torch: slices assigned or `index_copy_`, and scaled_dot_product_attention. On a GPU where torch has one."""
+"""torch: slice assignment or `index_copy_`, and scaled_dot_product_attention; on a GPU if torch has one."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ class Tensors:
         self.device = "cuda" if self.torch.cuda.is_available() else "cpu"
 
     def wrap(self, array: Array) -> Any:
-        """A tensor of the same bits: torch takes no bf16 from numpy."""
+        """Make a tensor of the same bits: torch takes no bf16 from numpy."""
         bits = self.torch.from_numpy(np.ascontiguousarray(array).view(np.dtype(f"i{array.dtype.itemsize}")))
         return bits.view(getattr(self.torch, array.dtype.name)).to(self.device)
 
     def copy(self, array: Any) -> Any:
-        """A copy in new memory."""
+        """Copy into new memory."""
         return array.clone()
 
     def cat(self, arrays: Sequence[Any], axis: int) -> Any:
-        """Tensors joined, in new memory."""
+        """Join tensors in new memory."""
         return self.torch.cat(tuple(arrays), axis)
 
     def write(self, target: Any, axis: int, at: int, source: Any) -> None:
-        """A slice assigned."""
+        """Assign a slice."""
         target.narrow(axis, at, source.shape[axis]).copy_(source)
 
     def take(self, array: Any, entries: Any) -> Any:
-        """index_select."""
+        """Take entries by index_select."""
         return self.torch.index_select(array, 0, entries)
 
     def attend(self, queries: Any, keys: Any, values: Any, seen: int | None = None) -> Any:
-        """SDPA with heads in groups, queries in the dtype of the rows."""
+        """Attend by SDPA with grouped heads, queries in the dtype of the rows."""
         n, rows = queries.shape[2], keys.shape[2]
         mask = None
         if n > 1 or seen is not None:
@@ -59,16 +59,16 @@ class Tensors:
 
 
 class Positions(Tensors):
-    """The same, with writes by `index_copy_`, as static caches are written."""
+    """torch with writes by `index_copy_`, as static caches do."""
 
     def write(self, target: Any, axis: int, at: int, source: Any) -> None:
-        """index_copy_ at positions that are made for each call."""
+        """Write by index_copy_, with positions made for each call."""
         positions = self.torch.arange(at, at + source.shape[axis], device=self.device)
         target.index_copy_(axis, positions, source)
 
 
 class Torch(ArrayPeer):
-    """Slices assigned, and SDPA."""
+    """The peer with slice assignment and SDPA."""
 
     name = "torch"
 
@@ -84,13 +84,13 @@ class Torch(ArrayPeer):
     )
 
     def wait(self) -> None:
-        """Wait for the GPU, where there is one."""
+        """Wait for the GPU, if there is one."""
         if self.tensors.device == "cuda":
             self.tensors.torch.cuda.synchronize()
 
 
 class IndexCopy(Torch):
-    """`POSITIONED` alone: index_copy_ does nothing else."""
+    """The peer with index_copy_, for the `POSITIONED` operations alone."""
 
     name = "index_copy_"
     ways = "index_copy_ with positions made for each call"
@@ -100,5 +100,5 @@ class IndexCopy(Torch):
         super().__init__(Positions())
 
     def job(self, case: Any, memory: int) -> Any:
-        """The work of a case; a chunk into a ring is no write at positions."""
+        """Give the work of a case; appending a chunk to a ring does not write at positions."""
         return None if case.operation == "ring append" and case.rows > 1 else super().job(case, memory)

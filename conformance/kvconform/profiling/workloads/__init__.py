@@ -1,4 +1,4 @@
-"""What is measured, operation by operation, through the contract that every adapter has."""
+"""The workloads: each measures one operation through the adapter contract."""
 
 from __future__ import annotations
 

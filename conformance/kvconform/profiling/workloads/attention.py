@@ -1,4 +1,4 @@
-"""Attention over what a cache or a store holds: an append, and its queries; queries of a batch; captured."""
+"""Attention over a cache or store: an append with its queries; queries of a batch; captured attends."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from kvspec.contract import Attention, Rope
 from kvspec.geometry import Config
 
 SPLITS = (1, 2, 4, 8, 16, 32)
-"""Into how many splits the context may be parted: the fastest is measured."""
+"""Numbers of splits to try: the fastest is measured."""
 
 PATIENCE = 0.2
-"""Seconds an attend may take for other splits to be tried."""
+"""Seconds that an attend may take before no other splits are tried."""
 
 AROUND = 32
-"""Captured attends append their row for good: so many rows below the context they begin, and as many above it they
-begin anew."""
+"""Captured attends keep their row: they begin this many rows below the context, and begin anew this many above
+it."""
 
 
 def attend(subject: Subject) -> Job:
-    """n rows appended; their queries over the context and them. Both turned first, where the case says how."""
+    """Append n rows; attend with their queries over the context and these, with RoPE if the case says so."""
     case = subject.case
     caches, sources = cache.filled(subject, subject.turns(case.context)), subject.several(case.rows)
     rope, (asked, out) = Rope(case.pairing) if case.pairing else None, queries(subject)
@@ -44,7 +44,7 @@ def attend(subject: Subject) -> Job:
 
 
 def attend_ring(subject: Subject) -> Job:
-    """One row into a full ring; its query over the window."""
+    """Append one row to a full ring; attend with its query over the window."""
     rings, sources = cache.wrapped(subject), subject.several(subject.case.rows)
     asked, out = queries(subject)
 
@@ -55,7 +55,7 @@ def attend_ring(subject: Subject) -> Job:
 
 
 def attend_batch(subject: Subject) -> Job:
-    """A query of each sequence of a batch over what one layer holds of it."""
+    """Attend with one query of each sequence of a batch over its rows in one layer."""
     case, stores = subject.case, _layers(subject, subject.case.context)
     for one in stores:
         one.batch(case.batch)
@@ -66,7 +66,7 @@ def attend_batch(subject: Subject) -> Job:
 
 
 def attend_captured(subject: Subject) -> Job:
-    """One row appended to a layer of a store, and its query over all: captured before."""
+    """Replay a captured attend: append one row to a store's layer, its query over all rows."""
     begin = subject.case.context - AROUND
     stores, sources, (asked, _) = _layers(subject, begin), subject.several(1), queries(subject)
 
@@ -88,7 +88,7 @@ def attend_captured(subject: Subject) -> Job:
 
 
 def _layers(subject: Subject, rows: int) -> list[Any]:
-    """Stores of one layer that hold so many rows."""
+    """Make stores of one layer that hold this many rows."""
     case, new = subject.case, subject.rows(rows)
     stores = [subject.open("store") for _ in range(subject.turns(case.batch * case.context))]
     for one in stores:
@@ -103,7 +103,7 @@ def fastest(
     reset: Callable[[], None] = lambda: None,
     about: Mapping[str, Any] = MappingProxyType({}),
 ) -> Job:
-    """The work with the splits that are fastest here; where one takes long, fewer are tried."""
+    """Find the number of splits that is fastest here; if one takes long, try fewer."""
     taken: dict[int, float] = {}
     for splits in SPLITS:
         taken[splits] = min(_seconds(subject, partial(do, i, Attention(splits=splits))) for i in range(2))
@@ -115,7 +115,7 @@ def fastest(
 
 
 def _seconds(subject: Subject, work: Callable[[], object]) -> float:
-    """Until all is done, by the host's clock."""
+    """Time the work until all is done, by the host's clock."""
     began = time.perf_counter()
     work()
     getattr(subject.adapter, "synchronise", lambda: None)()
@@ -123,7 +123,7 @@ def _seconds(subject: Subject, work: Callable[[], object]) -> float:
 
 
 def queries(subject: Subject, *layers: int) -> tuple[Any, Any]:
-    """Queries `[B, heads, n, k_dim]`, or `[layers, B, ...]`, and a place for the output, both f32."""
+    """Make queries `[B, heads, n, k_dim]`, or `[layers, B, ...]`, and an array for the output, both f32."""
     case, model = subject.case, subject.case.model
     shape = *layers, case.batch, model.heads, case.rows, model.dim
     asked, out = subject.placed(noise(shape, "f32", 3), noise(shape, "f32", 4))

@@ -1,4 +1,4 @@
-"""Bucketed caches: steps of a graph at a bound, blocks, another bound, the way to the host, cross-attention."""
+"""Bucketed caches: graph steps at a bound, blocks, a change of bound, syncs to the host, cross-attention."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from kvspec.contract import Attention
 from kvspec.geometry import Config
 
 STEPS = 33
-"""Steps up to a bound, after which as many rows are cut."""
+"""Steps up to a bound, before as many rows are cut."""
 
 Rows = tuple[Any, ...]
 
 
 def filled(subject: Subject, past: int) -> list[Any]:
-    """Bucketed caches with so many past rows, which their handles hold."""
+    """Make bucketed caches whose handles hold this many past rows."""
     rows = _rows(subject, past)
     caches = [
         subject.open("bucket") for _ in range(subject.turns(subject.case.context * subject.case.model.layers))
@@ -32,25 +32,25 @@ def filled(subject: Subject, past: int) -> list[Any]:
 
 
 def _rows(subject: Subject, n: int, turn: int = 0) -> Rows:
-    """Rows `[layers, batch, kv_heads, n, dim]` on the host."""
+    """Make rows `[layers, batch, kv_heads, n, dim]` on the host."""
     case, layers = subject.case, subject.case.model.layers
     shapes = [(layers, *subject.config.shape(kind, n)) for kind in "kv"]
     return tuple(noise(shape, case.dtype, 2 * turn + i) for i, shape in enumerate(shapes))
 
 
 def _tokens(subject: Subject) -> list[Rows]:
-    """`case.rows` new rows of each layer that take turns."""
+    """Make arrays of `case.rows` new rows of each layer to rotate through."""
     nbytes = subject.case.rows * traffic.stacked(subject.config).row_bytes
     return [subject.placed(*_rows(subject, subject.case.rows, i)) for i in range(turns(subject.memory, nbytes, 64))]
 
 
 def _queries(subject: Subject) -> Rows:
-    """Queries `[layers, batch, heads, n, k_dim]` and a place for the output, both f32."""
+    """Make queries `[layers, batch, heads, n, k_dim]` and an array for the output, both f32."""
     return queries(subject, subject.case.model.layers)
 
 
 def _newest(subject: Subject, caches: list[Any], past: int) -> None:
-    """The last of so many past rows anew, by a step: the device alone has it, behind the padding."""
+    """Append the last of these past rows again by a step, so that only the device has it, behind the padding."""
     (rows, *_), (asked, out) = _tokens(subject), _queries(subject)
     for cache in caches:
         cache.cut(past - 1)
@@ -58,7 +58,7 @@ def _newest(subject: Subject, caches: list[Any], past: int) -> None:
 
 
 def decode(subject: Subject) -> Job:
-    """A step of the graph up to the bound: one query and one new row of each layer."""
+    """Run steps of the graph up to the bound: one query and one new row of each layer."""
     case, (asked, out), tokens = subject.case, _queries(subject), _tokens(subject)
     caches = filled(subject, case.context - STEPS)
 
@@ -73,7 +73,7 @@ def decode(subject: Subject) -> Job:
 
 
 def block(subject: Subject) -> Job:
-    """A block of n rows and queries at the bound, and the reset after it."""
+    """Run a block of n rows and queries at the bound, and the reset after it."""
     caches, (asked, out), tokens = filled(subject, subject.case.context), _queries(subject), _tokens(subject)
 
     def do(i: int, how: Attention) -> None:
@@ -85,7 +85,7 @@ def block(subject: Subject) -> Job:
 
 
 def cross_over(subject: Subject) -> Job:
-    """A row more than the bound has: all rows into the handles of the next."""
+    """Append one row beyond the bound: all rows move into the next bound's handles."""
     past = subject.case.context + 1
     caches = filled(subject, past - 1)
 
@@ -97,7 +97,7 @@ def cross_over(subject: Subject) -> Job:
 
 
 def sync(subject: Subject) -> Job:
-    """All rows of all layers to the host, which lacks the newest."""
+    """Copy all rows of all layers to the host, which lacks the newest."""
     caches = filled(subject, subject.case.context)
 
     def reset() -> None:
@@ -108,7 +108,7 @@ def sync(subject: Subject) -> Job:
 
 
 def encode(subject: Subject) -> Job:
-    """The rows of an encoder, for all layers, which are on the device."""
+    """Install an encoder's rows for all layers; they are on the device."""
     cache, layers = subject.open("bucket"), subject.case.model.layers
     count = subject.turns(subject.case.context * layers)
     sources = [subject.placed(*_rows(subject, subject.case.context, i)) for i in range(count)]
@@ -116,7 +116,7 @@ def encode(subject: Subject) -> Job:
 
 
 def cross(subject: Subject) -> Job:
-    """Queries over the rows of an encoder."""
+    """Attend with queries over an encoder's rows."""
     rows, (asked, out) = subject.placed(*_rows(subject, subject.case.context)), _queries(subject)
     caches = [
         subject.open("bucket") for _ in range(subject.turns(subject.case.context * subject.case.model.layers))
@@ -144,7 +144,7 @@ def _stepped(case: Case, rows: int) -> traffic.Traffic:
 
 
 def _decoded(case: Case) -> traffic.Traffic:
-    """Of a step in the middle: its query sees from `context - STEPS + 1` rows to `context`."""
+    """Give the traffic of an average step: its query sees `context - STEPS + 1` to `context` rows."""
     return _stepped(case, case.context - STEPS // 2)
 
 

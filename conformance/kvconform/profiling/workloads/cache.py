@@ -14,16 +14,16 @@ STEP = 256
 """Rows by which storage grows."""
 
 BEYOND = 100
-"""Rows that a ring is past its window, so that its oldest row lies in the middle."""
+"""Rows by which a ring is past its window, so that its oldest row is in the middle."""
 
 
 def roomy(case: Case) -> Config:
-    """A growing cache that holds the context, with room for as much again."""
+    """Make a growing cache that holds the context, with room for as much again."""
     return case.config(step=2 * case.context, batch=case.batch)
 
 
 def filled(subject: Subject, count: int) -> list[Any]:
-    """Growing caches that hold the context."""
+    """Make growing caches that hold the context."""
     rows = subject.rows(subject.case.context)
     caches = [subject.open("growing") for _ in range(count)]
     for cache in caches:
@@ -32,7 +32,7 @@ def filled(subject: Subject, count: int) -> list[Any]:
 
 
 def append(subject: Subject) -> Job:
-    """Rows behind the context, in room that is there."""
+    """Append rows behind the context, without growing."""
     case = subject.case
     caches, sources = filled(subject, subject.turns(case.context)), subject.several(case.rows)
 
@@ -47,7 +47,7 @@ def append(subject: Subject) -> Job:
 
 
 def grow(subject: Subject) -> Job:
-    """One row more than there is room for: the context moves to longer storage."""
+    """Append one row more than fits: the context moves to longer storage."""
     case = subject.case
     caches, row, rows = filled(subject, subject.turns(case.context, 8)), subject.rows(1), subject.rows(case.context)
 
@@ -60,33 +60,33 @@ def grow(subject: Subject) -> Job:
 
 
 def view(subject: Subject) -> Job:
-    """All rows, given to the host."""
+    """Read all rows to the host."""
     caches = filled(subject, subject.turns(subject.case.context))
     return Job(lambda i: caches[i % len(caches)].read("view"), ALWAYS)
 
 
 def rewind(subject: Subject) -> Job:
-    """One row back."""
+    """Rewind one row."""
     case, (cache,) = subject.case, filled(subject, 1)
     rows = subject.rows(case.context)
     return Job(lambda i: cache.rewind(case.context - 1 - i), case.context - 1, lambda: cache.append(*rows))
 
 
 def snapshot(subject: Subject) -> Job:
-    """The whole context saved, and let go."""
+    """Save the whole context and close the snapshot."""
     caches = filled(subject, subject.turns(subject.case.context))
     return Job(lambda i: caches[i % len(caches)].snapshot(0).close(), ALWAYS)
 
 
 def restore(subject: Subject) -> Job:
-    """The whole context put back."""
+    """Restore the whole context."""
     caches = filled(subject, subject.turns(2 * subject.case.context))
     saved = [cache.snapshot(0) for cache in caches]
     return Job(lambda i: caches[i % len(caches)].restore(saved[i % len(saved)], subject.case.context), ALWAYS)
 
 
 def wrapped(subject: Subject) -> list[Any]:
-    """Rings past their windows."""
+    """Make rings past their windows."""
     case, row = subject.case, subject.rows(1)
     rows = subject.rows(case.context)
     rings = [subject.open("ring") for _ in range(subject.turns(case.context))]
@@ -98,10 +98,10 @@ def wrapped(subject: Subject) -> list[Any]:
 
 
 def turn(subject: Subject) -> Job:
-    """Rows into rings that are full: one takes the slot of the oldest, several are put behind the newest W - 1.
+    """Append to full rings: one row takes the slot of the oldest, several go behind the newest W - 1.
 
-    A ring with room to spare moves its rows only now and then. So each ring begins a chunk later than the one
-    before it, lest all of them move in the same turn.
+    A ring with spare room moves its rows only now and then. So each ring begins one chunk later than the one
+    before, to avoid that all move in the same turn.
     """
     rings, sources = wrapped(subject), subject.several(subject.case.rows)
     for i, ring in enumerate(rings if subject.case.rows > 1 else ()):
@@ -111,7 +111,7 @@ def turn(subject: Subject) -> Job:
 
 
 def straighten(subject: Subject) -> Job:
-    """The newest W - 1 rows in position order, given to the host."""
+    """Read the newest W - 1 rows in position order to the host."""
     rings = wrapped(subject)
     return Job(lambda i: rings[i % len(rings)].read("view"), ALWAYS)
 

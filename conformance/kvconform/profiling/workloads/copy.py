@@ -19,7 +19,7 @@ def _source(case: Case) -> str:
 
 
 def copy(subject: Subject) -> Job:
-    """Rows `[n, kv_heads, dim]` into the slots of a buffer, one run of them behind the other."""
+    """Copy rows `[n, kv_heads, dim]` into the slots of a buffer, one run behind the other."""
     case, model = subject.case, subject.case.model
     dtype = _source(case)
     count = turns(subject.memory, case.rows * subject.config.changed(dtype=dtype).row_bytes, 64)

@@ -15,11 +15,11 @@ from kvspec.contract import Attention
 from kvspec.geometry import Config
 
 FORKS = 256
-"""Forks that are there at most before all are dropped."""
+"""Most forks before all are dropped."""
 
 
 class Scattered(NamedTuple):
-    """A paged cache, and the sequences in it that are measured."""
+    """A paged cache, and its sequences that are measured."""
 
     cache: Any
     sequences: list[int]
@@ -27,15 +27,15 @@ class Scattered(NamedTuple):
 
     @property
     def about(self) -> dict[str, int]:
-        """The pool is as large as what takes turns in it."""
+        """Say how large the pool is: as large as the rows to rotate through."""
         return {"pages": self.pages}
 
 
 def scattered(subject: Subject, rows: int) -> Scattered:
-    """Sequences of so many rows in one pool, and free pages for as many rows again.
+    """Make sequences of this many rows in one pool, with free pages for as many rows again.
 
-    Twice as many sequences are filled, a page of each in turn, in another order every time; then half of them are
-    dropped. So the pages of a table do not lie side by side, nor do those that are free.
+    Twice as many sequences are filled, a page of each in turn, in another order every time; then half are dropped.
+    So neither the pages of a table nor the free pages are contiguous.
     """
     count, size = subject.turns(subject.case.context), _size(subject.case)
     config = subject.config.changed(pages=2 * count * pages_for(subject.case))
@@ -51,12 +51,12 @@ def scattered(subject: Subject, rows: int) -> Scattered:
 
 
 def pages_for(case: Case) -> int:
-    """The pages that hold a context."""
+    """Count the pages that hold a context."""
     return -(-case.context // _size(case))
 
 
 def partly(case: Case) -> int:
-    """Rows in the page that a fork shares and may not write."""
+    """Count the rows in the shared last page, which a fork must copy before it writes."""
     return max(1, _size(case) // 2)
 
 
@@ -66,7 +66,7 @@ def _size(case: Case) -> int:
 
 
 def append(subject: Subject) -> Job:
-    """Rows behind the context, into pages that are free."""
+    """Append rows behind the context, into free pages."""
     case, pool = subject.case, scattered(subject, subject.case.context)
     cache, sequences, sources = pool.cache, pool.sequences, subject.several(case.rows)
 
@@ -81,15 +81,15 @@ def append(subject: Subject) -> Job:
 
 
 def gather(subject: Subject) -> Job:
-    """All rows through a table, given to the host."""
+    """Gather all rows through a table, to the host."""
     pool = scattered(subject, subject.case.context)
     tables = [pool.cache.table(sequence) for sequence in pool.sequences]
     return Job(lambda i: pool.cache.gather(tables[i % len(tables)], subject.case.context), ALWAYS, about=pool.about)
 
 
 def fork(subject: Subject) -> Job:
-    """A new sequence that shares all but the end of the context, and a row behind that: the last page it shares is
-    not full, and copied."""
+    """Fork a sequence just before the end of the context and append a row: the last shared page is not full, so it
+    is copied."""
     case, pool = subject.case, scattered(subject, subject.case.context)
     cache, sequences, sources = pool.cache, pool.sequences, subject.several(1)
     shared, forks = (pages_for(case) - 1) * _size(case) + partly(case), list[int]()
@@ -106,8 +106,8 @@ def fork(subject: Subject) -> Job:
 
 
 def attend(subject: Subject) -> Job:
-    """Rows appended to a sequence, with which it has the context; their queries through its table. The page that
-    they lie in is there before."""
+    """Append rows that complete the context, and attend with their queries through the table. Their page exists
+    before."""
     case = subject.case
     before = case.context - case.rows
     pool, sources = scattered(subject, before), subject.several(case.rows)

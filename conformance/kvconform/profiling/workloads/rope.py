@@ -1,4 +1,4 @@
-"""RoPE: key rows turned by themselves."""
+"""RoPE: key rows rotated without a cache."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from kvspec.geometry import Config
 
 
 def rotate(subject: Subject) -> Job:
-    """Rows `[1, kv_heads, n, dim]` turned into new ones. All layers of a model are at the same positions; then the
-    next n come."""
+    """Rotate rows `[1, kv_heads, n, dim]` into new ones: the same positions for all layers of a model, then the
+    next n."""
     case, model = subject.case, subject.case.model
     shape = subject.config.shape("k", case.rows)
     count = turns(subject.memory, traffic.turned(subject.config, case.rows).read, 64)

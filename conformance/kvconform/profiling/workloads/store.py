@@ -17,7 +17,7 @@ def _config(case: Case) -> Config:
 
 
 def append(subject: Subject) -> Job:
-    """n rows into every layer."""
+    """Append n rows to every layer."""
     case, model = subject.case, subject.case.model
     stores = [subject.open("store") for _ in range(subject.turns(case.context * model.layers))]
     sources = subject.several(case.rows, subject.config.changed(batch=model.layers))
@@ -33,20 +33,20 @@ def append(subject: Subject) -> Job:
 
 
 def zero(subject: Subject) -> Job:
-    """Every row becomes zeros."""
+    """Overwrite every row with zeros."""
     store = subject.open("store")
     return Job(lambda i: store.zero(), ALWAYS)
 
 
 def batched(subject: Subject) -> Any:
-    """A store with a batch of `case.batch` sequences, all empty."""
+    """Make a store with a batch of `case.batch` empty sequences."""
     store = subject.open("store")
     store.batch(subject.case.batch)
     return store
 
 
 def _tokens(subject: Subject) -> list[tuple[Any, ...]]:
-    """Rows `[layers, m, kv_heads, dim]` that take turns."""
+    """Make rows `[layers, m, kv_heads, dim]` to rotate through."""
     case, model = subject.case, subject.case.model
     shape = model.layers, case.batch, model.kv_heads, model.dim
     count = turns(subject.memory, model.layers * case.batch * subject.config.row_bytes, 64)
@@ -54,20 +54,20 @@ def _tokens(subject: Subject) -> list[tuple[Any, ...]]:
 
 
 def step(subject: Subject) -> Job:
-    """One row for every sequence in every layer."""
+    """Append one row to every sequence in every layer."""
     store, sources = batched(subject), _tokens(subject)
     return Job(lambda i: store.step(*sources[i % len(sources)]), subject.case.context, store.reset_batch)
 
 
 def replay(subject: Subject) -> Job:
-    """The same, captured before."""
+    """Replay a captured step."""
     store, sources = batched(subject), _tokens(subject)
     captured = store.capture()
     return Job(lambda i: captured.replay(*sources[i % len(sources)]), subject.case.context, store.reset_batch)
 
 
 def scatter(subject: Subject) -> Job:
-    """The store's rows into the place of one sequence."""
+    """Copy the store's rows into the place of one sequence."""
     case, store = subject.case, batched(subject)
     store.append(*subject.rows(case.rows, 0, subject.config.changed(batch=case.model.layers)))
     return Job(lambda i: store.scatter(i % case.batch, case.rows), ALWAYS)
