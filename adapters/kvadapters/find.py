@@ -1,4 +1,4 @@
-"""Adapters by name: a built-in, an entry point of group `kvconform.adapters`, or `module:Class`."""
+"""Finds adapters by name: a built-in, an entry point of group `kvconform.adapters`, or `module:Class`."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ BUILT_IN = {
     "cuda-cpu": "kvadapters.gpu.runtimes.cuda_cpu:CudaCPU",
     "cupy": "kvadapters.gpu.runtimes.cupy:CuPy",
 }
-"""Found without being installed, so that a bare checkout works."""
+"""Built-in adapters, found without installation, so that a bare checkout works."""
 
 GROUP = "kvconform.adapters"
-"""The entry points by which other distributions name their adapters."""
+"""The entry point group in which other distributions name their adapters."""
 
 
 def names() -> dict[str, str]:
-    """Every adapter known by name, and where it lives as `module:attribute`."""
+    """Give every adapter known by name, and its place as `module:attribute`."""
     others = {e.name: e.value for e in metadata.entry_points(group=GROUP)}
     return others | BUILT_IN
 
 
 def load(name: str) -> Adapter:
-    """The adapter of that name, or at `module:Class`, `module:attribute.path`, `module:factory`.
+    """Load the adapter of that name, or at `module:Class`, `module:attribute.path`, `module:factory`.
 
-    Raises BadInput if there is none or it cannot be imported, CannotRun if it says so itself.
+    Raises BadInput if there is none or it cannot be imported, CannotRun if the adapter raises it.
     """
     target = names().get(name, name)
     if ":" not in target:
@@ -72,7 +72,7 @@ def _is_adapter(found: Any) -> bool:
 
 
 def guarded(name: str, failing: str, work: Callable[[], Any]) -> Any:
-    """Do work that runs the adapter's own code: whatever that raises becomes BadInput of one line."""
+    """Run the adapter's own code: any exception becomes BadInput of one line."""
     try:
         return work()
     except (BadInput, CannotRun):
@@ -86,7 +86,7 @@ def _line(e: BaseException) -> str:
 
 
 def _place(e: BaseException) -> str:
-    """Where it was raised, unless that is this file or the import system."""
+    """Give the place where it was raised, unless that is this file or the import system."""
     last = traceback.extract_tb(e.__traceback__)[-1]
     known = last.filename == __file__ or last.filename.startswith("<frozen")
     return "" if known else f" ({os.path.basename(last.filename)}:{last.lineno})"

@@ -1,7 +1,7 @@
 """The worker: puts a Python adapter on the wire. `python -m kvadapters.serve NAME`; see `kvspec.wire.messages`.
 
-Standard input and output belong to the protocol alone: they are moved out of the adapter's reach before it
-is imported. What it prints goes to standard error, and reading standard input gives it an end of file.
+Only the protocol uses standard input and output: both are moved out of the adapter's reach before it is imported.
+What the adapter prints goes to standard error, and its standard input is at end of file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ USAGE = "usage: python -m kvadapters.serve NAME; NAME is a built-in, an entry po
 
 
 class Server:
-    """Answers questions about one adapter; a question that goes wrong is answered too."""
+    """Answers questions about one adapter; a question that fails is answered too."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -44,7 +44,7 @@ class Server:
         self.session = Session(self.adapter)
 
     def answer(self, head: dict[str, Any], tensors: messages.Tensors) -> bytes:
-        """The answer to one question, as bytes."""
+        """Answer one question, as bytes."""
         asked = head.pop("id", None)
         question = asked if type(asked) is int else None
         try:
@@ -90,7 +90,7 @@ class Server:
         return self.session.begin(*opening)
 
     def _open(self, head: dict[str, Any]) -> Step:
-        """Open another cache, or do what needs a geometry, which its config alone says."""
+        """Open another cache, or do an operation that takes its geometry from a config."""
         opening = _opening(head)
         check_operation(head, "question")
         twice = sorted(set(FIELDS) & set(head))
@@ -106,7 +106,7 @@ class Server:
 
 
 def _failure(e: Exception) -> dict[str, str]:
-    """An exception as an answer's result and message."""
+    """Turn an exception into an answer's result and message."""
     own = isinstance(e, BadInput | CannotRun)
     message = str(e) if own else f"{type(e).__name__}: {e}"
     return {
@@ -124,7 +124,7 @@ def _observe(wanted: Any) -> tuple[str, ...]:
 
 
 def _opening(head: dict[str, Any]) -> tuple[str, Config]:
-    """Kind and config, taken out of the header. Sizes that no cache may have are for the adapter to refuse."""
+    """Read kind and config from the header. The adapter must refuse sizes that no cache may have."""
     kind, fields = head.pop("kind", None), head.pop("config", None)
     if not isinstance(kind, str) or not isinstance(fields, dict):
         raise BadInput(f"{head['op']} needs a kind and a config: {head!r:.80}")
@@ -158,7 +158,7 @@ def _queries(tensors: messages.Tensors) -> Array:
 
 
 def _private_pipes() -> tuple[int, int]:
-    """Standard input and output under other numbers; the adapter's are /dev/null and standard error."""
+    """Move standard input and output to other descriptors; the adapter gets /dev/null and standard error."""
     questions, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

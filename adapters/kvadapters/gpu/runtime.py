@@ -1,4 +1,4 @@
-"""What a device must offer so that the caches of this package run on it: methods, buffers of bytes, a meter."""
+"""The interface of a device on which this package's caches run: methods, buffers of bytes, a meter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kvspec.geometry import Array
 
 @dataclass
 class Meter:
-    """What was done so far. Bytes are bytes; the rest are counts. `live_bytes` is what is allocated now.
+    """Counts of the work so far, and of bytes where the name says so. `live_bytes` are the bytes allocated now.
 
     A synchronisation is any call that waits for the device; blocking uploads and downloads are among them.
     """
@@ -27,12 +27,12 @@ class Meter:
     synchronisations: int = 0
 
     def reading(self) -> dict[str, int]:
-        """All counts as they stand."""
+        """Give all current counts."""
         return dict(vars(self))
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Count nothing meanwhile: what is done for a check is not what the cache costs."""
+        """Stop counting meanwhile: work for a check is not a cost of the cache."""
         before = self.reading()
         try:
             yield
@@ -40,12 +40,13 @@ class Meter:
             vars(self).update(before)
 
     def since(self, before: Mapping[str, int]) -> dict[str, int]:
-        """What changed since an earlier reading: the counts that differ, by how much."""
+        """Give the counts that changed since an earlier reading, and by how much."""
         return {k: v - before[k] for k, v in vars(self).items() if v != before[k]}
 
 
 class Block:
-    """A piece of device memory. `handle` is the runtime's own; it is let go when released or forgotten."""
+    """A piece of device memory. `handle` is the runtime's own; it is freed when the block is released or
+    garbage-collected."""
 
     def __init__(self, handle: Any, nbytes: int, meter: Meter) -> None:
         self.handle, self.nbytes, self._meter = handle, nbytes, meter
@@ -56,7 +57,7 @@ class Block:
         return "<Block>"  # without an address, so that a message is the same in every process
 
     def release(self) -> None:
-        """Give the memory back; once is enough, more does nothing. Work already launched still finds it."""
+        """Release the memory; releasing again does nothing. Work already launched may still use it."""
         if self.handle is not None:
             self.handle = None
             self._meter.frees += 1
@@ -76,10 +77,10 @@ class Work(NamedTuple):
 
 
 class Captured(Protocol):
-    """Launches that are done together, in the order in which they were captured."""
+    """Launches that run together, in the order in which they were captured."""
 
     def replay(self) -> None:
-        """Do them once more: one launch to the meter. Raises RuntimeError if one of their blocks was released."""
+        """Run the launches again: the meter counts one. Raises RuntimeError if one of their blocks was released."""
 
 
 class Runtime(Protocol):
@@ -87,38 +88,40 @@ class Runtime(Protocol):
 
     meter: Meter
     dialect: Literal["cl", "cuda"]
-    """The dialect of its kernels' text."""
+    """The dialect of the kernels' text."""
     clock: str
-    """In words, what `elapsed` measures."""
+    """What `elapsed` measures, in words."""
     stream_bytes: int
-    """Bytes that are read, written or copied to measure the limits of the device: far more than its caches hold."""
+    """Bytes to read, write or copy when measuring the device's limits: far more than its caches hold."""
 
     def allocate(self, nbytes: int) -> Block:
-        """New memory, aligned to 16 bytes at least. Raises MemoryError, and has then changed nothing."""
+        """Allocate memory, aligned to at least 16 bytes. Raises MemoryError, and then has changed nothing."""
 
     def upload(self, source: Array, to: Block) -> None:
-        """Copy contiguous host bytes, some, to the beginning of a block; `source` may be changed afterwards."""
+        """Copy one or more contiguous host bytes to the start of a block; `source` may change afterwards."""
 
     def download(self, source: Block, at: int, width: int, height: int = 1, pitch: int = 0) -> Array:
-        """A new array `[height, width]` of bytes, some: line i is the `width` bytes from `at + i * pitch` on."""
+        """Download a new array `[height, width]`, not empty: line i is the `width` bytes from `at + i * pitch`
+        on."""
 
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
-        """Start a kernel of `kernels.source`. Integers are 64 bits wide. Any launch shape does all the work."""
+        """Start a kernel of `kernels.source`. Integers are 64 bits wide. Every launch shape must do all the
+        work."""
 
     def capture(self, work: Callable[[], None]) -> Captured:
-        """Run `work`, which does nothing but launch kernels, without doing it: what comes back does it, as often
-        as asked. Blocks and integers are those of now; what the blocks hold is read anew each time. Until `work`
-        returns, any call but `launch` and `describe` raises RuntimeError.
+        """Capture the launches of `work`, which does nothing else, without running them; the result can replay them
+        any number of times. Blocks and integers are fixed now; each replay reads the blocks' current content. Until
+        `work` returns, any call but `launch` and `describe` raises RuntimeError.
         """
 
     def synchronise(self) -> None:
         """Wait until everything is done."""
 
     def elapsed(self, work: Callable[[], None]) -> float:
-        """Do the work, wait for the device, and give the seconds it was busy with it."""
+        """Do the work, wait for the device, and return the seconds it was busy."""
 
     def learn(self, text: str, names: Mapping[str, int]) -> None:
-        """Compile another text, and be able to launch these kernels of it, each with the number of its buffers."""
+        """Compile another text, so that these kernels can be launched; each comes with its number of buffers."""
 
     def describe(self) -> Mapping[str, Any]:
-        """The device in words under "device"; whatever else is worth knowing, as JSON, under "details"."""
+        """Describe the device: in words under "device", further facts as JSON under "details"."""

@@ -1,4 +1,4 @@
-"""The memory of a batch on a device: places for sequences, their lengths there and on the host."""
+"""The device memory of a batch: places for sequences, and their lengths on device and host."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ class Sequences:
         self.input.release()
 
     def begin(self, m: int) -> None:
-        """m sequences, nothing of any; one launch."""
+        """Begin with m empty sequences; one launch."""
         self.memory.bound(0, self.memory.groups, high=0)
         self.lengths = np.zeros(m, np.int64)
         self.held = np.zeros((m, self.layers), np.int64)
 
     def lower(self, sequence: int, to: int) -> None:
-        """No more than `to` rows of a sequence, in any layer; one launch."""
+        """Keep at most `to` rows of a sequence, in every layer; one launch."""
         self.memory.bound(sequence * self.layers, self.layers, high=to)
         self.lengths[sequence] = min(to, self.lengths[sequence])
         np.minimum(self.held[sequence], to, out=self.held[sequence])
 
     def scatter(self, source: Layers, sequence: int, n: int, first: int, layers: int) -> None:
-        """The first n rows of some layers into a sequence's place; one launch."""
+        """Copy the first n rows of some layers to a sequence's place; one launch."""
         heads, rows, word = self.config.kv_heads, source.rows.slots, source.geometry.word
         widths = source.geometry.k_bytes // word, source.geometry.v_bytes // word
         stride, places = heads * rows, self.memory.rows.place
@@ -81,16 +81,17 @@ class Sequences:
         self.space.runtime.launch(kernel, work, *blocks, *numbers)
 
     def take(self, keys: Array, values: Array) -> Place:
-        """Rows to where a step's come from."""
+        """Copy rows to the step's input."""
         return self.space.staged(self._geometry(len(self.lengths)), keys, values, block=self.input)
 
     @property
     def taken(self) -> Place:
-        """Where a step's rows come from."""
+        """Give the step's input rows."""
         return Place.packed(self.input, self._geometry(len(self.lengths)), self.config.kv_heads)
 
     def append(self, source: Place) -> None:
-        """A row behind every length, which the device reads and advances; one launch. The host is not told."""
+        """Append one row behind every length, which the device reads and advances; one launch. The host's lengths
+        do not change."""
         m, heads = len(self.lengths), self.config.kv_heads
         geometry, to = self.memory.geometry, self.memory.rows.place
         word = geometry.word
@@ -102,6 +103,6 @@ class Sequences:
         self.space.runtime.meter.device_to_device += self.layers * m * self.config.row_bytes
 
     def advance(self) -> None:
-        """Tell the host that every sequence is longer by a row."""
+        """Advance every sequence's length on the host by one row."""
         self.lengths += 1
         self.held += 1

@@ -1,4 +1,4 @@
-"""Device memory for rows: slots between guard bands, poisoned until they are written; and scratch space."""
+"""Device memory for rows: slots between guard bands, poisoned until written; and scratch space."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kvadapters.gpu.runtime import Block, Runtime, Work
 from kvspec.geometry import Array
 
 GUARD = 0x5AC35AC3
-"""What guard bands hold, a word of 4 bytes."""
+"""The word of 4 bytes that fills guard bands."""
 
 LINE = 32
-"""Words of 4 bytes that are prepared side by side."""
+"""Words of 4 bytes that are prepared together."""
 
 
 class GuardBroken(AssertionError):
@@ -49,11 +49,11 @@ class Rows:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its rows; guards do not count."""
+        """Count the bytes of its rows, without guards."""
         return self.slots * self.geometry.row_bytes
 
     def release(self) -> None:
-        """Give the memory back."""
+        """Release the memory."""
         self.block.release()
 
     def check_guards(self) -> None:
@@ -71,15 +71,15 @@ class Rows:
 
 
 def aligned4(nbytes: int) -> int:
-    """The next multiple of 4."""
+    """Round up to a multiple of 4."""
     return -(-nbytes // 4) * 4
 
 
 class Workspace:
     """Scratch memory that the caches of one runtime share: it grows to the largest need, and is kept.
 
-    `stage` takes what comes from the host, `other` what is on its way between two places. With `checks`, guard
-    bands are checked whenever rows are read.
+    `stage` holds data from the host, `other` data that moves between two places. With `checks`, guard bands are
+    checked whenever rows are read.
     """
 
     def __init__(self, runtime: Runtime, checks: bool = False) -> None:
@@ -88,7 +88,7 @@ class Workspace:
         self.tables = Tables(runtime)
 
     def scratch(self, name: str, nbytes: int) -> Block:
-        """At least so many bytes, to be used before the next call with this name."""
+        """Give at least this many bytes, to be used before the next call with this name."""
         block = self._blocks.get(name)
         if block is None or block.nbytes < nbytes:
             block = self.runtime.allocate(1 << max(12, (nbytes - 1).bit_length()))
@@ -116,11 +116,11 @@ class Workspace:
         return target
 
     def other(self, geometry: Geometry, rows: int) -> Place:
-        """Space for rows packed."""
+        """Give space for packed rows."""
         return Place.packed(self.scratch("other", geometry.packed(rows)[1]), geometry, rows)
 
     def straightened(self, geometry: Geometry, rows: int, source: Span) -> Span:
-        """The rows side by side: where they are, if they are so, or else gathered into scratch space."""
+        """Give contiguous rows: in place if they are so, else gathered into scratch space."""
         if source.straight(rows):
             return source
         target = self.other(geometry, rows).span()
@@ -129,5 +129,5 @@ class Workspace:
 
 
 def _bits(array: Array) -> np.dtype[np.unsignedinteger]:
-    """The unsigned integers as wide as the elements: copying these keeps every bit."""
+    """View elements as unsigned integers of their width: copying these keeps every bit."""
     return np.dtype(f"u{array.dtype.itemsize}")

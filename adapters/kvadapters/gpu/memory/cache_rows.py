@@ -1,4 +1,4 @@
-"""What the growing cache and the ring have in common: their rows on the device, and the ways in and out."""
+"""The shared part of the growing cache and the ring: their rows on the device, reads and writes."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from kvspec.refusals import common as refusals
 
 
 def acceptable(config: Config) -> bool:
-    """Whether every size that is given is 1 or more, and the dtype known."""
+    """Tell whether every given size is 1 or more, and the dtype known."""
     sizes = (getattr(config, name) for name in SIZES)
     return config.dtype in DTYPES and min(n for n in sizes if n is not None) >= 1
 
 
 def rows_in(keys: Array) -> int:
-    """Rows handed in; -1 if that cannot be said."""
+    """Count the given rows; -1 if the count is unclear."""
     return int(keys.shape[2]) if keys.ndim == 4 else -1
 
 
 def fitting(config: Config, keys: Array, values: Array) -> bool:
-    """Whether rows are of this geometry, as many keys as values."""
+    """Tell whether rows have this geometry, with as many keys as values."""
     n, dtype = rows_in(keys), DTYPES[config.dtype]
     return all(a.shape == config.shape(kind, n) and a.dtype == dtype for kind, a in (("k", keys), ("v", values)))
 
 
 class Slots:
-    """The device side of a cache: its rows, once there are any, and the scratch space it works with."""
+    """The device side of a cache: its rows, once it has any, and its scratch space."""
 
     def __init__(self, space: Workspace, config: Config) -> None:
         self.space, self.config, self.geometry = space, config, Geometry.of(config)
@@ -37,11 +37,11 @@ class Slots:
 
     @property
     def slots(self) -> int:
-        """Slots allocated."""
+        """Count the allocated slots."""
         return 0 if self.rows is None else self.rows.slots
 
     def allocated(self, slots: int) -> Rows:
-        """New rows of this cache's geometry, not yet its own."""
+        """Allocate rows of this cache's geometry, not yet its own."""
         return Rows(self.space.runtime, self.geometry, slots)
 
     def move(self, n: int, source: Span, target: Span) -> None:
@@ -49,13 +49,14 @@ class Slots:
         move(self.space.runtime, self.geometry, n, source, target)
 
     def adopt(self, rows: Rows | None) -> None:
-        """Make these the cache's rows, and give the memory of the former back."""
+        """Make these the cache's rows, and release the former ones."""
         if self.rows is not None and self.rows is not rows:
             self.rows.release()
         self.rows = rows
 
     def staged(self, clause: str, keys: Array, values: Array) -> Place:
-        """Rows handed in, on the device. Refused if they are not of the cache's geometry, as many of each."""
+        """Bring the given rows to the device. Raises Refused unless they have the cache's geometry, as many keys as
+        values."""
         if not fitting(self.config, keys, values):
             raise refusals.rows(clause, self.config, keys, values)
         return self.space.staged(self.geometry, keys, values)
@@ -73,7 +74,7 @@ class Slots:
         return Pair(self._lines("k", n, span), self._lines("v", n, span))
 
     def _lines(self, kind: str, n: int, span: Span) -> Array:
-        """Rows that lie side by side, one line of bytes for each head."""
+        """Give contiguous rows, one line of bytes for each head."""
         place, size = span.place, self.geometry.k_bytes if kind == "k" else self.geometry.v_bytes
         block, begin = (place.keys, place.keys_at) if kind == "k" else (place.values, place.values_at)
         at = begin + (span.first + span.turn) * size

@@ -1,4 +1,4 @@
-"""Rows that are on the device already: what `place` makes, and what everything takes that takes rows."""
+"""Rows that are on the device already: made by `place`, accepted by every method that takes rows."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from kvspec.geometry import Array
 
 @dataclass(frozen=True)
 class DeviceRows:
-    """An array in device memory, contiguous, from byte `at` of a block on. Its shape and dtype are asked for as
-    those of a host array are, so that both are checked by the same lines.
+    """An array in device memory, contiguous, from byte `at` of a block on. Shape and dtype have the same names as
+    on host arrays, so that the same code checks both.
     """
 
     runtime: Runtime
@@ -27,26 +27,26 @@ class DeviceRows:
 
     @property
     def ndim(self) -> int:
-        """How many axes."""
+        """Count the axes."""
         return len(self.shape)
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, part: slice) -> DeviceRows:
-        """Some entries of the first axis, where they lie."""
+        """Give some entries of the first axis, without a copy."""
         start, stop, _ = part.indices(self.shape[0])
         entry = prod(self.shape[1:]) * self.dtype.itemsize
         return replace(self, shape=(max(0, stop - start), *self.shape[1:]), at=self.at + start * entry)
 
 
 APART = 256
-"""Bytes of which arrays that are placed begin at multiples: what a GPU reads at once divides it."""
+"""Placed arrays begin at multiples of these bytes, which a GPU's reads divide."""
 
 
 def placed(runtime: Runtime, *arrays: Array) -> tuple[DeviceRows, ...]:
-    """Copies of host arrays on the device, side by side in one block: none of them where that begins, so that
-    reading it from there is found."""
+    """Copy host arrays to one device block; none starts at the block's beginning, so that code which reads from
+    there by mistake is found."""
     ends = np.cumsum([APART, *(-(-a.nbytes // APART) * APART for a in arrays)]).tolist()
     host = np.zeros(ends[-1], np.uint8)
     for at, array in zip(ends, arrays, strict=False):
@@ -57,16 +57,16 @@ def placed(runtime: Runtime, *arrays: Array) -> tuple[DeviceRows, ...]:
 
 
 def fetched(there: DeviceRows) -> Array:
-    """A copy of an array on the host."""
+    """Copy an array to the host."""
     nbytes = prod(there.shape) * there.dtype.itemsize
     found = there.runtime.download(there.block, there.at, nbytes) if nbytes else np.empty(0, np.uint8)
     return found.view(there.dtype).reshape(there.shape)
 
 
 def source(runtime: Runtime, rows: int, *arrays: Any) -> Place | None:
-    """Keys and values where they lie, if they are on this device; None if they are on the host.
+    """Give keys and values in place, if they are on this device; None if they are on the host.
 
-    Raises ValueError where one of them is elsewhere than the other, or both on another device.
+    Raises ValueError if they are in different places, or both on another device.
     """
     found = [isinstance(a, DeviceRows) for a in arrays]
     if not any(found):

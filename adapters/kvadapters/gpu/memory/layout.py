@@ -1,4 +1,4 @@
-"""Where rows lie in device memory, and the one way in which they move: `move`."""
+"""The layout of rows in device memory, and the one function that moves them: `move`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ ALIGNMENT = 16
 
 
 def aligned(nbytes: int) -> int:
-    """The next multiple of the alignment."""
+    """Round up to a multiple of the alignment."""
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """What does not change while rows move: heads over the whole batch, bytes of a key row and of a value row."""
+    """The constants of a move: heads over the whole batch, bytes of a key row and of a value row."""
 
     heads: int
     k_bytes: int
@@ -26,22 +26,22 @@ class Geometry:
 
     @classmethod
     def of(cls, config: Config) -> Geometry:
-        """The geometry of a cache's rows."""
+        """Give the geometry of a cache's rows."""
         size = DTYPES[config.dtype].itemsize
         return cls(config.batch * config.kv_heads, config.k_dim * size, config.v_dim * size)
 
     @property
     def word(self) -> int:
-        """Bytes of the largest word that divides every row."""
+        """Give the bytes of the largest word that divides every row."""
         return next(w for w in (16, 4, 2, 1) if self.k_bytes % w == self.v_bytes % w == 0)
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of one position: its key and value rows over all heads."""
+        """Give the bytes of one position: its key and value rows over all heads."""
         return self.heads * (self.k_bytes + self.v_bytes)
 
     def packed(self, rows: int) -> tuple[int, int]:
-        """Of rows packed into one block: the byte at which the values begin, and all bytes."""
+        """Give, for rows packed into one block, the byte at which values begin, and the total bytes."""
         values = aligned(self.heads * rows * self.k_bytes)
         return values, values + self.heads * rows * self.v_bytes
 
@@ -58,17 +58,17 @@ class Place:
 
     @classmethod
     def packed(cls, block: Block, geometry: Geometry, rows: int) -> Place:
-        """Keys, then values, at the beginning of one block."""
+        """Give the place of keys, then values, at the beginning of one block."""
         return cls(block, block, 0, geometry.packed(rows)[0], rows)
 
     def span(self, first: int = 0, turn: int = 0, wrap: int | None = None) -> Span:
-        """The `wrap` slots from `first` on (all up to the end), read from the `turn`th of them on."""
+        """Give the `wrap` slots from `first` on (all up to the end), read from the `turn`th of them on."""
         return Span(self, first, turn, self.slots - first if wrap is None else wrap)
 
 
 @dataclass(frozen=True)
 class Span:
-    """Slots used as a ring: row t lies in slot `first + (turn + t) mod wrap`, where `turn < wrap`."""
+    """Slots used as a ring: row t is in slot `first + (turn + t) mod wrap`, where `turn < wrap`."""
 
     place: Place
     first: int
@@ -76,16 +76,16 @@ class Span:
     wrap: int
 
     def straight(self, rows: int) -> bool:
-        """Whether this many rows lie side by side."""
+        """Tell whether this many rows are contiguous."""
         return self.turn + rows <= self.wrap
 
     def holds(self, rows: int) -> bool:
-        """Whether it lies within its place and has room for so many rows."""
+        """Tell whether it is within its place and has room for this many rows."""
         inside = self.first >= 0 and self.first + self.wrap <= self.place.slots
         return inside and 0 <= self.turn < self.wrap and rows <= self.wrap
 
     def arguments(self, geometry: Geometry) -> tuple[int, ...]:
-        """As the kernel takes it: where keys and values begin in their blocks, in words; slots."""
+        """Give the kernel's arguments: where keys and values begin in their blocks, in words; slots."""
         keys = self.place.keys_at + self.first * geometry.k_bytes
         values = self.place.values_at + self.first * geometry.v_bytes
         word = geometry.word

@@ -1,4 +1,4 @@
-"""The pool of a paged cache on a device: pages in one block, which of them are free, the ways in and out."""
+"""The pool of a paged cache on a device: pages in one block, the list of free ones, reads and writes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ ENTRY = np.dtype(np.int32)
 
 class Pool:
     """Head h of page g begins `(g * kv_heads + h) * page_size` rows behind where the pool does; all are poisoned
-    until they are written, as any rows are. Which pages are free, and how many tables have each of the others, the
-    host alone knows."""
+    until written, like all rows. Only the host knows which pages are free, and how many tables have each of the
+    others."""
 
     def __init__(self, space: Workspace, config: Config) -> None:
         assert config.pages is not None and config.page_size is not None
@@ -34,21 +34,21 @@ class Pool:
         self.tables: Counter[int] = Counter()
 
     def pages_for(self, rows: int) -> int:
-        """Pages in which so many rows lie."""
+        """Count the pages for this many rows."""
         return (rows + self.size - 1) // self.size
 
     def take(self, count: int) -> list[int]:
-        """The lowest free pages, each for one table; the caller has looked that there are so many."""
+        """Take the lowest free pages, each for one table; the caller has checked that enough are free."""
         taken = [heappop(self.free) for _ in range(count)]
         self.tables.update(taken)
         return taken
 
     def share(self, table: Iterable[int]) -> None:
-        """Another table with these pages."""
+        """Add a table to these pages."""
         self.tables.update(table)
 
     def give(self, table: Iterable[int]) -> None:
-        """A table fewer with these pages; those that no table has are free, and poisoned if that is asked for."""
+        """Remove a table from these pages; pages without a table become free, and are poisoned if asked for."""
         freed = list[int]()
         for page in table:
             self.tables[page] -= 1
@@ -60,7 +60,7 @@ class Pool:
                 self._poison(first, count)
 
     def _poison(self, first: int, count: int) -> None:
-        """So many pages side by side, every bit set; one launch."""
+        """Set every bit of these adjacent pages; one launch."""
         page = self.config.kv_heads * self.size
         keys, values = page * count * self.geometry.k_bytes, page * count * self.geometry.v_bytes
         place = self.page(first)
@@ -68,23 +68,23 @@ class Pool:
         self.space.runtime.launch("poison", work, place.keys, LINE, place.keys_at, keys, place.values_at, values)
 
     def page(self, page: int) -> Place:
-        """The slots of one page."""
+        """Give the slots of one page."""
         whole, rows = self.rows.place, page * self.config.kv_heads * self.size
         keys_at = whole.keys_at + rows * self.geometry.k_bytes
         return replace(whole, keys_at=keys_at, values_at=whole.values_at + rows * self.geometry.v_bytes)
 
     def copy(self, page: int, to: int, rows: int) -> None:
-        """The first rows of one page into another; one launch."""
+        """Copy the first rows of one page to another; one launch."""
         move(self.space.runtime, self.geometry, rows, self.page(page).span(), self.page(to).span())
 
     def number(self, table: Block, first: int, pages: Sequence[int]) -> None:
-        """Entries of a block table on the device, from `first` on; a launch for each run of pages side by side."""
+        """Write entries of a block table on the device, from `first` on; one launch for each run of pages."""
         for page, count in runs(pages):
             self.space.runtime.launch("number", Work(1, count), table, first, count, page)
             first += count
 
     def scatter(self, rows: Place, table: Block, first: int) -> None:
-        """Packed rows into the pages of a table, from position `first` on; one launch."""
+        """Copy packed rows to the pages of a table, from position `first` on; one launch."""
         self._through(rows, table, first, gather=False)
 
     def gathered(self, table: Block, n: int) -> Pair:
@@ -98,7 +98,7 @@ class Pool:
         return self._fetched(rows)
 
     def nothing(self) -> Pair:
-        """No rows."""
+        """Make empty rows."""
         return Pair(*(np.empty(self.config.shape(kind, 0)[1:], DTYPES[self.config.dtype]) for kind in "kv"))
 
     def _through(self, rows: Place, table: Block, first: int, gather: bool) -> None:
@@ -112,13 +112,13 @@ class Pool:
         self.space.runtime.meter.device_to_device += rows.slots * geometry.row_bytes
 
     def peek(self, page: int) -> Pair:
-        """Download a page as it lies, `[kv_heads, page_size, dim]`."""
+        """Download a page's raw content, `[kv_heads, page_size, dim]`."""
         if self.space.checks:
             self.rows.check_guards()
         return self._fetched(self.page(page))
 
     def _fetched(self, rows: Place) -> Pair:
-        """Download all slots of a place whose heads lie side by side."""
+        """Download all slots of a place whose heads are adjacent."""
         return Pair(
             self._whole("k", rows.keys, rows.keys_at, rows.slots),
             self._whole("v", rows.values, rows.values_at, rows.slots),
@@ -132,7 +132,7 @@ class Pool:
 
 
 def runs(pages: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The pages as runs of successive numbers: the first of each, and how many."""
+    """Give the pages as runs of successive numbers: the first of each run, and its length."""
     for _, run in groupby(enumerate(pages), lambda each: each[1] - each[0]):
         numbers = [page for _, page in run]
         yield numbers[0], len(numbers)

@@ -1,10 +1,10 @@
 """Tables of RoPE, made on the host: the f32 numbers nearest to cosine and sine of position * base^(-2i/dims).
 
-Angles are counted in turns, as whole numbers of 2^-192: what a position makes of a frequency is then one product,
-of which the digits above the point, whole turns, fall away by themselves, however far the position. The nearest
-quarter of a turn is taken off exactly; the rest becomes an f64 number, however small it is, so that cosine and sine
-are good to some units in the last place of f64. Only where such a number lies too near to the middle of two f32
-numbers to tell which is the nearest, about once in two million, whole numbers do all of the work.
+Angles are counted in turns, as whole numbers of 2^-192: an angle is then one product of position and frequency, and
+its digits above the point, whole turns, drop out, however large the position. The nearest quarter of a turn is
+subtracted exactly; the rest becomes an f64 number, however small, so that cosine and sine are good to a few units
+in the last place of f64. If such a number is too near the midpoint of two f32 numbers to tell the nearest, about
+once in two million, it is recomputed in whole numbers.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ LIMB = 32
 PI = "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798"
 
 DOUBT = 1 << 8
-"""Units in the last place of f64 within which a number may be on either side of the middle of two f32 numbers."""
+"""Units in the last place of f64 within which a number may be on either side of the midpoint of two f32 numbers."""
 
 
 @lru_cache(maxsize=64)
 def _frequencies(dims: int, base: int) -> tuple[int, ...]:
-    """That of each pair, in turns from one position to the next, counted in 2^-192."""
+    """Give the frequency of each pair, in turns per position, counted in 2^-192."""
     with localcontext(Context(prec=90)):
         log, whole = Decimal(base).ln(), Decimal(2) ** DIGITS / (2 * Decimal(PI))
         return tuple(int(((log * (-2 * i) / dims).exp() * whole).to_integral_value()) for i in range(dims // 2))
@@ -39,13 +39,13 @@ def _frequencies(dims: int, base: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def _limbs(dims: int, base: int) -> Array:
-    """The frequencies `[limbs, pairs]`, the least digits first."""
+    """Give the frequencies `[limbs, pairs]`, the least digits first."""
     numbers, mask = _frequencies(dims, base), (1 << LIMB) - 1
     return np.array([[f >> k & mask for f in numbers] for k in range(0, DIGITS, LIMB)], np.uint64)
 
 
 def table(positions: Array, dims: int, base: int) -> Array:
-    """Cosine and sine `[n, dims / 2, 2]` in f32 of each pair at each position, `[n]` in i64."""
+    """Compute cosine and sine `[n, dims / 2, 2]` in f32 of each pair at each position, `[n]` in i64."""
     above, below = _fractions(np.abs(positions).astype(np.uint64), _limbs(dims, base))
     quarter = (above + np.uint64(1 << 61)) >> np.uint64(62)
     x = _radians((above - (quarter << np.uint64(62))).view(np.int64), below)
@@ -58,8 +58,7 @@ def table(positions: Array, dims: int, base: int) -> Array:
 
 
 def _fractions(positions: Array, limbs: Array) -> tuple[Array, Array]:
-    """The products `[n, pairs]` without their whole turns: the first 64 digits behind the point, and the next
-    64."""
+    """Give the products `[n, pairs]` without whole turns: the first 64 digits behind the point, and the next 64."""
     mask, shift = np.uint64((1 << LIMB) - 1), np.uint64(LIMB)
     halves = positions[:, None] & mask, positions[:, None] >> shift
     columns = [np.zeros((len(positions), limbs.shape[1]), np.uint64) for _ in range(len(limbs) + 2)]
@@ -76,23 +75,24 @@ def _fractions(positions: Array, limbs: Array) -> tuple[Array, Array]:
 
 
 def _radians(above: Array, below: Array) -> Array:
-    """A fraction of at most an eighth of a turn in radians: its first 64 digits, with a sign, and the next 64."""
+    """Convert at most an eighth of a turn to radians, given its first 64 digits, signed, and the next 64."""
     return 2 * np.pi * (above * 2.0**-64 + below * 2.0**-128)
 
 
 def _choose(quarter: Array, *of: Array) -> Array:
-    """One of four by the number of quarters of a turn."""
+    """Choose one of four by the number of quarter turns."""
     return np.asarray(np.choose((quarter & np.uint64(3)).astype(np.int64), of))
 
 
 def _doubtful(found: Array) -> Array:
-    """Whether an f64 number is too near to the middle of two f32 numbers to tell which it belongs to."""
+    """Tell whether an f64 number is too near the midpoint of two f32 numbers to tell which one it rounds to."""
     digits = found.view(np.int64) & ((1 << 29) - 1)
     return np.asarray(np.abs(digits - (1 << 28)) <= DOUBT)
 
 
 def _surely(turns: int, which: int) -> np.float32:
-    """Cosine (0) or sine (1) of so many turns of 2^-192, by its series in whole numbers; rounded once."""
+    """Compute cosine (0) or sine (1) of an angle in turns of 2^-192, by its series in whole numbers; rounded
+    once."""
     one = 1 << DIGITS
     angle = turns % one * 2 * int(Decimal(PI).scaleb(60)) // 10**60
     term, found, k = one, 0, 0
@@ -104,7 +104,7 @@ def _surely(turns: int, which: int) -> np.float32:
 
 
 def _to_odd(number: int) -> float:
-    """A number of 2^-192 as f64, rounded to odd, so that rounding it once more is rounding once."""
+    """Convert a number of 2^-192 to f64, rounded to odd, so that rounding it again equals rounding once."""
     size = max(0, abs(number).bit_length() - 53)
     digits = number >> size
     return float(digits | (digits << size != number)) * 2.0 ** (size - DIGITS)

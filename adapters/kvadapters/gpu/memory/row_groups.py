@@ -1,4 +1,4 @@
-"""Rows of many groups in one block of the device, each group with a length of its own there."""
+"""Rows of many groups in one device block; each group has its own length on the device."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LENGTH = 8
 """Bytes of a length on the device."""
 
 MOST_PARTS = 65535
-"""Groups CUDA allows along the third axis; heads beyond are reached by striding."""
+"""Groups that CUDA allows along the third axis; striding reaches the heads beyond."""
 
 
 class Layers:
     """Keys and values `[groups, kv_heads, max_len, dim]`, and a length for each group, all zeros at first.
 
-    A group is a layer of a store, or one sequence in one layer of a batch. The owner knows the lengths on its host
-    too, and looks for room there; `place` reads them from the device, so that what was captured stays valid.
+    A group is a layer of a store, or one sequence in one layer of a batch. The owner also keeps the lengths on the
+    host and checks for room there; `place` reads them from the device, so that captured work stays valid.
     """
 
     def __init__(self, space: Workspace, config: Config, groups: int) -> None:
@@ -38,20 +38,20 @@ class Layers:
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """What it has allocated."""
+        """Give its allocated blocks."""
         return self.rows.block, self.lengths
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its rows; guards and lengths do not count."""
+        """Count the bytes of its rows, without guards and lengths."""
         return self.rows.nbytes
 
     def geometry_of(self, groups: int) -> Geometry:
-        """The geometry of rows for some groups."""
+        """Give the geometry of rows for some groups."""
         return Geometry.of(self.config.changed(batch=groups))
 
     def release(self) -> None:
-        """Give the memory back."""
+        """Release the memory."""
         for block in self.blocks:
             block.release()
 
@@ -85,7 +85,7 @@ class Layers:
         self.space.runtime.meter.device_to_device += groups * n * self.config.row_bytes
 
     def begin(self, group: int) -> Place:
-        """The places of a group and all behind it."""
+        """Give the places of a group and all behind it."""
         whole, lines = self.rows.place, group * self.config.kv_heads * self.rows.slots
         keys_at = whole.keys_at + lines * self.geometry.k_bytes
         return replace(whole, keys_at=keys_at, values_at=whole.values_at + lines * self.geometry.v_bytes)
@@ -95,7 +95,7 @@ class Layers:
         self.space.runtime.upload(np.array(lengths, np.int64), self.lengths)
 
     def read(self, first: int, groups: int, n: int) -> Pair:
-        """The same as `fetched`, and look at the guard bands where that is asked for."""
+        """Download as `fetched` does, and check the guard bands if asked for."""
         if self.space.checks:
             self.rows.check_guards()
         return self.fetched(first, groups, n)
@@ -105,7 +105,7 @@ class Layers:
         return Pair(self._lines("k", first, groups, n), self._lines("v", first, groups, n))
 
     def _lines(self, kind: str, first: int, groups: int, n: int) -> Array:
-        """A line of bytes for each head."""
+        """Give one line of bytes for each head."""
         place, dtype = self.begin(first), DTYPES[self.config.dtype]
         shape = self.config.changed(batch=groups).shape(kind, n)
         if n == 0:

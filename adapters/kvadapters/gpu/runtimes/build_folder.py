@@ -1,4 +1,4 @@
-"""Folders for what is compiled: ours alone, kept from run to run."""
+"""Private folders for compiled code, kept from run to run."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 
 def folder(name: str) -> Path:
-    """A temporary folder of that name, of ours alone: what was compiled before need not be compiled again.
+    """Give a private temporary folder of that name, so that earlier compilations are reused.
 
-    A folder that somebody else can write to is not used: what lies in it is code that would be run.
+    A folder that another user can write to is not used, because code in it would be run.
     """
     kept = Path(tempfile.gettempdir()) / f"kvconform-{name}-{os.getuid()}"
     with suppress(OSError):

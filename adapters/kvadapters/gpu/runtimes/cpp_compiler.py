@@ -1,4 +1,4 @@
-"""The C++ compiler of this machine: the CUDA text and the shim become a shared library, kept for the next time."""
+"""The C++ compiler: compiles the CUDA text and the shim to a shared library, kept for later runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kvadapters.gpu.runtimes import build_folder
 from kvspec.errors import CannotRun
 
 COMPILER = "KVCONFORM_CXX"
-"""Environment variable: the C++ compiler to use; without it g++."""
+"""Environment variable: the C++ compiler to use; by default g++."""
 
 INSTALL = f"`apt install g++` brings it, or name another in {COMPILER}"
 
@@ -29,7 +29,7 @@ SANITIZERS = {
     "address": ("-fsanitize=address", "-fsanitize-sections=kv_shared", "-fno-omit-frame-pointer"),
     "thread": ("-fsanitize=thread", "-fno-omit-frame-pointer"),
 }
-"""What each sanitizer adds for the kernels. The scheduler is compiled without, but knows of it."""
+"""Flags that each sanitizer adds for the kernels. The scheduler is built without them, but knows of it."""
 
 KNOWN_TO_THE_SCHEDULER = {
     "": (),
@@ -40,20 +40,20 @@ KNOWN_TO_THE_SCHEDULER = {
 
 @dataclass(frozen=True)
 class Compiler:
-    """A compiler that answered. `version` is the first line it says of itself."""
+    """A working compiler. `version` is the first line of its own description."""
 
     path: str
     version: str
 
     @property
     def label(self) -> str:
-        """Its name and the bare version, as `g++ 12.2.0`."""
+        """Give its name and bare version, such as `g++ 12.2.0`."""
         return f"{Path(self.path).name} {self.version.split()[-1]}"
 
 
 @dataclass(frozen=True)
 class Program:
-    """What is to be compiled: CUDA text, the kernels in it that are called, and the sanitizer that watches."""
+    """The input of a compilation: CUDA text, its kernels to call, and the sanitizer."""
 
     text: str
     kernels: tuple[str, ...]
@@ -61,7 +61,7 @@ class Program:
     flags: tuple[str, ...] = field(default=FLAGS)
 
     def key(self, compiler: Compiler) -> str:
-        """A name for the library, which changes with everything it depends on."""
+        """Name the library; the name changes with everything it depends on."""
         parts = (
             compiler.path,
             compiler.version,
@@ -75,7 +75,7 @@ class Program:
 
 
 def find() -> Compiler:
-    """The compiler. Raises CannotRun, which says how to get one."""
+    """Find the compiler. Raises CannotRun, which says how to get one."""
     name = os.environ.get(COMPILER, "") or "g++"
     path = shutil.which(name)
     if path is None:
@@ -87,7 +87,7 @@ def find() -> Compiler:
 
 
 def library(program: Program, compiler: Compiler) -> Path:
-    """The compiled library, from the folder of those kept or made now. Raises CannotRun if it does not compile."""
+    """Give the compiled library, a kept one or a new one. Raises CannotRun if it does not compile."""
     kept = build_folder.folder("cxx") / program.key(compiler)
     if not (kept / "kernels.so").is_file():
         made = Path(tempfile.mkdtemp(dir=kept.parent))

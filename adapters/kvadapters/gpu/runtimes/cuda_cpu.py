@@ -20,7 +20,7 @@ from kvspec.geometry import Array
 
 
 class Memory:
-    """Memory of exactly so many bytes, so that a sanitizer sees where it ends; freed when it is forgotten."""
+    """Memory of exactly this many bytes, so that a sanitizer sees its end; freed on garbage collection."""
 
     def __init__(self, library: Any, nbytes: int) -> None:
         self._free = library.shim_free
@@ -36,7 +36,7 @@ class Memory:
 
 
 class CudaCPURuntime:
-    """Kernels of a CUDA text, run to their end by each launch, in the shape it would have on a GPU, or by `shape`.
+    """Runs the kernels of a CUDA text, each launch to its end, in the shape it would have on a GPU, or by `shape`.
 
     `text` and `names` are the text and the kernels called in it, each with the number of its arguments that are
     buffers; `sanitizer` is one of `compiler.SANITIZERS`.
@@ -65,18 +65,18 @@ class CudaCPURuntime:
         return _loaded(cpp_compiler.library(program, self._compiler))
 
     def learn(self, text: str, names: Mapping[str, int], flags: tuple[str, ...] = cpp_compiler.FLAGS) -> None:
-        """Compile another text, whose kernels can then be launched as well."""
+        """Compile another text, so that its kernels can be launched too."""
         library = self._made(text, names, flags)
         self._kernels |= {name: Kernel(library, name, buffers) for name, buffers in names.items()}
 
     def elapsed(self, work: Callable[[], None]) -> float:
-        """Seconds that the work took: every launch is done when it returns."""
+        """Measure the seconds of the work: every launch is done when it returns."""
         began = time.perf_counter()
         work()
         return time.perf_counter() - began
 
     def allocate(self, nbytes: int) -> Block:
-        """New memory, aligned to 64 bytes. Raises MemoryError."""
+        """Allocate memory, aligned to 64 bytes. Raises MemoryError."""
         self._recorder.refuse("allocate")
         return Block(Memory(self._library, nbytes), nbytes, self.meter)
 
@@ -98,7 +98,7 @@ class CudaCPURuntime:
         return lines
 
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
-        """Run a kernel. Raises RuntimeError if its threads miss each other."""
+        """Run a kernel. Raises RuntimeError if its threads do not meet at a barrier."""
         if not self._recorder.takes(kernel, work, args):
             self._start(Launch(kernel, work, args))
             self.meter.launches += 1
@@ -107,20 +107,20 @@ class CudaCPURuntime:
         self._kernels[launch.kernel](*self._shape(launch.work), *launch.args)
 
     def run(self, kernel: str, group: launch_shapes.Axes, groups: launch_shapes.Axes, *args: Block | int) -> None:
-        """Run a kernel in a shape of the caller's: threads of a block, and blocks."""
+        """Run a kernel in the given shape: threads of a block, and blocks."""
         self._kernels[kernel](group, groups, *args)
 
     def capture(self, work: Callable[[], None]) -> Replayable:
-        """Note the launches that `work` makes, to be done when asked."""
+        """Note the launches of `work`, to run them at each replay."""
         return recorded(self._recorder, work, self._start)
 
     def synchronise(self) -> None:
-        """Nothing is ever under way."""
+        """Do nothing: launches are done when they return."""
         self._recorder.refuse("synchronise")
         self.meter.synchronisations += 1
 
     def describe(self) -> dict[str, Any]:
-        """The compiler, and how the kernels were compiled and are launched."""
+        """Describe the compiler, and how kernels are compiled and launched."""
         details = {
             "compiler": self._compiler.version,
             "flags": " ".join((*cpp_compiler.FLAGS, *cpp_compiler.SANITIZERS[self._sanitizer])),
@@ -137,7 +137,7 @@ def _demand_some(nbytes: int) -> None:
 
 
 class Kernel:
-    """A compiled kernel, whose first `buffers` arguments are buffers, and the others integers."""
+    """A compiled kernel; its first `buffers` arguments are buffers, the others integers."""
 
     def __init__(self, library: Any, name: str, buffers: int) -> None:
         self.name, self._library = name, library
@@ -147,7 +147,7 @@ class Kernel:
         assert buffers <= self._arity, f"{name} has {self._arity} arguments, of which {buffers} cannot be buffers"
 
     def __call__(self, group: launch_shapes.Axes, groups: launch_shapes.Axes, *args: Block | int) -> None:
-        """Run it to its end. Refuses what no GPU launches: no blocks, or more than it allows along an axis."""
+        """Run it to its end. Refuses shapes that no GPU launches: no blocks, or too many along an axis."""
         if len(args) != self._arity:
             raise TypeError(f"{self.name} takes {self._arity} arguments, {len(args)} were given")
         if min(groups) < 1 or max(groups[1:]) > launch_shapes.MOST_GROUPS:
@@ -159,7 +159,7 @@ class Kernel:
 
 @cache
 def _loaded(path: Path) -> Any:
-    """The library. Python's lock stays held during a call: the scheduler's state is one for all threads."""
+    """Load the library. Calls hold Python's lock, because all threads share the scheduler's state."""
     library = ctypes.PyDLL(str(path))
     library.shim_allocate.argtypes, library.shim_allocate.restype = [ctypes.c_size_t], ctypes.c_void_p
     library.shim_free.argtypes, library.shim_free.restype = [ctypes.c_void_p], None

@@ -1,7 +1,7 @@
 """NVIDIA GPUs: the runtime by CuPy, and the adapter `cupy`.
 
-The kernels are compiled by `nvrtc.py` and loaded as a cubin: what a GPU runs is what was compiled where there is
-none. CuPy's own RawModule would add -ftz=true, and f32 numbers below 2**-126 would become 0.
+`nvrtc.py` compiles the kernels, and they are loaded as a cubin: a GPU runs exactly what a machine without one
+compiles. CuPy's own RawModule would add -ftz=true, and f32 numbers below 2**-126 would become 0.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ INSTALL = "pip install 'kvconform[cupy]' brings it, for CUDA 13"
 class CuPyRuntime:
     """The current GPU (CUDA_VISIBLE_DEVICES chooses), with a stream and a memory pool of its own.
 
-    The stream waits for no other, and no other for it. The pool keeps what is given back for whoever asks next:
-    memory may be reused at once, since all that works on it is in the one stream, in order.
+    The stream is independent of all others. The pool keeps released memory for the next allocation, which may reuse
+    it at once, because one stream does all work in order.
     """
 
     dialect: Literal["cl", "cuda"] = "cuda"
@@ -57,7 +57,7 @@ class CuPyRuntime:
         self._kernels |= {name: module.get_function(name) for name in names}
 
     def elapsed(self, work: Callable[[], None]) -> float:
-        """Seconds between two events in the stream, one before the work and one behind it."""
+        """Measure the seconds between two events in the stream, before and after the work."""
         events = [self._cupy.cuda.Event() for _ in range(2)]
         events[0].record(self._stream)
         work()
@@ -66,7 +66,7 @@ class CuPyRuntime:
         return float(self._cupy.cuda.get_elapsed_time(*events)) * 1e-3
 
     def allocate(self, nbytes: int) -> Block:
-        """New memory, from the pool if it has some. Raises MemoryError."""
+        """Allocate memory, from the pool if it has some. Raises MemoryError."""
         self._recorder.refuse("allocate")
         try:
             with self._stream:  # whose memory it is, to the pool
@@ -98,7 +98,7 @@ class CuPyRuntime:
         return found
 
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
-        """Start a kernel, an item for each word."""
+        """Start a kernel, with one item for each word."""
         captured = self._recorder.takes(kernel, work, args)
         group, groups = launch_shapes.gpu(work)
         given = tuple(a.handle if isinstance(a, Block) else np.int64(a) for a in args)
@@ -106,7 +106,7 @@ class CuPyRuntime:
         self.meter.launches += not captured
 
     def capture(self, work: Callable[[], None]) -> Replayable:
-        """A CUDA graph of what `work` launches."""
+        """Capture the launches of `work` as a CUDA graph."""
         self._recorder.refuse("capture")
         self._stream.begin_capture()
         try:
@@ -125,7 +125,7 @@ class CuPyRuntime:
         self.meter.synchronisations += 1
 
     def describe(self) -> dict[str, Any]:
-        """The GPU, its memory in bytes, and the versions."""
+        """Describe the GPU, its memory in bytes, and the versions."""
         found = self._cuda.getDeviceProperties(self._cuda.getDevice())
         details = {
             "compute capability": f"{self._capability[:-1]}.{self._capability[-1]}",
@@ -147,12 +147,12 @@ class CuPy(Caches):
 
 @cache
 def shared() -> CuPyRuntime:
-    """One runtime a process."""
+    """Give the process's only runtime."""
     return CuPyRuntime()
 
 
 def imported() -> Any:
-    """CuPy, kept from warning. Raises CannotRun where it is missing."""
+    """Import CuPy without its warnings. Raises CannotRun if it is missing."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -175,5 +175,5 @@ def _find_device(cupy: Any) -> None:
 
 
 def _version(number: int) -> str:
-    """CUDA's way of writing 13.2 is 13020."""
+    """Write a version number: CUDA gives 13020 for 13.2."""
     return f"{number // 1000}.{number % 1000 // 10}"

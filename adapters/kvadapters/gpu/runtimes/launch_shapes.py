@@ -1,4 +1,4 @@
-"""Launch shapes for the kernels: (items of a group, groups), three axes each, in the order of the kernel text."""
+"""Launch shapes of kernels: (items of a group, groups), three axes each, in the kernel text's order."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ GROUP = 128
 """Items of a group on a GPU."""
 
 MOST_GROUPS = 65535
-"""Groups CUDA allows along the second axis; heads beyond are reached by striding."""
+"""Groups that CUDA allows along the second axis; striding reaches the heads beyond."""
 
 
 def gpu(work: Work) -> tuple[Axes, Axes]:
-    """An item for each word: up to 32 lanes side by side on a row, so that neighbours read neighbours."""
+    """Give one item to each word: up to 32 adjacent lanes on a row, so that neighbours read neighbours."""
     lanes = min(32, 1 << (work.words - 1).bit_length())
     rows = GROUP // lanes
     return (lanes, rows, 1), (-(-work.rows // rows), min(work.heads, MOST_GROUPS), work.parts)
 
 
 def snug(work: Work) -> tuple[Axes, Axes]:
-    """As on a GPU, with one row of a group idle at most: for tools to which an idle item costs as much as any."""
+    """Shape as on a GPU, with at most one idle row in a group: for tools in which idle items cost as much as
+    others."""
     (lanes, rows, _), groups = gpu(work)
     return (lanes, min(rows, work.rows + 1), 1), groups
 
 
 def cpu(work: Work, workers: int) -> tuple[Axes, Axes]:
-    """An item for each head, in groups of one, up to about `workers` of them; the others are reached by striding.
-    Where heads are few, an item for some of the rows of each.
+    """Give one item to each head, in groups of one, up to about `workers`; striding reaches the other heads. If
+    heads are few, split the rows of each head over several items.
 
     Heads first, because the rows of a head lie side by side: an item that strides over rows passes over all pages
     of a head to move a part of it, which made long copies three times slower (`kvconform profile`). Groups of one,

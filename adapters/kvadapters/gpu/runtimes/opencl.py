@@ -20,11 +20,11 @@ from kvspec.errors import CannotRun
 from kvspec.geometry import Array
 
 STREAMED = {"a GPU": 4 << 30, "Oclgrind, a simulator on the CPU": 16 << 20}
-"""Bytes that are streamed to measure the limits of a kind of device; `HOST_BYTES` on any other."""
+"""Bytes to stream when measuring the limits of a kind of device; `HOST_BYTES` for any other."""
 
 
 class OpenCLRuntime:
-    """One device with one queue, which does everything in order.
+    """One device with one in-order queue.
 
     Launches are shaped for a CPU, or for a GPU if it is one or with `wide`; or by `shape`. `text` and `names` are
     the text and the kernels called in it, each with the number of its arguments that are buffers. `workers` is how
@@ -68,7 +68,7 @@ class OpenCLRuntime:
         return found
 
     def allocate(self, nbytes: int) -> Block:
-        """New memory. Raises MemoryError."""
+        """Allocate memory. Raises MemoryError."""
         self._recorder.refuse("allocate")
         try:
             handle = self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, nbytes)
@@ -112,7 +112,7 @@ class OpenCLRuntime:
         self.run(launch.kernel, *self._shape(launch.work), *launch.args)
 
     def run(self, kernel: str, group: launch_shapes.Axes, groups: launch_shapes.Axes, *args: Block | int) -> None:
-        """Start a kernel in a shape of the caller's: items of a group, and groups."""
+        """Start a kernel in the given shape: items of a group, and groups."""
         handles = (a.handle if isinstance(a, Block) else a for a in args)
         try:
             self._watched(self._kernels[kernel](self._queue, groups, group, *handles, g_times_l=True))
@@ -120,12 +120,12 @@ class OpenCLRuntime:
             raise MemoryError(f"the device has no room for what {kernel} works on: {e}") from e
 
     def _watched(self, event: Any) -> None:
-        """Keep the event of a command while somebody asks how long commands take."""
+        """Keep the event of a command while `elapsed` measures."""
         if self._events is not None:
             self._events.append(event)
 
     def elapsed(self, work: Callable[[], None]) -> float:
-        """Seconds that the commands of this work ran, one after another, on the device."""
+        """Sum the seconds that the commands of this work ran on the device."""
         self._queue.finish()
         events = self._events = []
         try:
@@ -136,15 +136,15 @@ class OpenCLRuntime:
         return float(sum(e.profile.end - e.profile.start for e in events)) * 1e-9
 
     def learn(self, text: str, names: Mapping[str, int]) -> None:
-        """Compile another text, whose kernels can then be launched as well."""
+        """Compile another text, so that its kernels can be launched too."""
         self._kernels |= self._compiled(text, names)
 
     def knows(self, kernel: str) -> bool:
-        """Whether a kernel of that name can be launched."""
+        """Tell whether a kernel of that name can be launched."""
         return kernel in self._kernels
 
     def capture(self, work: Callable[[], None]) -> Replayable:
-        """Note what `work` launches; a replay enqueues it kernel by kernel."""
+        """Note the launches of `work`; a replay enqueues them one by one."""
         return recorded(self._recorder, work, self._start)
 
     def synchronise(self) -> None:
@@ -154,7 +154,7 @@ class OpenCLRuntime:
         self.meter.synchronisations += 1
 
     def describe(self) -> dict[str, Any]:
-        """The device, how it was chosen, and the versions."""
+        """Describe the device, how it was chosen, and the versions."""
         device = self._choice.taken.device
         details = {**self._choice.describe(), "driver": device.driver_version, "pyopencl": self._cl.VERSION_TEXT}
         return {"device": self._choice.taken.label, "details": details}
@@ -169,12 +169,12 @@ class OpenCL(Caches):
 
 @cache
 def shared(wanted: str) -> OpenCLRuntime:
-    """One runtime a process for each choice of device: finding and compiling take a second."""
+    """Give the process's runtime for each choice of device: finding and compiling take a second."""
     return OpenCLRuntime(wanted)
 
 
 def imported() -> Any:
-    """PyOpenCL, kept from writing to the home folder and from warning. Raises CannotRun where it is missing."""
+    """Import PyOpenCL without warnings or writes to the home folder. Raises CannotRun if it is missing."""
     os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
     if "POCL_CACHE_DIR" not in os.environ:
         os.environ["POCL_CACHE_DIR"] = str(build_folder.folder("pocl"))

@@ -1,7 +1,7 @@
-"""Finding an OpenCL device that works: each is tried with a kernel, best first, until one runs it.
+"""Finds an OpenCL device that works: tries each with a kernel, best first, until one runs it.
 
-The trial happens in this process. A driver that kills the process instead of raising is reported by the harness,
-whose adapters live in processes of their own, and KVCONFORM_OPENCL steers round it.
+The trial happens in this process. A driver may kill the process instead of raising: then the harness, which runs
+adapters in their own processes, reports it, and KVCONFORM_OPENCL can choose another device.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ INSTALL = "pip install 'kvconform[opencl]' brings PyOpenCL and two CPU runtimes"
 TRIAL = "__kernel void trial(__global int *x) { x[get_global_id(0)] = 40 + (int)get_global_id(0); }"
 
 KINDS = ("a GPU", "an installed CPU runtime", "PoCL on the CPU", "Oclgrind, a simulator on the CPU")
-"""What a device may be, best first."""
+"""Kinds of devices, best first."""
 
 GPU = "a GPU with its vendor's OpenCL driver"
 FASTER = dict(
     zip(KINDS, ("", GPU, GPU, f"{GPU}, or a CPU runtime such as the system package pocl-opencl-icd"), strict=True)
 )
-"""What would be faster than each kind."""
+"""Advice for each kind: what would be faster."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A device that might be taken. `device` is PyOpenCL's; `gpu` is what the device says of itself."""
+    """A candidate device. `device` is PyOpenCL's object; `gpu` tells whether the device calls itself a GPU."""
 
     platform: str
     version: str
@@ -46,7 +46,7 @@ class Candidate:
 
     @property
     def kind(self) -> str:
-        """One of KINDS. Oclgrind says it is every kind of device, so its platform's name decides first."""
+        """Give one of KINDS. Oclgrind claims to be every kind of device, so its platform's name decides first."""
         if "oclgrind" in self.platform.lower():
             return KINDS[3]
         pocl = "portable computing language" in self.platform.lower()
@@ -54,37 +54,37 @@ class Candidate:
 
     @property
     def label(self) -> str:
-        """Platform, version and device in words."""
+        """Give platform, version and device in words."""
         version = re.sub(r"^OpenCL [\d.]+ ", "", self.version).split("  ")[0].strip(" ()")
         return f"{self.platform.strip()} ({version}): {self.name.strip()}"
 
     @property
     def rank(self) -> tuple[int, float]:
-        """The lower, the better: kind, then the runtime's own version, newest first."""
+        """Rank a device, lower is better: by kind, then by the runtime's version, newest first."""
         return KINDS.index(self.kind), -self.pocl
 
     @property
     def pocl(self) -> float:
-        """The version of PoCL; 0 where it is something else."""
+        """Give the version of PoCL; 0 for other platforms."""
         own = re.search(r"(?:PoCL|pocl) (\d+\.\d+)", self.version)
         return float(own[1]) if own else 0.0
 
     @property
     def vectors(self) -> bool:
-        """Whether vectors of 16 floats compile: PoCL 3.0 was seen to end the process over the maximum of two."""
+        """Tell whether vectors of 16 floats compile: PoCL 3.0 was seen to end the process on the maximum of two."""
         return self.pocl == 0.0 or self.pocl >= 3.1
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The device taken, and what became of every device that was looked at, in the order of trial."""
+    """The chosen device, and the result for every device tried, in order."""
 
     taken: Candidate
     context: Any
     tried: tuple[tuple[str, str], ...]
 
     def describe(self) -> dict[str, Any]:
-        """For the adapter's details."""
+        """Describe the choice for the adapter's details."""
         kind = self.taken.kind
         return {
             "taken": self.taken.label,
@@ -110,7 +110,7 @@ def choose(cl: Any, wanted: str | None = None) -> Choice:
 
 
 def _trial(cl: Any, candidate: Candidate, text: str) -> tuple[str, Any]:
-    """What became of it, and a context if it works."""
+    """Try a device; give the result, and a context if it works."""
     if text.lower() not in candidate.label.lower():
         return f"left out by {SELECT}={text}", None
     try:
@@ -120,7 +120,7 @@ def _trial(cl: Any, candidate: Candidate, text: str) -> tuple[str, Any]:
 
 
 def candidates(cl: Any) -> Iterator[Candidate]:
-    """All devices of all platforms; a platform that cannot be asked has none."""
+    """List all devices of all platforms; a platform that fails to answer has none."""
     try:
         platforms = cl.get_platforms()
     except cl.Error:
@@ -135,7 +135,7 @@ def candidates(cl: Any) -> Iterator[Candidate]:
 
 
 def _proven(cl: Any, device: Any) -> Any:
-    """A context of a device that has just compiled and run a kernel rightly."""
+    """Give a context of a device, after it compiles and runs a kernel correctly."""
     with _silence():
         context = cl.Context([device])
         queue, found = cl.CommandQueue(context), np.zeros(4, np.int32)
@@ -148,7 +148,7 @@ def _proven(cl: Any, device: Any) -> Any:
 
 
 def build(cl: Any, context: Any, text: str) -> Any:
-    """Compile, with no word about warnings."""
+    """Compile without showing warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return cl.Program(context, text).build(cache_dir=False)
@@ -156,7 +156,7 @@ def build(cl: Any, context: Any, text: str) -> Any:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Standard error to nowhere: a compiler that does not know this CPU prints before it fails."""
+    """Silence standard error, because a compiler that does not know this CPU prints before it fails."""
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:

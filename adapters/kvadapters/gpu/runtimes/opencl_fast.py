@@ -1,7 +1,7 @@
-"""The adapter `opencl-fast`: OpenCL on a CPU device, attention by the row-shaped kernel wherever that applies.
+"""The adapter `opencl-fast`: OpenCL on a CPU device, attention by the row-shaped kernel where it applies.
 
 It applies to rows in runs (growing caches, rings in place, stores, batches, buckets) seen through causal masks and
-windows. Pages, and masks that come as arrays, are attended to by the strict kernels.
+windows. The strict kernels handle pages, and masks given as arrays.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from kvadapters.gpu.runtimes.row_attention import RowAttention, demand
 from kvspec.geometry import DTYPES
 
 RUNS, JOIN = "attend_runs_", "attend_join"
-"""The strict kernels: over rows in runs, by dtype; and the one that makes outputs of parts."""
+"""The strict kernels: over rows in runs, by dtype; and the one that joins parts into outputs."""
 
 
 class Geometry(NamedTuple):
-    """What a `RowAttention` is made for."""
+    """The geometry that a `RowAttention` is compiled for."""
 
     dtype: str
     k_dim: int
@@ -73,23 +73,23 @@ class Asked(NamedTuple):
     then: int
 
     def geometry(self, dtype: str) -> Geometry:
-        """What it has to be compiled for."""
+        """Give the geometry to compile for."""
         return Geometry(dtype, self.k_dim, self.v_dim, self.heads, self.kv_heads)
 
     def rows(self, size: int) -> Runs:
-        """Where rows of elements of so many bytes lie."""
+        """Give the places of the rows, for elements of this many bytes."""
         place = Place(self.keys, self.values, self.keys_at * size, self.values_at * size, self.slots)
         return Runs(place, self.apart, self.start, self.before, self.then)
 
     def positions(self) -> Positions:
-        """Where queries stand."""
+        """Give the positions of the queries."""
         lengths = self.lengths if self.reads else None
         return Positions(self.first, self.given, lengths, self.lengths_at, self.lengths_stride)
 
 
 class FastRuntime(OpenCLRuntime):
-    """Whoever attends launches a strict kernel, and then one that joins. Where the fast kernel applies, the first
-    is noted, and the second, which knows where outputs go, is replaced by it."""
+    """Caches launch a strict kernel, then one that joins its parts. If the fast kernel applies, the first launch is
+    only noted, and the fast kernel runs instead of the second, which knows where outputs go."""
 
     def __init__(self, wanted: str | None = None) -> None:
         super().__init__(wanted)
@@ -98,7 +98,7 @@ class FastRuntime(OpenCLRuntime):
         self._capturing = False
 
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
-        """Start a kernel, or another one in its place."""
+        """Start a kernel, or the fast one in its place."""
         if kernel.startswith(RUNS) and self._noting(kernel.removeprefix(RUNS), Asked(*cast(Any, args))):
             return
         if kernel == JOIN and self._noted is not None:
@@ -107,15 +107,15 @@ class FastRuntime(OpenCLRuntime):
         super().launch(kernel, work, *args)
 
     def _noting(self, dtype: str, asked: Asked) -> bool:
-        """Note what is asked if the fast kernel applies, and say whether it does. While capturing, nothing can be
-        allocated; so what was not made before is left to the strict kernel."""
+        """Note the arguments if the fast kernel applies, and tell whether it does. Capturing cannot allocate, so a
+        geometry that was not compiled before is left to the strict kernel."""
         made = asked.geometry(dtype) in self._made
         applies = asked.masks == 0 and (made or not self._capturing)
         self._noted = (dtype, asked) if applies else None
         return applies
 
     def _instead(self, parts: Block, out: Block, units: int, splits: int, width: int, at: int) -> None:
-        """Attend as was asked, the outputs from the element `at` on."""
+        """Attend with the noted arguments; outputs go from the element `at` on."""
         assert self._noted is not None
         (dtype, asked), self._noted = self._noted, None
         shape = asked.entries, asked.heads, asked.each
@@ -140,7 +140,7 @@ class FastRuntime(OpenCLRuntime):
 
 
 class OpenCLFast(Caches):
-    """The adapter: all as `opencl`, but attention is claimed within the bound and not to the bit."""
+    """The adapter: as `opencl`, but claims attention within the bound, not to the bit."""
 
     def __init__(self, checks: bool | None = None) -> None:
         runtime = shared(os.environ.get(opencl_devices.SELECT, ""))
@@ -155,5 +155,5 @@ class OpenCLFast(Caches):
 
 @cache
 def shared(wanted: str) -> FastRuntime:
-    """One runtime a process for each choice of device."""
+    """Give the process's runtime for each choice of device."""
     return FastRuntime(wanted)

@@ -16,7 +16,7 @@ from kvspec.errors import CannotRun
 from kvspec.geometry import DTYPES
 
 WORTH_SPLITTING = 1 << 20
-"""Bytes of rows that a split has at least: the launch that joins takes about as long as reading them."""
+"""Least bytes of rows in a split: the joining launch takes about as long as reading them."""
 
 FLOAT = 4
 """Bytes of an f32."""
@@ -25,12 +25,12 @@ INSTALL = "it takes a CPU runtime of OpenCL such as the system package pocl-open
 
 
 class RowAttention:
-    """Attention of f32 queries over rows in f32, f16 or bf16, everything summed in f32. Query head h reads kv head
-    h // (heads / kv_heads); scores are q k / sqrt(k_dim), and must be finite in f32 when multiplied by log2(e).
+    """Attention of f32 queries over rows in f32, f16 or bf16, with all sums in f32. Query head h reads kv head h //
+    (heads / kv_heads); scores are q k / sqrt(k_dim), and must be finite in f32 when multiplied by log2(e).
 
-    How near a result is to the exact one: see tests/adapters/kernels/test_row_attention.py. A geometry is compiled
-    when the first of it
-    is made on a runtime. Raises CannotRun if the device is no CPU, or its compiler fails on wide vectors.
+    For the error of a result see tests/adapters/kernels/test_row_attention.py. A geometry is compiled when the
+    first of it is made on a runtime. Raises CannotRun if the device is no CPU, or its compiler fails on wide
+    vectors.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class RowAttention:
             self.runtime.launch(self._join, Work(1, cells), self._parts, out.block, cells, splits, places[1])
 
     def splits(self, runs: int, rows: int) -> int:
-        """Into how many pieces each run of so many rows is cut: enough to keep the device busy, none too short."""
+        """Choose the number of pieces of each run of rows: enough to keep the device busy, none too short."""
         worth = rows * (self.k_dim + self.v_dim) * self.size // WORTH_SPLITTING
         return max(1, min(self._enough(runs), worth))
 
@@ -107,13 +107,13 @@ def demand(runtime: OpenCLRuntime) -> None:
 
 
 def names(dtype: str, k_dim: int, v_dim: int, group: int) -> tuple[str, str]:
-    """What the two kernels of a geometry are called."""
+    """Name the two kernels of a geometry."""
     geometry = f"{dtype}_{k_dim}_{v_dim}_{group}"
     return f"attend_rows_{geometry}", f"join_rows_{geometry}"
 
 
 def source(dtype: str, k_dim: int, v_dim: int, group: int) -> str:
-    """The whole program text for a geometry; `group` is how many query heads share a kv head."""
+    """Write the whole program text for a geometry; `group` is how many query heads share a kv head."""
     attend, join = names(dtype, k_dim, v_dim, group)
     scale = float(np.float32(math.log2(math.e) / math.sqrt(k_dim)))
     defined = {"ATTEND": attend, "JOIN": join, f"ROW_{dtype.upper()}": 1, "K_DIM": k_dim, "V_DIM": v_dim}
