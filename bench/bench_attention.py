@@ -1,12 +1,12 @@
 """Decode attention of the OpenCL kernel for CPU devices, against torch and numpy in paired rounds.
 
-    python bench/bench_attention.py [rounds, default 15] [dtypes, default f32,f16]
+python bench/bench_attention.py [rounds, default 15] [dtypes, default f32,f16]
 
-Batch 1, 32 query heads over 8 kv heads of 128 elements, and 8 over 2. In each round everybody attends to the same
-rows one after another, in an order that changes, and a ratio is of two times in one round; "at best" are the
-fastest single calls, which others on the machine disturbed least. So many caches take turns that rows come from
-memory (`ROTATION`). torch has all processors and is measured in two forms: with `enable_gqa`, and with the query
-heads of a group folded into queries; the faster one counts. Which device is used: see KVCONFORM_OPENCL.
+Batch 1, 32 query heads over 8 kv heads of 128 elements, and 8 over 2. In each round all sides attend to the same
+rows one after another, in a changing order, and a ratio compares two times of one round; "at best" are the fastest
+single calls, which other work disturbed least. The caches in rotation are so large that rows come from memory
+(`ROTATION`). torch has all processors and is measured in two forms: with `enable_gqa`, and with the query heads of
+a group folded into queries; the faster one counts. Which device is used: see KVCONFORM_OPENCL.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ DIM = 128
 MODELS = ((32, 8), (8, 2))
 TOKENS = tuple(1024 << i for i in range(6))
 ROTATION = 256 << 20
-"""Bytes of the caches that take turns, at least; it is more than a last-level cache."""
+"""Least bytes of the caches in rotation: more than a last-level cache."""
 TURN = 0.02
-"""Seconds that one side takes in a round, at least."""
+"""Least seconds of one side in a round."""
 REST = 0.005
-"""Seconds between two sides: threads that wait by spinning have gone to sleep by then."""
+"""Seconds between two sides, so that spinning threads have gone to sleep."""
 
 TORCH = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 
@@ -62,7 +62,7 @@ class Case(NamedTuple):
 
     @property
     def caches(self) -> int:
-        """How many take turns."""
+        """Count the caches in rotation."""
         return max(2, -(-ROTATION // self.nbytes))
 
     def rows(self) -> Array:
@@ -76,7 +76,7 @@ class Case(NamedTuple):
 
 
 def ours(runtime: OpenCLRuntime, case: Case, rows: Array) -> tuple[Call, Callable[[], Array]]:
-    """A launch, or two, and waiting for the result; and the result."""
+    """Launch once or twice and wait; give the result."""
     attention = RowAttention(runtime, case.dtype, DIM, DIM, case.heads, case.kv_heads)
     held = [placed(runtime, *rows) for _ in range(case.caches)]
     places = [Place(k.block, v.block, k.at, v.at, case.tokens) for k, v in held]
@@ -91,7 +91,7 @@ def ours(runtime: OpenCLRuntime, case: Case, rows: Array) -> tuple[Call, Callabl
 
 
 def peers(case: Case, rows: Array) -> dict[str, Call]:
-    """torch in two forms and numpy, over caches of their own, which they share."""
+    """Give torch in two forms, and numpy; all three share one set of caches."""
     base = torch.from_numpy(rows.view(np.uint8)).view(TORCH[case.dtype])[:, None]
     held = [base.clone() for _ in range(case.caches)]
     arrays = [h[:, 0].view(torch.uint8).numpy().view(DTYPES[case.dtype]) for h in held]
@@ -115,7 +115,7 @@ def by_numpy(queries: Array, keys: Array, values: Array) -> Array:
 
 
 def demand_same(case: Case, result: Callable[[], Array], sides: dict[str, Call]) -> None:
-    """All compute the same, as far as the dtype of torch's output goes."""
+    """Check that all results agree, within the dtype of torch's output."""
     for name, call in sides.items():
         found = call(0)
         if found is not None:
@@ -125,14 +125,14 @@ def demand_same(case: Case, result: Callable[[], Array], sides: dict[str, Call])
 
 
 class Times(NamedTuple):
-    """Of one side: seconds a call took in each round, and the fastest call of all."""
+    """Times of one side: seconds of a call in each round, and the fastest call of all."""
 
     rounds: list[float]
     best: list[float]
 
 
 def measured(case: Case, sides: dict[str, Call], rounds: int) -> dict[str, Times]:
-    """All sides in turn."""
+    """Measure all sides in turn."""
     often = {name: max(1, int(TURN / once(call))) for name, call in sides.items()}
     found = {name: Times([], [math.inf]) for name in sides}
     turn = 0
@@ -148,20 +148,20 @@ def measured(case: Case, sides: dict[str, Call], rounds: int) -> dict[str, Times
 
 
 def once(call: Call) -> float:
-    """Seconds a call takes at first sight, when everything is compiled."""
+    """Estimate the seconds of a call, once everything is compiled."""
     call(0)
     return timed(call, 1)
 
 
 def timed(call: Call, i: int) -> float:
-    """Seconds this call takes."""
+    """Time this call."""
     begin = time.perf_counter()
     call(i)
     return time.perf_counter() - begin
 
 
 def line(case: Case, found: dict[str, Times]) -> list[Any]:
-    """A line of the table."""
+    """Write a line of the table."""
     speed = {name: case.nbytes / statistics.median(times.rounds) / 1e9 for name, times in found.items()}
     form = max((name for name in found if name.startswith("torch")), key=speed.__getitem__)
     mine, theirs = found["ours"], found[form]

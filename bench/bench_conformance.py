@@ -21,18 +21,18 @@ from kvspec.session.driver import Session
 
 YARDSTICK = 200_000
 MOST = 520
-"""Traces of a chapter's last cover that are replayed."""
+"""Most traces of a chapter's last cover that are replayed."""
 
 
 def yardstick() -> float:
-    """Seconds for a fixed piece of work: how fast this machine is right now."""
+    """Time a fixed piece of work: how fast this machine is right now."""
     began = time.perf_counter()
     sum(len(str(i)) for i in range(YARDSTICK))
     return time.perf_counter() - began
 
 
 def in_process(chapter: str) -> tuple[int, float]:
-    """Operations of a chapter replayed twice and judged at level storage, and the seconds they took."""
+    """Replay a chapter's operations twice, judged at level storage; give the operations and seconds."""
     adapter, traces = description(Reference().describe()), list(vectors.load(chapter)[-1].traces())[:MOST]
     began = time.perf_counter()
     done = sum(len(trial.run(t, Session(Reference()), adapter).steps) for t in traces)
@@ -40,7 +40,7 @@ def in_process(chapter: str) -> tuple[int, float]:
 
 
 def first_line() -> float:
-    """Seconds until the command line says its first word."""
+    """Time the command line until its first output."""
     began = time.perf_counter()
     with subprocess.Popen([sys.executable, "-m", "kvconform", "run", "reference", "--chapter", "growing"],
                           stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as run:  # fmt: skip
@@ -52,7 +52,7 @@ def first_line() -> float:
 
 
 def whole_run(adapter: str) -> Record:
-    """The record of a run at the default number of traces."""
+    """Give the record of a run at the default number of traces."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "kvconform", "run", adapter, "--report", folder],
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip

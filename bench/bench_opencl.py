@@ -1,6 +1,6 @@
-"""Operations a second through a session, of the OpenCL adapter and of the reference in the same run.
+"""Measures operations per second through a session, for the OpenCL adapter and the reference in the same run.
 
-    python bench/bench_opencl.py [seconds for each adapter and line, default 2]
+python bench/bench_opencl.py [seconds for each adapter and line, default 2]
 
 Small caches (2 heads, 8 and 6 dims, windows up to 8), stores and buffers, with everything observed at every step,
 as the harness drives an adapter. Which device is used: see KVCONFORM_OPENCL.
@@ -45,13 +45,13 @@ WORK: dict[str, tuple[Trace, ...]] = {
     "stores": (trace("store", "layers=3 max_len=8", STORE * 3),),
     "batches": (trace("store", "layers=2 max_len=8", BATCH * 3),),
 }
-"""What is done, over and over; some of it is refused."""
+"""The repeated work; some of it is refused."""
 
 Supplied = list[tuple[Operation, Inputs]]
 
 
 def supplied(given: Trace) -> Supplied:
-    """The operations of a trace with what they need, made beforehand."""
+    """Make the operations of a trace with their inputs beforehand."""
     trace_inputs, session, made = TraceInputs(given), Session(Reference(), ()), Supplied()
     session.begin(given.kind, given.config)
     for op in given.ops:
@@ -61,7 +61,7 @@ def supplied(given: Trace) -> Supplied:
 
 
 def steps(adapter: Any, work: Sequence[tuple[Trace, Supplied]]) -> Iterator[None]:
-    """The work, over and over; one item a step."""
+    """Repeat the work; yield once a step."""
     for start, todo in itertools.cycle(work):
         session = Session(adapter)
         session.begin(start.kind, start.config)
@@ -72,7 +72,7 @@ def steps(adapter: Any, work: Sequence[tuple[Trace, Supplied]]) -> Iterator[None
 
 
 def rate(adapter: Any, work: Sequence[tuple[Trace, Supplied]], seconds: float) -> float:
-    """Operations a second."""
+    """Measure operations per second."""
     begin, done = time.perf_counter(), 0
     for _ in steps(adapter, work):
         done += 1
@@ -82,7 +82,7 @@ def rate(adapter: Any, work: Sequence[tuple[Trace, Supplied]], seconds: float) -
 
 
 def line(name: str, found: Sequence[float], form: str) -> str:
-    """A median, and how far the rounds lie apart."""
+    """Write a median and the spread of the rounds."""
     shown = (format(x, form) for x in (statistics.median(found), min(found), max(found)))
     return "{:22} {:>8} ({} to {})".format(name, *shown)
 

@@ -1,4 +1,4 @@
-"""How long a page takes: adapters x clauses rendered, against json.dumps of the same records.
+"""Times the report page: adapters x clauses rendered, against json.dumps of the same records.
 
 python bench/bench_reports.py [--adapters 10] [--clauses 500] [--failures 10]
 """
@@ -76,7 +76,7 @@ def record(adapter: int, clauses: int, failures: int) -> dict[str, Any]:
 
 
 def best(of: Callable[[], str], times: int = 5) -> tuple[float, int]:
-    """Seconds of the fastest of several calls, and the characters made."""
+    """Give the seconds of the fastest of several calls, and the characters made."""
     taken, size = [], 0
     for _ in range(times):
         begun = time.perf_counter()

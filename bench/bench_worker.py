@@ -1,4 +1,4 @@
-"""What one question and its answer cost: prints medians, and the ratio to bare pipes.
+"""Times one question and its answer: prints medians, and the ratio to bare pipes.
 
 The bare pipes carry as many bytes each way between two Python processes that do nothing with them.
 """
@@ -42,7 +42,7 @@ while True:
 
 
 class Sink:
-    """Keeps the last append alone, and gives it back: as little work as an adapter can do."""
+    """Keeps only the last append and returns it: as little work as an adapter can do."""
 
     def describe(self) -> Mapping[str, Any]:
         return {"name": "sink", "chapters": {"growing": "visible"}}
@@ -61,7 +61,7 @@ class Sink:
 
 
 def median(work: Callable[[], object]) -> float:
-    """Microseconds."""
+    """Give the median in microseconds."""
     times = []
     for _ in range(ROUNDS):
         start = perf_counter()
@@ -71,7 +71,7 @@ def median(work: Callable[[], object]) -> float:
 
 
 def bare(question: int, answer: int) -> float:
-    """The same bytes through bare pipes."""
+    """Send the same bytes through bare pipes."""
     argv = [sys.executable, "-c", PONG, str(question), str(answer)]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as pong:
         assert pong.stdin is not None and pong.stdout is not None

@@ -1,8 +1,8 @@
-"""A ring with a real kind of bug, to see what a failing report looks like: a rewind forgets the write cursor.
+"""A ring with a realistic bug, to show a failing report: a rewind forgets the write cursor.
 
-    kvconform run examples.stale_cursor:Adapter --report report/
+kvconform run examples.stale_cursor:Adapter --report report/
 
-The offset is right, and so is every row, until the next append puts a row where no query will look for it.
+The offset and every row are right until the next append, which puts a row where no query looks for it.
 """
 
 from typing import Any
@@ -12,10 +12,10 @@ from kvref.ring import Ring
 
 
 class StaleCursor(Ring):
-    """The reference's ring, but for one line."""
+    """The reference's ring, except for one line."""
 
     def rewind(self, to: int) -> None:
-        """Make `to` the offset, and leave the index where it was."""
+        """Make `to` the offset, but leave the write index where it was (the bug)."""
         index = self.index
         super().rewind(to)
         self.index = index
@@ -27,5 +27,5 @@ class Adapter(Reference):
     caches = Reference.caches | {"ring": StaleCursor}
 
     def describe(self) -> dict[str, Any]:
-        """As the reference, under another name."""
+        """Describe the reference, under another name."""
         return super().describe() | {"name": "stale-cursor"}
