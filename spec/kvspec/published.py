@@ -25,11 +25,11 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "profile": partial(schema, Profile, "profile"),
     "mutants": partial(schema, Matrix, "mutants"),
 }
-"""What makes each of them, by the name of its file."""
+"""Functions that make the schemas, by file name."""
 
 
 def path(name: str) -> Path:
-    """Where a schema is published."""
+    """Give the file of a published schema."""
     return Path(str(resources.files("kvspec").joinpath("schemas", f"{name}.json")))
 
 

@@ -29,7 +29,7 @@ Counts = dict[str, int]
 
 
 class Bound(NamedTuple):
-    """What a clause allows of some counts."""
+    """The limits that a clause sets on some counts."""
 
     clause: str
     most: Mapping[str, int]
@@ -37,7 +37,7 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True)
 class Cost:
-    """What one operation may cost. `when` tells apart the conditions under which it costs differently."""
+    """The allowed cost of one operation. `when` names the condition, if the cost depends on one."""
 
     when: str
     bounds: tuple[Bound, ...]
@@ -126,14 +126,14 @@ Bounded = Callable[[Case], Cost]
 
 
 def crossing(case: Case, nbytes: int, arrays: int = 2) -> Bound:
-    """Rows that are handed over: those from the host cross once, those on the device not at all."""
+    """Bound input rows: rows from the host cross once, rows on the device not at all."""
     if case.resident:
         return Bound("RESIDENCY-1", {"host_to_device": 0, "device_to_host": 0})
     return Bound("RESIDENCY-2", {"host_to_device": nbytes + arrays * PADDING, "device_to_host": 0})
 
 
 def written(case: Case, clause: str, nbytes: int, launches: int, allocations: int = 0) -> Bound:
-    """What writing rows costs beside that; those from the host may need a place to arrive in, and waiting for."""
+    """Bound the writing of rows; rows from the host may need a place to arrive in, and a wait."""
     arriving = 0 if case.resident else BUFFER
     most = {"device_to_device": nbytes, "launches": launches}
     return Bound(clause, {**most, "allocations": allocations + arriving, "synchronisations": arriving})

@@ -30,7 +30,7 @@ def rows(clause: str, config: Config, keys: Array, values: Array) -> Refused:
 
 
 def rewind_range(clause: str, to: int, offset: int) -> Refused:
-    """A target outside what was appended."""
+    """A target outside the appended rows."""
     return Refused(clause, f"rewind to {to}: the target must lie in 0..{offset}")
 
 
@@ -63,7 +63,7 @@ def mask_window(clause: str, size: int) -> Refused:
 
 
 def restore_range(clause: str, to: int, stop: int) -> Refused:
-    """A target outside what was saved."""
+    """A target outside the saved rows."""
     return Refused(clause, f"restore to {to}: the target must lie in 0..{stop}")
 
 
@@ -115,7 +115,7 @@ def overflow(clause: str, layer: int, length: int, n: int, max_len: int) -> Refu
 
 
 def layer(clause: str, layer: int, layers: int) -> Refused:
-    """A layer that there is not."""
+    """A layer that does not exist."""
     return Refused(clause, f"layer {layer}: layers are 0..{layers - 1}")
 
 
@@ -222,12 +222,12 @@ def batch_size(clause: str, m: int, most: int) -> Refused:
 
 
 def no_batch(clause: str, what: str) -> Refused:
-    """An operation on a batch that there is not."""
+    """An operation on a batch that does not exist."""
     return Refused(clause, f"{what}: the store has no batch")
 
 
 def sequence(clause: str, sequence: int, m: int) -> Refused:
-    """A sequence that there is not."""
+    """A sequence that does not exist."""
     return Refused(clause, f"sequence {sequence}: sequences are 0..{m - 1}")
 
 
@@ -268,13 +268,13 @@ def captured_size(clause: str, captured: int, m: int) -> Refused:
 
 
 def valid(config: Config) -> bool:
-    """Whether every size that is given is 1 or more, and the dtype known."""
+    """Tell whether every given size is 1 or more, and the dtype known."""
     sizes = (getattr(config, name) for name in SIZES)
     return config.dtype in DTYPES and all(n >= 1 for n in sizes if n is not None)
 
 
 def fits(config: Config, pair: Pair) -> bool:
-    """Whether rows are of the config's geometry, as many keys as values."""
+    """Tell whether rows have the config's geometry, with as many keys as values."""
     n = pair.keys.shape[2] if pair.keys.ndim == 4 else -1
     right = (config.shape("k", n), config.shape("v", n))
     return (pair.keys.shape, pair.values.shape) == right and {a.dtype for a in pair} == {DTYPES[config.dtype]}

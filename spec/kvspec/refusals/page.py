@@ -28,7 +28,7 @@ def no_copy(clause: str, n: int, needed: int, free: int) -> Refused:
 
 
 def fork(clause: str, n: int, sequence: int, length: int) -> Refused:
-    """Rows that cannot be shared, as they are not there."""
+    """Rows that cannot be shared, because they do not exist."""
     return Refused(clause, f"fork of {n} rows: it must be 0..{length} of sequence {sequence}")
 
 
@@ -54,10 +54,10 @@ def dead(clause: str, page: int, rows: int, live: int) -> Refused:
 
 
 def peek(clause: str, page: int, pages: int) -> Refused:
-    """A page that there is not."""
+    """A page that does not exist."""
     return Refused(clause, f"peek at page {page}: pages are 0..{pages - 1}")
 
 
 def no_debug(clause: str) -> Refused:
-    """A look at a page that nobody poisoned."""
+    """A look at a page in a pool without `debug`."""
     return Refused(clause, "peek: only a pool opened with debug=1 says what lies in its pages")

@@ -1,4 +1,4 @@
-"""A given output: an array that an attend is to write its answer into."""
+"""A given output: the array that an attend must write its result to."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from kvspec.geometry import DTYPES, Array
 
 GUARD = 64
-"""Elements before and behind a given output on the host, which nobody may write to."""
+"""Guard elements before and behind a given output on the host; nothing may write to them."""
 
 
 class OutputRoom:
-    """An array full of NaN; on the host it lies between two guards, and can only be read where it is not
-    `writeable`. With an `adapter` it is placed on that one's device."""
+    """An array full of NaN; on the host it is between two guards, and read-only unless `writeable`. With an
+    `adapter` it is on that adapter's device."""
 
     def __init__(self, shape: tuple[int, ...], dtype: str, writeable: bool, adapter: Any) -> None:
         self._all: Array = np.full(prod(shape) + 2 * GUARD, np.nan, DTYPES[dtype])
@@ -30,10 +30,10 @@ class OutputRoom:
 
     @property
     def guarded(self) -> bool:
-        """Whether nothing was written beside it."""
+        """Tell whether nothing was written beside it."""
         return bool(np.isnan(self._all[:GUARD]).all() and np.isnan(self._all[-GUARD:]).all())
 
     def untouched(self) -> bool:
-        """Whether nothing was written at all."""
+        """Tell whether nothing was written at all."""
         array = self._all if self._adapter is None else self._adapter.fetch(self.out)
         return bool(np.isnan(array).all())

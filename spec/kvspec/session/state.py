@@ -63,7 +63,7 @@ class SessionState:
         return any(c is cache for r in live for c in r.caches)
 
     def handed(self, op: Operation, inputs: Inputs) -> tuple[Any, ...]:
-        """The queries and rows to hand in, noted as lent; on the device already where the operation says so."""
+        """Give the queries and rows to pass in, noted as lent; on the device if the operation says so."""
         arrays = (*(() if inputs.queries is None else (inputs.queries,)), *(inputs.rows or ()))
         for array in arrays:
             self.keep(array)

@@ -46,13 +46,13 @@ def attend(session: SessionState, cache: Any, op: Operation, step: Step, inputs:
 
 
 def attendbatch(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """A query for each sequence."""
+    """Attend with one query for each sequence."""
     (queries,), do = session.handed(op, inputs), offered(store, "attend_batch")
     answered(session, op, step, inputs, lambda out: do(queries, op["layer"], argument(op, "splits"), out))
 
 
 def captureattend(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """An attend of one row, captured."""
+    """Capture an attend of one row."""
     made = offered(store, "capture_attend")
     heads = op.get("heads", session.config.kv_heads)
     with session.metered(step):
@@ -60,7 +60,7 @@ def captureattend(session: SessionState, store: Any, op: Operation, step: Step, 
 
 
 def replayattend(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """The captured one, on new queries and rows."""
+    """Replay the captured attend on new queries and rows."""
     work, arrays = session.names["captured attention"][op["name"]], session.handed(op, inputs)
     with session.metered(step):
         output = work.replay(*arrays)

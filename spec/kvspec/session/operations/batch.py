@@ -24,26 +24,26 @@ def _addresses(session: SessionState, store: Any, step: Step) -> Iterator[None]:
 
 
 def batch(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Allocate for m sequences."""
+    """Allocate a batch of m sequences."""
     with _addresses(session, store, step):
         store.batch(op["m"], argument(op, "most"))
 
 
 def scatter(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """The first n rows of the store into one sequence's place, of one layer or all."""
+    """Copy the store's first n rows into one sequence's place, for one layer or all."""
     with _addresses(session, store, step):
         store.scatter(op["sequence"], op["n"], op.get("layer"))
 
 
 def step(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """One row `[layers, m, kv_heads, dim]` for every sequence, in every layer."""
+    """Append one row `[layers, m, kv_heads, dim]` to every sequence, in every layer."""
     rows = session.handed(op, inputs)
     with _addresses(session, store, step):
         store.step(*rows)
 
 
 def resetbatch(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Every sequence's length to 0."""
+    """Set every sequence's length to 0."""
     with _addresses(session, store, step):
         store.reset_batch()
 
@@ -55,14 +55,14 @@ def freebatch(session: SessionState, store: Any, op: Operation, step: Step, inpu
 
 
 def capture(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """A step, captured."""
+    """Capture a step."""
     made = offered(store, "capture")
     with session.metered(step):
         session.captured[op["name"]] = made()
 
 
 def replay(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """The captured step, on new rows."""
+    """Replay the captured step on new rows."""
     work, rows = session.captured[op["name"]], session.handed(op, inputs)
     with _addresses(session, store, step):
         work.replay(*rows)

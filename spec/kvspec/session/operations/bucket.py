@@ -12,8 +12,8 @@ from kvspec.session.step import Inputs, Step
 
 
 def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None:
-    """The length, the bound, and the rows of every layer: as they are read back, on the host, in the handles, where
-    the cache tells of them."""
+    """Observe the length, the bound, and the rows of every layer: read back, on the host, and in the handles, if
+    the cache offers them."""
     step.values["past"], stored = int(cache.past()), hasattr(cache, "bound")
     if stored:
         bound = cache.bound()
@@ -28,20 +28,20 @@ def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None
 
 
 def prefill(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """New rows on the host."""
+    """Replace the host's rows."""
     rows = session.handed(op, inputs)
     with session.metered(step):
         cache.prefill(*rows)
 
 
 def bind(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Handles installed, and no step."""
+    """Install handles without a step."""
     with session.metered(step):
         offered(cache, "bind")(bool(argument(op, "refresh")))
 
 
 def decode(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """One step of the graph."""
+    """Run one step of the graph."""
     arrays, do = session.handed(op, inputs), offered(cache, "decode")
     how = argument(op, "splits"), bool(argument(op, "refresh")), op.get("past")
     answered(session, op, step, inputs, lambda out: do(*arrays, *how, out))
@@ -49,7 +49,7 @@ def decode(session: SessionState, cache: Any, op: Operation, step: Step, inputs:
 
 
 def block(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """A block that commits nothing."""
+    """Run a block that commits nothing."""
     arrays, do = session.handed(op, inputs), offered(cache, "block")
     how = argument(op, "splits"), op.get("past")
     answered(session, op, step, inputs, lambda out: do(*arrays, *how, out))
@@ -58,39 +58,39 @@ def block(session: SessionState, cache: Any, op: Operation, step: Step, inputs: 
 
 
 def _ran(cache: Any, step: Step) -> None:
-    """Which graph ran, and on how much of it, where the cache tells."""
+    """Note which graph ran, and how much of it was used, if the cache tells."""
     if hasattr(cache, "ran"):
         ran = cache.ran()
         step.values["key"], step.values["extent"] = int(ran.key), [int(n) for n in ran.extent]
 
 
 def unbind(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Bounds forgotten."""
+    """Forget the bounds of the installed handles."""
     with session.metered(step):
         offered(cache, "unbind")()
 
 
 def sync(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """The device's rows to the host."""
+    """Copy the device's rows to the host."""
     with session.metered(step):
         offered(cache, "sync")()
 
 
 def cut(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Fewer past rows."""
+    """Reduce the past rows."""
     with session.metered(step):
         offered(cache, "cut")(op["to"])
 
 
 def encode(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Rows for cross-attention."""
+    """Install rows for cross-attention."""
     rows = session.handed(op, inputs)
     with session.metered(step):
         offered(cache, "encode")(*rows)
 
 
 def cross(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Queries over these."""
+    """Attend with queries over those rows."""
     (queries,), do = session.handed(op, inputs), offered(cache, "cross")
     answered(session, op, step, inputs, lambda out: do(queries, argument(op, "splits"), out))
 

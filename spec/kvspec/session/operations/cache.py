@@ -38,7 +38,7 @@ def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None
 
 
 def append(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Rows behind the offset; then what their queries attend to."""
+    """Append rows behind the offset; then read what their queries attend to."""
     rows, of = session.handed(op, inputs), op.get("layer", op.get("sequence"))
     with session.metered(step):
         cache.append(*rows) if of is None else cache.append(*rows, of)
@@ -55,7 +55,7 @@ def history(session: SessionState, cache: Any, step: Step) -> None:
 
 
 def mask(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """The mask for the append, or the draft of a round, just before."""
+    """Make the mask for the latest append, or a round's latest draft."""
     parts = masks.from_json(op["parts"]) if inputs.logical is None else inputs.logical
     for p in parts:
         if isinstance(p, masks.Explicit):
@@ -70,34 +70,34 @@ def mask(session: SessionState, cache: Any, op: Operation, step: Step, inputs: I
 
 
 def view(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """What can be read without writing."""
+    """Read the view, which needs no write."""
     with session.metered(step):
         found = cache.read("view")
     session.take(step, "view", found)
 
 
 def ask(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Whether a rewind would be accepted."""
+    """Ask whether a rewind would be accepted."""
     with session.metered(step):
         can = cache.can_rewind(op["to"])
     step.values["can"] = bool(can)
 
 
 def rewind(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Asked first, then done."""
+    """Ask whether the rewind would be accepted, then rewind."""
     step.values["can"] = bool(cache.can_rewind(op["to"]))
     with session.metered(step):
         cache.rewind(op["to"])
 
 
 def free(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Return to never written."""
+    """Return to the state of a cache never written."""
     with session.metered(step):
         cache.free()
 
 
 def scribble(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Look whether the newest arrays handed in or out still hold what they held; then overwrite them all."""
+    """Check that the newest arrays passed in or out are unchanged; then overwrite all of them."""
     lent = session.lent[cache_of(op)]
     step.values["intact"] = all(array.tobytes() == copy.tobytes() for array, copy in lent)
     for array in [array for array, _ in lent]:

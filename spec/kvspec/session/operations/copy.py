@@ -27,14 +27,14 @@ def heads_first(array: Any) -> Array:
 
 
 def copy(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Rows `[n, kv_heads, dim]` of some dtype into the slots from `at` on."""
+    """Copy rows `[n, kv_heads, dim]` of some dtype into the slots from `at` on."""
     rows = session.handed(op, inputs)
     with session.metered(step):
         cache.copy(*rows, op["n"], op["at"], bool(argument(op, "sliding")))
 
 
 def alias(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """The buffer's own rows as the source."""
+    """Copy with the buffer's own rows as the source."""
     rows = cache.alias(op["source"], op["n"])
     with session.metered(step):
         cache.copy(*rows, op["n"], op["at"], bool(argument(op, "sliding")))

@@ -27,7 +27,7 @@ class Round:
         return self.letters.index(letter)
 
     def mask(self, letter: str, logical: masks.Logical) -> Any:
-        """The mask for the draft just before on that layer."""
+        """Make the mask for the latest draft on that layer."""
         return self.inner.mask(self.layer(letter), logical)
 
 
@@ -45,7 +45,7 @@ def speculate(session: SessionState, cache: Any, op: Operation, step: Step, inpu
 
 
 def draft(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Append drafts to one layer of the round; then what their queries attend to."""
+    """Append drafts to one layer of the round; then read what their queries attend to."""
     round_ = session.rounds[op["name"]]
     layer, rows = round_.layer(cache_of(op)), session.handed(op, inputs)
     with session.metered(step):

@@ -27,33 +27,33 @@ def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None
 
 
 def admit(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """A new sequence."""
+    """Add a sequence."""
     with session.metered(step):
         made = offered(cache, "admit")()
     step.values["sequence"] = int(made)
 
 
 def fork(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """A new sequence that shares rows of another."""
+    """Add a sequence that shares rows of another."""
     with session.metered(step):
         made = offered(cache, "fork")(op["sequence"], op["n"])
     step.values["sequence"] = int(made)
 
 
 def truncate(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """The newest rows of a sequence dropped."""
+    """Drop the newest rows of a sequence."""
     with session.metered(step):
         offered(cache, "truncate")(op["sequence"], op["to"])
 
 
 def drop(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """A sequence given up."""
+    """Drop a sequence and free its number."""
     with session.metered(step):
         offered(cache, "drop")(op["sequence"])
 
 
 def gather(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Rows through a block table that is handed in."""
+    """Read rows through a given block table."""
     table = [] if op["table"] == "empty" else [int(page) for page in op["table"].split(",")]
     with session.metered(step):
         found = offered(cache, "gather")(table, op["n"])
@@ -61,7 +61,7 @@ def gather(session: SessionState, cache: Any, op: Operation, step: Step, inputs:
 
 
 def peek(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """A page of the pool."""
+    """Read a page of the pool."""
     with session.metered(step):
         found = offered(cache, "peek")(op["page"])
     session.take(step, "page", found, with_batch_axis)

@@ -14,7 +14,7 @@ from kvspec.session.step import Inputs, Step
 
 
 def rotate(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Key rows turned by their positions; then all of them by so many more."""
+    """Rotate key rows by their positions; then all of them by the same further positions."""
     assert inputs.rows is not None
     turn, before = offered(session.adapter, "rotate"), inputs.rows.keys.tobytes()
     keys, _ = session.handed(op, inputs)

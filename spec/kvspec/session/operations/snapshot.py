@@ -26,7 +26,7 @@ def restore(session: SessionState, cache: Any, op: Operation, step: Step, inputs
 
 
 def merge(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """One of two."""
+    """Merge two snapshots into one."""
     parent, child = session.snapshots[op["parent"]], session.snapshots[op["child"]]
     join = offered(cache, "merge")
     with session.metered(step):
@@ -35,7 +35,7 @@ def merge(session: SessionState, cache: Any, op: Operation, step: Step, inputs: 
 
 
 def split(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Two of one."""
+    """Split one snapshot into two."""
     cut = offered(cache, "split")
     with session.metered(step):
         parts = cut(session.snapshots[op["name"]], op["at"])

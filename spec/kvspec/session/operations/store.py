@@ -36,26 +36,26 @@ def with_batch_axis(array: Any) -> Array:
 
 
 def init(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Initialise again, with the geometry that the operation says."""
+    """Initialise the store again, with the operation's geometry."""
     assert inputs.opening is not None
     with session.metered(step):
         store.init(inputs.opening[1])
 
 
 def reset(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Every length to 0."""
+    """Set every length to 0."""
     with session.metered(step):
         offered(store, "reset")()
 
 
 def zero(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Every length to 0, and the rows cleared."""
+    """Set every length to 0, and clear the rows."""
     with session.metered(step):
         offered(store, "zero")()
 
 
 def rollback(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Lower every longer layer; or one sequence of the batch."""
+    """Lower every layer longer than `to`; or one sequence of the batch."""
     sequence = op.get("sequence")
     back = offered(store, "rollback" if sequence is None else "rollback_sequence")
     with session.metered(step):
@@ -63,13 +63,13 @@ def rollback(session: SessionState, store: Any, op: Operation, step: Step, input
 
 
 def setlength(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """The length of one layer."""
+    """Set the length of one layer."""
     with session.metered(step):
         offered(store, "set_length")(op["layer"], op["n"])
 
 
 def save(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """A host snapshot: rows `[kv_heads, length, dim]` of each layer."""
+    """Save a host snapshot: rows `[kv_heads, length, dim]` of each layer."""
     with session.metered(step):
         saved = offered(store, "save")()
     for layer, pair in enumerate(saved):
@@ -78,7 +78,7 @@ def save(session: SessionState, store: Any, op: Operation, step: Step, inputs: I
 
 
 def load(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """The host snapshot back, or what the operation makes of it."""
+    """Load the host snapshot, or an altered copy of it."""
     saved = altered(session, session.saved[op["name"]], op)
     for pair in saved:
         for a in pair:
@@ -88,7 +88,7 @@ def load(session: SessionState, store: Any, op: Operation, step: Step, inputs: I
 
 
 def altered(session: SessionState, saved: list[Any], op: Operation) -> list[Any]:
-    """The rows of a host snapshot, changed as a `load` says: fewer or more layers, other sizes, another dtype. What
+    """Change the rows of a host snapshot as a `load` says: fewer or more layers, other sizes, another dtype. What
     is missing is filled with zeros."""
     layers = op.get("layers", len(saved))
     more = [saved[-1] if saved else _nothing()] * layers
@@ -111,7 +111,7 @@ def _altered(session: SessionState, op: Operation, keys: Any, values: Any) -> Pa
 
 
 def fingerprint(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """The sum over the key row of layer 0, head 0 at a position."""
+    """Sum the key row of layer 0, head 0 at a position."""
     with session.metered(step):
         found = offered(store, "fingerprint")(op["position"])
     if found is not None:  # the list model does not know the sum of every row
