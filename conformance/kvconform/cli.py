@@ -64,11 +64,7 @@ def _run_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--memory", type=_count, default=4096, help="MiB of resident memory the adapter may use (4096)"
     )
-    run.add_argument(
-        "--processes",
-        type=_above_zero,
-        help="processes that judge at once, each with its own adapter (one per core, up to 4)",
-    )
+    _pool(run, "processes that judge at once, each with its own adapter (one per core, up to 4)")
     _format(run)
 
 

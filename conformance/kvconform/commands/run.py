@@ -36,7 +36,7 @@ def main(options: Namespace) -> int:
     suite()  # read before the adapter starts, so that an interruption from then on leaves a record
     run = started(settings_of(options), folder)
     try:
-        checks = _judged(run, options.processes or min(MOST, os.cpu_count() or 1))
+        checks = _judged(run, options.processes or min(MOST, os.cpu_count() or 1), options.on)
         record = run.record([check.id for check in checks])
     finally:
         run.close()
@@ -72,26 +72,26 @@ def started(settings: Settings, folder: Path | None) -> Run:
         raise BadInput(f"{settings.adapter}: its worker does not start: {e.verdict}: {e}") from None
 
 
-def _judged(run: Run, processes: int) -> list[Check]:
+def _judged(run: Run, processes: int, on: str | None) -> list[Check]:
     """Judge what is selected, and give it; where a sample of the covers shows a clause nowhere, all of them."""
     checks = selected(run.settings, run.adapter)
-    _judge(run, run.settings, checks, processes)
-    missing = run.not_exercised() if run.settings.cover_traces and not run.interrupted else []
+    _judge(run, run.settings, checks, processes, on)
+    missing = run.not_exercised() if run.settings.cover_traces and not run.partial_reason else []
     chapters = {run.selected[clause].chapter for clause in missing}
     covers = [check for check in checks if check.chapter in chapters and "/cover/" in check.id]
     if covers:
-        _judge(run, replace(run.settings, cover_traces=0), covers, processes)
+        _judge(run, replace(run.settings, cover_traces=0), covers, processes, on)
     return checks
 
 
-def _judge(run: Run, settings: Settings, checks: Sequence[Check], processes: int) -> None:
+def _judge(run: Run, settings: Settings, checks: Sequence[Check], processes: int, on: str | None) -> None:
     processes = min(processes, len(checks) // FEWEST)
-    if processes < 2:
+    if processes < 2 and not on:
         run.under_test.cover_traces = settings.cover_traces
         run.collect(judge_here(run.under_test, checks), len(checks))
         return
     run.under_test.worker.close()  # each process has its own
-    with executor.opened(processes) as pool:
+    with executor.opened(processes, on) as pool:
         run.collect(judge_on(pool, settings, checks), len(checks))
 
 

@@ -17,7 +17,7 @@ from kvspec.errors import BadInput
 
 @contextmanager
 def opened(
-    processes: int | None = None, on: str = "", *, seconds: float | None = None, memory_limit: int = 0
+    processes: int | None = None, on: str | None = None, *, seconds: float | None = None, memory_limit: int = 0
 ) -> Iterator[Pool]:
     """A pool of this machine (one process a core, if not said), or of the cluster whose scheduler has address `on`.
 
@@ -32,7 +32,7 @@ def opened(
         pool.shutdown(cancel_futures=True)
 
 
-def _pool(processes: int | None, on: str, seconds: float | None, memory_limit: int) -> Pool:
+def _pool(processes: int | None, on: str | None, seconds: float | None, memory_limit: int) -> Pool:
     if not on:
         return LocalPool(processes or os.cpu_count() or 1, seconds, memory_limit)
     try:

@@ -69,6 +69,7 @@ class Run:
         except KeyboardInterrupt:
             self.partial_reason = INTERRUPTED
         except BrokenExecutor as e:
+            self.partial_reason = str(e)
             self._problems.append(f"harness: {e}")
         self.progress.end()
 

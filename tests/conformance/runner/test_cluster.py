@@ -22,6 +22,7 @@ from conformance.runner.test_executor import LIMIT, does, sleeps, until_asked
 from kvconform import cli
 from kvconform.commands.soak import Progress
 from kvconform.runner.executor import opened
+from kvconform.runner.run import Run
 from kvconform.worker.tasks import completed
 
 distributed = pytest.importorskip("distributed", reason="dask is an extra: pip install 'kvconform[dask]'")
@@ -118,7 +119,10 @@ def _timeless(found: dict[str, Any]) -> dict[str, Any]:
 PROOFS = ("prove", "reference", "--window", "2", "--format", "json")
 
 
-@pytest.mark.parametrize("arguments", [FAKES, PROOFS], ids=["mutants", "prove"])
+RUN = ("run", "reference", "--chapter", "mem", "--traces", "2", "--format", "json")
+
+
+@pytest.mark.parametrize("arguments", [FAKES, PROOFS, RUN], ids=["mutants", "prove", "run"])
 def test_a_cluster_tells_what_one_machine_tells_though_a_worker_is_killed(
     arguments: tuple[str, ...], cluster: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -154,3 +158,27 @@ def test_a_soak_whose_cluster_goes_away_says_how_far_it_came(
     shown = capfd.readouterr()
     assert re.search(r"^Whole: \d+ traces, 0 accused, .*\(cut short\)$", shown.out, re.MULTILINE)
     assert "went away" in shown.err
+
+
+def test_a_run_whose_cluster_goes_away_keeps_what_was_judged(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("kvconform.runner.cluster.ANSWERS", 2.0)
+    with local_cluster() as lost:
+        closing = threading.Thread(target=lost.close)
+        monkeypatch.setattr(Run, "keep", _then(Run.keep, lambda: closing.ident or closing.start()))
+        arguments = [*RUN, "--report", str(tmp_path), "--on", lost.scheduler_address]
+        assert cli.main(arguments) == 3
+    record = json.loads((tmp_path / "record.json").read_text())
+    assert record["partial"] and "went away" in record["partial_reason"] and record["exit_status"] == 3
+    assert any(clause["verdict"] == "PASS" for clause in record["clauses"])
+
+
+def _then(function: Callable[..., None], action: Callable[[], object]) -> Callable[..., None]:
+    """The function, and behind each call of it the action."""
+
+    def both(*arguments: Any) -> None:
+        function(*arguments)
+        action()
+
+    return both
