@@ -18,7 +18,7 @@ from typing import Any
 from kvadapters.gpu.runtimes.opencl import OpenCL
 from kvadapters.reference import Reference
 from kvconform.oracle.trace_inputs import TraceInputs
-from kvspec.operations.notation import trace
+from kvspec.notation import trace
 from kvspec.operations.table import Operation
 from kvspec.session.driver import Session
 from kvspec.session.step import Inputs

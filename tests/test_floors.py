@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
-from typing import Any
 
 import pytest
 
@@ -47,11 +45,6 @@ HOUSE = (
 )
 """The rooms of kvconform, from top to bottom."""
 
-CIRCLES = {
-    "kvspec": "operations and trace import each other",
-}
-"""Folders that still have circles, and which: take the line out with the circle."""
-
 
 @pytest.mark.parametrize("folder", FLOORS)
 def test_no_package_imports_a_higher_one(folder: str) -> None:
@@ -64,12 +57,7 @@ def test_no_package_imports_a_higher_one(folder: str) -> None:
     assert wrong == set()
 
 
-def still(names: Iterable[str], over: Mapping[str, str]) -> list[Any]:
-    """Parameters, of which some are not yet what they should be."""
-    return [pytest.param(n, marks=pytest.mark.xfail(n in over, reason=over.get(n, ""), strict=True)) for n in names]
-
-
-@pytest.mark.parametrize("folder", still(floors.folders(), CIRCLES))
+@pytest.mark.parametrize("folder", floors.folders())
 def test_no_two_rooms_import_each_other(folder: str) -> None:
     assert floors.circles(floors.rooms(folder)) == [], floors.drawing(folder)
 
@@ -92,7 +80,7 @@ def test_no_two_files_import_each_other() -> None:
     assert floors.circles(floors.modules()) == []
 
 
-@pytest.mark.xfail(reason="25 files when the rooms were moved", strict=True)
+@pytest.mark.xfail(reason="25 files: the spec alone is 11 of them", strict=True)
 def test_no_chain_of_imports_is_long() -> None:
     assert len(floors.deepest()) <= DEEPEST, "\n".join(floors.deepest())
 

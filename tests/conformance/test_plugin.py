@@ -108,7 +108,7 @@ def test_what_cannot_be_judged_is_said_in_a_line(arguments: tuple[str, ...], wor
 
 def test_checks_of_ones_own_count_in_the_record(tmp_path: Path) -> None:
     (tmp_path / "test_own.py").write_text(
-        "from kvspec.operations import notation\n"
+        "from kvspec import notation\n"
         "def test_own(under_test):\n"
         "    under_test.judge(notation.trace('growing', '', 'append 1; append 2'), 'explore')\n"
         "    under_test.require_no_difference()\n"

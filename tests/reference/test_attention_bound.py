@@ -12,8 +12,8 @@ from kvconform.judge.visible import Judge
 from kvconform.oracle.follow import expected
 from kvconform.oracle.list_model import Expected
 from kvref.list_model.attention_bound import LOST, TINY, UNIT, Output, U
+from kvspec import notation
 from kvspec.geometry import DTYPES, Array
-from kvspec.operations import notation
 from kvspec.operations.table import Operation
 from kvspec.rows import SerialBook
 from kvspec.session.step import Step

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from kvadapters.reference import Reference
 from kvref.store import Store
 from kvspec import fingerprint as sums
+from kvspec import notation
 from kvspec.geometry import DTYPES, Array
-from kvspec.operations import notation
 from kvspec.wire import messages
 from support.local_adapter import LocalAdapter
 

@@ -19,10 +19,9 @@ from kvadapters.reference import Reference
 from kvconform.generate.strategies import caches
 from kvconform.judge import trial
 from kvconform.oracle.reference import CitingReference
-from kvspec import trace
+from kvspec import notation, trace
 from kvspec.contract import description
 from kvspec.errors import BadInput
-from kvspec.operations import notation
 from kvspec.trace import Trace
 from support import fakes
 

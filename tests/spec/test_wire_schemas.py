@@ -18,11 +18,10 @@ from kvadapters.serve import Server
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.worker.client import python_worker
 from kvconform.worker.remote_session import RemoteSession
-from kvspec import geometry
+from kvspec import geometry, notation
 from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.geometry import Config
-from kvspec.operations import notation
 from kvspec.operations.table import OPERATIONS
 from kvspec.registry import VALUES
 from kvspec.wire import messages

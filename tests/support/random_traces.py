@@ -9,7 +9,7 @@ from typing import Any
 from kvconform.generate.strategies import sample
 from kvconform.judge import trial
 from kvspec.contract import description
-from kvspec.operations.notation import sentence
+from kvspec.notation import sentence
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 

@@ -18,7 +18,7 @@ from kvconform.mutants.real import catalogue
 from kvreports import json_file
 from kvreports.drawing.svg import draw_svg
 from kvspec.contract import description
-from kvspec.operations.notation import from_sentence
+from kvspec.notation import from_sentence
 from kvspec.reading.clauses import index
 from kvspec.records.mutants import Matrix, MutantRecord
 from kvspec.session.driver import Session

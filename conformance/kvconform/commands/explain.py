@@ -12,7 +12,7 @@ from kvconform.oracle.reference import CitingReference
 from kvreports.run.text import draw as drawn
 from kvspec.contract import description
 from kvspec.errors import BadInput
-from kvspec.operations.notation import sentence
+from kvspec.notation import sentence
 from kvspec.reading.clauses import Clause, index
 from kvspec.registry import LETTERS
 

@@ -20,7 +20,7 @@ from kvreports.run.text import draw as drawn
 from kvspec import trace as traces
 from kvspec.contract import description
 from kvspec.errors import BadInput
-from kvspec.operations.notation import sentence, words
+from kvspec.notation import sentence, words
 from kvspec.trace import Trace
 
 

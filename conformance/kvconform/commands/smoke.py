@@ -12,7 +12,7 @@ from kvconform.worker.client import Worker, WorkerFailure, python_worker
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description
 from kvspec.geometry import Config
-from kvspec.operations.notation import operation
+from kvspec.notation import operation
 from kvspec.reading.tables import table
 from kvspec.trace import Trace
 

@@ -11,8 +11,8 @@ from importlib import resources
 from typing import Any
 
 from kvconform.generate import covers as cover
+from kvspec import notation
 from kvspec.contract import CHAPTERS
-from kvspec.operations import notation
 from kvspec.registry import modules
 from kvspec.trace import Trace, config_from_json
 

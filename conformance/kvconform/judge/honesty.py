@@ -9,7 +9,7 @@ from kvconform.worker.client import Worker
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import CHAPTERS, Description
 from kvspec.geometry import DTYPES, Config
-from kvspec.operations.notation import operation, sentence, words
+from kvspec.notation import operation, sentence, words
 from kvspec.operations.table import OF_KIND, chapters_of
 from kvspec.registry import CACHES, KINDS, RECORDS, opened
 from kvspec.session.step import Step

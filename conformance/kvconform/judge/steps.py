@@ -11,7 +11,7 @@ from msgspec import UNSET
 from kvconform.judge.trial import TrialResult
 from kvconform.oracle.list_model import Expected
 from kvspec.geometry import Array
-from kvspec.operations.notation import words
+from kvspec.notation import words
 from kvspec.reading.columns import numbers
 from kvspec.records.run import Observation, StepRecord
 from kvspec.rows import POISONED, SerialBook, letters

@@ -16,7 +16,7 @@ from kvconform.generate.strategies import batch
 from kvconform.laws.law import Results, Sides, register, stopped
 from kvconform.oracle.follow import expected
 from kvspec.geometry import Array, Config
-from kvspec.operations.notation import operation
+from kvspec.notation import operation
 from kvspec.registry import CACHES
 from kvspec.trace import Trace
 

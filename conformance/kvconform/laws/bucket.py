@@ -14,7 +14,7 @@ from kvconform.judge.trial import TrialResult
 from kvconform.laws.law import Results, Sides, register, stopped
 from kvconform.oracle.follow import at_the_end
 from kvspec.geometry import Array, Config
-from kvspec.operations.notation import operation
+from kvspec.notation import operation
 from kvspec.registry import fitted
 from kvspec.trace import Trace
 

@@ -11,7 +11,7 @@ from kvconform.judge import visible
 from kvconform.judge.trial import TrialResult
 from kvconform.laws.law import Results, Sides, register, stopped, unequal
 from kvspec.geometry import Config
-from kvspec.operations.notation import operation
+from kvspec.notation import operation
 from kvspec.trace import Trace
 
 

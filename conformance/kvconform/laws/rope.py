@@ -13,7 +13,7 @@ from kvconform.laws.law import Results, Sides, register, stopped
 from kvconform.oracle.follow import expected
 from kvconform.oracle.trace_inputs import halved
 from kvspec.geometry import Array, Config
-from kvspec.operations.notation import operation
+from kvspec.notation import operation
 from kvspec.trace import Trace
 
 POSITIONS = (0, 1, 2, 7, 63, 1000, 100_000, 1 << 31, -1, -5)

@@ -13,7 +13,7 @@ from kvconform.laws.law import Results, Sides, register
 from kvconform.oracle.follow import at_the_end
 from kvref.list_model.store import StoreModel
 from kvspec.geometry import Array, Config
-from kvspec.operations.notation import operation
+from kvspec.notation import operation
 from kvspec.rows import letters
 from kvspec.trace import Trace
 

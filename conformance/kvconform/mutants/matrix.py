@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from kvconform.mutants.hunt import SOURCES, Hunted
 from kvconform.mutants.mutant import Mutant
 from kvspec import SPEC_VERSION
-from kvspec.operations.notation import sentence
+from kvspec.notation import sentence
 from kvspec.reading import clauses
 from kvspec.records.document import Version
 from kvspec.records.mutants import Matrix, MutantRecord, result

@@ -27,7 +27,7 @@ from kvconform.judge.trial import TrialResult
 from kvconform.mutants import correct_variants
 from kvconform.worker.tasks import Pool, completed
 from kvspec.contract import Description, description
-from kvspec.operations.notation import sentence
+from kvspec.notation import sentence
 from kvspec.registry import CACHES
 from kvspec.session.driver import Session
 from kvspec.trace import Trace

@@ -12,7 +12,7 @@ from kvconform.mutants import kinds
 from kvconform.vectors.vector import Vector
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
-from kvspec.operations.notation import from_sentence
+from kvspec.notation import from_sentence
 from kvspec.reading.anomalies import anomalies
 from kvspec.reading.clauses import index
 

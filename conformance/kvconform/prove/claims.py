@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvconform.prove.proof import Proof
-from kvspec.operations.notation import sentence
+from kvspec.notation import sentence
 
 Document = dict[str, Any]
 VERSION = 1

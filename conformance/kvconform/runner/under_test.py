@@ -17,7 +17,7 @@ from kvconform.runner.tally import Tally, empty_coverage
 from kvconform.worker.client import Worker
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description
-from kvspec.operations.notation import sentence
+from kvspec.notation import sentence
 from kvspec.reading.clauses import index
 from kvspec.records.run import Coverage, Failure
 from kvspec.trace import Trace

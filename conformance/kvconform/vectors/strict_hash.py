@@ -17,8 +17,8 @@ import numpy as np
 
 from kvconform.oracle.reference import Performs
 from kvconform.oracle.trace_inputs import TraceInputs
+from kvspec import notation
 from kvspec.geometry import DTYPES, Array
-from kvspec.operations import notation
 from kvspec.reading.tables import table
 from kvspec.rows import settled
 from kvspec.trace import Trace

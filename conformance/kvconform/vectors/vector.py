@@ -15,9 +15,8 @@ from kvconform.oracle.list_model import Expected
 from kvconform.oracle.reference import CitingReference
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.vectors.arrays import Arrays
-from kvspec import fingerprint
+from kvspec import fingerprint, notation
 from kvspec.geometry import Array
-from kvspec.operations import notation
 from kvspec.operations.table import TAKES_QUERIES, Operation
 from kvspec.session.step import Inputs, Step
 from kvspec.trace import Trace

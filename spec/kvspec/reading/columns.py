@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from kvspec import rows
+from kvspec import notation, rows
 from kvspec.chapters.record import Column
-from kvspec.operations import notation
 from kvspec.registry import RECORDS
 
 RESULT = Column("result", "refusal")

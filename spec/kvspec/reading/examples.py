@@ -18,8 +18,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from kvspec import notation
 from kvspec.errors import BadInput
-from kvspec.operations import notation
 from kvspec.reading import columns
 from kvspec.trace import Trace
 

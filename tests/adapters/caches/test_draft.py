@@ -18,7 +18,7 @@ from kvconform.generate.strategies import draft
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
 from kvspec.masks import CAUSAL
-from kvspec.operations.notation import sentence
+from kvspec.notation import sentence
 from kvspec.rows import legible
 from support import random_traces, slow
 from support.devices import Scarce, adapter

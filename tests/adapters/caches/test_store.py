@@ -19,7 +19,7 @@ from kvconform.generate.strategies import sample
 from kvconform.generate.strategies.store import explored
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Config
-from kvspec.operations.notation import sentence
+from kvspec.notation import sentence
 from kvspec.trace import Trace
 from support.devices import adapter
 from support.local_adapter import LocalAdapter

@@ -16,8 +16,7 @@ import jsonschema
 import pytest
 
 from kvconform import cli
-from kvspec import trace
-from kvspec.operations import notation
+from kvspec import notation, trace
 from kvspec.reading.clauses import index
 from support import command_line, judging
 from support.command_line import kvconform

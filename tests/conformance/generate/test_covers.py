@@ -14,7 +14,7 @@ from kvconform.generate import covers
 from kvconform.generate.strategies import ring, snapshot
 from kvref.growing import Growing
 from kvref.ring import Ring
-from kvspec.operations import notation
+from kvspec import notation
 from kvspec.trace import from_json
 
 FROZEN = [c for p in vectors.chapters() for c in vectors.load(p)]

@@ -14,8 +14,8 @@ from kvconform.generate.shrink import shrink
 from kvconform.generate.strategies import sample, whole_system
 from kvconform.judge import honesty
 from kvref.store import Store
+from kvspec import notation
 from kvspec.contract import CHAPTERS, description
-from kvspec.operations import notation
 from kvspec.operations.table import OPERATIONS
 from kvspec.trace import Trace, from_json
 from support import slow

@@ -18,7 +18,7 @@ from kvref.copy import Buffer
 from kvspec.contract import Pair, description
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.operations.notation import trace
+from kvspec.notation import trace
 from kvspec.reading.clauses import index
 from kvspec.rows import settled
 from support.local_adapter import LocalAdapter, judge_examples

@@ -8,7 +8,7 @@ from kvadapters.reference import Reference
 from kvconform.judge import steps, trial
 from kvconform.judge.trial import TrialResult
 from kvconform.mutants.real import rope
-from kvspec.operations.notation import trace
+from kvspec.notation import trace
 from kvspec.session.driver import Session
 from support.local_adapter import LocalAdapter
 

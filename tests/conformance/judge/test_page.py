@@ -16,10 +16,10 @@ from kvconform.judge import page_tables, trial
 from kvconform.laws.registry import LAWS
 from kvref import meter
 from kvref.page import Pages
+from kvspec import notation
 from kvspec.contract import Pair, description
 from kvspec.errors import BadInput
 from kvspec.geometry import Array, Config
-from kvspec.operations import notation
 from kvspec.reading.clauses import index
 from kvspec.session.driver import Session
 from support.local_adapter import LocalAdapter

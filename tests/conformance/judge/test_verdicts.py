@@ -12,9 +12,9 @@ from kvconform.mutants import fakes as fakes_of_the_harness
 from kvconform.runner.under_test import AdapterUnderTest
 from kvconform.worker.client import Worker, python_worker
 from kvconform.worker.remote_session import RemoteSession
+from kvspec import notation
 from kvspec.contract import Pair
 from kvspec.geometry import Config
-from kvspec.operations import notation
 from kvspec.reading.clauses import index
 from kvspec.records.run import Failure, Record
 from kvspec.rows import legible

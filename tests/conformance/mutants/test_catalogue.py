@@ -16,7 +16,7 @@ from kvconform.mutants.hunt import EXPLORED, examples, explored, hunted
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.real import catalogue
 from kvspec.contract import CHAPTERS
-from kvspec.operations.notation import sentence
+from kvspec.notation import sentence
 from kvspec.reading.clauses import index
 from support.local_adapter import LocalAdapter
 

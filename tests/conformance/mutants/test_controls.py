@@ -9,8 +9,8 @@ import pytest
 from kvconform.checks import examples
 from kvconform.mutants import controls, correct_variants
 from kvconform.mutants.correct_variants import Linked
+from kvspec import notation
 from kvspec.geometry import Config
-from kvspec.operations import notation
 from kvspec.reading.clauses import index
 from support.local_adapter import LocalAdapter
 

@@ -16,8 +16,8 @@ from kvconform.mutants.hunt import Hints, Hunted, Kill, hunted
 from kvconform.mutants.mutant import Mutant
 from kvconform.runner.executor import opened
 from kvref.growing import Growing
+from kvspec import notation
 from kvspec.errors import CannotRun
-from kvspec.operations import notation
 
 NAMES = ("a", "exits", "b", "faults", "hangs", "c", "eats", "raises", "d")
 LIMIT = 8 << 30

@@ -17,7 +17,7 @@ from kvconform.mutants import correct_variants, soak
 from kvconform.mutants.soak import Judged, Soak
 from kvconform.runner.executor import opened
 from kvref.store import Store
-from kvspec.operations import notation
+from kvspec import notation
 from kvspec.trace import from_json
 
 IDLE = "kvconform.mutants.fakes:DoesNothing"

@@ -19,10 +19,10 @@ from kvconform.mutants.real import catalogue
 from kvconform.mutants.vectors import of_matrix
 from kvconform.vectors import arrays, export, files, sources
 from kvconform.vectors.vector import Vector, written
+from kvspec import notation
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.geometry import Config
-from kvspec.operations import notation
 from kvspec.operations.table import OPERATIONS, argument, cache_of
 from kvspec.reading.clauses import index
 from kvspec.rows import MAKE, SerialBook, legible

@@ -19,7 +19,7 @@ from kvreports.drawing.frames import LAYERS, frames
 from kvreports.drawing.svg import draw_svg
 from kvreports.run import html as run_html
 from kvreports.run.text import draw
-from kvspec.operations import notation
+from kvspec import notation
 from kvspec.records.run import Failure
 from reports.drawing.test_drawings import step
 from reports.run.test_schema import SCHEMA

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from kvconform.generate.strategies.trace_builder import Drawing, geometry
+from kvspec import notation
 from kvspec.geometry import Config
 from kvspec.masks import Causal, Explicit, Part, Window, to_json
-from kvspec.operations import notation
 from kvspec.trace import Trace
 
 KINDS = (*("attend",) * 8, *("append",) * 2, "rewind", "dead", "misfit", "beyond", "beyond", "still")

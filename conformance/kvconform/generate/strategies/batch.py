@@ -11,8 +11,8 @@ from kvconform.generate.covers import Ops, Plan
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import ops, single
 from kvconform.generate.strategies.trace_builder import Drawing, geometry, mostly
+from kvspec import notation
 from kvspec.geometry import Config
-from kvspec.operations import notation
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 

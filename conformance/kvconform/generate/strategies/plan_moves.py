@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kvconform.generate.covers import Ops
-from kvspec.operations import notation
+from kvspec import notation
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 

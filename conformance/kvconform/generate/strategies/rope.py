@@ -11,9 +11,9 @@ from kvconform.generate.covers import Ops, Plan
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import ops, rewinds, single
 from kvconform.generate.strategies.trace_builder import Drawing, geometry
+from kvspec import notation
 from kvspec.chapters.arguments import PAIRINGS
 from kvspec.geometry import Config
-from kvspec.operations import notation
 from kvspec.registry import CACHES
 from kvspec.session.driver import Session
 from kvspec.trace import Trace

@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterator
 from hypothesis import strategies as st
 
 from kvconform.generate.strategies.trace_builder import Drawing, geometry
+from kvspec import notation
 from kvspec.contract import CHAPTERS
 from kvspec.geometry import Config
-from kvspec.operations import notation
 from kvspec.registry import CACHES
 from kvspec.trace import Trace
 
