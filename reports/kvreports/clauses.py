@@ -1,4 +1,4 @@
-"""Clauses as reports see them: the texts they are given, the chapters they stand in, their order and anchors."""
+"""Clauses as reports see them: their texts, their chapters, their order and their anchors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Clauses = Mapping[str, ClauseText]
 
 
 class FromRecord:
-    """A clause the spec at hand does not know, as the record tells it."""
+    """A clause that this spec does not have, as the record describes it."""
 
     def __init__(self, record: ClauseRecord) -> None:
         self.id = record.id
@@ -62,5 +62,5 @@ def chapter_order(chapter: str) -> tuple[int, str]:
 
 
 def anchors(ids: list[str]) -> dict[str, str]:
-    """The anchor of each clause on a page: its id, or a made-up one where the id is not one."""
+    """The anchor of each clause on a page: its id, or an invented one where the id has another form."""
     return {id_: id_ if ID.fullmatch(id_) else f"clause-{n}" for n, id_ in enumerate(ids, 1)}

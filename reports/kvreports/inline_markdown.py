@@ -1,4 +1,4 @@
-"""The small Markdown of clauses (`code`, *emphasis*, **strong**, links) as HTML that is safe whoever wrote it."""
+"""The small Markdown of clauses (`code`, *emphasis*, **strong**, links) as HTML that is safe for any author."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TOKEN = re.compile(
 
 
 def html(text: str, anchors: Mapping[str, str] | None = None) -> Html:
-    """The text as HTML. Ids of clauses link to their anchors; of links only http and https are kept."""
+    """The text as HTML. Ids of clauses link to their anchors; only http and https links stay links."""
     out, end = [], 0
     for match in _TOKEN.finditer(text):
         out += [escape(text[end : match.start()]), _token(match, anchors or {})]

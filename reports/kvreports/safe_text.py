@@ -1,4 +1,4 @@
-"""Text from a record may come from anywhere: what a terminal or a parser would obey is replaced here, once.
+"""Replaces what a terminal or a parser would obey: the text of a record may come from anywhere.
 
 HTML is escaped by the template engine, not here; this removes what escaping cannot make harmless (escape
 sequences for terminals, text that runs backwards, halves of surrogate pairs that no file can hold).
@@ -29,7 +29,7 @@ class Html(str):
 
 
 def plain(text: str) -> str:
-    """The text with every character that is obeyed rather than shown replaced; line ends and tabs stay."""
+    """The text with control characters replaced; line ends and tabs stay."""
     return _OBEYED.sub("\ufffd", text) if _OBEYED.search(text) else text
 
 
@@ -49,12 +49,12 @@ def cleaned(value: T, but: Container[str] = ()) -> T:
 
 
 def cleaned_record(record: Record) -> Record:
-    """A copy in which every text is plain, but for drawings and traces: they are long, and cleaned as drawn."""
+    """A copy in which every text is plain. Steps and traces stay as they are: drawing cleans what it draws."""
     return cleaned(record, ("steps", "trace"))
 
 
 def shortened(text: str, limit: int) -> str:
-    """At most `limit` characters; what was cut is counted."""
+    """At most `limit` characters, then a note of how many were cut."""
     if len(text) <= limit:
         return text
     return f"{text[:limit]}… ({len(text) - limit:,} more characters)"

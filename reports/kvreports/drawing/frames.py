@@ -11,7 +11,7 @@ from kvreports.safe_text import line, plain, shortened
 from kvspec.records.run import Observation, StepRecord
 
 STEPS = 40
-"""Steps a drawing shows; of more, the first few and the last."""
+"""Steps that a drawing shows: of a longer trace the first few and the last."""
 CELLS = 32
 """Slots of one strip a drawing shows; of more, the ends and those that differ."""
 QUERIES = 12
@@ -144,7 +144,7 @@ def _pair(
     step: StepRecord,
     alive: Alive,
 ) -> list[Strip]:
-    """One strip where found is as expected or not told, else two."""
+    """One strip if found agrees with expected or was not observed, else two."""
     spare = [_spare(seen) if what == "slots" else "" for seen in (step.expected, step.found)]
     if expected == found or (found is None and not differs):
         who = "both" if expected == found else "expected"
@@ -157,7 +157,7 @@ def _pair(
 
 
 def _as_slots(step: StepRecord, differs: bool) -> bool:
-    """Whether the history tells nothing that the slots do not."""
+    """Whether the history shows nothing that the slots do not."""
     expected, found = step.expected, step.found
     if expected.get("slots") is None:
         return False
@@ -173,7 +173,7 @@ def _spare(seen: Observation) -> str:
 
 
 def _marked(expected: Sequence[str], found: Sequence[str], alive: Alive) -> list[int]:
-    """Where they differ. A slot whose expected row is dead is not compared: marked only if nothing else is."""
+    """Where they differ. A slot whose expected row is dead is marked only if no other slot is."""
     length = max(len(expected), len(found))
     unequal = [i for i in range(length) if _at(expected, i) != _at(found, i)]
     compared = {"", *(expected if alive is None else alive)}
@@ -223,7 +223,7 @@ def _seam(rows: Sequence[str], where: dict[str, int]) -> int:
 
 
 def _kept(length: int, marked: Sequence[int]) -> list[int]:
-    """Indices to draw; a negative number stands for that many left out."""
+    """Indices to draw; -n stands for n cells left out."""
     if length <= CELLS:
         return [*range(length)]
     near = {j for i in marked[:6] for j in (i - 1, i, i + 1) if 0 <= j < length}

@@ -1,7 +1,7 @@
-"""Which rows of a drawn trace are alive, and at which position: so that a drawing can show what was rolled back.
+"""Which rows of a trace are alive, and at which position, so that a drawing can show what was rolled back.
 
-A record names rows by letters and tells offsets; whose position is whose is worked out here from the
-operations. Where that cannot be done for certain, nothing is claimed.
+A record has the letters of rows, and offsets; this module works out the position of each row from the operations.
+Where it cannot be certain, it claims nothing.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ KNOWN = (
     *("open", "append", "view", "ask", "rewind", "free", "scribble", "mask"),
     *("snapshot", "restore", "split", "merge", "close", "plan", "fit"),
 )
-"""Operations of which it is known what they do to the rows of a cache; of stores, buffers and rounds nothing is."""
+"""Operations whose effect on the rows of a cache is known; not those of stores, buffers and rounds."""
 
 LONGEST = 4096
-"""Positions beyond which nothing is worked out."""
+"""Most positions that are worked out."""
 
 
 def fates(steps: Sequence[StepRecord]) -> list[Alive]:
-    """After each step, the live rows of the cache it was done to."""
+    """After each step, the live rows of the cache that it changed."""
     ledger = _Ledger()
     return [ledger.after(step) for step in steps]
 

@@ -13,7 +13,7 @@ from kvspec.records.run import ClauseRecord, Record
 
 @dataclass(frozen=True)
 class Column:
-    """One record: `label` tells it from the others, `number` counts from 1."""
+    """One record; `label` is different for each, `number` counts from 1."""
 
     number: int
     label: str
@@ -31,13 +31,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """One clause and what each column says of it; None where the run did not hold it."""
+    """One clause and its record in each column; None where that run does not hold it."""
 
     id: str
     anchor: str
     clause: ClauseText
     known: bool
-    """Whether the clause's text comes from the spec at hand, not from a record."""
+    """True if the clause's text comes from this spec, False if from a record."""
     cells: list[ClauseRecord | None]
 
 
@@ -50,7 +50,7 @@ class Chapter:
 
     @property
     def prefix(self) -> str:
-        """What its ids begin with."""
+        """The beginning of its ids."""
         return self.rows[0].id.rpartition("-")[0]
 
     def counts(self, column: int) -> dict[str, int]:
@@ -60,7 +60,7 @@ class Chapter:
 
 @dataclass(frozen=True)
 class Overview:
-    """The whole of it. `elsewhere` counts clauses of the spec at hand that no record holds."""
+    """All records. `elsewhere` counts the clauses of this spec that no record holds."""
 
     columns: list[Column]
     chapters: list[Chapter]
@@ -69,7 +69,7 @@ class Overview:
 
 
 def overview(records: Sequence[Record], clauses: Clauses) -> Overview:
-    """Lay the records side by side."""
+    """Put the records side by side."""
     columns = [_column(n, r, label) for n, (r, label) in enumerate(zip(records, _labels(records), strict=True), 1)]
     ids = sorted({id_ for c in columns for id_ in c.clauses}, key=order)
     anchor = anchors(ids)
@@ -93,13 +93,13 @@ def _column(number: int, record: Record, label: str) -> Column:
 
 
 def adapter_name(record: Record) -> str:
-    """The adapter's name; an adapter that never said it is called by its command."""
-    said = record.adapter.get("name")
-    return said if isinstance(said, str) and said else " ".join(record.command[-2:]) or "unnamed adapter"
+    """The adapter's name; its command where it has none."""
+    name = record.adapter.get("name")
+    return name if isinstance(name, str) and name else " ".join(record.command[-2:]) or "unnamed adapter"
 
 
 def _labels(records: Sequence[Record]) -> list[str]:
-    """Names, made different by version or, where that does not do, by number."""
+    """A name for each record. Equal names get the version; if they are still equal, a number."""
     names = [adapter_name(r) for r in records]
     full = [f"{n} {r.adapter.get('version') or ''}".strip() for n, r in zip(names, records, strict=True)]
     labels = []
