@@ -6,7 +6,6 @@ A room is a package with one module for each chapter that needs one, named like 
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -17,9 +16,9 @@ from kvspec.chapters.record import Chapter, Kind, Tensor, Value
 from kvspec.geometry import Config
 
 
-@cache
 def modules(room: str) -> dict[str, ModuleType]:
     """Give the modules of a room by chapter, in the order of the chapters."""
+    # Not cached: systematic mutants execute the modules of the reference anew, and must get their own.
     return {name: import_module(f"{room}.{name}") for name in CHAPTERS if find_spec(f"{room}.{name}") is not None}
 
 

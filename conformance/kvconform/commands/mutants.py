@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kvconform.mutants import hunts, matrix
 from kvconform.mutants import kinds as lists
-from kvconform.mutants.hunt import Hunted
+from kvconform.mutants.hunt import HuntResult
 from kvconform.mutants.mutant import Mutant
 from kvconform.runner import output
 from kvconform.runner.executor import opened
@@ -33,7 +33,7 @@ def main(options: Namespace) -> int:
         hunts.prepare(tried, options.processes)
     began = time.monotonic()
     found, lost = _hunted(tried, options)
-    found += [Hunted(m.id) for m in chosen if m.equivalent and not options.argued]
+    found += [HuntResult(m.id) for m in chosen if m.equivalent and not options.argued]
     made = matrix.made(chosen, found, time.monotonic() - began)
     if options.report:
         page = output.write(made, Path(options.report))
@@ -42,9 +42,9 @@ def main(options: Namespace) -> int:
     return 3 if lost else int(bool(matrix.wrong(made)))
 
 
-def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[Hunted], bool]:
+def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[HuntResult], bool]:
     """Hunt; give the results, and whether the pool was lost before the last one."""
-    found = list[Hunted]()
+    found = list[HuntResult]()
     try:
         with opened(options.processes, options.on, seconds=hunts.LONGEST_TASK, memory_limit=hunts.MEMORY) as pool:
             found.extend(_told(hunts.all_of(tried, pool), len(tried)))
@@ -61,10 +61,10 @@ def selected(options: Namespace) -> list[Mutant]:
     wanted = re.compile(options.match or "")
     chosen = (m for m in every if wanted.search(m.id))
     systematic = count()
-    return [m for m in chosen if m.cls != "systematic" or next(systematic) % options.every == 0]
+    return [m for m in chosen if m.bug_class != "systematic" or next(systematic) % options.every == 0]
 
 
-def _told(found: Iterable[Hunted], count: int) -> Iterator[Hunted]:
+def _told(found: Iterable[HuntResult], count: int) -> Iterator[HuntResult]:
     """Pass each result on, with progress on standard error."""
     killed, last = 0, 0.0
     for i, one in enumerate(found, 1):

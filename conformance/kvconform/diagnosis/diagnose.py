@@ -22,8 +22,8 @@ from kvconform.diagnosis.neighbours import neighbours, probes
 from kvconform.judge import trial
 from kvconform.judge.trial import TrialResult
 from kvconform.mutants import kinds
-from kvconform.mutants.hunt import Hangs, limited
 from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.time_limit import Hang, time_limit
 from kvspec.contract import Description
 from kvspec.reading.clauses import index
 from kvspec.records.run import Failure, Fits, KnownBug
@@ -152,7 +152,7 @@ class _Doctor:
     def of_mutant(self, subject: _Subject, trace: Trace) -> TrialResult | None:
         """What a mutant answers; None where it hangs or breaks. Raises TimeIsUp."""
         self.spend()
-        with suppress(Exception, Hangs), limited(EACH):
+        with suppress(Exception, Hang), time_limit(EACH):
             session = Session(subject.made(), trial.observables(self.about, trial.level_of(trace, self.about)))
             return trial.run(trace, session, self.about, past=True)
         return None

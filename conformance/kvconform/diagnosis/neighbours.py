@@ -10,7 +10,7 @@ from random import Random
 
 from kvconform.generate.fit_to_adapter import fitted, suits
 from kvconform.generate.shrink import REACHES, SIZES, simpler
-from kvconform.mutants.hunt import covers
+from kvconform.mutants.trace_sources import covers
 from kvspec.contract import Description
 from kvspec.errors import BadInput
 from kvspec.operations.table import Operation

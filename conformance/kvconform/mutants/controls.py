@@ -1,8 +1,8 @@
-"""Controls: what must be found whatever happens, and what must not be found however different it is."""
+"""Controls: wrong caches that the suite must find, and correct ones that it must not accuse."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, ClassVar
 
@@ -60,35 +60,28 @@ class Stuck(Reference):
     caches: ClassVar[dict[str, Any]] = {**Reference.caches, "store": RollsNothingBack}
 
 
-DIES: dict[type[Any], tuple[str, ...]] = {Losing: ("GROW-2",), Wide: ("RING-1",), Stuck: ("STORE-14",)}
-"""Each control that must be found, and the clauses it breaks."""
+WRONG: dict[type[Any], tuple[str, ...]] = {Losing: ("GROW-2",), Wide: ("RING-1",), Stuck: ("STORE-14",)}
+"""Each control that must be found, with the clauses it breaks."""
 
 
 def _second(gpu: bool) -> Any:
-    """The second of two: the first must have left nothing behind."""
+    """The second of two adapters: the first must leave nothing behind."""
     modules.adapter({}, gpu=gpu)
     return modules.adapter({}, gpu=gpu)
 
 
 def mutants() -> Iterator[Mutant]:
     """Every control."""
-    for wrong, clauses in DIES.items():
+    for wrong, clauses in WRONG.items():
         yield Mutant(f"control/{wrong.__name__}", "control", says(wrong), clauses, wrong)
     for right, chapters in correct_variants.VARIANTS.items():
-        yield Mutant(f"control/{right.__name__}", "control", says(right), (), right, chapters=chapters, lives=True)
-    yield from (
-        Mutant(
-            f"control/{label} again",
-            "control",
-            f"{name}, executed as mutants are, after others that must leave nothing behind.",
-            (),
-            partial(_second, gpu),
-            chapters=CHAPTERS,
-            lives=True,
-        )
-        for label, name, gpu in (
-            ("reference", "The reference itself", False),
-            ("gpu", "The GPU caches themselves", True),
-        )
-    )
-    yield kernels.sound()
+        yield _control(right.__name__, says(right), right, chapters)
+    then = "executed as mutants are, after others that must leave nothing behind."
+    yield _control("reference again", f"The reference itself, {then}", partial(_second, gpu=False), CHAPTERS)
+    yield _control("gpu again", f"The GPU caches themselves, {then}", partial(_second, gpu=True), CHAPTERS)
+    yield kernels.control()
+
+
+def _control(name: str, sentence: str, adapter: Callable[[], Any], chapters: tuple[str, ...]) -> Mutant:
+    """A correct cache, which must not be accused."""
+    return Mutant(f"control/{name}", "control", sentence, (), adapter, chapters=chapters, is_control=True)

@@ -1,25 +1,26 @@
-"""What to try first on a mutant: whatever showed those most like it."""
+"""What to try first on a mutant: the traces that showed the mutants most like it."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 
-from kvconform.mutants.hunt import SOURCES, Hints, Hunted, Item
+from kvconform.mutants.hunt import HuntResult
 from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.trace_sources import SOURCES, Hints, Item
 
 MOST = 6, 3
 """Traces of each source that are tried first: those that showed other faults of the function, and of its module."""
 
 
-class Seen:
-    """The traces that showed systematic mutants so far, by where the fault is, the latest first."""
+class LatestKills:
+    """The traces that showed systematic mutants so far, by the place of the fault, the latest first."""
 
     def __init__(self) -> None:
         self.latest: dict[tuple[str, str], list[Item]] = defaultdict(list)
 
-    def note(self, mutant: Mutant, found: Hunted) -> None:
+    def note(self, mutant: Mutant, result: HuntResult) -> None:
         """Remember what showed this one."""
-        for kill in found.kills.values():
+        for kill in result.kills.values():
             if kill is None or kill.item is None:
                 continue
             for place in mutant.place:
@@ -30,7 +31,7 @@ class Seen:
                 del items[max(MOST) :]
 
     def hints(self, mutant: Mutant) -> Hints:
-        """What to try first on this one, of each source; nothing on a real bug, which must be blamed rightly."""
+        """What to try first on this one, by source. Nothing on a real bug: its own clause must be blamed."""
         return {source: self._hints(mutant, source) for source in SOURCES}
 
     def _hints(self, mutant: Mutant, source: str) -> tuple[Item, ...]:

@@ -1,4 +1,4 @@
-"""The hunts of many mutants as tasks. What showed one mutant is tried first on those like it."""
+"""The hunts of many mutants, as tasks of a pool. What showed one mutant is tried first on those like it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from multiprocessing import get_context
 from pebble import ProcessExpired, concurrent
 
 from kvconform.mutants import kinds
-from kvconform.mutants.hints import Seen
-from kvconform.mutants.hunt import SOURCES, Hints, Hunted, died, hunted
+from kvconform.mutants.hints import LatestKills
+from kvconform.mutants.hunt import HuntResult, death, hunt
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.systematic import kernels, modules
+from kvconform.mutants.trace_sources import SOURCES, Hints
 from kvconform.worker.tasks import Pool, completed
 from kvspec.errors import CannotRun
 
@@ -31,19 +32,19 @@ KNOWN: dict[str, Mutant] = {}
 """Mutants by id: those that are hunted, which a forked process has too; in any other process all there are."""
 
 
-def all_of(mutants: Sequence[Mutant], pool: Pool) -> Iterator[Hunted]:
-    """What came of every mutant, in the order in which hunts end. Raises CannotRun, BrokenExecutor."""
+def all_of(mutants: Sequence[Mutant], pool: Pool) -> Iterator[HuntResult]:
+    """The result of every hunt, in the order in which they end. Raises CannotRun, BrokenExecutor."""
     KNOWN.update((m.id, m) for m in mutants)
-    seen = Seen()
-    tasks = ((m.id, seen.hints(m)) for m in mutants)
-    for (id_, _), future in completed(pool, hunt, tasks):
-        found = _result(KNOWN[id_], future)
-        seen.note(KNOWN[id_], found)
-        yield found
+    latest = LatestKills()
+    tasks = ((m.id, latest.hints(m)) for m in mutants)
+    for (id_, _), future in completed(pool, hunt_by_id, tasks):
+        result = _result(KNOWN[id_], future)
+        latest.note(KNOWN[id_], result)
+        yield result
 
 
-def _result(mutant: Mutant, future: Future[Hunted]) -> Hunted:
-    """What a hunt found. A mutant that kills its process is found; one that takes too long is not."""
+def _result(mutant: Mutant, future: Future[HuntResult]) -> HuntResult:
+    """The result of a hunt. A mutant that kills its process is found; one that takes too long is not."""
     match future.exception():
         case None:
             return future.result()
@@ -52,7 +53,7 @@ def _result(mutant: Mutant, future: Future[Hunted]) -> Hunted:
         case TimeoutError():
             return _given_up(mutant)
         case e:
-            return died(mutant, _ending(e))
+            return death(mutant, _ending(e))
 
 
 def _ending(e: BaseException) -> str:
@@ -61,17 +62,17 @@ def _ending(e: BaseException) -> str:
     return f"its hunt ended with {type(e).__name__}: {e}"
 
 
-def _given_up(mutant: Mutant) -> Hunted:
-    """A busy machine may have taken too long: that counts against the suite, whatever the mutant was to show."""
+def _given_up(mutant: Mutant) -> HuntResult:
+    """A hunt that took too long counts against the suite, whatever the mutant: the machine may have been busy."""
     says = f"it took more than {LONGEST:g} seconds"
-    return died(mutant, says) if mutant.lives else Hunted(mutant.id, seconds=LONGEST)
+    return death(mutant, says) if mutant.is_control else HuntResult(mutant.id, seconds=LONGEST)
 
 
-def hunt(id_: str, hints: Hints) -> Hunted:
+def hunt_by_id(id_: str, hints: Hints) -> HuntResult:
     """Hunt one mutant, in a process of its own if it may write anywhere. Raises CannotRun."""
     mutant = _known(id_)
     prepare([mutant])
-    return _in_its_own_process(mutant, hints) if mutant.alone else hunted(mutant, hints)
+    return _in_its_own_process(mutant, hints) if mutant.own_process else hunt(mutant, hints)
 
 
 def _known(id_: str) -> Mutant:
@@ -90,16 +91,16 @@ def prepare(mutants: Iterable[Mutant], processes: int | None = None) -> None:
     modules.prepared(mutants)
 
 
-def _in_its_own_process(mutant: Mutant, hints: Hints) -> Hunted:
+def _in_its_own_process(mutant: Mutant, hints: Hints) -> HuntResult:
     """Hunt it in a copy of this process. Raises TimeoutError, and pebble's ProcessExpired."""
     forked = concurrent.process(timeout=LONGEST, context=get_context("fork"))  # type: ignore[call-overload]
-    found = forked(_silently)(mutant, hints).result()
-    assert isinstance(found, Hunted), "a mutant that wrote anywhere may send anything"
-    return found
+    result = forked(_silently)(mutant, hints).result()
+    assert isinstance(result, HuntResult), "a mutant that wrote anywhere may send anything"
+    return result
 
 
-def _silently(mutant: Mutant, hints: Hints) -> Hunted:
-    """Hunt it without a word: C and Python both tell of broken memory on standard error."""
+def _silently(mutant: Mutant, hints: Hints) -> HuntResult:
+    """Hunt it with standard error closed: C and Python both write there when memory is broken."""
     faulthandler.disable()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    return hunted(mutant, hints)
+    return hunt(mutant, hints)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kvconform.mutants.hunt import SOURCES, Hunted
+from kvconform.mutants.hunt import HuntResult
 from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.trace_sources import SOURCES
 from kvspec import SPEC_VERSION
 from kvspec.notation import sentence
 from kvspec.reading import clauses
@@ -17,7 +18,7 @@ CODE = re.compile(r" \((?:<[^<>]+>|\w+\.py):\d+\)|\bkv\w+(?:\.\w+)*\.(?=[A-Z])")
 """Where code lies, in the message of an error: ` (store.py:37)`, or `kvref.growing.` before a class."""
 
 
-def made(mutants: Sequence[Mutant], found: Sequence[Hunted], seconds: float) -> Matrix:
+def made(mutants: Sequence[Mutant], found: Sequence[HuntResult], seconds: float) -> Matrix:
     """The matrix of the mutants that were hunted, as the document that is written."""
     by_id = {h.id: h for h in found}
     return Matrix(
@@ -27,10 +28,10 @@ def made(mutants: Sequence[Mutant], found: Sequence[Hunted], seconds: float) -> 
     )
 
 
-def _entry(m: Mutant, h: Hunted) -> MutantRecord:
+def _entry(m: Mutant, h: HuntResult) -> MutantRecord:
     return MutantRecord(
         id=m.id,
-        bug_class=m.cls,
+        bug_class=m.bug_class,
         link=m.link,
         says=m.says,
         clauses=list(m.clauses),
@@ -38,7 +39,7 @@ def _entry(m: Mutant, h: Hunted) -> MutantRecord:
         by=list(h.shortest.clauses) if h.shortest else [],
         operations=h.operations,
         equivalent=m.equivalent,
-        control=("lives" if m.lives else "dies") if m.cls == "control" else "",
+        control=("lives" if m.is_control else "dies") if m.bug_class == "control" else "",
         right=h.right,
         sources={s: h.kills[s] is not None for s in SOURCES if s in h.kills},
         trace=sentence(h.shortest.trace) if h.shortest else "",

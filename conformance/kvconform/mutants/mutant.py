@@ -1,4 +1,4 @@
-"""What a mutant is: an adapter with one thing wrong, and what is known of it."""
+"""What a mutant is: an adapter that is wrong on purpose, or a control."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Mutant:
-    """One wrong adapter. It says what is wrong with it, and which clauses that breaks."""
+    """An adapter that is wrong on purpose, or a control, and what is known of it."""
 
     id: str
     """Unique among all: `SPEC-01/LosesTheLast`, `reference/ring.rewind: to < 0: Lt swapped`."""
-    cls: str
-    """The class of bug: one of the catalogue's such as SPEC, or `systematic`, or `control`."""
+    bug_class: str
+    """A class of the catalogue such as SPEC; or `anomaly`, `systematic`, `control`, `fake`."""
     says: str
     """What it does, in a sentence."""
     clauses: tuple[str, ...]
@@ -25,31 +25,31 @@ class Mutant:
     link: str = ""
     """Where the bug was seen."""
     anomaly: str = ""
-    """The id of the anomaly that a planted bug is."""
+    """The id of the anomaly, of a planted bug."""
     chapters: tuple[str, ...] = ()
-    """Whose traces are tried, in this order."""
+    """The chapters whose traces are tried, in this order; empty for those of its clauses."""
     place: tuple[str, ...] = ()
     """Where a systematic fault is, its function before its module: `reference/ring.rewind`, `reference/ring`."""
     equivalent: str = ""
     """Why no trace can find it; empty where one must."""
-    lives: bool = False
-    """Whether it is none at all, but a control that must not be found."""
-    first_is_enough: bool = False
-    """Whether the first source that finds it ends the hunt: for mutants of which there are thousands."""
-    alone: bool = False
-    """Whether a process that hunted it hunts no other: it may have written anywhere."""
+    is_control: bool = False
+    """True for a control: a correct cache, which the suite must not accuse."""
+    stop_at_first_kill: bool = False
+    """True if the hunt ends with the first source that finds it: for mutants that there are thousands of."""
+    own_process: bool = False
+    """True if it is hunted in a process of its own, because it may write anywhere."""
     limit: float = 0.0
-    """Seconds of the processor for a trace, after which its process is ended; 0 for none. A handler of Python's
-    does not interrupt what never comes back from a library."""
+    """Seconds of the processor for a trace, after which its process is ended; 0 for no limit. Python's own signal
+    handlers do not interrupt a library that never returns."""
 
 
 def says(bug: Callable[..., Any]) -> str:
-    """What a class or a function that is wrong says of itself: its docstring, in a line."""
+    """The docstring of a class or a function that is wrong, in one line."""
     return " ".join((bug.__doc__ or "").split())
 
 
 def numbered(names: Sequence[str]) -> Iterator[str]:
-    """Each name; where several are alike, with its number among those: `a #1`, `a #2`."""
+    """Each name; equal names are numbered: `a #1`, `a #2`."""
     count, seen = Counter(names), Counter[str]()
     for name in names:
         seen[name] += 1

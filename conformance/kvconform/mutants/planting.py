@@ -50,7 +50,7 @@ def planted(
         bug_class = name.partition("-")[0] if seen else COMMON
         mutant = Mutant(
             id=f"{name}/{title}",
-            cls=bug_class,
+            bug_class=bug_class,
             says=says(bug),
             clauses=clauses,
             adapter=(into or reference_with)(bug),

@@ -26,10 +26,10 @@ from kvconform.mutants.bug_classes import CLASSES
 from kvconform.mutants.common import catalogue as common
 from kvconform.mutants.common.misplaced_rows import HeadsReversed, RingStaleCursor
 from kvconform.mutants.common.visible_rows import RingOneNarrow, RingOneWide
-from kvconform.mutants.hunt import covers, examples
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.planting import both
 from kvconform.mutants.real import catalogue
+from kvconform.mutants.trace_sources import covers, examples
 from kvconform.runner import journal
 from kvconform.runner.record import kept
 from kvref.ring import Ring

@@ -12,9 +12,10 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.mutants.bug_classes import CLASSES
-from kvconform.mutants.hunt import EXPLORED, examples, explored, hunted
+from kvconform.mutants.hunt import hunt
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.real import catalogue
+from kvconform.mutants.trace_sources import EXPLORED, examples, explored
 from kvspec.contract import CHAPTERS
 from kvspec.notation import sentence
 from kvspec.reading.clauses import index
@@ -51,14 +52,14 @@ def test_ids_are_unique_and_an_entry_was_seen_in_one_place() -> None:
 
 
 def test_every_entry_is_of_a_class_that_is_explained() -> None:
-    assert {m.cls for m in ALL} == set(CLASSES)
+    assert {m.bug_class for m in ALL} == set(CLASSES)
     assert {e.partition("-")[0] for e in catalogue.NOT_PLANTED} <= set(CLASSES)
     assert all(of.name and of.says for of in CLASSES.values())
 
 
 @pytest.mark.parametrize("mutant", ALL, ids=lambda m: m.id)
 def test_a_bug_says_what_it_does_and_a_clause_that_it_breaks_links_to_it(mutant: Mutant) -> None:
-    assert mutant.says.endswith(".") and mutant.id.startswith(mutant.cls)
+    assert mutant.says.endswith(".") and mutant.id.startswith(mutant.bug_class)
     assert any(mutant.link in index()[c].reason for c in mutant.clauses)
 
 
@@ -68,7 +69,7 @@ def test_each_chapter_has_bugs() -> None:
 
 @pytest.mark.parametrize("mutant", ONE_OF_EACH.values(), ids=lambda m: m.id)
 def test_a_bug_is_found_on_a_short_trace_and_blamed_on_a_clause_that_it_breaks(mutant: Mutant) -> None:
-    found = hunted(mutant)
+    found = hunt(mutant)
     assert found.killed and found.right and found.operations <= LONGEST
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from kvadapters.reference import Reference
-from kvconform.mutants import controls, hunt
-from kvconform.mutants.hunt import hunted
+from kvconform.mutants import controls, hunt, trace_sources
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.planting import having
+from kvconform.mutants.time_limit import Hang, time_limit
 from kvref.growing import Growing
 from kvspec.contract import Pair
 
@@ -27,13 +27,13 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few traces of each cover, and little time for each."""
     monkeypatch.setattr(hunt, "SPREAD", 10)
     monkeypatch.setattr(hunt, "MOST", 10)
-    monkeypatch.setattr(hunt, "EXPLORED", 8)
-    hunt.explored.cache_clear()
+    monkeypatch.setattr(trace_sources, "EXPLORED", 8)
+    trace_sources.explored.cache_clear()
 
 
 def test_a_planted_bug_is_found_by_every_source_under_its_clause_on_a_short_trace() -> None:
-    found = hunted(mutant(controls.Losing))
-    assert found.killed and found.right and all(found.kills[s] for s in hunt.SOURCES)
+    found = hunt.hunt(mutant(controls.Losing))
+    assert found.killed and found.right and all(found.kills[s] for s in trace_sources.SOURCES)
     assert found.shortest is not None and 1 <= found.operations <= 2
     assert "GROW-2" in found.shortest.clauses and "expected" in found.shortest.message
 
@@ -46,18 +46,18 @@ def test_a_right_cache_is_not_found_though_everything_is_tried() -> None:
             tried.append(kind)
             return super().open(kind, config)
 
-    found = hunted(mutant(Watched, lives=True))
-    assert (found.kills, found.killed, found.right) == (dict.fromkeys(hunt.SOURCES), False, False)
-    assert len(tried) >= len(hunt.examples("growing")) + 10 + 8
+    found = hunt.hunt(mutant(Watched, is_control=True))
+    assert (found.kills, found.killed, found.right) == (dict.fromkeys(trace_sources.SOURCES), False, False)
+    assert len(tried) >= len(trace_sources.examples("growing")) + 10 + 8
 
 
 def test_a_bug_that_breaks_another_clause_than_it_says_was_blamed_wrongly() -> None:
-    found = hunted(mutant(controls.Losing, ("RING-14",)))
+    found = hunt.hunt(mutant(controls.Losing, ("RING-14",)))
     assert found.killed and found.right is False
 
 
 def test_the_first_source_is_enough_where_that_is_asked_for() -> None:
-    assert list(hunted(mutant(controls.Losing, first_is_enough=True)).kills) == ["examples"]
+    assert list(hunt.hunt(mutant(controls.Losing, stop_at_first_kill=True)).kills) == ["examples"]
 
 
 class Hanging(Growing):
@@ -70,7 +70,7 @@ class Hanging(Growing):
 
 def test_a_cache_that_hangs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hunt, "SECONDS", 0.3)
-    found = hunted(mutant(having(growing=Hanging), first_is_enough=True))
+    found = hunt.hunt(mutant(having(growing=Hanging), stop_at_first_kill=True))
     assert found.shortest is not None and found.shortest.message == "took more than 0.3 seconds"
 
 
@@ -78,7 +78,7 @@ def test_an_adapter_that_cannot_be_made_is_found() -> None:
     def broken() -> Any:
         raise ImportError("no such thing")
 
-    found = hunted(mutant(broken))
+    found = hunt.hunt(mutant(broken))
     assert found.shortest is not None and "cannot be made: ImportError: no such thing" in found.shortest.message
 
 
@@ -93,17 +93,17 @@ class LateAlone(Growing):
 
 def test_the_shortest_trace_is_shown_and_still_fails() -> None:
     m = mutant(having(growing=LateAlone))
-    found = hunted(m)
+    found = hunt.hunt(m)
     assert found.shortest is not None
     rows = sum(op["n"] for op in found.shortest.trace.ops if op["op"] == "append")
     assert rows >= 4 and found.operations <= 2
-    seen = hunt._Hunt(m).run(found.shortest.trace)
+    seen = hunt._Hunter(m).run(found.shortest.trace)
     assert not isinstance(seen, str) and seen.failed
 
 
 def test_only_the_time_of_the_first_thread_is_limited_and_the_alarm_is_taken_back() -> None:
-    with pytest.raises(hunt.Hangs), hunt.limited(0.1):
+    with pytest.raises(Hang), time_limit(0.1):
         time.sleep(5)
     time.sleep(0.2)
-    with hunt.limited(5):
+    with time_limit(5):
         pass

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from kvconform.mutants import hunt, hunts
-from kvconform.mutants.hunt import Hints, Hunted, Kill, hunted
+from kvconform.mutants.hunt import HuntResult, Kill
 from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.trace_sources import Hints, Item
 from kvconform.runner.executor import opened
 from kvref.growing import Growing
 from kvspec import notation
@@ -34,7 +35,7 @@ def placed(id_: str) -> Mutant:
     return replace(mutant(id_), place=(function, function.partition(".")[0]))
 
 
-def ends(m: Mutant, hints: Hints) -> Hunted:
+def ends(m: Mutant, hints: Hints) -> HuntResult:
     """The hunt ends as the mutant's name says."""
     what = m.id.partition(" ")[0]
     if what == "exits":
@@ -45,18 +46,18 @@ def ends(m: Mutant, hints: Hints) -> Hunted:
     if what == "hangs":
         time.sleep(60)
     if what == "eats":
-        return Hunted(m.id, seconds=float(len(bytearray(LIMIT))))
+        return HuntResult(m.id, seconds=float(len(bytearray(LIMIT))))
     if what == "raises":
         raise ValueError("as said")
-    return Hunted(m.id)
+    return HuntResult(m.id)
 
 
 ENDS = {"exits": "status 3", "faults": "status -11", "eats": "MemoryError", "raises": "ValueError: as said"}
 
 
-def found(monkeypatch: pytest.MonkeyPatch, does: Any, *mutants: Mutant, processes: int = 1) -> list[Hunted]:
+def found(monkeypatch: pytest.MonkeyPatch, does: Any, *mutants: Mutant, processes: int = 1) -> list[HuntResult]:
     """What comes of mutants where this is what hunts them."""
-    monkeypatch.setattr(hunts, "hunted", does)
+    monkeypatch.setattr(hunts, "hunt", does)
     with opened(processes, seconds=hunts.LONGEST_TASK, memory_limit=LIMIT) as pool:
         return list(hunts.all_of(mutants, pool))
 
@@ -73,7 +74,7 @@ def little(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_mutant_comes_to_an_end_and_says_how(
     processes: int, alone: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mutants = [replace(mutant(n), alone=alone) for n in NAMES]
+    mutants = [replace(mutant(n), own_process=alone) for n in NAMES]
     by_id = {h.id: h for h in found(monkeypatch, ends, *mutants, processes=processes)}
     assert sorted(by_id) == sorted(NAMES)
     assert {n for n, h in by_id.items() if h.killed} == set(ENDS)
@@ -86,7 +87,7 @@ def test_every_mutant_comes_to_an_end_and_says_how(
 def test_what_takes_too_long_counts_against_the_suite_whatever_was_to_be_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    control = replace(mutant("hangs"), id="hangs too", cls="control", lives=True)
+    control = replace(mutant("hangs"), id="hangs too", bug_class="control", is_control=True)
     ended = found(monkeypatch, ends, mutant("hangs"), control, processes=2)
     assert {h.id: h.killed for h in ended} == {"hangs": False, "hangs too": True}
 
@@ -94,23 +95,23 @@ def test_what_takes_too_long_counts_against_the_suite_whatever_was_to_be_shown(
 def test_what_showed_one_fault_is_tried_first_on_the_next_of_its_function_and_module(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    items = {name: hunt.Item(notation.trace("growing", "", f"append {n}")) for n, name in enumerate("fgh", 1)}
+    items = {name: Item(notation.trace("growing", "", f"append {n}")) for n, name in enumerate("fgh", 1)}
 
-    def shown(m: Mutant, hints: Hints) -> Hunted:
+    def shown(m: Mutant, hints: Hints) -> HuntResult:
         given = str([i.trace.ops[0]["n"] for i in hints.get("cover", ())])
         item = items[m.id.split(".")[-1][0]]
         kill = Kill("cover", (), item.trace, given, item)
-        return Hunted(m.id, {"examples": None, "cover": kill}, kill)
+        return HuntResult(m.id, {"examples": None, "cover": kill}, kill)
 
     ids = ("a.f: 1", "a.f: 2", "a.g: 1", "a.f: 3", "b.h: 1", "a.f: 4")
-    bug = replace(mutant("a.f: real"), cls="RING")
+    bug = replace(mutant("a.f: real"), bug_class="RING")
     given = [h.shortest.message for h in found(monkeypatch, shown, *map(placed, ids), bug) if h.shortest]
     assert given == ["[]", "[1]", "[1]", "[1, 2]", "[]", "[1, 2]", "[]"]
 
 
-def who(m: Mutant, hints: Hints) -> Hunted:
+def who(m: Mutant, hints: Hints) -> HuntResult:
     """Says in which process it was hunted."""
-    return ends(m, hints) if m.id == "exits" else Hunted(m.id, seconds=float(os.getpid()))
+    return ends(m, hints) if m.id == "exits" else HuntResult(m.id, seconds=float(os.getpid()))
 
 
 def test_one_after_another_is_hunted_by_the_same_process_until_it_dies(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,13 +121,13 @@ def test_one_after_another_is_hunted_by_the_same_process_until_it_dies(monkeypat
 
 
 def test_what_may_have_written_anywhere_has_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    mutants = [replace(mutant(n), alone=n in "bc") for n in "abcd"]
+    mutants = [replace(mutant(n), own_process=n in "bc") for n in "abcd"]
     pids = {h.id: h.seconds for h in found(monkeypatch, who, *mutants)}
     assert pids["a"] == pids["d"] and len(set(pids.values())) == 3
 
 
 def test_an_adapter_that_cannot_run_here_is_no_mutant_that_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def cannot(m: Mutant, hints: Hints) -> Hunted:
+    def cannot(m: Mutant, hints: Hints) -> HuntResult:
         raise CannotRun("no compiler")
 
     with pytest.raises(CannotRun, match="no compiler"):
@@ -135,7 +136,7 @@ def test_an_adapter_that_cannot_run_here_is_no_mutant_that_was_found(monkeypatch
 
 def test_a_process_that_was_not_forked_finds_mutants_by_their_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hunts, "KNOWN", {})
-    assert hunts.hunt("control/Losing", {}).killed
+    assert hunts.hunt_by_id("control/Losing", {}).killed
 
 
 class Endless(Growing):
@@ -158,6 +159,6 @@ class Endlessly:
 
 def test_a_cache_that_takes_all_memory_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hunts, "LONGEST_TASK", 120.0)
-    eats = Mutant("eats", "systematic", "", (), Endlessly, chapters=("growing",), first_is_enough=True)
-    (ended,) = found(monkeypatch, hunted, eats)
+    eats = Mutant("eats", "systematic", "", (), Endlessly, chapters=("growing",), stop_at_first_kill=True)
+    (ended,) = found(monkeypatch, hunt.hunt, eats)
     assert ended.killed

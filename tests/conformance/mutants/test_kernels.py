@@ -8,10 +8,11 @@ import pytest
 
 from kvadapters.gpu import kernels as texts
 from kvconform.mutants import hunts
-from kvconform.mutants.hunt import Hints, Hunted, _Hunt, examples
+from kvconform.mutants.hunt import HuntResult, _Hunter
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.systematic import equivalents, kernel_operators, kernels
 from kvconform.mutants.systematic.kernels import Changed, Chunk
+from kvconform.mutants.trace_sources import Hints, examples
 from kvconform.runner.executor import opened
 
 
@@ -21,19 +22,21 @@ def planted(label: str, was: str, now: str) -> Mutant:
     text = texts.text(part.text)
     assert text.count(was) == 1
     adapter = Changed((Chunk(label, (text.replace(was, now),)),))
-    return Mutant(f"{was}: {now}", "systematic", now, (), adapter, chapters=part.chapters[:1], alone=True, limit=2)
+    return Mutant(
+        f"{was}: {now}", "systematic", now, (), adapter, chapters=part.chapters[:1], own_process=True, limit=2
+    )
 
 
-def hunted(mutant: Mutant, hints: Hints) -> Hunted:
+def hunt(mutant: Mutant, hints: Hints) -> HuntResult:
     """What comes of the worked examples of its first chapter."""
-    kill = _Hunt(mutant).first("examples", iter(examples(mutant.chapters[0])))
-    return Hunted(mutant.id, {"examples": kill}, kill)
+    kill = _Hunter(mutant).first("examples", iter(examples(mutant.chapters[0])))
+    return HuntResult(mutant.id, {"examples": kill}, kill)
 
 
-def found(*mutants: Mutant) -> list[Hunted]:
+def found(*mutants: Mutant) -> list[HuntResult]:
     """What comes of them, one after another."""
     with pytest.MonkeyPatch.context() as patched, opened(1) as pool:
-        patched.setattr(hunts, "hunted", hunted)
+        patched.setattr(hunts, "hunt", hunt)
         return list(hunts.all_of(mutants, pool))
 
 

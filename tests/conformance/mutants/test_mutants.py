@@ -13,7 +13,7 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform import cli
 from kvconform.mutants import controls, kinds, matrix
-from kvconform.mutants.hunt import Hunted, Kill
+from kvconform.mutants.hunt import HuntResult, Kill
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.systematic import equivalents
 from kvspec.geometry import Config
@@ -41,7 +41,7 @@ def test_no_mutant_names_a_module_or_a_file(every: list[Mutant]) -> None:
 
 
 def test_a_place_begins_the_id(every: list[Mutant]) -> None:
-    systematic = [m for m in every if m.cls == "systematic"]
+    systematic = [m for m in every if m.bug_class == "systematic"]
     assert all(m.id.startswith(m.place) and m.place[0].startswith(m.place) for m in systematic)
 
 
@@ -95,7 +95,8 @@ def test_those_that_are_argued_are_tried_when_asked_for(capsys: pytest.CaptureFi
 
 def one(**known: Any) -> Mutant:
     """A mutant that is none: the reference as it is."""
-    return Mutant(**{"id": "one", "cls": "systematic", "says": "", "clauses": (), "adapter": Reference, **known})
+    plain = {"id": "one", "bug_class": "systematic", "says": "", "clauses": (), "adapter": Reference}
+    return Mutant(**{**plain, **known})
 
 
 @pytest.mark.parametrize(
@@ -105,8 +106,8 @@ def one(**known: Any) -> Mutant:
         (one(chapters=("growing",), equivalent="it is the reference as it is"), 0),
         (one(chapters=("growing",), adapter=controls.Losing), 0),
         (one(chapters=("growing",), adapter=controls.Losing, equivalent="it is said to be none"), 1),
-        (one(chapters=("growing",), cls="control", lives=True), 0),
-        (one(chapters=("growing",), cls="control", lives=True, adapter=controls.Losing), 1),
+        (one(chapters=("growing",), bug_class="control", is_control=True), 0),
+        (one(chapters=("growing",), bug_class="control", is_control=True, adapter=controls.Losing), 1),
     ],
     ids=["survives", "is none", "is found", "is found though argued", "lives", "is accused"],
 )
@@ -136,20 +137,20 @@ CASES: list[tuple[dict[str, Any], bool, bool]] = [
     ({}, True, False),
     ({"equivalent": "why"}, False, False),
     ({"equivalent": "why"}, True, True),
-    ({"cls": "control", "lives": True}, False, False),
-    ({"cls": "control", "lives": True}, True, True),
-    ({"cls": "control"}, False, True),
-    ({"cls": "control"}, True, False),
+    ({"bug_class": "control", "is_control": True}, False, False),
+    ({"bug_class": "control", "is_control": True}, True, True),
+    ({"bug_class": "control"}, False, True),
+    ({"bug_class": "control"}, True, False),
 ]
 """What is known of a mutant, whether it was found, and whether that is wrong."""
 
 
-def cases() -> Iterator[tuple[Mutant, Hunted]]:
+def cases() -> Iterator[tuple[Mutant, HuntResult]]:
     """Each mutant, and what came of it."""
     kill = Kill("examples", ("GROW-2",), Trace("growing", Config()), "as said")
     for i, (known, killed, _) in enumerate(CASES):
         shortest = kill if killed else None
-        yield one(id=str(i), **known), Hunted(str(i), {"examples": shortest}, shortest)
+        yield one(id=str(i), **known), HuntResult(str(i), {"examples": shortest}, shortest)
 
 
 def test_the_matrix_names_what_must_not_be() -> None:

@@ -209,11 +209,13 @@ def mutants() -> Iterator[Mutant]:
         yield from of(label)
 
 
-def sound() -> Mutant:
+def control() -> Mutant:
     """The control of these mutants: the kernels themselves, compiled and launched as mutants are."""
     again = Changed(tuple(Chunk(label, (None,)) for label in PARTS))
     says = "The kernels themselves, compiled and launched as mutants are."
-    return Mutant("control/kernels again", "control", says, (), again, chapters=CHAPTERS, lives=True, alone=True)
+    return Mutant(
+        "control/kernels again", "control", says, (), again, chapters=CHAPTERS, is_control=True, own_process=True
+    )
 
 
 @cache
@@ -238,8 +240,8 @@ def of(label: str) -> Iterator[Mutant]:
             Changed((chunks[i // CHUNK],), i % CHUNK),
             chapters=part.chapters,
             place=(label,),
-            first_is_enough=True,
+            stop_at_first_kill=True,
             equivalent=equivalents.argument(id_, name),
-            alone=True,
+            own_process=True,
             limit=LIMIT,
         )

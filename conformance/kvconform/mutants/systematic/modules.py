@@ -106,7 +106,7 @@ def of(label: str) -> Iterator[Mutant]:
             Faulty(label, fault),
             chapters=target.chapters,
             place=(f"{label}.{fault.function}", label),
-            first_is_enough=label in GPU,
-            alone=label in GPU,
+            stop_at_first_kill=label in GPU,
+            own_process=label in GPU,
             equivalent=equivalents.argument(id_, name),
         )

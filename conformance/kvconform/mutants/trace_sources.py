@@ -1,0 +1,54 @@
+"""The traces that mutants are tried on: the suite's worked examples, frozen covers and explored traces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from kvconform.generate import frozen_covers
+from kvconform.generate.strategies import by_chapter, sample
+from kvspec.reading.clauses import index
+from kvspec.reading.examples import Example
+from kvspec.trace import Trace
+
+EXPLORED = 60
+"""Traces drawn for a chapter and kind of cache."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A trace; of a worked example, its table too."""
+
+    trace: Trace
+    example: Example | None = None
+
+
+@cache
+def examples(chapter: str) -> tuple[Item, ...]:
+    """The worked examples of a chapter."""
+    return tuple(Item(e.trace, e) for c in index().values() if c.chapter == chapter for e in c.examples)
+
+
+@cache
+def covers(chapter: str) -> tuple[Item, ...]:
+    """The traces of a chapter's frozen covers, shortest first."""
+    traces = (t for frozen in frozen_covers.load(chapter) for t in frozen.traces())
+    return tuple(Item(t) for t in sorted(traces, key=lambda t: len(t.ops)))
+
+
+@cache
+def explored(chapter: str) -> tuple[Item, ...]:
+    """Traces as exploration draws them, the same every time."""
+    return tuple(Item(t) for strategy in by_chapter.of(chapter) for t in sample.some(strategy, EXPLORED, seed=20))
+
+
+SOURCES: dict[str, Callable[[str], tuple[Item, ...]]] = {
+    "examples": examples,
+    "cover": covers,
+    "explored": explored,
+}
+"""The traces of a chapter, by what the report calls their source."""
+
+Hints = dict[str, tuple[Item, ...]]
+"""What to try first, by source."""
