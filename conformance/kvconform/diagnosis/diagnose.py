@@ -1,9 +1,9 @@
-"""Which bug it is: the mutants that answer a failing trace, and its neighbours, exactly as the adapter did.
+"""Diagnosis: names the mutants that answer a failing trace, and its neighbours, exactly as the adapter did.
 
-An adapter that answers like a mutant on the shortest trace that shows its bug may still have another one. So it is
-asked about the traces beside that one too, whether the reference agrees with it there or not; and a mutant is named
-only if the two cannot be told apart on any of them. Of several the one comes first that explains most of what is
-known otherwise: the other failures of the run, and the worked examples of the chapters.
+An adapter that answers like a mutant on the shortest failing trace may still have another bug. So both run the
+neighbours of that trace too, failing or not, and a mutant is named only if it answers like the adapter on all of
+them. If several do, the one comes first that explains most of the rest: the other failures of the run, and the
+worked examples of the chapters.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from kvconform.diagnosis.compare import alike
@@ -31,109 +32,108 @@ from kvspec.session.driver import Session
 from kvspec.trace import Trace, from_json, opening
 
 SECONDS, LONGEST = 6.0, 30.0
-"""Seconds of this processor, and of the clock, that all of it may take; what is under way then is not told."""
+"""Seconds of the processor, and of the clock, for all of it. A failure that is not finished then is left out."""
 
 EACH = 2.0
 """Seconds for one trace on one mutant."""
 
 FAILURES = 6
-"""Failures that are diagnosed, the shortest first."""
+"""The shortest failures, which are diagnosed."""
 
 NAMED = 3
-"""How many are named."""
+"""Bugs that are named for a failure, at most."""
 
-Replays = Callable[[Trace], TrialResult]
-"""One trace on the adapter, past its first difference."""
+Replay = Callable[[Trace], TrialResult]
+"""Runs one trace on the adapter, past its first difference."""
 
 Diagnosis = dict[str, list[KnownBug]]
-"""Who answers as the adapter did, by the key of each failure that was looked at; empty where nobody does."""
+"""The bugs that answer as the adapter did, by the key of each failure that was diagnosed; often none."""
 
 
-class TimeIsUp(Exception):
-    """All there was to be spent is spent."""
+class OutOfTime(Exception):
+    """The time for diagnosis is used up."""
 
 
 def key(failure: Failure) -> str:
-    """What a failure is known by."""
+    """The key of a failure in a diagnosis."""
     return json.dumps(failure.trace, sort_keys=True)
 
 
-def diagnosed(failures: Sequence[Failure], replay: Replays, adapter: Description) -> Diagnosis:
-    """Look at the shortest of these failures. Never raises: what cannot be told is left out."""
-    found: Diagnosis = {}
+def diagnose(failures: Sequence[Failure], replay: Replay, adapter: Description) -> Diagnosis:
+    """Diagnose the shortest of these failures. Never raises: what goes wrong is left out."""
+    diagnosis: Diagnosis = {}
     if threading.current_thread() is threading.main_thread():
         with suppress(Exception):
-            _Doctor(failures, replay, adapter).look(found)
-    return found
+            _Comparison(failures, replay, adapter).fill(diagnosis)
+    return diagnosis
 
 
 @dataclass
-class _Subject:
-    """A mutant, its adapter once it is made, and the kinds of cache it can show in."""
+class _Suspect:
+    """A mutant, and the kinds of cache it can show in."""
 
     mutant: Mutant
-    adapter: Any = None
-    kinds: set[str] = field(default_factory=set)
+    kinds: set[str]
 
-    def made(self) -> Any:
-        """The adapter."""
-        self.adapter = self.adapter or self.mutant.adapter()
-        return self.adapter
+    @cached_property
+    def adapter(self) -> Any:
+        """Its adapter, made when it is needed first."""
+        return self.mutant.adapter()
 
 
-class _Doctor:
-    """Looks at the failures of one run, and remembers what the adapter answered."""
+class _Comparison:
+    """Holds the adapter's answers to the failing traces of one run against those of all known bugs."""
 
-    def __init__(self, failures: Sequence[Failure], replay: Replays, adapter: Description) -> None:
+    def __init__(self, failures: Sequence[Failure], replay: Replay, adapter: Description) -> None:
         self.failures = [f for f in failures if f.verdict == "FAIL" and f.deterministic]
         self.replay, self.about = replay, adapter
         self.until = time.process_time() + SECONDS, time.monotonic() + LONGEST
         self.answers: dict[str, TrialResult] = {}
-        self.subjects = [_Subject(m, kinds=_kinds(m)) for m in kinds.planted().values()]
+        self.suspects = [_Suspect(m, _kinds(m)) for m in kinds.planted().values()]
 
-    def look(self, found: Diagnosis) -> None:
-        """Note what is found, failure by failure, until the time is up."""
-        before: list[_Subject] = []
-        with suppress(TimeIsUp):
+    def fill(self, diagnosis: Diagnosis) -> None:
+        """Diagnose failure by failure, until the time is used up."""
+        likely: list[_Suspect] = []
+        with suppress(OutOfTime):
             for failure in self.failures[:FAILURES]:
                 trace = from_json(failure.trace)
                 if not self.of_adapter(trace).failed:
-                    continue  # a law relates it to another one: by itself it is right
-                fits = self.fits(before, trace) or self.fits(self.subjects, trace)
-                found[key(failure)] = [self.named(s, trace) for s in self.ranked(fits, failure)[:NAMED]]
-                before = [*fits, *(s for s in before if s not in fits)]
+                    continue  # one side of a law: by itself it is right
+                fits = self.fits(likely, trace) or self.fits(self.suspects, trace)
+                diagnosis[key(failure)] = [self.known_bug(s, trace) for s in self.ranked(fits, failure)[:NAMED]]
+                likely = [*fits, *(s for s in likely if s not in fits)]
 
-    def fits(self, subjects: Sequence[_Subject], trace: Trace) -> list[_Subject]:
-        """Those that answer as the adapter did, here and on every neighbour."""
-        kinds = _opened(trace)
-        fitting = [s for s in subjects if s.kinds & kinds and self.same(s, trace)]
-        for near in neighbours(trace, self.about) if fitting else ():
-            fitting = [s for s in fitting if self.same(s, near)]
-        return fitting
+    def fits(self, suspects: Sequence[_Suspect], trace: Trace) -> list[_Suspect]:
+        """The suspects that answer as the adapter did, to this trace and to every neighbour."""
+        opened = _opened(trace)
+        fits = [s for s in suspects if s.kinds & opened and self.same(s, trace)]
+        for near in neighbours(trace, self.about) if fits else ():
+            fits = [s for s in fits if self.same(s, near)]
+        return fits
 
-    def ranked(self, fits: list[_Subject], failure: Failure) -> list[_Subject]:
-        """Most specific first: what explains most else; then by the clauses blamed; then what was really seen."""
+    def ranked(self, fits: list[_Suspect], failure: Failure) -> list[_Suspect]:
+        """First those that explain most other traces; then by the clauses that were blamed; then real bugs."""
         if len(fits) < 2:
             return fits
         clauses = dict.fromkeys(c for s in fits for c in s.mutant.clauses)
         others = [from_json(f.trace) for f in self.failures[:FAILURES]]
-        told = [*others, *probes(clauses, from_json(failure.trace), self.about)]
-        wrong = Counter(i for trace in told for i in self.mistaken(fits, trace))
+        traces = [*others, *probes(clauses, from_json(failure.trace), self.about)]
+        wrong = Counter(i for trace in traces for i in self.mistaken(fits, trace))
         blamed = set(failure.clauses)
         return sorted(fits, key=lambda s: (wrong[s.mutant.id], -_shared(s.mutant, blamed), not s.mutant.link))
 
-    def mistaken(self, fits: Sequence[_Subject], trace: Trace) -> list[str]:
-        """Who answers otherwise than the adapter; nobody is asked who cannot be told from the others here."""
+    def mistaken(self, fits: Sequence[_Suspect], trace: Trace) -> list[str]:
+        """The ids of suspects that answer differently from the adapter; none if all of them answer alike."""
         answers = [self.of_mutant(s, trace) for s in fits]
         if all(a and answers[0] and alike(answers[0], a, self.about) for a in answers):
             return []
-        found = self.of_adapter(trace)
+        own = self.of_adapter(trace)
         pairs = zip(fits, answers, strict=True)
-        return [s.mutant.id for s, a in pairs if not (a and alike(found, a, self.about))]
+        return [s.mutant.id for s, a in pairs if not (a and alike(own, a, self.about))]
 
-    def named(self, subject: _Subject, trace: Trace) -> KnownBug:
-        """As it stands in the record."""
-        mutant = subject.mutant
+    def known_bug(self, suspect: _Suspect, trace: Trace) -> KnownBug:
+        """The entry of a suspect in the record."""
+        mutant = suspect.mutant
         tried = 1 + len(neighbours(trace, self.about))
         return KnownBug(
             id=mutant.id,
@@ -144,38 +144,38 @@ class _Doctor:
             fits=Fits(traces=tried, of=tried),
         )
 
-    def same(self, subject: _Subject, trace: Trace) -> bool:
-        """Whether a mutant answers a trace as the adapter did."""
-        found, other = self.of_adapter(trace), self.of_mutant(subject, trace)
-        return other is not None and alike(found, other, self.about)
+    def same(self, suspect: _Suspect, trace: Trace) -> bool:
+        """Whether a suspect answers a trace as the adapter did."""
+        own, other = self.of_adapter(trace), self.of_mutant(suspect, trace)
+        return other is not None and alike(own, other, self.about)
 
-    def of_mutant(self, subject: _Subject, trace: Trace) -> TrialResult | None:
-        """What a mutant answers; None where it hangs or breaks. Raises TimeIsUp."""
+    def of_mutant(self, suspect: _Suspect, trace: Trace) -> TrialResult | None:
+        """The answers of a mutant; None if it hangs or breaks. Raises OutOfTime."""
         self.spend()
         with suppress(Exception, Hang), time_limit(EACH):
-            session = Session(subject.made(), trial.observables(self.about, trial.level_of(trace, self.about)))
+            session = Session(suspect.adapter, trial.observables(self.about, trial.level_of(trace, self.about)))
             return trial.run(trace, session, self.about, past=True)
         return None
 
     def spend(self) -> None:
-        """Go on only while there is time."""
+        """Raise OutOfTime if there is no time left."""
         if time.process_time() > self.until[0] or time.monotonic() > self.until[1]:
-            raise TimeIsUp
+            raise OutOfTime
 
     def of_adapter(self, trace: Trace) -> TrialResult:
-        """What the adapter answers. Raises TimeIsUp."""
+        """The answers of the adapter, kept for the next time. Raises OutOfTime."""
         self.spend()
-        name = json.dumps(trace.to_json(), sort_keys=True)
-        if name not in self.answers:
-            seen = self.replay(trace)
-            if seen.failed and any(got.result in trial.VERDICT_OF for _, got in seen.steps):
-                raise TimeIsUp  # whatever kills a worker, or holds it, costs too much to be done again
-            self.answers[name] = seen
-        return self.answers[name]
+        text = json.dumps(trace.to_json(), sort_keys=True)
+        if text not in self.answers:
+            result = self.replay(trace)
+            if result.failed and any(step.result in trial.VERDICT_OF for _, step in result.steps):
+                raise OutOfTime  # a worker that died or hung costs too much to run again
+            self.answers[text] = result
+        return self.answers[text]
 
 
 def _kinds(mutant: Mutant) -> set[str]:
-    """The kinds of cache that a mutant's clauses speak of."""
+    """The kinds of cache that a mutant's clauses are about."""
     return {kind for c in mutant.clauses if c in index() for kind in index()[c].applies}
 
 
@@ -184,6 +184,6 @@ def _opened(trace: Trace) -> set[str]:
 
 
 def _shared(mutant: Mutant, blamed: set[str]) -> float:
-    """How far the clauses that a mutant breaks are those that were blamed: 0 to 1."""
+    """How much the clauses that a mutant breaks and those that were blamed overlap: 0 to 1."""
     own = set(mutant.clauses)
     return len(blamed & own) / max(1, len(blamed | own))

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kvconform.diagnosis.diagnose import diagnosed
+from kvconform.diagnosis.diagnose import diagnose
 from kvconform.runner.journal import Journal
 from kvconform.runner.progress import Progress
 from kvconform.runner.record import kept, record
@@ -108,7 +108,7 @@ class Run:
         worker.deadline = min(QUICK, worker.deadline)
         worker.start_deadline = min(QUICK_START, worker.start_deadline)
         with suppress(KeyboardInterrupt):
-            named = diagnosed(failures, lambda trace: self.under_test.run(trace, past=True), self.adapter)
+            named = diagnose(failures, lambda trace: self.under_test.run(trace, past=True), self.adapter)
             found = Tally(diagnosis=named)
             self.journal.write("judged", test="diagnosis", tally=found.to_json())
             total.merge(found)

@@ -64,7 +64,7 @@ def under_test_of(adapter: Any, chapters: tuple[str, ...]) -> LocalAdapter:
 
 def looked_at(under_test: LocalAdapter) -> list[list[KnownBug]]:
     """The diagnosis of each failure that was looked at, the shortest first."""
-    found = diagnose.diagnosed(kept(under_test.tally), lambda t: under_test.run(t, past=True), under_test.adapter)
+    found = diagnose.diagnose(kept(under_test.tally), lambda t: under_test.run(t, past=True), under_test.adapter)
     return [found[diagnose.key(f)] for f in kept(under_test.tally) if diagnose.key(f) in found]
 
 
@@ -124,7 +124,7 @@ def test_a_sound_cache_is_not_diagnosed() -> None:
     under_test = LocalAdapter(Reference())
     trace = examples("ring")[0].trace
     right = failure_on(trace.to_json())
-    assert diagnose.diagnosed([right], lambda t: under_test.run(t, past=True), under_test.adapter) == {}
+    assert diagnose.diagnose([right], lambda t: under_test.run(t, past=True), under_test.adapter) == {}
 
 
 def failure_on(trace: dict[str, Any], verdict: VerdictName = "FAIL") -> Failure:
@@ -183,9 +183,9 @@ def broken(trace: Any) -> Any:
 
 def test_what_breaks_is_left_out() -> None:
     about = description(Reference().describe())
-    assert diagnose.diagnosed([failure_on({**TRACE, "ops": WRAPPED})], broken, about) == {}
-    assert diagnose.diagnosed([failure_on({**TRACE, "ops": []}, "HANG")], broken, about) == {}
-    assert diagnose.diagnosed([failure_on({"kvtrace": "?"})], broken, about) == {}
+    assert diagnose.diagnose([failure_on({**TRACE, "ops": WRAPPED})], broken, about) == {}
+    assert diagnose.diagnose([failure_on({**TRACE, "ops": []}, "HANG")], broken, about) == {}
+    assert diagnose.diagnose([failure_on({"kvtrace": "?"})], broken, about) == {}
 
 
 class Hanging(Ring):
@@ -202,7 +202,7 @@ def test_a_mutant_that_hangs_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(kinds, "planted", lambda: planted)
     monkeypatch.setattr(diagnose, "EACH", 0.2)
     under_test = LocalAdapter(ring(RingStaleCursor))
-    found = diagnose.diagnosed(
+    found = diagnose.diagnose(
         [failure_on({**TRACE, "ops": WRAPPED})], lambda t: under_test.run(t, past=True), under_test.adapter
     )
     assert [[n.id for n in named] for named in found.values()] == [["stale-cursor/RingStaleCursor"]]
