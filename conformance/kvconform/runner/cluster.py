@@ -110,7 +110,8 @@ def _connected(address: str) -> Any:
     for handler in logging.getLogger("distributed").handlers:
         handler.setLevel(logging.CRITICAL + 1)  # what matters of it our own errors say
     try:
-        client: Any = Client(address, timeout=ANSWERS, set_as_default=False)  # type: ignore[no-untyped-call]
+        connect: Any = Client  # dask's functions have no types
+        client = connect(address, timeout=ANSWERS, set_as_default=False)
         client.wait_for_workers(1, timeout=JOINS)
     except (OSError, ValueError) as e:
         raise BadInput(f"{address}: no dask scheduler with a worker answers there ({e})") from None
