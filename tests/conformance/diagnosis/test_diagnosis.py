@@ -7,6 +7,7 @@ import json
 import random
 import re
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any, ClassVar
@@ -42,8 +43,6 @@ from kvspec.reading.clauses import index
 from kvspec.records.run import Failure, Fits, KnownBug, Record, VerdictName
 from kvspec.session.driver import Session
 from kvspec.trace import from_json
-from support import slow
-from support.command_line import kvconform
 from support.local_adapter import LocalAdapter
 from support.record_samples import failing
 
@@ -89,13 +88,12 @@ def chapters_of(mutant: Mutant) -> tuple[str, ...]:
     return mutant.chapters or tuple(dict.fromkeys(index()[c].chapter for c in mutant.clauses))
 
 
-@pytest.mark.parametrize("count", slow.counts(5, 10))
-def test_eight_of_ten_planted_bugs_are_named_first(count: int) -> None:
+def test_eight_of_ten_planted_bugs_are_named_first() -> None:
     first = {}
-    for name in SAMPLE[:count]:
+    for name in SAMPLE:
         looked = looked_at(under_test_of(KNOWN[name].adapter(), chapters_of(KNOWN[name])))
         first[name] = looked[0][0].id if looked and looked[0] else None
-    assert sum(name == found for name, found in first.items()) >= 0.8 * count, first
+    assert sum(name == found for name, found in first.items()) >= 8, first
 
 
 class Silvered(Ring):
@@ -215,20 +213,12 @@ def test_time_that_is_up_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert looked_at(under_test_of(ring(RingStaleCursor), ("ring",))) == []
 
 
-@pytest.fixture
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time enough for a diagnosis on a machine that is busy with other tests."""
-    monkeypatch.setattr(diagnose, "SECONDS", 60.0)
-    monkeypatch.setattr(diagnose, "LONGEST", 600.0)
-    monkeypatch.setattr(diagnose, "EACH", 60.0)
-
-
 def run(adapter: str, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    """`kvconform run`: the adapter lives in a worker."""
-    return kvconform("run", adapter, "--report", folder / "report", "--processes", "1", *more, cwd=folder)
+    """`kvconform run`, as a user calls it: the adapter lives in a worker."""
+    command = [sys.executable, "-m", "kvconform", "run", adapter, "--report", str(folder / "report"), *more]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
 
 
-@pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize("name", ["stale_cursor", "TRIM-08/DeafToRollback", "silent-no-op/StoreResetsNothing"])
 def test_a_run_ends_with_its_diagnosis(name: str, tmp_path: Path) -> None:
     known = "stale-cursor/RingStaleCursor" if name == "stale_cursor" else name
