@@ -42,6 +42,9 @@ SOON = ("--retries", "0", "--timeout", "15")
 SOAKED = ("reference", "opencl", "cuda-cpu", "Linked", "Whole", "HeadMajor", "FromTheTop")
 """What must never be accused: every runtime that needs no GPU, and correct caches that are stored differently."""
 
+BY_FILE = ("-n", "auto", "--dist", "loadfile")
+"""One process takes all tests of a file, so that what they share is made once."""
+
 CANNOT_RUN = 4
 CHAPTERS = sorted(text.stem for text in Path("spec/kvspec/chapters").glob("*.md"))
 VECTORS = ("cover", "examples", "covering", "mutants")
@@ -182,7 +185,14 @@ def mutants(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The project's own tests: the harness, its fakes, the reports, the floors, the GPU caches."""
     _install(session, "[opencl]", *DEV)
-    session.run("python", "-m", "pytest", "-n", "auto", *session.posargs)
+    session.run("python", "-m", "pytest", *BY_FILE, *session.posargs)
+
+
+@nox.session
+def slow(session: nox.Session) -> None:
+    """The tests that repeat many times what `tests` does in part. `-- PATHS` for some of them."""
+    _install(session, "[opencl]", *DEV)
+    session.run("python", "-m", "pytest", *BY_FILE, "-m", "slow", *session.posargs)
 
 
 @nox.session
