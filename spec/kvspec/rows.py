@@ -224,8 +224,8 @@ class SerialBook:
         return keys, values
 
     def _keep(self, first: int, dtype: str, *rows: Array) -> None:
-        """Keep rows as the cache will hold them."""
-        keys, values = (a if a.dtype == DTYPES[dtype] else cast(a, dtype) for a in rows)
+        """Keep copies of rows as the cache will hold them: a scribble overwrites what was handed in."""
+        keys, values = (a.copy() if a.dtype == DTYPES[dtype] else cast(a, dtype) for a in rows)
         assert self.kept is not None
         self.kept |= {first + i: (keys[:, :, i], values[:, :, i]) for i in range(keys.shape[2])}
 

@@ -123,3 +123,13 @@ SAID: dict[str, tuple[Array, str]] = {
 @pytest.mark.parametrize(("array", "words"), SAID.values(), ids=SAID)
 def test_a_row_is_described_as_a_person_would(array: Array, words: str) -> None:
     assert describe(array, "k", (0, 1, 0)) == words
+
+
+def test_rows_that_are_kept_outlive_a_scribble_on_those_handed_out() -> None:
+    book = SerialBook()
+    book.kept = {}
+    keys, values = book.rows({"op": "attend", "n": 2, "fill": "random"}, Config(), 2)
+    before = {number: [row.copy() for row in pair] for number, pair in book.kept.items()}
+    keys[...], values[...] = np.nan, np.nan
+    for number, pair in before.items():
+        assert all(np.array_equal(a, b) for a, b in zip(pair, book.kept[number], strict=True))
