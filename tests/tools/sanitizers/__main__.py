@@ -7,6 +7,7 @@ watched process failed, or did nothing; 4 the tool is missing.
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -15,12 +16,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kvspec.errors import CannotRun
 from tools.sanitizers import findings
 from tools.sanitizers.checks import CHECKS, TOOLS, Check
 from tools.sanitizers.findings import Report
 from tools.sanitizers.planted_bugs import BUGS, Planted
+
+TESTS = Path(__file__).parents[2]
+"""The folder of `tools`, where the watched process finds it too."""
 
 DEADLINE = 900.0
 """Seconds a watched process may take; a run takes one or two minutes."""
@@ -64,7 +69,9 @@ def watch(check: Check, bug: Planted | None = None, show: bool = False, every: i
 
 def _followed(command: Sequence[str], check: Check, show: bool) -> Watched:
     watched, others = Watched([]), []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    path = os.pathsep.join(filter(None, (str(TESTS), os.environ.get("PYTHONPATH"))))
+    how: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, **how) as process:
         assert process.stdout is not None
         overdue = threading.Timer(DEADLINE, process.kill)
         overdue.start()
