@@ -44,7 +44,7 @@ class Attending:
         self, queries: Any, keys: Any, values: Any, how: Attention, out: Any = None, of: int | None = None
     ) -> Any:
         """Append n rows, and have n queries `[B, heads, n, k_dim]` attend: the output `[B, heads, n, v_dim]`. Two
-        launches beside those of an append; queries, rows and a mask's arrays are uploaded from the host."""
+        launches more than an append; queries, rows and a mask's arrays are uploaded from the host."""
         if nothing(queries, keys):
             self.append(keys, values)
             return empty(self.config, queries, out)

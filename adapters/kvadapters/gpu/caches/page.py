@@ -84,7 +84,7 @@ class Pages:
         table.length += n
 
     def _demand_room(self, table: Table, keys: Any, values: Any) -> tuple[int, bool]:
-        """How many pages n rows need beside those there are, and whether the last of these must be copied."""
+        """How many more pages n rows need, and whether the sequence's last page must be copied."""
         if not fitting(self.config, keys, values):
             raise refusals.rows("PAGE-8", self.config, keys, values)
         n, free = rows_in(keys), len(self.pool.free)
@@ -207,7 +207,7 @@ class Pages:
         self, queries: Any, keys: Any, values: Any, how: Attention, out: Any = None, of: int | None = None
     ) -> Any:
         """Append n rows to a sequence, and have n queries `[1, heads, n, k_dim]` attend through its table: two
-        launches beside those of an append."""
+        launches more than an append."""
         if nothing(queries, keys):
             return empty(self.config, queries, out)
         sequence = of or 0

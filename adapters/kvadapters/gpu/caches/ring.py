@@ -86,7 +86,7 @@ class Ring(Attending):
         self.filled = self.index = kept + n
 
     def _in_order(self, kept: int, n: int) -> tuple[int, Rows]:
-        """From which slot of which buffer the newest `kept` rows lie in position order, with room for n behind."""
+        """The first slot, and its buffer, of the newest `kept` rows in position order, with room for n behind."""
         rows = self.store.rows
         if rows is None or self.slots_after(n) != rows.slots:
             return 0, self._longer(kept, n)
