@@ -49,6 +49,11 @@ def operation(text: str) -> Operation:
     return {"op": op.pop("op"), **op}
 
 
+def operations(text: str) -> tuple[Operation, ...]:
+    """Read operations separated by `;`. Raises BadInput."""
+    return tuple(operation(o) for o in text.split(";") if o.strip())
+
+
 def _fill_arguments(op: Operation, words: list[str], text: str) -> None:
     arguments = {a.name: a for a in OPERATIONS[op["op"]].arguments}
     positional = list(arguments.values())
@@ -174,5 +179,4 @@ def trace(kind: str, fields: str, ops: str) -> Trace:
     """Read a trace from its parts: `trace("ring", "window=3", "append 3; append 1")`. Raises BadInput."""
     config = dict(f.partition("=")[::2] for f in fields.split())
     typed = {k: _number(v, fields) if k in SIZES else v for k, v in config.items()}
-    read = [operation(o) for o in ops.split(";") if o.strip()]
-    return from_json({"kvtrace": VERSION, "kind": kind, "config": typed, "ops": read})
+    return from_json({"kvtrace": VERSION, "kind": kind, "config": typed, "ops": list(operations(ops))})

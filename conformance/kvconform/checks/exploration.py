@@ -7,17 +7,16 @@ from functools import partial
 from typing import Any
 
 from kvconform.checks.check import Check
-from kvconform.generate import strategies
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.strategies import sample
+from kvconform.generate.strategies.exploration import explorations
 from kvconform.runner.under_test import AdapterUnderTest
-from kvspec.registry import found
 
 
 def checks() -> Iterator[Check]:
     """One for each exploration of each chapter."""
-    for chapter, explorations in found(strategies.__name__, "EXPLORATIONS").items():
-        for e in explorations:
+    for chapter, each in explorations().items():
+        for e in each:
             run = partial(_explore, strategy=e.strategy, counted_as=e.counted_as or chapter)
             yield Check(f"{chapter}/explore/{e.name}", chapter, frozenset((chapter, *e.needs)), run)
 

@@ -21,7 +21,8 @@ from pebble import ProcessExpired
 from kvadapters.find import load
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.shrink import shrink
-from kvconform.generate.strategies import by_chapter, sample, whole_system
+from kvconform.generate.strategies import sample, whole_system
+from kvconform.generate.strategies.exploration import explorations
 from kvconform.judge import trial
 from kvconform.judge.trial import TrialResult
 from kvconform.mutants import correct_variants
@@ -164,7 +165,7 @@ def sources(chapters: tuple[str, ...]) -> dict[str, Any]:
     if set(CACHES) & set(chapters):
         found["system"] = whole_system.explored(sorted(chapters))
     for chapter in chapters:
-        found |= {f"{chapter}-{i}": strategy for i, strategy in enumerate(by_chapter.of(chapter), 1)}
+        found |= {f"{chapter}-{i}": e.strategy() for i, e in enumerate(explorations().get(chapter, ()), 1)}
     return found
 
 

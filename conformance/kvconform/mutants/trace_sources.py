@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from kvconform.generate import frozen_covers
-from kvconform.generate.strategies import by_chapter, sample
+from kvconform.generate.strategies import sample
+from kvconform.generate.strategies.exploration import explorations
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example
 from kvspec.trace import Trace
@@ -40,7 +41,9 @@ def covers(chapter: str) -> tuple[Item, ...]:
 @cache
 def explored(chapter: str) -> tuple[Item, ...]:
     """Traces as exploration draws them, the same every time."""
-    return tuple(Item(t) for strategy in by_chapter.of(chapter) for t in sample.some(strategy, EXPLORED, seed=20))
+    return tuple(
+        Item(t) for e in explorations().get(chapter, ()) for t in sample.some(e.strategy(), EXPLORED, seed=20)
+    )
 
 
 SOURCES: dict[str, Callable[[str], tuple[Item, ...]]] = {

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
-from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.covers import Plan
 from kvconform.generate.strategies.attention_random import explored
 from kvconform.generate.strategies.exploration import Exploration
-from kvconform.generate.strategies.plan_moves import ops, single
+from kvconform.generate.strategies.plan_moves import plan
 from kvspec.geometry import Config
 from kvspec.registry import CACHES
 from kvspec.session.driver import Session
@@ -41,7 +39,7 @@ def held(session: Session, n: int) -> int:
     return int(session.caches["A"].held_after(n))
 
 
-def cache_moves(session: Session) -> list[Ops]:
+def cache_moves(session: Session) -> list[str]:
     """Give attends that change the state, dead rows behind the newest, rewinds, and moves that change nothing."""
     cache = session.caches["A"]
     window = cache.config.window
@@ -52,16 +50,16 @@ def cache_moves(session: Session) -> list[Ops]:
     back = [f"rewind {to}" for to in (cache.offset - 1, 0)]
     wide = [f"attend {n} through {mask(n, held(session, n) + 1)}" for n in (1, 2)]
     bad = [f"attend 2 through {mask(1, held(session, 2))}", f"attend 1 heads=4 through {mask(1, 1)},1,1"]
-    return single([*on, *dead, *back, "free", *REFUSED, *wide, *bad, "scribble", "attend 0"])
+    return [*on, *dead, *back, "free", *REFUSED, *wide, *bad, "scribble", "attend 0"]
 
 
-def cache_continuations(session: Session) -> Sequence[Ops]:
+def cache_continuations(session: Session) -> list[str]:
     """Give attends through every kind of mask, with one split and with two."""
     one, two = held(session, 1), held(session, 2)
     scores = "[" + " ".join(str(j % 3 - 1) for j in range(one)) + "]"
     return [
-        ops(f"attend 1 heads=4 into=1 through {scores} & {mask(1, one)}", "attend 2 splits=2 queries=huge", "view"),
-        ops(f"attend 2 through {mask(2, two)} & causal", "attend 1 through 0", "attend 2 through window=2"),
+        f"attend 1 heads=4 into=1 through {scores} & {mask(1, one)}; attend 2 splits=2 queries=huge; view",
+        f"attend 2 through {mask(2, two)} & causal; attend 1 through 0; attend 2 through window=2",
     ]
 
 
@@ -73,7 +71,7 @@ STORE = (
 )
 
 
-def store_moves(session: Session) -> list[Ops]:
+def store_moves(session: Session) -> list[str]:
     """Give attends on both layers, one of them too long, and captured ones replayed after lengths change."""
     room = session.caches["A"].max_len
     on = [f"attend {n} heads=4 layer={x}" for n in range(1, room + 1) for x in (0, 1)]
@@ -86,24 +84,24 @@ def store_moves(session: Session) -> list[Ops]:
     ]
     dropped = f"captureattend w 0; init; replayattend w k_dim=9; init max_len={room + 1}; replayattend w"
     again = f"{dropped}; init max_len={room}; replayattend w; replayattend w heads=4"
-    return [*single([*on, *full, *other, *STORE]), *(ops(x) for x in (*captured, again))]
+    return [*on, *full, *other, *STORE, *captured, again]
 
 
-def store_continuations(session: Session) -> Sequence[Ops]:
+def store_continuations(session: Session) -> list[str]:
     """Show every row of both layers, live or not, and after one more row in each."""
     room = session.caches["A"].max_len
     each = "attend 1 layer=0; attend 1 heads=4 layer=1 into=1"
     all_ = f"setlength 0 {room}; setlength 1 {room}"
-    return [ops(f"{all_}; rollback 0; {each}; rollback 0; captureattend v 1; replayattend v; replayattend v")]
+    return [f"{all_}; rollback 0; {each}; rollback 0; captureattend v 1; replayattend v; replayattend v"]
 
 
-def batch_moves(session: Session) -> list[Ops]:
+def batch_moves(session: Session) -> list[str]:
     """Give moves that change the batch of a full store, and attends that are refused."""
     store = session.caches["A"]
     if store.lengths_[0] < store.max_len:
-        return [ops(f"append {store.max_len}")]
+        return [f"append {store.max_len}"]
     if store.batch_ is None:
-        return single(["batch 2", "attendbatch 0", "attendbatch 0 q_rows=0"])
+        return ["batch 2", "attendbatch 0", "attendbatch 0 q_rows=0"]
     m, layers = len(store.batch_.lengths), range(len(store.lengths_))
     scatters = [f"scatter {s} {n}" for s in range(m) for n in range(store.max_len + 1)]
     parts = [f"scatter {m - 1} {store.max_len} layer={x}" for x in layers]
@@ -111,14 +109,14 @@ def batch_moves(session: Session) -> list[Ops]:
     gone = f"{bits}; rollback 0 sequence={m - 1}; rollback 0; append {store.max_len}"
     refused = [f"attendbatch {x} {y}" for x, y in ((-1, ""), (len(layers), ""), (0, "q_batch=1"), (0, "q_rows=2"))]
     refused += [f"attendbatch 0 {y}" for y in ("q_dim=9", "heads=3", "heads=0", "splits=0", "into=1 out_dim=9")]
-    return single([*scatters, *parts, gone, "step", f"rollback 1 sequence={m - 1}", "resetbatch", *refused])
+    return [*scatters, *parts, gone, "step", f"rollback 1 sequence={m - 1}", "resetbatch", *refused]
 
 
-def batch_continuations(session: Session) -> Sequence[Ops]:
+def batch_continuations(session: Session) -> list[str]:
     """Attend with every sequence in every layer, and again after a step."""
     layers = range(len(session.caches["A"].lengths_))
-    looks = [f"attendbatch {x} heads=4 into=1" for x in layers]
-    return [ops("; ".join([*looks, "step", *looks, "resetbatch", "step", "attendbatch 0 splits=2"]))]
+    looks = "; ".join(f"attendbatch {x} heads=4 into=1" for x in layers)
+    return [f"{looks}; step; {looks}; resetbatch; step; attendbatch 0 splits=2"]
 
 
 def plans() -> list[Plan]:
@@ -127,14 +125,10 @@ def plans() -> list[Plan]:
     caches += [Trace("ring", Config(window=w, step=s, v_dim=5)) for w, s in ((1, 256), (2, 1), (3, 2))]
     store = Trace("store", Config(layers=2, max_len=1, v_dim=5))
     batches = [Trace("store", Config(layers=x, max_len=3 - x, v_dim=5)) for x in (1, 2)]
-    still = ops("append 0")
     return [
-        *(Plan(f"attention {_name(t)}", t, cache_moves, cache_continuations, look=ops("view")) for t in caches),
-        Plan("attention store", store, store_moves, store_continuations, look=still),
-        *(
-            Plan(f"attention {_name(t)}", t, batch_moves, batch_continuations, look=ops("append 0"))
-            for t in batches
-        ),
+        *(plan(f"attention {_name(t)}", t, cache_moves, cache_continuations) for t in caches),
+        plan("attention store", store, store_moves, store_continuations, look="append 0"),
+        *(plan(f"attention {_name(t)}", t, batch_moves, batch_continuations, look="append 0") for t in batches),
     ]
 
 
@@ -143,14 +137,6 @@ def _name(start: Trace) -> str:
     if start.kind == "store":
         return f"batch layers={config.layers}"
     return f"ring window={config.window}" if config.window else f"growing offset<={BOUND}"
-
-
-__all__ = ["explored", "plans"]
-
-
-def strategies() -> Iterator[Any]:
-    """What explores this chapter: a strategy for each way."""
-    yield explored()
 
 
 EXPLORATIONS = (

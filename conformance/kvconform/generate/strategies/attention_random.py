@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from hypothesis import strategies as st
 
@@ -35,12 +33,11 @@ def configs(draw: st.DrawFn, kind: str) -> Config:
 def explored(draw: st.DrawFn, kind: str | None = None) -> Trace:
     """Draw a trace on one kind of cache, or on any kind."""
     kind = kind or draw(st.sampled_from(("growing", "ring", "ring", "store", "store")))
-    start = Trace(kind, draw(configs(kind)))
-    drawing = _Drawing(draw, start)
-    length = draw(st.integers(2, 2 * LONGEST if kind == "store" else LONGEST))
+    drawing = _Drawing(draw, Trace(kind, draw(configs(kind))))
+    length = draw(st.integers(2, 2 * LONGEST if drawing.store else LONGEST))
     while len(drawing.ops) < length:
-        drawing.do(getattr(drawing, f"_{draw(st.sampled_from(STORES if kind == 'store' else KINDS))}")())
-    return Trace(kind, start.config, tuple(drawing.ops))
+        drawing.add(STORES if drawing.store else KINDS)
+    return drawing.trace()
 
 
 class _Drawing(Drawing):
@@ -50,16 +47,6 @@ class _Drawing(Drawing):
         super().__init__(draw, start)
         self.store = start.kind == "store"
         self.layer = 0
-
-    def do(self, texts: list[str]) -> None:
-        """Add operations and apply them to the list model."""
-        for op in map(notation.operation, texts):
-            self.follow(op)
-
-    @property
-    def model(self) -> Any:
-        """Give the list model of the cache."""
-        return self.session.caches["A"]
 
     def _length(self) -> int:
         """Count the rows of the chosen layer, or of the cache."""
@@ -86,10 +73,10 @@ class _Drawing(Drawing):
     def _fill(self) -> str:
         return str(self.of("", "", "", "", " fill=even", " fill=legible", " fill=bits", " fill=edges"))
 
-    def _attend(self) -> list[str]:
+    def _attend(self) -> str:
         where, n = self._where(), self._rows()
         text = f"attend {n}{self._asked()}{self._fill()}{where}"
-        return [f"{text}{self._through(text, n)}"]
+        return f"{text}{self._through(text, n)}"
 
     def _through(self, text: str, n: int) -> str:
         """Draw a mask of any kind that fits; no mask means causal."""
@@ -114,57 +101,57 @@ class _Drawing(Drawing):
             return self._length() + n
         return min(self._length() + 1, window) if n == 1 else min(self._length(), window - 1) + n
 
-    def _append(self) -> list[str]:
+    def _append(self) -> str:
         where = self._where()
-        return [f"append {self._rows()} fill={self.of('random', 'even', 'bits', 'edges')}{where}"]
+        return f"append {self._rows()} fill={self.of('random', 'even', 'bits', 'edges')}{where}"
 
     def _back(self, to: int) -> str:
         return f"rollback {to}" if self.store else f"rewind {to}"
 
-    def _rewind(self) -> list[str]:
-        return [self._back(self.number(0, self._length()))]
+    def _rewind(self) -> str:
+        return self._back(self.number(0, self._length()))
 
-    def _dead(self) -> list[str]:
+    def _dead(self) -> str:
         """Append rows of arbitrary bits, then rewind over them."""
         where, length = self._where(), self._length()
-        return [f"append {self._rows()} fill=bits{where}", self._back(length)]
+        return f"append {self._rows()} fill=bits{where}; {self._back(length)}"
 
-    def _misfit(self) -> list[str]:
+    def _misfit(self) -> str:
         config, where = self.model.config, self._where()
         said = f"k_dim={config.k_dim + 1}", "values=3", f"q_dim={config.k_dim + 1}", "q_rows=3", "q_dtype=f16"
         room = "into=1 out_dim=40", "into=1 out_rows=2", "into=1 out_readonly=1"
-        return [f"attend 1{where} {self.of(*said, 'splits=0', 'heads=0', *room)}"]
+        return f"attend 1{where} {self.of(*said, 'splits=0', 'heads=0', *room)}"
 
-    def _beyond(self) -> list[str]:
+    def _beyond(self) -> str:
         """Attend with masks of a wrong size, windows below 1, or more rows than a store has room for."""
         where = self._where()
         if self.store and self.draw(st.booleans()):
-            return [f"attend {self.model.room - self._length() + 1}{where}"]
+            return f"attend {self.model.room - self._length() + 1}{where}"
         other = self.of(self._columns(1) - 1, self._columns(1) + 1, self._length() + 1)
         wide, narrow = "1" * (other or 2), self.of("window=0", "causal & window=-2")
-        return [f"attend 1{where} through {self.of(wide, wide, wide, wide, narrow)}"]
+        return f"attend 1{where} through {self.of(wide, wide, wide, wide, narrow)}"
 
-    def _still(self) -> list[str]:
-        return [str(self.of("scribble", "scribble", "attend 0 heads=3"))] if not self.store else ["scribble"]
+    def _still(self) -> str:
+        return "scribble" if self.store else str(self.of("scribble", "scribble", "attend 0 heads=3"))
 
-    def _captured(self) -> list[str]:
+    def _captured(self) -> str:
         """Capture an attend and replay it, at times after an operation that may make it invalid."""
         if "w" not in self.session.names["captured attention"] or not self.number(0, 4):
             heads = self.model.config.kv_heads * self.of(1, 2)
-            return [
-                f"captureattend w {self.number(0, len(self.model.layers) - 1)} heads={heads} splits={self.of(1, 3)}"
-            ]
-        between = self.of((), (), ("rollback 1",), ("zero",), (f"init max_len={self.number(1, 40)}",))
-        return [*between, f"replayattend w{self.of('', ' queries=huge')}{self._fill()}"]
+            layer = self.number(0, len(self.model.layers) - 1)
+            return f"captureattend w {layer} heads={heads} splits={self.of(1, 3)}"
+        between = self.of("", "", "rollback 1; ", "zero; ", f"init max_len={self.number(1, 40)}; ")
+        return f"{between}replayattend w{self.of('', ' queries=huge')}{self._fill()}"
 
-    def _batch(self) -> list[str]:
+    def _batch(self) -> str:
         """Create a batch, advance it, or attend with it."""
         batch, layers = self.model.batched, self.model.layers
         if batch is None or not self.number(0, 7):
-            return [f"batch {self.number(1, 3)}"]
+            return f"batch {self.number(1, 3)}"
         least, s = min(layer.length for layer in layers), self.number(0, len(batch.all) - 1)
         layer = self.number(0, len(layers) - 1)
         on = "step", f"scatter {s} {self.number(0, least)}", f"scatter {s} {layers[layer].length} layer={layer}"
         config = self.model.config
         asked = f"heads={config.kv_heads * self.of(1, 2)} splits={self.of(1, 2, 4)}{self.of('', ' into=1')}"
-        return [str(self.of(*on, f"rollback 1 sequence={s}", "append 1")), f"attendbatch {layer} {asked}"]
+        before = self.of(*on, f"rollback 1 sequence={s}", "append 1")
+        return f"{before}; attendbatch {layer} {asked}"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.covers import Plan
 from kvconform.generate.strategies.exploration import Exploration
-from kvconform.generate.strategies.plan_moves import ops, single
+from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import Drawing, geometry, mostly
-from kvspec import notation
 from kvspec.geometry import Config
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -25,25 +24,23 @@ FAR = 1 << 31
 MISFITS = ("kv_heads=1", "kv_heads=3", "k_dim=9", "v_dim=5", "dtype=f32", "batch=2", "values=0", "values=2")
 """Rows of another geometry."""
 
+WITHOUT = ("scatter 0 0", "step", "rollback 0 sequence=0", "resetbatch", "capture w", "freebatch", "batch 0")
+"""Moves without a batch: all are refused, except freeing, which does nothing."""
+
 LONGEST = 30
 """Most operations of a trace."""
 
 
-def moves(most: int, session: Session) -> list[Ops]:
+def moves(most: int, session: Session) -> list[str]:
     """Give moves that change the batch of a full store, each after a captured step, and moves that do not."""
     store = session.caches["A"]
     if not any(store.lengths_):
-        return single([f"append {store.max_len}"])
+        return [f"append {store.max_len}"]
     sizes = [f"batch {m}" for m in range(1, most + 1)]
     if store.batch_ is None:
-        return single([*sizes, *_without()])
+        return [*sizes, *WITHOUT]
     changing = (f"capture w; {x}" for x in (*sizes, "replay w", "freebatch", *_changing(store)))
-    return [*map(ops, changing), *single(_still(store))]
-
-
-def _without() -> list[str]:
-    """Give moves without a batch: all are refused, except freeing, which does nothing."""
-    return ["scatter 0 0", "step", "rollback 0 sequence=0", "resetbatch", "capture w", "freebatch", "batch 0"]
+    return [*changing, *_still(store)]
 
 
 def _changing(store: Any) -> list[str]:
@@ -59,9 +56,8 @@ def _still(store: Any) -> list[str]:
     """Give moves that leave the batch unchanged: refused, empty, or on the store or another store."""
     m, layers, room = len(store.batch_.lengths), len(store.lengths_), store.max_len
     places = [f"scatter {s} 0" for s in (m, -1, FAR, -FAR)] + [f"rollback 0 sequence={s}" for s in (m, -1)]
-    counts = [f"scatter {m - 1} {n}" for n in (room + 1, -1, FAR, -FAR)] + [
-        f"scatter 0 0 layer={x}" for x in (layers, -1)
-    ]
+    counts = [f"scatter {m - 1} {n}" for n in (room + 1, -1, FAR, -FAR)]
+    missing = [f"scatter 0 0 layer={x}" for x in (layers, -1)]
     back = [f"rollback {to} sequence={m - 1}" for to in (-1, -FAR, room + 1, FAR)]
     sizes = ["batch 0", "batch 33", f"batch {m} most={m - 1}", f"batch {-FAR}"]
     last, whole = f"setlength {layers - 1}", f"scatter {m - 1} {room}"
@@ -74,16 +70,16 @@ def _still(store: Any) -> list[str]:
         f"reset; append {room}",
         f"save s; zero; load s; rollback {room}",
     ]
-    others = [f"open B; B: batch {m}; B: step; B: capture v; B: replay v; B: freebatch; capture v"]
-    return [*places, *counts, *back, *sizes, *(f"step {x}" for x in MISFITS), *beside, *others]
+    other = f"open B; B: batch {m}; B: step; B: capture v; B: replay v; B: freebatch; capture v"
+    return [*places, *counts, *missing, *back, *sizes, *(f"step {x}" for x in MISFITS), *beside, other]
 
 
-def continuations(most: int, session: Session) -> Sequence[Ops]:
+def continuations(most: int, session: Session) -> list[str]:
     """Give a replay and a step, which show lengths and holes, and the largest batch, to test for memory."""
     larger = "; ".join(f"batch {m}" for m in range(min(2, most), most + 1))
     if "w" not in session.captured:
-        return [ops(f"step; {larger}; step")]
-    return [ops(f"replay w; step; {larger}; replay w")]
+        return [f"step; {larger}; step"]
+    return [f"replay w; step; {larger}; replay w"]
 
 
 def plans() -> list[Plan]:
@@ -93,8 +89,8 @@ def plans() -> list[Plan]:
 
 def _plan(config: Config, most: int) -> Plan:
     name = f"batch layers={config.layers} max_len={config.max_len} sequences<={most}"
-    start = Trace("store", config)
-    return Plan(name, start, lambda s: moves(most, s), lambda s: continuations(most, s), look=ops("append 0"))
+    texts = partial(moves, most), partial(continuations, most)
+    return plan(name, Trace("store", config), *texts, look="append 0")
 
 
 @st.composite
@@ -124,12 +120,12 @@ def explored(draw: st.DrawFn) -> Trace:
     config = draw(configs())
     length = draw(st.integers(4, LONGEST))
     drawing = _Drawing(draw, Trace("store", config))
-    drawing.do(f"append {draw(st.integers(0, config.max_len or 1))}", f"batch {drawing.number(1, 5)}")
+    drawing.do(f"append {draw(st.integers(0, config.max_len or 1))}; batch {drawing.number(1, 5)}")
     if draw(st.booleans()):
         drawing.do(f"append {drawing.number(1, 2)} layer={drawing.number(0, (config.layers or 1) - 1)}")
     while len(drawing.ops) < length:
-        drawing.do(*getattr(drawing, f"_{draw(st.sampled_from(KINDS))}")())
-    return Trace("store", config, tuple(drawing.ops))
+        drawing.add(KINDS)
+    return drawing.trace()
 
 
 class _Drawing(Drawing):
@@ -139,102 +135,78 @@ class _Drawing(Drawing):
         super().__init__(draw, start)
         self.fill = self.of(*[""] * 4, " fill=bits")
 
-    def do(self, *texts: str) -> None:
-        """Add operations and apply them to the list model."""
-        for op in map(notation.operation, texts):
-            self.follow(op)
-
-    def one_of(self, *choices: str) -> list[str]:
-        """Add one of these operations."""
-        return [self.draw(st.sampled_from(choices))]
-
-    @property
-    def store(self) -> Any:
-        """Give the list model of the store."""
-        return self.session.caches["A"]
-
     @property
     def sequences(self) -> list[Any]:
         """Give the sequences of the batch."""
-        return self.store.batched.all if self.store.batched else []
+        return self.model.batched.all if self.model.batched else []
 
     def _sequence(self) -> int:
         return self.number(0, len(self.sequences) - 1)
 
-    def _step(self) -> list[str]:
-        return [f"step{self.fill}"]
+    def _step(self) -> str:
+        return f"step{self.fill}"
 
-    def _scatter(self) -> list[str]:
+    def _scatter(self) -> str:
         """Scatter up to the rows that all layers have; at times as many as the longest layer has."""
-        lengths = [layer.length for layer in self.store.layers]
+        lengths = [layer.length for layer in self.model.layers]
         shortest, longest = min(lengths), max(lengths)
         n = self.of(shortest, shortest, shortest, *[self.number(0, shortest)] * 3, longest)
-        return [f"scatter {self._sequence()} {n}"]
+        return f"scatter {self._sequence()} {n}"
 
-    def _layer(self) -> list[str]:
+    def _layer(self) -> str:
         """Append to one layer, or to each layer in turn by its own number of rows."""
-        s, layers = self._sequence(), list(enumerate(self.store.layers))
+        s, layers = self._sequence(), list(enumerate(self.model.layers))
         if self.draw(st.booleans()):
             n = min(layer.length for _, layer in layers)
-            return [f"scatter {s} {n} layer={i}" for i, _ in self.draw(st.permutations(layers))]
-        i, layer = self.draw(st.sampled_from(layers))
-        return [f"scatter {s} {self.number(0, layer.length)} layer={i}"]
+            return "; ".join(f"scatter {s} {n} layer={i}" for i, _ in self.draw(st.permutations(layers)))
+        i, layer = self.of(*layers)
+        return f"scatter {s} {self.number(0, layer.length)} layer={i}"
 
-    def _capture(self) -> list[str]:
-        return self.one_of("capture w", "capture v") if self.sequences else []
+    def _capture(self) -> str:
+        return f"capture {self.of('w', 'v')}" if self.sequences else ""
 
-    def _replay(self) -> list[str]:
+    def _replay(self) -> str:
         names = sorted(self.session.names["captured work"])
-        return self.one_of(*(f"replay {name}{self.fill}" for name in names)) if names else self._capture()
+        return f"replay {self.of(*names)}{self.fill}" if names else self._capture()
 
-    def _rollback(self) -> list[str]:
+    def _rollback(self) -> str:
         s = self._sequence()
         length = self.sequences[s].length if self.sequences else 1
-        return [f"rollback {self.number(0, length)} sequence={s}"]
+        return f"rollback {self.number(0, length)} sequence={s}"
 
-    def _batch(self) -> list[str]:
-        places = self.store.batched.places if self.store.batched else 1
-        return [f"batch {self.number(1, places)}"] if self.draw(st.booleans()) else [f"batch {self.number(1, 6)}"]
+    def _batch(self) -> str:
+        places = self.model.batched.places if self.model.batched else 1
+        return f"batch {self.number(1, places if self.draw(st.booleans()) else 6)}"
 
-    def _append(self) -> list[str]:
-        n, layer = self.number(0, 3), self.number(0, len(self.store.layers) - 1)
-        return self.one_of(f"append {n}{self.fill}", f"append {n} layer={layer}{self.fill}")
+    def _append(self) -> str:
+        n, layer = self.number(0, 3), self.number(0, len(self.model.layers) - 1)
+        return f"append {n}{self.of('', f' layer={layer}')}{self.fill}"
 
-    def _shorten(self) -> list[str]:
-        return self.one_of(f"rollback {self.number(0, self.store.room)}", "reset", "zero")
+    def _shorten(self) -> str:
+        return str(self.of(f"rollback {self.number(0, self.model.room)}", "reset", "zero"))
 
-    def _misfit(self) -> list[str]:
-        return [f"step {self.draw(st.sampled_from(MISFITS))}"]
+    def _misfit(self) -> str:
+        return f"step {self.of(*MISFITS)}"
 
-    def _beyond(self) -> list[str]:
-        m, layers, room = len(self.sequences), len(self.store.layers), self.store.room
+    def _beyond(self) -> str:
+        m, layers, room = len(self.sequences), len(self.model.layers), self.model.room
         places = f"scatter {m} 0", "scatter -1 0", f"scatter 0 0 layer={layers}", f"rollback 0 sequence={m}"
-        longer = min(layer.length for layer in self.store.layers) + 1
+        longer = min(layer.length for layer in self.model.layers) + 1
         counts = f"scatter 0 {room + 1}", f"scatter 0 {longer}", "scatter 0 -1", "rollback -1 sequence=0"
         far = f"scatter {FAR} 0", f"scatter 0 {FAR}", f"rollback {FAR} sequence=0", f"batch {FAR}"
-        return self.one_of(*places, *counts, *far, "batch 0", "batch 33", f"batch {m} most={m - 1}")
+        return str(self.of(*places, *counts, *far, "batch 0", "batch 33", f"batch {m} most={m - 1}"))
 
-    def _beside(self) -> list[str]:
+    def _beside(self) -> str:
         """Use another store with its own batch."""
-        on = "B: append 1", "B: step", "B: step", "B: scatter 0 1", "B: freebatch"
-        return self.one_of(*on) if "B" in self.session.caches else ["open B", f"B: batch {self.number(1, 3)}"]
+        if "B" not in self.session.caches:
+            return f"open B; B: batch {self.number(1, 3)}"
+        return f"B: {self.of('append 1', 'step', 'step', 'scatter 0 1', 'freebatch')}"
 
-    def _resetbatch(self) -> list[str]:
-        return ["resetbatch"]
+    def _freebatch(self) -> str:
+        return "freebatch" if self.draw(st.booleans()) else ""
 
-    def _freebatch(self) -> list[str]:
-        return ["freebatch"] if self.draw(st.booleans()) else []
-
-    def _reinit(self) -> list[str]:
-        return self.one_of("init", "init", f"init max_len={self.number(1, 6)}", "init kv_heads=2 k_dim=6")
-
-    def _scribble(self) -> list[str]:
-        return ["scribble"]
-
-
-def strategies() -> Iterator[Any]:
-    """What explores this chapter: a strategy for each way."""
-    yield explored()
+    def _reinit(self) -> str:
+        return f"init {self.of('', '', f'max_len={self.number(1, 6)}', 'kv_heads=2 k_dim=6')}"
 
 
 EXPLORATIONS = (Exploration("batch", ("store",), explored, "store"),)

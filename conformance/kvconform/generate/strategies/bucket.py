@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
 
 from hypothesis import strategies as st
 
-from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.covers import Plan
 from kvconform.generate.strategies.exploration import Exploration
-from kvconform.generate.strategies.plan_moves import ops, single
-from kvconform.generate.strategies.trace_builder import DrawingOnOne, geometry
-from kvref.list_model.bucket import BucketModel
+from kvconform.generate.strategies.plan_moves import plan
+from kvconform.generate.strategies.trace_builder import DrawingOnCaches, geometry
 from kvspec.geometry import Config
-from kvspec.operations.table import Operation
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -34,19 +32,10 @@ STILL = (
 """Moves; `{less}` is one row fewer than exist, `{more}` one more. Moves of `STILL` are refused or do nothing."""
 
 
-def _moves(texts: Sequence[str]) -> Callable[[Session], list[Ops]]:
-    """Try these moves from every state."""
-
-    def moves(session: Session) -> list[Ops]:
-        past = session.caches["A"].past_
-        return single(dict.fromkeys(text.format(less=past - 1, more=past + 1) for text in texts))
-
-    return moves
-
-
-def _after(text: str) -> Callable[[Session], Sequence[Ops]]:
-    """Give steps that distinguish states by whether they are done and with which rows."""
-    return lambda session: [ops(text)]
+def moves(texts: Sequence[str], session: Session) -> dict[str, None]:
+    """Try each of these moves once."""
+    past = session.caches["A"].past_
+    return dict.fromkeys(text.format(less=past - 1, more=past + 1) for text in texts)
 
 
 def plans() -> list[Plan]:
@@ -60,9 +49,10 @@ def plans() -> list[Plan]:
 
 
 def _plan(what: str, bounds: str, layers: int, batch: int, texts: Sequence[str], after: str) -> Plan:
-    config = Config(layers=layers, batch=batch, bounds=bounds)
+    """Plan one; the steps `after` distinguish states by whether they are done, and with which rows."""
+    start = Trace("bucket", Config(layers=layers, batch=batch, bounds=bounds))
     name = f"bucket bounds={bounds} layers={layers} batch={batch}, {what}"
-    return Plan(name, Trace("bucket", config), _moves(texts), _after(after), look=ops("bind"))
+    return plan(name, start, partial(moves, texts), lambda _: [after], look="bind")
 
 
 @st.composite
@@ -82,109 +72,82 @@ KINDS = (
     *("encode", "cross", "cross", "misfit", "asked", "past", "scribble", "open"),
 )
 
-MISFITS: tuple[tuple[str, Any], ...] = (
-    *(("layers", 4), ("values", 3), ("kv_heads", 4), ("k_dim", 17), ("v_dim", 4), ("batch", 3)),
-    ("dtype", "f32"),
-)
+MISFITS = ("layers=4", "values=3", "kv_heads=4", "k_dim=17", "v_dim=4", "batch=3", "dtype=f32")
 ASKED = (
-    *(("heads", 0), ("q_batch", 3), ("q_dtype", "f16"), ("out_dim", 4), ("out_rows", 3), ("out_dtype", "f16")),
-    ("out_readonly", 1),
-    *(("q_dim", 17), ("q_rows", 3), ("q_rows", 0), ("splits", 0), ("splits", -1)),
+    *("heads=0", "q_batch=3", "q_dtype=f16", "out_dim=4", "out_rows=3", "out_dtype=f16", "out_readonly=1"),
+    *("q_dim=17", "q_rows=3", "q_rows=0", "splits=0", "splits=-1"),
 )
 
 
 @st.composite
 def explored(draw: st.DrawFn) -> Trace:
     """Draw a trace on one cache, or on two side by side."""
-    config = draw(configs())
-    drawing = _Drawing(draw, Trace("bucket", config))
+    drawing = _Drawing(draw, Trace("bucket", draw(configs())))
     for _ in range(draw(st.integers(2, LONGEST))):
-        drawing.add(draw(st.sampled_from(KINDS)))
-    return Trace("bucket", config, tuple(drawing.ops))
+        drawing.add(KINDS)
+    return drawing.trace()
 
 
-class _Drawing(DrawingOnOne):
+class _Drawing(DrawingOnCaches):
     """Draws a trace on bucketed caches; the list model tells it the rows, and why a step would be refused."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(draw, start)
-        self.fill = {"fill": "bits"} if draw(st.integers(0, 5)) == 0 else {}
+        self.fill = " fill=bits" if draw(st.integers(0, 5)) == 0 else ""
 
-    @property
-    def rows(self) -> BucketModel:
-        found: BucketModel = self.session.caches[self.cache]
-        return found
-
-    def _asks(self) -> dict[str, Any]:
+    def _queries(self) -> str:
         """Draw the queries: any number of heads, at times with splits, huge or tiny values."""
-        heads = self.of(1, 1, 2, 3) * self.rows.config.kv_heads
-        how = self.of({}, {}, {}, {"splits": 2}, {"splits": 7}, {"queries": "huge"}, {"queries": "zero"})
-        return {"heads": heads, **how, **self.of({}, {}, {"into": 1})}
+        heads = self.of(1, 1, 2, 3) * self.model.config.kv_heads
+        how = self.of("", "", "", " splits=2", " splits=7", " queries=huge", " queries=zero")
+        return f"heads={heads}{how}{self.of('', '', ' into=1')}"
 
-    def _decode(self) -> Operation:
+    def _decode(self) -> str:
         """Decode a step that is mostly allowed: after a prefill, with a refresh."""
-        needed = {"refresh": 1} if self.rows.stale else {}
-        often = self.of(needed, needed, needed, {"refresh": 1}, {})
-        return {"op": "decode", **self._asks(), **self.fill, **often}
+        needed = " refresh=1" * self.model.stale
+        refresh = self.of(needed, needed, needed, " refresh=1", "")
+        return f"decode {self._queries()}{self.fill}{refresh}"
 
-    def _block(self) -> Operation:
-        return {"op": "block", "n": self.of(1, 2, 3, 7, 0), **self._asks(), **self.fill}
+    def _block(self) -> str:
+        return f"block {self.of(1, 2, 3, 7, 0)} {self._queries()}{self.fill}"
 
-    def _prefill(self) -> Operation:
-        largest = self.rows.largest
+    def _prefill(self) -> str:
+        largest = self.model.largest
         n = self.of(self.number(0, largest), largest, max(0, largest - 1), largest + 1, 0)
-        return {"op": "prefill", "n": n, **self.fill}
+        return f"prefill {n}{self.fill}"
 
-    def _bind(self) -> Operation:
-        return {"op": "bind", **self.of({}, {"refresh": 1})}
+    def _bind(self) -> str:
+        return f"bind{self.of('', ' refresh=1')}"
 
-    def _unbind(self) -> Operation:
-        return {"op": "unbind"}
-
-    def _sync(self) -> Operation:
-        return {"op": "sync"}
-
-    def _scribble(self) -> Operation:
-        return {"op": "scribble"}
-
-    def _cut(self) -> Operation:
-        past = self.rows.past()
+    def _cut(self) -> str:
+        past = self.model.past()
         inside = self.number(0, past)
-        return {"op": "cut", "to": self.of(max(0, past - 1), inside, inside, past, 0, past + 1, -1)}
+        return f"cut {self.of(max(0, past - 1), inside, inside, past, 0, past + 1, -1)}"
 
-    def _encode(self) -> Operation:
-        return {"op": "encode", "n": self.of(1, 3, 5, 33, 0), **self.fill}
+    def _encode(self) -> str:
+        return f"encode {self.of(1, 3, 5, 33, 0)}{self.fill}"
 
-    def _cross(self) -> Operation:
+    def _cross(self) -> str:
         """Attend over an encoder's rows, mostly rows that exist."""
-        if self.rows.encoded is None and self.number(0, 3):
+        if self.model.encoded is None and self.number(0, 3):
             return self._encode()
-        return {"op": "cross", "n": self.of(1, 2, 3, 0), **self._asks()}
+        return f"cross {self.of(1, 2, 3, 0)} {self._queries()}"
 
-    def _misfit(self) -> Operation:
-        field, value = self.draw(st.sampled_from(MISFITS))
-        kind = self.of("prefill", "decode", "block", "encode")
-        return {"op": kind, **({} if kind == "decode" else {"n": self.of(1, 2, 0)}), field: value}
+    def _misfit(self) -> str:
+        misfit, kind = self.of(*MISFITS), self.of("prefill", "decode", "block", "encode")
+        return f"{kind} {'' if kind == 'decode' else self.of(1, 2, 0)} {misfit}"
 
-    def _asked(self) -> Operation:
-        field, value = self.draw(st.sampled_from(ASKED))
-        kind = self.of("decode", "block", "cross")
-        into = {"into": 1} if field.startswith("out") else {}
-        return {"op": kind, **({} if kind == "decode" else {"n": self.of(1, 2)}), **into, field: value}
+    def _asked(self) -> str:
+        misfit, kind = self.of(*ASKED), self.of("decode", "block", "cross")
+        into = "into=1" if misfit.startswith("out") else ""
+        return f"{kind} {'' if kind == 'decode' else self.of(1, 2)} {into} {misfit}"
 
-    def _past(self) -> Operation:
-        past = self.rows.past()
-        return {**self.of(self._decode, self._block)(), "past": self.of(past, past, past - 1, past + 1)}
+    def _past(self) -> str:
+        past = self.model.past()
+        return f"{self.of(self._decode, self._block)()} past={self.of(past, past, past - 1, past + 1)}"
 
-    def _open(self) -> Operation:
-        changes: tuple[dict[str, Any], ...]
-        changes = ({}, {"bounds": "3"}, {"bounds": "1-2-3"}, {"batch": 3}, {"layers": 4}, {"bounds": "3-1"})
-        return {"op": "open", "cache": "B", **self.draw(st.sampled_from(changes))}
-
-
-def strategies() -> Iterator[Any]:
-    """What explores this chapter: a strategy for each way."""
-    yield explored()
+    def _open(self) -> str:
+        changes = "", "bounds=3", "bounds=1-2-3", "batch=3", "layers=4", "bounds=3-1"
+        return f"open B {self.of(*changes)}"
 
 
 EXPLORATIONS = (Exploration("bucket", (), explored),)

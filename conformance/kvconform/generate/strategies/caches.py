@@ -8,16 +8,14 @@ drawn first, because Hypothesis's own lists are mostly too short to wrap a ring.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
-from kvconform.generate.strategies.trace_builder import FAR, Drawing, geometry, mostly
+from kvconform.generate.strategies.trace_builder import FAR, DrawingOnCaches, geometry, mostly
 from kvspec import masks
 from kvspec.geometry import Config
 from kvspec.masks import Explicit
-from kvspec.operations.table import Operation
 from kvspec.trace import Trace
 
 BASE = (
@@ -49,97 +47,75 @@ def configs(draw: st.DrawFn, kind: str) -> Config:
 @st.composite
 def traces(draw: st.DrawFn, kind: str, operations: Sequence[str]) -> Trace:
     """Draw a trace of these operations on a cache of this kind."""
-    config = draw(configs(kind))
-    length = draw(st.integers(3, LONGEST))
-    drawing = _Drawing(draw, Trace(kind, config))
+    start, length = Trace(kind, draw(configs(kind))), draw(st.integers(3, LONGEST))
+    drawing = _Drawing(draw, start)
     while len(drawing.ops) < length:
-        drawing.add(draw(st.sampled_from(operations)))
-    return Trace(kind, config, tuple(drawing.ops))
+        drawing.add(operations)
+    return drawing.trace()
 
 
-class _Drawing(Drawing):
+class _Drawing(DrawingOnCaches):
     """Draws a trace on caches, with masks and snapshots."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(draw, start)
-        self.fill = self.of(*["legible"] * 4, "bits")
-        self.cache = "A"
+        self.fill = self.of(*[""] * 4, " fill=bits")
 
-    def add(self, kind: str) -> None:
-        """Add the operations of this kind, if any, and apply them to the list model."""
-        self.cache = self.draw(st.sampled_from(sorted(self.session.caches)))
-        found = getattr(self, f"_{kind}")()
-        for op in found if isinstance(found, list) else [found] if found else []:
-            if self.cache != "A":
-                op["cache"] = op.get("cache", self.cache)
-            self.follow(op)
-
-    @property
-    def history(self) -> Any:
-        return self.session.caches[self.cache]
-
-    def _append(self) -> Operation:
-        window, step, offset = self.history.config.window, self.history.config.step, self.history.offset
+    def _append(self) -> str:
+        window, step, offset = self.model.config.window, self.model.config.step, self.model.offset
         edge = window if window and offset < window else -(-max(1, offset) // step) * step
         room = max(0, min(edge - offset, self.of(*[LARGEST_WINDOW] * 7, 256)))
         chunk = window or 4
         long = self.number(0, 2 * chunk + 1)
         n = self.of(1, 1, 1, 2, 0, room, room + 1, max(0, room - 1), chunk, chunk + 1, max(0, chunk - 1), long)
-        return {"op": "append", "n": n} | ({"fill": "bits"} if self.fill == "bits" else {})
+        return f"append {n}{self.fill}"
 
-    def _run(self) -> list[Operation]:
+    def _run(self) -> str:
         """Append row after row, mostly once around a small ring."""
-        around = min(8, (self.history.config.window or 3) + 1)
-        fill = {"fill": "bits"} if self.fill == "bits" else {}
-        return [{"op": "append", "n": 1, **fill} for _ in range(self.of(2, around, around))]
+        around = min(8, (self.model.config.window or 3) + 1)
+        return "; ".join([f"append 1{self.fill}"] * self.of(2, around, around))
 
-    def _beside(self) -> list[Operation] | None:
+    def _beside(self) -> str:
         """Open a second cache of either kind and append to it; often do nothing."""
         if len(self.session.caches) > 1 or self.draw(st.booleans()):
-            return None
-        kind = self.of({}, {"kind": "ring", "window": self.number(1, 5)}, {"kind": "growing"})
-        return [{"op": "open", "cache": "B", **kind}, {"op": "append", "cache": "B", "n": self.of(1, 2, 3)}]
+            return ""
+        kind = self.of("", f"kind=ring window={self.number(1, 5)}", "kind=growing")
+        return f"open B {kind}; B: append {self.of(1, 2, 3)}"
 
-    def _misfit(self) -> Operation:
-        other = "f32" if self.history.config.dtype != "f32" else self.of("f16", "bf16")
-        sizes = ("kv_heads", 4), ("k_dim", 17), ("v_dim", 3), ("batch", 4), ("values", 5), ("values", 0)
-        field, value = self.draw(st.sampled_from((*sizes, ("dtype", other))))
-        return {"op": "append", "n": self.of(1, 1, 2, 2, 0), field: value}
+    def _misfit(self) -> str:
+        other = "f32" if self.model.config.dtype != "f32" else self.of("f16", "bf16")
+        misfit = self.of("kv_heads=4", "k_dim=17", "v_dim=3", "batch=4", "values=5", "values=0", f"dtype={other}")
+        return f"append {self.of(1, 1, 2, 2, 0)} {misfit}"
 
-    def _rewind(self) -> Operation:
-        offset = self.history.offset
-        inside = self.draw(st.integers(0, max(0, offset)))
-        beyond = self.of(offset + 1, -1, offset + (self.history.config.window or 2), *FAR)
-        return {"op": "rewind", "to": self.of(max(0, offset - 1), inside, inside, offset, 0, offset + 1, beyond)}
+    def _rewind(self) -> str:
+        offset = self.model.offset
+        inside = self.number(0, offset)
+        beyond = self.of(offset + 1, -1, offset + (self.model.config.window or 2), *FAR)
+        return f"rewind {self.of(max(0, offset - 1), inside, inside, offset, 0, offset + 1, beyond)}"
 
-    def _twice(self) -> list[Operation]:
+    def _twice(self) -> str:
         """Rewind twice, each time further back; free a ring that may no longer rewind."""
-        window, offset = self.history.config.window, self.history.offset
+        window, offset = self.model.config.window, self.model.offset
         if window and offset > window:
-            return [{"op": "free"}]
+            return "free"
         first = self.number(0, offset)
-        return [{"op": "rewind", "to": first}, {"op": "rewind", "to": self.number(0, first)}]
+        return f"rewind {first}; rewind {self.number(0, first)}"
 
-    def _ask(self) -> Operation:
-        return self._rewind() | {"op": "ask"}
+    def _ask(self) -> str:
+        return self._rewind().replace("rewind", "ask")
 
-    def _view(self) -> Operation:
-        return {"op": "view"}
+    def _free(self) -> str:
+        return "free" if self.draw(st.booleans()) else ""
 
-    def _free(self) -> Operation | None:
-        return {"op": "free"} if self.draw(st.booleans()) else None
-
-    def _scribble(self) -> Operation:
-        return {"op": "scribble"}
-
-    def _mask(self) -> Operation | None:
-        queries, columns = self.history.queries, self.history.width
-        if queries is None and self.draw(st.integers(0, 3)):
+    def _mask(self) -> str:
+        queries, columns = self.model.queries, self.model.width
+        if queries is None and self.number(0, 3):
             return self._append()
         if not self.number(0, 19):
-            return {"op": "mask", "parts": [{"window": self.of(0, -1)}]}
+            return f"mask window={self.of(0, -1)}"
         parts = self.draw(st.lists(self._part(queries or 0, columns), max_size=3))
-        return {"op": "mask", "parts": masks.to_json(tuple(parts))}
+        self.follow({"op": "mask", "parts": masks.to_json(tuple(parts))})
+        return ""
 
     def _part(self, queries: int, columns: int) -> st.SearchStrategy[masks.Part]:
         symbolic = st.one_of(st.just(masks.Causal()), st.integers(1, LARGEST_WINDOW).map(masks.Window))
@@ -147,7 +123,7 @@ class _Drawing(Drawing):
         return st.one_of(symbolic, self._explicit(queries, columns)) if small else symbolic
 
     def _explicit(self, queries: int, columns: int) -> st.SearchStrategy[masks.Part]:
-        config = self.history.config
+        config = self.model.config
         several = (1, config.batch, config.batch)
         batch, heads = st.sampled_from((*several * 3, config.batch + 1)), st.sampled_from((1, config.kv_heads, 2))
         width = st.sampled_from((columns,) * 6 + (1, columns + 1, max(1, columns - 1)))
@@ -164,39 +140,32 @@ class _Drawing(Drawing):
 
         return st.builds(build, st.integers(0, 1 << 16), batch, heads, width, st.booleans())
 
-    def _names(self) -> list[str]:
-        return sorted(self.session.snapshots)
+    def _saved(self, stop: int) -> tuple[str, int, int]:
+        """Choose a snapshot; give its name, start and stop, which are 0 and `stop` if it was refused."""
+        name = self.of(*sorted(self.session.snapshots))
+        saved = self.session.snapshots[name]
+        return name, *((saved.start, saved.stop) if saved else (0, stop))
 
-    def _snapshot(self) -> Operation:
-        name = self.draw(st.sampled_from(("s", "t", "u")))
-        offset = self.history.offset
+    def _snapshot(self) -> str:
+        name, offset = self.of("s", "t", "u"), self.model.offset
         start = self.of(0, 0, max(0, offset // 2), max(0, offset - 1), -1, offset, self.of(*FAR))
-        return {"op": "snapshot", "name": name} | ({"start": start} if start else {})
+        return f"snapshot {name} {start or ''}"
 
-    def _restore(self) -> Operation | None:
-        if not self._names():
+    def _restore(self) -> str:
+        if not self.session.snapshots:
             return self._snapshot()
-        name = self.draw(st.sampled_from(self._names()))
-        saved = self.session.snapshots[name]
-        start, stop = (saved.start, saved.stop) if saved else (0, self.history.offset)
-        inside = self.draw(st.integers(0, stop))
-        return {
-            "op": "restore",
-            "name": name,
-            "to": self.of(stop, stop, inside, stop - 1, start, stop + 1, self.of(-1, *FAR)),
-        }
+        name, start, stop = self._saved(self.model.offset)
+        inside = self.number(0, stop)
+        return f"restore {name} {self.of(stop, stop, inside, stop - 1, start, stop + 1, self.of(-1, *FAR))}"
 
-    def _split(self) -> Operation | None:
-        if not self._names():
+    def _split(self) -> str:
+        if not self.session.snapshots:
             return self._snapshot()
-        name = self.draw(st.sampled_from(self._names()))
-        saved = self.session.snapshots[name]
-        start, stop = (saved.start, saved.stop) if saved else (0, 1)
-        at = self.of(self.number(start - 1, stop + 1), self.number(start, stop), *FAR[:1])
-        return {"op": "split", "name": name, "at": at, "parent": "p", "child": "q"}
+        name, start, stop = self._saved(1)
+        return f"split {name} {self.of(self.number(start - 1, stop + 1), self.number(start, stop), FAR[0])} p q"
 
-    def _merge(self) -> Operation | None:
-        names = self._names()
+    def _merge(self) -> str:
+        names = sorted(self.session.snapshots)
         if not names:
             return self._snapshot()
         meeting = [
@@ -208,69 +177,46 @@ class _Drawing(Drawing):
             and x.stop == y.start
             and not (x.gone or y.gone)
         ]
-        anyone = (self.draw(st.sampled_from(names)), self.draw(st.sampled_from(names)))
-        parent, child = self.draw(st.sampled_from([*meeting, anyone]))
-        return {"op": "merge", "parent": parent, "child": child, "name": self.draw(st.sampled_from(("s", "m")))}
+        parent, child = self.of(*meeting, (self.of(*names), self.of(*names)))
+        return f"merge {parent} {child} {self.of('s', 'm')}"
 
-    def _resumed(self) -> list[Operation]:
+    def _resumed(self) -> str:
         """Snapshot, go on, restore to the saved offset or one less, then append."""
-        offset = self.history.offset
-        between = self._run() if self.draw(st.booleans()) else [self.of({"op": "free"}, {"op": "append", "n": 2})]
+        offset = self.model.offset
+        between = self._run() if self.draw(st.booleans()) else self.of("free", "append 2")
         to = self.of(offset, offset, max(0, offset - 1))
-        back = {"op": "restore", "name": "s", "to": to}
-        return [{"op": "snapshot", "name": "s"}, *between, back, {"op": "append", "n": self.of(1, 1, 2)}]
+        return f"snapshot s; {between}; restore s {to}; append {self.of(1, 1, 2)}"
 
-    def _again(self) -> list[Operation]:
+    def _again(self) -> str:
         """Restore, overwrite in place and restore again: the snapshot must not have changed."""
-        offset = self.history.offset
-        back = {"op": "restore", "name": "s", "to": offset}
-        other = [{"op": "rewind", "to": max(0, offset - 1)}, {"op": "append", "n": 1}]
-        begin = self.of([], [{"op": "free"}])
-        return [{"op": "snapshot", "name": "s"}, *begin, back, *other, back]
+        offset = self.model.offset
+        back = f"restore s {offset}"
+        return f"snapshot s; {self.of('', 'free; ')}{back}; rewind {max(0, offset - 1)}; append 1; {back}"
 
-    def _pieces(self) -> list[Operation]:
+    def _pieces(self) -> str:
         """Split a snapshot, mostly inside; merge the pieces again, or restore them one by one."""
-        offset = self.history.offset
+        offset = self.model.offset
         start = self.of(0, 0, self.number(0, offset))
         at = self.number(start, offset)
-        cut = [
-            {"op": "snapshot", "name": "s", "start": start},
-            {"op": "split", "name": "s", "at": at, "parent": "p", "child": "q"},
-        ]
+        cut = f"snapshot s {start}; split s {at} p q"
         if self.draw(st.booleans()):
-            back = [{"op": "restore", "name": "p", "to": at}, {"op": "restore", "name": "q", "to": offset}]
-            return [*cut, {"op": "rewind", "to": self.of(start, 0, offset)}, *self.of(back, back[::-1])]
-        parts = self.of(("p", "q"), ("p", "q"), ("q", "p"))
-        joined = {"op": "merge", "parent": parts[0], "child": parts[1], "name": "m"}
-        return [*cut, joined, {"op": "restore", "name": "m", "to": offset}]
+            first, last = f"restore p {at}", f"restore q {offset}"
+            return f"{cut}; rewind {self.of(start, 0, offset)}; {self.of(f'{first}; {last}', f'{last}; {first}')}"
+        return f"{cut}; merge {self.of('p q', 'p q', 'q p')} m; restore m {offset}"
 
-    def _elsewhere(self) -> list[Operation]:
+    def _elsewhere(self) -> str:
         """Restore into a second cache, perhaps of another window or geometry."""
-        window = self.history.config.window
-        other = self.of({}, {"step": 3}, {"window": window + 1}, {"window": window + 7}) if window else {"step": 3}
-        saved = {"op": "snapshot", "name": "t"}
-        back = {"op": "restore", "cache": "C", "name": "t", "to": self.history.offset}
-        opened = {"op": "open", "cache": "C", **other}
-        return [saved, opened, back, {"op": "append", "cache": "C", "n": 1}]
+        window = self.model.config.window
+        other = self.of("", "step=3", f"window={window + 1}", f"window={window + 7}") if window else "step=3"
+        return f"snapshot t; open C {other}; C: restore t {self.model.offset}; C: append 1"
 
-    def _close(self) -> Operation | None:
-        names = [n for n in self._names() if self.session.snapshots[n] is not None]
-        return {"op": "close", "name": self.draw(st.sampled_from(names))} if names else None
+    def _close(self) -> str:
+        names = [name for name, saved in sorted(self.session.snapshots.items()) if saved is not None]
+        return f"close {self.of(*names)}" if names else ""
 
-    def _open(self) -> Operation:
-        fields: tuple[dict[str, Any], ...] = (
-            {},
-            {},
-            {},
-            {"kv_heads": 4},
-            {"step": 1},
-            {"window": 7},
-            {"dtype": "f32"},
-            {"step": 0},
-            {"kind": "ring", "window": 3},
-            {"kind": "growing"},
-        )
-        changed = dict(self.draw(st.sampled_from(fields)))
-        if changed == {"window": 7} and self.trace_inputs.opened["A"][0] == "growing":
-            changed = {}
-        return {"op": "open", "cache": self.draw(st.sampled_from(("B", "C"))), **changed}
+    def _open(self) -> str:
+        other = ("kv_heads=4", "step=1", "window=7", "dtype=f32", "step=0", "kind=ring window=3", "kind=growing")
+        changed = self.of("", "", "", *other)
+        if changed == "window=7" and self.start.kind == "growing":
+            changed = ""
+        return f"open {self.of('B', 'C')} {changed}"

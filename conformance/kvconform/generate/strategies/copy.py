@@ -3,14 +3,13 @@ two."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.covers import Plan
 from kvconform.generate.strategies.exploration import Exploration
-from kvconform.generate.strategies.plan_moves import ops, single
+from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import geometry, mostly
 from kvspec.geometry import LAYOUTS, Config
 from kvspec.operations.table import Operation
@@ -24,10 +23,10 @@ LONGEST = 24
 """Most operations of a trace."""
 
 
-def moves(session: Session) -> list[Ops]:
+def moves(session: Session) -> list[str]:
     """Give linear and sliding copies, to and beyond every edge; casts, refusals, and moves that change nothing."""
     capacity = session.caches["A"].capacity
-    return single([*_placed(capacity), *_rows(capacity), "scribble"])
+    return [*_placed(capacity), *_rows(capacity), "scribble"]
 
 
 def _placed(capacity: int) -> list[str]:
@@ -51,10 +50,10 @@ def _rows(capacity: int) -> list[str]:
     return [*casts, *plain, *lengths, *inside, *others, *(f"copy 1 {last} {m}" for m in misfits)]
 
 
-def continuations(session: Session) -> Sequence[Ops]:
+def continuations(session: Session) -> list[str]:
     """Let the caller overwrite its arrays, then copy once more over an edge; every slot is read after each."""
     last = session.caches["A"].capacity - 1
-    return [ops(f"scribble; copy 2 {last} sliding=1; copy 1 {last}; scribble")]
+    return [f"scribble; copy 2 {last} sliding=1; copy 1 {last}; scribble"]
 
 
 def plans() -> list[Plan]:
@@ -65,7 +64,7 @@ def plans() -> list[Plan]:
 
 def _plan(config: Config) -> Plan:
     name = f"copy capacity={config.capacity} layout={config.layout} dtype={config.dtype}"
-    return Plan(name, Trace("copy", config), moves, continuations, look=ops("copy 0 0"))
+    return plan(name, Trace("copy", config), moves, continuations, look="copy 0 0")
 
 
 @st.composite
@@ -141,11 +140,6 @@ def sourced(draw: st.DrawFn, config: Config) -> dict[str, Any]:
     dtype = draw(st.sampled_from((None, None, "f32", "f32", "f32", config.dtype, "bf16")))
     fill = draw(st.sampled_from(("legible", "edges", "edges", "bits")))
     return ({} if dtype is None else {"dtype": dtype}) | ({} if fill == "legible" else {"fill": fill})
-
-
-def strategies() -> Iterator[Any]:
-    """What explores this chapter: a strategy for each way."""
-    yield explored()
 
 
 EXPLORATIONS = (Exploration("copy", (), explored),)

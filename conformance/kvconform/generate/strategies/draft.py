@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.covers import Plan
 from kvconform.generate.strategies.caches import configs
 from kvconform.generate.strategies.exploration import Exploration
-from kvconform.generate.strategies.plan_moves import ops, single
+from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import Drawing
 from kvref.list_model.draft import DraftLayer
 from kvspec.geometry import Config
@@ -38,7 +38,7 @@ def in_round(session: Session) -> bool:
     return "r" in session.rounds and session.rounds["r"].open
 
 
-def ring_moves(session: Session) -> list[Ops]:
+def ring_moves(session: Session) -> list[str]:
     """Give moves in a round: drafts, every end, refusals; or without one: ring moves and an isolated round."""
     ring = session.caches["A"]
     if in_round(session):
@@ -47,10 +47,10 @@ def ring_moves(session: Session) -> list[Ops]:
         ends = [f"commit r {n}" for n in range(k + 1)]
         beyond = ["commit r -1", "commit r 3", "abandon r"] if k == 2 else []
         refused = ["draft r 1 k_dim=5", BUSY] if k == 1 else []
-        return single([*more, *ends, *beyond, *refused])
+        return [*more, *ends, *beyond, *refused]
     back = ["rewind 0", f"rewind {ring.offset - 1}"] if 0 < ring.offset <= ring.window else []
     live = ["append 1", f"append {ring.window + 1}", *back, "free", "speculate r A"]
-    return single([*live, "speculate r AA", *_isolated(session)])
+    return [*live, "speculate r AA", *_isolated(session)]
 
 
 def _isolated(session: Session) -> list[str]:
@@ -62,27 +62,27 @@ def _isolated(session: Session) -> list[str]:
     return [f"{begin}; {change}; {end}" for change in changes]
 
 
-def ring_continuations(session: Session) -> Sequence[Ops]:
+def ring_continuations(session: Session) -> list[str]:
     """View and end the drafts, then show by appends what the ring holds."""
     if in_round(session):
-        return [ops("draft r 0; abandon r; append 1; append 1; view")]
-    after = ops(ENDED) if "r" in session.rounds else ()
-    return [after + ops("append 1; append 2; view")]
+        return ["draft r 0; abandon r; append 1; append 1; view"]
+    ended = f"{ENDED}; " if "r" in session.rounds else ""
+    return [f"{ended}append 1; append 2; view"]
 
 
 BOUND = 2
 """Largest offset of the growing cache when there are two caches."""
 
 
-def two_moves(session: Session) -> list[Ops]:
+def two_moves(session: Session) -> list[str]:
     """Give rounds from begin to end over a growing cache A and a ring B, and moves that advance both."""
     if "B" not in session.caches:
-        return [ops("open B kind=ring window=2")]
+        return ["open B kind=ring window=2"]
     offset = session.caches["A"].offset
     live = ["B: append 1", "rewind 0", "B: free", *(["append 1"] if offset < BOUND else [])]
     kept = range(min(2, BOUND - offset) + 1)
     rounds = [_round("AB", n) for n in kept] + [_round(shape, max(kept)) for shape in ("B-A", "-A")]
-    return single([*live, *rounds, _uneven(max(kept))])
+    return [*live, *rounds, _uneven(max(kept))]
 
 
 def _round(shape: str, n: int) -> str:
@@ -95,11 +95,12 @@ def _uneven(n: int) -> str:
     return f"speculate r AB; draft r 3; B: draft r {n}; B: draft r 2 v_dim=5; commit r {n + 1}; commit r {n}"
 
 
-def two_continuations(session: Session) -> Sequence[Ops]:
+def two_continuations(session: Session) -> list[str]:
     """Show what both caches hold."""
     if "B" not in session.caches:
-        return [ops("view")]
-    return [ops(ENDED if "r" in session.rounds else "view", "append 1; B: append 1; B: append 1; B: view; view")]
+        return ["view"]
+    begin = ENDED if "r" in session.rounds else "view"
+    return [f"{begin}; append 1; B: append 1; B: append 1; B: view; view"]
 
 
 def plans() -> list[Plan]:
@@ -107,8 +108,8 @@ def plans() -> list[Plan]:
     rings = [Trace("ring", Config(window=w)) for w in WINDOWS]
     both = Trace("growing", Config(step=2))
     return [
-        *(Plan(f"draft ring window={t.config.window}", t, ring_moves, ring_continuations, ()) for t in rings),
-        Plan("draft growing and ring", both, two_moves, two_continuations, (), ("A", "B")),
+        *(plan(f"draft ring window={t.config.window}", t, ring_moves, ring_continuations) for t in rings),
+        plan("draft growing and ring", both, two_moves, two_continuations, caches=("A", "B")),
     ]
 
 
@@ -124,12 +125,11 @@ EVERYTHING = ROUNDS + ("mask",) * 3 + ("snapshot", "restore", "restore")
 def explored(draw: st.DrawFn, kinds: Sequence[str] = ROUNDS) -> Trace:
     """Draw rounds over two or three caches of different kinds, one after another, among other operations."""
     kind = draw(st.sampled_from(CACHES))
-    start = Trace(kind, draw(configs(kind)))
-    length = draw(st.integers(6, LONGEST))
+    start, length = Trace(kind, draw(configs(kind))), draw(st.integers(6, LONGEST))
     drawing = _Drawing(draw, start)
     while len(drawing.ops) < length:
-        drawing.do(getattr(drawing, f"_{draw(st.sampled_from(kinds))}")())
-    return Trace(kind, start.config, tuple(drawing.ops))
+        drawing.add(kinds)
+    return drawing.trace()
 
 
 class _Drawing(Drawing):
@@ -143,12 +143,7 @@ class _Drawing(Drawing):
         if not draw(st.integers(0, 3)):
             self.do("open S kind=store layers=1 max_len=4")
 
-    def do(self, text: str) -> None:
-        """Add an operation and apply it to the list model."""
-        for op in ops(text) if text else ():
-            self.follow(op)
-
-    def cache(self) -> tuple[str, Any]:
+    def one(self) -> tuple[str, Any]:
         """Choose a cache, mostly one outside every round; give its name and list model."""
         idle = [letter for letter in self.letters if not self.session.caches[letter].in_round]
         letter = self.of(*idle * 4, *self.letters)
@@ -174,20 +169,20 @@ class _Drawing(Drawing):
         return name, {letter: round_.inner.layers[i] for i, letter in enumerate(round_.letters) if letter != "-"}
 
     def _append(self) -> str:
-        letter, cache = self.cache()
+        letter, cache = self.one()
         window = cache.config.window or 3
         return f"{letter}: append {self.of(1, 1, 2, window, window + 1, 0)}{self.fill}"
 
     def _rewind(self) -> str:
-        letter, cache = self.cache()
-        inside = self.draw(st.integers(0, cache.offset))
+        letter, cache = self.one()
+        inside = self.number(0, cache.offset)
         return f"{letter}: rewind {self.of(max(0, cache.offset - 1), inside, 0, cache.offset + 1)}"
 
     def _ask(self) -> str:
         return self._rewind().replace("rewind", "ask")
 
     def _still(self) -> str:
-        return f"{self.cache()[0]}: {self.of('view', 'view', 'scribble', 'free')}"
+        return f"{self.one()[0]}: {self.of('view', 'view', 'scribble', 'free')}"
 
     def _begin(self) -> str:
         letters = self.draw(st.permutations(sorted(self.letters)))
@@ -225,7 +220,7 @@ class _Drawing(Drawing):
         if found is None:
             return self._begin()
         most = max((len(layer.drafts) for layer in found[1].values()), default=0)
-        inside = self.draw(st.integers(0, most))
+        inside = self.number(0, most)
         return f"commit {found[0]} {self.of(inside, inside, most, 1, most + 1, 0, -1)}"
 
     def _abandon(self) -> str:
@@ -235,7 +230,7 @@ class _Drawing(Drawing):
     def _mask(self) -> str:
         found = self.round()
         if found is None:
-            return f"{self.cache()[0]}: mask causal"
+            return f"{self.one()[0]}: mask causal"
         letter = self.of(*found[1])
         queries, width = found[1][letter].queries or 1, found[1][letter].width
         line = st.text("01", min_size=width, max_size=width) if width else st.just("1")
@@ -244,20 +239,15 @@ class _Drawing(Drawing):
         return f"{letter}: mask round={found[0]} {parts}"
 
     def _snapshot(self) -> str:
-        return f"{self.cache()[0]}: snapshot {self.of('s', 't')}"
+        return f"{self.one()[0]}: snapshot {self.of('s', 't')}"
 
     def _restore(self) -> str:
         if not self.session.snapshots:
             return self._snapshot()
-        name, (letter, _) = self.of(*self.session.snapshots), self.cache()
+        name, (letter, _) = self.of(*self.session.snapshots), self.one()
         saved = self.session.snapshots[name]
         stop = saved.stop if saved else 0
         return f"{letter}: restore {name} {self.of(stop, stop, max(0, stop - 1))}"
-
-
-def strategies() -> Iterator[Any]:
-    """What explores this chapter: a strategy for each way."""
-    yield from (explored(), explored(EVERYTHING))
 
 
 EXPLORATIONS = (

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
-from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches
 from kvconform.generate.strategies.exploration import on_cache
-from kvconform.generate.strategies.plan_moves import appends_after, name, rewinds, single
+from kvconform.generate.strategies.plan_moves import appends_after, name, plan, rewinds
 from kvspec.geometry import Config
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -19,22 +16,17 @@ BOUND = 7
 STEPS = (1, 2, 3)
 
 
-def moves(session: Session, bound: int = BOUND, chunk: int = 4) -> list[Ops]:
+def moves(session: Session, bound: int = BOUND, chunk: int = 4) -> list[str]:
     """Give every operation on a growing cache; appends only up to the bound."""
     offset = session.caches["A"].offset
     appends = [f"append {n}" for n in range(chunk + 1) if offset + n <= bound]
-    return single([*appends, *rewinds(offset, near=False), f"ask {offset - 1}", "view", "free", "scribble"])
+    return [*appends, *rewinds(offset, near=False), f"ask {offset - 1}", "view", "free", "scribble"]
 
 
 def plans() -> list[Plan]:
     """Plan one cache for each step."""
     starts = [Trace("growing", Config(step=s)) for s in STEPS]
-    return [Plan(name(t, BOUND), t, moves, appends_after) for t in starts]
-
-
-def strategies() -> Iterator[Any]:
-    """What explores this chapter: a strategy for each way."""
-    yield caches.traces("growing", caches.BASE)
+    return [plan(name(t, BOUND), t, moves, appends_after) for t in starts]
 
 
 EXPLORATIONS = (on_cache("growing", caches.BASE),)

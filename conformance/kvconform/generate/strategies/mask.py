@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
-from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches, growing, ring
 from kvconform.generate.strategies.exploration import on_cache
-from kvconform.generate.strategies.plan_moves import name, ops
+from kvconform.generate.strategies.plan_moves import name, plan
 from kvspec.geometry import Config
 from kvspec.registry import CACHES
 from kvspec.session.driver import Session
@@ -17,22 +14,22 @@ from kvspec.trace import Trace
 BOUND = 4
 
 
-def moves(session: Session) -> list[Ops]:
+def moves(session: Session) -> list[str]:
     """Give the cache's moves, and the snapshots and restores that keep or end a history."""
     cache = session.caches["A"]
     base = growing.moves(session, BOUND, 3) if cache.kind == "growing" else ring.moves(session)
-    return [*base, ops(f"snapshot s; restore s {cache.offset}"), ops("snapshot s; rewind -1")]
+    return [*base, f"snapshot s; restore s {cache.offset}", "snapshot s; rewind -1"]
 
 
-def battery(session: Session) -> Sequence[Ops]:
+def battery(session: Session) -> list[str]:
     """Give one continuation: all masks that this history should take or refuse, then an append."""
     cache = session.caches["A"]
     if cache.queries is None:
-        return [ops("mask none; append 1")]
+        return ["mask none; append 1"]
     queries, rows = cache.queries, len(cache.read("history").keys[0, 0])
     texts = ["mask none", "mask window=1", "mask window=2"]
     texts += [f"mask {m}" for m in (_arrays if queries else _no_queries)(queries, rows)] if rows else []
-    return [ops("; ".join([*texts, "mask causal", "append 1"]))]
+    return ["; ".join([*texts, "mask causal", "append 1"])]
 
 
 def _arrays(queries: int, rows: int) -> list[str]:
@@ -40,25 +37,11 @@ def _arrays(queries: int, rows: int) -> list[str]:
     scores = "[" + " / ".join(" ".join(f"{-(10 * q + j)}" for j in range(rows)) for q in range(queries)) + "]"
     some = "/".join("".join(str((q + j) % 2) for j in range(rows)) for q in range(queries))
     one = "/".join(str(q % 2) for q in range(queries))
-    hidden = "/".join("0" * rows for _ in range(queries))
-    wide = "/".join("1" * (rows + 1) for _ in range(queries))
-    more = "/".join("1" * rows for _ in range(queries + 1))
-    heads = f"{some},{hidden},{'/'.join('1' * rows for _ in range(queries))}"
-    batch, unlike = f"{some}+{hidden}", f"{some},{hidden} & {heads}"
-    return [
-        scores,
-        some,
-        one,
-        heads,
-        batch,
-        unlike,
-        hidden,
-        f"causal & {some}",
-        f"window=2 & {scores}",
-        f"{some} & {scores}",
-        wide,
-        more,
-    ]
+    hidden, shown, wide = ("/".join([line] * queries) for line in ("0" * rows, "1" * rows, "1" * (rows + 1)))
+    heads = f"{some},{hidden},{shown}"
+    taken = [scores, some, one, heads, f"{some}+{hidden}", f"{some},{hidden} & {heads}", hidden]
+    mixed = [f"causal & {some}", f"window=2 & {scores}", f"{some} & {scores}"]
+    return [*taken, *mixed, wide, f"{shown}/{'1' * rows}"]
 
 
 def _no_queries(queries: int, rows: int) -> list[str]:
@@ -70,12 +53,7 @@ def plans() -> list[Plan]:
     """Plan small growing caches and rings."""
     starts = [Trace("growing", Config(step=2))]
     starts += [Trace("ring", Config(window=w, step=s)) for w, s in ((1, 256), (2, 256), (3, 2), (4, 256))]
-    return [Plan(f"mask {name(t, BOUND)}", t, moves, battery, histories=True) for t in starts]
-
-
-def strategies() -> Iterator[Any]:
-    """What explores this chapter: a strategy for each way."""
-    yield from (caches.traces(kind, caches.MASKS) for kind in CACHES)
+    return [plan(f"mask {name(t, BOUND)}", t, moves, battery, histories=True) for t in starts]
 
 
 EXPLORATIONS = tuple(on_cache(kind, caches.MASKS) for kind in CACHES)

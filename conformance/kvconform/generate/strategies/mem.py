@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.generate.covers import Ops, Plan
-from kvconform.generate.strategies import batch, store
-from kvconform.generate.strategies import caches as draws
-from kvconform.generate.strategies.exploration import Exploration
-from kvconform.generate.strategies.plan_moves import name, ops, rewinds, single
+from kvconform.generate.covers import Plan
+from kvconform.generate.strategies import store
+from kvconform.generate.strategies.exploration import Exploration, traces_of
+from kvconform.generate.strategies.plan_moves import name, plan, rewinds
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation
 from kvspec.registry import CACHES
@@ -23,34 +20,30 @@ BOUND = 6
 """Largest offset in the cover of a growing cache: past a growth that cuts first."""
 
 
-def moves(session: Session) -> list[Ops]:
+def moves(session: Session) -> list[str]:
     """Give appends with their plans, and the moves that change which plan is right."""
     cache = session.caches["A"]
     window = cache.config.window
     sizes = range(window + 3) if window else [n for n in range(5) if cache.offset + n <= BOUND]
-    planned = [ops(f"plan {n}; append {n}") for n in sizes]
-    return [*planned, *single([*rewinds(cache.offset, near=bool(window)), "free", "append 2 k_dim=3"])]
+    planned = [f"plan {n}; append {n}" for n in sizes]
+    return [*planned, *rewinds(cache.offset, near=bool(window)), "free", "append 2 k_dim=3"]
 
 
-def store_moves(session: Session) -> list[Ops]:
+def store_moves(session: Session) -> list[str]:
     """Give the same moves of a store, and batches of different sizes, created and dropped."""
     room = session.caches["A"].max_len
-    planned = [ops(f"plan {n}; append {n}") for n in range(room + 2)]
-    return [
-        *planned,
-        *single(["setlength 0 1", "reset", "init"]),
-        ops("batch 2; batch 1; plan 1; batch 3; freebatch"),
-    ]
+    planned = [f"plan {n}; append {n}" for n in range(room + 2)]
+    return [*planned, "setlength 0 1", "reset", "init", "batch 2; batch 1; plan 1; batch 3; freebatch"]
 
 
-def store_continuations(session: Session) -> Sequence[Ops]:
+def store_continuations(session: Session) -> list[str]:
     """Give operations that distinguish the states of a store, and a plan."""
-    return [*store.continuations(session), ops("plan 2; plan 1; append 1")]
+    return [*store.continuations(session), "plan 2; plan 1; append 1"]
 
 
-def continuations(session: Session) -> Sequence[Ops]:
+def continuations(session: Session) -> list[str]:
     """Give plans that distinguish states, each with its append."""
-    return [ops("plan 2; plan 1; append 1; plan 2; append 2")]
+    return ["plan 2; plan 1; append 1; plan 2; append 2"]
 
 
 def plans() -> list[Plan]:
@@ -59,8 +52,8 @@ def plans() -> list[Plan]:
     starts = [Trace("growing", Config(step=s)) for s in (2, 3)]
     starts += [Trace("ring", Config(window=w, step=s)) for w, s in sizes]
     small = Trace("store", Config(layers=1, max_len=2))
-    caches = [Plan(f"mem {name(t, BOUND)}", t, moves, continuations) for t in starts]
-    return [*caches, Plan("mem store", small, store_moves, store_continuations, look=ops("append 0"))]
+    caches = [plan(f"mem {name(t, BOUND)}", t, moves, continuations) for t in starts]
+    return [*caches, plan("mem store", small, store_moves, store_continuations, look="append 0")]
 
 
 FREE = (0, 1, 3_500_000_000, 3_500_000_001, 1 << 32, 1 << 40, 1 << 62)
@@ -85,21 +78,16 @@ def fits(draw: st.DrawFn) -> Operation:
 @st.composite
 def explored(draw: st.DrawFn, kind: str = "growing") -> Trace:
     """Draw a trace of another chapter, with plans before its appends and questions between."""
-    own = {"store": store.explored(), "batch": batch.explored()}
-    trace = draw(own[kind] if kind in own else draws.traces(kind, draws.SNAPSHOTS))
+    trace = draw(traces_of(kind))
     done: list[Operation] = []
     for op in trace.ops:
         appends = op["op"] == "append"
         if draw(st.integers(0, 3)) >= (1 if appends else 3):
             ahead = {"op": "plan", "n": op["n"]} if appends else draw(fits())
-            done.append({**ahead, **{k: op[k] for k in ("cache",) if k in op and op["op"] != "open"}})
+            named = "cache" in op and op["op"] != "open"
+            done.append({**ahead, "cache": op["cache"]} if named else ahead)
         done.append(op)
     return Trace(trace.kind, trace.config, tuple(done))
-
-
-def strategies() -> Iterator[Any]:
-    """What explores this chapter: a strategy for each way."""
-    yield from map(explored, ("growing", "ring", "store", "batch"))
 
 
 EXPLORATIONS = (

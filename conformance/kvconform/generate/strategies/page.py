@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.covers import Plan
 from kvconform.generate.strategies.exploration import Exploration
-from kvconform.generate.strategies.plan_moves import ops, single
+from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import Drawing, geometry, mostly
-from kvref.list_model.page import PagedSequence, PoolModel
-from kvspec import notation
+from kvref.list_model.page import PagedSequence
 from kvspec.geometry import Config
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -31,14 +30,14 @@ LONGEST = 30
 """Most operations of a trace."""
 
 
-def moves(most: int, session: Session) -> list[Ops]:
+def moves(most: int, session: Session) -> list[str]:
     """Give the moves to other states, and those that stay in a state or return to it."""
     pages = session.caches["A"]
     leading = ["admit"] if len(pages.in_use) < most else []
     for number, one in sorted(pages.in_use.items()):
         leading += [f"append 1 sequence={number}", f"truncate {number} {max(0, one.length - 1)}", f"drop {number}"]
         leading += [f"fork {number} {one.length}"] if len(pages.in_use) < most else []
-    return [*single(leading), *single([*_back(pages), *_through(pages), *_still(pages)])]
+    return [*leading, *_back(pages), *_through(pages), *_still(pages)]
 
 
 def _next(pages: Any) -> int:
@@ -65,10 +64,8 @@ def _through(pages: Any) -> list[str]:
         if one.length:
             table = ",".join(map(str, one.table))
             found += [f"gather {table} {n}" for n in {one.length, one.length + 1}]
-            found += [
-                f"gather {table},-1 {one.length}",
-                f"gather {table},{one.table[0]} {len(one.table) * size + 1}",
-            ]
+            found.append(f"gather {table},-1 {one.length}")
+            found.append(f"gather {table},{one.table[0]} {len(one.table) * size + 1}")
     total = len(pages.pool.counts)
     return [*found, *(f"gather {page} {size}" for page in range(-1, total + 1))]
 
@@ -78,13 +75,7 @@ def _still(pages: Any) -> list[str]:
     state are tried only with one sequence."""
     new, some = _next(pages), min(pages.in_use, default=0)
     length = pages.in_use[some].length if pages.in_use else 0
-    gone = [
-        f"drop {new}",
-        f"fork {new} 0",
-        f"truncate {new} 0",
-        f"append 1 sequence={new}",
-        f"append 0 sequence={new}",
-    ]
+    gone = [f"drop {new}", f"fork {new} 0", f"truncate {new} 0", *(f"append {n} sequence={new}" for n in (1, 0))]
     beyond = [f"{x} {some} {to}" for x in ("fork", "truncate") for to in (-1, length + 1)]
     looks = [f"peek {page}" for page in range(len(pages.pool.counts))]
     always = [*gone, *beyond, *looks, f"truncate {some} {length}", "scribble"]
@@ -101,14 +92,14 @@ def _anywhere(pages: Any, some: int) -> list[str]:
     return [*far, *beyond, *wrong, *nothing, "gather empty 1", "peek -1", f"peek {len(pages.pool.counts)}", other]
 
 
-def continuations(session: Session) -> Sequence[Ops]:
+def continuations(session: Session) -> list[str]:
     """Give all free pages to one sequence, which shows the free pages and their order; then admit, which shows the
     next number."""
     pages = session.caches["A"]
     for number, one in sorted(pages.in_use.items())[-1:]:
         rows = pages.pool.free * pages.pool.size + -one.length % pages.pool.size
-        return [ops(f"append {max(1, rows)} sequence={number}; admit")]
-    return [ops("admit")]
+        return [f"append {max(1, rows)} sequence={number}; admit"]
+    return ["admit"]
 
 
 def plans() -> list[Plan]:
@@ -118,7 +109,7 @@ def plans() -> list[Plan]:
 
 def _plan(config: Config, most: int) -> Plan:
     name = f"page page_size={config.page_size} pages={config.pages} sequences<={most}"
-    return Plan(name, Trace("page", config), partial(moves, most), continuations, look=ops("scribble"))
+    return plan(name, Trace("page", config), partial(moves, most), continuations, look="scribble")
 
 
 @st.composite
@@ -143,57 +134,45 @@ KINDS = (
 @st.composite
 def explored(draw: st.DrawFn, more: Sequence[str] = ()) -> Trace:
     """Draw a trace of all operations of a pool, and of those in `more` (`attend`)."""
-    config = draw(configs())
-    drawing = PageDrawing(draw, Trace("page", config))
+    drawing = _Drawing(draw, Trace("page", draw(configs())))
     drawing.do("admit")
     length = draw(st.integers(2, LONGEST))
     while len(drawing.ops) < length:
-        drawing.do(getattr(drawing, draw(st.sampled_from((*KINDS, *more)))))
-    return Trace("page", config, tuple(drawing.ops))
+        drawing.add((*KINDS, *more))
+    return drawing.trace()
 
 
-class PageDrawing(Drawing):
+class _Drawing(Drawing):
     """Draws a trace on a pool; the list model tells it each sequence's rows and the free pages."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(draw, start)
         self.fill = self.of("", "", "", " fill=bits")
 
-    def do(self, what: str | Callable[[], str]) -> None:
-        """Add an operation and apply it to the list model."""
-        self.follow(notation.operation(what if isinstance(what, str) else what()))
-
-    @property
-    def pool(self) -> PoolModel:
-        """Give the list model of the pool."""
-        found: PoolModel = self.session.caches["A"]
-        return found
-
     def some(self) -> tuple[int, PagedSequence]:
         """Choose a sequence in use; admit one if there is none."""
-        if not any(self.pool.all):
+        if not any(self.model.all):
             self.do("admit")
-        found: tuple[int, PagedSequence] = self.of(
-            *((number, one) for number, one in enumerate(self.pool.all) if one)
-        )
+        used = [(number, one) for number, one in enumerate(self.model.all) if one]
+        found: tuple[int, PagedSequence] = self.of(*used)
         return found
 
     def rows(self, one: PagedSequence) -> int:
         """Draw how many rows to append: few, up to the end of a page or of the pool, or one beyond."""
-        page = -len(one.rows) % self.pool.size
-        room = page + self.pool.free_pages() * self.pool.size
-        return int(self.of(1, 1, 2, page, page + 1, self.pool.size, room, room + 1, 0))
+        page = -len(one.rows) % self.model.size
+        room = page + self.model.free_pages() * self.model.size
+        return int(self.of(1, 1, 2, page, page + 1, self.model.size, room, room + 1, 0))
 
-    def append(self) -> str:
+    def _append(self) -> str:
         """Append rows to a sequence."""
         number, one = self.some()
         return f"append {self.rows(one)} sequence={number}{self.fill}"
 
-    def attend(self) -> str:
+    def _attend(self) -> str:
         """Append rows to a sequence, and attend with queries."""
         number, one = self.some()
         n = min(self.rows(one), 40)
-        how = self.of("", " splits=2", f" heads={2 * self.pool.config.kv_heads}", " queries=huge", " into=1")
+        how = self.of("", " splits=2", f" heads={2 * self.model.config.kv_heads}", " queries=huge", " into=1")
         width = len(one.rows) + n
         shown = "/".join("".join(str(self.number(0, 1)) for _ in range(width)) for _ in range(n))
         mask = self.of(
@@ -201,68 +180,57 @@ class PageDrawing(Drawing):
         )
         return f"attend {n} sequence={number}{how}{mask}"
 
-    def fork(self) -> str:
+    def _fork(self) -> str:
         """Fork a sequence at any row, mostly at its end."""
         number, one = self.some()
         return f"fork {number} {self.of(len(one.rows), len(one.rows), self.number(0, len(one.rows)))}"
 
-    def truncate(self) -> str:
+    def _truncate(self) -> str:
         """Truncate a sequence to any row, mostly near its end."""
         number, one = self.some()
         length = len(one.rows)
         return f"truncate {number} {self.of(max(0, length - 1), self.number(0, length), 0)}"
 
-    def admit(self) -> str:
-        """Admit a sequence."""
-        return "admit"
-
-    def drop(self) -> str:
+    def _drop(self) -> str:
         """Drop a sequence."""
         return f"drop {self.some()[0]}"
 
-    def gather(self) -> str:
+    def _gather(self) -> str:
         """Gather through random pages, because the list model does not know which pages a sequence has."""
-        last = self.pool.total - 1
+        last = self.model.total - 1
         table = [self.of(self.number(0, last), self.number(0, last), self.number(-1, last + 1)) for _ in range(3)]
         table = table[: self.number(1, 3)]
-        room = len(table) * self.pool.size
+        room = len(table) * self.model.size
         n = self.of(self.number(0, room), self.number(0, room), self.of(room + 1, room + 1, -1))
         return f"gather {','.join(map(str, table))} {n}"
 
-    def misfit(self) -> str:
+    def _misfit(self) -> str:
         """Append rows that do not fit."""
         return f"append 2 sequence={self.some()[0]} {self.of(*MISFITS)}"
 
-    def beyond(self) -> str:
+    def _beyond(self) -> str:
         """Fork or truncate at a length that does not exist."""
         number, one = self.some()
         return f"{self.of('fork', 'truncate')} {number} {self.of(len(one.rows) + 1, len(one.rows) + 1, -1, FAR)}"
 
-    def gone(self) -> str:
+    def _gone(self) -> str:
         """Use a sequence that does not exist."""
-        missing = next(n for n in range(len(self.pool.all) + 1) if n >= len(self.pool.all) or not self.pool.all[n])
+        missing = next(
+            n for n in range(len(self.model.all) + 1) if n >= len(self.model.all) or not self.model.all[n]
+        )
         what = self.of("drop {}", "append 1 sequence={}", "fork {} 0", "truncate {} 0")
         return str(what.format(missing))
 
-    def peek(self) -> str:
+    def _peek(self) -> str:
         """Peek at any page."""
-        return f"peek {self.number(-1, self.pool.total)}"
+        return f"peek {self.number(-1, self.model.total)}"
 
-    def another(self) -> str:
+    def _another(self) -> str:
         """Open a second pool with another page size, or use it beside the first."""
         if "B" not in self.session.caches:
             self.do(f"open B page_size={self.number(1, 5)} pages={self.number(2, 4)}")
             return "B: admit"
         return str(self.of("B: append 1", "B: append 3", "B: fork 0 1", "B: truncate 0 0", "B: admit"))
-
-    def scribble(self) -> str:
-        """Scribble over the caller's arrays; the pool must not change."""
-        return "scribble"
-
-
-def strategies() -> Iterator[Any]:
-    """What explores this chapter: a strategy for each way."""
-    yield from (explored(), explored(more=("attend",) * 5))
 
 
 EXPLORATIONS = (

@@ -1,13 +1,28 @@
-"""Moves and continuations shared by the plans of all chapters."""
+"""Plans of covers in the notation, and the moves and continuations that chapters share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
 
-from kvconform.generate.covers import Ops
+from kvconform.generate.covers import Ops, Plan
 from kvspec import notation
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
+
+Texts = Callable[[Session], Iterable[str]]
+"""Gives texts of one or several operations each, for the state that a session is in."""
+
+
+def plan(name: str, start: Trace, moves: Texts, continuations: Texts, look: str = "view", **more: Any) -> Plan:
+    """Make a plan; `more` are its other fields."""
+    parts = partial(_parsed, moves), partial(_parsed, continuations)
+    return Plan(name, start, *parts, look=notation.operations(look), **more)
+
+
+def _parsed(texts: Texts, session: Session) -> list[Ops]:
+    return list(map(notation.operations, texts(session)))
 
 
 def name(start: Trace, bound: int) -> str:
@@ -16,22 +31,12 @@ def name(start: Trace, bound: int) -> str:
     return f"{start.kind}{window} step={start.config.step}"
 
 
-def ops(*texts: str) -> Ops:
-    """Parse operations from the compact notation, separated by `;`."""
-    return tuple(notation.operation(o) for text in texts for o in text.split(";"))
-
-
-def single(texts: Iterable[str]) -> list[Ops]:
-    """Make one move of each text."""
-    return [ops(t) for t in texts]
-
-
 def rewinds(offset: int, near: bool) -> list[str]:
     """Give rewinds to every target, or to those near either end, and to one beyond each end."""
     targets = {-1, 0, 1, offset - 1, offset, offset + 1} if near else set(range(-1, offset + 2))
     return [f"rewind {t}" for t in sorted(targets)]
 
 
-def appends_after(session: Session) -> Sequence[Ops]:
+def appends_after(session: Session) -> list[str]:
     """Give appends that distinguish states of a cache: one row and another, and two rows at once."""
-    return [ops("append 1; append 1; view"), ops("append 2; view")]
+    return ["append 1; append 1; view", "append 2; view"]

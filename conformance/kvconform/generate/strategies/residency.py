@@ -5,17 +5,14 @@ Costs are judged in every trace of every chapter. This module adds the operation
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.generate.covers import Ops, Plan
-from kvconform.generate.strategies import attention, batch, bucket, copy, page, store
-from kvconform.generate.strategies import caches as draws
-from kvconform.generate.strategies.exploration import Exploration
-from kvconform.generate.strategies.plan_moves import name, ops, single
+from kvconform.generate.covers import Plan
+from kvconform.generate.strategies import store
+from kvconform.generate.strategies.exploration import Exploration, traces_of
+from kvconform.generate.strategies.plan_moves import name, plan
 from kvspec.geometry import Config
 from kvspec.operations.table import OPERATIONS, Operation
 from kvspec.registry import CACHES
@@ -28,43 +25,33 @@ BATCH = "batch 2; scatter 0 1; resetbatch; step resident=1; step; resetbatch; ca
 """Every operation of a batch, with rows from the device too; at the end the batch is freed."""
 
 
-def moves(session: Session) -> list[Ops]:
+def moves(session: Session) -> list[str]:
     """Give appends of rows already on the device, operations that cost nothing, and reads."""
     cache = session.caches["A"]
     window = cache.config.window
     sizes = range(window + 2) if window else [n for n in range(4) if cache.offset + n <= BOUND]
     appends = [f"append {n} resident=1" for n in sizes]
-    others = [
-        f"rewind {cache.offset - 1}",
-        "rewind 0",
-        "free",
-        "view",
-        "ask 0",
-        "plan 3",
-        "append 2 values=1 resident=1",
-    ]
-    return [*single([*appends, *others]), ops(f"snapshot s; restore s {cache.offset}; close s")]
+    others = [f"rewind {cache.offset - 1}", "rewind 0", "free", "view", "ask 0", "plan 3"]
+    saved = f"snapshot s; restore s {cache.offset}; close s"
+    return [*appends, *others, "append 2 values=1 resident=1", saved]
 
 
-def continuations(session: Session) -> Sequence[Ops]:
+def continuations(session: Session) -> list[str]:
     """Append rows from the host and from the device in turn."""
-    return [
-        ops("append 1 resident=1; append 1; append 1 resident=1; view"),
-        ops("append 2; append 2 resident=1; view"),
-    ]
+    return ["append 1 resident=1; append 1; append 1 resident=1; view", "append 2; append 2 resident=1; view"]
 
 
-def store_moves(session: Session) -> list[Ops]:
+def store_moves(session: Session) -> list[str]:
     """Give the same moves for a store, and for a batch that is created and dropped."""
     room = session.caches["A"].max_len
     appends = [f"append {n} resident=1" for n in range(room + 2)]
     others = ["append 1 layer=0 resident=1", "rollback 1", "zero", "fingerprint 0", "save s; load s", BATCH]
-    return [*single(appends), *(ops(each) for each in others)]
+    return [*appends, *others]
 
 
-def store_continuations(session: Session) -> Sequence[Ops]:
+def store_continuations(session: Session) -> list[str]:
     """Give operations that distinguish the states of a store, with rows from host and device."""
-    return [*store.continuations(session), ops("append 1 resident=1; append 1; save s")]
+    return [*store.continuations(session), "append 1 resident=1; append 1; save s"]
 
 
 def plans() -> list[Plan]:
@@ -72,28 +59,20 @@ def plans() -> list[Plan]:
     starts = [Trace("growing", Config(step=2))]
     starts += [Trace("ring", Config(window=w, step=s)) for w, s in ((1, 256), (2, 1), (3, 2))]
     small = Trace("store", Config(layers=1, max_len=2))
-    caches = [Plan(f"residency {name(t, BOUND)}", t, moves, continuations) for t in starts]
-    return [*caches, Plan("residency store", small, store_moves, store_continuations, look=ops("append 0"))]
+    caches = [plan(f"residency {name(t, BOUND)}", t, moves, continuations) for t in starts]
+    return [*caches, plan("residency store", small, store_moves, store_continuations, look="append 0")]
 
 
 @st.composite
 def explored(draw: st.DrawFn, kind: str = "growing") -> Trace:
     """Draw a trace of another chapter, with some of its rows on the device."""
-    own = {"store": store.explored(), "batch": batch.explored(), "copy": copy.explored()}
-    own["bucket"] = bucket.explored()
-    own |= {"attention": attention.explored(), "page": page.explored()}
-    trace = draw(own[kind] if kind in own else draws.traces(kind, draws.SNAPSHOTS))
+    trace = draw(traces_of(kind))
     return Trace(trace.kind, trace.config, tuple(_placed(op, draw(st.booleans())) for op in trace.ops))
 
 
 def _placed(op: Operation, there: bool) -> Operation:
     takes = any(a.name == "resident" for a in OPERATIONS[op["op"]].arguments)
     return {**op, "resident": 1} if there and takes else op
-
-
-def strategies() -> Iterator[Any]:
-    """What explores this chapter: a strategy for each way."""
-    yield from map(explored, ("growing", "ring", "store", "batch", "copy", "bucket", "page", "attention"))
 
 
 EXPLORATIONS = (

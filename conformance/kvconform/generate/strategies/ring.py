@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
 
-from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches
 from kvconform.generate.strategies.exploration import on_cache
-from kvconform.generate.strategies.plan_moves import appends_after, name, rewinds, single
+from kvconform.generate.strategies.plan_moves import appends_after, name, plan, rewinds
 from kvspec.geometry import Config
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -17,24 +16,19 @@ WINDOWS = (1, 2, 3, 4, 5)
 STEPS = (1, 2, 3, 256)
 
 
-def moves(session: Session) -> list[Ops]:
+def moves(session: Session) -> list[str]:
     """Give every operation on a ring."""
     ring = session.caches["A"]
     appends = [f"append {n}" for n in range(ring.window + 2)]
     targets = rewinds(ring.offset, near=ring.offset > ring.window)
-    return single([*appends, *targets, f"ask {ring.offset - 1}", "view", "free", "scribble"])
+    return [*appends, *targets, f"ask {ring.offset - 1}", "view", "free", "scribble"]
 
 
 def plans(windows: Iterable[int] = WINDOWS) -> list[Plan]:
     """Plan one for each window and growth step; steps beyond the window all act alike."""
     sizes = [(w, s) for w in windows for s in STEPS if s < w or s == STEPS[-1]]
     starts = [Trace("ring", Config(window=w, step=s)) for w, s in sizes]
-    return [Plan(name(t, 0), t, moves, appends_after) for t in starts]
-
-
-def strategies() -> Iterator[Any]:
-    """What explores this chapter: a strategy for each way."""
-    yield caches.traces("ring", caches.BASE)
+    return [plan(name(t, 0), t, moves, appends_after) for t in starts]
 
 
 EXPLORATIONS = (on_cache("ring", caches.BASE),)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
 from hypothesis import strategies as st
 
-from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.covers import Plan
 from kvconform.generate.strategies.exploration import Exploration
-from kvconform.generate.strategies.plan_moves import ops, rewinds, single
+from kvconform.generate.strategies.plan_moves import plan, rewinds
 from kvconform.generate.strategies.trace_builder import Drawing, geometry
-from kvspec import notation
 from kvspec.chapters.arguments import PAIRINGS
 from kvspec.geometry import Config
 from kvspec.registry import CACHES
@@ -42,18 +38,18 @@ KINDS: dict[str, Config] = {
 """The covered caches."""
 
 
-def moves(session: Session) -> list[Ops]:
+def moves(session: Session) -> list[str]:
     """Give attends that rotate their rows, rewinds to every position, and moves that leave the cache unchanged."""
     kind, cache = session.kinds["A"], session.caches["A"]
     if kind == "store":
         room = GROWING - int(cache.lengths_[0])
         attends = [f"attend {n} layer=0 rope=neox" for n in range(1, room + 2)]
-        return single([*attends, *(f"rollback {to}" for to in range(GROWING)), "reset", *STILL])
+        return [*attends, *(f"rollback {to}" for to in range(GROWING)), "reset", *STILL]
     room = 3 if cache.config.window else GROWING - cache.offset
     attends = [f"attend {n} rope={p}" for n in range(1, room + 1) for p in PAIRINGS if n < 3 or p == "neox"]
     near = cache.config.window is not None and cache.offset > cache.config.window
     refused = ["attend 1 rope=neox k_dim=5", "attend 0 rope=norm"]
-    return single([*attends, *rewinds(cache.offset, near), "free", *refused, *STILL])
+    return [*attends, *rewinds(cache.offset, near), "free", *refused, *STILL]
 
 
 STILL = (
@@ -71,11 +67,11 @@ STILL = (
 """Operations that rotate rows without a cache, or are refused."""
 
 
-def continuations(session: Session) -> Sequence[Ops]:
+def continuations(session: Session) -> list[str]:
     """Give attends of one more token, and of a block of two."""
     if session.kinds["A"] == "store":
-        return [ops("attend 1 layer=0 rope=neox"), ops("rollback 1; attend 2 layer=0 rope=neox")]
-    return [ops("attend 1 rope=neox; attend 1 rope=neox"), ops("attend 2 rope=norm")]
+        return ["attend 1 layer=0 rope=neox", "rollback 1; attend 2 layer=0 rope=neox"]
+    return ["attend 1 rope=neox; attend 1 rope=neox", "attend 2 rope=norm"]
 
 
 def plans() -> list[Plan]:
@@ -85,7 +81,7 @@ def plans() -> list[Plan]:
 
 def _plan(kind: str, config: Config) -> Plan:
     look = "append 0" if kind == "store" else "view"
-    return Plan(f"rope {kind}", Trace(kind, config), moves, continuations, look=ops(look))
+    return plan(f"rope {kind}", Trace(kind, config), moves, continuations, look)
 
 
 @st.composite
@@ -106,28 +102,18 @@ def explored(draw: st.DrawFn) -> Trace:
     kind = draw(st.sampled_from(tuple(KINDS)))
     drawing = _Drawing(draw, Trace(kind, draw(configs(kind))))
     for _ in range(draw(st.integers(2, LONGEST))):
-        drawing.add()
-    return Trace(kind, drawing.start.config, tuple(drawing.ops))
+        drawing.add(("rotate", "rotate", "attend", "attend", "attend", "back", "append", "scribble"))
+    return drawing.trace()
 
 
 class _Drawing(Drawing):
     """Draws a trace."""
 
-    def __init__(self, draw: st.DrawFn, start: Trace) -> None:
-        super().__init__(draw, start)
-        self.start = start
-
-    def add(self) -> None:
-        """Add one operation."""
-        kind = self.of("rotate", "rotate", "attend", "attend", "attend", "back", "append", "scribble")
-        text = {"rotate": self.rotate, "attend": self.attend, "back": self.back, "append": self.append}.get(kind)
-        self.follow(notation.operation("scribble" if text is None else text()))
-
-    def turning(self) -> str:
+    def _turning(self) -> str:
         """Draw a pairing and a base."""
         return f"{self.of(*PAIRINGS)}{self.of('', '', ' base=500000', ' base=3', ' base=1')}"
 
-    def rotate(self) -> str:
+    def _rotate(self) -> str:
         """Rotate rows without a cache; at times rows that cannot be rotated."""
         at, n = self.of(0, 1, 5, -1, -100, 4096, *FAR, *NEAR), self.of(1, 2, 3, 5, 0)
         width = self.start.config.k_dim
@@ -137,44 +123,38 @@ class _Drawing(Drawing):
             "", "", " fill=bits", " dtype=f32", " dtype=bf16 fill=edges", " resident=1", " batch=2 kv_heads=4"
         )
         odd = self.of(*[""] * 12, " k_dim=5", " positions=1", " base=0")
-        pairing = self.of(*PAIRINGS) if odd == " base=0" else self.turning()
+        pairing = self.of(*PAIRINGS) if odd == " base=0" else self._turning()
         return f"rotate {n} {at} pairing={pairing}{dims}{more}{sort}{odd}"
 
-    def rows(self) -> int:
+    def _rows(self) -> int:
         """Draw how many rows to attend with: few, up to the window's fill, or beyond it."""
         window = self.start.config.window or 3
         return int(self.of(1, 1, 2, window, window + 1, 0))
 
-    def layer(self) -> str:
+    def _layer(self) -> str:
         """Name a layer of the store; nothing for other caches."""
         layers = self.start.config.layers
         return f" layer={self.number(0, layers - self.of(1, 1, 1, 1, 0))}" if layers else ""
 
-    def attend(self) -> str:
+    def _attend(self) -> str:
         """Attend, mostly with RoPE."""
-        rope = self.of(f" rope={self.turning()}", f" rope={self.turning()}", f" rope={self.turning()}", "")
+        rope = self.of(f" rope={self._turning()}", f" rope={self._turning()}", f" rope={self._turning()}", "")
         heads = self.of("", "", f" heads={2 * self.start.config.kv_heads}")
         sort = self.of("", "", "", " fill=bits", " resident=1", " queries=huge", " splits=3", " k_dim=11")
-        return (
-            f"attend {self.rows()}{rope}{heads}{sort}{self.layer()}{self.of('', '', ' through causal & window=2')}"
-        )
+        how = f"{rope}{heads}{sort}"
+        return f"attend {self._rows()}{how}{self._layer()}{self.of('', '', ' through causal & window=2')}"
 
-    def append(self) -> str:
+    def _append(self) -> str:
         """Append rows without rotating them."""
-        return f"append {self.rows()}{self.layer()} fill=random"
+        return f"append {self._rows()}{self._layer()} fill=random"
 
-    def back(self) -> str:
+    def _back(self) -> str:
         """Go back to an earlier position."""
-        cache = self.session.caches["A"]
+        cache = self.model
         if self.start.kind == "store":
             longest = max(layer.length for layer in cache.layers)
             return str(self.of(f"rollback {self.number(0, longest)}", "reset"))
         return str(self.of(f"rewind {self.number(max(0, cache.offset - 3), cache.offset)}", "rewind 0", "free"))
-
-
-def strategies() -> Iterator[Any]:
-    """What explores this chapter: a strategy for each way."""
-    yield explored()
 
 
 EXPLORATIONS = (Exploration("rope", (*CACHES, "store", "attention"), explored),)

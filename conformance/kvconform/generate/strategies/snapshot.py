@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches
 from kvconform.generate.strategies.exploration import on_cache
-from kvconform.generate.strategies.plan_moves import name, ops, single
+from kvconform.generate.strategies.plan_moves import name, plan
 from kvspec.geometry import Config
 from kvspec.registry import CACHES
 from kvspec.session.driver import Session
@@ -17,72 +16,62 @@ from kvspec.trace import Trace
 BOUND = 3
 
 
-def moves(session: Session) -> list[Ops]:
+def moves(session: Session) -> list[str]:
     """Give moves that change the cache, and moves on a snapshot `s` of it."""
     cache = session.caches["A"]
     sizes = {1, cache.window + 1} if cache.kind == "ring" else {n for n in (1, 2) if cache.offset + n <= BOUND}
     base = [*(f"append {n}" for n in sorted(sizes)), f"rewind {cache.offset - 1}", "rewind 0", "free"]
     taken = [f"snapshot s {start}" for start in sorted({-1, 1, cache.offset})]
-    return [*single([*base, *taken]), *_with(session)]
+    return [*base, *taken, *_with(session)]
 
 
-def _with(session: Session) -> list[Ops]:
+def _with(session: Session) -> list[str]:
     if "s" not in session.snapshots:
         return []
     saved = session.snapshots["s"]
     if saved is None:
-        return single(["restore s 0", "split s 1 p q", "merge s s s"])
+        return ["restore s 0", "split s 1 p q", "merge s s s"]
     if saved.gone:
-        return single(["restore s 0", "split s 1 p q", "merge s s m", "close s"])
-    restores = single(f"restore s {t}" for t in sorted({-1, 0, *range(saved.start, saved.stop + 2)}))
-    return [*restores, *_pieces(saved), *_elsewhere(saved), ops("close s")]
+        return ["restore s 0", "split s 1 p q", "merge s s m", "close s"]
+    restores = [f"restore s {t}" for t in sorted({-1, 0, *range(saved.start, saved.stop + 2)})]
+    return [*restores, *_pieces(saved), *_elsewhere(saved), "close s"]
 
 
-def _pieces(saved: Any) -> list[Ops]:
+def _pieces(saved: Any) -> list[str]:
     """Split and merge; restore piece by piece; merge pieces that do not meet, one with itself, or a missing one."""
     cuts, inner = range(saved.start - 1, saved.stop + 2), range(saved.start + 1, saved.stop)
-    whole = [ops(f"split s {at} p q; merge p q s") for at in cuts]
-    parts = [ops(f"split s {at} p q; restore p {at}; append 1; restore q {saved.stop}") for at in inner]
-    others = [
-        "merge s s m",
-        "snapshot t; merge t s m",
-        "snapshot t; merge s t m",
-        f"snapshot t {1 << 20}; merge t s s",
-    ]
-    return [*whole, *parts, *single(others)]
+    whole = [f"split s {at} p q; merge p q s" for at in cuts]
+    parts = [f"split s {at} p q; restore p {at}; append 1; restore q {saved.stop}" for at in inner]
+    unlike = ["merge s s m", "snapshot t; merge t s m", "snapshot t; merge s t m"]
+    return [*whole, *parts, *unlike, f"snapshot t {1 << 20}; merge t s s"]
 
 
-def _elsewhere(saved: Any) -> list[Ops]:
+def _elsewhere(saved: Any) -> list[str]:
     """Restore the snapshot into another cache; neither may disturb the other. Another geometry must refuse it."""
     to = saved.stop
     return [
-        ops(f"open B; B: append 1; B: restore s {to}; B: append 1; append 1; B: append 2; restore s {to}"),
-        ops(f"open B kv_heads=3; B: append 1; B: restore s {to}; B: merge s s m; B: split s 0 p q; B: append 1"),
+        f"open B; B: append 1; B: restore s {to}; B: append 1; append 1; B: append 2; restore s {to}",
+        f"open B kv_heads=3; B: append 1; B: restore s {to}; B: merge s s m; B: split s 0 p q; B: append 1",
     ]
 
 
-def continuations(session: Session) -> Sequence[Ops]:
+def continuations(session: Session) -> list[str]:
     """Give appends that show the cache's state, then restore the snapshot: it must not have changed."""
     saved, cache = session.snapshots.get("s"), session.caches["A"]
-    after = ops("append 1; append 1; view")
+    after = "append 1; append 1; view"
     if "s" not in session.snapshots:
-        return [after, ops("append 2")]
+        return [after, "append 2"]
     if saved is None or saved.gone:
-        return [ops("restore s 0; close s") + after if saved else ops(f"restore s {cache.offset}") + after]
+        return [f"restore s 0; close s; {after}" if saved else f"restore s {cache.offset}; {after}"]
     last = f"rewind 0; restore s {saved.stop}" if cache.kind == "growing" else f"restore s {saved.stop - 1}"
-    return [after + ops(f"restore s {saved.stop}; append 1; append 2", last)]
+    return [f"{after}; restore s {saved.stop}; append 1; append 2; {last}"]
 
 
 def plans() -> list[Plan]:
     """Plan small growing caches and rings."""
     starts = [Trace("growing", Config(step=2))]
     starts += [Trace("ring", Config(window=w, step=s)) for w, s in ((1, 256), (2, 1), (2, 256))]
-    return [Plan(f"snapshot {name(t, BOUND)}", t, moves, continuations, ("s",)) for t in starts]
-
-
-def strategies() -> Iterator[Any]:
-    """What explores this chapter: a strategy for each way."""
-    yield from (caches.traces(kind, ops) for kind in CACHES for ops in (caches.SNAPSHOTS, caches.EVERYTHING))
+    return [plan(f"snapshot {name(t, BOUND)}", t, moves, continuations, snapshots=("s",)) for t in starts]
 
 
 EXPLORATIONS = (

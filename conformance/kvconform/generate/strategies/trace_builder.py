@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
 
 from kvconform.oracle.follow import ModelledTrace
+from kvconform.oracle.list_model import Expected
+from kvspec import notation
 from kvspec.geometry import Config
+from kvspec.operations.table import Operation
 from kvspec.trace import Trace
 
 
@@ -31,11 +36,23 @@ FAR = (1 << 31, (1 << 31) - 1, -(1 << 31))
 
 
 class Drawing(ModelledTrace):
-    """The operations so far, applied to the list model, which tells a draw where the boundaries are."""
+    """Draws a trace. The list model performs the operations so far, and tells where the boundaries are.
+
+    The method `_kind` of a subclass draws an operation of that kind, or a few that belong together, and gives them
+    in the notation. A kind without a method is an operation without arguments.
+    """
+
+    cache = "A"
+    """The cache that the next operation is for."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(start)
-        self.draw = draw
+        self.draw, self.start = draw, start
+
+    @property
+    def model(self) -> Any:
+        """The list model of the cache."""
+        return self.session.caches[self.cache]
 
     def of(self, *choices: Any) -> Any:
         """Draw one of these; earlier ones count as simpler."""
@@ -45,16 +62,35 @@ class Drawing(ModelledTrace):
         """Draw a number from low to high, both included."""
         return self.draw(st.integers(low, max(low, high)))
 
+    def add(self, kinds: Sequence[str]) -> None:
+        """Draw one of these kinds, and add operations of this kind."""
+        kind = self.of(*kinds)
+        self.cache = self.choose_cache()
+        texts = getattr(self, f"_{kind}", lambda: kind)()
+        for text in (texts,) if isinstance(texts, str) else texts:
+            self.do(text)
 
-class DrawingOnOne(Drawing):
-    """A trace on one or more caches; the method `_kind()` makes an operation of that kind on one of them."""
+    def choose_cache(self) -> str:
+        """Choose the cache of the next operation."""
+        return "A"
 
-    cache = "A"
-
-    def add(self, kind: str) -> None:
-        """Add one or several operations of this kind and apply them to the list model."""
-        self.cache = self.draw(st.sampled_from(sorted(self.session.caches)))
-        found = getattr(self, f"_{kind}")()
-        for op in found if isinstance(found, list) else [found]:
-            op |= {} if self.cache == "A" or "cache" in op else {"cache": self.cache}
+    def do(self, text: str) -> None:
+        """Add operations in the notation, separated by `;`."""
+        for op in notation.operations(text):
             self.follow(op)
+
+    def follow(self, op: Operation) -> Expected:
+        """Add an operation on the chosen cache, unless it names another, and have the list model do it."""
+        return super().follow(op if self.cache == "A" or "cache" in op else {**op, "cache": self.cache})
+
+    def trace(self) -> Trace:
+        """Give the trace drawn so far."""
+        return replace(self.start, ops=tuple(self.ops))
+
+
+class DrawingOnCaches(Drawing):
+    """Draws a trace on one or more caches of a kind."""
+
+    def choose_cache(self) -> str:
+        """Choose any open cache."""
+        return str(self.of(*sorted(self.session.caches)))

@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterator
 from hypothesis import strategies as st
 
 from kvconform.generate.strategies.trace_builder import Drawing, geometry
-from kvspec import notation
 from kvspec.contract import CHAPTERS
 from kvspec.geometry import Config
 from kvspec.registry import CACHES
@@ -22,63 +21,34 @@ from kvspec.trace import Trace
 LONGEST = 24
 """Most pieces of work in a trace; each is one or several operations."""
 
-NEEDS: dict[str, tuple[str, ...]] = {
-    "tokens": (),
-    "one": (),
-    "rewind": (),
-    "look": (),
-    "clear": (),
-    "mask": ("mask",),
-    "round": ("draft",),
-    "isolated": ("draft",),
-    "snapshot": ("snapshot",),
-    "restore": ("snapshot",),
-    "plan": ("mem",),
-    "fill": ("store",),
-    "store": ("store",),
-    "saved": ("store",),
-    "batch": ("store", "batch"),
-    "sequence": ("store", "batch"),
-    "work": ("store", "batch"),
-    "copy": ("copy",),
-    "attend": ("attention",),
-    "layer": ("store", "attention"),
-    "asked": ("store", "batch", "attention"),
-    "graph": ("store", "attention"),
-    "turned": ("attention", "rope"),
-    "rotate": ("rope",),
-    "request": ("page",),
-    "pages": ("page",),
-    "table": ("page",),
-    "filled": ("bucket",),
-    "decoded": ("bucket",),
-    "verified": ("bucket",),
-    "encoded": ("bucket",),
-}
-"""Kinds of work, and the chapters each needs."""
-
-OFTEN = (
-    "tokens",
-    "tokens",
-    "store",
-    "round",
-    "rewind",
-    "restore",
-    "batch",
-    "sequence",
-    "sequence",
-    "copy",
-    "request",
-    "pages",
-    "pages",
+WORK = (
+    ("tokens one rewind look clear", ()),
+    ("mask", ("mask",)),
+    ("round isolated", ("draft",)),
+    ("snapshot restore", ("snapshot",)),
+    ("plan", ("mem",)),
+    ("fill store saved", ("store",)),
+    ("batch sequence work", ("store", "batch")),
+    ("copy", ("copy",)),
+    ("attend", ("attention",)),
+    ("layer", ("store", "attention")),
+    ("asked", ("store", "batch", "attention")),
+    ("graph", ("store", "attention")),
+    ("turned", ("attention", "rope")),
+    ("rotate", ("rope",)),
+    ("request pages table", ("page",)),
+    ("filled decoded verified encoded", ("bucket",)),
 )
+"""Kinds of work, and the chapters that they need."""
+
+OFTEN = "tokens tokens store round rewind restore batch sequence sequence copy request pages pages"
 """Kinds of work that are drawn more often than the rest."""
 
 
 def kinds(chapters: Collection[str]) -> tuple[str, ...]:
     """List the kinds of work that an adapter of these chapters can do."""
-    able = {kind for kind, needs in NEEDS.items() if set(needs) <= set(chapters)}
-    return tuple(kind for kind in (*NEEDS, *OFTEN) if kind in able)
+    able = [kind for names, needs in WORK if set(needs) <= set(chapters) for kind in names.split()]
+    return (*able, *(kind for kind in OFTEN.split() if kind in able))
 
 
 @st.composite
@@ -94,10 +64,9 @@ def explored(draw: st.DrawFn, chapters: Collection[str] = CHAPTERS) -> Trace:
     first = "growing" if "growing" in chapters else "ring"
     window = None if first == "growing" else draw(st.integers(1, 4))
     system = _System(draw, Trace(first, config.changed(window=window)), chapters)
-    length, able = draw(st.integers(4, LONGEST)), kinds(chapters)
-    for _ in range(length):
-        system.add(draw(st.sampled_from(able)))
-    return Trace(first, system.start.config, tuple(system.ops))
+    for _ in range(draw(st.integers(4, LONGEST))):
+        system.add(kinds(chapters))
+    return system.trace()
 
 
 class _System(Drawing):
@@ -105,7 +74,7 @@ class _System(Drawing):
 
     def __init__(self, draw: st.DrawFn, start: Trace, chapters: Collection[str]) -> None:
         super().__init__(draw, start)
-        self.start, self.chapters = start, chapters
+        self.chapters = chapters
         for text in self._opened():
             self.do(text)
         self.layers = [c for c, model in self.session.caches.items() if model.kind in CACHES]
@@ -123,15 +92,6 @@ class _System(Drawing):
         if "page" in self.chapters:
             pages = f"page_size={self.number(1, 3)} pages={self.number(1, 6)}{self.of('', ' debug=1')}"
             yield f"open F kind=page {pages}"
-
-    def add(self, kind: str) -> None:
-        """Let the system do one piece of work."""
-        for text in getattr(self, f"_{kind}")():
-            self.do(text)
-
-    def do(self, text: str) -> None:
-        """Add one operation and apply it to the list model."""
-        self.follow(notation.operation(text))
 
     def offset(self, layer: str) -> int:
         """Count the tokens in a layer."""
