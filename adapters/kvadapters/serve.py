@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 from kvadapters.find import guarded, load
-from kvspec.chapters.arguments import LARGEST
+from kvspec.chapters.record import LARGEST
 from kvspec.contract import Adapter, Pair, description
 from kvspec.errors import BadInput, CannotRun
 from kvspec.geometry import FIELDS, SIZES, Array, Config

@@ -1,14 +1,22 @@
-"""Geometry and dtypes: the shape of a cache's rows, and the configuration that opens it."""
+"""Geometry and dtypes: arrays of rows, their shape, and the configuration that opens a cache."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Pair(NamedTuple):
+    """Key rows `[B, H, T, k_dim]` and value rows `[B, H, T, v_dim]` of the same T positions."""
+
+    keys: Array
+    values: Array
+
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "f32": np.dtype(np.float32),

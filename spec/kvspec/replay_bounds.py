@@ -13,6 +13,7 @@ from kvspec.errors import BadInput
 from kvspec.geometry import Config
 from kvspec.refusals.common import valid
 from kvspec.registry import CACHES
+from kvspec.serials import largest
 
 LARGEST_BYTES = 64 << 20
 """Bytes of rows that caches may take or allocate, all together."""
@@ -28,14 +29,6 @@ LARGEST_BATCH = 32
 
 FLOAT = 4
 """Bytes of an element of a query and of an output."""
-
-BASE = 128
-"""Values of one element of a legible row."""
-
-
-def largest(dim: int) -> int:
-    """Count the serials that rows of this dimension can distinguish."""
-    return BASE ** (1 if dim < 4 else 2 if dim < 5 else 3)
 
 
 @dataclass

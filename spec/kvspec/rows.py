@@ -23,19 +23,14 @@ keys are 1, 2, 3, ... from element to element, and whose values are those of `ev
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 import numpy as np
 
 from kvspec.cast_edges import EDGES
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.operations.table import Operation, argument
-from kvspec.replay_bounds import BASE, largest
-from kvspec.trace import overridden
-
-ILLEGIBLE, POISONED, ZEROED = -1, -2, -3
-"""Results of `read` for a row without a serial, a row of NaN only, and a row of zeros."""
+from kvspec.operations.table import Operation, argument, overridden
+from kvspec.serials import BASE, ILLEGIBLE, POISONED, ZEROED, largest, letters
 
 
 def who(kind: str, heads: Array, sequences: Array) -> Array:
@@ -299,20 +294,3 @@ def _as_if(row: Array, kind: str, head: int, sequence: int) -> int:
     grid = np.zeros((sequence + 1, head + 1, 1, row.shape[0]), row.dtype)
     grid[sequence, head, 0] = row
     return int(read(grid, kind)[sequence, head, 0]) if row.shape[0] > 2 else ILLEGIBLE
-
-
-def letters(serial: int) -> str:
-    """Write serials as letters: a..z, then a1..z1, a2 and so on."""
-    if serial < 0:
-        return {ZEROED: ".", POISONED: "~"}.get(serial, "?")
-    round_, letter = divmod(serial, 26)
-    return "abcdefghijklmnopqrstuvwxyz"[letter] + (str(round_) if round_ else "")
-
-
-def serial(name: str) -> int:
-    """Read a serial from letters; `.` is a row of zeros, `~` a poisoned one. Raises ValueError."""
-    if name in (".", "~"):
-        return ZEROED if name == "." else POISONED
-    if not re.fullmatch("[a-z][0-9]{0,9}", name):
-        raise ValueError(f"{name!r} names no row; rows are a..z, a1..z1, ...")
-    return ord(name[0]) - ord("a") + 26 * int(name[1:] or 0)

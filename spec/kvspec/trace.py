@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvspec import masks
-from kvspec.chapters.arguments import CACHE_NAME, TEXTS, Argument
+from kvspec.chapters.arguments import CACHE_NAME, TEXTS, allowed_words, argument_schema
+from kvspec.chapters.record import Argument
 from kvspec.errors import BadInput
 from kvspec.geometry import FIELDS, SIZES, WORDS, Config
 from kvspec.geometry import TEXTS as IN_CONFIGS
@@ -26,6 +27,7 @@ from kvspec.operations.table import (
     argument,
     cache_of,
     names_used,
+    overridden,
     unknown,
 )
 from kvspec.registry import FIELDS_OF_SOME, KINDS, fields_of, fitted, needed
@@ -168,7 +170,7 @@ def _right(a: Argument, value: Any) -> bool:
         return type(value) is int and a.low <= value <= a.high
     if a.holds in TEXTS:
         return isinstance(value, str) and re.fullmatch(TEXTS[a.holds], value) is not None
-    return isinstance(value, str) and value in a.words
+    return isinstance(value, str) and value in allowed_words(a)
 
 
 def check_trace(trace: Trace) -> None:
@@ -237,13 +239,6 @@ def _spend(budget: Budget, op: Operation, kind: str, config: Config, where: str)
         budget.ask(name, op, config, where)
 
 
-def overridden(config: Config, op: Operation, *more: str) -> Config:
-    """Give the config, changed as the operation says."""
-    names = ("batch", "kv_heads", "k_dim", "v_dim", "dtype", *more)
-    fields = {n: op[n] for n in names if op.get(n) is not None}
-    return config.changed(**fields) if fields else config
-
-
 def schema() -> dict[str, Any]:
     """Build the published JSON schema of a trace (`kvspec/schemas/trace.json` holds its text)."""
     return {
@@ -285,6 +280,6 @@ def _operation_schema(name: str, arguments: Iterable[Argument]) -> dict[str, Any
         "properties": {
             "op": {"const": name},
             "cache": {"type": "string", "pattern": CACHE_NAME},
-            **{a.name: a.schema() for a in arguments},
+            **{a.name: argument_schema(a) for a in arguments},
         },
     }

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from kvspec import rows
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.rows import ILLEGIBLE, POISONED, ZEROED, SerialBook, describe, largest, legible, letters, read, serial
+from kvspec.rows import SerialBook, describe, legible, read
+from kvspec.serials import ILLEGIBLE, POISONED, ZEROED, largest, letters, serial
 
 DIMS = (1, 2, 3, 4, 5, 6, 8, 16, 33)
 

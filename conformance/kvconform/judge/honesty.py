@@ -33,7 +33,7 @@ def undeclared(adapter: Description, worker: Worker) -> Iterator[str]:
 
 def _attempts(adapter: Description) -> Iterator[tuple[Trace, str]]:
     for kind in KINDS:
-        config = opened(kind).tried
+        config = Config(**opened(kind).tried)
         if kind not in adapter.chapters:
             yield Trace(kind, config), f"it does not declare the chapter {kind}"
             continue

@@ -13,7 +13,8 @@ from kvconform.oracle.list_model import Expected
 from kvref.list_model.caches import Scores
 from kvspec.geometry import DTYPES, Array
 from kvspec.operations.table import Operation, cache_of
-from kvspec.rows import SerialBook, letters
+from kvspec.rows import SerialBook
+from kvspec.serials import letters
 from kvspec.session.step import Step
 
 Looked = tuple[str, str]

@@ -24,7 +24,8 @@ from kvspec.reading.clauses import index
 from kvspec.reading.columns import numbers
 from kvspec.reading.examples import Example
 from kvspec.registry import CACHES, KINDS, LETTERS
-from kvspec.rows import SerialBook, letters
+from kvspec.rows import SerialBook
+from kvspec.serials import letters
 from kvspec.session.step import Step
 
 

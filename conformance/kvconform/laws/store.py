@@ -14,7 +14,7 @@ from kvconform.oracle.follow import at_the_end
 from kvref.list_model.store import StoreModel
 from kvspec.geometry import Array, Config
 from kvspec.notation import operation
-from kvspec.rows import letters
+from kvspec.serials import letters
 from kvspec.trace import Trace
 
 END = ("append 0", "append 1", "append 1 layer=0", "rollback 1")

@@ -19,7 +19,8 @@ from kvref.ring import Ring
 from kvref.snapshot import Snapshot
 from kvref.store import Store
 from kvspec.geometry import Array
-from kvspec.rows import ZEROED, SerialBook
+from kvspec.rows import SerialBook
+from kvspec.serials import ZEROED
 from kvspec.session.driver import Session
 
 Key = tuple[Any, ...]

@@ -11,11 +11,11 @@ from kvref.list_model.rows import Queries, Rows
 from kvspec import masks
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
-from kvspec.operations.table import TAKES_QUERIES, TAKES_ROWS, Operation, argument, cache_of
+from kvspec.operations.table import TAKES_QUERIES, TAKES_ROWS, Operation, argument, cache_of, overridden
 from kvspec.registry import FIELDS_OF_SOME
 from kvspec.rows import SerialBook, cast, queries
 from kvspec.session.step import NOTHING, Inputs
-from kvspec.trace import Trace, opening, overridden
+from kvspec.trace import Trace, opening
 
 TAKES = (*TAKES_ROWS, *TAKES_QUERIES)
 """Operations that arrays are made for."""

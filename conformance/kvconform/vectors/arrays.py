@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from kvspec.geometry import DTYPES, Array
-from kvspec.replay_bounds import largest
-from kvspec.rows import ZEROED, SerialBook, read, spell, who
+from kvspec.rows import SerialBook, read, spell, who
+from kvspec.serials import ZEROED, largest
 
 AXES = {3: ("thd",), 4: ("bhtd", "lhtd", "lshd"), 5: ("lbhtd",)}
 """The axes that arrays of rows may have, by number of axes."""

@@ -16,7 +16,7 @@ from kvspec.contract import Attention
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit, Part, Window
 from kvspec.refusals import attention
-from kvspec.rows import ZEROED
+from kvspec.serials import ZEROED
 
 FIRST_OF_ZEROS = -100
 """From here down serials stand for rows that nobody wrote, so that there can be several."""

@@ -10,7 +10,7 @@ from kvref.list_model.rows import Rows
 from kvspec.errors import Refused
 from kvspec.geometry import LAYOUTS, Config
 from kvspec.refusals import common
-from kvspec.rows import ZEROED
+from kvspec.serials import ZEROED
 
 NARROWS = {("f32", "f16"), ("f32", "bf16")}
 """Casts there are, from and to."""

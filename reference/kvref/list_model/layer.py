@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kvspec.rows import ZEROED
+from kvspec.serials import ZEROED
 
 
 @dataclass

@@ -14,10 +14,10 @@ from kvref.list_model.batch import BatchModel
 from kvref.list_model.layer import Layer
 from kvref.list_model.rows import UNKNOWN, Rows, fit
 from kvspec import fingerprint as sums
-from kvspec import rows
 from kvspec.errors import Refused
 from kvspec.geometry import Config, same_geometry
 from kvspec.refusals import common
+from kvspec.serials import ZEROED
 
 SavedLayer = tuple[Rows, Rows]
 """Keys and values of a layer's rows in a host snapshot, `[kv_heads, n, dim]`."""
@@ -170,7 +170,7 @@ class StoreModel(AttendingModel):
             raise common.fingerprint("STORE-28", position, self.room)
         cite("STORE-27", *(["STORE-16", self.rule] if position >= self.layers[0].length else []))
         serial = self.layers[0].row(position)
-        if serial == rows.ZEROED:
+        if serial == ZEROED:
             return 0.0
         row = None if serial in self.known.astray else self.known.get(serial)
         return None if row is None else sums.exact(row[0][0, 0])

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from kvspec.chapters.record import LARGEST, Argument
 from kvspec.geometry import DTYPES, LAYOUTS
 from kvspec.geometry import TEXTS as IN_CONFIGS
-
-LARGEST = 1 << 31
-"""Bound on the magnitude of whole numbers in a trace, unless one has its own bound."""
 
 FAR = 1 << 40
 """Bound on the positions of copies: beyond 32 bits."""
 
 HUGE = 1 << 62
 """Bound on numbers of bytes."""
-
-REQUIRED = object()
 
 FILLS = ("legible", "bits", "edges", "random", "even", "ramp")
 """What the rows of an append may hold; see `kvspec.rows`."""
@@ -53,39 +48,20 @@ TEXTS = {"name": NAME, "layers": LAYERS, "table": TABLE, **IN_CONFIGS}
 """The patterns of text arguments, by what they hold."""
 
 
-@dataclass(frozen=True)
-class Argument:
-    """One argument of an operation: its name, what it holds, its bounds, and its default."""
+def allowed_words(argument: Argument) -> tuple[str, ...]:
+    """Give the allowed words of an argument; none if it holds something else."""
+    return argument.kinds or WORDS.get(argument.holds, ())
 
-    name: str
-    holds: str = "number"
-    low: int = -LARGEST
-    high: int = LARGEST
-    default: Any = REQUIRED
-    needs: str = ""
-    """The chapter that it needs if it is given and is not the default."""
-    kinds: tuple[str, ...] = ()
-    """The allowed words if it holds a kind of cache."""
 
-    @property
-    def words(self) -> tuple[str, ...]:
-        """Give the allowed words; none if it holds something else."""
-        return self.kinds or WORDS.get(self.holds, ())
-
-    @property
-    def required(self) -> bool:
-        """Tell whether the operation is malformed without it."""
-        return self.default is REQUIRED
-
-    def schema(self) -> dict[str, Any]:
-        """Give this argument's JSON schema."""
-        if self.words:
-            return {"enum": list(self.words)}
-        if self.holds in TEXTS:
-            return {"type": "string", "pattern": TEXTS[self.holds]}
-        if self.holds == "mask":
-            return {"type": "array", "items": {"$ref": "#/$defs/mask_part"}}
-        return {"type": "integer", "minimum": self.low, "maximum": self.high}
+def argument_schema(argument: Argument) -> dict[str, Any]:
+    """Give the JSON schema of an argument."""
+    if allowed := allowed_words(argument):
+        return {"enum": list(allowed)}
+    if argument.holds in TEXTS:
+        return {"type": "string", "pattern": TEXTS[argument.holds]}
+    if argument.holds == "mask":
+        return {"type": "array", "items": {"$ref": "#/$defs/mask_part"}}
+    return {"type": "integer", "minimum": argument.low, "maximum": argument.high}
 
 
 def sizes(*names: str, low: int = -LARGEST) -> tuple[Argument, ...]:

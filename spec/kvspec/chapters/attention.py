@@ -16,10 +16,9 @@ from kvspec.chapters.arguments import (
     SEQUENCE,
     TURNED,
     WRONG,
-    Argument,
     N,
 )
-from kvspec.chapters.record import Chapter, Column, OperationRecord, Probe, Tensor
+from kvspec.chapters.record import Argument, Chapter, Column, OperationRecord, Probe, Tensor
 
 Captured = partial(OperationRecord, names="captured attention")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kvspec.chapters.arguments import FILL, LAYER, NAMED, OF, ROWS, Argument
-from kvspec.chapters.record import Chapter, Column, OperationRecord, Probe, Tensor, Value
+from kvspec.chapters.arguments import FILL, LAYER, NAMED, OF, ROWS
+from kvspec.chapters.record import Argument, Chapter, Column, OperationRecord, Probe, Tensor, Value
 
 CHAPTER = Chapter(
     "BATCH",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from kvspec.chapters.arguments import ASKED, LAYERED, RESIDENT, TO, WRONG, Argument, N, flag
-from kvspec.chapters.record import Chapter, Column, Kind, OperationRecord, Tensor, Value
-from kvspec.geometry import Config
+from kvspec.chapters.arguments import ASKED, LAYERED, RESIDENT, TO, WRONG, N, flag
+from kvspec.chapters.record import Argument, Chapter, Column, Kind, OperationRecord, Tensor, Value
 
 REFRESH = flag("refresh")
 PAST = Argument("past", default=None)
@@ -15,7 +14,7 @@ CHAPTER = Chapter(
     kind=Kind(
         needs=("layers", "bounds"),
         also=("scribble",),
-        tried=Config(layers=1, bounds="2-4"),
+        tried={"layers": 1, "bounds": "2-4"},
         ownership="BUCKET-28",
         bits="BUCKET-27",
     ),

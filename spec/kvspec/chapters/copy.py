@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from kvspec.chapters.arguments import FAR, ROWS, Argument, N, flag, sizes
-from kvspec.chapters.record import Chapter, Kind, OperationRecord
-from kvspec.geometry import Config
+from kvspec.chapters.arguments import FAR, ROWS, N, flag, sizes
+from kvspec.chapters.record import Argument, Chapter, Kind, OperationRecord
 
 AT = Argument("at", high=FAR)
 
@@ -13,7 +12,7 @@ CHAPTER = Chapter(
     kind=Kind(
         needs=("capacity", "layout"),
         also=("scribble", "plan"),
-        tried=Config(capacity=4, layout="token"),
+        tried={"capacity": 4, "layout": "token"},
         ownership="COPY-10",
     ),
     operations=(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from kvspec.chapters.arguments import NAMED, ROWS, Argument, N, flag
-from kvspec.chapters.record import Chapter, Column, OperationRecord, Probe, Value
+from kvspec.chapters.arguments import NAMED, ROWS, N, flag
+from kvspec.chapters.record import Argument, Chapter, Column, OperationRecord, Probe, Value
 
 CACHES = ("growing", "ring")
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kvspec.chapters.arguments import Argument
-from kvspec.chapters.record import Chapter, Column, OperationRecord, Probe, Tensor
+from kvspec.chapters.record import Argument, Chapter, Column, OperationRecord, Probe, Tensor
 
 CACHES = ("growing", "ring")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kvspec.chapters.arguments import DTYPE, HUGE, Argument, N, sizes
-from kvspec.chapters.record import Chapter, Column, OperationRecord, Probe, Value
+from kvspec.chapters.arguments import DTYPE, HUGE, N, sizes
+from kvspec.chapters.record import Argument, Chapter, Column, OperationRecord, Probe, Value
 
 CHAPTER = Chapter(
     "MEM",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from kvspec.chapters.arguments import OF, TO, Argument
-from kvspec.chapters.record import Chapter, Column, Kind, OperationRecord, Tensor, Value
-from kvspec.geometry import Config
+from kvspec.chapters.arguments import OF, TO
+from kvspec.chapters.record import Argument, Chapter, Column, Kind, OperationRecord, Tensor, Value
 
 CHAPTER = Chapter(
     "PAGE",
@@ -12,7 +11,7 @@ CHAPTER = Chapter(
         needs=("page_size", "pages"),
         may=("debug",),
         also=("append", "scribble", "plan", "attend"),
-        tried=Config(page_size=1024, pages=2),
+        tried={"page_size": 1024, "pages": 2},
         begin=("admit",),
         ownership="PAGE-38",
         bits="PAGE-9",

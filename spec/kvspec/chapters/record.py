@@ -1,14 +1,38 @@
-"""The record of a chapter: the kind it opens, its operations, and what is observed."""
+"""The record of a chapter: the kind it opens, its operations, their arguments, and what is observed."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
-
-from kvspec.chapters.arguments import Argument
-from kvspec.geometry import Config
+from typing import Any, Literal
 
 Holds = Literal["number", "numbers", "truth", "text", "counts"]
+
+LARGEST = 1 << 31
+"""Bound on the magnitude of whole numbers in a trace, unless one has its own bound."""
+
+REQUIRED = object()
+"""The default of an argument that has none."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of an operation: its name, what it holds, its bounds, and its default."""
+
+    name: str
+    holds: str = "number"
+    low: int = -LARGEST
+    high: int = LARGEST
+    default: Any = REQUIRED
+    needs: str = ""
+    """The chapter that it needs if it is given and is not the default."""
+    kinds: tuple[str, ...] = ()
+    """The allowed words if it holds a kind of cache."""
+
+    @property
+    def required(self) -> bool:
+        """Tell whether the operation is malformed without it."""
+        return self.default is REQUIRED
 
 
 @dataclass(frozen=True)
@@ -81,8 +105,8 @@ class Kind:
     """Whether it is a cache of one sequence, or of a uniform batch, with append and rewind."""
     also: tuple[str, ...] = ()
     """The operations of other chapters that it has."""
-    tried: Config = field(default_factory=Config)
-    """A config that an adapter which claims it opens: what it does not claim is tried on this."""
+    tried: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of a config that an adapter which claims it opens: what it does not claim is tried on this."""
     begin: tuple[str, ...] = ()
     """The operations that come before the first append."""
     ownership: str = ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from kvspec.chapters.record import Chapter, Kind
-from kvspec.geometry import Config
 
 CHAPTER = Chapter(
     "RING",
@@ -11,7 +10,7 @@ CHAPTER = Chapter(
         needs=("window",),
         sequence=True,
         also=("append", "view", "ask", "rewind", "free", "scribble", "plan", "fit", "attend", "rotate"),
-        tried=Config(window=4),
+        tried={"window": 4},
         ownership="RING-16",
         bits="RING-15",
     ),

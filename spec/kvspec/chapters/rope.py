@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kvspec.chapters.arguments import DTYPE, FAR, RANDOM, RESIDENT, Argument, N, flag, sizes
-from kvspec.chapters.record import Chapter, Column, OperationRecord, Probe, Tensor
+from kvspec.chapters.arguments import DTYPE, FAR, RANDOM, RESIDENT, N, flag, sizes
+from kvspec.chapters.record import Argument, Chapter, Column, OperationRecord, Probe, Tensor
 
 CHAPTER = Chapter(
     "ROPE",

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from kvspec.chapters.arguments import DTYPE, GEOMETRY, NAMED, TO, Argument, sizes
-from kvspec.chapters.record import Chapter, Column, Kind, OperationRecord, Tensor, Value
-from kvspec.geometry import Config
+from kvspec.chapters.arguments import DTYPE, GEOMETRY, NAMED, TO, sizes
+from kvspec.chapters.record import Argument, Chapter, Column, Kind, OperationRecord, Tensor, Value
 
 CHAPTER = Chapter(
     "STORE",
     kind=Kind(
         needs=("layers", "max_len"),
         also=("append", "scribble", "plan", "fit", "attend", "rotate"),
-        tried=Config(layers=2, max_len=1026),
+        tried={"layers": 2, "max_len": 1026},
         ownership="STORE-11",
         bits="STORE-6",
     ),

@@ -21,7 +21,8 @@ from kvspec.contract.caches import Buffer, Cache, Masking, Round, Snapshot, Snap
 from kvspec.contract.description import Claim, Description, description
 from kvspec.contract.handles import Bucketed, Paged, Ran
 from kvspec.contract.stores import Batching, Captured, Store
-from kvspec.contract.vocabulary import LEVELS, Lengths, Level, Pair, Readable
+from kvspec.contract.vocabulary import LEVELS, Lengths, Level, Readable
+from kvspec.geometry import Pair
 
 __all__ = [
     "CHAPTERS",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from kvspec.contract.vocabulary import Lengths, Pair, Readable
-from kvspec.geometry import Array
+from kvspec.contract.vocabulary import Lengths, Readable
+from kvspec.geometry import Array, Pair
 from kvspec.masks import Logical
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from kvspec.contract.vocabulary import Pair
+from kvspec.geometry import Pair
 
 
 class Paged(Protocol):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from kvspec.contract.vocabulary import Pair
-from kvspec.geometry import Config
+from kvspec.geometry import Config, Pair
 
 
 class Store(Protocol):

@@ -1,23 +1,14 @@
-"""The words of the contract: levels, pairs of arrays, and lengths."""
+"""The words of the contract: levels, what can be read, and lengths."""
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
-
-from kvspec.geometry import Array
 
 LEVELS = ("visible", "storage")
 """Levels at which a chapter can be claimed; `storage` includes `visible`."""
 
 Level = Literal["visible", "storage"]
 Readable = Literal["history", "view", "state"]
-
-
-class Pair(NamedTuple):
-    """Key rows `[B, H, T, k_dim]` and value rows `[B, H, T, v_dim]` of the same T positions."""
-
-    keys: Array
-    values: Array
 
 
 class Lengths(NamedTuple):

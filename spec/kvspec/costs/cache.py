@@ -20,7 +20,7 @@ from kvspec.costs.terms import (
     nothing,
     written,
 )
-from kvspec.trace import overridden
+from kvspec.operations.table import overridden
 
 
 def append(case: Case) -> Cost:

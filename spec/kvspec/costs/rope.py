@@ -6,7 +6,7 @@ from math import prod
 
 from kvspec.costs.terms import BUFFER, PADDING, Bound, Bounded, Case, Cost, Counts, how, no_rows
 from kvspec.geometry import DTYPES
-from kvspec.trace import overridden
+from kvspec.operations.table import overridden
 
 ANGLE = 4
 """Bytes of a cosine or a sine; a pair of elements has one of each, so this is also the cost of one element."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Any
 
-from kvspec.chapters.arguments import DTYPE, Argument, sizes
-from kvspec.chapters.record import OperationRecord
+from kvspec.chapters.arguments import DTYPE, sizes
+from kvspec.chapters.record import Argument, OperationRecord
+from kvspec.geometry import Config
 from kvspec.registry import KINDS, RECORDS, has
 
 OPEN = OperationRecord(
@@ -69,6 +70,13 @@ def argument(op: Operation, name: str) -> Any:
     if name in op:
         return op[name]
     return next(a.default for a in OPERATIONS[op["op"]].arguments if a.name == name)
+
+
+def overridden(config: Config, op: Operation, *more: str) -> Config:
+    """Give the config, changed as the operation says."""
+    names = ("batch", "kv_heads", "k_dim", "v_dim", "dtype", *more)
+    fields = {n: op[n] for n in names if op.get(n) is not None}
+    return config.changed(**fields) if fields else config
 
 
 def names_used(op: Operation) -> list[str]:

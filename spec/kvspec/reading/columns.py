@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from kvspec import notation, rows
+from kvspec import notation, serials
 from kvspec.chapters.record import Column
 from kvspec.registry import RECORDS
 
@@ -18,11 +18,11 @@ RESULT = Column("result", "refusal")
 def _letters(cell: str) -> list[int] | None:
     if cell == "none":
         return None
-    return [] if cell == "empty" else [rows.serial(x) for x in cell.split()]
+    return [] if cell == "empty" else [serials.serial(x) for x in cell.split()]
 
 
 def _queries(cell: str) -> list[list[int]]:
-    return [[] if q.strip() == "-" else sorted(rows.serial(x) for x in q.split()) for q in cell.split(",")]
+    return [[] if q.strip() == "-" else sorted(serials.serial(x) for x in q.split()) for q in cell.split(",")]
 
 
 def _offset(cell: str) -> int | str:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kvspec.contract import Pair
 from kvspec.errors import Refused
-from kvspec.geometry import DTYPES, SIZES, Array, Config
+from kvspec.geometry import DTYPES, SIZES, Array, Config, Pair
 
 
 def config(clause: str, kind: str, config: Config) -> Refused:

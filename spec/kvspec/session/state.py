@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from kvspec.contract import METERED, Pair
+from kvspec.chapters.residency import METERED
 from kvspec.errors import Unsupported
-from kvspec.geometry import DTYPES, Array, Config
+from kvspec.geometry import DTYPES, Array, Config, Pair
 from kvspec.operations.table import NAMED, Operation, argument
 from kvspec.registry import OBSERVABLES
 from kvspec.session.output_room import OutputRoom

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvspec import masks
-from kvspec.contract import Pair
-from kvspec.geometry import Array, Config
+from kvspec.geometry import Array, Config, Pair
 
 
 @dataclass(frozen=True)

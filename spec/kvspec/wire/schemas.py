@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from kvspec import masks
-from kvspec.chapters.arguments import CACHE_NAME, LARGEST
-from kvspec.chapters.record import OperationRecord, Value
+from kvspec.chapters.arguments import CACHE_NAME, argument_schema
+from kvspec.chapters.record import LARGEST, OperationRecord, Value
 from kvspec.contract import CHAPTERS, LEVELS, METERED
 from kvspec.geometry import DTYPES, FIELDS, SIZES, TEXTS, WORDS
 from kvspec.operations.table import OPEN, OPERATIONS
@@ -96,7 +96,7 @@ def _asked(operation: OperationRecord) -> Schema:
         "id": {"$ref": "#/$defs/id"},
         "op": {"const": operation.name},
         "cache": {"type": "string", "pattern": CACHE_NAME},
-        **{a.name: a.schema() for a in kept},
+        **{a.name: argument_schema(a) for a in kept},
         **(_opening() if operation.config else {}),
         **_tensors(operation),
     }

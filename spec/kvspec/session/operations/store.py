@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from kvspec import fingerprint as sums
-from kvspec.contract import Pair
-from kvspec.geometry import Array, Config
+from kvspec.geometry import Array, Config, Pair
 from kvspec.operations.table import Operation
 from kvspec.session.operations.cache import offered
 from kvspec.session.state import SessionState
