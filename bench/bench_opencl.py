@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kvadapters.gpu.runtimes.opencl import OpenCL
+from kvadapters.gpu.adapters import OpenCL
 from kvadapters.reference import Reference
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvspec.notation import trace

@@ -16,10 +16,10 @@ from kvspec.errors import BadInput, CannotRun
 
 BUILT_IN = {
     "reference": "kvadapters.reference:Reference",
-    "opencl": "kvadapters.gpu.runtimes.opencl:OpenCL",
-    "opencl-fast": "kvadapters.gpu.runtimes.opencl_fast:OpenCLFast",
-    "cuda-cpu": "kvadapters.gpu.runtimes.cuda_cpu:CudaCPU",
-    "cupy": "kvadapters.gpu.runtimes.cupy:CuPy",
+    "opencl": "kvadapters.gpu.adapters:OpenCL",
+    "opencl-fast": "kvadapters.gpu.adapters:OpenCLFast",
+    "cuda-cpu": "kvadapters.gpu.adapters:CudaCPU",
+    "cupy": "kvadapters.gpu.adapters:CuPy",
 }
 """Built-in adapters, found without installation, so that a bare checkout works."""
 

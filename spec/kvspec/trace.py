@@ -26,6 +26,7 @@ from kvspec.operations.table import (
     Operation,
     argument,
     cache_of,
+    chapters_of,
     names_used,
     overridden,
     unknown,
@@ -237,6 +238,12 @@ def _spend(budget: Budget, op: Operation, kind: str, config: Config, where: str)
         budget.save(where)
     if what in TAKES_QUERIES:
         budget.ask(name, op, config, where)
+
+
+def used_chapters(trace: Trace) -> set[str]:
+    """The chapters a trace needs an adapter to have, beside masks observed in passing."""
+    opened = {op["kind"] for op in trace.ops if op["op"] == "open" and op.get("kind")}
+    return {trace.kind}.union(opened, *map(chapters_of, trace.ops))
 
 
 def schema() -> dict[str, Any]:

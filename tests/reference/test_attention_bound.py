@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from kvconform.judge.visible import Judge
+from kvconform.oracle.expected import Expected
 from kvconform.oracle.follow import expected
-from kvconform.oracle.list_model import Expected
 from kvref.list_model.attention_bound import LOST, TINY, UNIT, Output, U
 from kvspec import notation
 from kvspec.geometry import DTYPES, Array

@@ -10,7 +10,8 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.judge import worked_examples
-from kvconform.judge.trial import TrialResult, run
+from kvconform.judge.trial import run
+from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.reference import CitingReference
 from kvspec.contract import METERED, Description, description
 from kvspec.reading import columns

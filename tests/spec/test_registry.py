@@ -16,7 +16,7 @@ PACKAGES = ("spec/kvspec", "reference/kvref", "adapters/kvadapters", "conformanc
 
 REGISTRY = {"spec/kvspec/chapters/__init__.py", "spec/kvspec/chapters/arguments.py"}
 
-SAYS_WHAT_IT_CLAIMS = {"adapters/kvadapters/gpu/adapter.py", "adapters/kvadapters/gpu/runtimes/opencl_fast.py"}
+SAYS_WHAT_IT_CLAIMS = {"adapters/kvadapters/gpu/adapter.py", "adapters/kvadapters/gpu/adapters.py"}
 """Adapters: what they claim is theirs to say."""
 
 MIXES_CHAPTERS = {

@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any
 
 from kvadapters.gpu.adapter import Caches
+from kvadapters.gpu.adapters import CudaCPU, OpenCL
 from kvadapters.gpu.runtime import Block
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPU
-from kvadapters.gpu.runtimes.opencl import OpenCL, OpenCLRuntime
+from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 
 RUNTIMES = ("opencl", "cuda-cpu")
 ON = RUNTIMES[0]

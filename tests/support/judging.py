@@ -12,7 +12,7 @@ from typing import Any
 
 from kvadapters.serve import Server
 from kvconform import vectors
-from kvconform.checks import covers, examples, exploration, honesty, laws
+from kvconform.checks import covers, examples, honesty, laws
 from kvconform.generate.strategies import caches
 from kvconform.laws.registry import LAWS
 from kvconform.mutants import correct_variants
@@ -106,7 +106,7 @@ def _sources(under_test: AdapterUnderTest, chapters: tuple[str, ...]) -> Any:
             if name in under_test.adapter.chapters:
                 yield (
                     f"explore {chapter}",
-                    partial(exploration.judge, under_test, caches.traces(name, KINDS[chapter]), name),
+                    partial(under_test.explore, caches.traces(name, KINDS[chapter]), name),
                 )
 
 

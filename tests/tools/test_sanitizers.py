@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from kvadapters.gpu.adapters import CudaCPU
 from kvadapters.gpu.runtimes import cpp_compiler
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPU, CudaCPURuntime
+from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvspec.contract import description
 from tools.sanitizers import __main__ as sanitizers
 from tools.sanitizers import checks, findings, probes, watched_process

@@ -7,12 +7,13 @@ from functools import partial
 
 from kvconform.checks.check import Check
 from kvconform.generate.fit_to_adapter import suits, within
-from kvconform.judge.trial import TrialResult, used_chapters
+from kvconform.judge.trial_result import TrialResult
 from kvconform.judge.worked_examples import declared_otherwise, disagreements
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.contract import CHAPTERS, Description
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example
+from kvspec.trace import used_chapters
 
 
 def checks() -> Iterator[Check]:

@@ -7,8 +7,6 @@ from functools import partial
 from typing import Any
 
 from kvconform.checks.check import Check
-from kvconform.generate.fit_to_adapter import fitted
-from kvconform.generate.strategies import sample
 from kvconform.generate.strategies.exploration import explorations
 from kvconform.runner.under_test import AdapterUnderTest
 
@@ -22,10 +20,4 @@ def checks() -> Iterator[Check]:
 
 
 def _explore(under_test: AdapterUnderTest, strategy: Callable[[], Any], counted_as: str) -> None:
-    judge(under_test, strategy(), counted_as)
-
-
-def judge(under_test: AdapterUnderTest, strategy: Any, counted_as: str) -> None:
-    """Judge traces that a strategy draws."""
-    traces = sample.some(strategy, under_test.traces, under_test.seed)
-    under_test.judge_all(fitted(traces, under_test.adapter), "explore", counted_as, watch=True)
+    under_test.explore(strategy(), counted_as)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kvconform.checks import exploration
 from kvconform.checks.check import Check
 from kvconform.generate.strategies import whole_system
 from kvconform.runner.under_test import AdapterUnderTest
@@ -19,4 +18,4 @@ def checks() -> Iterator[Check]:
 
 def judge(under_test: AdapterUnderTest) -> None:
     """Judge traces on many caches of one system."""
-    exploration.judge(under_test, whole_system.explored(sorted(under_test.adapter.chapters)), "system")
+    under_test.explore(whole_system.explored(sorted(under_test.adapter.chapters)), "system")

@@ -18,7 +18,7 @@ from kvconform.profiling.case import Case
 from kvconform.profiling.measure import Pace
 from kvconform.profiling.profile_run import Session
 from kvconform.runner import output
-from kvconform.runner.record import machine, suite_digest
+from kvconform.runner.provenance import machine, suite_digest
 from kvspec import SPEC_VERSION
 from kvspec.contract import description
 from kvspec.reading import clauses

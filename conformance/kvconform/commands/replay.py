@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from kvadapters.reference import Reference
 from kvconform.judge import steps, trial
-from kvconform.judge.trial import TrialResult
+from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.reference import CitingReference
 from kvconform.runner import output
 from kvconform.worker.client import Worker, python_worker
@@ -21,7 +21,7 @@ from kvspec import trace as traces
 from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.notation import sentence, words
-from kvspec.trace import Trace
+from kvspec.trace import Trace, used_chapters
 
 
 def main(options: Namespace) -> int:
@@ -62,7 +62,7 @@ def _on_adapter(trace: Trace, options: Namespace) -> TrialResult:
     command = list(options.process) or python_worker(options.adapter)
     with Worker(command, deadline=options.deadline) as worker:
         adapter = worker.describe()
-        missing = trial.used_chapters(trace) - set(adapter.chapters)
+        missing = used_chapters(trace) - set(adapter.chapters)
         if missing:
             raise BadInput(f"{adapter.name} does not declare {', '.join(sorted(missing))}, which the trace uses")
         level = options.level or trial.level_of(trace, adapter)

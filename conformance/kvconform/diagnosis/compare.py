@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from kvconform.judge import storage, visible
-from kvconform.judge.trial import TrialResult
-from kvconform.oracle.list_model import Expected
+from kvconform.judge.trial_result import TrialResult
+from kvconform.oracle.expected import Expected
 from kvspec.contract import Claim, Description
 from kvspec.geometry import Array
 from kvspec.operations.table import Operation, cache_of

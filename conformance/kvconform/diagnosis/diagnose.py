@@ -21,8 +21,8 @@ from typing import Any
 from kvconform.diagnosis.compare import alike
 from kvconform.diagnosis.neighbours import neighbours, probes
 from kvconform.judge import trial
-from kvconform.judge.trial import TrialResult
-from kvconform.mutants import kinds
+from kvconform.judge.trial_result import VERDICT_OF, TrialResult
+from kvconform.mutants.known_bugs import known_bugs
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.time_limit import Hang, time_limit
 from kvspec.contract import Description
@@ -52,11 +52,6 @@ Diagnosis = dict[str, list[KnownBug]]
 
 class OutOfTime(Exception):
     """The time for diagnosis is used up."""
-
-
-def key(failure: Failure) -> str:
-    """The key of a failure in a diagnosis."""
-    return json.dumps(failure.trace, sort_keys=True)
 
 
 def diagnose(failures: Sequence[Failure], replay: Replay, adapter: Description) -> Diagnosis:
@@ -89,7 +84,7 @@ class _Comparison:
         self.replay, self.about = replay, adapter
         self.until = time.process_time() + SECONDS, time.monotonic() + LONGEST
         self.answers: dict[str, TrialResult] = {}
-        self.suspects = [_Suspect(m, _kinds(m)) for m in kinds.planted().values()]
+        self.suspects = [_Suspect(m, _kinds(m)) for m in known_bugs().values()]
 
     def fill(self, diagnosis: Diagnosis) -> None:
         """Diagnose failure by failure, until the time is used up."""
@@ -100,7 +95,7 @@ class _Comparison:
                 if not self.of_adapter(trace).failed:
                     continue  # one side of a law: by itself it is right
                 fits = self.fits(likely, trace) or self.fits(self.suspects, trace)
-                diagnosis[key(failure)] = [self.known_bug(s, trace) for s in self.ranked(fits, failure)[:NAMED]]
+                diagnosis[failure.key()] = [self.known_bug(s, trace) for s in self.ranked(fits, failure)[:NAMED]]
                 likely = [*fits, *(s for s in likely if s not in fits)]
 
     def fits(self, suspects: Sequence[_Suspect], trace: Trace) -> list[_Suspect]:
@@ -168,7 +163,7 @@ class _Comparison:
         text = json.dumps(trace.to_json(), sort_keys=True)
         if text not in self.answers:
             result = self.replay(trace)
-            if result.failed and any(step.result in trial.VERDICT_OF for _, step in result.steps):
+            if result.failed and any(step.result in VERDICT_OF for _, step in result.steps):
                 raise OutOfTime  # a worker that died or hung costs too much to run again
             self.answers[text] = result
         return self.answers[text]

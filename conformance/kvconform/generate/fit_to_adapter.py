@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kvconform.judge.trial import used_chapters
 from kvspec.contract import Description
 from kvspec.operations.table import Operation, argument
 from kvspec.reading.clauses import Clause
-from kvspec.trace import Trace
+from kvspec.trace import Trace, used_chapters
 
 PIECES = 64
 """Most pieces of one append; a trace that needs more is left out."""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from msgspec import UNSET
 
-from kvconform.judge.trial import TrialResult
-from kvconform.oracle.list_model import Expected
+from kvconform.judge.trial_result import TrialResult
+from kvconform.oracle.expected import Expected
 from kvspec.geometry import Array
 from kvspec.notation import words
 from kvspec.reading.columns import numbers

@@ -4,89 +4,27 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kvconform.judge import storage, visible
-from kvconform.judge.ledger import Accounts, Spent
+from kvconform.judge.ledger import Accounts
 from kvconform.judge.storage import Difference
+from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.abstract_state import Key, key
-from kvconform.oracle.list_model import Expected, ListModelSession
+from kvconform.oracle.expected import Expected
+from kvconform.oracle.list_model import ListModelSession
 from kvconform.oracle.reference import CitingReference, Performs
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.worker.remote_session import RemoteSession
 from kvspec import masks
 from kvspec.contract import LEVELS, Claim, Description
 from kvspec.geometry import Array, Config
-from kvspec.operations.table import Operation, argument, cache_of, chapters_of
-from kvspec.reading.clauses import index
-from kvspec.records.run import VerdictName
+from kvspec.operations.table import Operation, argument, cache_of
 from kvspec.registry import observed
-from kvspec.rows import SerialBook
 from kvspec.session.step import Inputs, Step
-from kvspec.trace import Trace
-
-VERDICT_OF: dict[str, VerdictName] = {"crash": "CRASH", "hang": "HANG", "oom": "OOM", "protocol": "PROTOCOL"}
-
-
-@dataclass
-class TrialResult:
-    """What a trial showed. `steps` pairs what was expected with what was found, one pair an operation done."""
-
-    trace: Trace
-    level: str
-    steps: list[tuple[Step, Step]] = field(default_factory=list)
-    differences: list[Difference] = field(default_factory=list)
-    book: SerialBook = field(default_factory=SerialBook)
-    states: list[Key] = field(default_factory=list)
-    """States the oracle passed through, where they were asked for."""
-    spent: list[Spent] = field(default_factory=list)
-    """What the operations cost, where that is metered."""
-
-    @property
-    def failed(self) -> bool:
-        """Whether the adapter differed."""
-        return bool(self.differences)
-
-    @property
-    def oracle(self) -> str:
-        """Who judged."""
-        return "reference" if self.level == "storage" else "list model"
-
-    @property
-    def verdict(self) -> VerdictName:
-        """PASS, FAIL, or how the worker ended."""
-        return VERDICT_OF.get(self.steps[-1][1].result, "FAIL") if self.failed else "PASS"
-
-    @property
-    def blamed(self) -> tuple[str, ...]:
-        """Clauses the differing step fails: those it exercised that govern what differed, else all it exercised."""
-        if self.failed and all(d.clause for d in self.differences):
-            return tuple(dict.fromkeys(d.clause for d in self.differences))
-        cites = self.steps[-1][0].cites if self.failed else ()
-        fields = {d.field for d in self.differences}
-        fields |= (
-            {"history"} if "sees" in fields else set()
-        )  # what is seen wrongly may be wrong rows, or a wrong mask
-        governing = tuple(c for c in cites if c in index() and fields & set(index()[c].seen_in))
-        return governing or cites
-
-    @property
-    def implicated(self) -> tuple[str, ...]:
-        """Clauses that earlier steps exercised."""
-        earlier = dict.fromkeys(c for want, _ in self.steps[:-1] for c in want.cites)
-        return tuple(c for c in earlier if c not in self.blamed)
-
-    def exercised(self) -> list[str]:
-        """Clauses, once for each step that exercised them."""
-        return [c for want, _ in self.steps for c in want.cites]
-
-
-def used_chapters(trace: Trace) -> set[str]:
-    """The chapters a trace needs an adapter to have, beside masks observed in passing."""
-    opened = {op["kind"] for op in trace.ops if op["op"] == "open" and op.get("kind")}
-    return {trace.kind}.union(opened, *map(chapters_of, trace.ops))
+from kvspec.trace import Trace, used_chapters
 
 
 def level_of(trace: Trace, adapter: Description) -> str:

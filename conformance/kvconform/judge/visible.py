@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kvconform.judge.storage import Difference, agree, observable, result
-from kvconform.oracle.list_model import Expected
+from kvconform.oracle.expected import Expected
 from kvref.list_model.caches import Scores
 from kvspec.geometry import DTYPES, Array
 from kvspec.operations.table import Operation, cache_of

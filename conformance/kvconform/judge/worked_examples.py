@@ -14,8 +14,9 @@ import numpy as np
 
 from kvconform.judge import visible
 from kvconform.judge.storage import outcome
-from kvconform.judge.trial import TrialResult, run
-from kvconform.oracle.list_model import Expected
+from kvconform.judge.trial import run
+from kvconform.judge.trial_result import TrialResult
+from kvconform.oracle.expected import Expected
 from kvspec import masks
 from kvspec.contract import Description
 from kvspec.geometry import Array

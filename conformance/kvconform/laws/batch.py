@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kvconform.generate.strategies import batch
 from kvconform.judge import visible
-from kvconform.judge.trial import TrialResult
+from kvconform.judge.trial_result import TrialResult
 from kvconform.laws.law import Results, Sides, register
 from kvconform.oracle.follow import at_the_end
 from kvspec.geometry import Config

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kvconform.generate.strategies import bucket
 from kvconform.judge import visible
-from kvconform.judge.trial import TrialResult
+from kvconform.judge.trial_result import TrialResult
 from kvconform.laws.law import Results, Sides, register, stopped
 from kvconform.oracle.follow import at_the_end
 from kvspec.geometry import Array, Config

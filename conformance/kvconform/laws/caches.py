@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from kvconform.judge import visible
-from kvconform.judge.trial import TrialResult
+from kvconform.judge.trial_result import TrialResult
 from kvconform.laws.law import Results, Sides
 from kvconform.oracle.follow import at_the_end
 from kvspec.geometry import Array, Config

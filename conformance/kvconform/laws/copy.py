@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kvconform.generate.strategies import copy
 from kvconform.judge import visible
-from kvconform.judge.trial import TrialResult
+from kvconform.judge.trial_result import TrialResult
 from kvconform.laws.law import Results, Sides, register, stopped, unequal
 from kvspec.geometry import Config
 from kvspec.notation import operation

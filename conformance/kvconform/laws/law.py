@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from kvconform.generate.strategies import caches
-from kvconform.judge.trial import TrialResult
+from kvconform.generate.strategies.configs import configs
+from kvconform.judge.trial_result import TrialResult
 from kvspec.geometry import Config
 from kvspec.trace import Trace
 
@@ -55,7 +55,7 @@ class Law:
 
         @st.composite
         def sides(draw: st.DrawFn) -> Sides:
-            return self.sides(draw, draw(self.configs() if self.configs else caches.configs(self.kind)))
+            return self.sides(draw, draw(self.configs() if self.configs else configs(self.kind)))
 
         return sides()
 

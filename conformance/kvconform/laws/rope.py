@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from kvconform.judge.trial import TrialResult
+from kvconform.judge.trial_result import TrialResult
 from kvconform.laws.law import Results, Sides, register, stopped
 from kvconform.oracle.follow import expected
 from kvconform.oracle.trace_inputs import halved

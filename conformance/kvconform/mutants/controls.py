@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from kvadapters.reference import Reference
 from kvconform.mutants import correct_variants
 from kvconform.mutants.mutant import Mutant, says
-from kvconform.mutants.systematic import kernels, modules
+from kvconform.mutants.systematic import modules
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvref.store import Store
@@ -79,7 +79,6 @@ def mutants() -> Iterator[Mutant]:
     then = "executed as mutants are, after others that must leave nothing behind."
     yield _control("reference again", f"The reference itself, {then}", partial(_second, gpu=False), CHAPTERS)
     yield _control("gpu again", f"The GPU caches themselves, {then}", partial(_second, gpu=True), CHAPTERS)
-    yield kernels.control()
 
 
 def _control(name: str, sentence: str, adapter: Callable[[], Any], chapters: tuple[str, ...]) -> Mutant:

@@ -11,7 +11,7 @@ from typing import Any
 from kvconform.generate.fit_to_adapter import suits
 from kvconform.generate.shrink import shrink
 from kvconform.judge import trial
-from kvconform.judge.trial import TrialResult
+from kvconform.judge.trial_result import TrialResult
 from kvconform.judge.worked_examples import disagreements
 from kvconform.mutants import trace_sources
 from kvconform.mutants.mutant import Mutant

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
 
 from kvconform.mutants import controls, fakes
 from kvconform.mutants.common import catalogue as common
@@ -11,8 +10,14 @@ from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.real import catalogue as real
 from kvconform.mutants.systematic import kernels, modules
 
+
+def _controls() -> Iterator[Mutant]:
+    yield from controls.mutants()
+    yield kernels.control()
+
+
 KINDS: dict[str, Callable[[], Iterator[Mutant]]] = {
-    "controls": controls.mutants,
+    "controls": _controls,
     "fakes": fakes.mutants,
     "catalogue": real.mutants,
     "reference": modules.reference,
@@ -22,9 +27,3 @@ KINDS: dict[str, Callable[[], Iterator[Mutant]]] = {
 }
 """Controls; fakes for the harness itself; real bugs; bugs as anybody could write them; systematic faults of the
 reference, of the GPU caches, and of the kernels' text."""
-
-
-@cache
-def planted() -> dict[str, Mutant]:
-    """All bugs that have a name, by their ids: real ones, then common ones."""
-    return {m.id: m for m in (*real.mutants(), *common.mutants())}

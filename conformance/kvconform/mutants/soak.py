@@ -24,7 +24,7 @@ from kvconform.generate.shrink import shrink
 from kvconform.generate.strategies import sample, whole_system
 from kvconform.generate.strategies.exploration import explorations
 from kvconform.judge import trial
-from kvconform.judge.trial import TrialResult
+from kvconform.judge.trial_result import TrialResult
 from kvconform.mutants import correct_variants
 from kvconform.worker.tasks import Pool, completed
 from kvspec.contract import Description, description

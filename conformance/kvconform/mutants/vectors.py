@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from kvconform.mutants import kinds
+from kvconform.mutants.known_bugs import known_bugs
 from kvconform.vectors.vector import Vector
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
@@ -48,7 +48,7 @@ def _clause(m: dict[str, Any]) -> str:
 def _real(m: dict[str, Any]) -> Vector:
     """The trace that shows a bug."""
     notes = {"bug": m["says"], "shows": m["message"], "links": [m["link"]] if m["link"] else []}
-    if bug := kinds.planted().get(m["id"]):
+    if bug := known_bugs().get(m["id"]):
         notes |= {"anomaly": bug.anomaly, "effect": anomalies()[bug.anomaly].effect}
     return Vector(m["id"], "mutants", from_sentence(m["trace"]), _clause(m), m["class"], notes)
 

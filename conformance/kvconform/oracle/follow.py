@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kvconform.oracle.list_model import OBSERVED, Expected, ListModelSession
+from kvconform.oracle.expected import Expected
+from kvconform.oracle.list_model import OBSERVED, ListModelSession
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvref.list_model import ListModel
 from kvspec.contract import description

@@ -1,39 +1,19 @@
-"""The oracle at level `visible`: the list model, and what it expects of each step."""
+"""The oracle at level `visible`: the list model, whose steps say what it expects."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from kvconform.oracle.citing import CitingSession
+from kvconform.oracle.expected import Expected
 from kvref.list_model import ListModel
-from kvref.list_model.attention_bound import Output
 from kvref.list_model.attention_bound import Rows as KeyAndValue
-from kvref.list_model.caches import CacheModel, Scores
-from kvref.list_model.rope import Turned
+from kvref.list_model.caches import CacheModel
 from kvref.list_model.rows import ANYTHING, UNKNOWN, Room, Rows
 from kvspec.contract import Description
 from kvspec.operations.table import Operation, cache_of
 from kvspec.session.operations.draft import WHOLE
 from kvspec.session.step import NOTHING, Inputs, Step
-
-
-@dataclass
-class Expected(Step):
-    """What the list model expects of one step: values, and rows by name, not by slot. The `result` is `any` where
-    it follows from where rows are stored."""
-
-    sees: list[list[list[Scores]]] | None = None
-    """`[sequence][head][query]` through the mask of this step; None where there is none to look through."""
-    rows: dict[str, list[int]] = field(default_factory=dict)
-    """The serials that arrays must spell, in order, by the arrays' names without `.k` and `.v`: view, state.0."""
-    outputs: Output | None = None
-    """What the step's output should be, and how far from it an implementation may be."""
-    rotated: Turned | None = None
-    """The same of the rows that the step turned."""
-    least: int | None = None
-    """The rows of a cache that the next query may need."""
-
 
 OBSERVED = ("state", "mask")
 """What is observed: rows by name, and what queries see."""

@@ -14,7 +14,7 @@ from kvadapters.reference import Reference
 from kvconform import vectors
 from kvconform.generate.covers import Plan
 from kvconform.judge import trial
-from kvconform.judge.trial import TrialResult
+from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.reference import CitingReference
 from kvconform.prove.proof import Proof, Runs, proved
 from kvconform.worker.client import Worker, python_worker

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from kvconform.generate import covers
 from kvconform.generate.covers import Closure, Ops, Plan
-from kvconform.judge.trial import TrialResult
+from kvconform.judge.trial_result import TrialResult
 from kvconform.prove import identifiers
 from kvconform.prove.identifiers import Identifiers
 from kvspec.trace import LARGEST_TRACE, Trace

@@ -23,7 +23,7 @@ from pebble import ProcessExpired
 
 from kvconform import SUITE_VERSION
 from kvconform.runner.local_pool import LAST_BREATH, LocalPool
-from kvconform.runner.record import suite_digest
+from kvconform.runner.provenance import suite_digest
 from kvconform.worker.tasks import Pool
 from kvspec import SPEC_VERSION
 from kvspec.errors import BadInput

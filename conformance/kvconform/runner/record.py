@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.metadata
-import os
-import platform
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from kvconform import SUITE_VERSION, vectors
-from kvconform.diagnosis.diagnose import key
+from kvconform.runner.provenance import machine, suite_digest
 from kvconform.runner.tally import Tally
 from kvconform.runner.verdict import Evidence, exit_status, judged_level, shortest_failure, verdict_on
 from kvspec import SPEC_VERSION
@@ -24,8 +19,6 @@ from kvspec.reading import clauses
 from kvspec.reading.clauses import Clause
 from kvspec.records.document import Version
 from kvspec.records.run import ClauseRecord, Failure, Record
-
-PACKAGES = ("numpy", "ml_dtypes", "hypothesis", "pytest", "pyopencl", "cupy")
 
 
 def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], about: Mapping[str, Any]) -> Record:
@@ -64,7 +57,7 @@ def kept(tally: Tally) -> list[Failure]:
 def _diagnosed(failure: Failure, tally: Tally) -> Failure:
     """The failure with its diagnosis, its clauses by suspicion."""
     ranked = sorted(failure.clauses, key=lambda c: -tally.suspicion(c))
-    return replace(failure, clauses=ranked, diagnosis=tally.diagnosis.get(key(failure), UNSET))
+    return replace(failure, clauses=ranked, diagnosis=tally.diagnosis.get(failure.key(), UNSET))
 
 
 def _problems(found: list[ClauseRecord], partial: bool) -> list[str]:
@@ -104,35 +97,3 @@ def _one_each(failures: list[Failure]) -> list[Failure]:
         told |= new
         kept += [f] if new else []
     return kept
-
-
-def suite_digest() -> str:
-    """A hash of the suite's own text."""
-    files = sorted(Path(__file__).parents[1].rglob("*.py"))
-    return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()[:16]
-
-
-def machine() -> dict[str, Any]:
-    """Where the run was made."""
-    return {
-        "system": f"{platform.system()} {platform.release()}",
-        "cpu": _cpu(),
-        "cores": os.cpu_count() or 0,
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "python": platform.python_version(),
-        "packages": {p: v for p in PACKAGES if (v := _version(p))},
-    }
-
-
-def _cpu() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.is_file() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return ""

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from kvconform.judge.ledger import Spent
-from kvconform.judge.trial import TrialResult
+from kvconform.judge.trial_result import TrialResult
 from kvspec.contract import METERED
 from kvspec.records.run import Coverage, Failure, KnownBug, Residency
 

@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
+from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.shrink import shrink
+from kvconform.generate.strategies import sample
 from kvconform.judge import steps, trial
 from kvconform.judge.storage import Difference
-from kvconform.judge.trial import TrialResult
+from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.reference import Performs
 from kvconform.runner.settings import Settings, require_known
 from kvconform.runner.tally import Tally, empty_coverage
@@ -95,6 +98,11 @@ class AdapterUnderTest:
                 break
         covered.states += len(states)
         covered.transitions += len(transitions)
+
+    def explore(self, strategy: Any, of: str) -> None:
+        """Judge traces of a chapter that a strategy draws."""
+        traces = sample.some(strategy, self.traces, self.seed)
+        self.judge_all(fitted(traces, self.adapter), "explore", of, watch=True)
 
     def _keep(self, seen: TrialResult, source: str) -> None:
         """Keep the shortest trace for each clause this failure blames that has none yet in this check.

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from kvconform.judge.trial import used_chapters
+from kvconform.oracle.expected import Expected
 from kvconform.oracle.follow import expected
-from kvconform.oracle.list_model import Expected
 from kvconform.oracle.reference import CitingReference
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.vectors.arrays import Arrays
@@ -19,7 +18,7 @@ from kvspec import fingerprint, notation
 from kvspec.geometry import Array
 from kvspec.operations.table import TAKES_QUERIES, Operation
 from kvspec.session.step import Inputs, Step
-from kvspec.trace import Trace
+from kvspec.trace import Trace, used_chapters
 
 VERSION = 3
 """Version of the document. Covers are version 1."""

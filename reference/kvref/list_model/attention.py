@@ -12,7 +12,7 @@ from kvref.list_model import attention_bound, masks, rope
 from kvref.list_model.attention_bound import Added, Output
 from kvref.list_model.rope import Turned
 from kvref.list_model.rows import UNKNOWN, Queries, Room, Rows
-from kvspec.contract import Attention
+from kvspec.contract.attention import Attention
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit, Part, Window
 from kvspec.refusals import attention

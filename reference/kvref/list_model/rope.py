@@ -22,7 +22,7 @@ import numpy as np
 from kvref.cite import cite
 from kvref.list_model.attention_bound import U
 from kvref.list_model.rows import Rows
-from kvspec.contract import Rope
+from kvspec.contract.attention import Rope
 from kvspec.errors import Refused
 from kvspec.geometry import Array
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from msgspec import UNSET, Meta, UnsetType, field
@@ -123,6 +124,10 @@ class Failure(Part):
     diagnosis: list[KnownBug] | UnsetType = UNSET
     """Known bugs that answer as the adapter did, the likeliest first; empty where none does. Absent where nobody
     looked."""
+
+    def key(self) -> str:
+        """What its diagnosis is kept under: its trace as text."""
+        return json.dumps(self.trace, sort_keys=True)
 
 
 class ClauseRecord(Part):

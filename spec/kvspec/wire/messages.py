@@ -37,7 +37,7 @@ import numpy as np
 
 from kvspec import masks
 from kvspec.chapters.record import Value
-from kvspec.contract import METERED
+from kvspec.chapters.residency import METERED
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array
 from kvspec.operations.table import Operation

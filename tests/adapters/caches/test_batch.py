@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPU
+from kvadapters.gpu.adapters import CudaCPU
 from kvconform.generate.strategies import batch
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config

@@ -11,8 +11,8 @@ import pytest
 
 from kvadapters.gpu import kernels
 from kvadapters.gpu.adapter import Caches
+from kvadapters.gpu.adapters import CudaCPU
 from kvadapters.gpu.memory.page_pool import runs
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPU
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 from kvadapters.reference import Reference
 from kvconform.generate.strategies import page

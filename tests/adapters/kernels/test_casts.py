@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from kvadapters.gpu import kernels
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPU, CudaCPURuntime
+from kvadapters.gpu.adapters import CudaCPU
+from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.reference import Reference
 from kvref.casts import narrowed
 from kvspec.cast_edges import EDGES

@@ -26,12 +26,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kvadapters.gpu.adapters import OpenCL, OpenCLFast
 from kvadapters.gpu.caches.attention import Positions, Runs
 from kvadapters.gpu.memory.device_arrays import fetched, placed
 from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtimes import opencl, opencl_devices, row_attention
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
-from kvadapters.gpu.runtimes.opencl_fast import OpenCLFast
 from kvadapters.gpu.runtimes.row_attention import RowAttention
 from kvspec.contract import Attention, Pair
 from kvspec.errors import CannotRun
@@ -295,7 +295,7 @@ def test_a_device_that_is_not_for_it_is_refused(runtime: OpenCLRuntime, monkeypa
 
 
 def test_the_adapter_attends_by_it_unless_a_mask_comes_as_an_array(runtime: OpenCLRuntime) -> None:
-    fast_one, strict_one = OpenCLFast(), opencl.OpenCL()
+    fast_one, strict_one = OpenCLFast(), OpenCL()
     config, random = Config(k_dim=8, v_dim=6, kv_heads=2, step=8), np.random.default_rng(0)
     rows = Pair(*(random.standard_normal(config.shape(kind, 20)).astype(DTYPES[config.dtype]) for kind in "kv"))
     queries = random.standard_normal((1, 4, 20, config.k_dim), np.float32)

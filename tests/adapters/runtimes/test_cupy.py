@@ -14,6 +14,7 @@ import pytest
 
 from adapters.runtimes.test_capture import SIZE, block, chain, copy, seen
 from kvadapters.gpu.adapter import Caches
+from kvadapters.gpu.adapters import CuPy
 from kvadapters.gpu.runtime import Work
 from kvadapters.gpu.runtimes import cupy
 from kvconform import vectors
@@ -139,7 +140,7 @@ def test_a_share_of_the_covers_is_passed(runtime: Any, frozen: Any, every: int) 
 
 def test_the_adapter_says_what_it_runs_on(unshared: None) -> None:
     with fake_cupy.installed():
-        found = cupy.CuPy().describe()
+        found = CuPy().describe()
     assert description(found).name == "cupy"
     assert found["device"] == "NVIDIA Stand-In"
     assert found["details"] == {
@@ -162,13 +163,13 @@ def test_the_adapter_says_what_it_runs_on(unshared: None) -> None:
 )
 def test_no_gpu_is_said_plainly(unshared: None, machine: dict[str, Any], said: str) -> None:
     with fake_cupy.installed(**machine), pytest.raises(CannotRun, match=said):
-        cupy.CuPy()
+        CuPy()
 
 
 def test_no_cupy_is_said_with_what_brings_it(unshared: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(CannotRun, match=r"CuPy cannot be imported .*pip install 'kvconform\[cupy\]'"):
-        cupy.CuPy()
+        CuPy()
 
 
 def test_no_nvrtc_is_said_by_name(unshared: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +178,7 @@ def test_no_nvrtc_is_said_by_name(unshared: None, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(
         CannotRun, match=r"NVRTC needs the package cuda-bindings .*pip install 'kvconform\[nvrtc\]'"
     ):
-        cupy.CuPy()
+        CuPy()
 
 
 def test_the_stand_in_has_nothing_that_cupy_lacks() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from kvadapters.find import load
+from kvadapters.gpu.adapters import OpenCL
 from kvadapters.gpu.runtimes import build_folder, opencl, opencl_devices
 from kvadapters.gpu.runtimes.opencl_devices import Candidate, candidates, choose
 from kvspec.contract import description
@@ -131,7 +132,7 @@ def test_what_it_says_of_itself_is_a_description() -> None:
     assert said.claims("growing", "storage") and said.claims("ring", "storage")
     assert said.chapters["growing"].grows == "step" and said.chapters["ring"].grows == "free"
     assert any(t["result"] == "works" for t in told["details"]["tried"])
-    assert isinstance(load("opencl"), opencl.OpenCL)
+    assert isinstance(load("opencl"), OpenCL)
 
 
 def test_another_kind_is_unsupported() -> None:
@@ -140,7 +141,7 @@ def test_another_kind_is_unsupported() -> None:
 
 
 ALONE = """
-from kvadapters.gpu.runtimes.opencl import OpenCL
+from kvadapters.gpu.adapters import OpenCL
 from kvspec.geometry import Array, Config
 import numpy as np
 cache = OpenCL().open("ring", Config(window=2))

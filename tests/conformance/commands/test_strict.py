@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPU
+from kvadapters.gpu.adapters import CudaCPU
 from kvadapters.reference import Reference
 from kvconform.vectors import strict_hash
 from kvconform.vectors.strict_hash import Output

@@ -21,11 +21,11 @@ from kvconform.diagnosis import diagnose
 from kvconform.diagnosis.compare import alike
 from kvconform.diagnosis.neighbours import neighbours
 from kvconform.judge import trial
-from kvconform.mutants import kinds
 from kvconform.mutants.bug_classes import CLASSES
 from kvconform.mutants.common import catalogue as common
 from kvconform.mutants.common.misplaced_rows import HeadsReversed, RingStaleCursor
 from kvconform.mutants.common.visible_rows import RingOneNarrow, RingOneWide
+from kvconform.mutants.known_bugs import known_bugs
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.planting import both
 from kvconform.mutants.real import catalogue
@@ -42,12 +42,12 @@ from kvspec.reading import anomalies
 from kvspec.reading.clauses import index
 from kvspec.records.run import Failure, Fits, KnownBug, Record, VerdictName
 from kvspec.session.driver import Session
-from kvspec.trace import from_json
+from kvspec.trace import from_json, used_chapters
 from support.local_adapter import LocalAdapter
 from support.record_samples import failing
 
 ROOT = Path(__file__).parents[3]
-KNOWN = kinds.planted()
+KNOWN = known_bugs()
 SAMPLE = random.Random(5).sample(sorted(KNOWN), 10)
 """Ten of all, by chance, the same every time."""
 
@@ -57,7 +57,7 @@ def under_test_of(adapter: Any, chapters: tuple[str, ...]) -> LocalAdapter:
     under_test = LocalAdapter(adapter)
     for source, chapter in itertools.product((examples, covers), chapters):
         for item in source(chapter) if source is examples or not under_test.tally.failures else ():
-            if trial.used_chapters(item.trace) <= set(under_test.adapter.chapters):
+            if used_chapters(item.trace) <= set(under_test.adapter.chapters):
                 under_test.judge(item.trace, "example")
     return under_test
 
@@ -65,7 +65,7 @@ def under_test_of(adapter: Any, chapters: tuple[str, ...]) -> LocalAdapter:
 def looked_at(under_test: LocalAdapter) -> list[list[KnownBug]]:
     """The diagnosis of each failure that was looked at, the shortest first."""
     found = diagnose.diagnose(kept(under_test.tally), lambda t: under_test.run(t, past=True), under_test.adapter)
-    return [found[diagnose.key(f)] for f in kept(under_test.tally) if diagnose.key(f) in found]
+    return [found[f.key()] for f in kept(under_test.tally) if f.key() in found]
 
 
 def ring(kind: type[Ring], **declared: Any) -> Any:
@@ -198,8 +198,8 @@ class Hanging(Ring):
 
 def test_a_mutant_that_hangs_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     hangs = Mutant("hangs", "RING", "Hangs.", ("RING-7",), lambda: ring(Hanging))
-    planted = {m.id: m for m in (hangs, KNOWN["stale-cursor/RingStaleCursor"])}
-    monkeypatch.setattr(kinds, "planted", lambda: planted)
+    known = {m.id: m for m in (hangs, KNOWN["stale-cursor/RingStaleCursor"])}
+    monkeypatch.setattr(diagnose, "known_bugs", lambda: known)
     monkeypatch.setattr(diagnose, "EACH", 0.2)
     under_test = LocalAdapter(ring(RingStaleCursor))
     found = diagnose.diagnose(
@@ -225,7 +225,7 @@ def test_a_run_ends_with_its_diagnosis(name: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         (ROOT / "examples" / "stale_cursor.py").read_text()
         if name == "stale_cursor"
-        else f"from kvconform.mutants import kinds\nAdapter = lambda: kinds.planted()[{name!r}].adapter()\n"
+        else f"from kvconform.mutants import known_bugs as k\nAdapter = k.known_bugs()[{name!r}].adapter\n"
     )
     clause = KNOWN[known].clauses[0]
     done = run("mine:Adapter", tmp_path, "--clause", clause, "--traces", "5")

@@ -10,7 +10,7 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform import vectors
-from kvconform.checks import covers, examples, exploration, laws
+from kvconform.checks import covers, examples, laws
 from kvconform.generate.fit_to_adapter import suits, within
 from kvconform.generate.strategies import copy
 from kvconform.laws import registry
@@ -43,7 +43,7 @@ def judged(buffer: type[Buffer], **said: Any) -> LocalAdapter:
     for frozen in vectors.load("copy"):
         covers.judge(under_test, replace(frozen, lines=frozen.lines[::5]))
     laws.judge(under_test, next(law for law in registry.LAWS if law.clause == "COPY-23"))
-    exploration.judge(under_test, copy.explored(), "copy")
+    under_test.explore(copy.explored(), "copy")
     return under_test
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.judge import steps, trial
-from kvconform.judge.trial import TrialResult
+from kvconform.judge.trial_result import TrialResult
 from kvconform.mutants.real import catalogue, rope
 from kvspec.notation import trace
 from kvspec.session.driver import Session

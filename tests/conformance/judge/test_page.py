@@ -10,7 +10,7 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform import vectors
-from kvconform.checks import covers, examples, exploration, laws
+from kvconform.checks import covers, examples, laws
 from kvconform.generate.strategies import page
 from kvconform.judge import page_tables, trial
 from kvconform.laws.registry import LAWS
@@ -137,7 +137,7 @@ def test_whoever_takes_other_pages_can_claim_visible() -> None:
     for clause in (c for c in index().values() if c.chapter == "page"):
         for worked in clause.examples:
             examples.judge(under_test, worked)
-    exploration.judge(under_test, page.explored(("attend",) * 4), "page")
+    under_test.explore(page.explored(("attend",) * 4), "page")
     assert under_test.tally.failing == 0, under_test.tally.failures[:2]
 
 

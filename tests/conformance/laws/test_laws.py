@@ -17,7 +17,7 @@ from kvconform.oracle.reference import CitingReference
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvspec.contract import Pair, description
-from kvspec.trace import Trace
+from kvspec.trace import Trace, used_chapters
 from support import slow
 from support.local_adapter import LocalAdapter
 
@@ -51,7 +51,7 @@ def test_sides_of_a_law_end_alike_and_are_not_the_same(law: Law) -> None:
     @given(law.strategy())
     def drawn(sides: Sides) -> None:
         for side in sides:
-            assert isinstance(side, Trace) and trial.used_chapters(side) <= {*law.needs}
+            assert isinstance(side, Trace) and used_chapters(side) <= {*law.needs}
         different.append((sides.left.ops, sides.left.config) != (sides.right.ops, sides.right.config))
 
     drawn()

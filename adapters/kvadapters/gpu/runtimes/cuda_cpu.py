@@ -1,4 +1,4 @@
-"""The CUDA kernels on the CPU: the runtime by a C++ compiler and the shim, and the adapter `cuda-cpu`."""
+"""The CUDA kernels on the CPU: the runtime by a C++ compiler and the shim."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 
 from kvadapters.gpu import kernels
-from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.runtime import Block, Meter, Work
 from kvadapters.gpu.runtimes import cpp_compiler, launch_shapes
 from kvadapters.gpu.runtimes.capture import Launch, Recorder, Replayable, recorded
@@ -166,10 +165,3 @@ def _loaded(path: Path) -> Any:
     library.shim_launch.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
     library.shim_message.restype = ctypes.c_char_p
     return library
-
-
-class CudaCPU(Caches):
-    """The adapter. With `checks`, or KVCONFORM_GPU_CHECKS=1, guard bands are checked whenever rows are read."""
-
-    def __init__(self, checks: bool | None = None) -> None:
-        super().__init__("cuda-cpu", CudaCPURuntime(), checks)

@@ -1,4 +1,4 @@
-"""NVIDIA GPUs: the runtime by CuPy, and the adapter `cupy`.
+"""NVIDIA GPUs: the runtime by CuPy.
 
 `nvrtc.py` compiles the kernels, and they are loaded as a cubin: a GPU runs exactly what a machine without one
 compiles. CuPy's own RawModule would add -ftz=true, and f32 numbers below 2**-126 would become 0.
@@ -16,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 
 from kvadapters.gpu import kernels
-from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.runtime import Block, Meter, Work
 from kvadapters.gpu.runtimes import launch_shapes, nvrtc
 from kvadapters.gpu.runtimes.capture import Recorder, Replayable
@@ -136,13 +135,6 @@ class CuPyRuntime:
             "cupy": self._cupy.__version__,
         }
         return {"device": found["name"].decode(), "details": details}
-
-
-class CuPy(Caches):
-    """The adapter. With `checks`, or KVCONFORM_GPU_CHECKS=1, guard bands are checked whenever rows are read."""
-
-    def __init__(self, checks: bool | None = None) -> None:
-        super().__init__("cupy", shared(), checks)
 
 
 @cache

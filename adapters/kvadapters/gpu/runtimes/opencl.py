@@ -1,4 +1,4 @@
-"""OpenCL: the runtime by PyOpenCL, and the adapter `opencl`."""
+"""OpenCL: the runtime by PyOpenCL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 
 from kvadapters.gpu import kernels
-from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.runtime import Block, Meter, Work
 from kvadapters.gpu.runtimes import build_folder, launch_shapes, opencl_devices
 from kvadapters.gpu.runtimes.capture import Launch, Recorder, Replayable, recorded
@@ -158,13 +157,6 @@ class OpenCLRuntime:
         device = self._choice.taken.device
         details = {**self._choice.describe(), "driver": device.driver_version, "pyopencl": self._cl.VERSION_TEXT}
         return {"device": self._choice.taken.label, "details": details}
-
-
-class OpenCL(Caches):
-    """The adapter. With `checks`, or KVCONFORM_GPU_CHECKS=1, guard bands are checked whenever rows are read."""
-
-    def __init__(self, checks: bool | None = None) -> None:
-        super().__init__("opencl", shared(os.environ.get(opencl_devices.SELECT, "")), checks)
 
 
 @cache

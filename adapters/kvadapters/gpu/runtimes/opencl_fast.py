@@ -1,4 +1,4 @@
-"""The adapter `opencl-fast`: OpenCL on a CPU device, attention by the row-shaped kernel where it applies.
+"""The runtime of `opencl-fast`: OpenCL on a CPU device, attention by the row-shaped kernel where it applies.
 
 It applies to rows in runs (growing caches, rings in place, stores, batches, buckets) seen through causal masks and
 windows. The strict kernels handle pages, and masks given as arrays.
@@ -6,21 +6,18 @@ windows. The strict kernels handle pages, and masks given as arrays.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple, cast
 
-from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.caches.attention import Positions, Runs
 from kvadapters.gpu.caches.queries import FLOAT
 from kvadapters.gpu.memory.device_arrays import DeviceRows
 from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtime import Block, Work
-from kvadapters.gpu.runtimes import opencl_devices
 from kvadapters.gpu.runtimes.capture import Replayable
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
-from kvadapters.gpu.runtimes.row_attention import RowAttention, demand
+from kvadapters.gpu.runtimes.row_attention import RowAttention
 from kvspec.geometry import DTYPES
 
 RUNS, JOIN = "attend_runs_", "attend_join"
@@ -137,20 +134,6 @@ class FastRuntime(OpenCLRuntime):
             return super().capture(work)
         finally:
             self._capturing = False
-
-
-class OpenCLFast(Caches):
-    """The adapter: as `opencl`, but claims attention within the bound, not to the bit."""
-
-    def __init__(self, checks: bool | None = None) -> None:
-        runtime = shared(os.environ.get(opencl_devices.SELECT, ""))
-        demand(runtime)
-        super().__init__("opencl-fast", runtime, checks)
-
-    def describe(self) -> dict[str, Any]:
-        """What it is and claims."""
-        found = super().describe()
-        return {**found, "chapters": {**found["chapters"], "attention": "visible"}}
 
 
 @cache

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from kvconform.generate.strategies.trace_builder import Drawing, geometry
+from kvconform.generate.strategies.configs import geometry
+from kvconform.generate.strategies.trace_builder import Drawing
 from kvspec import notation
 from kvspec.geometry import Config
 from kvspec.masks import Causal, Explicit, Part, Window, to_json

@@ -8,9 +8,10 @@ from functools import partial
 from hypothesis import strategies as st
 
 from kvconform.generate.covers import Plan
+from kvconform.generate.strategies.configs import geometry
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
-from kvconform.generate.strategies.trace_builder import DrawingOnCaches, geometry
+from kvconform.generate.strategies.trace_builder import DrawingOnCaches
 from kvspec.geometry import Config
 from kvspec.session.driver import Session
 from kvspec.trace import Trace

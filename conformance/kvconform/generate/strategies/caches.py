@@ -8,14 +8,20 @@ drawn first, because Hypothesis's own lists are mostly too short to wrap a ring.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
-from kvconform.generate.strategies.trace_builder import FAR, DrawingOnCaches, geometry, mostly
+from kvconform.generate import strategies
+from kvconform.generate.strategies.configs import FAR, LARGEST_WINDOW, configs
+from kvconform.generate.strategies.exploration import Exploration
+from kvconform.generate.strategies.trace_builder import DrawingOnCaches
 from kvspec import masks
-from kvspec.geometry import Config
 from kvspec.masks import Explicit
+from kvspec.registry import CACHES
 from kvspec.trace import Trace
 
 BASE = (
@@ -27,21 +33,8 @@ SNAPSHOTS = BASE + ("snapshot",) * 4 + ("restore",) * 4 + ("split", "merge", "me
 EVERYTHING = MASKS + SNAPSHOTS
 
 LONGEST = 30
-LARGEST_WINDOW = 24
 LARGEST_MASK = 2500
 """Elements of an explicit mask, for each head and sequence."""
-
-
-@st.composite
-def configs(draw: st.DrawFn, kind: str) -> Config:
-    """Draw any geometry, mostly with small windows and steps, so that traces meet boundaries often."""
-    small = st.integers(1, 6)
-    window = mostly(draw, small, st.integers(7, LARGEST_WINDOW)) if kind == "ring" else None
-    return geometry(draw).changed(
-        batch=draw(st.sampled_from((1, 1, 2, 3))),
-        step=mostly(draw, small, st.sampled_from((8, 256))),
-        window=window,
-    )
 
 
 @st.composite
@@ -52,6 +45,18 @@ def traces(draw: st.DrawFn, kind: str, operations: Sequence[str]) -> Trace:
     while len(drawing.ops) < length:
         drawing.add(operations)
     return drawing.trace()
+
+
+def on_cache(kind: str, operations: tuple[str, ...], name: str = "", *needs: str) -> Exploration:
+    """Traces on a cache of one sequence."""
+    return Exploration(name or kind, (kind, *needs), partial(traces, kind, operations), kind)
+
+
+def traces_of(chapter: str) -> Any:
+    """Give the traces of a chapter, or of a kind of cache with snapshots, to add something to."""
+    if chapter in CACHES:
+        return traces(chapter, SNAPSHOTS)
+    return import_module(f"{strategies.__name__}.{chapter}").explored()
 
 
 class _Drawing(DrawingOnCaches):

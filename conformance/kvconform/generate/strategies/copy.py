@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.generate.covers import Plan
+from kvconform.generate.strategies.configs import geometry, mostly
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
-from kvconform.generate.strategies.trace_builder import geometry, mostly
 from kvspec.geometry import LAYOUTS, Config
 from kvspec.operations.table import Operation
 from kvspec.session.driver import Session

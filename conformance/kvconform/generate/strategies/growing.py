@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches
-from kvconform.generate.strategies.exploration import on_cache
 from kvconform.generate.strategies.plan_moves import appends_after, name, plan, rewinds
 from kvspec.geometry import Config
 from kvspec.session.driver import Session
@@ -29,4 +28,4 @@ def plans() -> list[Plan]:
     return [plan(name(t, BOUND), t, moves, appends_after) for t in starts]
 
 
-EXPLORATIONS = (on_cache("growing", caches.BASE),)
+EXPLORATIONS = (caches.on_cache("growing", caches.BASE),)

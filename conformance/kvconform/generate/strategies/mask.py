@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches, growing, ring
-from kvconform.generate.strategies.exploration import on_cache
 from kvconform.generate.strategies.plan_moves import name, plan
 from kvspec.geometry import Config
 from kvspec.registry import CACHES
@@ -56,4 +55,4 @@ def plans() -> list[Plan]:
     return [plan(f"mask {name(t, BOUND)}", t, moves, battery, histories=True) for t in starts]
 
 
-EXPLORATIONS = tuple(on_cache(kind, caches.MASKS) for kind in CACHES)
+EXPLORATIONS = tuple(caches.on_cache(kind, caches.MASKS) for kind in CACHES)

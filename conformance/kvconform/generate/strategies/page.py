@@ -9,9 +9,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.generate.covers import Plan
+from kvconform.generate.strategies.configs import geometry, mostly
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
-from kvconform.generate.strategies.trace_builder import Drawing, geometry, mostly
+from kvconform.generate.strategies.trace_builder import Drawing
 from kvref.list_model.page import PagedSequence
 from kvspec.geometry import Config
 from kvspec.session.driver import Session

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import store
-from kvconform.generate.strategies.exploration import Exploration, traces_of
+from kvconform.generate.strategies.caches import traces_of
+from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import name, plan
 from kvspec.geometry import Config
 from kvspec.operations.table import OPERATIONS, Operation

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches
-from kvconform.generate.strategies.exploration import on_cache
 from kvconform.generate.strategies.plan_moves import appends_after, name, plan, rewinds
 from kvspec.geometry import Config
 from kvspec.session.driver import Session
@@ -31,4 +30,4 @@ def plans(windows: Iterable[int] = WINDOWS) -> list[Plan]:
     return [plan(name(t, 0), t, moves, appends_after) for t in starts]
 
 
-EXPLORATIONS = (on_cache("ring", caches.BASE),)
+EXPLORATIONS = (caches.on_cache("ring", caches.BASE),)

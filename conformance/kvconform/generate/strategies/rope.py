@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from kvconform.generate.covers import Plan
+from kvconform.generate.strategies.configs import geometry
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan, rewinds
-from kvconform.generate.strategies.trace_builder import Drawing, geometry
+from kvconform.generate.strategies.trace_builder import Drawing
 from kvspec.chapters.arguments import PAIRINGS
 from kvspec.geometry import Config
 from kvspec.registry import CACHES

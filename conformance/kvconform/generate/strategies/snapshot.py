@@ -6,7 +6,6 @@ from typing import Any
 
 from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches
-from kvconform.generate.strategies.exploration import on_cache
 from kvconform.generate.strategies.plan_moves import name, plan
 from kvspec.geometry import Config
 from kvspec.registry import CACHES
@@ -75,6 +74,6 @@ def plans() -> list[Plan]:
 
 
 EXPLORATIONS = (
-    *(on_cache(kind, caches.SNAPSHOTS) for kind in CACHES),
-    *(on_cache(kind, caches.EVERYTHING, f"everything/{kind}", "mask") for kind in CACHES),
+    *(caches.on_cache(kind, caches.SNAPSHOTS) for kind in CACHES),
+    *(caches.on_cache(kind, caches.EVERYTHING, f"everything/{kind}", "mask") for kind in CACHES),
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from kvconform.generate.covers import Plan
+from kvconform.generate.strategies.configs import FAR, geometry, mostly
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
-from kvconform.generate.strategies.trace_builder import FAR, DrawingOnCaches, geometry, mostly
+from kvconform.generate.strategies.trace_builder import DrawingOnCaches
 from kvspec.geometry import Config
 from kvspec.session.driver import Session
 from kvspec.trace import Trace

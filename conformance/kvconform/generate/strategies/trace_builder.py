@@ -8,31 +8,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from kvconform.oracle.expected import Expected
 from kvconform.oracle.follow import ModelledTrace
-from kvconform.oracle.list_model import Expected
 from kvspec import notation
-from kvspec.geometry import Config
 from kvspec.operations.table import Operation
 from kvspec.trace import Trace
-
-
-def geometry(draw: st.DrawFn, heads: int = 3, widest: int = 16) -> Config:
-    """Draw the geometry of rows, up to these numbers of heads and elements; the caller draws all other sizes."""
-    return Config(
-        kv_heads=draw(st.integers(1, heads)),
-        k_dim=draw(st.integers(5, widest)),
-        v_dim=draw(st.integers(5, widest)),
-        dtype=draw(st.sampled_from(("f16", "bf16", "f32"))),
-    )
-
-
-def mostly(draw: st.DrawFn, usual: st.SearchStrategy[Any], rare: st.SearchStrategy[Any]) -> Any:
-    """Draw from the usual values two times in three. (`one_of` counts a strategy named twice only once.)"""
-    return draw(usual if draw(st.integers(0, 2)) < 2 else rare)
-
-
-FAR = (1 << 31, (1 << 31) - 1, -(1 << 31))
-"""Numbers at which a 32-bit integer changes its sign."""
 
 
 class Drawing(ModelledTrace):

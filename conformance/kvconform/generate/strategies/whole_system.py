@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator
 
 from hypothesis import strategies as st
 
-from kvconform.generate.strategies.trace_builder import Drawing, geometry
+from kvconform.generate.strategies.configs import geometry
+from kvconform.generate.strategies.trace_builder import Drawing
 from kvspec.contract import CHAPTERS
 from kvspec.geometry import Config
 from kvspec.registry import CACHES

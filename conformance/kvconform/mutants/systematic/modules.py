@@ -61,10 +61,11 @@ def adapter(changed: dict[str, str], gpu: bool = False) -> Any:
     if not gpu:
         return patched_modules.loaded("kvadapters.reference", REFERENCE_AGAIN, changed).Reference()
     if "kvadapters.gpu.runtimes.capture" in changed:  # a runtime is made of it
-        return patched_modules.loaded("kvadapters.gpu.runtimes.cuda_cpu", GPU_AGAIN, changed).CudaCPU(checks=True)
-    return patched_modules.loaded("kvadapters.gpu.adapter", GPU_AGAIN, changed).Caches(
-        "cuda-cpu", _runtime(), checks=True
-    )
+        runtime = patched_modules.loaded("kvadapters.gpu.runtimes.cuda_cpu", GPU_AGAIN, changed).CudaCPURuntime()
+    else:
+        runtime = _runtime()
+    caches = patched_modules.loaded("kvadapters.gpu.adapter", GPU_AGAIN, changed).Caches
+    return caches("cuda-cpu", runtime, checks=True)
 
 
 def prepared(mutants: Iterable[Mutant]) -> None:

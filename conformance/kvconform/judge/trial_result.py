@@ -1,0 +1,69 @@
+"""What a trial showed: its steps, its differences, and the clauses that these blame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvconform.judge.ledger import Spent
+from kvconform.judge.storage import Difference
+from kvspec.reading.clauses import index
+from kvspec.records.run import VerdictName
+from kvspec.rows import SerialBook
+from kvspec.session.step import Step
+from kvspec.trace import Trace
+
+VERDICT_OF: dict[str, VerdictName] = {"crash": "CRASH", "hang": "HANG", "oom": "OOM", "protocol": "PROTOCOL"}
+
+
+@dataclass
+class TrialResult:
+    """What a trial showed. `steps` pairs what was expected with what was found, one pair an operation done."""
+
+    trace: Trace
+    level: str
+    steps: list[tuple[Step, Step]] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list)
+    book: SerialBook = field(default_factory=SerialBook)
+    states: list[tuple[Any, ...]] = field(default_factory=list)
+    """States the oracle passed through, where they were asked for."""
+    spent: list[Spent] = field(default_factory=list)
+    """What the operations cost, where that is metered."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the adapter differed."""
+        return bool(self.differences)
+
+    @property
+    def oracle(self) -> str:
+        """Who judged."""
+        return "reference" if self.level == "storage" else "list model"
+
+    @property
+    def verdict(self) -> VerdictName:
+        """PASS, FAIL, or how the worker ended."""
+        return VERDICT_OF.get(self.steps[-1][1].result, "FAIL") if self.failed else "PASS"
+
+    @property
+    def blamed(self) -> tuple[str, ...]:
+        """Clauses the differing step fails: those it exercised that govern what differed, else all it exercised."""
+        if self.failed and all(d.clause for d in self.differences):
+            return tuple(dict.fromkeys(d.clause for d in self.differences))
+        cites = self.steps[-1][0].cites if self.failed else ()
+        fields = {d.field for d in self.differences}
+        fields |= (
+            {"history"} if "sees" in fields else set()
+        )  # what is seen wrongly may be wrong rows, or a wrong mask
+        governing = tuple(c for c in cites if c in index() and fields & set(index()[c].seen_in))
+        return governing or cites
+
+    @property
+    def implicated(self) -> tuple[str, ...]:
+        """Clauses that earlier steps exercised."""
+        earlier = dict.fromkeys(c for want, _ in self.steps[:-1] for c in want.cites)
+        return tuple(c for c in earlier if c not in self.blamed)
+
+    def exercised(self) -> list[str]:
+        """Clauses, once for each step that exercised them."""
+        return [c for want, _ in self.steps for c in want.cites]

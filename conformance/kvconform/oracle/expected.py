@@ -1,0 +1,27 @@
+"""What the list model expects of a step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kvref.list_model.attention_bound import Output
+from kvref.list_model.caches import Scores
+from kvref.list_model.rope import Turned
+from kvspec.session.step import Step
+
+
+@dataclass
+class Expected(Step):
+    """What the list model expects of one step: values, and rows by name, not by slot. The `result` is `any` where
+    it follows from where rows are stored."""
+
+    sees: list[list[list[Scores]]] | None = None
+    """`[sequence][head][query]` through the mask of this step; None where there is none to look through."""
+    rows: dict[str, list[int]] = field(default_factory=dict)
+    """The serials that arrays must spell, in order, by the arrays' names without `.k` and `.v`: view, state.0."""
+    outputs: Output | None = None
+    """What the step's output should be, and how far from it an implementation may be."""
+    rotated: Turned | None = None
+    """The same of the rows that the step turned."""
+    least: int | None = None
+    """The rows of a cache that the next query may need."""
