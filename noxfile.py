@@ -12,7 +12,7 @@ from nox.command import CommandFailed
 
 nox.options.sessions = ["lint", "types", "tests", "reference", "opencl"]
 nox.options.reuse_existing_virtualenvs = True
-nox.options.default_venv_backend = "venv"
+nox.options.default_venv_backend = "uv|venv"
 
 REPORTS = Path("kvconform-report")
 PUBLISHED = {
@@ -100,7 +100,7 @@ def cupy(session: nox.Session) -> None:
     _where_it_can(session, "kvconform", "run", "cupy", "--report", str(REPORTS / "cupy"), *session.posargs)
 
 
-@nox.session
+@nox.session(venv_backend="venv")  # pip alone takes the options of SOON
 def profile(session: nox.Session) -> None:
     """How fast the OpenCL adapter is beside numpy, memcpy and torch, ending in a record and its page. No test."""
     _install(session, "[opencl]")
@@ -184,14 +184,14 @@ def mutants(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """The project's own tests: the harness, its fakes, the reports, the floors, the GPU caches."""
-    _install(session, "[opencl]", *DEV)
+    _install(session, "[opencl,dask]", *DEV)
     session.run("python", "-m", "pytest", *BY_FILE, *session.posargs)
 
 
 @nox.session
 def slow(session: nox.Session) -> None:
     """The tests that repeat many times what `tests` does in part. `-- PATHS` for some of them."""
-    _install(session, "[opencl]", *DEV)
+    _install(session, "[opencl,dask]", *DEV)
     session.run("python", "-m", "pytest", *BY_FILE, "-m", "slow", *session.posargs)
 
 

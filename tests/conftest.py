@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -38,3 +40,17 @@ def pytest_collection_finish() -> None:
     """Take what was imported out of the garbage collector's sight: tests that collect would search it each time."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say in one line how many tests were skipped, and why: each is for want of a package or a device."""
+    reasons = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", ()))
+    if reasons:
+        counted = "; ".join(f"{count}: {reason}" for reason, count in reasons.most_common())
+        terminalreporter.write_line(f"skipped, {reasons.total()} in all: {counted}")
+
+
+def _reason(report: Any) -> str:
+    """The first part of a skipped test's reason: what follows says how to get what is missing."""
+    *_, reason = report.longrepr
+    return str(reason).removeprefix("Skipped: ").partition(";")[0]

@@ -9,6 +9,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
+import psutil
 import pytest
 
 from kvconform.mutants import hunt, hunts
@@ -21,7 +22,8 @@ from kvspec import notation
 from kvspec.errors import CannotRun
 
 NAMES = ("a", "exits", "b", "faults", "hangs", "c", "eats", "raises", "d")
-LIMIT = 8 << 30
+ROOM = 1 << 30
+"""Bytes that a process may take beyond what the tests' own has."""
 
 
 def mutant(name: str) -> Mutant:
@@ -46,7 +48,7 @@ def ends(m: Mutant, hints: Hints) -> HuntResult:
     if what == "hangs":
         time.sleep(60)
     if what == "eats":
-        return HuntResult(m.id, seconds=float(len(bytearray(LIMIT))))
+        return HuntResult(m.id, seconds=float(len(bytearray(ROOM))))
     if what == "raises":
         raise ValueError("as said")
     return HuntResult(m.id)
@@ -58,7 +60,8 @@ ENDS = {"exits": "status 3", "faults": "status -11", "eats": "MemoryError", "rai
 def found(monkeypatch: pytest.MonkeyPatch, does: Any, *mutants: Mutant, processes: int = 1) -> list[HuntResult]:
     """What comes of mutants where this is what hunts them."""
     monkeypatch.setattr(hunts, "hunt", does)
-    with opened(processes, seconds=hunts.LONGEST_TASK, memory_limit=LIMIT) as pool:
+    limit = psutil.Process().memory_info().vms + ROOM
+    with opened(processes, seconds=hunts.LONGEST_TASK, memory_limit=limit) as pool:
         return list(hunts.all_of(mutants, pool))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,11 +19,14 @@ from support.plain_reader import CHANGES, FOLDER, Engine, changed, expected, fli
 LINES = 60
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All that is frozen, exported: which fails where the reference does something else."""
+SOME = ("ring", "batch", "mem", "rope")
+
+
+@pytest.fixture(scope="module", params=[SOME, pytest.param((), marks=pytest.mark.slow)], ids=["some", "all"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is frozen of some chapters, or of all, exported: which fails where the reference does something else."""
     out = tmp_path_factory.mktemp("vectors")
-    export.export(out)
+    export.export(out, chapters=request.param)
     return out
 
 
@@ -30,7 +34,8 @@ def test_every_vector_replays_on_the_reference(folder: Path) -> None:
     found = dict(reader.replay(folder, Engine))
     assert {id_: wrong[0] for id_, wrong in found.items() if wrong} == {}
     assert len(found) == json.loads((folder / "index.json").read_text())["counts"]["vectors"]
-    assert {e.id for c in index().values() for e in c.examples} <= set(found)
+    exported = {file.stem.removeprefix("examples-") for file in folder.glob("examples-*.json")}
+    assert {e.id for c in index().values() if c.chapter in exported for e in c.examples} <= set(found)
 
 
 def test_the_engine_leaves_nothing_out(folder: Path) -> None:
@@ -66,10 +71,18 @@ def test_the_folder_tells_all_that_is_needed(folder: Path) -> None:
         assert {c for v in files.read(file)["vectors"] for c in v["exercises"]} <= set(clauses)
 
 
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The examples of the chapters in which the tests change something."""
+    out = tmp_path_factory.mktemp("examples")
+    export.export(out, ["examples"], ["mask", "store", "rope", "copy"])
+    return out
+
+
 @pytest.fixture
-def small(tmp_path: Path) -> Path:
-    export.export(tmp_path, ["examples"], ["mask", "store", "rope", "copy"])
-    return tmp_path
+def small(examples: Path, tmp_path: Path) -> Path:
+    """A copy of them, to be changed."""
+    return Path(shutil.copytree(examples, tmp_path / "examples"))
 
 
 @pytest.mark.parametrize("what", CHANGES)
