@@ -11,9 +11,9 @@ import pytest
 from msgspec import convert, to_builtins
 
 from kvreports import page as pages
+from kvreports.run import failures as run_failures
 from kvreports.run import html as run_html
 from kvreports.run import standing
-from kvreports.run import failures as run_failures
 from kvreports.run.failures import LARGEST_TRACE
 from kvspec.records.run import VERDICTS, Record
 from reports.drawing.test_drawings import ring_steps, step
