@@ -61,7 +61,8 @@ IN_THE_WHEEL = (
     *(f"kvadapters/gpu/shim/{n}" for n in ("cuda.h", "scheduler.cpp")),
     *(f"kvreports/templates/{n}.html.j2" for n in ("page", "run", "profile", "mutants")),
     "kvconform/commands/smoke.toml",
-    "kvconform/mutants/bug_classes.toml",
+    "kvconform/mutants/catalogue.toml",
+    *(f"kvconform/mutants/real/{n}.toml" for n in ("growing", "ring", "store")),
     "kvconform/mutants/systematic/targets.toml",
     *(
         f"kvconform/mutants/systematic/equivalents/{n}.toml"

@@ -12,9 +12,9 @@ from pathlib import Path
 from tabulate import tabulate
 
 from kvconform.judge import steps, trial
-from kvconform.mutants.bug_classes import CLASSES
+from kvconform.mutants import known_bugs
+from kvconform.mutants.catalogue import CLASSES, NOT_PLANTED
 from kvconform.mutants.mutant import Mutant
-from kvconform.mutants.real import catalogue
 from kvreports import json_file
 from kvreports.drawing.svg import draw_svg
 from kvspec.contract import description
@@ -50,7 +50,7 @@ def page(rows: Sequence[MutantRecord]) -> str:
     for name in CLASSES:
         parts += _chapter(name, [m for m in rows if m.bug_class == name])
     parts += ["## Not planted\n", "Entries of the catalogue about what this spec says nothing of.\n"]
-    parts.append("\n".join(f"- {entry}: {why}" for entry, why in sorted(catalogue.NOT_PLANTED.items())) + "\n")
+    parts.append("\n".join(f"- {entry}: {why}" for entry, why in sorted(NOT_PLANTED.items())) + "\n")
     return "\n".join(parts)
 
 
@@ -95,7 +95,7 @@ def picture(m: MutantRecord, planted: Mutant) -> str:
 def main() -> int:
     """Write the page and its pictures into the checkout that is the working directory."""
     rows = [m for m in json_file.load(PUBLISHED, Matrix).mutants if m.bug_class in CLASSES]
-    planted = {m.id: m for m in catalogue.mutants()}
+    planted = {m.id: m for m in known_bugs.real()}
     PICTURES.mkdir(exist_ok=True)
     for name in CLASSES:
         of = [m for m in rows if m.bug_class == name]

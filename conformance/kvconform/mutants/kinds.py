@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kvconform.mutants import controls, fakes
-from kvconform.mutants.common import catalogue as common
+from kvconform.mutants import controls, fakes, known_bugs
 from kvconform.mutants.mutant import Mutant
-from kvconform.mutants.real import catalogue as real
 from kvconform.mutants.systematic import kernels, modules
 
 
@@ -19,10 +17,10 @@ def _controls() -> Iterator[Mutant]:
 KINDS: dict[str, Callable[[], Iterator[Mutant]]] = {
     "controls": _controls,
     "fakes": fakes.mutants,
-    "catalogue": real.mutants,
+    "catalogue": known_bugs.real,
     "reference": modules.reference,
     "gpu": modules.gpu,
-    "anomalies": common.mutants,
+    "anomalies": known_bugs.common,
     "kernels": kernels.mutants,
 }
 """Controls; fakes for the harness itself; real bugs; bugs as anybody could write them; systematic faults of the

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,14 +22,13 @@ from kvconform.diagnosis import diagnose
 from kvconform.diagnosis.compare import alike
 from kvconform.diagnosis.neighbours import neighbours
 from kvconform.judge import trial
-from kvconform.mutants.bug_classes import CLASSES
-from kvconform.mutants.common import catalogue as common
+from kvconform.mutants import real
+from kvconform.mutants.catalogue import CLASSES
 from kvconform.mutants.common.misplaced_rows import HeadsReversed, RingStaleCursor
 from kvconform.mutants.common.visible_rows import RingOneNarrow, RingOneWide
-from kvconform.mutants.known_bugs import known_bugs
+from kvconform.mutants.known_bugs import common, known_bugs
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.planting import both
-from kvconform.mutants.real import catalogue
 from kvconform.mutants.trace_sources import covers, examples
 from kvconform.runner import journal
 from kvconform.runner.record import kept
@@ -253,15 +253,18 @@ def test_every_known_bug_is_an_anomaly() -> None:
 
 
 def test_a_bug_that_is_what_most_of_its_class_are_does_not_say_so() -> None:
-    texts = [f.read_text() for f in Path(str(catalogue.__file__)).parent.glob("*.py")]
+    folder = Path(str(real.__file__)).parent
+    texts = [f.read_text() for f in folder.glob("*.py")]
     said = [m for text in texts for m in re.findall(r'@planted\(\s*"([A-Z]+)-\d+"[^)]*?anomaly="([a-z-]+)"', text)]
+    rows = [row for f in folder.glob("*.toml") for row in tomllib.loads(f.read_text()).items()]
+    said += [(id_.partition("-")[0], row["anomaly"]) for id_, row in rows if "anomaly" in row]
     assert len(said) > 90
     assert [(name, anomaly) for name, anomaly in said if CLASSES[name].anomaly == anomaly] == []
 
 
 def test_common_bugs_stand_in_the_order_of_the_appendix() -> None:
     order = list(anomalies.anomalies())
-    places = [order.index(m.anomaly) for m in common.mutants()]
+    places = [order.index(m.anomaly) for m in common()]
     assert places == sorted(places)
 
 

@@ -7,7 +7,8 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform.judge import steps, trial
 from kvconform.judge.trial_result import TrialResult
-from kvconform.mutants.real import catalogue, rope
+from kvconform.mutants.known_bugs import known_bugs
+from kvconform.mutants.real import rope
 from kvspec.notation import trace
 from kvspec.session.driver import Session
 from support.local_adapter import LocalAdapter
@@ -22,7 +23,7 @@ def failed(adapter: object, ops: str, level: str) -> TrialResult:
 @pytest.mark.parametrize("level", ["storage", "visible"])
 def test_an_output_is_drawn_with_the_first_element_of_each_query(level: str) -> None:
     ops = "attend 1 rope=neox fill=ramp; attend 2 rope=neox fill=ramp"
-    adapter = next(m for m in catalogue.mutants() if m.id == "ROPE-02/FromZero").adapter()
+    adapter = known_bugs()["ROPE-02/FromZero"].adapter()
     last = steps.failing_steps(failed(adapter, ops, level))[-1]
     assert "other" in last.differs
     expected, found = (side.get("other")["output"] for side in (last.expected, last.found))

@@ -14,8 +14,8 @@ import jsonschema
 import numpy as np
 import pytest
 
+from kvconform.mutants import known_bugs
 from kvconform.mutants.mutant import Mutant
-from kvconform.mutants.real import catalogue
 from kvconform.mutants.vectors import of_matrix
 from kvconform.vectors import arrays, export, files, sources
 from kvconform.vectors.vector import Vector, written
@@ -118,7 +118,7 @@ def test_each_real_bug_is_found_by_its_vector(tmp_path: Path) -> None:
     """By the plain reader, on the reference with the bug: but for bugs that show in what operations cost alone."""
     export.export(tmp_path, ["mutants"])
     listed = {v["id"]: v for file in tmp_path.glob("mutants-*.json") for v in files.read(file)["vectors"]}
-    planted = {m.id: m for m in catalogue.mutants() if m.id in listed}
+    planted = {m.id: m for m in known_bugs.real() if m.id in listed}
     missed = {id_ for id_, m in planted.items() if not seen(tmp_path, listed[id_], m.adapter())}
     assert {id_: listed[id_]["words"] for id_ in missed if not costs_alone(planted[id_], listed[id_])} == {}
     assert len(planted) > 100 > 10 > len(missed)

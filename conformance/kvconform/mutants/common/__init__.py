@@ -1,1 +1,2 @@
-"""Common bugs that nobody reported here, each under the name of its anomaly: one file a section of the appendix."""
+"""Common bugs that nobody reported here, each under the name of its anomaly: for each section of the appendix on
+anomalies a table and a module."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kvref.growing import Growing
-from kvref.ring import Ring
 from kvspec.contract import Pair
 from kvspec.geometry import Array
 from kvspec.masks import Logical
@@ -42,18 +41,13 @@ class Masking(Over):
         return super().mask(self.meant(logical))
 
 
-class RingKeeping(Ring):
-    """An append of several rows keeps another number of old ones."""
+class Skipping(Growing):
+    """Where `skips` says so, a row is written one slot too far."""
 
-    def kept(self) -> int:
+    def skips(self, new: Pair) -> bool:
         raise NotImplementedError
 
-    def _prefill(self, new: Pair) -> None:
-        self._straighten()
-        self.rows.join(new, max(0, len(self.rows) - max(0, self.kept())))
-        self.index = len(self.rows)
-
-
-def unwritten(like: Pair) -> Pair:
-    """A row that nobody wrote."""
-    return Pair(*(np.full_like(a[:, :, :1], np.nan) for a in like))
+    def _feed(self, new: Pair) -> None:
+        if self.skips(new):
+            super()._feed(Pair(*(np.full_like(a[:, :, :1], np.nan) for a in new)))
+        super()._feed(new)

@@ -9,34 +9,11 @@ import numpy as np
 from kvconform.mutants.common.caches import Changing, Over
 from kvconform.mutants.planting import planted
 from kvref.bucket import Bucket
-from kvref.draft import Layer
 from kvref.growing import Growing
-from kvref.ring import Ring
 from kvref.snapshot import Snapshot
 from kvref.store import Store
-from kvspec.contract import Pair, Readable
+from kvspec.contract import Pair
 from kvspec.geometry import Array
-
-
-@planted("stale-tail", breaks="GROW-5 GROW-6")
-class GrowingRewindsOneShort(Growing):
-    """A rewind leaves one row too many."""
-
-    def rewind(self, to: int) -> None:
-        before = self.offset
-        super().rewind(to)
-        self.offset = min(before, to + 1)
-
-
-@planted("stale-tail", breaks="RING-7 RING-8")
-class RingRewindsOneShort(Ring):
-    """A rewind leaves one row too many."""
-
-    def rewind(self, to: int) -> None:
-        before = self.offset
-        super().rewind(to)
-        if to < before:
-            self.offset = self.index = to + 1
 
 
 @planted("stale-tail", breaks="SNAP-6 SNAP-7")
@@ -70,36 +47,12 @@ class StoreKeepsItsTail(Store):
             now[:, n:] = before[:, n:]
 
 
-@planted("stale-tail", breaks="DRAFT-18 DRAFT-21 DRAFT-22")
-class KeepsAll(Layer):
-    """A commit keeps every draft."""
-
-    def keep(self, n: int) -> None:
-        super().keep(self.drafts)
-
-
-@planted("stale-tail", breaks="DRAFT-18 DRAFT-22")
-class KeepsOneMore(Layer):
-    """A commit keeps one draft too many, where there is one."""
-
-    def keep(self, n: int) -> None:
-        super().keep(min(n + 1, self.drafts))
-
-
 @planted("stale-tail", breaks="BUCKET-19")
 class BucketCutsOneShort(Bucket):
     """A cut leaves one row too many."""
 
     def cut(self, to: int) -> None:
         super().cut(min(self.past_, to + 1) if to >= 0 else to)
-
-
-@planted("padding-seen", breaks="GROW-2 GROW-14")
-class GrowingShowsAll(Growing):
-    """The history is the whole buffer, including spare capacity."""
-
-    def read(self, what: Readable) -> Pair | None:
-        return self.rows.read(0, len(self.rows)) if what == "history" and self.written else super().read(what)
 
 
 @planted("doubled-rows", breaks="GROW-1 RING-2")

@@ -4,46 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from kvconform.mutants.common.caches import Changing, Over
 from kvconform.mutants.planting import planted
-from kvref.bucket import Bucket
 from kvref.casts import narrowed
 from kvref.copy import Buffer
-from kvref.growing import Growing
-from kvref.page import Pages
-from kvref.ring import Ring
 from kvref.rows import count
 from kvref.snapshot import Snapshot
 from kvref.store import Store
 from kvspec.contract import Pair
 from kvspec.errors import Refused
 from kvspec.geometry import Array
-from kvspec.refusals import common
-
-
-@planted("silent-no-op", breaks="GROW-5")
-class GrowingRewindsNowhere(Growing):
-    """A rewind succeeds and changes nothing."""
-
-    def rewind(self, to: int) -> None:
-        before = self.offset
-        super().rewind(to)
-        self.offset = before
-
-
-@planted("silent-no-op", breaks="RING-7")
-class RingRewindsNowhere(Ring):
-    """A rewind succeeds and changes nothing."""
-
-    def rewind(self, to: int) -> None:
-        before = self.offset, self.index
-        super().rewind(to)
-        self.offset, self.index = before
 
 
 @planted("silent-no-op", breaks="GROW-9 RING-12")
@@ -66,67 +40,12 @@ class RestoresNothing(Over):
             self.queries = None
 
 
-@planted("silent-no-op", breaks="STORE-12")
-class StoreResetsNothing(Store):
-    """A reset succeeds and changes nothing."""
-
-    def reset(self) -> None:
-        pass
-
-
 @planted("silent-no-op", breaks="STORE-20")
 class StoreLoadsNothing(Store):
     """A load succeeds and changes nothing."""
 
     def load(self, saved: Sequence[Pair]) -> None:
         self._loadable(saved)
-
-
-@planted("silent-no-op", breaks="BATCH-19")
-class BatchResetsNothing(Store):
-    """A reset of the batch succeeds and changes nothing."""
-
-    def reset_batch(self) -> None:
-        before = self._batch("reset").lengths
-        super().reset_batch()
-        self._batch("reset").lengths = before
-
-
-@planted("silent-no-op", breaks="PAGE-22")
-class PagesTruncateNothing(Pages):
-    """A truncate succeeds and changes nothing."""
-
-    def _cut(self, cut: Any, to: int) -> None:
-        if to == 0:
-            super()._cut(cut, to)
-
-
-@planted("silent-no-op", breaks="BUCKET-19")
-class BucketCutsNothing(Bucket):
-    """A cut succeeds and changes nothing."""
-
-    def cut(self, to: int) -> None:
-        before = self.past_, self.pending, self.rows
-        super().cut(to)
-        self.past_, self.pending, self.rows = before
-
-
-@planted("missing-refusal", breaks="GROW-7")
-class GrowingClamps(Growing):
-    """A rewind to a position that does not exist goes to the nearest one that does."""
-
-    def rewind(self, to: int) -> None:
-        super().rewind(min(max(0, to), self.offset))
-
-
-@planted("needless-refusal", breaks="RING-7")
-class RingRefusesWhenFull(Ring):
-    """A rewind is refused as soon as the window is full, though no row is overwritten yet."""
-
-    def rewind(self, to: int) -> None:
-        if 0 <= to < self.offset == self.window and not self.in_round:
-            raise common.rewind_window("RING-10", to, self.offset, self.window)
-        super().rewind(to)
 
 
 @planted("changed-though-refused", breaks="GROW-10 RING-13")

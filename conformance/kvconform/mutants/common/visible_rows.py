@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvconform.mutants.common.caches import Masking, RingKeeping
+from kvconform.mutants.common.caches import Masking
 from kvconform.mutants.planting import planted
-from kvref import masks
 from kvref.ring import Ring
-from kvspec.geometry import Array, Config
+from kvspec.geometry import Config
 from kvspec.masks import Causal, Explicit, Logical, Window
 
 
@@ -30,22 +29,6 @@ class RingOneNarrow(Ring):
         super().__init__(narrow)
 
 
-@planted("window-off-by-one", breaks="RING-25")
-class RingKeepsOneMore(RingKeeping):
-    """An append of several rows keeps one old row too many."""
-
-    def kept(self) -> int:
-        return self.window
-
-
-@planted("window-off-by-one", breaks="RING-3 RING-25")
-class RingKeepsOneLess(RingKeeping):
-    """An append of several rows keeps one old row too few."""
-
-    def kept(self) -> int:
-        return self.window - 2
-
-
 @planted("window-off-by-one", breaks="MASK-4")
 class MaskOneWide(Masking):
     """A window mask shows one row too many."""
@@ -60,28 +43,6 @@ class MaskOneNarrow(Masking):
 
     def meant(self, logical: Logical) -> Logical:
         return tuple(Window(p.size - 1) if isinstance(p, Window) and p.size > 1 else p for p in logical)
-
-
-@planted("logical-order-mask", breaks="MASK-10")
-class RingMaskUnturned(Ring):
-    """With one query the mask is in position order, but the rows are in slot order."""
-
-    def mask(self, logical: Logical) -> Array | None:
-        made = super().mask(logical)
-        if made is None or self.queries != 1:
-            return made
-        return masks.in_position_order(logical, self.config.batch, 1, self.buffered)
-
-
-@planted("logical-order-mask", breaks="MASK-10")
-class RingMaskOneOff(Ring):
-    """With one query the mask is rolled by the index from before the append."""
-
-    def mask(self, logical: Logical) -> Array | None:
-        made = super().mask(logical)
-        if made is None or self.queries != 1 or made.shape[3] == 1:
-            return made
-        return np.roll(made, -1, axis=3)
 
 
 @planted("logical-order-mask", breaks="MASK-2")

@@ -1,1 +1,1 @@
-"""Real bugs from the catalogue, one file a chapter."""
+"""Real bugs from the catalogue: for each chapter a table and a module."""

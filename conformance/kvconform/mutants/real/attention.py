@@ -10,10 +10,10 @@ import numpy as np
 
 from kvadapters.reference import Reference
 from kvconform.mutants.planting import having, planted
+from kvconform.mutants.real.store import RoomForOne
 from kvref import attention, strict_attention
 from kvref.attention import Seen
 from kvref.attention_store import CapturedAttention
-from kvref.batch import Batch
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvref.store import Store
@@ -21,10 +21,11 @@ from kvspec.contract import Attention, Pair
 from kvspec.geometry import Array
 from kvspec.masks import Causal, Explicit, Logical, Part, Window
 
-KINDS: dict[str, Any] = {"growing": Growing, "ring": Ring, "store": Store}
-
-
 Attended = Callable[[Array, Pair, Seen, int], Array]
+"""Makes an output of queries, the rows held, what is seen of them, and splits."""
+
+OtherPart = Callable[[Part, int], Part]
+"""Takes a part of a mask, for so many query heads, for another one."""
 
 
 def answering(wrong: Attended) -> Callable[[], Reference]:
@@ -33,31 +34,25 @@ def answering(wrong: Attended) -> Callable[[], Reference]:
     def attended(self: Any, queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
         return wrong(queries, held, seen, splits)
 
-    return having(**{kind: type("Answering", (of,), {"attended": attended}) for kind, of in KINDS.items()})
+    return having(**{c.kind: type("Answering", (c,), {"attended": attended}) for c in (Growing, Ring, Store)})
 
 
-def changed(part: Callable[[Part, int, Seen], Part | None]) -> Attended:
-    """Each part of the mask is taken for another one, or for none; given the number of query heads."""
+def changed(other: OtherPart) -> Attended:
+    """Attention through other parts of the mask."""
 
     def wrong(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
-        parts = (part(p, queries.shape[1], seen) for p in seen.logical)
-        other = Seen(tuple(p for p in parts if p is not None), seen.rows, seen.end)
-        return attention.attended(queries, held, other, splits)
+        logical = tuple(other(part, queries.shape[1]) for part in seen.logical)
+        return attention.attended(queries, held, Seen(logical, seen.rows, seen.end), splits)
 
     return wrong
 
 
-def masking(part: Callable[[Part, int, Seen], Part | None]) -> Callable[[], Reference]:
+def masking(other: OtherPart) -> Callable[[], Reference]:
     """Makes the reference whose caches all take each part of a mask for this one."""
-    return answering(changed(part))
+    return answering(changed(other))
 
 
-@planted(
-    "GQA-01",
-    breaks="ATTN-2",
-    into=answering,
-    seen="tinygrad/tinygrad/commit/880e693207500713bf4bc8e896fd30657a6a46a9",
-)
+@planted("GQA-01", breaks="ATTN-2", into=answering)
 def remainder(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
     """Query head h reads kv head h % kv_heads."""
     heads, kv_heads = queries.shape[1], held.keys.shape[1]
@@ -67,26 +62,15 @@ def remainder(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
     return found
 
 
-@planted(
-    "GQA-04",
-    breaks="ATTN-9",
-    anomaly="wrong-mask",
-    into=masking,
-    seen="ml-explore/mlx-lm/commit/a790972f0f844d81067ed45c28b524220a10c019",
-)
-def over_kv_heads(part: Part, heads: int, seen: Seen) -> Part:
+@planted("GQA-04", breaks="ATTN-9", anomaly="wrong-mask", into=masking)
+def over_kv_heads(part: Part, heads: int) -> Part:
     """A mask's heads are taken for kv heads instead of query heads."""
     if not isinstance(part, Explicit) or part.array.shape[1] == 1:
         return part
     return Explicit(np.repeat(part.array[:, :1], heads, axis=1))
 
 
-@planted(
-    "MASK-09",
-    breaks="ATTN-10",
-    into=answering,
-    seen="huggingface/candle/commit/46928bcedb2751e7526112f847a0a88e2ee73d5d",
-)
+@planted("MASK-09", breaks="ATTN-10", into=answering)
 def no_row_no_number(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
     """A query that sees no row gets NaN, the softmax of nothing."""
     batch, heads, n, _ = queries.shape
@@ -95,47 +79,37 @@ def no_row_no_number(queries: Array, held: Pair, seen: Seen, splits: int) -> Arr
     return np.where(blind[..., None], np.float32(np.nan), found)
 
 
-@planted("MASK-21", breaks="ATTN-4", anomaly="logical-order-mask", into=answering, seen="google/flax/issues/5591")
+@planted("MASK-21", breaks="ATTN-4", anomaly="logical-order-mask", into=answering)
 def upper_left(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
     """The causal mask is aligned at the upper left corner instead of the lower right."""
     triangle = Explicit(np.tril(np.ones((queries.shape[2], seen.rows), np.bool_))[None, None])
     return changed(lambda p, *_: triangle if isinstance(p, Causal) else p)(queries, held, seen, splits)
 
 
-@planted("MASK-23", breaks="ATTN-4", into=answering, seen="Mikyx-1/TinyLLM/pull/18")
+@planted("MASK-23", breaks="ATTN-4", into=answering)
 def only_without_history(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
     """Where there is a history, nothing is masked."""
     logical: Logical = seen.logical if seen.rows == queries.shape[2] else ()
     return attention.attended(queries, held, Seen(logical, seen.rows, seen.end), splits)
 
 
-@planted(
-    "MASK-04",
-    breaks="ATTN-7",
-    into=masking,
-    seen="ml-explore/mlx-lm/commit/1dc5de4fcec61820a5c784fefaa8ac573d11c94a",
-)
-def added_as_floats(part: Part, heads: int, seen: Seen) -> Part:
+@planted("MASK-04", breaks="ATTN-7", into=masking)
+def added_as_floats(part: Part, heads: int) -> Part:
     """A boolean mask is added to the scores as 1 and 0."""
-    boolean = isinstance(part, Explicit) and part.array.dtype == bool
-    return Explicit(part.array.astype(np.float32)) if isinstance(part, Explicit) and boolean else part
+    if not isinstance(part, Explicit) or part.array.dtype != bool:
+        return part
+    return Explicit(part.array.astype(np.float32))
 
 
-@planted(
-    "DTYPE-06",
-    breaks="ATTN-7",
-    anomaly="wrong-mask",
-    into=masking,
-    seen="ml-explore/mlx-swift-lm/commit/631325f4781f1701e1dc37c9add4c3c827327664",
-)
-def nearly_zero(part: Part, heads: int, seen: Seen) -> Part:
+@planted("DTYPE-06", breaks="ATTN-7", anomaly="wrong-mask", into=masking)
+def nearly_zero(part: Part, heads: int) -> Part:
     """Hidden scores get the smallest normal number added instead of minus infinity."""
     if not isinstance(part, Explicit) or part.array.dtype != bool:
         return part
     return Explicit(np.where(part.array, np.float32(0), np.float32(1.17549435e-38)))
 
 
-def beyond_the_first(part: Part, heads: int, seen: Seen) -> Part:
+def beyond_the_first(part: Part, heads: int) -> Part:
     """A mask made for one sequence, read with a stride for several: behind it is nothing."""
     if not isinstance(part, Explicit) or part.array.shape[0] != 1:
         return part
@@ -143,36 +117,20 @@ def beyond_the_first(part: Part, heads: int, seen: Seen) -> Part:
     return Explicit(np.concatenate([part.array, rest]))
 
 
-@planted(
-    "MASK-14",
-    breaks="ATTN-9",
-    anomaly="wrong-sequence",
-    into=answering,
-    seen="huggingface/candle/commit/3b7af4a5ba7cf85b6c852680410913f6418e7487",
-)
+@planted("MASK-14", breaks="ATTN-9", anomaly="wrong-sequence", into=answering)
 def in_batches_of_two(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
     """In a batch of two the second sequence reads behind a mask made for one sequence, and sees nothing."""
     wrong = changed(beyond_the_first) if queries.shape[0] == 2 else attention.attended
     return wrong(queries, held, seen, splits)
 
 
-@planted(
-    "WIN-02",
-    breaks="ATTN-5",
-    into=masking,
-    seen="ml-explore/mlx-lm/commit/6fd60d3edbc4e3c94f1dd4e444919352aac14bb2",
-)
-def one_more(part: Part, heads: int, seen: Seen) -> Part:
+@planted("WIN-02", breaks="ATTN-5", into=masking)
+def one_more(part: Part, heads: int) -> Part:
     """The window includes one row too many: q - k <= W."""
     return Window(part.size + 1) if isinstance(part, Window) else part
 
 
-@planted(
-    "PAD-03",
-    breaks="ATTN-11",
-    into=answering,
-    seen="flashinfer-ai/flashinfer/commit/7f33b20840d00f5521400d23e3a75c62056e94dc",
-)
+@planted("PAD-03", breaks="ATTN-11", into=answering)
 def zeros_too(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
     """The last block is filled up with rows of zeros that are not masked."""
     batch, heads, n, _ = queries.shape
@@ -184,7 +142,7 @@ def zeros_too(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
     )
 
 
-@planted("PAD-09", breaks="ATTN-11", seen="meta-pytorch/gpt-fast/issues/233")
+@planted("PAD-09", breaks="ATTN-11")
 class WholeBuffer(Growing):
     """Attention covers every slot, written or not."""
 
@@ -196,25 +154,7 @@ class WholeBuffer(Growing):
         return strict_attention.attend(np.asarray(queries), self.rows.keys, self.rows.values, 0, wide, splits)
 
 
-@planted(
-    "RING-05",
-    breaks="ATTN-6",
-    anomaly="logical-order-mask",
-    seen="EricLBuehler/mistral.rs/commit/3b129ca9114b5aae78b822252606b26d63b23848",
-)
-class SlotOrder(Ring):
-    """Attention takes rows in slot order through a mask in position order."""
-
-    def in_order(self) -> list[int]:
-        return list(range(self.buffered))
-
-
-@planted(
-    "RING-02",
-    breaks="ATTN-6",
-    anomaly="lost-rows",
-    seen="EricLBuehler/mistral.rs/commit/86190f8b7b473d0161134aa62d097db5ef121300",
-)
+@planted("RING-02", breaks="ATTN-6", anomaly="lost-rows")
 class AfterEviction(Ring):
     """A chunk attends only to the rows that the window keeps after it."""
 
@@ -227,23 +167,12 @@ class AfterEviction(Ring):
         )
 
 
-@planted(
-    "MASK-10",
-    breaks="ATTN-23 ATTN-27",
-    anomaly="logical-order-mask",
-    seen="EricLBuehler/mistral.rs/commit/d6e9469924e5f9c2e324ec02af317d583b3d5c97",
-)
+@planted("MASK-10", breaks="ATTN-23 ATTN-27", anomaly="logical-order-mask")
 class FullWidth(Ring):
     """A mask as wide as the context is cut at the wrong end."""
 
     def attend(
-        self,
-        queries: Array,
-        keys: Array,
-        values: Array,
-        how: Attention,
-        out: Array | None = None,
-        of: int | None = None,
+        self, queries: Array, keys: Array, values: Array, how: Attention, out: Any = None, of: Any = None
     ) -> Array:
         n = keys.shape[2]
         held = self.held_after(n)
@@ -254,50 +183,16 @@ class FullWidth(Ring):
         return super().attend(queries, keys, values, how._replace(through=tuple(parts)), out, of)
 
 
-@planted(
-    "POS-16",
-    breaks="ATTN-1",
-    anomaly="hole",
-    seen="microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29",
-)
+@planted("POS-16", breaks="ATTN-1", anomaly="hole")
 class SlotLeftOut(Growing):
     """A single row is written one slot too far."""
 
     def attend(
-        self,
-        queries: Array,
-        keys: Array,
-        values: Array,
-        how: Attention,
-        out: Array | None = None,
-        of: int | None = None,
+        self, queries: Array, keys: Array, values: Array, how: Attention, out: Any = None, of: Any = None
     ) -> Array:
         if keys.shape[2] == 1 and self.offset:
             self.append(np.full_like(keys, np.nan), np.full_like(values, np.nan))
         return super().attend(queries, keys, values, how, out, of)
-
-
-@planted("SLOT-04", breaks="ATTN-17", seen="microsoft/onnxruntime/pull/20521")
-class AsLongAsTheFirst(Store):
-    """Every sequence attends as if it were as long as the first."""
-
-    def length(self, batch: Batch, sequence: int) -> int:
-        return batch.lengths[0]
-
-    def _alone(self, batch: Batch, query: Array, layer: int, sequence: int, splits: int) -> Array:
-        real, batch.lengths = batch.lengths, [self.length(batch, sequence)] * len(batch.lengths)
-        try:
-            return super()._alone(batch, query, layer, sequence, splits)
-        finally:
-            batch.lengths = real
-
-
-@planted("MASK-22", breaks="ATTN-17", anomaly="wrong-sequence", seen="microsoft/onnxruntime/pull/27992")
-class LongestLength(AsLongAsTheFirst):
-    """Every sequence attends as if it were as long as the longest."""
-
-    def length(self, batch: Batch, sequence: int) -> int:
-        return max(batch.lengths)
 
 
 @dataclass
@@ -313,7 +208,7 @@ class Remembering:
         return self.work.replay(queries, keys, values)
 
 
-@planted("ASYNC-06", breaks="ATTN-21", seen="spiritbuun/buun-llama-cpp/issues/116")
+@planted("ASYNC-06", breaks="ATTN-21")
 class Remembers(Store):
     """Captured attention uses the length of the moment of capture."""
 
@@ -321,16 +216,9 @@ class Remembers(Store):
         return Remembering(super().capture_attend(layer, heads, splits), self.lengths_[layer])
 
 
-@planted("BOUND-02", breaks="ATTN-23", seen="ollama/ollama/commit/bf24498b1ea2728ef735030f186d1c970c38eaa6")
-class AttendsWithRoomForOne(Store):
+@planted("BOUND-02", breaks="ATTN-23")
+class AttendsWithRoomForOne(RoomForOne):
     """The check for room assumes one row, however many are attended with."""
-
-    def _demand_room(self, layers: Any, n: int) -> None:
-        super()._demand_room(layers, min(n, 1))
-
-    def _write(self, layer: int, at: int, rows: Pair) -> None:
-        room = self.max_len - at
-        super()._write(layer, at, Pair(*(a[:, :room] for a in rows)))
 
     def append(self, keys: Array, values: Array, layer: int | None = None) -> None:
         super().append(keys, values, layer)

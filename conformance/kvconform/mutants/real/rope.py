@@ -39,7 +39,7 @@ class Elsewhere:
         return found
 
 
-@planted("DTYPE-07", breaks="ROPE-5", anomaly="overwritten-rows", seen="google/flax/pull/3571")
+@planted("DTYPE-07", breaks="ROPE-5", anomaly="overwritten-rows")
 class NarrowIndices(Reference):
     """Positions are converted to 32-bit indices."""
 
@@ -47,11 +47,7 @@ class NarrowIndices(Reference):
         return super().rotate(rows, np.asarray(positions).astype(np.int32).astype(np.int64), rope)
 
 
-@planted(
-    "ROPE-01",
-    breaks="ROPE-20",
-    seen="huggingface/text-generation-inference/commit/d19c768cb80abe48d3763b55cf4602a3b820cbe8",
-)
+@planted("ROPE-01", breaks="ROPE-20")
 class ClampedToTheWindow(Elsewhere, Ring):
     """A prefill's table of angles is only as long as the window."""
 
@@ -60,7 +56,7 @@ class ClampedToTheWindow(Elsewhere, Ring):
         return np.minimum(positions, self.config.window - 1) if n > 1 else positions
 
 
-@planted("ROPE-02", breaks="ROPE-19", seen="pytorch/executorch/commit/027ad541b5101d6d7781a077e21420ee91db8f7b")
+@planted("ROPE-02", breaks="ROPE-19")
 class FromZero(Elsewhere, Growing):
     """Every chunk is rotated as if it began at position 0."""
 
@@ -68,7 +64,7 @@ class FromZero(Elsewhere, Growing):
         return np.arange(n)
 
 
-@planted("ROPE-07", breaks="ROPE-19", seen="ml-explore/mlx-lm/issues/1805")
+@planted("ROPE-07", breaks="ROPE-19")
 class AtTheNextOffset(Elsewhere, Growing):
     """Queries are rotated by the offset after the append."""
 
@@ -76,7 +72,7 @@ class AtTheNextOffset(Elsewhere, Growing):
         return self.offset + n + np.arange(n)
 
 
-@planted("POS-01", breaks="ROPE-21", seen="huggingface/candle/commit/84250bf52f58528cf59dca3b82effd9f07a13cc7")
+@planted("POS-01", breaks="ROPE-21")
 class GoesOnCounting(Elsewhere, Growing):
     """Positions are never reused after a rewind."""
 
@@ -90,7 +86,7 @@ class GoesOnCounting(Elsewhere, Growing):
         return self.counted - n + np.arange(n)
 
 
-@planted("POS-03", breaks="ROPE-19", seen="google/gemma.cpp/commit/8c634f6486a3f0c33cbb5357b311cd6222a62429")
+@planted("POS-03", breaks="ROPE-19")
 class SecondTurn(Elsewhere, Growing):
     """A decode counts its position from the beginning of the newest prompt."""
 
@@ -101,9 +97,7 @@ class SecondTurn(Elsewhere, Growing):
         return self.offset - self.began + np.arange(n)
 
 
-@planted(
-    "POS-16", breaks="ROPE-19", seen="microsoft/onnxruntime-genai/commit/1cae16873b3d744a527b23bf85db343cdefc0f29"
-)
+@planted("POS-16", breaks="ROPE-19")
 class CountsTheTokenUnderWay(Elsewhere, Growing):
     """A decode is rotated one position too far."""
 
@@ -111,7 +105,7 @@ class CountsTheTokenUnderWay(Elsewhere, Growing):
         return self.offset + np.arange(n) + (n == 1 and self.offset > 0)
 
 
-@planted("ROPE-05", breaks="ROPE-14", seen="ggml-org/llama.cpp/pull/3835")
+@planted("ROPE-05", breaks="ROPE-14")
 class SecondDifferenceAlone(Reference):
     """A second rotation is applied to the original rows, so that the first one is lost."""
 
@@ -127,7 +121,7 @@ class SecondDifferenceAlone(Reference):
         return made
 
 
-@planted("ROPE-09", breaks="ROPE-3", anomaly="desynchronised-layers", seen="ggml-org/llama.cpp/issues/12357")
+@planted("ROPE-09", breaks="ROPE-3", anomaly="desynchronised-layers")
 class OneBase(Reference):
     """Every layer uses the base of the first layer that rotates."""
 
@@ -138,7 +132,7 @@ class OneBase(Reference):
         return super().rotate(rows, positions, rope._replace(base=self.base if rope.base > 0 else rope.base))
 
 
-@planted("DTYPE-03", breaks="ROPE-17", seen="google/gemma.cpp/commit/7f62c2606ef34c8b4aec29e4188df3f57eedb2fd")
+@planted("DTYPE-03", breaks="ROPE-17")
 class RoundedBefore(Reference):
     """Rows in bf16 are rounded to 13 binary digits first, and again when they are stored."""
 

@@ -13,33 +13,7 @@ from kvref.snapshot import Snapshot
 from kvspec.contract import Pair
 
 
-@planted("SNAP-08", breaks="SNAP-12 SNAP-15", anomaly="lost-rows", seen="ggml-org/llama.cpp/pull/5840")
-class SavedUpToTheIndex(Ring):
-    """Only rows up to the index are saved, though older rows stand behind it."""
-
-    def snapshot(self, start: int) -> Snapshot | None:
-        made = super().snapshot(start)
-        if made is not None:
-            made._rows = Pair(*(np.array(a[:, :, : self.index]) for a in made.rows))
-        return made
-
-
-@planted("SNAP-13", breaks="SNAP-12 SNAP-15", seen="waybarrios/vllm-mlx/pull/709")
-class IndexNotSaved(Ring):
-    """A restore brings back the rows but not the index, so the next row goes behind the last slot."""
-
-    def restore(self, saved: Snapshot | None, to: int) -> None:
-        super().restore(saved, to)
-        if saved is not None and to == saved.stop:
-            self.index = len(self.rows)
-
-
-@planted(
-    "RING-04",
-    breaks="SNAP-12 SNAP-15",
-    anomaly="padding-seen",
-    seen="ml-explore/mlx-lm/commit/509f5aef8909012e33a552c562d55048184fb25a",
-)
+@planted("RING-04", breaks="SNAP-12 SNAP-15", anomaly="padding-seen")
 class AsWideAsTheOffset(Ring):
     """The rows of a wrapped ring are saved in an array that is as long as the offset."""
 
@@ -50,7 +24,7 @@ class AsWideAsTheOffset(Ring):
         return made
 
 
-@planted("MERGE-01", breaks="SNAP-13", anomaly="missing-refusal", seen="mlc-ai/mlc-llm/commit/20c198f3")
+@planted("MERGE-01", breaks="SNAP-13", anomaly="missing-refusal")
 class ForksWhatIsGone(Ring):
     """A snapshot of a wrapped ring can be restored to any position."""
 
@@ -63,12 +37,7 @@ class ForksWhatIsGone(Ring):
         self.offset = to
 
 
-@planted(
-    "MERGE-04",
-    breaks="SNAP-17 SNAP-30",
-    anomaly="keys-without-values",
-    seen="huggingface/transformers/issues/34232",
-)
+@planted("MERGE-04", breaks="SNAP-17 SNAP-30", anomaly="keys-without-values")
 class KeysJoinedTwice(Growing):
     """The values of a merged snapshot are its keys."""
 
@@ -80,12 +49,7 @@ class KeysJoinedTwice(Growing):
         return made
 
 
-@planted(
-    "MERGE-06",
-    breaks="SNAP-20",
-    anomaly="padding-seen",
-    seen="ml-explore/mlx-lm/commit/62f38aeb51da77f595be7161ba7caa119ca5234a",
-)
+@planted("MERGE-06", breaks="SNAP-20", anomaly="padding-seen")
 class PlaceholderOfTheOther(Growing):
     """A merge with nothing adds rows of zeros, as many as the other snapshot has."""
 
@@ -97,28 +61,7 @@ class PlaceholderOfTheOther(Growing):
         return made
 
 
-@planted("MEM-08", breaks="SNAP-22", anomaly="lost-rows", seen="sgl-project/sglang/pull/34870")
-class OneShortOfThePosition(Growing):
-    """A split counts in another unit than positions: it cuts one row too early."""
-
-    def split(self, saved: Snapshot | None, at: int) -> tuple[Snapshot | None, Snapshot | None]:
-        if saved is None or saved.gone or not saved.start + 1 < at < saved.stop:
-            return super().split(saved, at)
-        snapshot.check("split", saved, self.kind, self.config)
-        return super().split(saved, at - 1)
-
-
-@planted("REUSE-02", breaks="SNAP-10", seen="vllm-project/vllm/pull/3263")
-class WindowNotCompared(Ring):
-    """The key of a snapshot leaves out the window, so it is restored into a ring with another window."""
-
-    def restore(self, saved: Snapshot | None, to: int) -> None:
-        if saved is not None and not saved.gone and saved.kind == self.kind:
-            saved.config = saved.config.changed(window=self.window)
-        super().restore(saved, to)
-
-
-@planted("REUSE-08", breaks="SNAP-9", anomaly="lost-rows", seen="mybigday/llama.rn/issues/396")
+@planted("REUSE-08", breaks="SNAP-9", anomaly="lost-rows")
 class BehindWhateverIsThere(Growing):
     """A restore appends the saved rows to the present ones, even where those end before the saved ones
     begin."""
