@@ -6,17 +6,17 @@ sequence 0 is compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 from hypothesis import strategies as st
 
 from kvconform.generate.strategies import batch
-from kvconform.laws.law import Results, Sides, register, stopped
+from kvconform.laws import caches
+from kvconform.laws.law import Results, Sides, register, stopped, trace
 from kvconform.oracle.follow import expected
 from kvspec.geometry import Array, Config
-from kvspec.notation import operation
 from kvspec.registry import CACHES
 from kvspec.trace import Trace
 
@@ -66,10 +66,6 @@ def _bounds(side: Trace) -> Iterator[Array | None]:
         yield None if step.outputs is None else step.outputs.bound
 
 
-def _trace(config: Config, texts: Sequence[str]) -> Trace:
-    return Trace("ring" if config.window else "growing", config, tuple(map(operation, texts)))
-
-
 def _before(draw: st.DrawFn) -> list[str]:
     """Rows to begin with, up to beyond the end of a tile."""
     n = draw(st.sampled_from((0, 1, 3, 29, 31, 32, 33, 65)))
@@ -94,7 +90,7 @@ def at_once(draw: st.DrawFn, config: Config) -> Sides:
     before, n, queries, mask = _before(draw), draw(st.integers(1, 5)), _queries(draw, config), _mask(draw)
     how = f"{queries} splits={draw(st.integers(1, 3))}{mask}"
     left, right = [*before, f"attend {n} {how}"], [*before, *[f"attend 1 {how}"] * n]
-    return Sides(_trace(config, left), _trace(config, right))
+    return Sides(caches.plain(config, *left), caches.plain(config, *right))
 
 
 @law("ATTN-34", needs=("ring", "growing", "attention"))
@@ -105,7 +101,8 @@ def window(draw: st.DrawFn, config: Config) -> Sides:
     before = _before(draw)
     left = [*before, *(f"attend {n} {queries}" for n in sizes)]
     right = [*before, *(f"attend {n} {queries} through causal & window={width}" for n in sizes)]
-    return Sides(_trace(config.changed(window=width), left), _trace(config.changed(window=None), right))
+    ring, growing = config.changed(window=width), config.changed(window=None)
+    return Sides(caches.plain(ring, *left), caches.plain(growing, *right))
 
 
 @law("ATTN-35", needs=("store", "batch", "attention"), configs=batch.configs)
@@ -118,7 +115,7 @@ def alone(draw: st.DrawFn, config: Config) -> Sides:
     end = f"attendbatch {layer} {queries} splits={draw(st.integers(1, 2))}"
     left = [begin, f"batch {m}", *(f"scatter {s} {n}" for s, n in enumerate(lengths)), end]
     right = [begin, "batch 1", f"scatter 0 {lengths[0]}", end]
-    return Sides(*(Trace("store", config, tuple(map(operation, texts))) for texts in (left, right)))
+    return Sides(trace("store", config, *left), trace("store", config, *right))
 
 
 @law("ATTN-36", needs=("attention",), kinds=CACHES)
@@ -130,7 +127,7 @@ def hidden(draw: st.DrawFn, config: Config) -> Sides:
     texts = past if config.window and (config.window < dead + 2 or draw(st.booleans())) else back
     end = [f"attend 1 {queries}", f"attend 3 {queries}"]
     fills = ([*(x.format(n=dead, fill=fill) for x in texts), *end] for fill in ("bits", "random"))
-    return Sides(*(_trace(config, each) for each in fills))
+    return Sides(*(caches.plain(config, *each) for each in fills))
 
 
 @law("ATTN-37", needs=("attention",), kinds=CACHES)
@@ -138,4 +135,4 @@ def splits(draw: st.DrawFn, config: Config) -> Sides:
     """One split, or several."""
     before, queries, mask = _before(draw), _queries(draw, config), _mask(draw)
     n, several = draw(st.integers(1, 3)), draw(st.integers(2, 9))
-    return Sides(*(_trace(config, [*before, f"attend {n} {queries} splits={s}{mask}"]) for s in (1, several)))
+    return Sides(*(caches.plain(config, *before, f"attend {n} {queries} splits={s}{mask}") for s in (1, several)))

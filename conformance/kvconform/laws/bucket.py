@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
 from hypothesis import strategies as st
 
 from kvconform.generate.strategies import bucket
-from kvconform.judge import visible
 from kvconform.judge.trial_result import TrialResult
-from kvconform.laws.law import Results, Sides, register, stopped
+from kvconform.laws.law import Results, Sides, positions, register, stopped, trace
 from kvconform.oracle.follow import at_the_end
 from kvspec.geometry import Array, Config
-from kvspec.notation import operation
 from kvspec.registry import fitted
 from kvspec.trace import Trace
 
@@ -63,65 +60,30 @@ def _serials(side: Trace) -> list[list[int]]:
 
 def _rows(side: Trace, result: TrialResult) -> str:
     """What every layer shows in the end; a growing cache has one, and shows its view."""
-    serials, arrays = _serials(side), result.steps[-1][1].arrays
-    layers = [f"state.{i}" for i in range(len(serials))] if side.kind == "bucket" else ["view"]
-    names = [visible.one_name_each(arrays.get(f"{x}.k"), arrays.get(f"{x}.v"), result.book) for x in layers]
-    return "; ".join(map(_positions, names, serials))
-
-
-def _positions(names: list[list[int]] | None, serials: list[int]) -> str:
-    """Positions of the rows of a layer; sequences that hold the same are shown once."""
-    if names is None:
-        return "keys and values that do not agree"
-    each = [" ".join(str(serials.index(s)) if s in serials else "?" for s in sequence) for sequence in names]
-    return ", ".join(dict.fromkeys(each)) or "nothing"
-
-
-@dataclass
-class _TraceBuilder:
-    """Draws operations that are not refused, on a cache that takes up to `room` past rows before `END`."""
-
-    draw: st.DrawFn
-    room: int
-    past: int = 0
-    texts: list[str] = field(default_factory=list)
-
-    def fill(self) -> None:
-        """A prefill, and a few operations."""
-        kinds = ("decode",) * 4 + ("prefill", "cut", "unbind", "bind")
-        self.prefill()
-        for _ in range(self.draw(st.integers(0, 8))):
-            getattr(self, self.draw(st.sampled_from(kinds)))()
-
-    def prefill(self) -> None:
-        """Rows of a prompt, on the device."""
-        self.past = self.draw(st.integers(0, self.room))
-        self.texts += [f"prefill {self.past}", "bind refresh=1"]
-
-    def decode(self) -> None:
-        """One more row, where there is room."""
-        if self.past < self.room:
-            self.texts.append(f"decode{self.draw(st.sampled_from(('', ' splits=3', ' into=1')))}")
-            self.past += 1
-
-    def cut(self) -> None:
-        """Fewer rows, or as many."""
-        self.past = self.draw(st.integers(0, self.past))
-        self.texts.append(f"cut {self.past}")
-
-    def unbind(self) -> None:
-        """No graph."""
-        self.texts.append("unbind")
-
-    def bind(self) -> None:
-        """A graph again."""
-        self.texts.append("bind")
+    serials = _serials(side)
+    names = [f"state.{i}" for i in range(len(serials))] if side.kind == "bucket" else ["view"]
+    return "; ".join(map(partial(positions, result), names, serials))
 
 
 def _texts(draw: st.DrawFn, room: int) -> list[str]:
-    builder = _TraceBuilder(draw, room)
-    builder.fill()
-    return builder.texts
+    """A prefill and a few operations. None is refused, and up to `room` past rows are there before `END`."""
+    past = draw(st.integers(0, room))
+    texts = [f"prefill {past}", "bind refresh=1"]
+    for _ in range(draw(st.integers(0, 8))):
+        match draw(st.sampled_from(("decode",) * 4 + ("prefill", "cut", "unbind", "bind"))):
+            case "decode":
+                if past < room:
+                    texts.append(f"decode{draw(st.sampled_from(('', ' splits=3', ' into=1')))}")
+                    past += 1
+            case "prefill":
+                past = draw(st.integers(0, room))
+                texts += [f"prefill {past}", "bind refresh=1"]
+            case "cut":
+                past = draw(st.integers(0, past))
+                texts.append(f"cut {past}")
+            case kind:
+                texts.append(kind)
+    return texts
 
 
 def _largest(config: Config) -> int:
@@ -129,7 +91,7 @@ def _largest(config: Config) -> int:
 
 
 def _trace(config: Config, texts: Sequence[str]) -> Trace:
-    return Trace("bucket", config, tuple(map(operation, (*texts, *END))))
+    return trace("bucket", config, *texts, *END)
 
 
 law = partial(register, configs=bucket.configs, compare=difference)
@@ -152,10 +114,7 @@ def growing(draw: st.DrawFn, config: Config) -> Sides:
     one = [f"prefill {n}", *(f"decode{how}" for how in steps), "sync"]
     other = [f"append {n} fill=random", *(f"attend 1{how}" for how in steps), "view"]
     alone = config.changed(layers=1)
-    return Sides(
-        Trace("bucket", alone, tuple(map(operation, one))),
-        Trace("growing", fitted("growing", alone), tuple(map(operation, other))),
-    )
+    return Sides(trace("bucket", alone, *one), trace("growing", fitted("growing", alone), *other))
 
 
 @law("BUCKET-41", needs=("bucket",))

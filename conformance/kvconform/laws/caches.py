@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from kvconform.judge import visible
 from kvconform.judge.trial_result import TrialResult
-from kvconform.laws.law import Results, Sides
+from kvconform.laws import law
+from kvconform.laws.law import DISAGREE, Results, Sides
 from kvconform.oracle.follow import at_the_end
 from kvspec.geometry import Array, Config
-from kvspec.notation import operation
 from kvspec.session.step import Step
 from kvspec.trace import Trace
 
@@ -17,9 +17,14 @@ END = ("append 1", "append 2", "view", "append 1")
 """What both sides end with: enough to see the whole state of a cache."""
 
 
-def trace(config: Config, *ops: str) -> Trace:
-    """A trace on a ring if the configuration has a window, else on a growing cache."""
-    return Trace("ring" if config.window else "growing", config, tuple(operation(o) for o in (*ops, *END)))
+def plain(config: Config, *texts: str) -> Trace:
+    """A trace of these operations, on a ring if the configuration has a window, else on a growing cache."""
+    return law.trace("ring" if config.window else "growing", config, *texts)
+
+
+def trace(config: Config, *texts: str) -> Trace:
+    """The same, with the end."""
+    return plain(config, *texts, *END)
 
 
 def start(draw: st.DrawFn, most: int = 3, least: int = 0) -> tuple[list[str], int]:
@@ -53,7 +58,7 @@ def _shown(step: Step, result: TrialResult, positions: dict[int, int]) -> list[s
         return []
     names = visible.one_name_each(arrays.get(f"{what}.k"), arrays.get(f"{what}.v"), result.book)
     if names is None:
-        return ["keys and values that do not agree"]
+        return [DISAGREE]
     mask = arrays.get("mask") if what == "history" else None
     return [_sequence(rows, mask, b, positions) for b, rows in enumerate(names)]
 

@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 from kvconform.generate.strategies import copy
 from kvconform.judge import visible
 from kvconform.judge.trial_result import TrialResult
-from kvconform.laws.law import Results, Sides, register, stopped, unequal
+from kvconform.laws.law import DISAGREE, Results, Sides, register, stopped, trace, unequal
 from kvspec.geometry import Config
-from kvspec.notation import operation
-from kvspec.trace import Trace
 
 
 def difference(sides: Sides, results: Results) -> str:
@@ -24,7 +22,7 @@ def _rows(result: TrialResult) -> str:
     """The rows of the buffer after the last operation."""
     arrays = result.steps[-1][1].arrays
     names = visible.one_name_each(arrays.get("state.k"), arrays.get("state.v"), result.book)
-    return "keys and values that do not agree" if names is None else visible.words(names[0])
+    return DISAGREE if names is None else visible.words(names[0])
 
 
 law = partial(register, needs=("copy",), configs=copy.configs, compare=difference)
@@ -41,8 +39,5 @@ def split(draw: st.DrawFn, config: Config) -> Sides:
     source = draw(st.sampled_from(("", " fill=bits", " dtype=f32 fill=edges"))) + " sliding=1" * sliding
     before = f"copy {draw(st.integers(0, capacity))} 0"
     several = [f"copy {n} {at + sum(parts[:i])}{source}" for i, n in enumerate(parts)]
-    return Sides(_trace(config, before, f"copy {sum(parts)} {at}{source}"), _trace(config, before, *several))
-
-
-def _trace(config: Config, *ops: str) -> Trace:
-    return Trace("copy", config, tuple(map(operation, ops)))
+    one = f"copy {sum(parts)} {at}{source}"
+    return Sides(trace("copy", config, before, one), trace("copy", config, before, *several))

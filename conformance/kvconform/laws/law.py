@@ -6,15 +6,17 @@ tests; an adapter is driven with both sides as ordinary traces, and its ends are
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from hypothesis import strategies as st
 
 from kvconform.generate.strategies.configs import configs
+from kvconform.judge import visible
 from kvconform.judge.trial_result import TrialResult
 from kvspec.geometry import Config
+from kvspec.notation import operation
 from kvspec.trace import Trace
 
 
@@ -82,6 +84,11 @@ def register(
     return registered
 
 
+def trace(kind: str, config: Config, *texts: str) -> Trace:
+    """A trace of these operations."""
+    return Trace(kind, config, tuple(map(operation, texts)))
+
+
 def stopped(sides: Sides, results: Results) -> str:
     """Which side stopped before its end, and where; empty if both came to their ends."""
     for name, side, result in zip(Sides._fields, sides, results, strict=True):
@@ -93,3 +100,18 @@ def stopped(sides: Sides, results: Results) -> str:
 def unequal(left: object, right: object) -> str:
     """That the ends differ; empty if they are equal."""
     return "" if left == right else f"the left side leaves {left}, the right side {right}"
+
+
+DISAGREE = "keys and values that do not agree"
+"""What is said of rows whose keys and values, or whose heads, have different names."""
+
+
+def positions(result: TrialResult, name: str, expected: Sequence[int]) -> str:
+    """The rows of an array in the end, by their positions in the list model; `?` for a row that should not be
+    there. Sequences that hold the same are shown once."""
+    arrays = result.steps[-1][1].arrays
+    names = visible.one_name_each(arrays.get(f"{name}.k"), arrays.get(f"{name}.v"), result.book)
+    if names is None:
+        return DISAGREE
+    each = [" ".join(str(expected.index(s)) if s in expected else "?" for s in sequence) for sequence in names]
+    return ", ".join(dict.fromkeys(each)) or "nothing"

@@ -5,19 +5,17 @@ Every side ends with an append of no rows, after which everything is seen.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from hypothesis import strategies as st
 
 from kvconform.generate.strategies import page
-from kvconform.judge import visible
 from kvconform.judge.trial_result import TrialResult
-from kvconform.laws.law import Results, Sides, register, stopped, unequal
+from kvconform.laws.law import Results, Sides, positions, register, stopped, trace, unequal
 from kvconform.oracle.follow import at_the_end
-from kvspec.geometry import Array, Config
-from kvspec.notation import operation
+from kvspec.geometry import Config
 from kvspec.rows import settled
 from kvspec.trace import Trace
 
@@ -37,16 +35,7 @@ def difference(sides: Sides, results: Results) -> str:
 def _sequences(side: Trace, result: TrialResult) -> list[str]:
     """The rows of every sequence in use."""
     sequences = enumerate(at_the_end(side).caches["A"].all)
-    arrays = result.steps[-1][1].arrays
-    return [_positions(arrays, f"state.{s}", result, one.rows) for s, one in sequences if one is not None]
-
-
-def _positions(arrays: Mapping[str, Array | None], name: str, result: TrialResult, expected: Sequence[int]) -> str:
-    """Positions of the rows of an array; `?` for a row that should not be there."""
-    names = visible.one_name_each(arrays.get(f"{name}.k"), arrays.get(f"{name}.v"), result.book)
-    if names is None:
-        return "keys and values that do not agree"
-    return " ".join(str(expected.index(s)) if s in expected else "?" for s in names[0]) or "nothing"
+    return [positions(result, f"state.{s}", one.rows) for s, one in sequences if one is not None]
 
 
 def _from_contiguous(sides: Sides, results: Results) -> str:
@@ -54,8 +43,8 @@ def _from_contiguous(sides: Sides, results: Results) -> str:
     if failed := stopped(sides, results):
         return failed
     pool, cache = (at_the_end(side).caches["A"] for side in sides)
-    left = _positions(results[0].steps[-1][1].arrays, "state.0", results[0], pool.one(0).rows)
-    right = _positions(results[1].steps[-1][1].arrays, "view", results[1], cache.tokens)
+    left = positions(results[0], "state.0", pool.one(0).rows)
+    right = positions(results[1], "view", cache.tokens)
     exact = {result.level for result in results} == {"storage"}
     return unequal(left, right) or (_other_bits(results) if exact else "")
 
@@ -142,7 +131,7 @@ def _built(draw: st.DrawFn) -> _TraceBuilder:
 
 def _trace(config: Config, texts: Sequence[str], pages: int = PAGES) -> Trace:
     """A trace in a pool in which nothing runs out."""
-    return Trace("page", config.changed(pages=pages), tuple(map(operation, (*texts, "append 0"))))
+    return trace("page", config.changed(pages=pages), *texts, "append 0")
 
 
 law = partial(register, configs=page.configs, compare=difference)
@@ -176,8 +165,7 @@ def contiguous(draw: st.DrawFn, config: Config) -> Sides:
                 paged.append(text)
                 growing.append(text)
     right = config.changed(page_size=None, pages=None, debug=None)
-    rows = tuple(map(operation, (*growing, "view")))
-    return Sides(_trace(config, paged, PAGES * (forks + 1)), Trace("growing", right, rows))
+    return Sides(_trace(config, paged, PAGES * (forks + 1)), trace("growing", right, *growing, "view"))
 
 
 @law("PAGE-45", needs=("page",))

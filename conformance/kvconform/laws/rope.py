@@ -9,11 +9,11 @@ import numpy as np
 from hypothesis import strategies as st
 
 from kvconform.judge.trial_result import TrialResult
+from kvconform.laws import caches
 from kvconform.laws.law import Results, Sides, register, stopped
 from kvconform.oracle.follow import expected
 from kvconform.oracle.trace_inputs import halved
 from kvspec.geometry import Array, Config
-from kvspec.notation import operation
 from kvspec.trace import Trace
 
 POSITIONS = (0, 1, 2, 7, 63, 1000, 100_000, 1 << 31, -1, -5)
@@ -65,7 +65,7 @@ law = partial(register, compare=difference)
 
 def _trace(config: Config, *ops: str) -> Trace:
     even = config.changed(k_dim=config.k_dim + config.k_dim % 2)
-    return Trace("ring" if config.window else "growing", even, tuple(map(operation, ops)))
+    return caches.plain(even, *ops)
 
 
 def _rope(draw: st.DrawFn) -> str:

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from kvconform.generate.strategies import batch
 from kvconform.judge import visible
 from kvconform.judge.trial_result import TrialResult
-from kvconform.laws.law import Results, Sides, register
+from kvconform.laws.law import DISAGREE, Results, Sides, register, trace
 from kvconform.oracle.follow import at_the_end
 from kvref.list_model.store import StoreModel
 from kvspec.geometry import Array, Config
-from kvspec.notation import operation
 from kvspec.serials import letters
 from kvspec.trace import Trace
 
@@ -46,7 +45,7 @@ def _shown(arrays: dict[str, Array | None], layer: int, result: TrialResult, pos
     keys, values = (arrays.get(f"state.{layer}.{kind}") for kind in "kv")
     names = visible.one_name_each(keys, values, result.book)
     if names is None:
-        return "keys and values that do not agree"
+        return DISAGREE
     return " ".join(str(positions.get(s, letters(min(s, -1)))) for s in names[0]) or "nothing"
 
 
@@ -60,7 +59,7 @@ law = partial(register, needs=("store",), configs=batch.configs, compare=differe
 
 
 def _trace(config: Config, *texts: str) -> Trace:
-    return Trace("store", config, tuple(map(operation, (*texts, *END))))
+    return trace("store", config, *texts, *END)
 
 
 def _start(draw: st.DrawFn, config: Config) -> tuple[list[str], list[int]]:
