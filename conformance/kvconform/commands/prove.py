@@ -19,6 +19,7 @@ from kvconform.prove.proof import Proof
 from kvconform.runner.executor import opened
 from kvspec.contract import Description
 from kvspec.errors import BadInput
+from kvspec.registry import RECORDS
 
 OF_THE_REFERENCE = 8
 """Largest window proved for the reference by default."""
@@ -72,8 +73,10 @@ def _proved(candidate: Candidate, chosen: list[Configuration], options: Namespac
 
 
 def chapters(options: Namespace) -> list[str]:
-    """Name the chapters asked for."""
-    return list(vectors.planned()) if ALL in options.chapter else options.chapter or ["ring"]
+    """Name the chapters asked for, or else those that are proved by default."""
+    if ALL in options.chapter:
+        return list(vectors.planned())
+    return options.chapter or [name for name, record in RECORDS.items() if record.extra_states is not None]
 
 
 def _chosen(options: Namespace, windows: int) -> list[Configuration]:
@@ -87,10 +90,10 @@ def _chosen(options: Namespace, windows: int) -> list[Configuration]:
 
 
 def _extra(options: Namespace, chapter: str, windows: int) -> int:
-    """Give how many extra states the adapter may have: by default 1 for an adapter's ring, else 0."""
+    """Give how many extra states the adapter may have: by default what the chapter says; the reference none."""
     if options.k is not None:
         return int(options.k)
-    return int(chapter == "ring" and windows == OF_AN_ADAPTER)
+    return RECORDS[chapter].extra_states or 0 if windows == OF_AN_ADAPTER else 0
 
 
 HEAD = (

@@ -22,7 +22,7 @@ from kvspec import masks
 from kvspec.contract import LEVELS, Claim, Description
 from kvspec.geometry import Array, Config
 from kvspec.operations.table import Operation, argument, cache_of
-from kvspec.registry import observed
+from kvspec.registry import observed, opened
 from kvspec.session.step import Inputs, Step
 from kvspec.trace import Trace, used_chapters
 
@@ -87,7 +87,7 @@ class _Trial:
         self.accounts = Accounts(adapter, level)
         self.watch = self.past = False
         self.speculated: set[str] = set()
-        """Growing caches that were in a round: drafts that were not kept may have made them grow."""
+        """Caches that were in a round: drafts that were not kept may have made them grow."""
 
     def run(self) -> TrialResult:
         opening = self.trace.kind, self.trace.config
@@ -130,7 +130,8 @@ class _Trial:
 
     def _note_rounds(self, op: Operation) -> None:
         if op["op"] == "speculate" and not argument(op, "isolated"):
-            self.speculated |= {x for x in op["layers"] if self.trace_inputs.opened.get(x, ("",))[0] == "growing"}
+            kinds = {letter: self.trace_inputs.opened[letter][0] for letter in op["layers"].replace("-", "")}
+            self.speculated |= {letter for letter, kind in kinds.items() if opened(kind).grows_with_drafts}
         elif op["op"] in ("open", "free"):
             self.speculated.discard(cache_of(op))
 

@@ -11,8 +11,8 @@ from kvref.list_model.rows import Queries, Rows
 from kvspec import masks
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
-from kvspec.operations.table import TAKES_QUERIES, TAKES_ROWS, Operation, argument, cache_of, overridden
-from kvspec.registry import FIELDS_OF_SOME
+from kvspec.operations.table import OPERATIONS, TAKES_QUERIES, TAKES_ROWS, Operation, argument, cache_of, overridden
+from kvspec.registry import FIELDS_OF_SOME, opened
 from kvspec.rows import SerialBook, cast, queries
 from kvspec.session.step import NOTHING, Inputs
 from kvspec.trace import Trace, opening
@@ -99,20 +99,14 @@ class TraceInputs:
 
     def _extent(self, op: Operation) -> tuple[int, int]:
         """How many layers an operation writes rows to, and how many to each; of a step one for each sequence."""
-        kind, config = self.opened_as(op)
-        layers = config.layers or 1
+        layers = self.opened_as(op)[1].layers or 1
         match op["op"]:
             case "step" | "replay":
                 return layers, self._sequences(op)
-            case "replayattend":
-                return 1, 1
             case "copy":
                 return 1, op["n"] if op.get("rows") is None else op["rows"]
-            case "append" | "rotate" if kind == "store":
-                return 1 if op.get("layer") is not None else layers, op["n"]
-            case _ if kind == "bucket":
-                return layers if op.get("layers") is None else op["layers"], op.get("n", 1)
-        return 1, op["n"]
+        one = not OPERATIONS[op["op"]].layered or op.get("layer") is not None
+        return 1 if one else op.get("layers") or layers, op.get("n", 1)
 
     def _rows_shape(self, op: Operation, part: str, n: int) -> tuple[int, ...]:
         """The shape of keys, or of values, of so many rows."""
@@ -124,11 +118,11 @@ class TraceInputs:
                 return layers, m * batch * n, heads, dim
             case "copy":
                 return n, heads, dim
-            case "append" if kind == "store":
-                return layers * batch, heads, n, dim
-            case _ if kind == "bucket":
+            case "rotate":
+                return batch, heads, n, dim
+            case _ if opened(kind).layer_axis:
                 return layers, batch, heads, n, dim
-        return batch, heads, n, dim
+        return layers * batch, heads, n, dim
 
     def _queries(self, op: Operation) -> Array:
         shape = self._queries_shape(op)
@@ -145,7 +139,7 @@ class TraceInputs:
         own = ("q_batch", batch), ("q_dim", config.k_dim)
         batch, dim = (max(0, size if op.get(name) is None else op[name]) for name, size in own)
         shape = batch, max(0, how.get("heads", config.kv_heads)), rows, dim
-        return (config.layers or 1, *shape) if kind == "bucket" else shape
+        return (config.layers or 1, *shape) if opened(kind).layer_axis else shape
 
     def _sequences(self, op: Operation) -> int:
         return self.batches.get(cache_of(op), 1)

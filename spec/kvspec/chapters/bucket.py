@@ -14,6 +14,7 @@ CHAPTER = Chapter(
     kind=Kind(
         needs=("layers", "bounds"),
         also=("scribble",),
+        layer_axis=True,
         tried={"layers": 1, "bounds": "2-4"},
         ownership="BUCKET-28",
         bits="BUCKET-27",
@@ -24,6 +25,7 @@ CHAPTER = Chapter(
             "Replace the host's rows by these, [layers, batch, kv_heads, n, dim]; sizes may be wrong on purpose.",
             (N, *LAYERED),
             rows=True,
+            layered=True,
         ),
         OperationRecord(
             "bind",
@@ -37,6 +39,7 @@ CHAPTER = Chapter(
             "batch, heads, 1, v_dim] in f32.",
             (*ASKED, *WRONG, *LAYERED, RESIDENT, REFRESH, PAST),
             rows=True,
+            layered=True,
             queries=True,
         ),
         OperationRecord(
@@ -44,6 +47,7 @@ CHAPTER = Chapter(
             "Run a block of n rows and queries of each layer, which commits nothing.",
             (N, *ASKED, *WRONG, *LAYERED, RESIDENT, PAST),
             rows=True,
+            layered=True,
             queries=True,
         ),
         OperationRecord("unbind", "Forget the bounds of the installed handles."),
@@ -54,6 +58,7 @@ CHAPTER = Chapter(
             "Install rows for cross-attention, [layers, batch, kv_heads, n, dim].",
             (N, *LAYERED, RESIDENT),
             rows=True,
+            layered=True,
         ),
         OperationRecord(
             "cross",

@@ -9,6 +9,7 @@ CHAPTER = Chapter(
     "GROW",
     kind=Kind(
         sequence=True,
+        grows_with_drafts=True,
         also=("plan", "fit", "attend", "rotate"),
         ownership="GROW-13",
         bits="GROW-12",
@@ -21,6 +22,7 @@ CHAPTER = Chapter(
             "may be wrong on purpose. `values` is how many value rows there are, if not n.",
             (N, *ROWS, LAYER, SEQUENCE),
             rows=True,
+            layered=True,
         ),
         OperationRecord("view", "Read the view."),
         OperationRecord(

@@ -44,6 +44,8 @@ class OperationRecord:
     arguments: tuple[Argument, ...] = ()
     rows: bool = False
     """Whether it takes rows."""
+    layered: bool = False
+    """Whether rows are made for every layer of a cache, if it names none. Others take rows of one layer."""
     queries: bool = False
     """Whether it takes queries, in f32; it then gives an output."""
     config: bool = False
@@ -105,6 +107,11 @@ class Kind:
     """Whether it is a cache of one sequence, or of a uniform batch, with append and rewind."""
     also: tuple[str, ...] = ()
     """The operations of other chapters that it has."""
+    layer_axis: bool = False
+    """Whether arrays have an axis of layers in front. Without it the rows of several layers stand in a row."""
+    grows_with_drafts: bool = False
+    """Whether drafts that were not kept may have made it grow, so that its capacity is not the spec's until it is
+    freed."""
     tried: Mapping[str, Any] = field(default_factory=dict)
     """Fields of a config that an adapter which claims it opens: what it does not claim is tried on this."""
     begin: tuple[str, ...] = ()
@@ -138,6 +145,9 @@ class Chapter:
     operations: tuple[OperationRecord, ...] = ()
     probes: tuple[Probe, ...] = ()
     """Attempts at what an adapter that does not claim it must refuse."""
+    extra_states: int | None = None
+    """How many states more than the reference an adapter may have, in a proof by default. Chapters that say it are
+    those proved by default."""
     observe: tuple[str, ...] = ()
     """What a session observes, after every step, of an adapter that claims it at any level."""
     values: tuple[Value, ...] = ()

@@ -14,4 +14,5 @@ CHAPTER = Chapter(
         ownership="RING-16",
         bits="RING-15",
     ),
+    extra_states=1,
 )

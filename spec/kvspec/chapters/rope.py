@@ -30,6 +30,7 @@ CHAPTER = Chapter(
                 RESIDENT,
             ),
             rows=True,
+            layered=True,
         ),
     ),
     tensors=(Tensor("rotated", pair=False),),

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from kvspec.costs import attention, cache
+from kvspec.costs.appends import appends
 from kvspec.costs.terms import Bound, Bounded, Case, Cost, Layer, refused
 from kvspec.registry import merged
 
-COSTS: dict[str, Bounded] = cache.COSTS | merged(__name__, "COSTS")
+COSTS: dict[str, Bounded] = merged(__name__, "COSTS")
 """The cost of each operation but `append`, which is another's on a store, and `open` and `scribble`."""
-
-APPEND = attention.APPEND
-"""The cost of an append by the kind of cache."""
 
 
 def cost(case: Case) -> Cost | None:
     """Bound the cost of an operation, performed or refused; None if the chapter sets no bound."""
-    found = APPEND.get(case.kind) if case.op["op"] == "append" else COSTS.get(case.op["op"])
+    found = appends().get(case.kind) if case.op["op"] == "append" else COSTS.get(case.op["op"])
     if found is None:
         return None
     return refused(case) if case.got.result == "refused" else found(case)
 
 
-__all__ = ["APPEND", "COSTS", "Bound", "Case", "Cost", "Layer", "cost"]
+__all__ = ["COSTS", "Bound", "Case", "Cost", "Layer", "cost"]

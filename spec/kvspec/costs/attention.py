@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kvspec import masks
-from kvspec.costs import cache, page, rope, store
+from kvspec.costs import rope
+from kvspec.costs.appends import appends
 from kvspec.costs.terms import BUFFER, PADDING, Bound, Bounded, Case, Cost, Counts, how, no_rows
 from kvspec.geometry import DTYPES
 from kvspec.operations.table import argument
@@ -14,14 +15,6 @@ LAUNCHES = 2
 
 FLOAT = DTYPES["f32"].itemsize
 
-APPEND: dict[str, Bounded] = {
-    "growing": cache.append,
-    "ring": cache.append,
-    "store": store.append,
-    "page": page.append,
-}
-"""Bounds for the appended rows, by kind of cache."""
-
 
 def attend(case: Case) -> Cost:
     """Bound the append of the rows, then the queries."""
@@ -30,8 +23,8 @@ def attend(case: Case) -> Cost:
         return no_rows(case)
     queries = _queries(case, case.config.batch * n)
     if case.op.get("rope") is None:
-        return _asked(case, queries, _counts(APPEND[case.kind](case)))
-    cost = _asked(case, queries, _sum(_counts(APPEND[case.kind](case)), rope.inside(case, queries)))
+        return _asked(case, queries, _counts(appends()[case.kind](case)))
+    cost = _asked(case, queries, _sum(_counts(appends()[case.kind](case)), rope.inside(case, queries)))
     return Cost(f"{cost.when}, turned", tuple(Bound("ROPE-30", b.most) for b in cost.bounds))
 
 

@@ -10,7 +10,8 @@ from kvspec.contract import Attention, Rope
 from kvspec.errors import Refused
 from kvspec.operations.table import Operation, argument, cache_of
 from kvspec.registry import CACHES
-from kvspec.session.operations.cache import history, offered
+from kvspec.session.offered import offered
+from kvspec.session.operations.growing import history
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
 

@@ -7,8 +7,8 @@ from typing import Any
 from kvspec import masks
 from kvspec.errors import Unsupported
 from kvspec.operations.table import Operation, argument, cache_of
-from kvspec.session.operations import cache as caches
-from kvspec.session.operations.cache import offered
+from kvspec.session.offered import offered
+from kvspec.session.operations import growing
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
 
@@ -79,7 +79,7 @@ def look(session: SessionState, op: Operation, step: Step) -> None:
     letters = op.get("layers") or (round_.letters if round_ else "")
     for letter in sorted(set(letters) - {"-"}):
         if session.kinds.get(letter) in ("growing", "ring"):
-            caches.look(session, session.caches[letter], step, f".{letter}")
+            growing.look(session, session.caches[letter], step, f".{letter}")
 
 
 DO = {"speculate": speculate, "draft": draft, "commit": commit, "abandon": abandon}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvspec.operations.table import Operation, argument
-from kvspec.session.operations.cache import offered
+from kvspec.session.offered import offered
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from kvspec.contract import Rope
 from kvspec.operations.table import Operation, argument
-from kvspec.session.operations.cache import offered
+from kvspec.session.offered import offered
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
 

@@ -10,7 +10,7 @@ import numpy as np
 from kvspec import fingerprint as sums
 from kvspec.geometry import Array, Config, Pair
 from kvspec.operations.table import Operation
-from kvspec.session.operations.cache import offered
+from kvspec.session.offered import offered
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
 

@@ -1,28 +1,17 @@
-"""Operations on a growing cache or a ring, and masks; observes the cache."""
+"""Operations on a growing cache or a ring; observes the cache."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from kvspec import masks
 from kvspec.contract import Lengths
-from kvspec.errors import Unsupported
 from kvspec.operations.table import Operation, cache_of
 from kvspec.registry import CACHES
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
-
-
-def offered(thing: Any, method: str) -> Callable[..., Any]:
-    """Get a method that not every adapter has. Raises Unsupported if it is missing."""
-    found = getattr(thing, method, None)
-    if found is None:
-        raise Unsupported(f"this adapter has no {method}")
-    return found  # type: ignore[no-any-return]
 
 
 def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None:
@@ -52,21 +41,6 @@ def history(session: SessionState, cache: Any, step: Step) -> None:
         session.take(step, "history", cache.read("history"))
     if "mask" in session.observe:
         session.note(step, "mask", cache.mask(masks.CAUSAL))
-
-
-def mask(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Make the mask for the latest append, or a round's latest draft."""
-    parts = masks.from_json(op["parts"]) if inputs.logical is None else inputs.logical
-    for p in parts:
-        if isinstance(p, masks.Explicit):
-            session.keep(p.array)
-    if op.get("round") is not None:
-        make: Callable[..., Any] = partial(session.rounds[op["round"]].mask, cache_of(op))
-    else:
-        make = offered(cache, "mask")
-    with session.metered(step):
-        made = make(parts)
-    session.note(step, "mask", made)
 
 
 def view(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
@@ -108,7 +82,6 @@ def scribble(session: SessionState, cache: Any, op: Operation, step: Step, input
 
 DO = {
     "append": append,
-    "mask": mask,
     "view": view,
     "ask": ask,
     "rewind": rewind,
