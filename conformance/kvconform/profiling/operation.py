@@ -11,19 +11,18 @@ from kvconform.profiling.subject import Subject
 from kvspec.geometry import Config
 from kvspec.traffic import Traffic
 
+ALWAYS = 1 << 60
+"""The `most` of jobs that never need a reset."""
+
 
 class Job(NamedTuple):
     """Work to measure: `do(i)` for i from 0 on; after `most` calls comes `reset`, which is not measured."""
 
     do: Callable[[int], object]
-    most: int
+    most: int = ALWAYS
     reset: Callable[[], None] = lambda: None
     about: Mapping[str, Any] = MappingProxyType({})
     """Choices made for the job, for the record beside the config."""
-
-
-ALWAYS = 1 << 60
-"""The `most` of jobs that never need a reset."""
 
 
 class Operation(NamedTuple):

@@ -11,8 +11,8 @@ from typing import Any
 from kvconform.profiling import peers
 from kvconform.profiling.case import Case
 from kvconform.profiling.measure import Pace, Party, Taken, metered, rounds
-from kvconform.profiling.operation import ALWAYS, Job, Operation
-from kvconform.profiling.peers.host_arrays import Host
+from kvconform.profiling.operation import Job, Operation
+from kvconform.profiling.peers import host_arrays
 from kvconform.profiling.quartiles import ratios, scaled, spread
 from kvconform.profiling.subject import Subject
 from kvconform.profiling.workloads import OPERATIONS
@@ -72,7 +72,7 @@ class Session:
 
     def _limit(self, name: str) -> Party:
         work: Callable[[], None] = getattr(self.streams, name)
-        return self._timed(f"limit {name}", Job(lambda i: work(), ALWAYS))
+        return self._timed(f"limit {name}", Job(lambda i: work()))
 
     def _timed(self, name: str, job: Job) -> Party:
         if self.streams is None:
@@ -107,7 +107,7 @@ class Session:
             counted = metered(self.adapter, own)
             return self._told(case, operation, moved, own, limit, others, counted)
         finally:
-            Host.forget()
+            host_arrays.shared.cache_clear()
             gc.collect()
 
     def _demand(self, case: Case, operation: Operation) -> None:

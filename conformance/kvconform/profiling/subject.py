@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 from kvconform.profiling.case import Case
 from kvconform.profiling.random_rows import noise, turns
-from kvspec.geometry import Config
+from kvspec.geometry import DTYPES, Config
 
 
 class Subject(NamedTuple):
@@ -31,13 +33,20 @@ class Subject(NamedTuple):
         place = getattr(self.adapter, "place", None)
         return arrays if place is None else tuple(place(*arrays))
 
-    def rows(self, n: int, turn: int = 0, config: Config | None = None) -> tuple[Any, ...]:
-        """Make n random rows for `append`."""
-        config = self.config if config is None else config
-        shapes = [config.shape(kind, n) for kind in "kv"]
-        return self.placed(*(noise(shape, config.dtype, 2 * turn + i) for i, shape in enumerate(shapes)))
+    def shapes(self, n: int, *layers: int) -> list[tuple[int, ...]]:
+        """Give the shapes of n rows, keys and values: `[B, H, n, dim]`, or `[layers, B, H, n, dim]`."""
+        return [(*layers, *self.config.shape(kind, n)) for kind in "kv"]
 
-    def several(self, n: int, config: Config | None = None) -> list[tuple[Any, ...]]:
-        """Make arrays of rows to rotate through."""
-        config = self.config if config is None else config
-        return [self.rows(n, i, config) for i in range(turns(self.memory, n * config.row_bytes, 64))]
+    def arrays(self, shapes: Sequence[tuple[int, ...]], turn: int = 0, dtype: str = "") -> tuple[Any, ...]:
+        """Make random arrays; another `turn` gives others."""
+        first = turn * len(shapes)
+        return self.placed(*(noise(shape, dtype or self.config.dtype, first + i) for i, shape in enumerate(shapes)))
+
+    def rows(self, n: int, turn: int = 0) -> tuple[Any, ...]:
+        """Make n random rows for `append`."""
+        return self.arrays(self.shapes(n), turn)
+
+    def several(self, shapes: Sequence[tuple[int, ...]], dtype: str = "") -> list[tuple[Any, ...]]:
+        """Make random arrays of these shapes to rotate through."""
+        nbytes = sum(map(prod, shapes)) * DTYPES[dtype or self.config.dtype].itemsize
+        return [self.arrays(shapes, i, dtype) for i in range(turns(self.memory, nbytes, 64))]

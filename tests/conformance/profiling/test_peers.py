@@ -13,7 +13,7 @@ from kvconform.profiling.model_shapes import Model
 from kvconform.profiling.peers import bucket, page
 from kvconform.profiling.peers import rope as turned
 from kvconform.profiling.peers.array_work import WORK
-from kvconform.profiling.peers.host_arrays import Host, Rows
+from kvconform.profiling.peers.host_arrays import Rows, shared
 from kvconform.profiling.peers.numpy_peer import Arrays
 from kvconform.profiling.random_rows import noise
 from kvconform.profiling.workloads.bucket import STEPS
@@ -164,4 +164,4 @@ def test_a_crossing_joins_the_rows_with_padding_up_to_the_next_bound() -> None:
 @pytest.fixture(autouse=True)
 def forgotten() -> Any:
     yield
-    Host.forget()
+    shared.cache_clear()

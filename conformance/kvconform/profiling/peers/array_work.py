@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from kvconform.profiling.case import Case
-from kvconform.profiling.operation import ALWAYS, Job
+from kvconform.profiling.operation import Job
 from kvconform.profiling.peers import bucket, page, rope
 from kvconform.profiling.peers.host_arrays import Library, Rows
 from kvconform.profiling.workloads.cache import BEYOND
@@ -26,27 +26,25 @@ def append(rows: Rows) -> Job:
         at = case.context + i // len(caches) % runs * case.rows
         rows.write(caches[i % len(caches)], 2, at, sources[i % len(sources)])
 
-    return Job(do, ALWAYS)
+    return Job(do)
 
 
 def grow(rows: Rows) -> Job:
     """Join the context with a row."""
     caches, (row, *_) = rows.caches(rows.case.context), rows.caches(1, 1, 1)
-    return Job(
-        lambda i: [rows.library.cat(pair, 2) for pair in zip(caches[i % len(caches)], row, strict=True)], ALWAYS
-    )
+    return Job(lambda i: [rows.library.cat(pair, 2) for pair in zip(caches[i % len(caches)], row, strict=True)])
 
 
 def view(rows: Rows) -> Job:
     """Copy into new memory."""
     caches = rows.caches(rows.case.context)
-    return Job(lambda i: [rows.library.copy(a) for a in caches[i % len(caches)]], ALWAYS)
+    return Job(lambda i: [rows.library.copy(a) for a in caches[i % len(caches)]])
 
 
 def restore(rows: Rows) -> Job:
     """Write saved rows over a context."""
     caches, saved = rows.caches(rows.case.context), rows.caches(rows.case.context, kind=1)
-    return Job(lambda i: rows.write(caches[i % len(caches)], 2, 0, saved[i % len(saved)]), ALWAYS)
+    return Job(lambda i: rows.write(caches[i % len(caches)], 2, 0, saved[i % len(saved)]))
 
 
 def turn(rows: Rows) -> Job:
@@ -57,15 +55,14 @@ def turn(rows: Rows) -> Job:
         return Job(
             lambda i: rows.write(
                 rings[i % len(rings)], 2, (BEYOND + i // len(rings)) % case.context, sources[i % len(sources)]
-            ),
-            ALWAYS,
+            )
         )
 
     def do(i: int) -> None:
         for ring, new in zip(rings[i % len(rings)], sources[i % len(sources)], strict=True):
             rows.library.cat((ring[:, :, 1:], new), 2)
 
-    return Job(do, ALWAYS)
+    return Job(do)
 
 
 def straighten(rows: Rows) -> Job:
@@ -76,7 +73,7 @@ def straighten(rows: Rows) -> Job:
         for ring in rings[i % len(rings)]:
             rows.library.cat((ring[:, :, BEYOND + 1 :], ring[:, :, :BEYOND]), 2)
 
-    return Job(do, ALWAYS)
+    return Job(do)
 
 
 def copy(rows: Rows) -> Job:
@@ -93,7 +90,7 @@ def copy(rows: Rows) -> Job:
         turned = (source[0].swapaxes(0, 1), source[1].swapaxes(0, 1)) if head else source
         rows.write(buffers[i % len(buffers)], int(head), at, turned)
 
-    return Job(do, ALWAYS)
+    return Job(do)
 
 
 def layered(rows: Rows) -> Job:
@@ -105,8 +102,7 @@ def layered(rows: Rows) -> Job:
     return Job(
         lambda i: rows.write(
             stores[i % len(stores)], 2, i // len(stores) % runs * case.rows, sources[i % len(sources)]
-        ),
-        ALWAYS,
+        )
     )
 
 
@@ -120,16 +116,14 @@ def step(rows: Rows) -> Job:
     """Write one row of every sequence and layer at once: all sequences have the same length."""
     case, model, batch = rows.case, rows.case.model, _batch(rows)
     sources = rows.pairs((model.layers, case.batch, model.kv_heads, 1))
-    return Job(lambda i: rows.write(batch, 3, i % case.context, sources[i % len(sources)]), ALWAYS)
+    return Job(lambda i: rows.write(batch, 3, i % case.context, sources[i % len(sources)]))
 
 
 def scatter(rows: Rows) -> Job:
     """Write a store's rows into one sequence's place."""
     case, model, batch = rows.case, rows.case.model, _batch(rows)
     (store, *_) = rows.pairs((model.layers, model.kv_heads, case.rows), 1, kind=1)
-    return Job(
-        lambda i: rows.write((batch[0][:, i % case.batch], batch[1][:, i % case.batch]), 2, 0, store), ALWAYS
-    )
+    return Job(lambda i: rows.write((batch[0][:, i % case.batch], batch[1][:, i % case.batch]), 2, 0, store))
 
 
 def zero(rows: Rows) -> Job:
@@ -141,7 +135,7 @@ def zero(rows: Rows) -> Job:
         for array in store:
             array[...] = 0
 
-    return Job(do, ALWAYS)
+    return Job(do)
 
 
 def attend(rows: Rows, behind: bool = True) -> Job:
@@ -155,13 +149,13 @@ def attend(rows: Rows, behind: bool = True) -> Job:
         rows.write(cache, 2, held - case.rows, sources[i % len(sources)])
         rows.library.attend(queries, *cache)
 
-    return Job(do, ALWAYS)
+    return Job(do)
 
 
 def attend_batch(rows: Rows) -> Job:
     """Attend with one query for each sequence: all sequences have the same length."""
     queries, caches = rows.queries(), rows.caches(rows.case.context)
-    return Job(lambda i: rows.library.attend(queries, *caches[i % len(caches)]), ALWAYS)
+    return Job(lambda i: rows.library.attend(queries, *caches[i % len(caches)]))
 
 
 WORK: dict[str, Callable[[Rows], Job]] = {

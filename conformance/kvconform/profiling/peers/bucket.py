@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kvconform.profiling.operation import ALWAYS, Job
+from kvconform.profiling.operation import Job
 from kvconform.profiling.peers.host_arrays import Rows
 from kvconform.profiling.workloads.bucket import STEPS
 
@@ -30,7 +30,7 @@ def decode(rows: Rows) -> Job:
         rows.write(handle, 2, past, sources[i % len(sources)])
         return rows.library.attend(asked, *handle, seen=past + 1)
 
-    return Job(do, ALWAYS)
+    return Job(do)
 
 
 def block(rows: Rows) -> Job:
@@ -43,7 +43,7 @@ def block(rows: Rows) -> Job:
         rows.write(handle, 2, case.context, sources[i % len(sources)])
         return rows.library.attend(asked, *handle)
 
-    return Job(do, ALWAYS)
+    return Job(do)
 
 
 def cross_over(rows: Rows) -> Job:
@@ -51,21 +51,20 @@ def cross_over(rows: Rows) -> Job:
     context, handles = rows.case.context, _layers(rows, rows.case.context + 1)
     padding = _layers(rows, context - 1, 1, 1)[0]
     return Job(
-        lambda i: [rows.library.cat(pair, 2) for pair in zip(handles[i % len(handles)], padding, strict=True)],
-        ALWAYS,
+        lambda i: [rows.library.cat(pair, 2) for pair in zip(handles[i % len(handles)], padding, strict=True)]
     )
 
 
 def copied(rows: Rows) -> Job:
     """Copy into new memory."""
     handles = _layers(rows, rows.case.context)
-    return Job(lambda i: [rows.library.copy(a) for a in handles[i % len(handles)]], ALWAYS)
+    return Job(lambda i: [rows.library.copy(a) for a in handles[i % len(handles)]])
 
 
 def cross(rows: Rows) -> Job:
     """Attend over an encoder's rows."""
     asked, encoded = _queries(rows), _layers(rows, rows.case.context)
-    return Job(lambda i: rows.library.attend(asked, *encoded[i % len(encoded)]), ALWAYS)
+    return Job(lambda i: rows.library.attend(asked, *encoded[i % len(encoded)]))
 
 
 WORK: dict[str, Callable[[Rows], Job]] = {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import prod
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from kvconform.profiling.case import Case
 from kvconform.profiling.random_rows import noise, turns
@@ -33,28 +34,10 @@ class Library(Protocol):
         """Attend causally: the last query sees this many rows, by default all."""
 
 
-class Host:
-    """The arrays of the current case, made once and shared by all peers."""
-
-    case: Case | None = None
-    made: ClassVar[dict[Any, Array]] = {}
-
-    @classmethod
-    def array(cls, case: Case, shape: tuple[int, ...], dtype: str, turn: int) -> Array:
-        """Give random numbers; the same array for the same request within a case."""
-        if case != cls.case:
-            cls.forget()
-            cls.case = case
-        key = shape, dtype, turn
-        if key not in cls.made:
-            cls.made[key] = noise(shape, dtype, turn)
-        return cls.made[key]
-
-    @classmethod
-    def forget(cls) -> None:
-        """Drop the arrays."""
-        cls.case = None
-        cls.made.clear()
+@cache
+def shared(shape: tuple[int, ...], dtype: str, turn: int) -> Array:
+    """Random numbers, made once for all peers of a case: `cache_clear` drops them when it was measured."""
+    return noise(shape, dtype, turn)
 
 
 class Rows:
@@ -70,11 +53,8 @@ class Rows:
         dtype, whole = dtype or self.case.dtype, (*shape, self.case.model.dim)
         count = turns(self.memory, 2 * DTYPES[dtype].itemsize * prod(whole), most)
         first = 2 * count * kind
-        made = [self._made(whole, dtype, first + i) for i in range(2 * count)]
+        made = [self.library.wrap(shared(whole, dtype, first + i)) for i in range(2 * count)]
         return list(zip(made[::2], made[1::2], strict=True))
-
-    def _made(self, shape: tuple[int, ...], dtype: str, turn: int) -> Any:
-        return self.library.wrap(Host.array(self.case, shape, dtype, turn))
 
     def caches(self, rows: int, most: int = 256, kind: int = 0) -> list[tuple[Any, Any]]:
         """Make keys and values `[B, H, rows, dim]` in rotation."""

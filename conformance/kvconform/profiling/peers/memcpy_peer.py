@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 from kvconform.profiling.case import Case
-from kvconform.profiling.operation import ALWAYS, Job
+from kvconform.profiling.operation import Job
 from kvconform.profiling.random_rows import noise
 
 
@@ -29,7 +29,7 @@ class Memcpy:
             at = i % places * size
             ctypes.memmove(target.ctypes.data + at, source.ctypes.data + at, min(size, source.nbytes - at))
 
-        return Job(do, ALWAYS)
+        return Job(do)
 
     def wait(self) -> None:
         """Do nothing: memmove is done when it returns."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kvconform.profiling.operation import ALWAYS, Job
+from kvconform.profiling.operation import Job
 from kvconform.profiling.peers.host_arrays import Rows
 from kvconform.profiling.random_rows import turns
 from kvconform.profiling.workloads.page import pages_for, partly
@@ -58,14 +58,14 @@ def append(rows: Rows) -> Job:
         at = case.context + i // pool.count % runs * case.rows
         pool.write(i % pool.count, at, sources[i % len(sources)])
 
-    return Job(do, ALWAYS)
+    return Job(do)
 
 
 def gather(rows: Rows) -> Job:
     """Take pages by a table and put their rows in order: two copies."""
     pool = Pool(rows)
     tables = pool.contexts()
-    return Job(lambda i: pool.gathered(tables[i % len(tables)]), ALWAYS)
+    return Job(lambda i: pool.gathered(tables[i % len(tables)]))
 
 
 def fork(rows: Rows) -> Job:
@@ -80,7 +80,7 @@ def fork(rows: Rows) -> Job:
             pages[to, :, :held] = pages[old, :, :held]
             pages[to, :, held] = row[0, :, 0]
 
-    return Job(do, ALWAYS)
+    return Job(do)
 
 
 def attend(rows: Rows) -> Job:
@@ -93,7 +93,7 @@ def attend(rows: Rows) -> Job:
         keys, values = pool.gathered(tables[i % pool.count])
         return rows.library.attend(asked, keys[:, :, : case.context], values[:, :, : case.context])
 
-    return Job(do, ALWAYS)
+    return Job(do)
 
 
 WORK: dict[str, Callable[[Rows], Job]] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kvconform.profiling.operation import ALWAYS, Job
+from kvconform.profiling.operation import Job
 from kvconform.profiling.peers.host_arrays import Rows
 
 BASE = 10000.0
@@ -43,7 +43,7 @@ def rotate(rows: Rows) -> Job:
         at = i // model.layers % spans * case.rows
         angles.turn(sources[i % len(sources)][0], targets[i % len(targets)][0], at)
 
-    return Job(do, ALWAYS)
+    return Job(do)
 
 
 def attend(rows: Rows) -> Job:
@@ -59,7 +59,7 @@ def attend(rows: Rows) -> Job:
         rows.write(cache, 2, case.context, (fresh, values))
         return rows.library.attend(turned, *cache)
 
-    return Job(do, ALWAYS)
+    return Job(do)
 
 
 WORK: dict[str, Callable[[Rows], Job]] = {"rotate": rotate, "rope attention": attend}

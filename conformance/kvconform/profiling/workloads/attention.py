@@ -32,7 +32,7 @@ it."""
 def attend(subject: Subject) -> Job:
     """Append n rows; attend with their queries over the context and these, with RoPE if the case says so."""
     case = subject.case
-    caches, sources = cache.filled(subject, subject.turns(case.context)), subject.several(case.rows)
+    caches, sources = cache.filled(subject, subject.turns(case.context)), subject.several(subject.shapes(case.rows))
     rope, (asked, out) = Rope(case.pairing) if case.pairing else None, queries(subject)
 
     def do(i: int, how: Attention) -> None:
@@ -45,7 +45,7 @@ def attend(subject: Subject) -> Job:
 
 def attend_ring(subject: Subject) -> Job:
     """Append one row to a full ring; attend with its query over the window."""
-    rings, sources = cache.wrapped(subject), subject.several(subject.case.rows)
+    rings, sources = cache.wrapped(subject), subject.several(subject.shapes(subject.case.rows))
     asked, out = queries(subject)
 
     def do(i: int, how: Attention) -> None:
@@ -68,7 +68,7 @@ def attend_batch(subject: Subject) -> Job:
 def attend_captured(subject: Subject) -> Job:
     """Replay a captured attend: append one row to a store's layer, its query over all rows."""
     begin = subject.case.context - AROUND
-    stores, sources, (asked, _) = _layers(subject, begin), subject.several(1), queries(subject)
+    stores, sources, (asked, _) = _layers(subject, begin), subject.several(subject.shapes(1)), queries(subject)
 
     @remembered
     def captured(which: int, how: Attention) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kvconform.profiling.case import Case
-from kvconform.profiling.operation import ALWAYS, Job, Operation
-from kvconform.profiling.random_rows import noise, turns
+from kvconform.profiling.operation import Job, Operation
+from kvconform.profiling.random_rows import noise
 from kvconform.profiling.subject import Subject
 from kvconform.profiling.workloads.attention import fastest, queries
 from kvspec import traffic
@@ -16,35 +16,34 @@ from kvspec.geometry import Config
 STEPS = 33
 """Steps up to a bound, before as many rows are cut."""
 
-Rows = tuple[Any, ...]
+
+def opened(subject: Subject) -> list[Any]:
+    """Open as many bucketed caches as there are to rotate through."""
+    case = subject.case
+    return [subject.open("bucket") for _ in range(subject.turns(case.context * case.model.layers))]
 
 
 def filled(subject: Subject, past: int) -> list[Any]:
     """Make bucketed caches whose handles hold this many past rows."""
-    rows = _rows(subject, past)
-    caches = [
-        subject.open("bucket") for _ in range(subject.turns(subject.case.context * subject.case.model.layers))
-    ]
+    caches, dtype = opened(subject), subject.case.dtype
+    rows = [noise(shape, dtype, i) for i, shape in enumerate(_shapes(subject, past))]
     for cache in caches:
         cache.prefill(*rows)
         cache.bind(True)
     return caches
 
 
-def _rows(subject: Subject, n: int, turn: int = 0) -> Rows:
-    """Make rows `[layers, batch, kv_heads, n, dim]` on the host."""
-    case, layers = subject.case, subject.case.model.layers
-    shapes = [(layers, *subject.config.shape(kind, n)) for kind in "kv"]
-    return tuple(noise(shape, case.dtype, 2 * turn + i) for i, shape in enumerate(shapes))
+def _shapes(subject: Subject, n: int) -> list[tuple[int, ...]]:
+    """Give the shapes of n rows of each layer, `[layers, batch, kv_heads, n, dim]`."""
+    return subject.shapes(n, subject.case.model.layers)
 
 
-def _tokens(subject: Subject) -> list[Rows]:
+def _tokens(subject: Subject) -> list[tuple[Any, ...]]:
     """Make arrays of `case.rows` new rows of each layer to rotate through."""
-    nbytes = subject.case.rows * traffic.stacked(subject.config).row_bytes
-    return [subject.placed(*_rows(subject, subject.case.rows, i)) for i in range(turns(subject.memory, nbytes, 64))]
+    return subject.several(_shapes(subject, subject.case.rows))
 
 
-def _queries(subject: Subject) -> Rows:
+def _queries(subject: Subject) -> tuple[Any, ...]:
     """Make queries `[layers, batch, heads, n, k_dim]` and an array for the output, both f32."""
     return queries(subject, subject.case.model.layers)
 
@@ -109,18 +108,14 @@ def sync(subject: Subject) -> Job:
 
 def encode(subject: Subject) -> Job:
     """Install an encoder's rows for all layers; they are on the device."""
-    cache, layers = subject.open("bucket"), subject.case.model.layers
-    count = subject.turns(subject.case.context * layers)
-    sources = [subject.placed(*_rows(subject, subject.case.context, i)) for i in range(count)]
-    return Job(lambda i: cache.encode(*sources[i % count]), ALWAYS)
+    cache, sources = subject.open("bucket"), subject.several(_shapes(subject, subject.case.context))
+    return Job(lambda i: cache.encode(*sources[i % len(sources)]))
 
 
 def cross(subject: Subject) -> Job:
     """Attend with queries over an encoder's rows."""
-    rows, (asked, out) = subject.placed(*_rows(subject, subject.case.context)), _queries(subject)
-    caches = [
-        subject.open("bucket") for _ in range(subject.turns(subject.case.context * subject.case.model.layers))
-    ]
+    rows, (asked, out) = subject.arrays(_shapes(subject, subject.case.context)), _queries(subject)
+    caches = opened(subject)
     for cache in caches:
         cache.encode(*rows)
     return fastest(subject, lambda i, how: caches[i % len(caches)].cross(asked, how.splits, out))

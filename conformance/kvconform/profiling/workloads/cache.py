@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvconform.profiling.case import Case
-from kvconform.profiling.operation import ALWAYS, Job, Operation
+from kvconform.profiling.operation import Job, Operation
 from kvconform.profiling.subject import Subject
 from kvspec import traffic
 from kvspec.geometry import Config
@@ -34,7 +34,7 @@ def filled(subject: Subject, count: int) -> list[Any]:
 def append(subject: Subject) -> Job:
     """Append rows behind the context, without growing."""
     case = subject.case
-    caches, sources = filled(subject, subject.turns(case.context)), subject.several(case.rows)
+    caches, sources = filled(subject, subject.turns(case.context)), subject.several(subject.shapes(case.rows))
 
     def do(i: int) -> None:
         caches[i % len(caches)].append(*sources[i % len(sources)])
@@ -62,7 +62,7 @@ def grow(subject: Subject) -> Job:
 def view(subject: Subject) -> Job:
     """Read all rows to the host."""
     caches = filled(subject, subject.turns(subject.case.context))
-    return Job(lambda i: caches[i % len(caches)].read("view"), ALWAYS)
+    return Job(lambda i: caches[i % len(caches)].read("view"))
 
 
 def rewind(subject: Subject) -> Job:
@@ -75,14 +75,14 @@ def rewind(subject: Subject) -> Job:
 def snapshot(subject: Subject) -> Job:
     """Save the whole context and close the snapshot."""
     caches = filled(subject, subject.turns(subject.case.context))
-    return Job(lambda i: caches[i % len(caches)].snapshot(0).close(), ALWAYS)
+    return Job(lambda i: caches[i % len(caches)].snapshot(0).close())
 
 
 def restore(subject: Subject) -> Job:
     """Restore the whole context."""
     caches = filled(subject, subject.turns(2 * subject.case.context))
     saved = [cache.snapshot(0) for cache in caches]
-    return Job(lambda i: caches[i % len(caches)].restore(saved[i % len(saved)], subject.case.context), ALWAYS)
+    return Job(lambda i: caches[i % len(caches)].restore(saved[i % len(saved)], subject.case.context))
 
 
 def wrapped(subject: Subject) -> list[Any]:
@@ -103,17 +103,17 @@ def turn(subject: Subject) -> Job:
     A ring with spare room moves its rows only now and then. So each ring begins one chunk later than the one
     before, to avoid that all move in the same turn.
     """
-    rings, sources = wrapped(subject), subject.several(subject.case.rows)
+    rings, sources = wrapped(subject), subject.several(subject.shapes(subject.case.rows))
     for i, ring in enumerate(rings if subject.case.rows > 1 else ()):
         for _ in range(i):
             ring.append(*sources[0])
-    return Job(lambda i: rings[i % len(rings)].append(*sources[i % len(sources)]), ALWAYS)
+    return Job(lambda i: rings[i % len(rings)].append(*sources[i % len(sources)]))
 
 
 def straighten(subject: Subject) -> Job:
     """Read the newest W - 1 rows in position order to the host."""
     rings = wrapped(subject)
-    return Job(lambda i: rings[i % len(rings)].read("view"), ALWAYS)
+    return Job(lambda i: rings[i % len(rings)].read("view"))
 
 
 def _ring(case: Case) -> Config:

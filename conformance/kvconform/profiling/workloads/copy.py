@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kvconform.profiling.case import Case
 from kvconform.profiling.operation import Job, Operation
-from kvconform.profiling.random_rows import noise, turns
 from kvconform.profiling.subject import Subject
 from kvspec import traffic
 from kvspec.geometry import Config
@@ -21,10 +20,7 @@ def _source(case: Case) -> str:
 def copy(subject: Subject) -> Job:
     """Copy rows `[n, kv_heads, dim]` into the slots of a buffer, one run behind the other."""
     case, model = subject.case, subject.case.model
-    dtype = _source(case)
-    count = turns(subject.memory, case.rows * subject.config.changed(dtype=dtype).row_bytes, 64)
-    shape = case.rows, model.kv_heads, model.dim
-    sources = [subject.placed(*(noise(shape, dtype, 2 * i + part) for part in range(2))) for i in range(count)]
+    sources = subject.several([(case.rows, model.kv_heads, model.dim)] * 2, _source(case))
     buffers = [subject.open("copy") for _ in range(subject.turns(case.context))]
     runs = case.context // case.rows
 

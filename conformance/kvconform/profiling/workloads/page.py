@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kvconform.profiling.case import Case
-from kvconform.profiling.operation import ALWAYS, Job, Operation
+from kvconform.profiling.operation import Job, Operation
 from kvconform.profiling.subject import Subject
 from kvconform.profiling.workloads.attention import fastest, queries
 from kvspec import traffic
@@ -68,7 +68,7 @@ def _size(case: Case) -> int:
 def append(subject: Subject) -> Job:
     """Append rows behind the context, into free pages."""
     case, pool = subject.case, scattered(subject, subject.case.context)
-    cache, sequences, sources = pool.cache, pool.sequences, subject.several(case.rows)
+    cache, sequences, sources = pool.cache, pool.sequences, subject.several(subject.shapes(case.rows))
 
     def do(i: int) -> None:
         cache.append(*sources[i % len(sources)], sequences[i % len(sequences)])
@@ -84,14 +84,14 @@ def gather(subject: Subject) -> Job:
     """Gather all rows through a table, to the host."""
     pool = scattered(subject, subject.case.context)
     tables = [pool.cache.table(sequence) for sequence in pool.sequences]
-    return Job(lambda i: pool.cache.gather(tables[i % len(tables)], subject.case.context), ALWAYS, about=pool.about)
+    return Job(lambda i: pool.cache.gather(tables[i % len(tables)], subject.case.context), about=pool.about)
 
 
 def fork(subject: Subject) -> Job:
     """Fork a sequence just before the end of the context and append a row: the last shared page is not full, so it
     is copied."""
     case, pool = subject.case, scattered(subject, subject.case.context)
-    cache, sequences, sources = pool.cache, pool.sequences, subject.several(1)
+    cache, sequences, sources = pool.cache, pool.sequences, subject.several(subject.shapes(1))
     shared, forks = (pages_for(case) - 1) * _size(case) + partly(case), list[int]()
 
     def do(i: int) -> None:
@@ -110,7 +110,7 @@ def attend(subject: Subject) -> Job:
     before."""
     case = subject.case
     before = case.context - case.rows
-    pool, sources = scattered(subject, before), subject.several(case.rows)
+    pool, sources = scattered(subject, before), subject.several(subject.shapes(case.rows))
     asked, out = queries(subject)
 
     def do(i: int, how: Attention) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kvconform.profiling.case import Case
-from kvconform.profiling.operation import ALWAYS, Job, Operation
-from kvconform.profiling.random_rows import noise, turns
+from kvconform.profiling.operation import Job, Operation
 from kvconform.profiling.subject import Subject
 from kvspec import traffic
 from kvspec.contract import Rope
@@ -17,16 +16,14 @@ def rotate(subject: Subject) -> Job:
     """Rotate rows `[1, kv_heads, n, dim]` into new ones: the same positions for all layers of a model, then the
     next n."""
     case, model = subject.case, subject.case.model
-    shape = subject.config.shape("k", case.rows)
-    count = turns(subject.memory, traffic.turned(subject.config, case.rows).read, 64)
-    sources = [subject.placed(noise(shape, case.dtype, i))[0] for i in range(count)]
+    sources = [keys for (keys,) in subject.several(subject.shapes(case.rows)[:1])]
     rope = Rope(case.pairing or "neox")
 
     def do(i: int) -> object:
         first = case.context + i // model.layers * case.rows
-        return subject.adapter.rotate(sources[i % count], np.arange(first, first + case.rows), rope)
+        return subject.adapter.rotate(sources[i % len(sources)], np.arange(first, first + case.rows), rope)
 
-    return Job(do, ALWAYS, about={"pairing": rope.pairing})
+    return Job(do, about={"pairing": rope.pairing})
 
 
 def _config(case: Case) -> Config:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvconform.profiling.case import Case
-from kvconform.profiling.operation import ALWAYS, Job, Operation
-from kvconform.profiling.random_rows import noise, turns
+from kvconform.profiling.operation import Job, Operation
 from kvconform.profiling.subject import Subject
 from kvspec import traffic
 from kvspec.geometry import Config
@@ -16,11 +15,16 @@ def _config(case: Case) -> Config:
     return case.config(layers=case.model.layers, max_len=case.context)
 
 
+def _layers(subject: Subject, n: int) -> list[tuple[int, ...]]:
+    """Give the shapes of n rows of every layer, `[layers, H, n, dim]`."""
+    return [(subject.case.model.layers, *shape[1:]) for shape in subject.shapes(n)]
+
+
 def append(subject: Subject) -> Job:
     """Append n rows to every layer."""
     case, model = subject.case, subject.case.model
     stores = [subject.open("store") for _ in range(subject.turns(case.context * model.layers))]
-    sources = subject.several(case.rows, subject.config.changed(batch=model.layers))
+    sources = subject.several(_layers(subject, case.rows))
 
     def do(i: int) -> None:
         stores[i % len(stores)].append(*sources[i % len(sources)])
@@ -35,7 +39,7 @@ def append(subject: Subject) -> Job:
 def zero(subject: Subject) -> Job:
     """Overwrite every row with zeros."""
     store = subject.open("store")
-    return Job(lambda i: store.zero(), ALWAYS)
+    return Job(lambda i: store.zero())
 
 
 def batched(subject: Subject) -> Any:
@@ -48,9 +52,7 @@ def batched(subject: Subject) -> Any:
 def _tokens(subject: Subject) -> list[tuple[Any, ...]]:
     """Make rows `[layers, m, kv_heads, dim]` to rotate through."""
     case, model = subject.case, subject.case.model
-    shape = model.layers, case.batch, model.kv_heads, model.dim
-    count = turns(subject.memory, model.layers * case.batch * subject.config.row_bytes, 64)
-    return [subject.placed(*(noise(shape, case.dtype, 2 * i + part) for part in range(2))) for i in range(count)]
+    return subject.several([(model.layers, case.batch, model.kv_heads, model.dim)] * 2)
 
 
 def step(subject: Subject) -> Job:
@@ -69,8 +71,8 @@ def replay(subject: Subject) -> Job:
 def scatter(subject: Subject) -> Job:
     """Copy the store's rows into the place of one sequence."""
     case, store = subject.case, batched(subject)
-    store.append(*subject.rows(case.rows, 0, subject.config.changed(batch=case.model.layers)))
-    return Job(lambda i: store.scatter(i % case.batch, case.rows), ALWAYS)
+    store.append(*subject.arrays(_layers(subject, case.rows)))
+    return Job(lambda i: store.scatter(i % case.batch, case.rows))
 
 
 def _held(case: Case) -> int:
