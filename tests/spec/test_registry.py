@@ -39,7 +39,6 @@ WRONG_ON_PURPOSE = {
 """Adapters made for the tests of the suite: each is about some chapters."""
 
 MEASURES = {
-    "conformance/kvconform/profiling/cases.py",
     "conformance/kvconform/profiling/peers/array_work.py",
     "conformance/kvconform/profiling/workloads/cache.py",
     "reports/kvreports/profile/roofline.py",

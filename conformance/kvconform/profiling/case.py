@@ -29,7 +29,7 @@ class Case:
     @property
     def id(self) -> str:
         """Give the case's id, for records and the command line."""
-        words = [self.operation, self.model.name.replace(" ", "-").lower(), self.cast, f"{self.context}"]
+        words = [self.operation, self.model.id, self.cast, f"{self.context}"]
         words += [f"n{self.rows}"] if self.rows != 1 else []
         words += [f"b{self.batch}"] if self.batch != 1 else []
         words += [f"p{self.page}"] if self.page is not None else []

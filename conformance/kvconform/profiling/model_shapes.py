@@ -22,6 +22,11 @@ class Model(NamedTuple):
     source: str
     """The repository of its config.json, or the file that holds the same numbers."""
 
+    @property
+    def id(self) -> str:
+        """Give its name in the ids of cases."""
+        return self.name.replace(" ", "-").lower()
+
 
 LLAMA_8B = Model("Llama-3.1-8B", 32, 8, 128, 32, None, "huggingface.co/meta-llama/Llama-3.1-8B")
 LLAMA_70B = Model("Llama-3.1-70B", 64, 8, 128, 80, None, "huggingface.co/meta-llama/Llama-3.1-70B")

@@ -73,7 +73,7 @@ def test_nothing_is_said_of_what_there_is_not() -> None:
     }
     assert set(UNMEASURED) | set(MEASURED) <= known
     assert {name for names in MEASURED.values() for name in names} == set(OPERATIONS)
-    assert {case.operation for case in cases.table()} == set(OPERATIONS)
+    assert {case.operation for case in cases.cases()} == set(OPERATIONS)
 
 
 class Spied:
