@@ -49,7 +49,8 @@ CANNOT_RUN = 4
 CHAPTERS = sorted(text.stem for text in Path("spec/kvspec/chapters").glob("*.md"))
 VECTORS = ("cover", "examples", "covering", "mutants")
 IN_THE_WHEEL = (
-    *(f"kvspec/chapters/{n}.md" for n in CHAPTERS),
+    *(f"kvspec/chapters/{n}.{kind}" for n in CHAPTERS for kind in ("md", "toml")),
+    "kvspec/chapters/arguments.toml",
     *(f"kvspec/appendices/{n}.md" for n in ("anomalies", "prove")),
     *(
         f"kvspec/schemas/{n}.json"

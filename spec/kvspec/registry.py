@@ -5,15 +5,18 @@ A room is a package with one module for each chapter that needs one, named like 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+from msgspec import convert
+
 from kvspec.chapters import CHAPTERS
-from kvspec.chapters.record import Chapter, Kind, Tensor, Value
+from kvspec.chapters.record import Argument, Chapter, Kind, Tensor, Value
 from kvspec.geometry import Config
+from kvspec.tables import table
 
 
 def modules(room: str) -> dict[str, ModuleType]:
@@ -32,7 +35,43 @@ def merged(room: str, name: str) -> dict[str, Any]:
     return {key: value for table in found(room, name).values() for key, value in table.items()}
 
 
-RECORDS: dict[str, Chapter] = found("kvspec.chapters", "CHAPTER")
+_SHARED = table("kvspec.chapters", "arguments")
+"""The arguments that operations share."""
+
+
+def arguments(listed: Iterable[Any]) -> tuple[Argument, ...]:
+    """Give the arguments that a record lists: see `arguments.toml`."""
+    return tuple(argument for item in listed for argument in _meant(item))
+
+
+def _meant(item: Any) -> Iterator[Argument]:
+    """The arguments that an item of a list stands for: a shared one by its name, several, or one in full."""
+    if isinstance(item, str):
+        name = item.removesuffix("?")
+        shared = _SHARED.get(name, {})
+        own = {"name": name, "optional": item.endswith("?")}
+        yield from arguments(shared if isinstance(shared, list) else [own | shared])
+    elif "sizes" in item:
+        more = {k: v for k, v in item.items() if k != "sizes"}
+        yield from arguments({"name": name, "high": 1 << 16, "optional": True, **more} for name in item["sizes"])
+    elif "flag" in item:
+        yield Argument(item["flag"], low=0, high=1, default=0, needs=item.get("needs", ""))
+    else:
+        fields = {"default": None, **item} if item.get("optional") else item
+        yield convert({k: v for k, v in fields.items() if k != "optional"}, Argument)
+
+
+def record(chapter: str) -> Chapter:
+    """Read the record of a chapter. Raises msgspec.ValidationError that names the field."""
+    rows = table("kvspec.chapters", chapter)
+    for kind, key in {"operations": "name", "values": "name", "tensors": "name", "columns": "heading"}.items():
+        rows[kind] = [{key: name, **row} for name, row in rows.get(kind, {}).items()]
+    for operation in rows["operations"]:
+        operation["arguments"] = arguments(operation.get("arguments", ()))
+    return convert(rows, Chapter)
+
+
+RECORDS: dict[str, Chapter] = {chapter: record(chapter) for chapter in CHAPTERS}
 """The records of the chapters."""
 
 LETTERS: dict[str, str] = {record.letters: name for name, record in RECORDS.items()}

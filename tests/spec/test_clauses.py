@@ -26,7 +26,7 @@ _ID = re.compile(rf"\b(?:{'|'.join(LETTERS)})-\d+\b")
 
 def text_of(package: object, *names: str) -> str:
     folder = Path(package.__file__).parent  # type: ignore[attr-defined]
-    files = [folder / n for n in names] or sorted(folder.rglob("*.py"))
+    files = [folder / n for n in names] or sorted(f for f in folder.rglob("*") if f.suffix in (".py", ".toml"))
     return "\n".join(f.read_text() for f in files)
 
 

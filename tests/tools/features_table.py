@@ -16,8 +16,8 @@ from typing import NamedTuple
 from tabulate import tabulate
 
 from kvreports import json_file
+from kvspec import tables
 from kvspec.errors import BadInput
-from kvspec.reading import tables
 from kvspec.records.run import BROKEN, Record
 
 BEGIN, END = "<!-- begin: python -m tools.features_table -->", "<!-- end -->"

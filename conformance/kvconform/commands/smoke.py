@@ -13,7 +13,7 @@ from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description
 from kvspec.geometry import Config
 from kvspec.notation import operation
-from kvspec.reading.tables import table
+from kvspec.tables import table
 from kvspec.trace import Trace
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kvspec.reading.tables import table
+from kvspec.tables import table
 
 
 class BugClass(NamedTuple):

@@ -25,7 +25,7 @@ from kvref.page_pool import Pool
 from kvref.ring import Ring
 from kvspec.geometry import Config
 from kvspec.reading.clauses import index
-from kvspec.reading.tables import table
+from kvspec.tables import table
 
 COMMON = "anomaly"
 """The class of common bugs, which nobody reported here."""

@@ -9,7 +9,7 @@ from kvconform.profiling.case import Case
 from kvconform.profiling.model_shapes import MODELS
 from kvspec.errors import BadInput
 from kvspec.geometry import LAYOUTS
-from kvspec.reading.tables import table
+from kvspec.tables import table
 
 NUMBERS = {"n": "rows", "b": "batch", "p": "page"}
 """The fields of a case that an id gives as a letter and a number."""

@@ -19,8 +19,8 @@ from kvconform.oracle.reference import Performs
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvspec import notation
 from kvspec.geometry import DTYPES, Array
-from kvspec.reading.tables import table
 from kvspec.rows import settled
+from kvspec.tables import table
 from kvspec.trace import Trace
 
 NEEDED = ("growing", "ring", "store", "batch", "page", "bucket", "attention")

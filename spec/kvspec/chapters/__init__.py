@@ -1,4 +1,4 @@
-"""The chapters of the spec: each has a text, such as `ring.md`, and a record, `ring.py`. All other code reads
+"""The chapters of the spec: each has a text, such as `ring.md`, and a record, `ring.toml`. All other code reads
 these.
 
 A new chapter is a name below, these two files, and one file of its name in each room that it needs.

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct
 
 Holds = Literal["number", "numbers", "truth", "text", "counts"]
 
 LARGEST = 1 << 31
 """Bound on the magnitude of whole numbers in a trace, unless one has its own bound."""
 
+METERED = ("host_to_device", "device_to_host", "device_to_device", "launches", "allocations", "synchronisations")
+"""The counts of a meter: bytes copied to, from and on the device; launches, allocations, waits."""
+
 REQUIRED = object()
 """The default of an argument that has none."""
 
 
-@dataclass(frozen=True)
-class Argument:
+class Part(Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of a record."""
+
+
+class Argument(Part, frozen=True):
     """One argument of an operation: its name, what it holds, its bounds, and its default."""
 
     name: str
@@ -35,8 +42,7 @@ class Argument:
         return self.default is REQUIRED
 
 
-@dataclass(frozen=True)
-class OperationRecord:
+class OperationRecord(Part, frozen=True):
     """An operation of a trace: its arguments, required ones first, and one sentence for the schema."""
 
     name: str
@@ -60,8 +66,7 @@ class OperationRecord:
     """The chapters it needs beside its own. An argument can need one too: see `Argument`."""
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(Part, frozen=True):
     """A value of an answer, and one sentence for the schema. Any but a truth, a text or counts can be null."""
 
     name: str
@@ -73,16 +78,14 @@ class Value:
     """How to describe it in messages, if its numbers have names."""
 
 
-@dataclass(frozen=True)
-class Tensor:
+class Tensor(Part, frozen=True):
     """An array of an answer; one of keys and one of values if it is a pair."""
 
     name: str
     pair: bool = True
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Part, frozen=True):
     """A column of worked examples: its heading, which is a pattern; how its cells are read, see `kvspec.reading`;
     and the observation that it speaks of, where that is called otherwise."""
 
@@ -95,8 +98,7 @@ class Column:
     """Whether it shows how storage grew, so that it is compared only for caches that grow as the spec says."""
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(Part, frozen=True):
     """What a chapter lets an adapter open."""
 
     needs: tuple[str, ...] = ()
@@ -112,7 +114,7 @@ class Kind:
     grows_with_drafts: bool = False
     """Whether drafts that were not kept may have made it grow, so that its capacity is not the spec's until it is
     freed."""
-    tried: Mapping[str, Any] = field(default_factory=dict)
+    tried: Mapping[str, Any] = {}
     """Fields of a config that an adapter which claims it opens: what it does not claim is tried on this."""
     begin: tuple[str, ...] = ()
     """The operations that come before the first append."""
@@ -122,16 +124,14 @@ class Kind:
     """The clause by which rows are kept to the bit."""
 
 
-@dataclass(frozen=True)
-class Probe:
+class Probe(Part, frozen=True):
     """Operations of which the last is the chapter's own, and the kinds they are tried on; every kind by default."""
 
     operations: tuple[str, ...]
     kinds: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Chapter:
+class Chapter(Part, frozen=True):
     """A part of the spec that an adapter can claim."""
 
     letters: str

@@ -14,7 +14,7 @@ Every method either does all of its work, or raises `Refused` or `Unsupported` a
 from __future__ import annotations
 
 from kvspec.chapters import CHAPTERS
-from kvspec.chapters.residency import METERED
+from kvspec.chapters.record import METERED
 from kvspec.contract.adapters import Adapter, Fitting, Metered, Planning
 from kvspec.contract.attention import Attending, AttendingBatch, Attention, CapturedAttention, Rope, Rotating
 from kvspec.contract.caches import Buffer, Cache, Masking, Round, Snapshot, Snapshotting, Speculating

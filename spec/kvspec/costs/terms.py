@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kvspec.chapters.residency import METERED
+from kvspec.chapters.record import METERED
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation
 from kvspec.session.step import Step

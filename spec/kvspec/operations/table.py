@@ -5,21 +5,36 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Any
 
-from kvspec.chapters.arguments import DTYPE, sizes
 from kvspec.chapters.record import Argument, OperationRecord
 from kvspec.geometry import Config
-from kvspec.registry import KINDS, RECORDS, has
+from kvspec.registry import KINDS, RECORDS, arguments, has
 
 OPEN = OperationRecord(
     "open",
     "Open another cache, or one of this name afresh. Sizes may be out of range on purpose.",
     (
         Argument("kind", "kind", default=None, kinds=KINDS),
-        *sizes("window", "step", "batch", "kv_heads", "k_dim", "v_dim", "capacity", "layers", "max_len"),
-        *sizes("page_size", "pages", "debug"),
-        Argument("bounds", "bounds", default=None),
-        DTYPE,
-        Argument("layout", "layout", default=None),
+        *arguments(
+            [
+                {
+                    "sizes": [
+                        "window",
+                        "step",
+                        "batch",
+                        "kv_heads",
+                        "k_dim",
+                        "v_dim",
+                        "capacity",
+                        "layers",
+                        "max_len",
+                    ]
+                },
+                {"sizes": ["page_size", "pages", "debug"]},
+                {"name": "bounds", "holds": "bounds", "optional": True},
+                "dtype?",
+                {"name": "layout", "holds": "layout", "optional": True},
+            ]
+        ),
     ),
     config=True,
 )

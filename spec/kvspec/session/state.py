@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kvspec.chapters.residency import METERED
+from kvspec.chapters.record import METERED
 from kvspec.errors import Unsupported
 from kvspec.geometry import DTYPES, Array, Config, Pair
 from kvspec.operations.table import NAMED, Operation, argument

@@ -36,8 +36,7 @@ from typing import Any
 import numpy as np
 
 from kvspec import masks
-from kvspec.chapters.record import Value
-from kvspec.chapters.residency import METERED
+from kvspec.chapters.record import METERED, Value
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array
 from kvspec.operations.table import Operation

@@ -18,7 +18,7 @@ from kvconform.profiling.subject import Subject
 from kvconform.profiling.workloads import OPERATIONS, attention, page
 from kvspec.contract import Attention, Rope
 from kvspec.operations.table import OF_KIND
-from kvspec.reading.tables import table
+from kvspec.tables import table
 from kvspec.traffic import QUERY
 
 MODEL = Model("tiny", 4, 2, 8, 3, None, "")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from kvconform.mutants.mutant import Mutant, numbered
 from kvconform.mutants.systematic import equivalents, operators, patched_modules
 from kvconform.mutants.systematic.operators import Fault
-from kvspec.reading.tables import table
+from kvspec.tables import table
 
 
 class Target(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from kvspec.reading.tables import table
+from kvspec.tables import table
 
 TABLES = ("reference", "gpu_caches", "gpu_stores", "kernels")
 
