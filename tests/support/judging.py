@@ -29,7 +29,7 @@ from kvspec.registry import CACHES
 from kvspec.wire import messages
 from support import fake_adapters, fake_declarations, fake_endings, fake_engines, fakes
 
-COVER = 30
+COVER = 12
 """Traces of each frozen cover that a fake is judged on here, or up to twice as many: one in so many."""
 
 KINDS = {"growing": caches.BASE, "ring": caches.BASE, "mask": caches.MASKS, "snapshot": caches.SNAPSHOTS}

@@ -254,7 +254,7 @@ FAILING: dict[str, tuple[str, Callable[[Caches, Any], Any], int]] = {
 """On which kind of cache what is done, and how many allocations it makes at first."""
 
 
-@pytest.mark.parametrize("operation", FAILING)
+@pytest.mark.parametrize("operation", slow.one_in(3, FAILING))
 def test_the_nth_allocation_fails(operation: str) -> None:
     expected = FAILING[operation][2]
     assert [_fails(operation, nth) for nth in range(expected + 1)] == [True] * expected + [False]

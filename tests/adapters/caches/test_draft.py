@@ -131,7 +131,7 @@ OPERATIONS: dict[str, tuple[int, WHOLE, int]] = {
 
 
 @pytest.mark.parametrize("appends", [(4, 1, 1), (1,), ()], ids=["wrapped", "short", "never written"])
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("name", slow.one_in(3, OPERATIONS))
 def test_the_nth_allocation_fails(name: str, appends: tuple[int, ...]) -> None:
     drafts, operation, expected = OPERATIONS[name]
     assert [_fails(drafts, operation, nth, appends) for nth in range(expected + 1)] == [True] * expected + [False]

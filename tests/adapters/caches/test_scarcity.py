@@ -11,6 +11,7 @@ import pytest
 from kvadapters.gpu.adapter import Caches
 from kvspec.geometry import Config
 from support.devices import Scarce, adapter
+from support.slow import one_in
 from support.twins import Twins
 
 pytestmark = pytest.mark.usefixtures("each_runtime")
@@ -49,7 +50,7 @@ FAILURES = {
 """How many allocations each operation makes after these appends, the scratch space it needs among them."""
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("operation", one_in(3, OPERATIONS))
 @pytest.mark.parametrize(("kind", "appends"), FAILURES)
 def test_the_nth_allocation_fails(kind: str, appends: tuple[int, ...], operation: str) -> None:
     expected = FAILURES[kind, appends][operation]
