@@ -35,10 +35,8 @@ def explored(draw: st.DrawFn, kind: str | None = None) -> Trace:
     """Draw a trace on one kind of cache, or on any kind."""
     kind = kind or draw(st.sampled_from(("growing", "ring", "ring", "store", "store")))
     drawing = _Drawing(draw, Trace(kind, draw(configs(kind))))
-    length = draw(st.integers(2, 2 * LONGEST if drawing.store else LONGEST))
-    while len(drawing.ops) < length:
-        drawing.add(STORES if drawing.store else KINDS)
-    return drawing.trace()
+    longest, kinds = (2 * LONGEST, STORES) if drawing.store else (LONGEST, KINDS)
+    return drawing.until(draw(st.integers(2, longest)), kinds)
 
 
 class _Drawing(Drawing):

@@ -124,9 +124,7 @@ def explored(draw: st.DrawFn) -> Trace:
     drawing.do(f"append {draw(st.integers(0, config.max_len or 1))}; batch {drawing.number(1, 5)}")
     if draw(st.booleans()):
         drawing.do(f"append {drawing.number(1, 2)} layer={drawing.number(0, (config.layers or 1) - 1)}")
-    while len(drawing.ops) < length:
-        drawing.add(KINDS)
-    return drawing.trace()
+    return drawing.until(length, KINDS)
 
 
 class _Drawing(Drawing):

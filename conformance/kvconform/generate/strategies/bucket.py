@@ -84,9 +84,7 @@ ASKED = (
 def explored(draw: st.DrawFn) -> Trace:
     """Draw a trace on one cache, or on two side by side."""
     drawing = _Drawing(draw, Trace("bucket", draw(configs())))
-    for _ in range(draw(st.integers(2, LONGEST))):
-        drawing.add(KINDS)
-    return drawing.trace()
+    return drawing.times(draw(st.integers(2, LONGEST)), KINDS)
 
 
 class _Drawing(DrawingOnCaches):

@@ -41,10 +41,7 @@ LARGEST_MASK = 2500
 def traces(draw: st.DrawFn, kind: str, operations: Sequence[str]) -> Trace:
     """Draw a trace of these operations on a cache of this kind."""
     start, length = Trace(kind, draw(configs(kind))), draw(st.integers(3, LONGEST))
-    drawing = _Drawing(draw, start)
-    while len(drawing.ops) < length:
-        drawing.add(operations)
-    return drawing.trace()
+    return _Drawing(draw, start).until(length, operations)
 
 
 def on_cache(kind: str, operations: tuple[str, ...], name: str = "", *needs: str) -> Exploration:

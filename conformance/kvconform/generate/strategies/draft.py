@@ -126,10 +126,7 @@ def explored(draw: st.DrawFn, kinds: Sequence[str] = ROUNDS) -> Trace:
     """Draw rounds over two or three caches of different kinds, one after another, among other operations."""
     kind = draw(st.sampled_from(CACHES))
     start, length = Trace(kind, draw(configs(kind))), draw(st.integers(6, LONGEST))
-    drawing = _Drawing(draw, start)
-    while len(drawing.ops) < length:
-        drawing.add(kinds)
-    return drawing.trace()
+    return _Drawing(draw, start).until(length, kinds)
 
 
 class _Drawing(Drawing):

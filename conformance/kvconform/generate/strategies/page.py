@@ -137,10 +137,7 @@ def explored(draw: st.DrawFn, more: Sequence[str] = ()) -> Trace:
     """Draw a trace of all operations of a pool, and of those in `more` (`attend`)."""
     drawing = _Drawing(draw, Trace("page", draw(configs())))
     drawing.do("admit")
-    length = draw(st.integers(2, LONGEST))
-    while len(drawing.ops) < length:
-        drawing.add((*KINDS, *more))
-    return drawing.trace()
+    return drawing.until(draw(st.integers(2, LONGEST)), (*KINDS, *more))
 
 
 class _Drawing(Drawing):

@@ -102,9 +102,8 @@ def explored(draw: st.DrawFn) -> Trace:
     """Draw a trace that rotates rows in different ways, on a cache that attends with some of them."""
     kind = draw(st.sampled_from(tuple(KINDS)))
     drawing = _Drawing(draw, Trace(kind, draw(configs(kind))))
-    for _ in range(draw(st.integers(2, LONGEST))):
-        drawing.add(("rotate", "rotate", "attend", "attend", "attend", "back", "append", "scribble"))
-    return drawing.trace()
+    kinds = "rotate", "rotate", "attend", "attend", "attend", "back", "append", "scribble"
+    return drawing.times(draw(st.integers(2, LONGEST)), kinds)
 
 
 class _Drawing(Drawing):

@@ -96,9 +96,7 @@ KINDS = (
 def explored(draw: st.DrawFn) -> Trace:
     """Draw a trace on one store, or on two that load each other's saves."""
     drawing = _Drawing(draw, Trace("store", draw(configs())))
-    for _ in range(draw(st.integers(2, LONGEST))):
-        drawing.add(KINDS)
-    return drawing.trace()
+    return drawing.times(draw(st.integers(2, LONGEST)), KINDS)
 
 
 class _Drawing(DrawingOnCaches):

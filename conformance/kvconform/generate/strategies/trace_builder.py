@@ -50,6 +50,18 @@ class Drawing(ModelledTrace):
         for text in (texts,) if isinstance(texts, str) else texts:
             self.do(text)
 
+    def times(self, count: int, kinds: Sequence[str]) -> Trace:
+        """Add operations this many times; give the trace."""
+        for _ in range(count):
+            self.add(kinds)
+        return self.trace()
+
+    def until(self, length: int, kinds: Sequence[str]) -> Trace:
+        """Add operations until there are this many; give the trace."""
+        while len(self.ops) < length:
+            self.add(kinds)
+        return self.trace()
+
     def choose_cache(self) -> str:
         """Choose the cache of the next operation."""
         return "A"

@@ -65,9 +65,7 @@ def explored(draw: st.DrawFn, chapters: Collection[str] = CHAPTERS) -> Trace:
     first = "growing" if "growing" in chapters else "ring"
     window = None if first == "growing" else draw(st.integers(1, 4))
     system = _System(draw, Trace(first, config.changed(window=window)), chapters)
-    for _ in range(draw(st.integers(4, LONGEST))):
-        system.add(kinds(chapters))
-    return system.trace()
+    return system.times(draw(st.integers(4, LONGEST)), kinds(chapters))
 
 
 class _System(Drawing):
