@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from kvadapters.reference import Reference
-from kvconform import vectors
+from kvconform.generate import frozen_covers
 from kvconform.judge import trial
 from kvreports import json_file
 from kvspec.contract import CHAPTERS, description
@@ -33,7 +33,7 @@ def yardstick() -> float:
 
 def in_process(chapter: str) -> tuple[int, float]:
     """Replay a chapter's operations twice, judged at level storage; give the operations and seconds."""
-    adapter, traces = description(Reference().describe()), list(vectors.load(chapter)[-1].traces())[:MOST]
+    adapter, traces = description(Reference().describe()), list(frozen_covers.load(chapter)[-1].traces())[:MOST]
     began = time.perf_counter()
     done = sum(len(trial.run(t, Session(Reference()), adapter).steps) for t in traces)
     return done, time.perf_counter() - began
@@ -63,7 +63,7 @@ def main() -> None:
     unit = yardstick()
     print("replay and judge in process")
     for chapter in CHAPTERS:
-        if vectors.load(chapter):
+        if frozen_covers.load(chapter):
             done, took = in_process(chapter)
             print(f"{chapter:10} {done / took:8,.0f} operations/s ({took / done / unit * 1e3:.2f} milliyards each)")
     times = sorted(first_line() for _ in range(5))

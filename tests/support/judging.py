@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from kvadapters.serve import Server
-from kvconform import vectors
 from kvconform.checks import covers, examples, honesty, laws
+from kvconform.generate import frozen_covers
 from kvconform.generate.strategies import caches
 from kvconform.laws.registry import LAWS
 from kvconform.mutants import correct_variants
@@ -96,7 +96,7 @@ def _sources(under_test: AdapterUnderTest, chapters: tuple[str, ...]) -> Any:
         for worked in clause.examples if clause.chapter in declared else ():
             yield f"example {worked.id}", partial(examples.judge, under_test, worked)
     for chapter in declared:
-        for frozen in vectors.load(chapter):
+        for frozen in frozen_covers.load(chapter):
             short = replace(frozen, lines=frozen.lines[:: max(1, len(frozen.lines) // COVER)])
             yield f"cover {frozen.name}", partial(covers.judge, under_test, short)
         for stated in LAWS:

@@ -10,7 +10,7 @@ from concurrent.futures import BrokenExecutor
 from pebble import ProcessExpired
 from tabulate import tabulate
 
-from kvconform import vectors
+from kvconform.generate import frozen_covers
 from kvconform.judge import trial
 from kvconform.prove import claims
 from kvconform.prove.claims import Judge
@@ -75,7 +75,7 @@ def _proved(candidate: Candidate, chosen: list[Configuration], options: Namespac
 def chapters(options: Namespace) -> list[str]:
     """Name the chapters asked for, or else those that are proved by default."""
     if ALL in options.chapter:
-        return list(vectors.planned())
+        return list(frozen_covers.planned())
     return options.chapter or [name for name, record in RECORDS.items() if record.extra_states is not None]
 
 

@@ -148,19 +148,16 @@ def told_apart(plan: Plan, closed: Closure) -> bool:
 
 def _renamed(step: Step, w: Walk, numbers: dict[int, int]) -> str:
     """Normalise observations: rows are numbered as they appear, positions past a window count from its end."""
-    rows = {
-        name: [number(int(s), numbers) for s in w.trace_inputs.book.read(a, name[-1])[0, 0]]
-        for name, a in step.arrays.items()
-        if a is not None and name.endswith((".k", ".v"))
-    }
     values = {n: v - _base(w, n) if n.startswith(("offset", "drafted")) else v for n, v in step.values.items()}
     answered = {name: bool(a.any()) for name, a in step.arrays.items() if name == "output" and a is not None}
-    return repr((step.result, step.clause, values, rows, answered))
+    return repr((step.result, step.clause, values, numbered_rows(step, w, numbers), answered))
 
 
-def number(serial: int, numbers: dict[int, int]) -> int:
-    """Number a row by its first appearance; return a negative serial (no row) unchanged."""
-    return serial if serial < 0 else numbers.setdefault(serial, len(numbers))
+def numbered_rows(step: Step, w: Walk, numbers: dict[int, int]) -> dict[str, list[int]]:
+    """Number the rows of a step's arrays by their first appearance; a negative serial (no row) stays as it is."""
+    rows = {name: a for name, a in step.arrays.items() if a is not None and name.endswith((".k", ".v"))}
+    serials = {name: w.trace_inputs.book.read(a, name[-1])[0, 0].tolist() for name, a in rows.items()}
+    return {n: [s if s < 0 else numbers.setdefault(s, len(numbers)) for s in each] for n, each in serials.items()}
 
 
 def _base(w: Walk, value: str) -> int:

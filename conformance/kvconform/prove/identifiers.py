@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, islice
 from typing import Any
 
-from kvconform.generate.covers import Closure, Ops, Plan, Walk, number, walk
+from kvconform.generate.covers import Closure, Ops, Plan, Walk, numbered_rows, walk
 from kvconform.oracle.abstract_state import Key
 from kvspec.operations.table import Operation, cache_of
 from kvspec.session.driver import Session
@@ -137,15 +137,10 @@ def shifted(op: Operation, by: int) -> Operation:
 
 def _answer(op: Operation, step: Step, w: Walk, before: Session, numbers: dict[int, int]) -> str:
     """Normalise the observations: rows numbered as they appear, positions counted from the first that matters."""
-    rows = {
-        name: [number(int(s), numbers) for s in w.trace_inputs.book.read(a, name[-1])[0, 0]]
-        for name, a in step.arrays.items()
-        if a is not None and name.endswith((".k", ".v"))
-    }
     values = {n: v - _base_of(before, op, n) if n.startswith(("offset", "drafted")) else v for n, v in _said(step)}
     mask, output = step.arrays.get("mask"), step.arrays.get("output")
     others = None if mask is None else mask.tobytes(), output is not None and bool(output.any())
-    return repr((step.result, step.clause, values, rows, others))
+    return repr((step.result, step.clause, values, numbered_rows(step, w, numbers), others))
 
 
 def _said(step: Step) -> Iterator[tuple[str, Any]]:

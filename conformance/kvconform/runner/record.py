@@ -9,7 +9,8 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from kvconform import SUITE_VERSION, vectors
+from kvconform import SUITE_VERSION
+from kvconform.generate import frozen_covers
 from kvconform.runner.provenance import machine, suite_digest
 from kvconform.runner.tally import Tally
 from kvconform.runner.verdict import Evidence, exit_status, judged_level, shortest_failure, verdict_on
@@ -27,7 +28,7 @@ def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], a
     whole = Record(
         spec=Version(version=SPEC_VERSION, hash=clauses.digest()),
         suite=Version(version=SUITE_VERSION, hash=suite_digest()),
-        vectors=vectors.digest(),
+        vectors=frozen_covers.digest(),
         started=about["started"],
         seconds=about["seconds"],
         partial=about["partial"],

@@ -6,9 +6,3 @@ the worked examples, a covering set of the covers' traces, the shortest trace of
 
 `nox -s vectors` computes all of them anew and says what changed; with `-- --write` it writes them.
 """
-
-from __future__ import annotations
-
-from kvconform.generate.frozen_covers import FOLDER, Cover, chapters, compute, digest, load, path, planned, text
-
-__all__ = ["FOLDER", "Cover", "chapters", "compute", "digest", "load", "path", "planned", "text"]

@@ -17,7 +17,7 @@ from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.adapters import CuPy
 from kvadapters.gpu.runtime import Work
 from kvadapters.gpu.runtimes import cupy
-from kvconform import vectors
+from kvconform.generate import frozen_covers
 from kvspec.contract import description
 from kvspec.errors import CannotRun
 from kvspec.geometry import Config
@@ -127,7 +127,7 @@ def test_it_does_what_the_reference_does(runtime: Any, kind: str) -> None:
     twins.do({"op": "restore", "name": "p", "to": 0})
 
 
-COVERS = [frozen for chapter in ("growing", "ring", "mask", "snapshot") for frozen in vectors.load(chapter)]
+COVERS = [frozen for chapter in ("growing", "ring", "mask", "snapshot") for frozen in frozen_covers.load(chapter)]
 
 
 @pytest.mark.parametrize("every", [30, pytest.param(3, marks=pytest.mark.slow)])

@@ -9,24 +9,23 @@ from typing import Any
 import pytest
 
 from kvadapters.reference import Reference
-from kvconform import vectors
-from kvconform.generate import covers
+from kvconform.generate import covers, frozen_covers
 from kvconform.generate.strategies import ring, snapshot
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvspec import notation
 from kvspec.trace import from_json
 
-FROZEN = [c for p in vectors.chapters() for c in vectors.load(p)]
+FROZEN = [c for p in frozen_covers.chapters() for c in frozen_covers.load(p)]
 SAMPLE = 3000
 EVERY = max(1, sum(len(c.lines) for c in FROZEN) // SAMPLE)
 
 
-def sampled(frozen: vectors.Cover) -> Iterator[tuple[str, str]]:
+def sampled(frozen: frozen_covers.Cover) -> Iterator[tuple[str, str]]:
     yield from list(zip(frozen.lines, frozen.digests, strict=True))[::EVERY]
 
 
-def differing(frozen: vectors.Cover) -> list[str]:
+def differing(frozen: frozen_covers.Cover) -> list[str]:
     """Traces, of a sample, on which the reference does something else than is frozen."""
     return [line for line, digest in sampled(frozen) if covers.digest(frozen.start, _ops(line)) != digest]
 
@@ -36,21 +35,21 @@ def _ops(line: str) -> covers.Ops:
 
 
 @pytest.mark.parametrize("frozen", FROZEN, ids=lambda c: c.name)
-def test_the_reference_does_what_is_frozen(frozen: vectors.Cover) -> None:
+def test_the_reference_does_what_is_frozen(frozen: frozen_covers.Cover) -> None:
     assert differing(frozen) == []
 
 
 @pytest.mark.parametrize("frozen", FROZEN, ids=lambda c: c.name)
-def test_every_frozen_trace_may_be_read_from_a_file(frozen: vectors.Cover) -> None:
+def test_every_frozen_trace_may_be_read_from_a_file(frozen: frozen_covers.Cover) -> None:
     for t in list(frozen.traces())[::EVERY]:
         assert from_json(t.to_json()) == t
 
 
-TOLD_APART = [c for p in ("growing", "ring", "snapshot", "draft") for c in vectors.load(p)]
+TOLD_APART = [c for p in ("growing", "ring", "snapshot", "draft") for c in frozen_covers.load(p)]
 
 
 @pytest.mark.parametrize("frozen", TOLD_APART, ids=lambda c: c.name)
-def test_continuations_tell_all_states_apart(frozen: vectors.Cover) -> None:
+def test_continuations_tell_all_states_apart(frozen: frozen_covers.Cover) -> None:
     assert frozen.told_apart and frozen.states > 1 and frozen.transitions > frozen.states
 
 
@@ -81,13 +80,13 @@ class KeepsItsHistory(Growing):
 def test_a_changed_reference_is_noticed(changed: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(Reference.caches, changed.kind, changed)
     chapter = {"ring": "snapshot", "growing": "mask"}[changed.kind]
-    assert any(differing(frozen) for frozen in vectors.load(chapter))
+    assert any(differing(frozen) for frozen in frozen_covers.load(chapter))
 
 
 def test_a_small_cover_is_computed_as_it_is_frozen() -> None:
     plan = next(p for p in ring.plans() if p.start.config.window == 2)
     closed = covers.closure(plan)
-    frozen = next(c for c in vectors.load("ring") if c.name == plan.name)
+    frozen = next(c for c in frozen_covers.load("ring") if c.name == plan.name)
     lines = ["; ".join(map(notation.words, ops)) for ops in covers.traces(plan, closed)]
     assert (tuple(lines), len(closed.states), closed.transitions) == (
         frozen.lines,
@@ -114,13 +113,13 @@ def test_an_alphabet_that_does_not_close_is_an_error() -> None:
 
 
 def test_what_is_planned_is_frozen() -> None:
-    assert vectors.planned() == vectors.chapters()
+    assert frozen_covers.planned() == frozen_covers.chapters()
 
 
-@pytest.mark.parametrize("chapter", vectors.chapters())
+@pytest.mark.parametrize("chapter", frozen_covers.chapters())
 def test_a_frozen_file_is_text_with_a_trace_a_line(chapter: str) -> None:
-    text = vectors.path(chapter).read_text(encoding="utf-8")
+    text = frozen_covers.path(chapter).read_text(encoding="utf-8")
     document = json.loads(text)
     assert document["licence"] == "CC0-1.0" and document["chapter"] == chapter
     assert document["traces"] == sum(len(c["traces"]) for c in document["covers"]) <= len(text.splitlines())
-    assert vectors.text(json.loads(text)) == text
+    assert frozen_covers.text(json.loads(text)) == text

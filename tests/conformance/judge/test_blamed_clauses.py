@@ -7,8 +7,8 @@ from functools import cache
 
 import pytest
 
-from kvconform import vectors
 from kvconform.checks import covers, examples
+from kvconform.generate import frozen_covers
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.systematic import modules
 from kvspec.reading.clauses import index
@@ -38,7 +38,7 @@ def test_a_fault_is_shown_on_a_short_trace_under_a_clause_that_speaks_of_it(m: M
             for worked in clause.examples:
                 if worked.trace.kind == "ring":
                     examples.judge(judging, worked)
-        for frozen in (c for c in vectors.load("ring") if c.start.config.window in (2, 3)):
+        for frozen in (c for c in frozen_covers.load("ring") if c.start.config.window in (2, 3)):
             covers.judge(judging, replace(frozen, lines=frozen.lines[::4]))
     shortest = min(tally.failures, key=lambda f: len(f.trace["ops"]))
     assert len(shortest.trace["ops"]) <= 5, shortest.words

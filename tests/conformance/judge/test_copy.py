@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from kvadapters.reference import Reference
-from kvconform import vectors
 from kvconform.checks import covers, examples, laws
+from kvconform.generate import frozen_covers
 from kvconform.generate.fit_to_adapter import suits, within
 from kvconform.generate.strategies import copy
 from kvconform.laws import registry
@@ -40,7 +40,7 @@ def judged(buffer: type[Buffer], **said: Any) -> LocalAdapter:
     """Examples, some of the covers, laws and exploration."""
     under_test = LocalAdapter(adapter(buffer, **said), traces=20)
     judge_examples(under_test, "copy")
-    for frozen in vectors.load("copy"):
+    for frozen in frozen_covers.load("copy"):
         covers.judge(under_test, replace(frozen, lines=frozen.lines[::5]))
     laws.judge(under_test, next(law for law in registry.LAWS if law.clause == "COPY-23"))
     under_test.explore(copy.explored(), "copy")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from kvadapters.reference import Reference
-from kvconform import vectors
 from kvconform.checks import covers, examples, laws
+from kvconform.generate import frozen_covers
 from kvconform.generate.strategies import page
 from kvconform.judge import page_tables, trial
 from kvconform.laws.registry import LAWS
@@ -132,7 +132,7 @@ class Visible(Reference):
 
 def test_whoever_takes_other_pages_can_claim_visible() -> None:
     under_test = LocalAdapter(Visible())
-    for frozen in vectors.load("page"):
+    for frozen in frozen_covers.load("page"):
         covers.judge(under_test, frozen)
     for clause in (c for c in index().values() if c.chapter == "page"):
         for worked in clause.examples:
@@ -167,7 +167,7 @@ def test_tables_need_not_be_told_at_level_visible() -> None:
     adapter = Visible()
     adapter.caches = {**Visible.caches, "page": Mute}  # type: ignore[misc]
     under_test = LocalAdapter(adapter)
-    covers.judge(under_test, vectors.load("page")[0])
+    covers.judge(under_test, frozen_covers.load("page")[0])
     assert under_test.tally.failing == 0, under_test.tally.failures[:2]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import shutil
 from collections.abc import Callable
@@ -14,6 +13,7 @@ import jsonschema
 import numpy as np
 import pytest
 
+from kvconform.generate import frozen_covers
 from kvconform.mutants import known_bugs
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.vectors import of_matrix
@@ -94,7 +94,7 @@ def test_the_covering_set_is_chosen_as_it_is_frozen() -> None:
     """Of a small cover; and everything that happens in it happens in the traces chosen."""
     chosen, all_ = (
         list(sources.covering("residency")),
-        importlib.import_module("kvconform.vectors").load("residency"),
+        frozen_covers.load("residency"),
     )
     assert [v.id for v in chosen] == [v["id"] for v in frozen("covering", "residency")]
     happens = [sources.happens(t) for cover in all_ for t in cover.traces()]

@@ -18,8 +18,7 @@ from kvadapters.gpu.runtime import Block, Work
 from kvadapters.gpu.runtimes import launch_shapes
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
-from kvconform import vectors
-from kvconform.generate import fit_to_adapter
+from kvconform.generate import fit_to_adapter, frozen_covers
 from kvconform.judge import trial
 from kvspec.contract import Description, description
 from kvspec.geometry import Array
@@ -114,7 +113,7 @@ def traces(
     examples = [e.trace for c in index().values() for e in c.examples]
     yield _some("worked examples", _suitable(examples, adapter, poison), max(1, len(examples) // every))
     total //= every
-    covers = [c for p in adapter.chapters for c in vectors.load(p) if (c.start.config.window or 0) <= WIDEST]
+    covers = [c for p in adapter.chapters for c in frozen_covers.load(p) if (c.start.config.window or 0) <= WIDEST]
     for cover in covers:
         found = _suitable(cover.traces(), adapter, poison)
         yield _some(f"cover {cover.name}", found, max(1, total // len(covers)))
