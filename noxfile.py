@@ -56,6 +56,7 @@ IN_THE_WHEEL = (
         f"kvspec/schemas/{n}.json"
         for n in ("trace", "record", "profile", "mutants", "vectors", "question", "answer", "describe")
     ),
+    *(f"kvspec/refusals/{n}.toml" for n in ("attention", "bucket", "common", "page", "rope")),
     "kvspec/feature_table.toml",
     *(f"kvspec/vectors/{source}-{n}.json" for source in VECTORS for n in CHAPTERS),
     *(f"kvadapters/gpu/kernels/{n}.inc" for n in ("move", "limits", "attend")),

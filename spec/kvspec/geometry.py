@@ -94,3 +94,16 @@ FIELDS = (*SIZES, *WORDS, *TEXTS)
 def same_geometry(a: Config, b: Config) -> bool:
     """Tell whether rows saved from one cache fit the other: all but the growth step must be equal."""
     return a.changed(step=0) == b.changed(step=0)
+
+
+def valid(config: Config) -> bool:
+    """Tell whether every given size is 1 or more, and the dtype known."""
+    sizes = (getattr(config, name) for name in SIZES)
+    return config.dtype in DTYPES and all(n >= 1 for n in sizes if n is not None)
+
+
+def fits(config: Config, pair: Pair) -> bool:
+    """Tell whether rows have the config's geometry, with as many keys as values."""
+    n = pair.keys.shape[2] if pair.keys.ndim == 4 else -1
+    right = (config.shape("k", n), config.shape("v", n))
+    return (pair.keys.shape, pair.values.shape) == right and {a.dtype for a in pair} == {DTYPES[config.dtype]}

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvspec.errors import BadInput
-from kvspec.geometry import Config
-from kvspec.refusals.common import valid
+from kvspec.geometry import Config, valid
 from kvspec.registry import CACHES
 from kvspec.serials import largest
 

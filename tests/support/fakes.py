@@ -17,8 +17,7 @@ import numpy as np
 
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.errors import CannotRun, Refused, Unsupported
-from kvspec.geometry import DTYPES, Array, Config
-from kvspec.refusals.common import fits, valid
+from kvspec.geometry import DTYPES, Array, Config, fits, valid
 
 FOREVER = 60.0
 HERE = os.path.dirname(os.path.abspath(__file__))

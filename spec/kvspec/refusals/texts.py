@@ -1,0 +1,57 @@
+"""The words of refusals, which tables hold: `common.toml` those of the module `common`, and so on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache, reduce
+from typing import Any, NamedTuple
+
+from kvspec.errors import Refused
+from kvspec.geometry import DTYPES
+from kvspec.tables import table
+
+FORMS: dict[str, Callable[[Any], object]] = {
+    "last": lambda count: count - 1,
+    "list": lambda items: ", ".join(map(str, items)),
+    "fields": lambda config: ", ".join(f"{k}={v}" for k, v in config.to_json().items()),
+}
+"""What `{layers:last}`, `{found.shape:list}` and `{config:fields}` stand for."""
+
+_FORMED = re.compile(r"\{([\w.]+):(\w+)\}")
+_ALWAYS = {"dtypes": ", ".join(DTYPES)}
+
+
+class Text(NamedTuple):
+    """The words of a refusal, and the names of the values in them."""
+
+    names: tuple[str, ...]
+    words: str
+    formed: bool
+    """Whether a value stands in a form."""
+
+    def __call__(self, clause: str, *values: Any) -> Refused:
+        """Make the refusal under a clause. Raises ValueError for too few values or too many."""
+        by_name = _ALWAYS | dict(zip(self.names, values, strict=True))
+        words = _FORMED.sub(lambda m: _form(by_name, *m.groups()), self.words) if self.formed else self.words
+        return Refused(clause, words.format(**by_name))
+
+
+def _form(by_name: dict[str, Any], path: str, form: str) -> str:
+    name, *attributes = path.split(".")
+    return str(FORMS[form](reduce(getattr, attributes, by_name[name])))
+
+
+@cache
+def texts(module: str) -> dict[str, Text]:
+    """Give the texts of a module by their names; `"cut(to, past)"` is called `cut`."""
+    rows = ((*call.rstrip(")").split("("), words) for call, words in table("kvspec.refusals", module).items())
+    return {name: Text(tuple(filter(None, n.split(", "))), w, bool(_FORMED.search(w))) for name, n, w in rows}
+
+
+def text(module: str, name: str) -> Text:
+    """Give a text of a module. Raises AttributeError if it has none of this name."""
+    try:
+        return texts(module)[name]
+    except KeyError:
+        raise AttributeError(f"{module}.toml has no refusal {name}") from None

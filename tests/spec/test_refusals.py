@@ -1,0 +1,52 @@
+"""Refusals: code calls those that there are, with the values that their words tell."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from kvspec.refusals.texts import Text, texts
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("spec/kvspec", "reference/kvref", "adapters/kvadapters", "conformance/kvconform")
+MODULES = ("attention", "bucket", "common", "page", "rope")
+
+
+def called(file: Path) -> Iterator[tuple[str, str, list[ast.expr]]]:
+    """Module, name and arguments of the refusals that a file calls."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    imports = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module == "kvspec.refusals"]
+    modules = {a.asname or a.name: a.name for n in imports for a in n.names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            of = node.func.value
+            if isinstance(of, ast.Name) and of.id in modules:
+                yield modules[of.id], node.func.attr, node.args
+
+
+CALLS = [(f, *call) for p in PACKAGES for f in sorted((ROOT / p).rglob("*.py")) for call in called(f)]
+
+
+def test_every_call_names_a_refusal_and_hands_over_its_values() -> None:
+    assert len(CALLS) > 150
+    for file, module, name, arguments in CALLS:
+        refusal = getattr(import_module(f"kvspec.refusals.{module}"), name)
+        if isinstance(refusal, Text) and not any(isinstance(a, ast.Starred) for a in arguments):
+            assert len(arguments) == 1 + len(refusal.names), (file, name)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_refusal_tells_every_value_and_is_called_somewhere(module: str) -> None:
+    names = {name for _, of, name, _ in CALLS if of == module}
+    for name, text in texts(module).items():
+        assert all(f"{{{value}" in text.words for value in text.names), name
+    assert set(texts(module)) - names == set()
+
+
+def test_a_refusal_that_there_is_not_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match=r"common.toml has no refusal rewound"):
+        _ = import_module("kvspec.refusals.common").rewound
