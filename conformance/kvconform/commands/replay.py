@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from msgspec import UNSET
+from kvconform.commands.arguments import seconds
 
-from kvadapters.reference import Reference
-from kvconform.judge import steps, trial
-from kvconform.judge.trial_result import TrialResult
-from kvconform.oracle.reference import CitingReference
-from kvconform.runner import output
-from kvconform.worker.client import Worker, python_worker
-from kvconform.worker.remote_session import RemoteSession
-from kvreports.drawing.svg import draw_svg
-from kvreports.run.text import draw as drawn
-from kvspec import trace as traces
-from kvspec.contract import description
-from kvspec.errors import BadInput
-from kvspec.notation import sentence, words
-from kvspec.trace import Trace, used_chapters
+if TYPE_CHECKING:
+    from kvconform.judge.trial_result import TrialResult
+    from kvspec.trace import Trace
+
+HELP = "replay a trace step by step, on the reference or on an adapter"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.usage = "kvconform replay [options] TRACE [-- COMMAND ...]"
+    parser.add_argument("trace", help="a trace file, or - for standard input")
+    parser.add_argument(
+        "--adapter", help="judge this adapter on the trace; without it, show what the reference does"
+    )
+    parser.add_argument("--draw", action="store_true", help="draw slots and queries at each step")
+    parser.add_argument("--svg", metavar="FILE", help="write the drawing of --draw to this file as SVG")
+    parser.add_argument("--level", choices=("visible",), help="judge at this level, though more is claimed")
+    parser.add_argument("--deadline", type=seconds, default=20.0, help="seconds for one operation (20)")
 
 
 def main(options: Namespace) -> int:
     """Print each step; return 1 if the adapter differs."""
+    from kvconform.judge import steps
+    from kvconform.runner import output
+    from kvreports.drawing.svg import draw_svg
+    from kvreports.run.text import draw as drawn
+    from kvspec.notation import sentence
+
     trace = read(options.trace)
     seen = (
         _on_adapter(trace, options) if options.adapter or options.process else _on_reference(trace, options.level)
@@ -42,6 +53,9 @@ def main(options: Namespace) -> int:
 
 def read(path: str) -> Trace:
     """Read a trace from a file or standard input. Raises BadInput."""
+    from kvspec import trace as traces
+    from kvspec.errors import BadInput
+
     try:
         data = sys.stdin.buffer.read(traces.LARGEST_FILE + 1) if path == "-" else _bytes(Path(path))
     except OSError as e:
@@ -50,15 +64,28 @@ def read(path: str) -> Trace:
 
 
 def _bytes(path: Path) -> bytes:
+    from kvspec import trace as traces
+
     with path.open("rb") as file:
         return file.read(traces.LARGEST_FILE + 1)
 
 
 def _on_reference(trace: Trace, level: str | None) -> TrialResult:
+    from kvadapters.reference import Reference
+    from kvconform.judge import trial
+    from kvconform.oracle.reference import CitingReference
+    from kvspec.contract import description
+
     return trial.run(trace, CitingReference(), description(Reference().describe()), level)
 
 
 def _on_adapter(trace: Trace, options: Namespace) -> TrialResult:
+    from kvconform.judge import trial
+    from kvconform.worker.client import Worker, python_worker
+    from kvconform.worker.remote_session import RemoteSession
+    from kvspec.errors import BadInput
+    from kvspec.trace import used_chapters
+
     command = list(options.process) or python_worker(options.adapter)
     with Worker(command, deadline=options.deadline) as worker:
         adapter = worker.describe()
@@ -71,6 +98,11 @@ def _on_adapter(trace: Trace, options: Namespace) -> TrialResult:
 
 
 def _plain(seen: TrialResult) -> str:
+    from msgspec import UNSET
+
+    from kvconform.judge import steps
+    from kvspec.notation import words
+
     lines = []
     for op, step in zip(seen.trace.ops, steps.failing_steps(seen), strict=False):
         shown = [(k, getattr(step.found, k)) for k in ("result", "offset", "slots")]

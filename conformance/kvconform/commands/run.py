@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from kvconform.checks.check import Check
-from kvconform.checks.suite import selected, suite
-from kvconform.checks.task import judge_here, judge_on
-from kvconform.runner import executor, junit, output
-from kvconform.runner.run import Run
-from kvconform.runner.settings import Settings
-from kvconform.worker.client import WorkerFailure
-from kvspec import trace
-from kvspec.errors import BadInput
-from kvspec.records.run import Record
+from kvconform.commands.arguments import add_format, add_pool, count, seconds
+
+if TYPE_CHECKING:
+    from kvconform.checks.check import Check
+    from kvconform.runner.run import Run
+    from kvconform.runner.settings import Settings
+    from kvspec.records.run import Record
+
+HELP = "judge an adapter"
 
 MOST = 4
 """Default limit on judging processes: each worker takes memory and opens the device itself."""
@@ -30,8 +29,39 @@ SAMPLE = 500
 """Cover traces of each chapter that a run on single clauses judges first."""
 
 
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.usage = "kvconform run [options] (ADAPTER | -- COMMAND ...)"
+    parser.add_argument("adapter", nargs="?", help="a name (see `kvconform list`) or module:Class")
+    parser.add_argument("--chapter", action="append", default=[], help="only this chapter (repeatable)")
+    parser.add_argument(
+        "--clause",
+        action="append",
+        default=[],
+        help="only this clause (repeatable): its own examples and laws, its chapter's exploration, and a sample "
+        "of the covers: 500 traces, or all if those do not exercise it",
+    )
+    parser.add_argument("--traces", type=count, default=60, help="random traces for each exploration (60)")
+    parser.add_argument("--seed", type=count, default=0, help="seed of the random traces (0)")
+    parser.add_argument("--level", choices=("visible",), help="judge at this level, though more is claimed")
+    parser.add_argument(
+        "--report", metavar="DIR", help="write record.json, report.html, report.md and more into this folder"
+    )
+    parser.add_argument(
+        "--deadline", type=seconds, default=20.0, help="seconds the adapter has for one operation (20)"
+    )
+    parser.add_argument(
+        "--memory", type=count, default=4096, help="MiB of resident memory the adapter may use (4096)"
+    )
+    add_pool(parser, "processes that judge at once, each with its own adapter (one per core, up to 4)")
+    add_format(parser)
+
+
 def main(options: Namespace) -> int:
     """Judge an adapter; print the result and write the report."""
+    from kvconform.checks.suite import suite
+    from kvconform.runner import output
+
     folder = Path(options.report) if options.report else None
     suite()  # read before the adapter starts, so that an interruption from then on leaves a record
     run = started(settings_of(options), folder)
@@ -50,6 +80,8 @@ def main(options: Namespace) -> int:
 
 def settings_of(options: Namespace) -> Settings:
     """Read the settings from the command line."""
+    from kvconform.runner.settings import Settings
+
     return Settings(
         adapter=options.adapter or Path(options.process[0]).name,
         command=tuple(options.process),
@@ -66,6 +98,10 @@ def settings_of(options: Namespace) -> Settings:
 
 def started(settings: Settings, folder: Path | None) -> Run:
     """A run whose worker answers. Raises BadInput, CannotRun."""
+    from kvconform.runner.run import Run
+    from kvconform.worker.client import WorkerFailure
+    from kvspec.errors import BadInput
+
     try:
         return Run(settings, folder)
     except WorkerFailure as e:
@@ -74,6 +110,10 @@ def started(settings: Settings, folder: Path | None) -> Run:
 
 def _judged(run: Run, processes: int, on: str | None) -> list[Check]:
     """Judge what is selected, and give it; where a sample of the covers shows a clause nowhere, all of them."""
+    from dataclasses import replace
+
+    from kvconform.checks.suite import selected
+
     checks = selected(run.settings, run.adapter)
     _judge(run, run.settings, checks, processes, on)
     missing = run.not_exercised() if run.settings.cover_traces and not run.partial_reason else []
@@ -85,18 +125,24 @@ def _judged(run: Run, processes: int, on: str | None) -> list[Check]:
 
 
 def _judge(run: Run, settings: Settings, checks: Sequence[Check], processes: int, on: str | None) -> None:
+    from kvconform.checks.task import judge_here, judge_on
+    from kvconform.runner.pool import opened
+
     processes = min(processes, len(checks) // FEWEST)
     if processes < 2 and not on:
         run.under_test.cover_traces = settings.cover_traces
         run.collect(judge_here(run.under_test, checks), len(checks))
         return
     run.under_test.worker.close()  # each process has its own
-    with executor.opened(processes, on) as pool:
+    with opened(processes, on) as pool:
         run.collect(judge_on(pool, settings, checks), len(checks))
 
 
 def _leave(record: Record, run: Run, folder: Path | None) -> Path | None:
     """Write the report; gives its page."""
+    from kvconform.runner import junit, output
+    from kvspec import trace
+
     if folder is None:
         return None
     page = output.write(record, folder)

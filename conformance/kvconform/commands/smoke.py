@@ -4,17 +4,21 @@ the adapter is connected wrongly; it says little about the cache behind it.
 
 from __future__ import annotations
 
-from argparse import Namespace
-from typing import NamedTuple
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, NamedTuple
 
-from kvconform.judge import trial
-from kvconform.worker.client import Worker, WorkerFailure, python_worker
-from kvconform.worker.remote_session import RemoteSession
-from kvspec.contract import Description
-from kvspec.geometry import Config
-from kvspec.notation import operation
-from kvspec.tables import table
-from kvspec.trace import Trace
+if TYPE_CHECKING:
+    from kvconform.worker.client import Worker
+    from kvspec.contract import Description
+    from kvspec.geometry import Config
+
+HELP = "try a new adapter in a few steps: does it start, answer and keep its rows?"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.usage = "kvconform smoke (ADAPTER | -- COMMAND ...)"
+    parser.add_argument("adapter", nargs="?", help="a name (see `kvconform list`) or module:Class")
 
 
 class Step(NamedTuple):
@@ -27,6 +31,9 @@ class Step(NamedTuple):
 
 def plans() -> dict[str, tuple[Config, list[Step]]]:
     """Give, for each kind, the config to open and the steps to try, in order."""
+    from kvspec.geometry import Config
+    from kvspec.tables import table
+
     rows = table("kvconform.commands", "smoke")["smoke"]
     return {
         kind: (Config(**sizes), [Step(*s) for s in row["steps"]])
@@ -37,6 +44,8 @@ def plans() -> dict[str, tuple[Config, list[Step]]]:
 
 def main(options: Namespace) -> int:
     """Try the steps on each declared kind; return 1 if one fails."""
+    from kvconform.worker.client import Worker, WorkerFailure, python_worker
+
     with Worker(list(options.process) or python_worker(options.adapter)) as worker:
         try:
             adapter = worker.describe()
@@ -50,6 +59,11 @@ def main(options: Namespace) -> int:
 
 
 def _try(worker: Worker, adapter: Description, kind: str, config: Config, steps: list[Step]) -> bool:
+    from kvconform.judge import trial
+    from kvconform.worker.remote_session import RemoteSession
+    from kvspec.notation import operation
+    from kvspec.trace import Trace
+
     trace = Trace(kind, config.changed(dtype=adapter.dtypes[0]), tuple(operation(step.do) for step in steps))
     level = trial.level_of(trace, adapter)
     result = trial.run(trace, RemoteSession(worker, trial.observables(adapter, level)), adapter, level)

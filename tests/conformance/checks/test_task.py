@@ -13,7 +13,7 @@ from kvadapters.reference import Reference
 from kvconform.checks import task
 from kvconform.checks.check import Check
 from kvconform.checks.suite import suite
-from kvconform.runner import executor
+from kvconform.runner.pool import opened
 from kvconform.runner.record import record
 from kvconform.runner.result import CheckResult
 from kvconform.runner.settings import Settings
@@ -132,7 +132,7 @@ def test_a_check_whose_process_died_is_repeated_once(
     planted = {EXAMPLE: check(run), "growing/example/GROW-2.1": suite()["growing/example/GROW-2.1"]}
     monkeypatch.setattr(task, "suite", lambda: planted)  # processes of the pool are forked, and see it
     monkeypatch.setattr(task, "opened", lambda settings: LocalAdapter(Reference()))
-    with executor.opened(2) as pool:
+    with opened(2) as pool:
         results = {r.check: r for r in task.judge_on(pool, Settings("reference"), list(planted.values()))}
     assert results["growing/example/GROW-2.1"].tally.exercised
     whole = told(results[EXAMPLE], LocalAdapter(Reference()))
@@ -143,7 +143,7 @@ def test_a_check_whose_process_died_is_repeated_once(
 
 
 def test_what_a_pool_raises_is_told() -> None:
-    with executor.opened(1) as pool:
+    with opened(1) as pool:
         (result,) = task.judge_on(pool, Settings("no-such-adapter"), [suite()[EXAMPLE]])
     assert "no-such-adapter" in result.error
     assert judging.verdicts(told(result, LocalAdapter(Reference()))) == {CLAUSE: "HARNESS_ERROR"}

@@ -16,6 +16,9 @@ import jsonschema
 import pytest
 
 from kvconform import cli
+from kvconform.commands import mutants, vectors
+from kvconform.mutants import kinds
+from kvconform.vectors import sources
 from kvspec import notation, trace
 from kvspec.reading.clauses import index
 from support import command_line, judging
@@ -82,6 +85,10 @@ def test_bad_usage_ends_with_2_and_one_message(
     said = [line for line in err.splitlines() if not line.startswith("kvconform: judging ")]
     assert (status, out, len(said)) == (2, "", 1) and words in said[0], err
     assert list(here.iterdir()) == []
+
+
+def test_what_can_be_chosen_is_all_there_is() -> None:
+    assert set(mutants.KINDS) == set(kinds.KINDS) and vectors.SOURCES == sources.NAMES
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from kvconform.mutants import hunt, hunts
 from kvconform.mutants.hunt import HuntResult, Kill
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.trace_sources import Hints, Item
-from kvconform.runner.executor import opened
+from kvconform.runner.pool import opened
 from kvref.growing import Growing
 from kvspec import notation
 from kvspec.errors import CannotRun

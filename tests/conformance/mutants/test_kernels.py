@@ -13,7 +13,7 @@ from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.systematic import equivalents, kernel_operators, kernels
 from kvconform.mutants.systematic.kernels import Changed, Chunk
 from kvconform.mutants.trace_sources import Hints, examples
-from kvconform.runner.executor import opened
+from kvconform.runner.pool import opened
 
 
 def planted(label: str, was: str, now: str) -> Mutant:

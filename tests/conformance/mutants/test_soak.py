@@ -15,7 +15,7 @@ from kvadapters.reference import Reference
 from kvconform import cli
 from kvconform.mutants import correct_variants, soak
 from kvconform.mutants.soak import Judged, Soak
-from kvconform.runner.executor import opened
+from kvconform.runner.pool import opened
 from kvref.store import Store
 from kvspec import notation
 from kvspec.trace import from_json

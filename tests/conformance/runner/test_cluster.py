@@ -18,10 +18,10 @@ import pytest
 from pebble import ProcessExpired
 
 from conformance.commands.test_interrupted import soon
-from conformance.runner.test_executor import LIMIT, does, sleeps, until_asked
+from conformance.runner.test_pool import LIMIT, does, sleeps, until_asked
 from kvconform import cli
 from kvconform.commands.soak import Progress
-from kvconform.runner.executor import opened
+from kvconform.runner.pool import opened
 from kvconform.runner.run import Run
 from kvconform.worker.tasks import completed
 from support.slow import one_in
@@ -92,7 +92,7 @@ def test_interrupted_tasks_tell_what_they_have(cluster: Any, tmp_path: Path) -> 
 def test_another_version_is_refused_and_both_are_said(
     cluster: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("kvconform.runner.cluster.SUITE_VERSION", "0.0")
+    monkeypatch.setattr("kvconform.runner.pool.cluster.SUITE_VERSION", "0.0")
     assert cli.main([*FAKES, "--on", cluster.scheduler_address]) == 2
     said = capsys.readouterr().err
     assert "here is kvconform 0.0 (" in said and "has kvconform 0.1 (" in said
@@ -101,7 +101,7 @@ def test_another_version_is_refused_and_both_are_said(
 def test_an_address_where_nobody_answers_is_a_usage_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("kvconform.runner.cluster.ANSWERS", 1.0)
+    monkeypatch.setattr("kvconform.runner.pool.cluster.ANSWERS", 1.0)
     assert cli.main([*FAKES, "--on", "tcp://127.0.0.1:1"]) == 2
     assert "tcp://127.0.0.1:1: no dask scheduler" in capsys.readouterr().err
 
@@ -141,7 +141,7 @@ def test_a_soak_on_a_cluster_accuses_nobody(cluster: Any, capfd: pytest.CaptureF
 
 @pytest.mark.slow
 def test_a_cluster_that_goes_away_is_told_from_a_task_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kvconform.runner.cluster.ANSWERS", 2.0)
+    monkeypatch.setattr("kvconform.runner.pool.cluster.ANSWERS", 2.0)
     with local_cluster() as lost, opened(on=lost.scheduler_address) as pool:
         ended = completed(pool, sleeps, [(0.01,), (0.01,), (60.0,), (60.0,)])
         assert all(next(ended)[1].result() > 0 for _ in range(2))
@@ -154,7 +154,7 @@ def test_a_cluster_that_goes_away_is_told_from_a_task_that_failed(monkeypatch: p
 def test_a_soak_whose_cluster_goes_away_says_how_far_it_came(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kvconform.runner.cluster.ANSWERS", 2.0)
+    monkeypatch.setattr("kvconform.runner.pool.cluster.ANSWERS", 2.0)
     with local_cluster() as lost:
         closing = threading.Thread(target=lost.close)
         monkeypatch.setattr(Progress, "__call__", lambda self: closing.ident or closing.start())
@@ -167,7 +167,7 @@ def test_a_soak_whose_cluster_goes_away_says_how_far_it_came(
 def test_a_run_whose_cluster_goes_away_keeps_what_was_judged(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("kvconform.runner.cluster.ANSWERS", 2.0)
+    monkeypatch.setattr("kvconform.runner.pool.cluster.ANSWERS", 2.0)
     with local_cluster() as lost:
         closing = threading.Thread(target=lost.close)
         monkeypatch.setattr(Run, "keep", _then(Run.keep, lambda: closing.ident or closing.start()))

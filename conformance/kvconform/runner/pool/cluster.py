@@ -22,7 +22,7 @@ from distributed import Client, get_worker
 from pebble import ProcessExpired
 
 from kvconform import SUITE_VERSION
-from kvconform.runner.local_pool import LAST_BREATH, LocalPool
+from kvconform.runner.pool.local import LAST_BREATH, LocalPool
 from kvconform.runner.provenance import suite_digest
 from kvconform.worker.tasks import Pool
 from kvspec import SPEC_VERSION

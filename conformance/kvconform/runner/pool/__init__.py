@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kvconform.runner.local_pool import LocalPool
+from kvconform.runner.pool.local import LocalPool
 from kvconform.worker.tasks import Pool
 from kvspec.errors import BadInput
 
@@ -36,7 +36,7 @@ def _pool(processes: int | None, on: str | None, seconds: float | None, memory_l
     if not on:
         return LocalPool(processes or os.cpu_count() or 1, seconds, memory_limit)
     try:
-        from kvconform.runner.cluster import Cluster
+        from kvconform.runner.pool.cluster import Cluster
     except ModuleNotFoundError as e:
         raise BadInput(
             f"a cluster needs dask, which is not installed ({e}): pip install 'kvconform[dask]'"

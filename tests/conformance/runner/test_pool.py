@@ -20,7 +20,7 @@ import pytest
 from pebble import ProcessExpired
 
 from conformance.commands.test_interrupted import soon
-from kvconform.runner.executor import opened
+from kvconform.runner.pool import opened
 from kvconform.worker import tasks
 from kvconform.worker.tasks import Pool, completed
 
