@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from kvspec.costs.appends import appends
 from kvspec.costs.terms import Bound, Bounded, Case, Cost, Layer, refused
-from kvspec.registry import merged
+from kvspec.registry import RECORDS, modules
 
-COSTS: dict[str, Bounded] = merged(__name__, "COSTS")
-"""The cost of each operation but `append`, which is another's on a store, and `open` and `scribble`."""
+COSTS: dict[str, Bounded] = {
+    operation.name: vars(module)[operation.name]
+    for chapter, module in modules(__name__).items()
+    for operation in RECORDS[chapter].operations
+    if operation.name in vars(module)
+}
+"""The cost of each operation but `open` and `scribble`. That of `append` is looked up by the kind of cache."""
 
 
 def cost(case: Case) -> Cost | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kvspec import masks
 from kvspec.costs import rope
 from kvspec.costs.appends import appends
-from kvspec.costs.terms import BUFFER, PADDING, Bound, Bounded, Case, Cost, Counts, how, no_rows
+from kvspec.costs.terms import BUFFER, PADDING, Bound, Case, Cost, Counts, bounded, how, no_rows
 from kvspec.geometry import DTYPES
 from kvspec.operations.table import argument
 from kvspec.registry import CACHES
@@ -56,8 +56,9 @@ def _asked(case: Case, queries: int, rows: Counts) -> Cost:
 def captureattend(case: Case) -> Cost:
     """Allocate and initialise the places for later inputs; nothing runs yet."""
     queries = _queries(case, 1)
-    most = {"host_to_device": queries + PADDING, "allocations": 3 * BUFFER, "synchronisations": BUFFER}
-    return Cost("", (Bound("RESIDENCY-20", most),))
+    return bounded(
+        "RESIDENCY-20", host_to_device=queries + PADDING, allocations=3 * BUFFER, synchronisations=BUFFER
+    )
 
 
 def replayattend(case: Case) -> Cost:
@@ -65,15 +66,16 @@ def replayattend(case: Case) -> Cost:
     row, output = case.config.row_bytes, case.returned("output")
     queries = output // case.config.v_dim * case.config.k_dim
     here = 0 if case.resident else 1
-    most = {
-        "host_to_device": here * (row + queries + 3 * PADDING),
-        "device_to_host": here * output,
-        "device_to_device": 2 * row + (1 - here) * (queries + output),
-        "launches": LAUNCHES + 1 + (1 - here) * 3,
-        "allocations": BUFFER if here else 1,
-        "synchronisations": 3 * here,
-    }
-    return Cost(how(case), (Bound("RESIDENCY-20", most),))
+    return bounded(
+        "RESIDENCY-20",
+        how(case),
+        host_to_device=here * (row + queries + 3 * PADDING),
+        device_to_host=here * output,
+        device_to_device=2 * row + (1 - here) * (queries + output),
+        launches=LAUNCHES + 1 + (1 - here) * 3,
+        allocations=BUFFER if here else 1,
+        synchronisations=3 * here,
+    )
 
 
 def _queries(case: Case, count: int) -> int:
@@ -88,11 +90,3 @@ def _counts(cost: Cost) -> Counts:
 
 def _sum(a: Counts, b: Counts) -> Counts:
     return {name: a.get(name, 0) + b.get(name, 0) for name in {**a, **b}}
-
-
-COSTS: dict[str, Bounded] = {
-    "attend": attend,
-    "attendbatch": attendbatch,
-    "captureattend": captureattend,
-    "replayattend": replayattend,
-}

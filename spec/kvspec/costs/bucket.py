@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kvspec.costs.terms import BUFFER, PADDING, Bound, Bounded, Case, Cost, Counts, how, no_rows
+from kvspec.costs.terms import BUFFER, PADDING, Bound, Case, Cost, Counts, bounded, how, no_rows
 from kvspec.operations.table import argument
 
 FLOAT = 4
@@ -74,27 +74,34 @@ def _other_bound(case: Case) -> bool:
 def sync(case: Case) -> Cost:
     """Sync: the past rows alone cross; they may be gathered first."""
     past, layers = int(case.cache.before.get("past") or 0) * _row(case), _layers(case)
-    most = {"device_to_host": past, "device_to_device": past, "launches": layers}
-    return Cost("", (Bound("BUCKET-46", {**most, "allocations": BUFFER, "synchronisations": 2 * BUFFER * layers}),))
+    return bounded(
+        "BUCKET-46",
+        device_to_host=past,
+        device_to_device=past,
+        launches=layers,
+        allocations=BUFFER,
+        synchronisations=2 * BUFFER * layers,
+    )
 
 
 def nothing(case: Case) -> Cost:
     """Cost nothing: only the host's knowledge changes."""
-    return Cost("", (Bound("BUCKET-46", {}),))
+    return bounded("BUCKET-46")
 
 
 def encode(case: Case) -> Cost:
     """Encode: the rows cross once, into their own memory."""
     rows, layers = case.op["n"] * _row(case), _layers(case)
     arriving = 0 if case.resident else BUFFER
-    most = {
-        "host_to_device": 0 if case.resident else rows + 2 * PADDING,
-        "device_to_device": rows,
-        "launches": layers,
-        "allocations": BUFFER * layers + arriving,
-        "synchronisations": arriving * layers,
-    }
-    return Cost(how(case), (Bound("BUCKET-47", most),))
+    return bounded(
+        "BUCKET-47",
+        how(case),
+        host_to_device=0 if case.resident else rows + 2 * PADDING,
+        device_to_device=rows,
+        launches=layers,
+        allocations=BUFFER * layers + arriving,
+        synchronisations=arriving * layers,
+    )
 
 
 def cross(case: Case) -> Cost:
@@ -120,14 +127,4 @@ def _heads(case: Case) -> int:
     return _layers(case) * case.config.batch * int(case.op.get("heads") or case.config.kv_heads)
 
 
-COSTS: dict[str, Bounded] = {
-    "prefill": nothing,
-    "bind": bind,
-    "decode": decode,
-    "block": block,
-    "unbind": nothing,
-    "sync": sync,
-    "cut": nothing,
-    "encode": encode,
-    "cross": cross,
-}
+prefill = unbind = cut = nothing

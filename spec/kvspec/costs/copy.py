@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvspec.costs.terms import Bound, Bounded, Case, Cost, crossing, how, no_rows, written
+from kvspec.costs.terms import Bound, Case, Cost, crossing, how, no_rows, written
 from kvspec.operations.table import overridden
 
 
@@ -21,6 +21,3 @@ def alias(case: Case) -> Cost:
     """Copy the buffer's own rows: if they can be copied at all, they are on the device already."""
     most = {"device_to_device": case.config.row_bytes * case.op["n"], "launches": 1}
     return Cost("resident", (Bound("RESIDENCY-3", most),)) if case.op["n"] else no_rows(case)
-
-
-COSTS: dict[str, Bounded] = {"copy": copy, "alias": alias}

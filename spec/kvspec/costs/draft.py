@@ -5,11 +5,11 @@ from __future__ import annotations
 from kvspec.costs.terms import (
     BUFFER,
     Bound,
-    Bounded,
     Case,
     Cost,
     Layer,
     bookkeeping,
+    bounded,
     crossing,
     how,
     no_rows,
@@ -21,8 +21,7 @@ def speculate(case: Case) -> Cost:
     """Begin: the rows that drafts will see may be copied beside them, once for each layer."""
     live = sum(layer.live * layer.config.row_bytes for layer in case.layers)
     count = len(case.layers)
-    most = {"device_to_device": live, "allocations": BUFFER * count, "launches": 2 * count}
-    return Cost("", (Bound("RESIDENCY-13", most),))
+    return bounded("RESIDENCY-13", device_to_device=live, allocations=BUFFER * count, launches=2 * count)
 
 
 def draft(case: Case) -> Cost:
@@ -49,4 +48,4 @@ def _kept(layer: Layer) -> int:
     return layer.drafts + (layer.live if layer.moved else 0)
 
 
-COSTS: dict[str, Bounded] = {"speculate": speculate, "draft": draft, "commit": commit, "abandon": bookkeeping}
+abandon = bookkeeping

@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-from kvspec.costs.terms import (
-    BUFFER,
-    Bound,
-    Bounded,
-    Case,
-    Cost,
-    bookkeeping,
-    crossing,
-    how,
-    no_rows,
-    nothing,
-    written,
-)
+from kvspec.costs.terms import BUFFER, Case, Cost, bookkeeping, bounded, crossing, how, no_rows, nothing, written
 
 
 def append(case: Case) -> Cost:
@@ -37,14 +25,10 @@ def append(case: Case) -> Cost:
 def view(case: Case) -> Cost:
     """Read: only the rows read cross; they may be gathered first."""
     read = case.returned("view")
-    most = {
-        "device_to_host": read,
-        "device_to_device": read,
-        "launches": 1,
-        "allocations": 2,
-        "synchronisations": 2,
-    }
-    return Cost("", (Bound("RESIDENCY-9", most),))
+    return bounded(
+        "RESIDENCY-9", device_to_host=read, device_to_device=read, launches=1, allocations=2, synchronisations=2
+    )
 
 
-COSTS: dict[str, Bounded] = {"view": view, "ask": nothing, "rewind": bookkeeping, "free": bookkeeping}
+ask = nothing
+rewind = free = bookkeeping

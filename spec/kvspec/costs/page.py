@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from kvspec.costs.terms import (
-    BUFFER,
-    ENTRY,
-    PADDING,
-    Bound,
-    Bounded,
-    Case,
-    Cost,
-    how,
-    no_rows,
-)
+from kvspec.costs.terms import BUFFER, ENTRY, PADDING, Case, Cost, bounded, how, no_rows
 
 
 def append(case: Case) -> Cost:
@@ -23,30 +13,33 @@ def append(case: Case) -> Cost:
     arriving = 0 if case.resident else BUFFER
     crossing = 0 if case.resident else n * row + 2 * PADDING
     copied = (case.config.page_size or 1) - 1 if taken else 0
-    most = {
-        "host_to_device": crossing + (ENTRY * _entries(case) if taken else 0),
-        "device_to_device": (n + copied) * row,
-        "launches": 1 + 2 * taken,
-        "allocations": arriving,
-        "synchronisations": arriving + (1 if taken else 0),
-    }
-    return Cost(f"{how(case)}, {'with new pages' if taken else 'within a page'}", (Bound("PAGE-40", most),))
+    return bounded(
+        "PAGE-40",
+        f"{how(case)}, {'with new pages' if taken else 'within a page'}",
+        host_to_device=crossing + (ENTRY * _entries(case) if taken else 0),
+        device_to_device=(n + copied) * row,
+        launches=1 + 2 * taken,
+        allocations=arriving,
+        synchronisations=arriving + (1 if taken else 0),
+    )
 
 
 def bookkeeping(case: Case) -> Cost:
     """Admit, fork, truncate and drop sequences."""
-    most = {
-        "host_to_device": ENTRY * _entries(case),
-        "launches": 1 + (_freed(case) if case.config.debug else 0),
-        "allocations": 1,
-        "synchronisations": 1,
-    }
-    return Cost("", (Bound("PAGE-41", most),))
+    return bounded(
+        "PAGE-41",
+        host_to_device=ENTRY * _entries(case),
+        launches=1 + (_freed(case) if case.config.debug else 0),
+        allocations=1,
+        synchronisations=1,
+    )
 
 
 def gather(case: Case) -> Cost:
     """Gather rows through a given table."""
-    return _read(case, "gathered", ENTRY * (case.op["table"].count(",") + 1)) if case.op["n"] else _nothing()
+    if case.op["n"] == 0:
+        return bounded("PAGE-42", "no rows")
+    return _read(case, "gathered", ENTRY * (case.op["table"].count(",") + 1))
 
 
 def peek(case: Case) -> Cost:
@@ -56,19 +49,15 @@ def peek(case: Case) -> Cost:
 
 def _read(case: Case, what: str, entries: int) -> Cost:
     read = case.returned(what)
-    most = {
-        "host_to_device": entries + (PADDING if entries else 0),
-        "device_to_host": read,
-        "device_to_device": read,
-        "launches": 1,
-        "allocations": BUFFER + 1,
-        "synchronisations": BUFFER + 1,
-    }
-    return Cost("", (Bound("PAGE-42", most),))
-
-
-def _nothing() -> Cost:
-    return Cost("no rows", (Bound("PAGE-42", {}),))
+    return bounded(
+        "PAGE-42",
+        host_to_device=entries + (PADDING if entries else 0),
+        device_to_host=read,
+        device_to_device=read,
+        launches=1,
+        allocations=BUFFER + 1,
+        synchronisations=BUFFER + 1,
+    )
 
 
 def _freed(case: Case, sign: int = 1) -> int:
@@ -85,11 +74,4 @@ def _entries(case: Case) -> int:
     return -(-rows // (case.config.page_size or 1))
 
 
-COSTS: dict[str, Bounded] = {
-    "admit": bookkeeping,
-    "fork": bookkeeping,
-    "truncate": bookkeeping,
-    "drop": bookkeeping,
-    "gather": gather,
-    "peek": peek,
-}
+admit = fork = truncate = drop = bookkeeping

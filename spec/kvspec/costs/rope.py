@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from kvspec.costs.terms import BUFFER, PADDING, Bound, Bounded, Case, Cost, Counts, how, no_rows
+from kvspec.costs.terms import BUFFER, PADDING, Bound, Case, Cost, Counts, how, no_rows
 from kvspec.geometry import DTYPES
 from kvspec.operations.table import overridden
 
@@ -48,6 +48,3 @@ def inside(case: Case, queries: int) -> Counts:
         "allocations": 0 if case.again else TABLES + 3,
         "synchronisations": 1,
     }
-
-
-COSTS: dict[str, Bounded] = {"rotate": rotate}

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvspec.costs.terms import BUFFER, ENTRY, Bound, Bounded, Case, Cost, nothing
+from kvspec.costs.terms import BUFFER, ENTRY, Case, Cost, bounded, nothing
 
 
 def _copied(nbytes: int, buffers: int, launches: int, entries: int = 0) -> Cost:
     """Bound rows copied once on the device into this many buffers."""
-    most = {"device_to_device": nbytes, "allocations": buffers * BUFFER, "launches": launches}
-    return Cost("", (Bound("RESIDENCY-11", most | {"host_to_device": entries}),))
+    return bounded(
+        "RESIDENCY-11",
+        device_to_device=nbytes,
+        allocations=buffers * BUFFER,
+        launches=launches,
+        host_to_device=entries,
+    )
 
 
 def _made(case: Case, name: str = "snapshot") -> int:
@@ -41,10 +46,4 @@ def split(case: Case) -> Cost:
     return _copied(case.saved.get(case.op["name"], 0), 2, 4)
 
 
-COSTS: dict[str, Bounded] = {
-    "snapshot": snapshot,
-    "restore": restore,
-    "merge": merge,
-    "split": split,
-    "close": nothing,
-}
+close = nothing

@@ -125,6 +125,11 @@ class Case:
 Bounded = Callable[[Case], Cost]
 
 
+def bounded(clause: str, when: str = "", /, **most: int) -> Cost:
+    """Give a cost whose counts one clause bounds."""
+    return Cost(when, (Bound(clause, most),))
+
+
 def crossing(case: Case, nbytes: int, arrays: int = 2) -> Bound:
     """Bound input rows: rows from the host cross once, rows on the device not at all."""
     if case.resident:
@@ -146,21 +151,20 @@ def how(case: Case) -> str:
 
 def no_rows(case: Case) -> Cost:
     """Zero rows."""
-    return Cost("no rows", (Bound("RESIDENCY-7", {}),))
+    return bounded("RESIDENCY-7", "no rows")
 
 
 def nothing(case: Case) -> Cost:
     """Questions, and giving memory back."""
-    return Cost("", (Bound("RESIDENCY-7", {}),))
+    return bounded("RESIDENCY-7")
 
 
 def refused(case: Case) -> Cost:
     """A refusal is decided on the host."""
-    return Cost("refused", (Bound("RESIDENCY-8", {}),))
+    return bounded("RESIDENCY-8", "refused")
 
 
 def bookkeeping(case: Case) -> Cost:
     """Operations that change lengths alone: nothing that depends on how long the context is."""
     layers = max(1, len(case.layers))
-    most = {"host_to_device": case.entries * layers, "launches": layers, "synchronisations": layers}
-    return Cost("", (Bound("RESIDENCY-6", most),))
+    return bounded("RESIDENCY-6", host_to_device=case.entries * layers, launches=layers, synchronisations=layers)
