@@ -17,13 +17,14 @@ from kvspec.contract import METERED, Description, description
 from kvspec.reading import columns
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example, Row
+from tools import check_examples
 
 REFERENCE = description(Reference().describe())
 WORKED = [e for c in index().values() for e in c.examples]
 
 
 def test_every_worked_example_holds_at_both_levels_and_exercises_its_clause() -> None:
-    assert list(worked_examples.check_all()) == []
+    assert list(check_examples.check_all()) == []
     assert len(WORKED) > 150
 
 

@@ -10,13 +10,16 @@ from functools import partial
 from pathlib import Path
 
 from kvconform.generate import frozen_covers
-from kvconform.mutants.vectors import of_matrix
-from kvconform.vectors import files, sources
+from kvconform.generate.covers import planned
+from kvconform.vectors import files, vector
 from kvconform.vectors.vector import Vector, written
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
+from tools import freeze_covers
+from tools.mutant_vectors import of_matrix
+from tools.vector_sources import SOURCES
 
-NAMES = ("covers", *sources.NAMES)
+NAMES = ("covers", *files.SOURCES)
 
 Computed = tuple[Path, Callable[[], str | None]]
 """A file that may be frozen, and what computes its text; None where there is nothing to freeze."""
@@ -57,7 +60,7 @@ def _each(names: Sequence[str], matrix: Path | None) -> Iterator[Computed]:
     """Every file of these names. Without a matrix the mutants' vectors are those that are frozen."""
     for name in names:
         if name == "covers":
-            yield from ((Path(str(frozen_covers.path(p))), partial(_cover, p)) for p in frozen_covers.planned())
+            yield from ((Path(str(frozen_covers.path(p))), partial(_cover, p)) for p in planned())
             continue
         found = of_matrix(matrix) if name == "mutants" and matrix else None
         for p in CHAPTERS:
@@ -65,12 +68,12 @@ def _each(names: Sequence[str], matrix: Path | None) -> Iterator[Computed]:
 
 
 def _cover(chapter: str) -> str:
-    return frozen_covers.text(frozen_covers.compute(chapter))
+    return freeze_covers.text(freeze_covers.compute(chapter))
 
 
 def _vectors(source: str, chapter: str, found: dict[str, list[Vector]] | None) -> str | None:
     """The document of a source and a chapter. Raises BadInput where an id stands twice."""
-    make = sources.SOURCES.get(source)
+    make = SOURCES.get(source)
     listed = list(found[chapter] if found else make(chapter) if make else _frozen(source, chapter))
     twice = [id_ for id_, n in Counter(v.id for v in listed).items() if n > 1]
     if twice:
@@ -80,7 +83,7 @@ def _vectors(source: str, chapter: str, found: dict[str, list[Vector]] | None) -
 
 def _frozen(source: str, chapter: str) -> Iterable[Vector]:
     file = files.FROZEN / files.name(source, chapter)
-    return map(sources.again, files.read(file)["vectors"]) if file.is_file() else ()
+    return map(vector.read, files.read(file)["vectors"]) if file.is_file() else ()
 
 
 if __name__ == "__main__":

@@ -102,11 +102,11 @@ def _proved(candidate: Candidate, chosen: list[Configuration], options: Namespac
 
 def chapters(options: Namespace) -> list[str]:
     """Name the chapters asked for, or else those that are proved by default."""
-    from kvconform.generate import frozen_covers
+    from kvconform.generate.covers import planned
     from kvspec.registry import RECORDS
 
     if ALL in options.chapter:
-        return list(frozen_covers.planned())
+        return list(planned())
     return options.chapter or [name for name, record in RECORDS.items() if record.extra_states is not None]
 
 

@@ -1,27 +1,19 @@
-"""Worked examples as tests: what a table says of each step, held against what was observed.
-
-`python -m kvconform.judge.worked_examples` runs those of all chapters on the reference and says which tables are
-wrong.
-"""
+"""Worked examples as tests: what a table says of each step, held against what was observed."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from kvconform.judge import visible
 from kvconform.judge.storage import outcome
-from kvconform.judge.trial import run
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.expected import Expected
 from kvspec import masks
 from kvspec.contract import Description
 from kvspec.geometry import Array
 from kvspec.reading import columns
-from kvspec.reading.clauses import index
 from kvspec.reading.columns import numbers
 from kvspec.reading.examples import Example
 from kvspec.registry import CACHES, KINDS, LETTERS
@@ -169,27 +161,3 @@ def _show(value: Any) -> str:
     if isinstance(value, list) and value and isinstance(value[0], list):
         return ", ".join(" ".join(x if isinstance(x, str) else letters(x) for x in q) or "-" for q in value)
     return "none" if value is None else str(value)
-
-
-def check_all() -> Iterator[str]:
-    """Every disagreement between a chapter's tables and the reference."""
-    from kvadapters.reference import Reference
-    from kvconform.oracle.reference import CitingReference
-    from kvspec.contract import description
-
-    reference = description(Reference().describe())
-    for clause in index().values():
-        for example in clause.examples:
-            for level in ("storage", "visible"):
-                seen = run(example.trace, CitingReference(), reference, level)
-                yield from disagreements(example, seen, reference)
-                yield from (f"{example.id}: {level}: {d.message}" for d in seen.differences)
-                cited = set(seen.exercised())
-                if (level == "storage" or clause.level == "visible") and not clause.law and clause.id not in cited:
-                    yield f"{example.id}: {level}: the {seen.oracle} does not cite {clause.id} in it"
-
-
-if __name__ == "__main__":
-    found = list(check_all())
-    print("\n".join(found) or f"{sum(len(c.examples) for c in index().values())} worked examples hold")
-    sys.exit(bool(found))

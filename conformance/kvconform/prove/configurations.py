@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -11,8 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from kvadapters.reference import Reference
-from kvconform.generate import frozen_covers
-from kvconform.generate.covers import Plan
+from kvconform.generate.covers import Plan, planned
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.reference import CitingReference
@@ -102,10 +100,9 @@ def plan(configuration: Configuration) -> Plan:
 
 def plans(chapter: str, largest: int) -> list[Plan]:
     """Give the plans to prove for a chapter; for a ring, every window up to the largest. Raises BadInput."""
-    if chapter not in frozen_covers.planned():
-        raise BadInput(f"{chapter}: no states to explore; those that have are {', '.join(frozen_covers.planned())}")
-    strategies = importlib.import_module(f"kvconform.generate.strategies.{chapter}")
-    made: list[Plan] = strategies.plans(range(1, largest + 1)) if chapter == "ring" else strategies.plans()
+    if chapter not in (known := planned()):
+        raise BadInput(f"{chapter}: no states to explore; those that have are {', '.join(known)}")
+    made = known[chapter](range(1, largest + 1)) if chapter == "ring" else known[chapter]()
     return [p for p in made if (p.start.config.window or 0) <= largest]
 
 

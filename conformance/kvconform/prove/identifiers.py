@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, islice
 from typing import Any
 
-from kvconform.generate.covers import Closure, Ops, Plan, Walk, numbered_rows, walk
+from kvconform.generate.covers import Closure, Ops, Plan, Walk, walk
 from kvconform.oracle.abstract_state import Key
 from kvspec.operations.table import Operation, cache_of
 from kvspec.session.driver import Session
@@ -141,6 +141,13 @@ def _answer(op: Operation, step: Step, w: Walk, before: Session, numbers: dict[i
     mask, output = step.arrays.get("mask"), step.arrays.get("output")
     others = None if mask is None else mask.tobytes(), output is not None and bool(output.any())
     return repr((step.result, step.clause, values, numbered_rows(step, w, numbers), others))
+
+
+def numbered_rows(step: Step, w: Walk, numbers: dict[int, int]) -> dict[str, list[int]]:
+    """Number the rows of a step's arrays by their first appearance; a negative serial (no row) stays as it is."""
+    rows = {name: a for name, a in step.arrays.items() if a is not None and name.endswith((".k", ".v"))}
+    serials = {name: w.trace_inputs.book.read(a, name[-1])[0, 0].tolist() for name, a in rows.items()}
+    return {n: [s if s < 0 else numbers.setdefault(s, len(numbers)) for s in each] for n, each in serials.items()}
 
 
 def _said(step: Step) -> Iterator[tuple[str, Any]]:

@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from kvconform.vectors import files, sources, verify
+from kvconform.vectors import files, vector, verify
 from kvconform.vectors.vector import LICENCE, VERSION, Written, written
 from kvspec.errors import BadInput
 from kvspec.operations.table import OPEN, OPERATIONS
@@ -39,7 +39,7 @@ def export(folder: Path, chosen: Collection[str] = (), chapters: Collection[str]
 def _file(file: Path, folder: Path) -> dict[str, Any]:
     """Write one document with its tensors; give its counts."""
     frozen = files.read(file)
-    made: Written = written(frozen["source"], frozen["chapter"], map(sources.again, frozen["vectors"]))
+    made: Written = written(frozen["source"], frozen["chapter"], map(vector.read, frozen["vectors"]))
     if made.document["vectors"] != frozen["vectors"]:
         wrong = next(verify.differences(file, with_tensors=False), file.name)
         raise BadInput(f"the reference does not do what is frozen: {wrong}")

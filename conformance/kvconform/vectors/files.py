@@ -12,7 +12,6 @@ from typing import Any
 
 from kvconform.generate.frozen_covers import FOLDER
 from kvconform.vectors import safetensors
-from kvconform.vectors.sources import NAMES
 from kvconform.vectors.vector import LICENCE, VERSION, Written
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
@@ -22,6 +21,9 @@ Document = dict[str, Any]
 
 FROZEN = Path(str(FOLDER))
 """The folder of the frozen documents."""
+
+SOURCES = ("examples", "covering", "mutants")
+"""Where vectors come from: worked examples, a covering set of the covers, and the traces that find mutants."""
 
 LARGEST = 64 << 20
 """Bytes a file may have."""
@@ -34,7 +36,7 @@ def name(source: str, chapter: str) -> str:
 
 def names(sources: Collection[str] = (), chapters: Collection[str] = ()) -> Iterator[str]:
     """Name the documents of these sources and chapters, or of all."""
-    yield from (name(s, p) for s in sources or NAMES for p in chapters or CHAPTERS)
+    yield from (name(s, p) for s in sources or SOURCES for p in chapters or CHAPTERS)
 
 
 def there(folder: Path, sources: Collection[str] = (), chapters: Collection[str] = ()) -> Iterator[Path]:

@@ -14,7 +14,8 @@ from kvconform.oracle.follow import expected
 from kvconform.oracle.reference import CitingReference
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.vectors.arrays import Arrays
-from kvspec import fingerprint, notation
+from kvspec import fingerprint, notation, trace
+from kvspec.errors import BadInput
 from kvspec.geometry import Array
 from kvspec.operations.table import TAKES_QUERIES, Operation
 from kvspec.session.step import Inputs, Step
@@ -43,6 +44,16 @@ class Vector:
     notes: dict[str, Any] = field(default_factory=dict)
     """`bug`, what it finds; `anomaly` and `effect`, what kind of wrong that is and what that does to a model;
     `shows`, what is seen of it; `links`, where it was met; `finds`, ids of mutants."""
+
+
+def read(v: dict[str, Any]) -> Vector:
+    """Read a vector of a document, to write it anew. Raises BadInput if it holds no trace."""
+    try:
+        _, *ops = (step["op"] for step in v["steps"])
+        made = trace.from_json({"kvtrace": trace.VERSION, "kind": v["kind"], "config": v["config"], "ops": ops})
+        return Vector(v["id"], v["source"], made, v.get("clause", ""), v.get("class", ""), v.get("notes", {}))
+    except (KeyError, TypeError, ValueError) as e:
+        raise BadInput(f"not a vector: {type(e).__name__}: {e}") from None
 
 
 @dataclass

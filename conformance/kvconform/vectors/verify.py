@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from kvconform.vectors import files
-from kvconform.vectors.sources import again
-from kvconform.vectors.vector import counts, named, vector
+from kvconform.vectors.vector import counts, named, read, vector
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
 
@@ -47,7 +46,7 @@ def _wrong(said: Any, mine: Mapping[str, Array] | None) -> Iterator[str]:
     """Say what differs in one vector, the first difference first."""
     try:
         tensors: dict[str, Array] = {}
-        does = vector(again(said), tensors)
+        does = vector(read(said), tensors)
     except BadInput as e:
         yield str(e)
         return

@@ -16,9 +16,8 @@ import pytest
 from kvconform.generate import frozen_covers
 from kvconform.mutants import known_bugs
 from kvconform.mutants.mutant import Mutant
-from kvconform.mutants.vectors import of_matrix
-from kvconform.vectors import arrays, export, files, sources
-from kvconform.vectors.vector import Vector, written
+from kvconform.vectors import arrays, export, files
+from kvconform.vectors.vector import Vector, read, written
 from kvspec import notation
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
@@ -31,6 +30,8 @@ from kvspec.trace import Trace
 from support.local_adapter import LocalAdapter
 from support.plain_reader import Engine, reader
 from tools import freeze_vectors as freezing
+from tools import vector_sources
+from tools.mutant_vectors import of_matrix
 
 FROZEN = list(files.there(files.FROZEN))
 SCHEMA = jsonschema.Draft202012Validator(
@@ -80,7 +81,7 @@ def test_the_schema_refuses_what_is_none(what: str) -> None:
 
 
 def test_every_worked_example_is_frozen() -> None:
-    found = {v["id"]: sources.again(v) for p in CHAPTERS for v in frozen("examples", p)}
+    found = {v["id"]: read(v) for p in CHAPTERS for v in frozen("examples", p)}
     for clause in index().values():
         for example in clause.examples:
             assert found[example.id].trace == example.trace and found[example.id].clause == clause.id
@@ -93,12 +94,12 @@ def frozen(source: str, chapter: str) -> list[dict[str, Any]]:
 def test_the_covering_set_is_chosen_as_it_is_frozen() -> None:
     """Of a small cover; and everything that happens in it happens in the traces chosen."""
     chosen, all_ = (
-        list(sources.covering("residency")),
+        list(vector_sources.covering("residency")),
         frozen_covers.load("residency"),
     )
     assert [v.id for v in chosen] == [v["id"] for v in frozen("covering", "residency")]
-    happens = [sources.happens(t) for cover in all_ for t in cover.traces()]
-    assert set().union(*map(sources.happens, (v.trace for v in chosen))) == set().union(*happens)
+    happens = [vector_sources.happens(t) for cover in all_ for t in cover.traces()]
+    assert set().union(*map(vector_sources.happens, (v.trace for v in chosen))) == set().union(*happens)
     assert len(chosen) < len(happens) / 10
 
 

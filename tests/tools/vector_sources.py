@@ -1,18 +1,16 @@
-"""Sources of vectors: worked examples, and a small covering set of the covers."""
+"""What vectors are frozen: worked examples, and a small covering set of the covers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from kvconform.generate import frozen_covers
 from kvconform.generate.covers import FROZEN
 from kvconform.oracle.reference import CitingReference
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.vectors.vector import Vector
-from kvspec.errors import BadInput
 from kvspec.reading.clauses import index
-from kvspec.trace import VERSION, Trace, from_json
+from kvspec.trace import Trace
 
 Happening = tuple[str, ...]
 """An event: an operation with its result and exercised clauses, or with the operation before it."""
@@ -59,18 +57,5 @@ def happens(trace: Trace) -> set[Happening]:
     return found
 
 
-def again(v: dict[str, Any]) -> Vector:
-    """Read a vector of a document, to write it anew. Raises BadInput if it holds no trace."""
-    try:
-        _, *ops = (step["op"] for step in v["steps"])
-        made = from_json({"kvtrace": VERSION, "kind": v["kind"], "config": v["config"], "ops": ops})
-        return Vector(v["id"], v["source"], made, v.get("clause", ""), v.get("class", ""), v.get("notes", {}))
-    except (KeyError, TypeError, ValueError) as e:
-        raise BadInput(f"not a vector: {type(e).__name__}: {e}") from None
-
-
 SOURCES: dict[str, Callable[[str], Iterable[Vector]]] = {"examples": examples, "covering": covering}
 """Functions that make the vectors of a chapter, by source."""
-
-NAMES = (*SOURCES, "mutants")
-"""All sources; the vectors of mutants are made from a matrix."""
