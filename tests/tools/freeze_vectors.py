@@ -11,15 +11,15 @@ from pathlib import Path
 
 from kvconform.generate import frozen_covers
 from kvconform.generate.covers import planned
-from kvconform.vectors import files, vector
+from kvconform.vectors import SOURCES, files, vector
 from kvconform.vectors.vector import Vector, written
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 from tools import freeze_covers
 from tools.mutant_vectors import of_matrix
-from tools.vector_sources import SOURCES
+from tools.vector_sources import MAKERS
 
-NAMES = ("covers", *files.SOURCES)
+NAMES = ("covers", *SOURCES)
 
 Computed = tuple[Path, Callable[[], str | None]]
 """A file that may be frozen, and what computes its text; None where there is nothing to freeze."""
@@ -73,7 +73,7 @@ def _cover(chapter: str) -> str:
 
 def _vectors(source: str, chapter: str, found: dict[str, list[Vector]] | None) -> str | None:
     """The document of a source and a chapter. Raises BadInput where an id stands twice."""
-    make = SOURCES.get(source)
+    make = MAKERS.get(source)
     listed = list(found[chapter] if found else make(chapter) if make else _frozen(source, chapter))
     twice = [id_ for id_, n in Counter(v.id for v in listed).items() if n > 1]
     if twice:

@@ -57,5 +57,5 @@ def happens(trace: Trace) -> set[Happening]:
     return found
 
 
-SOURCES: dict[str, Callable[[str], Iterable[Vector]]] = {"examples": examples, "covering": covering}
+MAKERS: dict[str, Callable[[str], Iterable[Vector]]] = {"examples": examples, "covering": covering}
 """Functions that make the vectors of a chapter, by source."""

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
+from kvconform.vectors import SOURCES
+
 HELP = "export or verify frozen traces for an engine's own tests"
-SOURCES = ("examples", "covering", "mutants")
-"""The sources of vectors; `kvconform.vectors.sources` reads them."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -6,3 +6,6 @@ the worked examples, a covering set of the covers' traces, the shortest trace of
 
 `nox -s vectors` computes all of them anew and says what changed; with `-- --write` it writes them.
 """
+
+SOURCES = ("examples", "covering", "mutants")
+"""Where vectors come from: worked examples, a covering set of the covers, and the traces that find mutants."""

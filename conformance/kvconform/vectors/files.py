@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kvconform.generate.frozen_covers import FOLDER
-from kvconform.vectors import safetensors
+from kvconform.vectors import SOURCES, safetensors
 from kvconform.vectors.vector import LICENCE, VERSION, Written
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
@@ -21,9 +21,6 @@ Document = dict[str, Any]
 
 FROZEN = Path(str(FOLDER))
 """The folder of the frozen documents."""
-
-SOURCES = ("examples", "covering", "mutants")
-"""Where vectors come from: worked examples, a covering set of the covers, and the traces that find mutants."""
 
 LARGEST = 64 << 20
 """Bytes a file may have."""
