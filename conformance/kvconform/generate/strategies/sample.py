@@ -1,40 +1,40 @@
-"""Hypothesis as a source of traces only: they are judged later, and `generate.shrink` makes failures short."""
+"""Hypothesis as a source of traces only: they are judged later, and `generate.shrink` makes failures short.
+
+Values are made from random bytes, as external fuzzers make them. A run of Hypothesis itself makes most values by
+changing earlier ones, so they are much alike; and it mixes in constants of the modules that happen to be imported.
+"""
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import seed as seeded
-from hypothesis import strategies as st
+from hypothesis import given, settings
 
-_QUIET = settings(
-    max_examples=2, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
-)
+SIZE = 1 << 13
+"""Random bytes for one value: the most that Hypothesis takes."""
+
+ATTEMPTS = 10
+"""Most attempts for each value: a strategy may reject what it began to draw."""
 
 
 def some(strategy: Any, count: int, seed: int) -> list[Any]:
-    """Draw `count` independent values of a strategy; the same seed gives the same values.
+    """Draw `count` independent values of a strategy; the same seed gives the same values, whatever is imported.
 
-    In one run of many draws, Hypothesis makes most values by changing earlier ones, so they are much alike. So each
-    value here is the second of its own run. The first is always the simplest value; it is taken once.
+    The first is the simplest: it takes the first of all choices.
     """
-    if not count:
-        return []
-    found = [value for i in range(max(1, count - 1)) for value in _run(strategy, seed * 1_000_003 + i)[bool(i) :]]
-    return found[:count]
+    values: list[Any] = []
 
+    @settings(database=None)
+    @given(strategy)
+    def collect(value: Any) -> None:
+        values.append(value)
 
-def _run(strategy: Any, seed: int) -> list[Any]:
-    """Draw the simplest value, and one other if there is any. The value drawn first in the second run is never the
-    simplest, so an unused number is drawn first."""
-    found: list[Any] = []
-
-    @seeded(seed)
-    @_QUIET
-    @given(st.integers(0, 1 << 30), strategy)
-    def collect(_: int, drawn: Any) -> None:
-        found.append(drawn)
-
-    collect()
-    return found
+    test: Any = collect
+    draw, random = test.hypothesis.fuzz_one_input, Random(seed)
+    draw(bytes(SIZE))
+    for _ in range(ATTEMPTS * count):
+        if len(values) >= count:
+            break
+        draw(random.randbytes(SIZE))
+    return values[:count]
