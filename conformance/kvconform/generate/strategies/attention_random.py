@@ -70,7 +70,7 @@ class _Drawing(Drawing):
         return f" heads={heads} splits={self.of(1, 1, 2, 3, 4)} queries={queries}{self.of('', ' into=1')}"
 
     def _fill(self) -> str:
-        return str(self.of("", "", "", "", " fill=even", " fill=legible", " fill=bits", " fill=edges"))
+        return self.of("", "", "", "", " fill=even", " fill=legible", " fill=bits", " fill=edges")
 
     def _attend(self) -> str:
         where, n = self._where(), self._rows()

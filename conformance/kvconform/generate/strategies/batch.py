@@ -182,7 +182,7 @@ class _Drawing(Drawing):
         return f"append {n}{self.of('', f' layer={layer}')}{self.fill}"
 
     def _shorten(self) -> str:
-        return str(self.of(f"rollback {self.number(0, self.model.room)}", "reset", "zero"))
+        return self.of(f"rollback {self.number(0, self.model.room)}", "reset", "zero")
 
     def _misfit(self) -> str:
         return f"step {self.of(*MISFITS)}"
@@ -193,7 +193,7 @@ class _Drawing(Drawing):
         longer = min(layer.length for layer in self.model.layers) + 1
         counts = f"scatter 0 {room + 1}", f"scatter 0 {longer}", "scatter 0 -1", "rollback -1 sequence=0"
         far = f"scatter {FAR} 0", f"scatter 0 {FAR}", f"rollback {FAR} sequence=0", f"batch {FAR}"
-        return str(self.of(*places, *counts, *far, "batch 0", "batch 33", f"batch {m} most={m - 1}"))
+        return self.of(*places, *counts, *far, "batch 0", "batch 33", f"batch {m} most={m - 1}")
 
     def _beside(self) -> str:
         """Use another store with its own batch."""

@@ -151,15 +151,14 @@ class _Drawing(Drawing):
         """Choose a sequence in use; admit one if there is none."""
         if not any(self.model.all):
             self.do("admit")
-        used = [(number, one) for number, one in enumerate(self.model.all) if one]
-        found: tuple[int, PagedSequence] = self.of(*used)
-        return found
+        return self.of(*((number, one) for number, one in enumerate(self.model.all) if one))
 
     def rows(self, one: PagedSequence) -> int:
         """Draw how many rows to append: few, up to the end of a page or of the pool, or one beyond."""
-        page = -len(one.rows) % self.model.size
-        room = page + self.model.free_pages() * self.model.size
-        return int(self.of(1, 1, 2, page, page + 1, self.model.size, room, room + 1, 0))
+        size: int = self.model.size
+        page = -len(one.rows) % size
+        room: int = page + self.model.free_pages() * size
+        return self.of(1, 1, 2, page, page + 1, size, room, room + 1, 0)
 
     def _append(self) -> str:
         """Append rows to a sequence."""
@@ -228,7 +227,7 @@ class _Drawing(Drawing):
         if "B" not in self.session.caches:
             self.do(f"open B page_size={self.number(1, 5)} pages={self.number(2, 4)}")
             return "B: admit"
-        return str(self.of("B: append 1", "B: append 3", "B: fork 0 1", "B: truncate 0 0", "B: admit"))
+        return self.of("B: append 1", "B: append 3", "B: fork 0 1", "B: truncate 0 0", "B: admit")
 
 
 EXPLORATIONS = (

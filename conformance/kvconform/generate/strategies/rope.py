@@ -129,7 +129,7 @@ class _Drawing(Drawing):
     def _rows(self) -> int:
         """Draw how many rows to attend with: few, up to the window's fill, or beyond it."""
         window = self.start.config.window or 3
-        return int(self.of(1, 1, 2, window, window + 1, 0))
+        return self.of(1, 1, 2, window, window + 1, 0)
 
     def _layer(self) -> str:
         """Name a layer of the store; nothing for other caches."""
@@ -153,8 +153,8 @@ class _Drawing(Drawing):
         cache = self.model
         if self.start.kind == "store":
             longest = max(layer.length for layer in cache.layers)
-            return str(self.of(f"rollback {self.number(0, longest)}", "reset"))
-        return str(self.of(f"rewind {self.number(max(0, cache.offset - 3), cache.offset)}", "rewind 0", "free"))
+            return self.of(f"rollback {self.number(0, longest)}", "reset")
+        return self.of(f"rewind {self.number(max(0, cache.offset - 3), cache.offset)}", "rewind 0", "free")
 
 
 EXPLORATIONS = (Exploration("rope", (*CACHES, "store", "attention"), explored),)

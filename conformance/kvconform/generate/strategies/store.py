@@ -116,8 +116,8 @@ class _Drawing(DrawingOnCaches):
 
     def _rows(self, length: int) -> int:
         """Draw how many rows to append: mostly few, or until the layer is full, or one too many."""
-        room = max(0, self.model.room - length)
-        return int(self.of(1, 1, 1, 2, 3, room, room, max(0, room - 1), room + 1, 0))
+        room: int = max(0, self.model.room - length)
+        return self.of(1, 1, 1, 2, 3, room, room, max(0, room - 1), room + 1, 0)
 
     def _append(self) -> str:
         return f"append {self._rows(max(self.lengths))}{self.fill}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
@@ -13,6 +14,11 @@ from kvconform.oracle.follow import ModelledTrace
 from kvspec import notation
 from kvspec.operations.table import Operation
 from kvspec.trace import Trace
+
+T = TypeVar("T")
+
+read = lru_cache(maxsize=1 << 14)(notation.operations)
+"""Reads operations in the notation; most texts are drawn many times."""
 
 
 class Drawing(ModelledTrace):
@@ -34,7 +40,7 @@ class Drawing(ModelledTrace):
         """The list model of the cache."""
         return self.session.caches[self.cache]
 
-    def of(self, *choices: Any) -> Any:
+    def of(self, *choices: T) -> T:
         """Draw one of these; earlier ones count as simpler."""
         return choices[self.number(0, len(choices) - 1)]  # a new `sampled_from` is validated, which takes longer
 
@@ -68,7 +74,7 @@ class Drawing(ModelledTrace):
 
     def do(self, text: str) -> None:
         """Add operations in the notation, separated by `;`."""
-        for op in notation.operations(text):
+        for op in read(text):
             self.follow(op)
 
     def follow(self, op: Operation) -> Expected:
@@ -85,4 +91,4 @@ class DrawingOnCaches(Drawing):
 
     def choose_cache(self) -> str:
         """Choose any open cache."""
-        return str(self.of(*sorted(self.session.caches)))
+        return self.of(*sorted(self.session.caches))

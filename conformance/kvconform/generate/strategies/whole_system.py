@@ -100,7 +100,7 @@ class _System(Drawing):
         """Draw how many rows to append: few, up to the window's fill, or one beyond it."""
         window = self.session.caches[layer].config.window or 3
         room = max(0, window - self.offset(layer))
-        return int(self.of(1, 1, 2, room, room + 1, window, window + 1, 0))
+        return self.of(1, 1, 2, room, room + 1, window, window + 1, 0)
 
     def _tokens(self) -> Iterator[str]:
         """Pass n tokens through every layer."""
@@ -154,7 +154,7 @@ class _System(Drawing):
     def _meanwhile(self) -> str:
         """Work while a round is open: on caches outside it, or refused operations on those in it."""
         other = [k for k in kinds(self.chapters) if k in ("fill", "sequence", "copy", "look", "one")]
-        return str(self.of(*other))
+        return self.of(*other)
 
     def _isolated(self) -> Iterator[str]:
         """Draft in isolation while the live caches go on."""
