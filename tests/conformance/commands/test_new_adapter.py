@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
-import subprocess
-import sys
-import tomllib
 from pathlib import Path
 
 import pytest
 
-from support import judging
+from support import judging, site_package
 from support.command_line import kvconform
 
 
@@ -25,29 +21,8 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def site(package: Path) -> Path:
-    """A folder in which the package is installed; as metadata beside it where pip cannot build it."""
-    target = package.parent / "site"
-    if importlib.util.find_spec("hatchling") and importlib.util.find_spec("pip"):
-        pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--no-index", "-q"]
-        done = subprocess.run(
-            [*pip, "--target", str(target), str(package)], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-    else:
-        _by_hand(package, target)
-    return target
-
-
-def _by_hand(package: Path, target: Path) -> None:
-    project = tomllib.loads((package / "pyproject.toml").read_text())["project"]
-    info = target / "kvadapter_my_engine-0.1.0.dist-info"
-    info.mkdir(parents=True)
-    points = project["entry-points"]["kvconform.adapters"]
-    info.joinpath("entry_points.txt").write_text(
-        "[kvconform.adapters]\n" + "".join(f"{name} = {where}\n" for name, where in points.items())
-    )
-    info.joinpath("METADATA").write_text("Metadata-Version: 2.1\nName: kvadapter-my-engine\nVersion: 0.1.0\n")
-    (target / "kvadapter_my_engine").symlink_to(package / "kvadapter_my_engine")
+    """A folder in which the package is installed."""
+    return site_package.installed(package, package.parent / "site")
 
 
 def test_the_package_is_whole_and_its_adapter_short(package: Path) -> None:

@@ -1,0 +1,1 @@
+"""KV caches in plain numpy (`cache`), and their kvconform adapter (`adapter`)."""

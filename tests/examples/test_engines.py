@@ -1,0 +1,109 @@
+"""The example engines: each is built where its compiler is there, conforms, and has a planted bug that is named."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kvconform.checks import examples
+from kvconform.runner.record import record
+from kvconform.runner.tally import Tally
+from kvconform.runner.under_test import AdapterUnderTest
+from kvconform.worker.client import Worker, python_worker
+from kvspec.errors import CannotRun
+from kvspec.reading.clauses import index
+from kvspec.records.run import Record
+from support import fakes, judging, site_package
+from support.command_line import kvconform
+
+ENGINES = Path(__file__).parents[2] / "examples" / "engines"
+
+
+@dataclass(frozen=True)
+class Language:
+    """How an engine is built and started, and what its planted bug breaks."""
+
+    tool: str
+    build: tuple[str, ...] = ()
+    """The compiler's command; it writes `engine` into the folder that it runs in."""
+    starts: tuple[str, ...] = ("./engine",)
+    slip: str = ""
+    breaks: str = ""
+
+
+LANGUAGES = {
+    "c": Language(
+        "cc", ("-std=c11", "-O1", "-Wall", "-Werror", "-o", "engine", "c/engine.c"), slip="window", breaks="RING-25"
+    ),
+    "rust": Language("rustc", ("-Dwarnings", "-o", "engine", "rust/engine.rs"), slip="wrap", breaks="RING-24"),
+    "javascript": Language("node", starts=("node", "javascript/engine.js"), slip="rewind", breaks="RING-8"),
+    "python": Language("python3", slip="free", breaks="RING-12"),
+}
+
+
+@pytest.fixture(scope="module", params=LANGUAGES)
+def language(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def command(language: str, tmp_path_factory: pytest.TempPathFactory) -> Sequence[str]:
+    """The command line of the engine. Raises CannotRun where there is no compiler."""
+    how, folder = LANGUAGES[language], tmp_path_factory.mktemp(language)
+    if shutil.which(how.tool) is None:
+        raise CannotRun(f"{how.tool} is not installed; the {language} engine is not built")
+    if language == "python":
+        return python_worker("example-python")
+    if how.build:
+        *options, source = how.build
+        build = [how.tool, *options, str(ENGINES / source)]
+        done = subprocess.run(build, cwd=folder, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        return [str(folder / how.starts[0])]
+    return [how.starts[0], str(ENGINES / how.starts[1])]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A folder in which the Python package is installed."""
+    package, folder = shutil.copytree(ENGINES / "python", tmp_path_factory.mktemp("package") / "python"), "site"
+    return str(site_package.installed(package, package.parent / folder))
+
+
+def judged(command: Sequence[str], site: str, slip: str = "") -> Record:
+    """The record of all worked examples of the chapters that an engine claims."""
+    with Worker(command, env=fakes.environment(site) | {"KV_SLIP": slip}) as worker:
+        under_test, total = AdapterUnderTest(worker, worker.describe()), Tally()
+        claimed = set(under_test.adapter.chapters)
+        for check in (check for check in examples.checks() if check.needs <= claimed):
+            with under_test.judging(check.id) as tally:
+                check.run(under_test)
+            total.merge(tally)
+    selected = {i: c for i, c in index().items() if c.chapter in claimed}
+    return record(total, under_test.adapter, selected, judging.ABOUT)
+
+
+def test_an_engine_conforms(command: Sequence[str], site: str) -> None:
+    whole = judged(command, site)
+    assert (whole.exit_status, judging.broken(whole), whole.problems) == (0, set(), [])
+    assert {"growing", "ring"} <= set(whole.adapter["chapters"])
+
+
+def test_the_planted_bug_of_an_engine_is_found_and_named(language: str, command: Sequence[str], site: str) -> None:
+    how = LANGUAGES[language]
+    whole = judged(command, site, how.slip)
+    assert whole.exit_status == 1 and judging.verdicts(whole)[how.breaks] == "FAIL"
+    assert len(whole.failures[0].steps) <= 3
+
+
+def test_an_engine_is_run_from_the_command_line(
+    language: str, command: Sequence[str], site: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(site)
+    done = kvconform("smoke", *(["example-python"] if language == "python" else ["--", *command]))
+    assert done.returncode == 0 and f"example-{language}" in done.stdout, done.stdout + done.stderr
