@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import zipfile
 from pathlib import Path
@@ -238,6 +239,26 @@ def vectors(session: nox.Session) -> None:
     session.run("kvconform", "vectors", "export", "--out", folder)
     session.run("kvconform", "vectors", "verify", folder)
     session.run("python", "examples/vectors/reference.py", folder)
+
+
+@nox.session
+def languages(session: nox.Session) -> None:
+    """The example engines in C, Rust, JavaScript and Python, each judged whole where its compiler is there."""
+    _install(session)
+    session.install("-e", "examples/engines/python", "--no-deps")
+    engines, folder = Path("examples/engines").resolve(), Path(session.create_tmp())
+    for tool, *build, start in (
+        ("cc", "-std=c11", "-O2", "-o", str(folder / "c"), str(engines / "c/engine.c"), str(folder / "c")),
+        ("rustc", "-O", "-o", str(folder / "rust"), str(engines / "rust/engine.rs"), str(folder / "rust")),
+        ("node", str(engines / "javascript/engine.js")),
+    ):
+        if shutil.which(tool) is None:
+            session.log(f"{tool} is not installed: {start} is left out")
+            continue
+        if build:
+            session.run(tool, *build, external=True)
+        session.run("kvconform", "run", *session.posargs, "--", *([start] if build else [tool, start]))
+    session.run("kvconform", "run", "example-python", *session.posargs)
 
 
 @nox.session

@@ -1,24 +1,7 @@
 """The wire: how an engine in any language is driven over its standard input and output, one operation a message.
 
-A message is one line of JSON, a header, followed by the raw bytes of its tensors in the order the header
-lists them: `"tensors": [[name, dtype, shape], ...]`, dtype one of f32, f16, bf16, bool (one byte each),
-little-endian, C order; a dtype of null stands for no array at all. Each question carries an `id`; its answer
-carries the same. `kvspec/schemas/question.json` and `answer.json` hold the schemas, which `kvspec.wire.schemas`
-makes. The questions:
-
-    {"id": 0, "op": "describe", "protocol": 1}       answered by {"id": 0, "result": "ok", "describe": {...}}
-    {"id": 1, "op": "begin", "kind": "ring", "config": {...}, "observe": ["state", "history", "mask"]}
-    {"id": 2, "op": "append", "n": 3, "tensors": [["keys", ...], ["values", ...]]}
-    {"id": 3, "op": "mask", "parts": ["causal", {"tensor": "mask0"}], "tensors": [["mask0", ...]]}
-    {"id": 4, "op": "open", "cache": "B", "kind": "store", "config": {...}}
-    {"id": 5, "op": "rewind", "to": 2}, and so on: every operation of a trace, under its own name
-
-`begin` drops all that the trace before made and opens cache A. `open`, `init` and `fit` carry a kind and the
-whole config that is meant, where a trace names only what is otherwise. Rows (`keys`, `values`) come with append,
-draft, copy, step and replay, and with whatever attends and appends; `queries` with whatever attends. Every answer
-holds `result`, `clause` and `message` (where it is not ok) and `values`; its tensors are the observations (see
-`Step`): after the name of a value or a tensor, where one of several is observed, a dot and which: `offset.B` of
-cache B, `state.0.k` of a store's layer 0, `batch.0.1.k` of sequence 1 in layer 0.
+`spec/WIRE.md` tells the protocol to authors of engines; `kvspec/schemas/question.json` and `answer.json` hold the
+schemas, which `kvspec.wire.schemas` makes.
 
 This module does no input or output: `encode` gives bytes, a `Decoder` takes them as they come.
 """
