@@ -13,6 +13,7 @@ from kvconform.judge.ledger import Accounts
 from kvconform.judge.storage import Difference
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.abstract_state import Key, key
+from kvconform.oracle.citing import CitingSession
 from kvconform.oracle.expected import Expected
 from kvconform.oracle.list_model import ListModelSession
 from kvconform.oracle.reference import CitingReference, Performs
@@ -80,6 +81,8 @@ class _Trial:
     AHEAD = 1
     """Operations asked for before the first answer is looked at."""
 
+    oracle: CitingSession
+
     def __init__(self, trace: Trace, session: Performs, adapter: Description, level: str) -> None:
         self.trace, self.session, self.adapter = trace, session, adapter
         self.trace_inputs = TraceInputs(trace)
@@ -97,7 +100,7 @@ class _Trial:
             self.result.steps.append((Step(), begun))
             self.result.differences.append(Difference("result", message))
             return self.result
-        self.begin(Inputs(opening=opening))
+        self.oracle.begin(*opening)
         self.accounts.open("A", self.trace.config, begun)
         self._walk()
         return self.result
@@ -155,13 +158,9 @@ class _Trial:
         self.result.differences += found.differences
         self.result.spent += [found.spent] if found.spent else []
 
-    def begin(self, inputs: Inputs) -> None:
-        """Open the oracle's cache A."""
-        raise NotImplementedError
-
     def expect(self, op: Operation, inputs: Inputs) -> Step:
         """What the oracle does."""
-        raise NotImplementedError
+        return self.oracle.do(op, inputs)
 
     def state(self) -> Key:
         """The state of the oracle's cache A, up to renaming rows and shifting positions."""
@@ -183,17 +182,10 @@ class _Storage(_Trial):
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
-        self.reference = CitingReference(observe=observables(self.adapter, "storage"))
-
-    def begin(self, inputs: Inputs) -> None:
-        assert inputs.opening is not None
-        self.reference.begin(*inputs.opening)
-
-    def expect(self, op: Operation, inputs: Inputs) -> Step:
-        return self.reference.do(op, inputs)
+        self.oracle = CitingReference(observe=observables(self.adapter, "storage"))
 
     def state(self) -> Key:
-        return key(self.reference, self.result.book)
+        return key(self.oracle, self.result.book)
 
     def compare(self, asked: _Asked, got: Step) -> list[Difference]:
         return storage.storage(asked.want, got, self.result.book, asked.claim, asked.claims)
@@ -204,18 +196,15 @@ class _Visible(_Trial):
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
-        self.model = ListModelSession(self.adapter, self.trace_inputs.book.kept)
+        self.oracle = ListModelSession(self.adapter, self.trace_inputs.book.kept)
         self.judge = visible.Judge(self.result.book, "mask" in observed(self.adapter.chapters))
         self.widths: dict[visible.Looked, tuple[int, int]] = {}
 
-    def begin(self, inputs: Inputs) -> None:
-        self.model.do({"op": "open"}, inputs)
-
     def expect(self, op: Operation, inputs: Inputs) -> Step:
-        return self.model.do(op, self.trace_inputs.named(op, inputs))
+        return super().expect(op, self.trace_inputs.named(op, inputs))
 
     def state(self) -> Key:
-        key: Key = self.model.caches["A"].key()
+        key: Key = self.oracle.caches["A"].key()
         return key
 
     def compare(self, asked: _Asked, got: Step) -> list[Difference]:
@@ -229,9 +218,9 @@ class _Visible(_Trial):
     def _width(self, op: Operation) -> int:
         """Rows of the history that an operation made, by the spec."""
         if op["op"] == "draft":
-            round_ = self.model.rounds[op["name"]]
+            round_ = self.oracle.rounds[op["name"]]
             return int(round_.inner.layers[round_.layer(cache_of(op))].width)
-        return int(self.model.caches[cache_of(op)].width)
+        return int(self.oracle.caches[cache_of(op)].width)
 
     def fitted(self, op: Operation, inputs: Inputs) -> Inputs:
         """Explicit masks are as wide as the reference's history; make them as wide as this adapter's."""
