@@ -9,12 +9,12 @@ import numpy as np
 
 from kvref.cite import cite
 from kvref.list_model import attention_bound, masks, rope
-from kvref.list_model.attention_bound import Added, Output
+from kvref.list_model.attention_bound import Output
 from kvref.list_model.rope import Turned
-from kvref.list_model.rows import UNKNOWN, Queries, Room, Rows
+from kvref.list_model.rows import UNKNOWN, Added, Out, Queries, Rows
 from kvspec.contract.attention import Attention
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.masks import Causal, Explicit, Part, Window
+from kvspec.masks import Causal, Part, Window
 from kvspec.refusals import attention
 from kvspec.serials import ZEROED
 
@@ -88,7 +88,7 @@ def apart(tokens: Sequence[int]) -> list[int]:
 class Asked:
     """Queries, and what goes with them."""
 
-    def __init__(self, queries: Queries, how: Attention, out: Room | None = None) -> None:
+    def __init__(self, queries: Queries, how: Attention, out: Out = None) -> None:
         self.queries, self.how, self.out = queries, how, out
         self.batch, self.heads, self.n, _ = queries.shape
         self.logical = how.through
@@ -111,32 +111,13 @@ class Asked:
             raise attention.output("ATTN-28", found, (*self.queries.shape[:3], config.v_dim))
 
     def sees(
-        self, batch: int, end: int, tokens: Sequence[int], visible: Callable[[int], range] | None = None
+        self, batch: int, tokens: Sequence[int], visible: Callable[[int], range] | None = None
     ) -> list[list[list[Added]]]:
-        """For each sequence, head and query what it sees of the tokens of positions 0 to end - 1; `visible` are the
-        positions that the cache itself shows to a position. A ring of one query has its window from storage."""
-        arrays = bool(masks.explicit(self.logical))
-        heads = self.heads if arrays else 1
-        positions = [(p, range(visible(p).start if visible else 0, end)) for p in range(end - self.n, end)]
-        if arrays:
-            whole = [
-                [[self._through(b, h, i, *p, tokens) for i, p in enumerate(positions)] for h in range(heads)]
-                for b in range(batch)
-            ]
-        else:
-            seen = [masks.without_arrays(self.logical, keys, p) for p, keys in positions]
-            whole = [[[dict.fromkeys(tokens[s.start : s.stop], ()) for s in seen]]] * batch
+        """For each sequence, head and query what it sees of the tokens: see `masks.sees`."""
+        whole = masks.sees(self.logical, (batch, self.heads, self.n), tokens, visible)
         if any(not seen for each in whole for queries in each for seen in queries):
             cite("ATTN-10")
         return whole
-
-    def _through(self, b: int, h: int, i: int, position: int, keys: range, tokens: Sequence[int]) -> Added:
-        found: dict[int, Sequence[float]] = {}
-        for key in keys:
-            parts = [(p, masks.added(p, (b, h, i), key, position, keys.stop)) for p in self.logical]
-            if all(x != masks.HIDDEN for _, x in parts):
-                found[tokens[key]] = [x for p, x in parts if isinstance(p, Explicit) and p.array.dtype != bool]
-        return found
 
     def cite(self, *more: str) -> None:
         """Cite the clauses of every attend that is not refused, and more."""

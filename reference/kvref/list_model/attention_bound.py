@@ -22,6 +22,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from kvref.list_model.rows import Added
 from kvspec.geometry import Array
 
 U = 2.0**-24
@@ -47,9 +48,6 @@ class Output(NamedTuple):
     middle: Array
     bound: Array
 
-
-Added = Mapping[int, Sequence[float]]
-"""What a query sees: rows by serial, and what each array of the mask adds to the score of each."""
 
 Rows = tuple[Array, Array]
 """A key and a value row, `[B, kv_heads, dim]`."""
@@ -158,4 +156,4 @@ def _moved(more: Array, away: Array) -> Array:
     return np.asarray(np.where(away == 0, 0.0, more[:, None] * np.abs(away)).sum(0))
 
 
-__all__ = ["Added", "Kept", "Off", "Output", "outputs", "weighed"]
+__all__ = ["Kept", "Off", "Output", "outputs", "weighed"]

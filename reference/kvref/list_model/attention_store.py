@@ -9,10 +9,10 @@ import numpy as np
 from kvref.cite import cite
 from kvref.list_model import attention, rope
 from kvref.list_model.attention import Asked, KnownRows, apart
-from kvref.list_model.attention_bound import Added, Output
+from kvref.list_model.attention_bound import Output
 from kvref.list_model.batch import BatchingModel, BatchModel
 from kvref.list_model.layer import Layer
-from kvref.list_model.rows import Queries, Room, Rows
+from kvref.list_model.rows import Added, Out, Queries, Rows
 from kvspec.contract import Attention
 from kvspec.refusals import attention as refusals
 from kvspec.refusals import common
@@ -38,13 +38,7 @@ class AttendingModel(BatchingModel):
         raise NotImplementedError
 
     def attend(
-        self,
-        queries: Queries,
-        keys: Rows,
-        values: Rows,
-        how: Attention,
-        out: Room | None = None,
-        of: int | None = None,
+        self, queries: Queries, keys: Rows, values: Rows, how: Attention, out: Out = None, of: int | None = None
     ) -> Output | None:
         """Append to one layer, then what each query sees of it."""
         if attention.nothing(queries, keys):
@@ -59,11 +53,11 @@ class AttendingModel(BatchingModel):
         turned = self.known.turn(asked.queries, keys, asked.how, layer.length, self.config)
         if keys.n:
             self.write(keys.serials, of)
-        sees = asked.sees(1, layer.length, apart(layer.live()))
+        sees = asked.sees(1, apart(layer.live()))
         asked.cite(*clauses)
         return self.known.output(turned, sees, self.config)
 
-    def attend_batch(self, queries: Queries, layer: int, splits: int = 1, out: Room | None = None) -> Output | None:
+    def attend_batch(self, queries: Queries, layer: int, splits: int = 1, out: Out = None) -> Output | None:
         """What a layer holds of each sequence."""
         if queries.shape[2] == 0:
             return attention.no_output(self.known, queries, self.config)
@@ -72,7 +66,7 @@ class AttendingModel(BatchingModel):
         asked = Asked(queries, Attention(splits=splits), out)
         asked.demand(self.config, len(batch.all), 1, 0)
         blind: list[list[Added]] = [[{}]]
-        sees = [asked.sees(1, one.length, apart(one.rows[layer]))[0] if one.length else blind for one in batch.all]
+        sees = [asked.sees(1, apart(one.rows[layer]))[0] if one.length else blind for one in batch.all]
         cite("ATTN-17", *(["ATTN-18", "ATTN-10"] if not all(one.length for one in batch.all) else []))
         asked.cite_common()
         return self._each(queries, sees)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kvref.cite import cite
@@ -44,54 +43,11 @@ class BatchModel:
         """The state up to renaming rows."""
         return (self.places,), *((s.length, *map(len, s.rows)) for s in self.all)
 
-    def _one(self, sequence: int) -> BatchSequence:
+    def one(self, sequence: int) -> BatchSequence:
+        """The sequence of this number."""
         if sequence not in range(len(self.all)):
             raise common.sequence("BATCH-9", sequence, len(self.all))
         return self.all[sequence]
-
-    def scatter(self, sequence: int, n: int, layer: int | None, store: Sequence[Sequence[int]]) -> None:
-        """The first n of each of the store's lists that are meant."""
-        one = self._one(sequence)
-        if layer is not None and layer not in range(self.layers):
-            raise common.layer("BATCH-9", layer, self.layers)
-        meant = [i for i in range(self.layers) if layer in (None, i)]
-        for i in meant:
-            if n not in range(len(store[i]) + 1):
-                raise common.scatter("BATCH-10", n, i, len(store[i]))
-        cite("BATCH-8" if layer is not None else "BATCH-6", "BATCH-11", "BATCH-12", *([] if n else ["BATCH-7"]))
-        one.cut(n)
-        for i in meant:
-            one.rows[i] = list(store[i][:n])
-
-    def step(self, serials: Sequence[Sequence[int]], fitting: bool) -> None:
-        """Append one row to each: `serials[layer][sequence]`."""
-        if not fitting:
-            raise Refused("BATCH-14", "rows of another geometry")
-        for i, one in enumerate(self.all):
-            if one.length == self.room:
-                raise common.full("BATCH-15", i, self.room)
-        for i, one in enumerate(self.all):
-            if any(len(rows) < one.length for rows in one.rows):
-                raise common.hole("BATCH-16", i, [len(rows) for rows in one.rows], one.length)
-        cite("BATCH-13")
-        for i, one in enumerate(self.all):
-            one.length += 1
-            for layer, rows in enumerate(one.rows):
-                rows.append(serials[layer][i])
-
-    def rollback(self, sequence: int, to: int) -> None:
-        """One sequence is no longer than this."""
-        one = self._one(sequence)
-        if to < 0:
-            raise common.rollback("BATCH-18", to)
-        cite("BATCH-17", "BATCH-11", "BATCH-12")
-        one.cut(min(one.length, to))
-
-    def reset(self) -> None:
-        """Every sequence is empty."""
-        cite("BATCH-19", "BATCH-11")
-        for one in self.all:
-            one.cut(0)
 
 
 class BatchingModel:
@@ -141,22 +97,51 @@ class BatchingModel:
         return ()
 
     def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
-        """The first rows of the store's layers."""
-        self.there("scatter").scatter(sequence, n, layer, self.live())
+        """The first n rows of each of the store's layers that are meant."""
+        batch, live = self.there("scatter"), self.live()
+        one = batch.one(sequence)
+        if layer is not None and layer not in range(batch.layers):
+            raise common.layer("BATCH-9", layer, batch.layers)
+        meant = [i for i in range(batch.layers) if layer in (None, i)]
+        for i in meant:
+            if n not in range(len(live[i]) + 1):
+                raise common.scatter("BATCH-10", n, i, len(live[i]))
+        cite("BATCH-8" if layer is not None else "BATCH-6", "BATCH-11", "BATCH-12", *([] if n else ["BATCH-7"]))
+        one.cut(n)
+        for i in meant:
+            one.rows[i] = live[i][:n]
 
     def step(self, keys: Rows, values: Rows) -> None:
         """A new row for each sequence, layer upon layer."""
         batch = self.there("step")
-        front = batch.layers, len(batch.all), self.config.kv_heads
-        batch.step(keys.serials, fit(keys, values, self.config, *front))
+        if not fit(keys, values, self.config, batch.layers, len(batch.all), self.config.kv_heads):
+            raise Refused("BATCH-14", "rows of another geometry")
+        for i, one in enumerate(batch.all):
+            if one.length == batch.room:
+                raise common.full("BATCH-15", i, batch.room)
+        for i, one in enumerate(batch.all):
+            if any(len(rows) < one.length for rows in one.rows):
+                raise common.hole("BATCH-16", i, [len(rows) for rows in one.rows], one.length)
+        cite("BATCH-13")
+        for i, one in enumerate(batch.all):
+            one.length += 1
+            for layer, rows in enumerate(one.rows):
+                rows.append(keys.serials[layer][i])
 
     def rollback_sequence(self, sequence: int, to: int) -> None:
         """One sequence is no longer than this."""
-        self.there("rollback of a sequence").rollback(sequence, to)
+        one = self.there("rollback of a sequence").one(sequence)
+        if to < 0:
+            raise common.rollback("BATCH-18", to)
+        cite("BATCH-17", "BATCH-11", "BATCH-12")
+        one.cut(min(one.length, to))
 
     def reset_batch(self) -> None:
-        """Every sequence's length to 0."""
-        self.there("reset").reset()
+        """Every sequence is empty."""
+        batch = self.there("reset")
+        cite("BATCH-19", "BATCH-11")
+        for one in batch.all:
+            one.cut(0)
 
     def free_batch(self) -> None:
         """No batch."""

@@ -10,14 +10,13 @@ from kvref.cite import cite
 from kvref.list_model import attention_bound, rope
 from kvref.list_model.attention import KnownRows
 from kvref.list_model.attention_bound import Output
-from kvref.list_model.rows import Queries, Room, fit
-from kvref.list_model.rows import Rows as NamedRows
+from kvref.list_model.rows import Out, Queries, Rows, fit
 from kvspec.errors import Refused
 from kvspec.geometry import Config
 from kvspec.refusals import bucket, common
 
-Rows = list[list[int]]
-"""Serials, layer by layer."""
+Serials = list[list[int]]
+"""Those of each layer."""
 
 
 class BucketModel:
@@ -32,10 +31,10 @@ class BucketModel:
             raise bucket.config("BUCKET-1", config)
         cite("BUCKET-1")
         self.config, self.largest, self.known = config, bounds[-1], known
-        self.layers: Rows = [[] for _ in range(config.layers or 0)]
-        self.on_host: Rows = self.layers
+        self.layers: Serials = [[] for _ in range(config.layers or 0)]
+        self.on_host: Serials = self.layers
         self.installed = self.stale = self.blocked = False
-        self.encoded: Rows | None = None
+        self.encoded: Serials | None = None
 
     def past(self) -> int:
         """Rows of each layer."""
@@ -55,14 +54,15 @@ class BucketModel:
         """Those of them that the host has."""
         return self.on_host[layer]
 
-    def _serials(self, keys: NamedRows, values: NamedRows) -> Rows:
+    def _serials(self, keys: Rows, values: Rows) -> Serials:
         """The serials of what is handed over, layer upon layer. Refuses what does not fit."""
         front = len(self.layers), self.config.batch, self.config.kv_heads, keys.n
         if keys.n and not fit(keys, values, self.config, *front):
             raise Refused("BUCKET-3", "rows of another geometry")
+        cite(*([] if keys.n else ["BUCKET-26"]))
         return keys.serials if keys.n else [[] for _ in self.layers]
 
-    def _demand(self, queries: Queries, n: int, splits: int, out: Room | None) -> None:
+    def _demand(self, queries: Queries, n: int, splits: int, out: Out) -> None:
         """Refuse queries, or an output, that do not fit."""
         layers, batch, heads, rows, dim = queries.shape
         config = self.config
@@ -82,10 +82,8 @@ class BucketModel:
         ]
         return attention_bound.stacked(each)
 
-    def prefill(self, keys: NamedRows, values: NamedRows) -> None:
+    def prefill(self, keys: Rows, values: Rows) -> None:
         """These rows replace all others."""
-        if not keys.n:
-            cite("BUCKET-26")
         serials = self._serials(keys, values)
         cite("BUCKET-2")
         self.layers = self.on_host = serials
@@ -121,7 +119,7 @@ class BucketModel:
         if past is not None and past != self.past():
             raise bucket.disagrees("BUCKET-7", past, self.past())
 
-    def _seen(self, new: Rows) -> list[list[list[int]]]:
+    def _seen(self, new: Serials) -> list[list[list[int]]]:
         """For each layer what each query of new rows sees: all past ones, and the new ones up to its own."""
         cite("BUCKET-5", "BUCKET-29")
         return [
@@ -131,12 +129,12 @@ class BucketModel:
     def decode(
         self,
         queries: Queries,
-        keys: NamedRows,
-        values: NamedRows,
+        keys: Rows,
+        values: Rows,
         splits: int,
         refresh: bool,
         past: int | None,
-        out: Room | None = None,
+        out: Out = None,
     ) -> Output | None:
         """Append a row to each layer."""
         new = self._serials(keys, values)
@@ -149,13 +147,7 @@ class BucketModel:
         return output
 
     def block(
-        self,
-        queries: Queries,
-        keys: NamedRows,
-        values: NamedRows,
-        splits: int,
-        past: int | None,
-        out: Room | None = None,
+        self, queries: Queries, keys: Rows, values: Rows, splits: int, past: int | None, out: Out = None
     ) -> Output | None:
         """A block appends no row."""
         if not keys.n and not queries.shape[3]:
@@ -187,15 +179,13 @@ class BucketModel:
         cite("BUCKET-19")
         self.layers, self.on_host = ([rows[:to] for rows in layers] for layers in (self.layers, self.on_host))
 
-    def encode(self, keys: NamedRows, values: NamedRows) -> None:
+    def encode(self, keys: Rows, values: Rows) -> None:
         """These rows replace all others."""
-        if not keys.n:
-            cite("BUCKET-26")
         serials = self._serials(keys, values)
         cite("BUCKET-24")
         self.encoded = serials
 
-    def cross(self, queries: Queries, splits: int = 1, out: Room | None = None) -> Output | None:
+    def cross(self, queries: Queries, splits: int = 1, out: Out = None) -> Output | None:
         """Every query sees all of these."""
         n = queries.shape[3]
         if not n:

@@ -14,7 +14,7 @@ from kvref.cite import cite
 from kvref.list_model import attention, masks
 from kvref.list_model.attention import Asked, KnownRows
 from kvref.list_model.attention_bound import Output
-from kvref.list_model.rows import Queries, Room, Rows, fit
+from kvref.list_model.rows import Added, Out, Queries, Rows, fit
 from kvref.list_model.snapshot import SavedTokens, divided, merged
 from kvspec.contract import Attention, Claim, Lengths
 from kvspec.errors import Refused
@@ -83,18 +83,12 @@ class CacheModel:
         if not serials:
             cite(self._id("GROW-3", "RING-4"))
             return
-        cite(*self._ids("GROW-1 GROW-2", "RING-1 RING-2 RING-3 RING-17"))
+        cite(*self._id("GROW-1 GROW-2", "RING-1 RING-2 RING-3 RING-17").split())
         self.width = self._width(len(serials))
         self.tokens += serials
 
     def attend(
-        self,
-        queries: Queries,
-        keys: Rows,
-        values: Rows,
-        how: Attention,
-        out: Room | None = None,
-        of: int | None = None,
+        self, queries: Queries, keys: Rows, values: Rows, how: Attention, out: Out = None, of: int | None = None
     ) -> Output | None:
         """Append, then what each query sees through the mask, beside what the cache itself hides."""
         if attention.nothing(queries, keys):
@@ -106,7 +100,7 @@ class CacheModel:
         asked.demand(self.config, batch, keys.n, self._width(keys.n))
         turned = self.known.turn(queries, keys, how, self.offset, self.config)
         self.take(keys.serials[0])
-        sees = asked.sees(batch, self.offset, self.tokens, self.visible if self.ring else None)
+        sees = asked.sees(batch, self.tokens, self.visible if self.ring else None)
         asked.cite(*(["ATTN-6"] if self.ring else []), *(["ROPE-20"] if self.ring and how.rope else []))
         return self.known.output(turned, sees, self.config)
 
@@ -122,9 +116,6 @@ class CacheModel:
         """How many bytes is for the adapter to say."""
         self._demand_free("plan")
         return ()
-
-    def _ids(self, growing: str, ring: str) -> list[str]:
-        return (ring if self.ring else growing).split()
 
     def _width(self, n: int) -> int:
         """Rows in the history of an append of n: all; of a ring the window, or what a chunk keeps and adds."""
@@ -147,37 +138,9 @@ class CacheModel:
             raise common.no_history("MASK-1")
         arrays = masks.demand(logical, self.config.batch, self.queries, self.width)
         cite(*self._mask_clauses(logical))
-        if not arrays:
-            return [[self._queries_see(logical, 0, 0)]] * self.config.batch
-        heads = range(max(1, *(a.shape[1] for a in arrays)))
-        return [[self._queries_see(logical, b, h) for h in heads] for b in range(self.config.batch)]
-
-    def _queries_see(self, logical: Logical, sequence: int, head: int) -> list[Scores]:
-        return [self._sees(query, logical, sequence, head) for query in range(self.queries or 0)]
-
-    def _sees(self, query: int, logical: Logical, sequence: int, head: int) -> Scores:
-        position = self.offset - (self.queries or 0) + query
-        keys = self._looked_at(position)
-        if not masks.explicit(logical):
-            seen = masks.without_arrays(logical, keys, position)
-            return dict.fromkeys(self.tokens[seen.start : seen.stop], 0.0)
-        place = sequence, head, query
-        scores = ((key, self._score(logical, place, key, position)) for key in keys)
-        return {self.tokens[key]: score for key, score in scores if score != masks.HIDDEN}
-
-    def _looked_at(self, position: int) -> range:
-        """The positions that a history may hold of those a query at a position could see."""
-        if not self.ring:
-            return range(self.offset)
-        shown = self.visible(position)
-        return shown if self.queries == 1 else range(shown.start, self.offset)
-
-    def _score(self, logical: Logical, place: tuple[int, int, int], key: int, position: int) -> float:
-        """What the mask adds at this key: 0 lets it pass, minus infinity hides it."""
-        total = np.float32(0)
-        for part in logical:
-            total += np.float32(masks.added(part, place, key, position, self.offset))
-        return float(total)
+        sizes = self.config.batch, max([1, *(a.shape[1] for a in arrays)]), self.queries
+        sees = masks.sees(logical, sizes, self.tokens, self.visible if self.ring else None)
+        return [[[_scores(seen) for seen in queries] for queries in heads] for heads in sees]
 
     def _mask_clauses(self, logical: Logical) -> Iterator[str]:
         if not logical:
@@ -218,7 +181,7 @@ class CacheModel:
             raise common.rewind_range(self._id("GROW-7", "RING-9"), to, self.offset)
         if not self._reaches(to, self.offset):
             raise common.rewind_window("RING-10", to, self.offset, self.config.window or 0)
-        cite(*self._ids("GROW-5 GROW-6", "RING-6" if to == self.offset else "RING-7 RING-8"))
+        cite(*self._id("GROW-5 GROW-6", "RING-6" if to == self.offset else "RING-7 RING-8").split())
         self.width = self.width if to == self.offset else to
         self.tokens = self.tokens[:to]
         self.queries = None
@@ -248,7 +211,7 @@ class CacheModel:
             cite("SNAP-11")
             self.rewind(to)
             return
-        self._demand_usable("restore", snapshot, "SNAP-10")
+        snapshot.usable("restore", self.kind, self.config, "SNAP-10")
         if not 0 <= to <= snapshot.stop:
             raise common.restore_range("SNAP-8", to, snapshot.stop)
         if self.offset < snapshot.start:
@@ -265,15 +228,12 @@ class CacheModel:
             return "SNAP-12" if to == snapshot.stop else "SNAP-14"
         return "SNAP-7" if to < snapshot.start else "SNAP-6"
 
-    def _demand_usable(self, what: str, snapshot: SavedTokens, clause: str) -> None:
-        snapshot.usable(what, self.kind, self.config, clause)
-
     def merge(self, parent: SavedTokens | None, child: SavedTokens | None) -> SavedTokens | None:
         """One of two; both are gone."""
         self._demand_free("merge")
         parts = [s for s in (parent, child) if s is not None]
         for s in parts:
-            self._demand_usable("merge", s, "SNAP-21")
+            s.usable("merge", self.kind, self.config, "SNAP-21")
         return merged(parts)
 
     def split(self, snapshot: SavedTokens | None, at: int) -> tuple[SavedTokens | None, SavedTokens | None]:
@@ -282,5 +242,11 @@ class CacheModel:
         if snapshot is None:
             cite("SNAP-25")
             return None, None
-        self._demand_usable("split", snapshot, "SNAP-10")
+        snapshot.usable("split", self.kind, self.config, "SNAP-10")
         return divided(snapshot, at)
+
+
+def _scores(seen: Added) -> Scores:
+    """What a mask adds to the score of each row, summed in f32; what that hides is not seen."""
+    totals = ((serial, float(sum(map(np.float32, added), np.float32(0)))) for serial, added in seen.items())
+    return {serial: total for serial, total in totals if total != masks.HIDDEN}

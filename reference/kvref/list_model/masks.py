@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
+from kvref.list_model.rows import Added
 from kvspec.geometry import Array
 from kvspec.masks import Causal, Explicit, Logical, Part, Window
 from kvspec.refusals import common
@@ -32,7 +35,35 @@ def demand(logical: Logical, batch: int, n: int, rows: int) -> list[Array]:
     return arrays
 
 
-def without_arrays(logical: Logical, keys: range, position: int) -> range:
+def sees(
+    logical: Logical, sizes: tuple[int, int, int], tokens: Sequence[int], visible: Callable[[int], range] | None
+) -> list[list[list[Added]]]:
+    """For so many sequences, heads and newest queries, what each sees of the tokens, which stand at the positions
+    from 0 on; where the mask has no arrays, one head stands for all. `visible` are the positions that the cache
+    itself shows to a position."""
+    (batch, heads, n), end = sizes, len(tokens)
+    positions = [(p, range(visible(p).start if visible else 0, end)) for p in range(end - n, end)]
+    if not explicit(logical):
+        seen = [_without_arrays(logical, keys, p) for p, keys in positions]
+        return [[[dict.fromkeys(tokens[s.start : s.stop], ()) for s in seen]]] * batch
+    return [
+        [[_through(logical, (b, h, i), *p, tokens) for i, p in enumerate(positions)] for h in range(heads)]
+        for b in range(batch)
+    ]
+
+
+def _through(
+    logical: Logical, place: tuple[int, int, int], position: int, keys: range, tokens: Sequence[int]
+) -> Added:
+    seen: dict[int, Sequence[float]] = {}
+    for key in keys:
+        parts = [(p, _added(p, place, key, position, keys.stop)) for p in logical]
+        if all(x != HIDDEN for _, x in parts):
+            seen[tokens[key]] = [x for p, x in parts if isinstance(p, Explicit) and p.array.dtype != bool]
+    return seen
+
+
+def _without_arrays(logical: Logical, keys: range, position: int) -> range:
     """Which of a range of key positions a query at a position sees through a mask that has no arrays."""
     first, end = keys.start, keys.stop
     for part in logical:
@@ -43,7 +74,7 @@ def without_arrays(logical: Logical, keys: range, position: int) -> range:
     return range(first, end)
 
 
-def added(part: Part, place: tuple[int, int, int], key: int, position: int, end: int) -> float:
+def _added(part: Part, place: tuple[int, int, int], key: int, position: int, end: int) -> float:
     """What a part adds for the sequence, head and query at `place`: 0 lets the key pass. `end` is the position
     behind the last column of an array."""
     if isinstance(part, Causal):

@@ -13,7 +13,7 @@ from kvref.cite import cite
 from kvref.list_model import attention
 from kvref.list_model.attention import Asked, KnownRows
 from kvref.list_model.attention_bound import Output
-from kvref.list_model.rows import ANYTHING, Queries, Room, Rows, fit
+from kvref.list_model.rows import ANYTHING, Out, Queries, Rows, fit
 from kvspec.contract import Attention
 from kvspec.errors import Refused
 from kvspec.geometry import Config
@@ -143,13 +143,7 @@ class PoolModel:
         one.rows, one.pages = one.rows + serials, [*kept, *(Page() for _ in range(new))]
 
     def attend(
-        self,
-        queries: Queries,
-        keys: Rows,
-        values: Rows,
-        how: Attention,
-        out: Room | None = None,
-        of: int | None = None,
+        self, queries: Queries, keys: Rows, values: Rows, how: Attention, out: Out = None, of: int | None = None
     ) -> Output | None:
         """Append to a sequence, then what each query sees of it."""
         if attention.nothing(queries, keys):
@@ -160,7 +154,7 @@ class PoolModel:
         turned = self.known.turn(queries, keys, how, len(one.rows), self.config)
         self._write(keys.serials[0], of or 0)
         cite("PAGE-37")
-        sees = asked.sees(1, len(one.rows), one.rows)
+        sees = asked.sees(1, one.rows)
         asked.cite()
         return self.known.output(turned, sees, self.config)
 

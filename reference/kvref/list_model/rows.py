@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kvspec.geometry import Array, Config
@@ -49,6 +50,13 @@ class Room(NamedTuple):
     shape: tuple[int, ...]
     dtype: str
     writeable: bool
+
+
+Out = Room | None
+"""An output that the caller gives, or none."""
+
+Added = Mapping[int, Sequence[float]]
+"""What a query sees: rows by serial, and what each array of the mask adds to the score of each."""
 
 
 def fit(keys: Rows, values: Rows, config: Config, *front: int) -> bool:
