@@ -122,30 +122,3 @@ def _part_json(part: Part) -> Any:
     dtype = "bool" if part.array.dtype == bool else "f32"
     shape = {} if part.array.size else {"shape": list(part.array.shape)}
     return {"array": leaves.tolist() if part.array.size else [], "dtype": dtype, **shape}
-
-
-WINDOW = {"window": {"type": "integer", "minimum": -LARGEST_WINDOW, "maximum": LARGEST_WINDOW}}
-"""The field of a part that is a window, as JSON schema."""
-
-SCHEMA = {
-    "oneOf": [
-        {"const": "causal"},
-        {
-            "type": "object",
-            "properties": WINDOW,
-            "required": ["window"],
-            "additionalProperties": False,
-        },
-        {
-            "type": "object",
-            "properties": {
-                "array": {"type": "array"},
-                "dtype": {"enum": list(MASK_DTYPES)},
-                "shape": {"type": "array", "maxItems": 6, "contains": {"const": 0}, "items": {"type": "integer"}},
-            },
-            "required": ["array", "dtype"],
-            "additionalProperties": False,
-        },
-    ]
-}
-"""A mask part as JSON schema."""

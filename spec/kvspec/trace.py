@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from kvspec import masks
-from kvspec.chapters.arguments import CACHE_NAME, TEXTS, allowed_words, argument_schema
+from kvspec.chapters.arguments import CACHE_NAME, TEXTS, allowed_words
 from kvspec.chapters.record import Argument
 from kvspec.errors import BadInput
 from kvspec.geometry import FIELDS, SIZES, WORDS, Config
@@ -244,49 +243,3 @@ def used_chapters(trace: Trace) -> set[str]:
     """The chapters a trace needs an adapter to have, beside masks observed in passing."""
     opened = {op["kind"] for op in trace.ops if op["op"] == "open" and op.get("kind")}
     return {trace.kind}.union(opened, *map(chapters_of, trace.ops))
-
-
-def schema() -> dict[str, Any]:
-    """Build the published JSON schema of a trace (`kvspec/schemas/trace.json` holds its text)."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "kvconform:trace",
-        "title": "kvconform trace",
-        "type": "object",
-        "required": ["kvtrace", "kind", "config", "ops"],
-        "additionalProperties": False,
-        "properties": {
-            "kvtrace": {"const": VERSION},
-            "kind": {"enum": list(KINDS)},
-            "config": {"$ref": "#/$defs/config"},
-            "ops": {"type": "array", "maxItems": LARGEST_TRACE, "items": {"$ref": "#/$defs/operation"}},
-            "note": {"type": "string"},
-        },
-        "$defs": {
-            "config": {
-                "type": "object",
-                "additionalProperties": False,
-                "properties": {
-                    **{n: {"type": "integer", "minimum": 1, "maximum": 1 << 16} for n in SIZES},
-                    **{name: {"enum": list(words)} for name, words in WORDS.items()},
-                    **{name: {"type": "string", "pattern": pattern} for name, pattern in IN_CONFIGS.items()},
-                },
-            },
-            "mask_part": masks.SCHEMA,
-            "operation": {"oneOf": [_operation_schema(n, o.arguments) for n, o in OPERATIONS.items()]},
-        },
-    }
-
-
-def _operation_schema(name: str, arguments: Iterable[Argument]) -> dict[str, Any]:
-    arguments = tuple(arguments)
-    return {
-        "type": "object",
-        "required": ["op", *(a.name for a in arguments if a.required)],
-        "additionalProperties": False,
-        "properties": {
-            "op": {"const": name},
-            "cache": {"type": "string", "pattern": CACHE_NAME},
-            **{a.name: argument_schema(a) for a in arguments},
-        },
-    }

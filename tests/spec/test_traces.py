@@ -24,6 +24,7 @@ from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.trace import Trace
 from support import fakes
+from tools import schemas
 
 RING = notation.trace("ring", "window=3", "append 3; snapshot s; append 1; restore s 2; mask causal & 101")
 REFERENCE = description(Reference().describe())
@@ -214,7 +215,7 @@ def test_a_cache_of_impossible_size_is_refused_and_then_absent(size: str, fill: 
 @given(TRACES)
 def test_a_drawn_trace_is_written_and_read_back(drawn: Trace) -> None:
     assert trace.loads(trace.dumps(drawn)) == drawn
-    jsonschema.validate(drawn.to_json(), trace.schema())
+    jsonschema.validate(drawn.to_json(), schemas.trace.schema())
 
 
 @FEW
@@ -254,8 +255,8 @@ def _plain(op: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_published_schema_is_that_of_the_parser() -> None:
     published = resources.files("kvspec").joinpath("schemas", "trace.json").read_text(encoding="utf-8")
-    assert json.loads(published) == trace.schema()
-    jsonschema.Draft202012Validator.check_schema(trace.schema())
+    assert json.loads(published) == schemas.trace.schema()
+    jsonschema.Draft202012Validator.check_schema(schemas.trace.schema())
 
 
 VALUES = st.one_of(
@@ -282,7 +283,7 @@ def mutated(draw: st.DrawFn) -> Any:
     return whole
 
 
-SCHEMA = jsonschema.Draft202012Validator(trace.schema())
+SCHEMA = jsonschema.Draft202012Validator(schemas.trace.schema())
 
 
 @settings(max_examples=150, deadline=None)

@@ -10,10 +10,10 @@ import jsonschema
 import pytest
 import referencing
 
-from kvspec import published
 from kvspec.operations.table import OF_KIND
 from kvspec.registry import CACHES
 from kvspec.wire import messages
+from tools import schemas as published
 from tools import wire_transcript
 
 TEXT = wire_transcript.PAGE.read_text(encoding="utf-8")

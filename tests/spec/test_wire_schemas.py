@@ -19,7 +19,6 @@ from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.worker.client import python_worker
 from kvconform.worker.remote_session import RemoteSession
 from kvspec import geometry, notation
-from kvspec.chapters.arguments import argument_schema
 from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.geometry import Config
@@ -28,6 +27,7 @@ from kvspec.registry import VALUES
 from kvspec.wire import messages
 from spec.test_wire import BAD_ANSWERS
 from support import fakes
+from tools.schemas.trace import argument_schema
 
 NAMES = ("question", "answer", "describe")
 """The schemas of the wire; that of traces is held in test_spec_traces."""

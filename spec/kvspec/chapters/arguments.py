@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kvspec.chapters.record import Argument
 from kvspec.geometry import DTYPES, LAYOUTS
 from kvspec.geometry import TEXTS as IN_CONFIGS
@@ -45,14 +43,3 @@ TEXTS = {"name": NAME, "layers": LAYERS, "table": TABLE, **IN_CONFIGS}
 def allowed_words(argument: Argument) -> tuple[str, ...]:
     """Give the allowed words of an argument; none if it holds something else."""
     return argument.kinds or WORDS.get(argument.holds, ())
-
-
-def argument_schema(argument: Argument) -> dict[str, Any]:
-    """Give the JSON schema of an argument."""
-    if allowed := allowed_words(argument):
-        return {"enum": list(allowed)}
-    if argument.holds in TEXTS:
-        return {"type": "string", "pattern": TEXTS[argument.holds]}
-    if argument.holds == "mask":
-        return {"type": "array", "items": {"$ref": "#/$defs/mask_part"}}
-    return {"type": "integer", "minimum": argument.low, "maximum": argument.high}

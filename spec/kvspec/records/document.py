@@ -1,7 +1,7 @@
 """What every record is made of.
 
 A record is a msgspec struct: its types are the check that loading makes, and its types and the texts under its
-fields are the published schema (`kvspec.records.schemas`).
+fields are the published schema (`kvspec/schemas`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The wire: how an engine in any language is driven over its standard input and output, one operation a message.
 
 `spec/WIRE.md` tells the protocol to authors of engines; `kvspec/schemas/question.json` and `answer.json` hold the
-schemas, which `kvspec.wire.schemas` makes.
+schemas.
 
 This module does no input or output: `encode` gives bytes, a `Decoder` takes them as they come.
 """

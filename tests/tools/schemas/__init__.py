@@ -1,4 +1,7 @@
-"""The JSON schemas that are published in `kvspec/schemas`; `python -m kvspec.published` writes them anew."""
+"""The JSON schemas that are published in `kvspec/schemas`.
+
+`python -m tools.schemas`, run in `tests/`, writes them anew.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from kvspec import trace
 from kvspec.records.mutants import Matrix
 from kvspec.records.profile import Profile
 from kvspec.records.run import Record
-from kvspec.records.schemas import schema
-from kvspec.wire import schemas as wire
+from tools.schemas import trace, wire
+from tools.schemas.records import schema
 
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "question": wire.question,
@@ -36,8 +38,3 @@ def path(name: str) -> Path:
 def text(name: str) -> str:
     """The text of a published schema."""
     return json.dumps(SCHEMAS[name](), indent=1) + "\n"
-
-
-if __name__ == "__main__":
-    for published in SCHEMAS:
-        path(published).write_text(text(published), encoding="utf-8")

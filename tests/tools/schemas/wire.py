@@ -1,25 +1,20 @@
-"""The schemas of the wire, made from the tables that the code reads: what is checked and what is published are one.
-
-`kvspec.published` writes them to `kvspec/schemas`.
-"""
+"""The schemas of the wire, made from the tables that the code reads: what is checked is what is published."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from kvspec import masks
-from kvspec.chapters.arguments import CACHE_NAME, argument_schema
+from kvspec.chapters.arguments import CACHE_NAME
 from kvspec.chapters.record import LARGEST, OperationRecord, Value
 from kvspec.contract import CHAPTERS, LEVELS, METERED
 from kvspec.geometry import DTYPES, FIELDS, SIZES, TEXTS, WORDS
 from kvspec.operations.table import OPEN, OPERATIONS
 from kvspec.registry import KINDS, OBSERVABLES, VALUES
 from kvspec.wire import messages
+from tools.schemas.trace import DRAFT, WINDOW, argument_schema
 
 Schema = dict[str, Any]
-
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 _ID = {"type": "integer", "minimum": 0}
 _LARGE = {"type": "integer", "minimum": -messages.LARGEST_NUMBER, "maximum": messages.LARGEST_NUMBER}
@@ -135,7 +130,7 @@ def _config() -> Schema:
 def _mask_part() -> Schema:
     tensor = {"tensor": {"type": "string"}}
     says = "One of this message's tensors."
-    window = _object(masks.WINDOW, masks.WINDOW)
+    window = _object(WINDOW, WINDOW)
     return {"oneOf": [{"const": "causal"}, window, _object(tensor, tensor, description=says)]}
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.json import schema_components
 
 from kvspec.records.document import Document
+from tools.schemas.trace import DRAFT
 
 
 def schema(kind: type[Document], name: str) -> dict[str, Any]:
@@ -20,7 +21,7 @@ def schema(kind: type[Document], name: str) -> dict[str, Any]:
     for part, text in parts.items():
         _describe(text, getattr(sys.modules[kind.__module__], part))
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$schema": DRAFT,
         "$id": f"kvconform:{name}",
         **parts.pop(kind.__name__),
         "title": f"kvconform: {kind.NAME}",

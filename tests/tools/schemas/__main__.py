@@ -1,0 +1,6 @@
+"""Writes the published schemas anew."""
+
+from tools.schemas import SCHEMAS, path, text
+
+for name in SCHEMAS:
+    path(name).write_text(text(name), encoding="utf-8")
