@@ -16,8 +16,8 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 COMMANDS = (
-    *("run", "profile", "smoke", "list", "explain", "replay", "prove", "mutants", "soak", "vectors", "strict"),
-    *("report", "new-adapter"),
+    *("run", "check", "profile", "smoke", "list", "explain", "replay", "prove", "mutants", "soak"),
+    *("vectors", "strict", "report", "new-adapter"),
 )
 """All commands, in the order of the help; the module of each is in `kvconform.commands`."""
 

@@ -107,3 +107,16 @@ def test_an_engine_is_run_from_the_command_line(
     monkeypatch.syspath_prepend(site)
     done = kvconform("smoke", *(["example-python"] if language == "python" else ["--", *command]))
     assert done.returncode == 0 and f"example-{language}" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("language", ["rust"], indirect=True)
+@pytest.mark.parametrize("slip", ["", "wrap"])
+def test_the_log_of_an_engine_is_judged_without_it(
+    language: str, command: Sequence[str], slip: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "log.jsonl"
+    subprocess.run([*command, "--log", str(file)], env={"KV_SLIP": slip}, check=True)
+    done = kvconform("check", file)
+    assert done.returncode == bool(slip), done.stdout + done.stderr
+    assert ("FAIL RING-1, RING-26, RING-24" in done.stdout) == bool(slip)
+    assert ("line 6: history.k: slot 0" in done.stderr) == bool(slip)

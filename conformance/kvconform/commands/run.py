@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from kvconform.checks.check import Check
     from kvconform.runner.run import Run
     from kvconform.runner.settings import Settings
-    from kvspec.records.run import Record
 
 HELP = "judge an adapter"
 
@@ -60,7 +59,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def main(options: Namespace) -> int:
     """Judge an adapter; print the result and write the report."""
     from kvconform.checks.suite import suite
-    from kvconform.runner import output
+    from kvconform.runner import output, report_folder
 
     folder = Path(options.report) if options.report else None
     suite()  # read before the adapter starts, so that an interruption from then on leaves a record
@@ -70,7 +69,7 @@ def main(options: Namespace) -> int:
         record = run.record([check.id for check in checks])
     finally:
         run.close()
-    page = _leave(record, run, folder)
+    page = report_folder.write(record, run.results.values(), folder) if folder else None
     sys.stdout.write(output.text([record], options.format))
     sys.stdout.flush()
     if page is not None:
@@ -136,20 +135,3 @@ def _judge(run: Run, settings: Settings, checks: Sequence[Check], processes: int
     run.under_test.worker.close()  # each process has its own
     with opened(processes, on) as pool:
         run.collect(judge_on(pool, settings, checks), len(checks))
-
-
-def _leave(record: Record, run: Run, folder: Path | None) -> Path | None:
-    """Write the report; gives its page."""
-    from kvconform.runner import junit, output
-    from kvspec import trace
-
-    if folder is None:
-        return None
-    page = output.write(record, folder)
-    output.leave(folder / "junit.xml", junit.dumps(run.results.values()))
-    for old in (folder / "failures").glob("*.json"):
-        old.unlink()
-    for i, failed in enumerate(record.failures):
-        name = (failed.clauses or ["trace"])[0]
-        output.leave(folder / "failures" / f"{i + 1:02d}-{name}.json", trace.dumps(trace.from_json(failed.trace)))
-    return page

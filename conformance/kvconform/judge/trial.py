@@ -42,14 +42,17 @@ def run(
     level: str | None = None,
     watch: bool = False,
     past: bool = False,
+    trace_inputs: TraceInputs | None = None,
 ) -> TrialResult:
     """Judge an adapter's session on one trace, at the level claimed or at a lower one asked for.
 
     With `watch` the states that the oracle passes through are noted, to count what a source has exercised. With
-    `past` the trial goes on past the first difference, to the end of the trace.
+    `past` the trial goes on past the first difference, to the end of the trace. `trace_inputs` makes the rows of a
+    log by their names.
     """
     level = level or level_of(trace, adapter)
-    judged = (_Storage if level == "storage" else _Visible)(trace, session, adapter, level)
+    inputs = trace_inputs or TraceInputs(trace)
+    judged = (_Storage if level == "storage" else _Visible)(trace, session, adapter, level, inputs)
     judged.watch, judged.past = watch, past
     return judged.run()
 
@@ -83,9 +86,11 @@ class _Trial:
 
     oracle: CitingSession
 
-    def __init__(self, trace: Trace, session: Performs, adapter: Description, level: str) -> None:
+    def __init__(
+        self, trace: Trace, session: Performs, adapter: Description, level: str, trace_inputs: TraceInputs
+    ) -> None:
         self.trace, self.session, self.adapter = trace, session, adapter
-        self.trace_inputs = TraceInputs(trace)
+        self.trace_inputs = trace_inputs
         self.result = TrialResult(trace, level, book=self.trace_inputs.book)
         self.accounts = Accounts(adapter, level)
         self.watch = self.past = False

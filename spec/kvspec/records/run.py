@@ -31,7 +31,7 @@ VERDICTS: tuple[VerdictName, ...] = get_args(VerdictName)
 BROKEN: tuple[VerdictName, ...] = ("FAIL", "CRASH", "HANG", "OOM", "PROTOCOL", "XPASS")
 """Verdicts that mean the adapter does not conform as declared: exit status 1."""
 
-SOURCES = ("example", "cover", "law", "explore")
+SOURCES = ("example", "cover", "law", "explore", "log")
 """Where traces come from."""
 
 Number = int | None | UnsetType
@@ -106,7 +106,7 @@ class Failure(Part):
     implicated: list[str]
     """Clauses exercised by earlier steps of the trace."""
     source: str
-    """Where the trace came from: example, cover, law, explore."""
+    """Where the trace came from: example, cover, law, explore, log."""
     test: str
     oracle: str
     """reference or list model."""

@@ -1,0 +1,99 @@
+"""`kvconform check LOG`: judges what an engine logged of itself, with no adapter at all."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kvconform.commands.arguments import add_format
+
+if TYPE_CHECKING:
+    from kvconform.runner.result import CheckResult
+    from kvconform.vectors.log import Life
+    from kvspec.contract import Description
+    from kvspec.records.run import Record
+
+HELP = "judge what an engine logged of itself, with no adapter"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument("log", metavar="LOG", help="a log in lines of JSON; see spec/WIRE.md")
+    parser.add_argument("--level", choices=("visible",), help="judge at this level, though more is claimed")
+    parser.add_argument(
+        "--report", metavar="DIR", help="write record.json, report.html, report.md and more into this folder"
+    )
+    add_format(parser)
+
+
+def main(options: Namespace) -> int:
+    """Judge each life of the log; print the result and write the report. The exit status is that of `run`."""
+    from kvconform.runner import output, report_folder
+    from kvconform.vectors import log
+
+    began, lives = time.monotonic(), log.read(Path(options.log))
+    adapter = lives[0].adapter if options.level is None else lives[0].adapter.at_most(options.level)
+    results = [_judged(options.log, life, adapter) for life in lives]
+    record = _record(results, adapter, options, time.monotonic() - began)
+    page = report_folder.write(record, results, Path(options.report)) if options.report else None
+    sys.stdout.write(output.text([record], options.format))
+    sys.stdout.flush()
+    if page is not None:
+        sys.stderr.write(f"\nkvconform: report at {page}\n")
+    return record.exit_status
+
+
+def _judged(name: str, life: Life, adapter: Description) -> CheckResult:
+    """Judge one life as one check. Raises BadInput."""
+    from kvconform.runner.result import CheckResult
+    from kvconform.runner.tally import Tally
+    from kvconform.runner.under_test import failure
+    from kvconform.vectors.judged_log import judged
+    from kvspec.errors import BadInput
+
+    check, tally = f"{name}, line {life.first}", Tally()
+    try:
+        seen = judged(life, adapter)
+    except BadInput as e:
+        raise BadInput(f"{name}, {e}") from None
+    tally.add(seen, "log", check)
+    if not seen.failed:
+        return CheckResult(check, tally, operations=len(seen.steps))
+    tally.failures.append(failure(seen, "log", check))
+    last = len(seen.steps)
+    sys.stderr.write(f"kvconform: {name}, {life.where(last - 1)}: {seen.differences[0].message}\n")
+    if left := len(life.lines) - last:
+        sys.stderr.write(f"kvconform: the {left} operations after it were not judged\n")
+    return CheckResult(check, tally, difference=tally.failures[0].message, operations=last)
+
+
+def _record(results: list[CheckResult], adapter: Description, options: Namespace, seconds: float) -> Record:
+    """The record of the clauses that the log exercised."""
+    from kvconform.runner.record import record
+    from kvconform.runner.tally import Tally
+    from kvspec.reading.clauses import index
+
+    total = Tally()
+    for result in results:
+        total.merge(result.tally)
+    shown = {*total.exercised, *(clause for failed in total.failures for clause in failed.clauses)}
+    selected = {i: clause for i, clause in index().items() if i in shown}
+    about: dict[str, Any] = {
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(seconds, 3),
+        "partial": False,
+        "partial_reason": "",
+        "command": [adapter.name],
+        "selection": {
+            "chapters": list(adapter.chapters),
+            "clauses": [],
+            "level": options.level,
+            "log": options.log,
+        },
+        "memory": {},
+    }
+    return record(total, adapter, selected, about)

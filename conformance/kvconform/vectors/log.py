@@ -1,0 +1,131 @@
+"""A log: what an engine did and what it saw, a line of JSON each, so that it is judged with no adapter at all.
+
+A line with `kvtrace` begins a life: its kind, its config, and the `adapter`, which describes itself as on the wire.
+Each further line is an operation with what was `given` and what was to `see`, as in a vector. Rows have names in
+the place of serials: whatever the engine calls them, as long as it is the same for the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kvspec.contract import Description, description
+from kvspec.errors import BadInput
+from kvspec.operations.table import TAKES_QUERIES, TAKES_ROWS
+from kvspec.registry import CACHES
+from kvspec.trace import Trace, from_json, used_chapters
+
+LARGEST = 64 << 20
+"""Bytes a log may have."""
+
+NUMBERS = (*TAKES_QUERIES, "rotate")
+"""Operations that give numbers, which no name stands for."""
+
+Name = int | str | None
+"""What an engine calls a row; null for a row of zeros."""
+
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Life:
+    """What was logged between the opening of cache A and the next: the operations, and what was seen after each."""
+
+    adapter: Description
+    trace: Trace
+    lines: tuple[Line, ...]
+    """One for each operation of the trace."""
+    first: int
+    """The number of its first line in the file."""
+
+    def where(self, i: int) -> str:
+        """Give the place of operation i, for messages."""
+        return f"line {self.first + 1 + i}"
+
+
+def read(path: Path) -> list[Life]:
+    """Read all lives of a log. Raises BadInput that names the line and what it lacks."""
+    groups: list[tuple[int, list[Line]]] = []
+    for number, line in _lines(path):
+        if "kvtrace" in line:
+            groups.append((number, [line]))
+        elif groups:
+            groups[-1][1].append(line)
+        else:
+            raise BadInput(f"{path}, line {number}: a log begins with kvtrace, kind, config and adapter")
+    if not groups:
+        raise BadInput(f"{path}: an empty log")
+    try:
+        lives = [_life(number, *group) for number, group in groups]
+    except BadInput as e:
+        raise BadInput(f"{path}, {e}") from None
+    for life in lives:
+        if life.adapter != lives[0].adapter:
+            raise BadInput(f"{path}, line {life.first}: another adapter than in line 1; a log is of one")
+    return lives
+
+
+def _lines(path: Path) -> Iterator[tuple[int, Line]]:
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as e:
+        raise BadInput(f"{path}: cannot be read ({e.strerror})") from None
+    if len(data) > LARGEST:
+        raise BadInput(f"{path}: a log has at most {LARGEST} bytes")
+    for number, text in enumerate(data.splitlines(), 1):
+        try:
+            line = json.loads(text)
+        except (ValueError, RecursionError):
+            raise BadInput(f"{path}, line {number}: not JSON: {text[:60]!r}") from None
+        if not isinstance(line, dict):
+            raise BadInput(f"{path}, line {number}: expected an object, found {text[:60]!r}")
+        yield number, line
+
+
+def _life(first: int, head: Line, *lines: Line) -> Life:
+    for i, line in enumerate(lines, first + 1):
+        if not isinstance(line.get("op"), dict) or not isinstance(line.get("see"), dict):
+            raise BadInput(f"line {i}: expected an object with op and see; it holds {', '.join(line) or 'nothing'}")
+    try:
+        adapter = description(head.get("adapter"))
+        trace = from_json(
+            {n: x for n, x in head.items() if n != "adapter"} | {"ops": [line["op"] for line in lines]}
+        )
+        _demand_judgeable(adapter, trace)
+    except BadInput as e:
+        raise BadInput(f"line {first}: {e}") from None
+    for i, line in enumerate(lines, first + 1):
+        _demand_names(line, f"line {i}")
+    return Life(adapter, trace, lines, first)
+
+
+def _demand_judgeable(adapter: Description, trace: Trace) -> None:
+    """Refuse chapters that are not claimed, and what cannot be told by names of rows."""
+    missing = sorted(used_chapters(trace) - set(adapter.chapters))
+    if missing:
+        raise BadInput(f"{adapter.name} does not declare {', '.join(missing)}, which the log uses")
+    kinds = {trace.kind, *(op["kind"] for op in trace.ops if op.get("kind"))} - set(CACHES)
+    numbers = sorted({op["op"] for op in trace.ops} & set(NUMBERS))
+    if kinds or numbers:
+        told = f"{', '.join(sorted(kinds))} caches" if kinds else f"{', '.join(numbers)}, which gives numbers"
+        raise BadInput(f"a log tells rows of {' and '.join(CACHES)} caches by name; it cannot tell {told}")
+
+
+def _demand_names(line: Line, where: str) -> None:
+    """Refuse an operation that writes rows and does not name each of them."""
+    op = line["op"]
+    if op["op"] not in TAKES_ROWS:
+        return
+    given = line.get("given", {}).get("rows", {})
+    names = given.get("rows") if isinstance(given, dict) else None
+    if not isinstance(names, list) or len(names) != op["n"]:
+        raise BadInput(
+            f'{where}: {op["op"]} {op["n"]} needs "given": {{"rows": {{"rows": [...]}}}}, a name for each row'
+        )
+    if not all(isinstance(name, int | str) for name in names):
+        raise BadInput(f"{where}: the name of a row is a text or a whole number")

@@ -1,0 +1,148 @@
+"""A log in the place of an adapter: rows are made by the names it gave them, and what it saw is its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from kvconform.oracle.trace_inputs import TraceInputs
+from kvconform.vectors.log import Life, Line, Name
+from kvspec.contract import Pair
+from kvspec.errors import BadInput
+from kvspec.geometry import DTYPES, Array, Config
+from kvspec.operations.table import TAKES_ROWS, Operation, cache_of
+from kvspec.session.step import NOTHING, Inputs, Step
+from kvspec.wire import messages
+
+
+class LoggedInputs(TraceInputs):
+    """Makes rows as their names say: the same row for the same name, also where it is appended again."""
+
+    def __init__(self, life: Life) -> None:
+        super().__init__(life.trace)
+        self._lines = list(life.lines)
+        self._serials: dict[Name, int] = {}
+
+    def done(self, op: Operation, result: str) -> None:
+        """Remember which rows the names of this operation stand for, if it took them."""
+        if result == "ok" and op["op"] in TAKES_ROWS:
+            self._serials = self._known()
+        super().done(op, result)
+        self._lines.pop(0)
+
+    def _known(self) -> dict[Name, int]:
+        """Give a serial to each new name of this operation."""
+        known = dict(self._serials)
+        for i, name in enumerate(_names(self._lines[0])):
+            known.setdefault(name, self.book.next + i)
+        return known
+
+    def _now(self) -> list[int]:
+        known = self._known()
+        return [known[name] for name in _names(self._lines[0])]
+
+    def _rows(self, op: Operation) -> Pair:
+        serials, (_, config) = self._now(), self.opened_as(op)
+        if not serials or op.get("values") is not None:
+            return super()._rows(op)
+        each = [self.book.rows(op, config, 1, serial - self.book.next) for serial in serials]
+        return Pair(*(np.concatenate(arrays, axis=2) for arrays in zip(*each, strict=True)))
+
+    def _named_rows(self, op: Operation, made: Pair | None) -> Pair:
+        rows: Any = super()._named_rows(op, made)
+        return Pair(*(part._replace(serials=[self._now()]) for part in rows))
+
+
+class LoggedSession:
+    """Performs nothing: gives for each operation what the log saw after it."""
+
+    def __init__(self, life: Life) -> None:
+        self._life, self._at = life, 0
+        self._configs: dict[str, Config] = {}
+        self._rows: dict[Name, tuple[Array, Array]] = {}
+        """The key row and the value row, `[B, H, dim]`, of each name that was taken."""
+
+    def begin(self, kind: str, config: Config) -> Step:
+        """Begin the life."""
+        self._configs = {"A": config}
+        return Step()
+
+    def do(self, op: Operation, inputs: Inputs = NOTHING) -> Step:
+        """Give what the next line saw. Raises BadInput for what cannot be read."""
+        line, where = self._life.lines[self._at], self._life.where(self._at)
+        self._at += 1
+        if line["see"].get("result") == "ok":
+            self._take(op, inputs, line)
+        try:
+            return self._seen(line["see"], cache_of(op))
+        except (messages.ProtocolError, BadInput) as e:
+            raise BadInput(f"{where}: {e}") from None
+
+    def _take(self, op: Operation, inputs: Inputs, line: Line) -> None:
+        if op["op"] == "open" and inputs.opening is not None:
+            self._configs[cache_of(op)] = inputs.opening[1]
+        for i, name in enumerate(_names(line) if inputs.rows is not None else ()):
+            assert inputs.rows is not None
+            self._rows.setdefault(name, (inputs.rows.keys[:, :, i].copy(), inputs.rows.values[:, :, i].copy()))
+
+    def _seen(self, see: Line, cache: str) -> Step:
+        said = {n: x for n, x in see.items() if n in ("result", "clause", "message")}
+        values, arrays = dict[str, Any](), messages.Tensors()
+        for name, value in see.items():
+            if name in said:
+                continue
+            arrays |= (found := dict(self._arrays(name, value, cache)))
+            values |= {} if found else {name: value}
+        return messages.step(said | {"values": values}, arrays)
+
+    def _arrays(self, name: str, value: Any, cache: str) -> Iterator[tuple[str, Array | None]]:
+        """Give the arrays that an observation stands for; none if it is a value."""
+        what, _, letter = name.partition(".")
+        if what in messages.ALONE:
+            yield name, None if value is None else _mask(value)
+        elif name.endswith((".k", ".v")) and value is None:
+            yield name, None
+        elif what in messages.ARRAYS and value is None:
+            yield from ((f"{name}.{part}", None) for part in "kv")
+        elif what in messages.ARRAYS:
+            config = self._configs[letter if letter in self._configs else cache]
+            yield from ((f"{name}.{part}", self._array(value, part, config)) for part in "kv")
+
+    def _array(self, value: Any, part: str, config: Config) -> Array:
+        """Make the keys or the values of named rows, in the shape and dtype that the log says, if it says so."""
+        if not isinstance(value, dict) or not isinstance(value.get("rows"), list):
+            raise BadInput(f'rows are told as {{"rows": [names]}}, not {value!r:.60}')
+        made = np.empty(config.shape(part, len(value["rows"])), DTYPES[config.dtype])
+        for i, name in enumerate(value["rows"]):
+            rows = self._rows.get(name)
+            made[:, :, i] = rows["kv".index(part)] if rows else 0 if name is None else UNKNOWN
+        return made if value.get(part) in (None, [config.dtype, *made.shape]) else _other_form(value[part])
+
+
+def _other_form(form: Any) -> Array:
+    """An array of another dtype or shape than the cache's: no row of it can be right."""
+    try:
+        return np.broadcast_to(np.zeros((), DTYPES[form[0]]), form[1:])
+    except (KeyError, TypeError, ValueError, IndexError):
+        raise BadInput(f"keys and values have a dtype and a shape, not {form!r:.60}") from None
+
+
+UNKNOWN = -1
+"""The elements of a row that nobody appended: no row that is made has them."""
+
+
+def _names(line: Line) -> list[Name]:
+    return list(line.get("given", {}).get("rows", {}).get("rows", []))
+
+
+def _mask(value: Any) -> Array:
+    """Read a mask of booleans: a text of 0 and 1 for each row of its last axis, and its dtype and shape."""
+    try:
+        cells = [int(cell) for text in value["bits"] for cell in text]
+        return np.array(cells, bool).reshape(value["as"][1:])
+    except (KeyError, TypeError, ValueError, IndexError):
+        raise BadInput(
+            f'a mask is told as {{"bits": ["10", "11"], "as": ["bool", 1, 1, 2, 2]}}, not {value!r:.60}'
+        ) from None
