@@ -13,6 +13,8 @@ from importlib.resources import files
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from kvadapters.reference import Reference
 from kvconform.mutants.catalogue import CLASSES, SEEN
 from kvconform.mutants.mutant import Mutant, says
@@ -112,7 +114,7 @@ class Patch(NamedTuple):
             raise LookupError(f"{self.title}: {self.was!r} does not stand in {self.of} once")
         line = source[: source.index(self.was)].rpartition("\n")[2]
         indented = self.now.replace("\n", "\n" + " " * (len(line) - len(line.lstrip())))
-        names = {**method.__globals__, owner: OWNERS[owner]}
+        names = {"np": np, **method.__globals__, owner: OWNERS[owner]}
         text = f"class {self.title}({owner}):\n{source.replace(self.was, indented)}"
         exec(compile(text, f"<{self.of} patched>", "exec"), names)
         made: type = names[self.title]

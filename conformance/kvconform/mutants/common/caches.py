@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from kvref.growing import Growing
-from kvspec.contract import Pair
 from kvspec.geometry import Array
 from kvspec.masks import Logical
 
@@ -39,15 +36,3 @@ class Masking(Over):
     def mask(self, logical: Logical) -> Array | None:
         super().mask(logical)
         return super().mask(self.meant(logical))
-
-
-class Skipping(Growing):
-    """Where `skips` says so, a row is written one slot too far."""
-
-    def skips(self, new: Pair) -> bool:
-        raise NotImplementedError
-
-    def _feed(self, new: Pair) -> None:
-        if self.skips(new):
-            super()._feed(Pair(*(np.full_like(a[:, :, :1], np.nan) for a in new)))
-        super()._feed(new)

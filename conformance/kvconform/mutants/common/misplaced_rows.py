@@ -10,7 +10,6 @@ from kvref.growing import Growing
 from kvref.ring import Ring
 from kvref.rows import count
 from kvref.snapshot import Snapshot
-from kvref.store import Store
 from kvspec.contract import Pair
 from kvspec.geometry import Array
 
@@ -71,11 +70,3 @@ class FirstSequenceForAll(Changing):
 
     def changed(self, rows: Array, kind: str) -> Array:
         return np.broadcast_to(rows[:1], rows.shape)
-
-
-@planted("wrong-sequence", breaks="BATCH-13")
-class BatchNextSequence(Store):
-    """A step gives every sequence the row of its neighbour."""
-
-    def step(self, keys: Array, values: Array) -> None:
-        super().step(*(np.roll(a, 1, axis=1) if a.ndim == 4 else a for a in (keys, values)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvconform.mutants.common.caches import Changing, Over, Skipping
+from kvconform.mutants.common.caches import Changing, Over
 from kvconform.mutants.planting import planted
 from kvref.copy import Buffer
 from kvref.growing import Growing
@@ -35,22 +35,16 @@ class GrowingSavesOneLess(Growing):
 
 
 @planted("hole", breaks="GROW-1 GROW-14")
-class GrowingSkips(Skipping):
+class GrowingSkips(Growing):
     """The first single row after a chunk is written one slot too far."""
 
     chunk = False
 
-    def skips(self, new: Pair) -> bool:
-        after_chunk, self.chunk = self.chunk, count(new) > 1
-        return after_chunk and not self.chunk
-
-
-@planted("hole", breaks="GROW-1 GROW-14")
-class GrowingSkipsAlways(Skipping):
-    """Every append of one row to a cache that is not empty skips a slot."""
-
-    def skips(self, new: Pair) -> bool:
-        return self.offset > 0 and count(new) == 1
+    def _feed(self, new: Pair) -> None:
+        if self.chunk and count(new) == 1:
+            super()._feed(Pair(*(np.full_like(a, np.nan) for a in new)))
+        self.chunk = count(new) > 1
+        super()._feed(new)
 
 
 @planted("overwritten-rows", breaks="COPY-7 COPY-9")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import deepcopy
 
 import ml_dtypes
@@ -10,8 +9,6 @@ import numpy as np
 
 from kvconform.mutants.common.caches import Changing, Over
 from kvconform.mutants.planting import planted
-from kvref.casts import narrowed
-from kvref.copy import Buffer
 from kvref.rows import count
 from kvref.snapshot import Snapshot
 from kvref.store import Store
@@ -38,14 +35,6 @@ class RestoresNothing(Over):
         else:
             super(RestoresNothing, deepcopy(self)).restore(saved, to)
             self.queries = None
-
-
-@planted("silent-no-op", breaks="STORE-20")
-class StoreLoadsNothing(Store):
-    """A load succeeds and changes nothing."""
-
-    def load(self, saved: Sequence[Pair]) -> None:
-        self._loadable(saved)
 
 
 @planted("changed-though-refused", breaks="GROW-10 RING-13")
@@ -105,14 +94,3 @@ class ThroughBf16(Changing):
             return rows
         with np.errstate(invalid="ignore", over="ignore"):
             return rows.astype(ml_dtypes.bfloat16).astype(np.float32)
-
-
-@planted("wrong-rounding", breaks="COPY-12")
-class CopyCutsOff(Buffer):
-    """A cast truncates instead of rounding."""
-
-    def _cast(self, array: Array) -> Array:
-        if array.dtype != np.float32 or self.config.dtype != "bf16":
-            return super()._cast(array)
-        cut = (array.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
-        return narrowed(np.where(np.isnan(array), array, cut), self.config.dtype)

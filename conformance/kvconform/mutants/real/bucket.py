@@ -8,39 +8,9 @@ import numpy as np
 
 from kvconform.mutants.planting import planted
 from kvref.bucket import Bucket
-from kvref.compiled_graph import Graph, Handles, over
+from kvref.compiled_graph import over
 from kvspec.contract import Pair
 from kvspec.geometry import Array
-
-
-@planted("PAD-09", breaks="BUCKET-5")
-class ZerosSeen(Graph):
-    """Attention covers every slot of the handles."""
-
-    def run(self, handles: Handles, queries: Array, new: Pair, past: int, splits: int) -> Array:
-        return super().run(handles, queries, new, self.bound, splits)
-
-
-@planted("POS-05", breaks="BUCKET-14")
-class CountedWhenAsked(Bucket):
-    """The rows of a block are counted before they are committed."""
-
-    def block(self, queries: Array, keys: Array, values: Array, splits: int, past: Any, out: Any = None) -> Array:
-        found = super().block(queries, keys, values, splits, past, out)
-        self.past_ += keys.shape[3]
-        return found
-
-
-@planted("GROW-08", breaks="BUCKET-21", anomaly="padding-seen")
-class BoundAsLength(Bucket):
-    """A layer is read up to its bound instead of its length."""
-
-    def read(self, layer: int) -> Pair:
-        found = super().read(layer)
-        if self.handles is None or self.stale or self.past_ > self.handles.bound:
-            return found
-        whole = self.handles.fetched(list(range(self.handles.bound)))
-        return Pair(*(a[layer] for a in whole))
 
 
 @planted("XATTN-02", breaks="BUCKET-22")

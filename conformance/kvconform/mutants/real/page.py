@@ -69,16 +69,6 @@ class GivenBackLater(Pages):
         super().append(keys, values, sequence)
 
 
-@planted("PAGE-05", breaks="PAGE-6", anomaly="keys-without-values")
-class AsWideAsKeys(Pool):
-    """Only as many elements of a value are written as a key has."""
-
-    def write(self, table: Sequence[int], begin: int, rows: Pair) -> None:
-        whole = rows.values.copy()
-        whole[..., rows.keys.shape[-1] :] = 0
-        super().write(table, begin, Pair(rows.keys, whole))
-
-
 @planted("PAGE-07", breaks="PAGE-13", anomaly="overwritten-rows")
 class Unbounded(Pages):
     """The number of free pages is not checked: entries beyond the last page taken lead to page 0."""
@@ -108,20 +98,6 @@ class CountedOnce(Pages):
 
     def free_pages(self) -> int:
         return self.pool.free if self.counted is None else self.counted
-
-
-@planted("POS-16", breaks="PAGE-27", anomaly="hole")
-class SlotOfAPageLeftOut(Pages):
-    """A row that is appended alone skips a slot, which stays unwritten."""
-
-    def append(self, keys: Array, values: Array, sequence: int = 0) -> None:
-        to = self.in_use.get(sequence)
-        super().append(keys, values, sequence)
-        if to and keys.shape[2] == 1 and to.length % self.pool.size and keys.ndim == 4:
-            page, slot = to.table[-1], to.length % self.pool.size
-            for pool in (self.pool.keys, self.pool.values):
-                pool[page][:, slot] = pool[page][:, slot - 1]
-                pool[page][:, slot - 1] = 0
 
 
 @planted("BOUND-07", breaks="PAGE-30")

@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from kvconform.mutants.planting import planted
 from kvref.growing import Growing
 from kvref.ring import Ring
-from kvspec.contract import Pair, Readable
+from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
 from kvspec.refusals import common
-
-
-def zeros_behind(rows: Array, n: int) -> Array:
-    """So many rows of zeros behind these."""
-    return np.pad(np.asarray(rows), [(0, 0), (0, 0), (0, n), (0, 0)])
-
-
-@planted("RING-07", breaks="RING-26", anomaly="padding-seen")
-class CutAtTheOffset(Ring):
-    """The state ends at the offset, even where the offset is behind the last slot."""
-
-    def read(self, what: Readable) -> Pair | None:
-        found = super().read(what)
-        if what != "state" or found is None:
-            return found
-        return Pair(*(zeros_behind(a, self.offset - self.buffered) for a in found))
 
 
 @planted("REUSE-05", breaks="RING-10 RING-11", anomaly="desynchronised-layers")

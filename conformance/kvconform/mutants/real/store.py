@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from kvconform.mutants.planting import planted
 from kvref.store import Store
 from kvspec.contract import Pair
-from kvspec.geometry import Config
 
 
 class Clipping(Store):
@@ -41,11 +40,3 @@ class KeysWithoutValues(Store):
         before = [a.copy() for a in self.values]
         super().load(saved)
         self.values = before
-
-
-@planted("GQA-01", breaks="STORE-26 STORE-10", anomaly="missing-refusal")
-class HeadsIgnored(Store):
-    """A geometry with another number of kv heads counts as the same geometry."""
-
-    def init(self, config: Config) -> None:
-        super().init(config if config.kv_heads < 1 else config.changed(kv_heads=self.config.kv_heads))
