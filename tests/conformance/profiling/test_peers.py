@@ -157,7 +157,7 @@ def test_a_crossing_joins_the_rows_with_padding_up_to_the_next_bound() -> None:
             return self.found[-1]
 
     library = Joining()
-    bucket.cross_over(Rows(library, Case("bucket crossing", MODEL, 16), MEMORY)).do(0)
+    WORK["bucket crossing"](Rows(library, Case("bucket crossing", MODEL, 16), MEMORY)).do(0)
     assert [a.shape for a in library.found] == [(3, 2, 32, 8)] * 2
 
 

@@ -29,10 +29,10 @@ def append(rows: Rows) -> Job:
     return Job(do)
 
 
-def grow(rows: Rows) -> Job:
-    """Join the context with a row."""
-    caches, (row, *_) = rows.caches(rows.case.context), rows.caches(1, 1, 1)
-    return Job(lambda i: [rows.library.cat(pair, 2) for pair in zip(caches[i % len(caches)], row, strict=True)])
+def join(rows: Rows, held: int, more: int) -> Job:
+    """Join rows that are held with more of them: a row, or the padding of the next bound."""
+    caches, (new, *_) = rows.caches(held), rows.caches(more, 1, 1)
+    return Job(lambda i: [rows.library.cat(pair, 2) for pair in zip(caches[i % len(caches)], new, strict=True)])
 
 
 def view(rows: Rows) -> Job:
@@ -160,7 +160,7 @@ def attend_batch(rows: Rows) -> Job:
 
 WORK: dict[str, Callable[[Rows], Job]] = {
     "append": append,
-    "grow": grow,
+    "grow": lambda rows: join(rows, rows.case.context, 1),
     "view": view,
     "snapshot": view,
     "restore": restore,
@@ -176,6 +176,11 @@ WORK: dict[str, Callable[[Rows], Job]] = {
     "ring attention": lambda rows: attend(rows, behind=False),
     "batch attention": attend_batch,
     "captured attention": lambda rows: attend(rows, behind=False),
+    "bucket block": lambda rows: attend(rows.layered()),
+    "bucket crossing": lambda rows: join(rows.layered(), rows.case.context + 1, rows.case.context - 1),
+    "bucket sync": lambda rows: view(rows.layered()),
+    "encode": lambda rows: view(rows.layered()),
+    "cross attention": lambda rows: attend_batch(rows.layered()),
     **page.WORK,
     **bucket.WORK,
     **rope.WORK,

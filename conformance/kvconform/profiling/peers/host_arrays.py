@@ -43,8 +43,12 @@ def shared(shape: tuple[int, ...], dtype: str, turn: int) -> Array:
 class Rows:
     """Keys and values of a case, in rotation, and how to move them."""
 
-    def __init__(self, library: Library, case: Case, memory: int) -> None:
-        self.library, self.case, self.memory = library, case, memory
+    def __init__(self, library: Library, case: Case, memory: int, layers: int = 1) -> None:
+        self.library, self.case, self.memory, self.layers = library, case, memory, layers
+
+    def layered(self) -> Rows:
+        """Give the same for all layers of the model at once, each with its own sequences."""
+        return Rows(self.library, self.case, self.memory, self.case.model.layers)
 
     def pairs(
         self, shape: tuple[int, ...], most: int = 64, dtype: str = "", kind: int = 0
@@ -57,13 +61,13 @@ class Rows:
         return list(zip(made[::2], made[1::2], strict=True))
 
     def caches(self, rows: int, most: int = 256, kind: int = 0) -> list[tuple[Any, Any]]:
-        """Make keys and values `[B, H, rows, dim]` in rotation."""
-        return self.pairs((self.case.batch, self.case.model.kv_heads, rows), most, "", kind)
+        """Make keys and values `[layers * B, H, rows, dim]` in rotation."""
+        return self.pairs((self.layers * self.case.batch, self.case.model.kv_heads, rows), most, "", kind)
 
-    def queries(self, layers: int = 1, turn: int = 3) -> Any:
+    def queries(self, turn: int = 3) -> Any:
         """Make queries `[layers * B, heads, n, dim]` in f32; another `turn` gives others."""
         case, model = self.case, self.case.model
-        return self.library.wrap(noise((layers * case.batch, model.heads, case.rows, model.dim), "f32", turn))
+        return self.library.wrap(noise((self.layers * case.batch, model.heads, case.rows, model.dim), "f32", turn))
 
     def write(self, target: tuple[Any, Any], axis: int, at: int, source: tuple[Any, Any]) -> None:
         """Write both keys and values."""
