@@ -7,7 +7,6 @@ because each costs a replay on a device.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from kvspec.errors import BadInput
 from kvspec.operations.table import OPERATIONS, Operation
@@ -17,34 +16,26 @@ Fails = Callable[[Trace], int]
 """Counts the operations of a trace until it fails; 0 if it does not fail."""
 
 
-@dataclass
-class _Budget:
-    attempts: int
-
-
 def shrink(trace: Trace, fails: Fails, attempts: int = 400) -> Trace:
     """Shorten a failing trace until no single simplification still fails, or the attempts are used up."""
-    budget = _Budget(attempts)
-    found = True
-    while found and budget.attempts > 0:
-        found = False
-        for candidate in simpler(trace):
-            if budget.attempts <= 0:
-                break
-            length = _tried(candidate, fails, budget)
-            if length:
-                trace, found = candidate.cut(length), True
-                break
+    candidates = simpler(trace)
+    while attempts > 0 and (candidate := next(candidates, None)):
+        if not _replayable(candidate):
+            continue
+        attempts -= 1
+        if length := fails(candidate):
+            trace = candidate.cut(length)
+            candidates = simpler(trace)
     return trace
 
 
-def _tried(candidate: Trace, fails: Fails, budget: _Budget) -> int:
+def _replayable(candidate: Trace) -> bool:
+    """Tell whether it still has all caches and snapshots that its operations name."""
     try:
         from_json(candidate.to_json())
     except BadInput:
-        return 0  # it lost a cache or a snapshot that a later operation names
-    budget.attempts -= 1
-    return fails(candidate)
+        return False
+    return True
 
 
 def simpler(trace: Trace) -> Iterator[Trace]:
