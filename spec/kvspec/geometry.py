@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
+from msgspec import Struct, structs
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -29,8 +29,7 @@ LAYOUTS = ("token", "head")
 """Layouts of a copy buffer: token-major `[capacity, kv_heads, dim]`, head-major `[kv_heads, capacity, dim]`."""
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(Struct, frozen=True):
     """The configuration of a cache: rows are `[batch, kv_heads, T, k_dim]` and `[batch, kv_heads, T, v_dim]`.
 
     `step` is the number of rows by which storage grows; `window` (ring) the number of rows a query sees, itself
@@ -68,11 +67,11 @@ class Config:
 
     def to_json(self) -> dict[str, Any]:
         """Give all fields that are set."""
-        return {k: v for k, v in asdict(self).items() if v is not None}
+        return {k: v for k, v in structs.asdict(self).items() if v is not None}
 
     def changed(self, **fields: Any) -> Config:
         """Make a copy with some fields changed."""
-        return replace(self, **fields)
+        return structs.replace(self, **fields)
 
 
 SIZES = (

@@ -19,7 +19,7 @@ import numpy as np
 
 from kvspec.errors import BadInput
 from kvspec.geometry import SIZES, Config
-from kvspec.operations.table import OPERATIONS, Operation, argument, cache_of, unknown
+from kvspec.operations.table import ARGUMENTS, OPERATIONS, Operation, argument, cache_of, unknown
 from kvspec.trace import VERSION, Trace, check_operation, from_json
 
 LARGEST_SAID = 1 << 16
@@ -55,7 +55,7 @@ def operations(text: str) -> tuple[Operation, ...]:
 
 
 def _fill_arguments(op: Operation, words: list[str], text: str) -> None:
-    arguments = {a.name: a for a in OPERATIONS[op["op"]].arguments}
+    arguments = ARGUMENTS[op["op"]]
     positional = list(arguments.values())
     for word in words:
         name, equals, value = word.partition("=")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from kvspec.errors import BadInput
 from kvspec.geometry import FIELDS, SIZES, WORDS, Config
 from kvspec.geometry import TEXTS as IN_CONFIGS
 from kvspec.operations.table import (
+    ARGUMENTS,
     OF_KIND,
     OPERATIONS,
     TAKES_QUERIES,
@@ -142,27 +144,32 @@ def check_operation(op: Any, where: str) -> None:
     if not isinstance(op, dict) or not isinstance(op.get("op"), str) or op["op"] not in OPERATIONS:
         name = op.get("op") if isinstance(op, dict) else op
         raise BadInput(f"{where}: {unknown(name)}")
-    here = f"{where} ({op['op']})"
-    arguments = {a.name: a for a in OPERATIONS[op["op"]].arguments}
-    for name in op:
-        if name not in arguments and name not in ("op", "cache"):
-            raise BadInput(f"{here}: unknown argument {name!r:.60}")
-    if not isinstance(cache_of(op), str) or not re.fullmatch(CACHE_NAME, cache_of(op)):
-        raise BadInput(f"{here}: a cache is named by one capital letter, not {op['cache']!r:.20}")
-    for a in arguments.values():
-        if a.name in op:
-            _check_argument(a, op[a.name], here)
-        elif a.required:
-            raise BadInput(f"{here}: {a.name} is missing")
+    try:
+        _check_arguments(op, ARGUMENTS[op["op"]])
+    except BadInput as e:
+        raise BadInput(f"{where} ({op['op']}): {e}") from None
 
 
-def _check_argument(a: Argument, value: Any, here: str) -> None:
+def _check_arguments(op: Operation, arguments: Mapping[str, Argument]) -> None:
+    for name, value in op.items():
+        if name in arguments:
+            _check_argument(arguments[name], value)
+        elif name == "cache":
+            if not re.fullmatch(CACHE_NAME, str(value)):
+                raise BadInput(f"a cache is named by one capital letter, not {value!r:.20}")
+        elif name != "op":
+            raise BadInput(f"unknown argument {name!r:.60}")
+    for name, a in arguments.items():
+        if a.required and name not in op:
+            raise BadInput(f"{name} is missing")
+
+
+def _check_argument(a: Argument, value: Any) -> None:
     if a.holds == "mask":
-        masks.from_json(value, here)
-        return
-    if not _right(a, value):
+        masks.from_json(value, a.name)
+    elif not _right(a, value):
         bounds = f" from {a.low} to {a.high}" if a.holds == "number" else ""
-        raise BadInput(f"{here}: {a.name} must be a {a.holds}{bounds}, is {value!r:.60}")
+        raise BadInput(f"{a.name} must be a {a.holds}{bounds}, is {value!r:.60}")
 
 
 def _right(a: Argument, value: Any) -> bool:

@@ -6,8 +6,9 @@ Both are judged by what the adapter itself said and did before: the oracle's cap
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from kvconform.judge import page_tables
 from kvconform.judge.storage import Difference
@@ -21,8 +22,7 @@ from kvspec.session.operations.draft import WHOLE
 from kvspec.session.step import Step
 
 
-@dataclass(frozen=True)
-class Spent:
+class Spent(Struct, frozen=True):
     """What one operation cost: on which kind of cache, under which condition, and the counts."""
 
     kind: str
@@ -31,8 +31,7 @@ class Spent:
     counts: Mapping[str, int]
 
 
-@dataclass
-class Found:
+class Found(Struct):
     """What judging one step found: the clauses it exercised beside the oracle's, and the differences."""
 
     cites: list[str] = field(default_factory=list)
@@ -51,7 +50,8 @@ class Accounts:
 
     def __init__(self, adapter: Description, level: str) -> None:
         self._configs: dict[str, Config] = {}
-        self._mem, self._meter = (what in observed(adapter.chapters) for what in ("held", "meter"))
+        seen = observed(adapter.chapters)
+        self._mem, self._meter = "held" in seen, "meter" in seen
         self._exact = level == "storage"
         self._values: dict[str, dict[str, Any]] = {}
         self._opened: dict[str, int] = {}
@@ -60,7 +60,7 @@ class Accounts:
         self._rounds: dict[str, str] = {}
         self._drafted: dict[tuple[str, str], int] = {}
         self._begun: dict[tuple[str, str], Any] = {}
-        self._done: dict[str, set[str]] = {}
+        self._done: dict[str, set[tuple[Any, ...]]] = {}
 
     def open(self, name: str, config: Config, got: Step) -> None:
         """A cache was opened."""
@@ -147,9 +147,10 @@ class Accounts:
             return
         if got.result == "ok":
             self._done.setdefault(name, set()).add(_same(op))
+        own = self._values.setdefault(name, {})
         for key, value in got.values.items():
             what, _, other = key.partition(".")
-            self._values.setdefault(other or name, {})[what] = value
+            (self._values.setdefault(other, {}) if other else own)[what] = value
         self._planned.pop(name, None)
         if op["op"] == "plan" and got.result == "ok":
             self._planned[name] = op["n"], got.values["plan"][0]
@@ -164,10 +165,12 @@ class Accounts:
                 self._saved[op[made]] = (got.values[what] or (0, 0, 0))[2]
 
 
-def _same(op: Operation) -> str:
-    """What operations have in common that need the same scratch space."""
-    alike = ("op", "n", "heads", "splits", "rope", "resident", "into", "layer")
-    return repr([op.get(name) for name in alike])
+ALIKE = ("op", "n", "heads", "splits", "rope", "resident", "into", "layer")
+"""What operations have in common that need the same scratch space."""
+
+
+def _same(op: Operation) -> tuple[Any, ...]:
+    return tuple(map(op.get, ALIKE))
 
 
 def _rows(op: Operation) -> int | None:

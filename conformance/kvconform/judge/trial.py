@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
+from msgspec import Struct
 
 from kvconform.judge import storage, visible
 from kvconform.judge.ledger import Accounts
@@ -64,8 +65,7 @@ def asked(session: Performs, op: Operation, inputs: Inputs) -> Callable[[], Step
     return lambda: session.do(op, inputs)
 
 
-@dataclass(frozen=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """An operation asked for: its cache, the claim on it, what the oracle did, and what waits for the answer."""
 
     op: Operation

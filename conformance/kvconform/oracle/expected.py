@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import field
 
 from kvref.list_model.attention_bound import Output
 from kvref.list_model.caches import Scores
@@ -10,7 +10,6 @@ from kvref.list_model.rope import Turned
 from kvspec.session.step import Step
 
 
-@dataclass
 class Expected(Step):
     """What the list model expects of one step: values, and rows by name, not by slot. The `result` is `any` where
     it follows from where rows are stored."""

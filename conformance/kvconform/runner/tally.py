@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from copy import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
 
 import msgspec
 
-from kvconform.judge.ledger import Spent
 from kvconform.judge.trial_result import TrialResult
 from kvspec.contract import METERED
 from kvspec.records.run import Coverage, Failure, KnownBug, Residency
+
+Counts = Mapping[str, int]
+"""The counts of a meter."""
 
 
 @dataclass
@@ -47,18 +49,18 @@ class Tally:
         """Count one trial."""
         cites = Counter(seen.exercised())
         for clause, steps in cites.items():
-            self.exercised.setdefault(clause, Counter())[source] += steps
+            self._exercise(clause, source, steps)
             self._tested(clause, check)
             self.oracles[clause] = seen.oracle
         (self.present if seen.failed else self.agreed).update(cites.keys())
         self.differed.update(seen.blamed)
         self.failing += seen.failed
         for spent in seen.spent:
-            self._spend(_residency(spent))
+            self._spend((spent.kind, spent.op, spent.when), 1, spent.counts, spent.counts)
 
     def held(self, clause: str, source: str, check: str, oracle: str) -> None:
         """Count a law or another statement about whole traces that held."""
-        self.exercised.setdefault(clause, Counter())[source] += 1
+        self._exercise(clause, source, 1)
         self.agreed[clause] += 1
         self.oracles.setdefault(clause, oracle)
         self._tested(clause, check)
@@ -69,17 +71,23 @@ class Tally:
         if clause:
             self.unfinished.setdefault(clause, why)
 
-    def _spend(self, more: Residency) -> None:
-        """Note the smallest and the largest of each count."""
-        name = f"{more.kind} {more.op} {more.when}"
-        seen = self.spent.get(name)
-        if seen is None:
-            self.spent[name] = copy(more)
+    def _exercise(self, clause: str, source: str, steps: int) -> None:
+        if clause not in self.exercised:
+            self.exercised[clause] = Counter()
+        self.exercised[clause][source] += steps
+
+    def _spend(self, what: tuple[str, str, str], steps: int, least: Counts, most: Counts) -> None:
+        """Note the smallest and the largest of each count, by kind, operation and condition."""
+        name = " ".join(what)
+        if name not in self.spent:
+            kind, op, when = what
+            counts = [{n: counts[n] for n in METERED} for counts in (least, most)]
+            self.spent[name] = Residency(kind=kind, op=op, when=when, steps=steps, least=counts[0], most=counts[1])
             return
-        seen.steps += more.steps
-        if more.least != seen.least or more.most != seen.most:
-            seen.least = {n: min(count, more.least[n]) for n, count in seen.least.items()}
-            seen.most = {n: max(count, more.most[n]) for n, count in seen.most.items()}
+        seen = self.spent[name]
+        seen.steps += steps
+        for n in METERED:
+            seen.least[n], seen.most[n] = min(seen.least[n], least[n]), max(seen.most[n], most[n])
 
     def _tested(self, clause: str, check: str) -> None:
         checks = self.tests.setdefault(clause, [])
@@ -98,7 +106,8 @@ class Tally:
     def merge(self, other: Tally) -> None:
         """Add what another tally counted."""
         for clause, counts in other.exercised.items():
-            self.exercised.setdefault(clause, Counter()).update(counts)
+            for source, steps in counts.items():
+                self._exercise(clause, source, steps)
         for clause, checks in other.tests.items():
             for check in checks:
                 self._tested(clause, check)
@@ -112,7 +121,7 @@ class Tally:
         self.problems += other.problems
         self.diagnosis |= other.diagnosis
         for spent in other.spent.values():
-            self._spend(spent)
+            self._spend((spent.kind, spent.op, spent.when), spent.steps, spent.least, spent.most)
         for name, c in other.coverage.items():
             _add(self.coverage.setdefault(name, empty_coverage()), c)
 
@@ -125,12 +134,6 @@ class Tally:
 def from_json(said: dict[str, Any]) -> Tally:
     """Read a tally back from the journal. Raises msgspec.ValidationError."""
     return msgspec.convert(said, Tally, dec_hook=lambda _, counts: Counter(counts))
-
-
-def _residency(spent: Spent) -> Residency:
-    """What one operation cost, once."""
-    counts = {n: spent.counts[n] for n in METERED}
-    return Residency(kind=spent.kind, op=spent.op, when=spent.when, steps=1, least=counts, most=counts)
 
 
 def empty_coverage() -> Coverage:

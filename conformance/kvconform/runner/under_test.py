@@ -186,8 +186,8 @@ def count(covered: Coverage, trace: Trace, done: int) -> None:
     covered.traces += 1
     covered.operations += done
     names = [op["op"] for op in trace.ops[:done]]
-    for pair in pairwise(names):
-        covered.pairs[" ".join(pair)] = covered.pairs.get(" ".join(pair), 0) + 1
+    for pair in map(" ".join, pairwise(names)):
+        covered.pairs[pair] = covered.pairs.get(pair, 0) + 1
 
 
 def failure(seen: TrialResult, source: str, check: str, deterministic: bool = True) -> Failure:

@@ -6,10 +6,9 @@ failure the process and all its relatives are killed, and the next question star
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from types import TracebackType
 from typing import Any, Self
@@ -70,19 +69,23 @@ class Worker:
         """Send one question. Several may be sent before their answers are received. Raises WorkerFailure."""
         self._id += 1
         message = messages.encode({"id": self._id, **head}, tensors)
-        with self._killed_on_failure():
+        try:
             (self._child or self._start()).send(message)
+        except BaseException as e:
+            raise self._failed(e) from None
         self._open.append((self._id, head.get("op") == "begin"))
 
     def receive(self) -> Answer:
         """Wait for the answer to the oldest open question, within the deadline from now. Raises WorkerFailure."""
         question, begins = self._open.popleft()
-        with self._killed_on_failure():
+        try:
             assert self._child is not None, "a question was sent"
             answer, arrays = self._exchange(self._child)
             said = answer.pop("id", None)
             if type(said) is not int or said != question:
                 raise ProtocolBroken(f"an answer to question {said!r:.40}; the question was {question}")
+        except BaseException as e:
+            raise self._failed(e) from None
         self._begun = self._begun or begins
         return answer, arrays
 
@@ -102,13 +105,9 @@ class Worker:
                 raise BadInput(message)
         raise self.broken(f"describe: result {answer.get('result')!r:.40} is none of ok, error, cannot_run")
 
-    def broken(self, message: str) -> ProtocolBroken:
+    def broken(self, message: str) -> BaseException:
         """Kill the worker for an answer that breaks the protocol; give the failure to raise."""
-        try:
-            with self._killed_on_failure():
-                raise ProtocolBroken(message)
-        except ProtocolBroken as e:
-            return e
+        return self._failed(ProtocolBroken(message))
 
     @property
     def stderr(self) -> str:
@@ -135,18 +134,13 @@ class Worker:
     def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, t: TracebackType | None) -> None:
         self.close()
 
-    @contextlib.contextmanager
-    def _killed_on_failure(self) -> Iterator[None]:
-        """Kill the process if anything interrupts an exchange, Ctrl-C too, because its state is then unknown."""
-        try:
-            yield
-        except WorkerFailure as e:
-            stderr = self._child.last_words() if self._child else ""
-            self.close()
-            raise type(e)(e.message, stderr) from None
-        except BaseException:
-            self.close()
-            raise
+    def _failed(self, e: BaseException) -> BaseException:
+        """Kill the process after anything interrupts an exchange, Ctrl-C too, because its state is then unknown.
+        Give the failure to raise, with the last messages of the process."""
+        if isinstance(e, WorkerFailure):
+            e = type(e)(e.message, self._child.last_words() if self._child else "")
+        self.close()
+        return e
 
     def _start(self) -> Process:
         self._child = Process(self.argv, self.env)

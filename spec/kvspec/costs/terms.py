@@ -8,8 +8,9 @@ its own capacity.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from kvspec.chapters.record import METERED
 from kvspec.geometry import Config
@@ -35,8 +36,7 @@ class Bound(NamedTuple):
     most: Mapping[str, int]
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """The allowed cost of one operation. `when` names the condition, if the cost depends on one."""
 
     when: str
@@ -57,8 +57,7 @@ class Cost:
         ]
 
 
-@dataclass(frozen=True)
-class Layer:
+class Layer(Struct, frozen=True):
     """One cache of a round: its config, what it said last, and what it says after the operation."""
 
     config: Config
@@ -83,8 +82,7 @@ class Layer:
         return before is None or after is None or before != after
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True):
     """One operation that was performed or refused, and what is known around it."""
 
     op: Operation
@@ -92,7 +90,7 @@ class Case:
     cache: Layer
     """The cache it is for."""
     got: Step
-    saved: Mapping[str, int] = field(default_factory=dict)
+    saved: Mapping[str, int] = {}
     """Bytes of snapshots by name, as they were before the operation."""
     sequences: int = 0
     """Sequences of the store's batch."""

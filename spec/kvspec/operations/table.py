@@ -49,6 +49,11 @@ OPERATIONS: dict[str, OperationRecord] = {
 }
 """Every operation, chapter by chapter."""
 
+ARGUMENTS: dict[str, dict[str, Argument]] = {
+    name: {a.name: a for a in o.arguments} for name, o in OPERATIONS.items()
+}
+"""The arguments of each operation, by name."""
+
 OF_KIND: dict[str, frozenset[str]] = {
     kind: frozenset((OPEN.name, *(name for name, chapter in CHAPTER_OF.items() if has(kind, chapter, name))))
     for kind in KINDS
@@ -84,7 +89,7 @@ def argument(op: Operation, name: str) -> Any:
     """Give the value of an argument, or its default."""
     if name in op:
         return op[name]
-    return next(a.default for a in OPERATIONS[op["op"]].arguments if a.name == name)
+    return ARGUMENTS[op["op"]][name].default
 
 
 def overridden(config: Config, op: Operation, *more: str) -> Config:
@@ -99,8 +104,18 @@ def names_used(op: Operation) -> list[str]:
     return [op[a] for a in OPERATIONS[op["op"]].uses if op.get(a) is not None]
 
 
-def chapters_of(op: Operation) -> set[str]:
+ALWAYS_NEEDS: dict[str, frozenset[str]] = {
+    name: frozenset((*o.needs, *({CHAPTER_OF.get(name, KINDS[0])} - set(KINDS)))) for name, o in OPERATIONS.items()
+}
+"""The chapters that an operation needs, whatever its arguments, beside that of its cache's kind."""
+
+CAN_NEED: dict[str, tuple[Argument, ...]] = {
+    name: tuple(a for a in o.arguments if a.needs) for name, o in OPERATIONS.items()
+}
+"""The arguments of an operation that need a chapter if they are given."""
+
+
+def chapters_of(op: Operation) -> frozenset[str]:
     """Give the chapters an operation needs beside that of its cache's kind."""
-    record, chapter = OPERATIONS[op["op"]], CHAPTER_OF.get(op["op"])
-    needed = {a.needs for a in record.arguments if a.needs and op.get(a.name, a.default) != a.default}
-    return needed.union(record.needs, () if chapter is None or chapter in KINDS else (chapter,))
+    given = (a.needs for a in CAN_NEED[op["op"]] if op.get(a.name, a.default) != a.default)
+    return ALWAYS_NEEDS[op["op"]].union(given)

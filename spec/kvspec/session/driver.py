@@ -54,9 +54,11 @@ class Session(SessionState):
         self.lent[name] = deque(maxlen=32)
 
     def _named(self, op: Operation) -> bool:
+        """Tell whether everything that an operation names is there."""
+        if op["op"] == "speculate" and not set(op["layers"]) <= {"-", *self.caches}:
+            return False
         there = self.names.get(OPERATIONS[op["op"]].names, {})
-        layers = set(op.get("layers", "")) - {"-"} if op["op"] == "speculate" else set[str]()
-        return all(name in there for name in names_used(op)) and layers <= set(self.caches)
+        return all(name in there for name in names_used(op))
 
     def _look(self, op: Operation, step: Step) -> None:
         name = cache_of(op)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,24 +133,29 @@ class SessionState:
     def _lend_there(self, array: Any, copy: Array) -> None:
         self.lent[self._now].append((Placed(array, self.adapter.fetch), copy))
 
-    @contextmanager
-    def metered(self, step: Step) -> Iterator[None]:
+    def metered(self, step: Step) -> AbstractContextManager[None]:
         """Note what the adapter's meter counts meanwhile, if that is observed; also for refused operations."""
         read = getattr(self.adapter, "meter", None) if "meter" in self.observe else None
-        if read is None:
-            yield
-            return
-        before = dict(read())
-        try:
-            yield
-        finally:
-            after = read()
-            step.values["meter"] = {name: int(after[name]) - int(before[name]) for name in METERED}
+        return nullcontext() if read is None else Metered(read, step)
 
     def held(self, cache: Any, step: Step, which: str = "") -> None:
         """Note the bytes of rows a cache has allocated, if that is observed."""
         if "held" in self.observe and hasattr(cache, "held"):
             step.values[f"held{which}"] = int(cache.held())
+
+
+class Metered:
+    """Notes what a meter counts while an operation runs."""
+
+    def __init__(self, read: Callable[[], Mapping[str, int]], step: Step) -> None:
+        self._read, self._step = read, step
+
+    def __enter__(self) -> None:
+        self._before = dict(self._read())
+
+    def __exit__(self, *raised: object) -> None:
+        before, after = self._before, self._read()
+        self._step.values["meter"] = {name: int(after[name]) - int(before[name]) for name in METERED}
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from kvspec import masks
 from kvspec.geometry import Array, Config, Pair
 
 
-@dataclass(frozen=True)
-class Inputs:
+class Inputs(Struct, frozen=True):
     """Inputs of an operation: rows for those that write, queries for those that attend, a logical mask for mask and
     attend, kind and config for open, init and fit."""
 
@@ -23,8 +23,7 @@ class Inputs:
 NOTHING = Inputs()
 
 
-@dataclass(slots=True)
-class Step:
+class Step(Struct):
     """The result of one operation.
 
     `result`: ok, refused, unsupported, error (the adapter raised something else), absent (the cache or

@@ -58,13 +58,14 @@ def encode(head: Mapping[str, Any], tensors: Mapping[str, Array | None] | None =
         if array is None:
             listed.append([name, None, []])
             continue
-        if array.dtype not in _NAMES:
+        dtype = _NAMES.get(array.dtype)
+        if dtype is None:
             raise BadInput(f"{name}: dtype {array.dtype} cannot be sent; known: {', '.join(TYPES)}")
-        listed.append([name, _NAMES[array.dtype], list(array.shape)])
+        listed.append([name, dtype, array.shape])
         parts.append(array.tobytes())
-    line = _text({**head, "tensors": listed} if listed else head).encode()
-    if len(line) >= LARGEST_HEADER or sum(map(len, parts)) > LARGEST_TENSORS:
-        raise BadInput(f"a header of {len(line)} and tensors of {sum(map(len, parts))} bytes are too much to send")
+    line, size = _text({**head, "tensors": listed} if listed else head).encode(), sum(map(len, parts))
+    if len(line) >= LARGEST_HEADER or size > LARGEST_TENSORS:
+        raise BadInput(f"a header of {len(line)} and tensors of {size} bytes are too much to send")
     return b"".join((line, b"\n", *parts))
 
 
@@ -131,9 +132,9 @@ class Decoder:
         if not isinstance(listed, list) or len(listed) > MOST_TENSORS:
             raise ProtocolError(f"tensors must be a list of at most {MOST_TENSORS}: {listed!r:.80}")
         self._listed = [_sized(entry, self._largest) for entry in listed]
-        if len({name for name, *_ in self._listed}) < len(listed):
+        if len({tensor[0] for tensor in self._listed}) < len(listed):
             raise ProtocolError(f"a tensor is listed twice: {listed!r:.80}")
-        self._needed = sum(size for *_, size in self._listed)
+        self._needed = sum(tensor[3] for tensor in self._listed)
         if self._needed > self._largest:
             raise ProtocolError(f"tensors of {self._needed} bytes; a message carries at most {self._largest}")
 
@@ -158,10 +159,10 @@ def _sized(entry: Any, largest: int) -> tuple[str, np.dtype[Any] | None, tuple[i
         return name, None, (), 0
     if not isinstance(dtype, str) or dtype not in TYPES:
         raise ProtocolError(f"{name!r:.40}: unknown dtype {dtype!r:.40}; known: {', '.join(TYPES)}")
-    if not isinstance(shape, list) or len(shape) > 8 or not all(type(n) is int and n >= 0 for n in shape):
+    if not isinstance(shape, list) or len(shape) > 8 or set(map(type, shape)) - {int} or min(shape, default=0) < 0:
         raise ProtocolError(f"{name!r:.40}: a shape is a list of at most 8 sizes, not {shape!r:.80}")
     # A size of 0 does not excuse the others: numpy refuses shapes whose other sizes overflow.
-    if math.prod(max(n, 1) for n in shape) * TYPES[dtype].itemsize > largest:
+    if math.prod(filter(None, shape)) * TYPES[dtype].itemsize > largest:
         raise ProtocolError(
             f"{name!r:.40}: {dtype} {shape!r:.80} is more than the {largest} bytes a message carries"
         )
@@ -206,6 +207,9 @@ def answer(question: int, step: Step) -> bytes:
     return encode(head, step.arrays)
 
 
+ANSWER = {"id", "result", "clause", "message", "values"}
+"""The fields of an answer."""
+
 RESULTS = ("ok", "refused", "unsupported", "error", "absent")
 ALONE = tuple(name for name, tensor in TENSORS.items() if not tensor.pair)
 ARRAYS = tuple(name for name, tensor in TENSORS.items() if tensor.pair)
@@ -216,6 +220,8 @@ WHICH = r"(\.[A-Z]|(\.[0-9]{1,4}){1,2})?"
 TENSOR = rf"{'|'.join(ALONE)}|({'|'.join(ARRAYS)}){WHICH}\.[kv]"
 """Patterns: which of several is observed; the names that tensors of an answer may have."""
 
+COUNTS = set(METERED)
+
 _TENSOR = re.compile(TENSOR)
 _VALUE = re.compile(rf"([a-z]+){WHICH}")
 
@@ -224,9 +230,8 @@ LONGEST_CLAUSE, LONGEST_MESSAGE = 40, 4000
 
 def step(head: Mapping[str, Any], tensors: Tensors) -> Step:
     """Read an answer as a step. Raises ProtocolError for anything that the protocol does not name."""
-    unknown = sorted(set(head) - {"id", "result", "clause", "message", "values"})
-    if unknown:
-        raise ProtocolError(f"unknown field {unknown[0]!r:.40} in an answer")
+    if unknown := head.keys() - ANSWER:
+        raise ProtocolError(f"unknown field {min(unknown)!r:.40} in an answer")
     if head.get("result") not in RESULTS:
         raise ProtocolError(f"result must be one of {', '.join(RESULTS)}, is {head.get('result')!r:.40}")
     values = head.get("values", {})
@@ -276,17 +281,18 @@ def _is_tensor(name: str) -> bool:
 
 
 def _right(record: Value, value: Any) -> bool:
-    if record.holds == "truth":
-        return type(value) is bool
-    if record.holds == "text":
-        return isinstance(value, str) and len(value) <= LONGEST_CLAUSE
-    if record.holds == "counts":
-        return isinstance(value, dict) and set(value) <= set(METERED) and all(map(_number, value.values()))
+    match record.holds:
+        case "number":
+            return value is None or _number(value)
+        case "truth":
+            return type(value) is bool
+        case "text":
+            return isinstance(value, str) and len(value) <= LONGEST_CLAUSE
+        case "counts":
+            return isinstance(value, dict) and value.keys() <= COUNTS and all(map(_number, value.values()))
     if value is None:
         return True
-    if record.holds == "numbers":
-        return isinstance(value, list) and len(value) == (record.count or len(value)) and all(map(_number, value))
-    return _number(value)
+    return isinstance(value, list) and len(value) == (record.count or len(value)) and all(map(_number, value))
 
 
 def _number(value: Any) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from kvspec import fingerprint as sums
-from kvspec.geometry import Array, Config, Pair
+from kvspec.geometry import Array, Pair
 from kvspec.operations.table import Operation
 from kvspec.session.offered import offered
 from kvspec.session.state import SessionState
@@ -115,12 +114,6 @@ def fingerprint(session: SessionState, store: Any, op: Operation, step: Step, in
         found = offered(store, "fingerprint")(op["position"])
     if found is not None:  # the list model does not know the sum of every row
         step.values["fingerprint"] = sums.text(found)
-
-
-def geometry(config: Config, op: Operation) -> Config:
-    """Give the config that an `init` asks for."""
-    names = ("layers", "max_len", "kv_heads", "k_dim", "v_dim", "dtype")
-    return replace(config, **{n: op[n] for n in names if op.get(n) is not None})
 
 
 DO = {
