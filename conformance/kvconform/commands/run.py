@@ -60,9 +60,11 @@ def main(options: Namespace) -> int:
     """Judge an adapter; print the result and write the report."""
     from kvconform.checks.suite import suite
     from kvconform.runner import output, report_folder
+    from kvconform.worker import memory
 
     folder = Path(options.report) if options.report else None
     suite()  # read before the adapter starts, so that an interruption from then on leaves a record
+    memory.collect_seldom()
     run = started(settings_of(options), folder)
     try:
         checks = _judged(run, options.processes or min(MOST, os.cpu_count() or 1), options.on)

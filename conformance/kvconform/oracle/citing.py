@@ -60,7 +60,8 @@ class CitingSession(Session):
         cited()
         step, name = super().do(op, inputs), cache_of(op)
         if step.result == "ok":
-            self._attended |= {name} if op["op"] in TAKES_QUERIES else set()
+            if op["op"] in TAKES_QUERIES:
+                self._attended.add(name)
             cite_operation(op, self.kinds[name], self._batched(name), name in self._attended)
         step.cites = refused(op, step.clause) if step.result == "refused" else cited()
         return step

@@ -81,7 +81,7 @@ class TraceInputs:
 
     def _rows(self, op: Operation) -> Pair:
         """Rows in the shape the operation takes: as a cache does, layer upon layer, or token by token."""
-        _, config = self.opened_as(op)
+        kind, config = self.opened_as(op)
         parts, n = self._extent(op)
         if op["op"] == "rotate":
             keys, values = self.book.rows(op, config, n)
@@ -93,8 +93,10 @@ class TraceInputs:
             made = self.book.stacked(op, config, 1, parts * n)
         else:
             made = self.book.stacked(op, config, n, parts)
+            if not opened(kind).layer_axis:
+                return Pair(*made)
         return Pair(
-            *(a.reshape(self._rows_shape(op, kind, a.shape[2])) for a, kind in zip(made, "kv", strict=True))
+            *(a.reshape(self._rows_shape(op, part, a.shape[2])) for a, part in zip(made, "kv", strict=True))
         )
 
     def _extent(self, op: Operation) -> tuple[int, int]:

@@ -44,6 +44,7 @@ def _no_constant(name: str) -> Any:
 
 
 _JSON = json.JSONDecoder(parse_constant=_no_constant)
+_TO_JSON = json.JSONEncoder(default=index, allow_nan=False, check_circular=False, separators=(",", ":"))
 
 
 class ProtocolError(Exception):
@@ -72,7 +73,7 @@ def encode(head: Mapping[str, Any], tensors: Mapping[str, Array | None] | None =
 def _text(head: Mapping[str, Any]) -> str:
     """The header; numpy's whole numbers are written as numbers, anything else that is not JSON is BadInput."""
     try:
-        return json.dumps(head, default=index, allow_nan=False)
+        return _TO_JSON.encode(head)
     except (TypeError, ValueError, RecursionError) as e:
         raise BadInput(f"not JSON: {e}") from None
 

@@ -110,6 +110,7 @@ class _Context:
 
 def _begin(memory_limit: int) -> None:
     """In a process, before its first task."""
+    memory.collect_seldom()
     signal.signal(ENDS, signal.SIG_IGN)
     if memory_limit:
         with suppress(ValueError, OSError):  # macOS does not limit addresses
