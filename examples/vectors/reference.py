@@ -21,9 +21,9 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()} | {np.dtype(bool): "bool
 
 
 class Engine:
-    """Caches of one vector."""
+    """Caches of one vector. It has all that any vector needs."""
 
-    def __init__(self) -> None:
+    def __init__(self, vector: dict[str, Any]) -> None:
         self.session = Session(Reference(), observe=("state", "history", "mask", "held"))
 
     def __call__(self, op: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Replays the vectors of an exported folder on any cache, as the README.md there tells: a copy of this is enough.
 
-`make()` gives an engine for one vector. It is called step by step with the operation and what is given, by name,
-arrays as (dtype, shape, bytes), and returns what it sees in the same way; what it leaves out is not looked at."""
+`make(vector)` gives an engine for a vector, or None where that needs more (`kinds`, `dtypes`, `operations`). It is
+called step by step with the operation and what is given, by name, arrays as (dtype, shape, bytes), and returns what
+it sees in the same way; what it leaves out is not looked at."""
 
 import json
 import struct
@@ -71,4 +72,5 @@ def replay(folder, make, within=False):
     for entry in json.loads(Path(folder, "index.json").read_text())["files"]:
         tensors = _tensors(Path(folder, entry["file"]).with_suffix(".safetensors"))
         for vector in json.loads(Path(folder, entry["file"]).read_text())["vectors"]:
-            yield vector["id"], list(_differences(vector, tensors, make(), within))
+            if (engine := make(vector)) is not None:
+                yield vector["id"], list(_differences(vector, tensors, engine, within))

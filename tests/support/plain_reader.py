@@ -22,6 +22,7 @@ def _module(name: str) -> Any:
 
 
 reader = _module("replay")
+visible = _module("visible")
 Engine = _module("reference").Engine
 
 

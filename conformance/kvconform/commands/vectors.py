@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -18,6 +19,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     export = actions.add_parser("export", help="write a folder of vectors that can be used without this project")
     export.add_argument("--out", required=True, metavar="DIR", help="where to write it")
+    export.add_argument(
+        "--verify", action="store_true", help="compare what is frozen with the reference first (takes a minute)"
+    )
     verify = actions.add_parser("verify", help="check that the reference still gives exactly these vectors")
     verify.add_argument("folder", nargs="?", metavar="DIR", help="an exported folder (the frozen vectors)")
     for action in (export, verify):
@@ -36,10 +40,30 @@ def _export(options: Namespace) -> int:
     """Write a folder of vectors."""
     from kvconform.vectors import export
 
-    index = export.export(Path(options.out), options.source, options.chapter)
+    index = export.export(Path(options.out), options.source, options.chapter, options.verify, _Progress())
     counts = ", ".join(f"{count} {what}" for what, count in index["counts"].items())
     print(f"{options.out}: {counts}, in {len(index['files'])} files; README.md there says how to replay them")
     return 0
+
+
+class _Progress:
+    """Tells on standard error which file is at hand: on a terminal in one line, elsewhere every few seconds."""
+
+    EVERY = 3.0
+    """Seconds between lines where the output is no terminal."""
+
+    def __init__(self) -> None:
+        self._done, self._told, self._live = 0, time.monotonic(), sys.stderr.isatty()
+
+    def __call__(self, file: Path, files: int) -> None:
+        self._done += 1
+        line = f"[{self._done:2d}/{files}] {file.name}"
+        if self._live:
+            sys.stderr.write(f"\r\x1b[K{line}" if self._done < files else "\r\x1b[K")
+        elif time.monotonic() - self._told > self.EVERY:
+            self._told = time.monotonic()
+            sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
 
 
 def _verify(options: Namespace) -> int:

@@ -15,13 +15,13 @@ LIST_MODEL = description(ListModel().describe())
 
 
 class ModelledTrace:
-    """The operations so far, and the list model's view of them. Rows and queries are made, and what is seen is
-    noted, only where that is wanted: to follow a trace the model needs no more than their number."""
+    """The operations so far, and the list model's view of them. Rows and queries are made only where they are
+    `wanted`: to follow a trace the model needs no more than their number. It notes what it is to `observe`."""
 
-    def __init__(self, start: Trace, wanted: bool = False) -> None:
+    def __init__(self, start: Trace, wanted: bool = False, observe: tuple[str, ...] = ()) -> None:
         self.ops: list[Operation] = []
         self.wanted, self.trace_inputs = wanted, TraceInputs(start)
-        self.session = ListModelSession(LIST_MODEL, self.trace_inputs.book.kept, OBSERVED if wanted else ())
+        self.session = ListModelSession(LIST_MODEL, self.trace_inputs.book.kept, observe)
         self.session.do({"op": "open"}, self.trace_inputs.make({"op": "open"}))
 
     def follow(self, op: Operation) -> Expected:
@@ -45,5 +45,11 @@ def at_the_end(trace: Trace) -> ListModelSession:
 
 def expected(trace: Trace) -> list[Expected]:
     """What the list model expects of every operation of a trace, outputs among it."""
-    modelled = ModelledTrace(trace, wanted=True)
+    modelled = ModelledTrace(trace, wanted=True, observe=OBSERVED)
+    return [modelled.follow(op) for op in trace.ops]
+
+
+def seen(trace: Trace) -> list[Expected]:
+    """What the list model expects that queries see, after every operation of a trace."""
+    modelled = ModelledTrace(trace, observe=("mask",))
     return [modelled.follow(op) for op in trace.ops]

@@ -104,6 +104,11 @@ def _form(array: Array) -> list[Any]:
     return [_dtype(array), *array.shape]
 
 
+def tensor_name(array: Array) -> str:
+    """Name a tensor by what it holds."""
+    return hashlib.sha256(repr(_form(array)).encode() + array.tobytes()).hexdigest()[:DIGITS]
+
+
 @dataclass
 class Arrays:
     """Writes the arrays of one step; keeps the tensors among them by their names."""
@@ -132,10 +137,9 @@ class Arrays:
         return written | ({} if within is None else {"within": self._tensor(within)})
 
     def _tensor(self, array: Array) -> dict[str, Any]:
-        form = _form(array)
-        name = hashlib.sha256(repr(form).encode() + array.tobytes()).hexdigest()[:DIGITS]
+        name = tensor_name(array)
         self.tensors[name] = np.ascontiguousarray(array)
-        return {"tensor": name, "as": form}
+        return {"tensor": name, "as": _form(array)}
 
     def _any_nan(self, array: Array, name: str) -> bool:
         """Tell whether NaN bits may differ: in rows that were cast or rotated, and in arrays that are not rows."""

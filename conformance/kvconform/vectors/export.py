@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from kvconform.vectors import files, vector, verify
-from kvconform.vectors.vector import LICENCE, VERSION, Written, written
+from kvconform.vectors import files, verify
+from kvconform.vectors.exported import exported, tensors
+from kvconform.vectors.vector import LICENCE, VERSION, Written
 from kvspec.errors import BadInput
+from kvspec.geometry import Array
 from kvspec.operations.table import OPEN, OPERATIONS
 from kvspec.reading import clauses
 from kvspec.session.operations import DO
@@ -20,15 +22,28 @@ INDEX = "index.json"
 SCHEMAS = {"schema.json": "vectors.json", "trace.schema.json": "trace.json"}
 
 
-def export(folder: Path, chosen: Collection[str] = (), chapters: Collection[str] = ()) -> dict[str, Any]:
-    """Write the frozen vectors of these sources and chapters, or all, with their tensors; give the index. Raises
-    BadInput if the reference differs from them, or the folder cannot be written."""
+def export(
+    folder: Path,
+    chosen: Collection[str] = (),
+    chapters: Collection[str] = (),
+    verified: bool = False,
+    progress: Callable[[Path, int], None] = lambda file, files: None,
+) -> dict[str, Any]:
+    """Write the frozen vectors of these sources and chapters, or all, with their tensors; give the index.
+
+    With `verified` all that is frozen is first compared with the reference; tensors always are. `progress` is told
+    each file before it is written, and how many there are. Raises BadInput if the reference differs from them, or
+    the folder cannot be written.
+    """
     found = list(files.there(files.FROZEN, chosen, chapters))
     if not found:
         raise BadInput("no vectors are frozen for these sources and chapters")
+    listed = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        listed = [_file(file, folder) for file in found]
+        for file in found:
+            progress(file, len(found))
+            listed.append(_file(file, folder, verified))
         index = _index(listed)
         _beside(folder, index)
     except OSError as e:
@@ -36,15 +51,19 @@ def export(folder: Path, chosen: Collection[str] = (), chapters: Collection[str]
     return index
 
 
-def _file(file: Path, folder: Path) -> dict[str, Any]:
+def _file(file: Path, folder: Path, verified: bool) -> dict[str, Any]:
     """Write one document with its tensors; give its counts."""
-    frozen = files.read(file)
-    made: Written = written(frozen["source"], frozen["chapter"], map(vector.read, frozen["vectors"]))
-    if made.document["vectors"] != frozen["vectors"]:
-        wrong = next(verify.differences(file, with_tensors=False), file.name)
+    for wrong in verify.differences(file, with_tensors=False) if verified else ():
         raise BadInput(f"the reference does not do what is frozen: {wrong}")
-    files.write(made, folder / file.name)
-    return {"file": file.name, **made.document["counts"]}
+    frozen, named = files.read(file), dict[str, Array]()
+    for each in frozen["vectors"]:
+        try:
+            named |= tensors(each)
+        except BadInput as e:
+            raise BadInput(f"the reference does not do what is frozen: {file.name}: {e}") from None
+    document = {**frozen, "vectors": [exported(each) for each in frozen["vectors"]]}
+    files.write(Written(document, named), folder / file.name)
+    return {"file": file.name, **frozen["counts"]}
 
 
 def _index(listed: list[dict[str, Any]]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from kvspec import fingerprint, notation, trace
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
 from kvspec.operations.table import TAKES_QUERIES, Operation
+from kvspec.rows import SerialBook
 from kvspec.session.step import Inputs, Step
 from kvspec.trace import Trace, used_chapters
 
@@ -107,16 +108,32 @@ def vector(v: Vector, tensors: dict[str, Array]) -> dict[str, Any]:
 
 def _steps(v: Vector, tensors: dict[str, Array], cites: dict[str, None]) -> Iterator[dict[str, Any]]:
     """Write every operation, first the opening of cache A: its inputs, and the expected observations."""
-    reference, trace_inputs = CitingReference(observe=OBSERVED), TraceInputs(v.trace)
-    bounds = _bounds(v.trace)
-    opening: Operation = {"op": "open"}
-    for i, op in enumerate((opening, *v.trace.ops)):
-        inputs = trace_inputs.make(op) if i else Inputs(opening=(v.trace.kind, v.trace.config))
-        arrays = Arrays(trace_inputs.book, tensors)
-        put = _given(inputs, arrays)
-        step = reference.do(op, inputs)
+    for op, inputs, step, bound, book in performed(v.trace):
+        arrays = Arrays(book, tensors)
         cites.update(dict.fromkeys(step.cites))
-        yield {"do": notation.words(op), "op": op, **put, "see": _seen(step, arrays, bounds.get(i))}
+        yield {"do": notation.words(op), "op": op, **_given(inputs, arrays), "see": _seen(step, arrays, bound)}
+
+
+class Performed(NamedTuple):
+    """An operation as the reference did it."""
+
+    op: Operation
+    inputs: Inputs
+    step: Step
+    bound: Expected | None
+    """The list model's bounds, where the step gave numbers."""
+    book: SerialBook
+
+
+def performed(trace: Trace) -> Iterator[Performed]:
+    """Perform every operation on the reference, first the opening of cache A."""
+    reference, trace_inputs = CitingReference(observe=OBSERVED), TraceInputs(trace)
+    bounds = _bounds(trace)
+    opening: Operation = {"op": "open"}
+    for i, op in enumerate((opening, *trace.ops)):
+        inputs = trace_inputs.make(op) if i else Inputs(opening=(trace.kind, trace.config))
+        step = reference.do(op, inputs)
+        yield Performed(op, inputs, step, bounds.get(i), trace_inputs.book)
         if i:
             trace_inputs.done(op, step.result)
 
@@ -148,7 +165,7 @@ def _seen(step: Step, arrays: Arrays, bound: Expected | None) -> dict[str, Any]:
         if name.endswith(".k"):
             out |= arrays.pair(name[:-2], array, step.arrays[f"{name[:-2]}.v"])
         elif not name.endswith(".v"):
-            out[name] = arrays.alone(name, array, _within(name, array, bound))
+            out[name] = arrays.alone(name, array, within(name, array, bound))
     return out
 
 
@@ -165,7 +182,7 @@ def _value(name: str, value: Any) -> Any:
     return {"number": middle, "within": error or "0"}
 
 
-def _within(name: str, array: Array | None, bound: Expected | None) -> Array | None:
+def within(name: str, array: Array | None, bound: Expected | None) -> Array | None:
     """Bound how far an engine's elements may be from the reference's, in f32: the spec's bound plus the reference's
     own error, rounded up to a power of 2, so that it is the same on every machine."""
     found = None if bound is None else {"output": bound.outputs, "rotated": bound.rotated}.get(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from kvconform.vectors import files
+from kvconform.vectors.exported import exported
 from kvconform.vectors.vector import counts, named, read, vector
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
 
 
 def differences(file: Path, with_tensors: bool) -> Iterator[str]:
-    """Compare a document, and its tensors if it has them: one line for each vector that differs and for wrong
+    """Compare a document; `with_tensors` an exported one: one line for each vector that differs and for wrong
     counts. Raises BadInput where it cannot be read."""
     document = files.read(file)
     tensors = files.read_tensors(file) if with_tensors else None
@@ -47,6 +49,7 @@ def _wrong(said: Any, mine: Mapping[str, Array] | None) -> Iterator[str]:
     try:
         tensors: dict[str, Array] = {}
         does = vector(read(said), tensors)
+        does = does if mine is None else json.loads(json.dumps(exported(does)))
     except BadInput as e:
         yield str(e)
         return

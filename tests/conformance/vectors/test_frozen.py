@@ -135,7 +135,7 @@ def seen(folder: Path, vector: dict[str, Any], adapter: Any) -> bool:
     """Whether a vector shows that something is wrong with an adapter."""
 
     def make() -> Any:
-        made = Engine()
+        made = Engine(vector)
         made.session = Session(adapter, observe=("state", "history", "mask", "held"))
         return made
 

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kvconform.vectors import export, files
 from kvspec.reading.clauses import index
-from support.plain_reader import CHANGES, FOLDER, Engine, changed, expected, flip, reader
+from support.plain_reader import CHANGES, FOLDER, Engine, changed, expected, flip, reader, visible
 
 LINES = 60
 
@@ -24,7 +25,7 @@ SOME = ("ring", "batch", "mem", "rope")
 
 @pytest.fixture(scope="module", params=[SOME, pytest.param((), marks=pytest.mark.slow)], ids=["some", "all"])
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What is frozen of some chapters, or of all, exported: which fails where the reference does something else."""
+    """What is frozen of some chapters, or of all, exported."""
     out = tmp_path_factory.mktemp("vectors")
     export.export(out, chapters=request.param)
     return out
@@ -43,11 +44,14 @@ def test_the_engine_leaves_nothing_out(folder: Path) -> None:
     for file in sorted(folder.glob("examples-*.json")):
         tensors = reader._tensors(file.with_suffix(".safetensors"))
         for vector in files.read(file)["vectors"][::7]:
-            engine = Engine()
+            engines = [Engine(vector)]
+            if set(vector["kinds"]) <= {"growing", "ring"}:
+                engines.append(visible.Visible(Engine(vector)))
             for step in vector["steps"]:
                 given = {n: x for n, x, _ in reader._read(step.get("given", {}), tensors)}
                 names = {n for n, _, _ in reader._read(step["see"], tensors)}
-                assert names <= set(engine(step["op"], given)), (vector["id"], step["do"])
+                found = {name for engine in engines for name in engine(step["op"], given)}
+                assert names <= found, (vector["id"], step["do"])
 
 
 def test_the_reader_needs_nothing_but_python_and_few_lines() -> None:
@@ -114,3 +118,88 @@ def test_outputs_beyond_their_bounds_are_seen(small: Path) -> None:
 
     wrong = [id_ for id_, texts in reader.replay(small, Twice, within=True) if texts]
     assert wrong and all(id_.startswith("ROPE-") for id_ in wrong)
+
+
+SEEN = ("growing", "ring", "mask", "snapshot", "draft")
+
+
+@pytest.fixture(scope="module")
+def masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Vectors of the chapters in which queries see rows through masks."""
+    out = tmp_path_factory.mktemp("seen")
+    export.export(out, ["examples", "covering"], SEEN)
+    return out
+
+
+class Turned(Engine):  # type: ignore[misc]
+    """Rows lie newest first, which no query can see."""
+
+    def __call__(self, op: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+        found = super().__call__(op, given)
+        for name in ("history.k", "history.v"):
+            found |= {name: _turned(found[name], 2)} if found.get(name) else {}
+        wide = found.get("mask") and found["mask"][1][3] > 1
+        return found | ({"mask": _turned(found["mask"], 3)} if wide else {})
+
+
+def _turned(raw: Any, axis: int) -> Any:
+    dtype, shape, data = raw
+    cells = np.frombuffer(data, {"bool": "?", "f32": "<u4"}.get(dtype, "<u2")).reshape(shape)
+    return dtype, shape, np.flip(cells, axis).tobytes()
+
+
+@pytest.mark.parametrize("engine", [Engine, Turned])
+def test_at_level_visible_the_rows_of_each_query_are_compared(masked: Path, engine: Any) -> None:
+    """In whatever order they lie."""
+    found = dict(reader.replay(masked, lambda vector: visible.Visible(engine(vector))))
+    assert len(found) > 300 and {id_: wrong[0] for id_, wrong in found.items() if wrong} == {}
+    assert any(wrong for _, wrong in reader.replay(masked, engine)) == (engine is Turned)
+
+
+class Wide(Engine):  # type: ignore[misc]
+    """A mask that lets every query see the newest row, its own future among it."""
+
+    def __call__(self, op: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+        found = super().__call__(op, given)
+        dtype, shape, data = found.get("mask") or ("", [], b"")
+        if dtype == "bool" and shape[2] > 1:
+            cells = np.frombuffer(data, "?").reshape(shape).copy()
+            cells[..., -1] = True
+            found["mask"] = dtype, shape, cells.tobytes()
+        return found
+
+
+class Twice(Engine):  # type: ignore[misc]
+    """The oldest row stands in the history twice, and no mask hides it."""
+
+    def __call__(self, op: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+        found = super().__call__(op, given)
+        if op["op"] == "append" and op["n"] == 1 and found.get("history.k") and found["history.k"][1][2]:
+            for name in ("history.k", "history.v"):
+                dtype, shape, data = found[name]
+                rows = np.frombuffer(data, "<u4" if dtype == "f32" else "<u2").reshape(shape)
+                rows = np.concatenate([rows[:, :, :1], rows], axis=2)
+                found[name] = dtype, list(rows.shape), rows.tobytes()
+        return found
+
+
+@pytest.mark.parametrize("engine", [Wide, Twice])
+def test_a_row_that_is_seen_and_should_not_be_is_told(masked: Path, engine: Any) -> None:
+    found = dict(reader.replay(masked, lambda vector: visible.Visible(engine(vector))))
+    wrong = [texts[0] for texts in found.values() if texts]
+    assert len(wrong) > 50 and all(": sees is " in text for text in wrong)
+
+
+def test_an_engine_takes_only_the_vectors_that_it_can(masked: Path) -> None:
+    """It is told what a vector needs before it makes a cache."""
+
+    def make(vector: dict[str, Any]) -> Any:
+        few = set(vector["operations"]) <= {"open", "append", "view"}
+        return Engine(vector) if few and vector["kinds"] == ["ring"] and vector["dtypes"] == ["f16"] else None
+
+    taken = dict(reader.replay(masked, make))
+    told = {v["id"]: v for file in masked.glob("*-*.json") for v in files.read(file)["vectors"]}
+    assert 5 < len(taken) < len(told) and not any(taken.values())
+    for id_ in taken:
+        assert told[id_]["kind"] == "ring" and told[id_]["needs"] == ["ring"]
+        assert {step["op"]["op"] for step in told[id_]["steps"]} <= {"open", "append", "view"}

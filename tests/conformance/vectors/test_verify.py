@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -52,6 +53,31 @@ def kvconform(capsys: pytest.CaptureFixture[str]) -> Said:
 def test_what_was_exported_is_verified(kvconform: Said, exported: Path) -> None:
     status, out, err = kvconform("verify", str(exported))
     assert (status, err) == (0, "") and out.endswith("4 files: exactly what the reference gives\n")
+
+
+def test_what_was_exported_follows_the_schema(exported: Path) -> None:
+    schema = jsonschema.Draft202012Validator(json.loads((exported / "schema.json").read_text()))
+    for file in exported.glob("examples-*.json"):
+        document = files.read(file)
+        document["vectors"] = document["vectors"][::5]
+        schema.validate(document)
+
+
+def test_an_exported_vector_says_what_it_asks_and_what_queries_see(exported: Path) -> None:
+    vectors = {v["id"]: v for v in files.read(exported / "examples-mask.json")["vectors"]}
+    scored = vectors["MASK-6.1"]
+    assert (scored["kinds"], scored["dtypes"]) == (["growing"], ["f16"])
+    assert scored["operations"] == ["append", "mask", "open"]
+    see = scored["steps"][2]["see"]
+    assert see["sees"] == [[[[0, 1, 2], [1, 2], [0, 2]]]]
+    assert see["scores"] == [[[[0.0, -1.0, 2.0], [0.0, 0.0], [0.5, -3.0]]]]
+    assert vectors["MASK-2.1"]["steps"][1]["see"]["sees"] == [[[[0], [0, 1]]]]
+
+
+def test_one_changed_row_that_a_query_sees_is_named(kvconform: Said, folder: Path) -> None:
+    id_ = changed(folder / "examples-mask.json", '"sees": [[[[0], [0, 1]', '"sees": [[[[0], [0]')
+    status, out, _ = kvconform("verify", str(folder), "--chapter", "mask")
+    assert status == 1 and out.startswith(f"examples-mask.json: {id_}: step 1 ") and "sees is [[[[0], [0]" in out
 
 
 def test_what_is_frozen_is_verified(kvconform: Said) -> None:
@@ -180,6 +206,12 @@ def test_nothing_to_verify_is_no_success(kvconform: Said) -> None:
     assert status == 2 and "no vectors of these sources and chapters" in err
 
 
+def test_an_export_tells_how_far_it_is(exported: Path, tmp_path: Path) -> None:
+    told: list[tuple[str, int]] = []
+    export.export(tmp_path, ["examples"], CHAPTERS, progress=lambda file, n: told.append((file.name, n)))
+    assert told == [(entry["file"], 4) for entry in json.loads((exported / "index.json").read_text())["files"]]
+
+
 class Late(Ring):
     """A rewind to 0 leaves the offset."""
 
@@ -193,7 +225,15 @@ def test_a_changed_reference_is_noticed(kvconform: Said, monkeypatch: pytest.Mon
     status, out, _ = kvconform("verify", "--chapter", "ring", "--source", "examples")
     assert status == 1 and "rewind 0): offset is 0; the reference gives 1" in out
     with pytest.raises(BadInput, match="the reference does not do what is frozen: examples-ring"):
-        export.export(tmp_path, ["examples"], ["ring"])
+        export.export(tmp_path, ["examples"], ["ring"], verified=True)
+
+
+def test_tensors_that_the_reference_no_longer_gives_are_noticed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(Reference, "rotate", lambda self, rows, positions, rope: rows * 0)
+    with pytest.raises(BadInput, match=r"examples-rope.json: ROPE-\d+.1: step .*: rotated: the reference"):
+        export.export(tmp_path, ["examples"], ["rope"])
 
 
 def test_tensors_of_another_shape_or_dtype_differ(folder: Path) -> None:
