@@ -35,6 +35,7 @@ class Reference(HostTimed):
             "name": "reference",
             "version": SPEC_VERSION,
             "device": f"numpy {np.__version__}",
+            "refusals": "cited",
             "chapters": {c: storage if c in CACHES else "storage" for c in CHAPTERS},
         }
 

@@ -5,7 +5,7 @@ A room is a package with one module for each chapter that needs one, named like 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import convert
 
 from kvspec.chapters import CHAPTERS
-from kvspec.chapters.record import Argument, Chapter, Kind, Tensor, Value
+from kvspec.chapters.record import Ability, Argument, Chapter, Kind, Tensor, Value
 from kvspec.geometry import Config
 from kvspec.tables import table
 
@@ -64,7 +64,8 @@ def _meant(item: Any) -> Iterator[Argument]:
 def record(chapter: str) -> Chapter:
     """Read the record of a chapter. Raises msgspec.ValidationError that names the field."""
     rows = table("kvspec.chapters", chapter)
-    for kind, key in {"operations": "name", "values": "name", "tensors": "name", "columns": "heading"}.items():
+    for kind in ("operations", "abilities", "values", "tensors", "columns"):
+        key = "heading" if kind == "columns" else "name"
         rows[kind] = [{key: name, **row} for name, row in rows.get(kind, {}).items()]
     for operation in rows["operations"]:
         operation["arguments"] = arguments(operation.get("arguments", ()))
@@ -95,11 +96,6 @@ OBSERVABLES = tuple(dict.fromkeys(("state", "history", *(o for c in RECORDS.valu
 """The observers of a session: the state after every operation; the history after an append; ..."""
 
 
-def observed(chapters: Collection[str]) -> tuple[str, ...]:
-    """What a session is told to observe, at any level, of an adapter that claims these chapters."""
-    return tuple(dict.fromkeys(o for name, record in RECORDS.items() if name in chapters for o in record.observe))
-
-
 def opened(kind: str) -> Kind:
     """The record of a kind."""
     return _KINDS[kind]
@@ -127,3 +123,28 @@ def has(kind: str, chapter: str, operation: str) -> bool:
 def fitted(kind: str, config: Config) -> Config:
     """Drop the config fields that belong to other kinds."""
     return config.changed(**{field: None for field in FIELDS_OF_SOME if field not in fields_of(kind)})
+
+
+Needed = tuple[str, str]
+"""A chapter, and an ability of it."""
+
+CORE = ("append", "scribble")
+"""What every cache of one sequence does; `scribble` is the harness's own work."""
+
+
+def abilities(chapter: str) -> dict[str, str]:
+    """Give what an adapter may lack of a chapter: each ability by name, with one sentence."""
+    sharing = KINDS if chapter in KINDS else (chapter,)
+    operations = {
+        o.name: o.says
+        for name in sharing
+        for o in RECORDS[name].operations
+        if name == chapter or has(chapter, name, o.name)
+    }
+    named = {a.name: a.says for a in named_abilities(chapter)}
+    return {name: says for name, says in (operations | named).items() if name not in CORE}
+
+
+def named_abilities(chapter: str) -> tuple[Ability, ...]:
+    """Give the abilities that records name: those of a growing cache are those of every cache of one sequence."""
+    return RECORDS[CACHES[0] if chapter in CACHES else chapter].abilities

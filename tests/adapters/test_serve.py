@@ -29,7 +29,12 @@ from kvspec.wire import messages
 from support import fakes
 
 CONFIG = Config()
-BEGIN = {"op": "begin", "kind": "growing", "config": CONFIG.to_json(), "observe": ["state", "history"]}
+BEGIN = {
+    "op": "begin",
+    "kind": "growing",
+    "config": CONFIG.to_json(),
+    "observe": ["state", "history", "offset", "can"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +72,7 @@ def steps(session: Any) -> list[Step]:
 
 
 def test_a_remote_session_sees_what_a_session_here_sees(honest: Worker) -> None:
-    there = steps(RemoteSession(honest, ["state", "history"]))
+    there = steps(RemoteSession(honest, ["state", "history", "offset"]))
     here = steps(Session(fakes.Honest(), ["state", "history"]))
     for a, b in zip(there, here, strict=True):
         assert (a.result, a.clause, a.message, a.values) == (b.result, b.clause, b.message, b.values)
@@ -94,7 +99,7 @@ def test_only_what_was_asked_for_is_observed(observe: list[str]) -> None:
 
 
 def test_beginning_drops_what_was(honest: Worker) -> None:
-    session = RemoteSession(honest, ["state"])
+    session = RemoteSession(honest, ["state", "offset"])
     session.begin("growing", CONFIG)
     session.do({"op": "open", "cache": "B"}, Inputs(opening=("growing", CONFIG)))
     assert session.do({"op": "free", "cache": "B"}).result == "ok"
@@ -105,7 +110,7 @@ def test_beginning_drops_what_was(honest: Worker) -> None:
 def first_append(name: str) -> tuple[Step, str]:
     """The step of the first append, and what came on standard error; the next question must be answered too."""
     with Worker(fakes.adapter(name), env=fakes.environment(), deadline=5) as worker:
-        session = RemoteSession(worker, ["state", "history"])
+        session = RemoteSession(worker, ["state", "history", "offset"])
         session.begin("growing", CONFIG)
         step = session.do({"op": "append", "n": 3}, Inputs(rows(3)))
         assert session.do({"op": "free"}).result in ("ok", "error")
@@ -127,7 +132,7 @@ def test_a_noisy_adapter_is_not_blocked_and_its_last_words_are_kept() -> None:
 
 def test_questions_larger_than_a_pipe_are_answered_one_after_the_other(honest: Worker) -> None:
     config = CONFIG.changed(k_dim=1 << 10, v_dim=1 << 10)
-    session = RemoteSession(honest, ["history"])
+    session = RemoteSession(honest, ["history", "offset"])
     session.begin("growing", config)
     pair = Pair(legible(config, "k", 0, 1 << 9), legible(config, "v", 0, 1 << 9))
     for n in (1, 2, 3):

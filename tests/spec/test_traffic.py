@@ -68,7 +68,7 @@ def test_a_graph_works_on_the_rows_of_all_layers() -> None:
     assert traffic.stacked(STORE.changed(batch=2)).row_bytes == 229_376
 
 
-CASES = {case.id: case for case in cases.table()}
+CASES = {case.id: case for case in cases.cases()}
 BY_HAND = {
     "page append/llama-3.1-8b/f16/4096/n512/p16": Traffic(2_097_152, 2_097_152),
     "gather/llama-3.1-8b/f16/4096/p64": Traffic(16_777_216, 16_777_216),
@@ -109,7 +109,7 @@ def test_bytes_are_both_directions() -> None:
 
 def test_every_case_has_traffic_that_its_limit_goes_with() -> None:
     """A case held against the write limit reads nothing, one against the read limit reads most."""
-    for case in (*cases.table(), *cases.QUICK):
+    for case in (*cases.cases(), *cases.cases(quick=True)):
         found = OPERATIONS[case.operation].traffic(case)
         assert (found.bytes == 0) == (found.limit is None), case.id
         assert found.limit != "write" or found.read == 0, case.id
@@ -117,11 +117,11 @@ def test_every_case_has_traffic_that_its_limit_goes_with() -> None:
 
 
 def test_ids_name_one_case_each() -> None:
-    for some in (cases.table(), cases.QUICK):
+    for some in (cases.cases(), cases.cases(quick=True)):
         assert len({case.id for case in some}) == len(some)
 
 
 def test_a_case_says_its_shape_in_its_id() -> None:
-    ids = {case.id for case in cases.table()}
+    ids = {case.id for case in cases.cases()}
     assert {"append/llama-3.1-8b/f16/32768/n512", "copy/llama-3.1-8b/f32-bf16/32768/n512/head"} <= ids
     assert {"page append/llama-3.1-8b/f16/4096/p16", "rope attention/llama-3.1-8b/f16/4096/neox"} <= ids

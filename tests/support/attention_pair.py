@@ -26,7 +26,7 @@ class Pairs:
 
     def __init__(self, adapter: Any, seed: int) -> None:
         self.random = np.random.default_rng(seed)
-        self.sessions = Session(Reference(), ("state",)), Session(adapter, ("state",))
+        self.sessions = Session(Reference(), ("state", "offset")), Session(adapter, ("state", "offset"))
         self.log: list[Op] = []
         self.captured: dict[str, int] = {}
 

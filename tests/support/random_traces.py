@@ -23,7 +23,7 @@ def drawn(explored: Callable[..., Any], *arguments: Any, count: int) -> list[Tra
 def observe_the_same(adapter: Any, traces: list[Trace]) -> None:
     """Judge an adapter at level storage."""
     about = description(adapter.describe())
-    observed = trial.observables(about, "storage")
     for trace in traces:
-        seen = trial.run(trace, Session(adapter, observed), about, "storage")
+        session = Session(adapter, trial.observables(trace, about, "storage"))
+        seen = trial.run(trace, session, about, "storage")
         assert not seen.failed, (sentence(trace), [d.message for d in seen.differences])

@@ -87,8 +87,9 @@ def picture(m: MutantRecord, planted: Mutant) -> str:
     """The mutant on its shortest trace, as SVG."""
     adapter = planted.adapter()
     about = description(adapter.describe())
-    session = Session(adapter, trial.observables(about, "storage"))
-    seen = trial.run(from_sentence(m.trace), session, about, "storage")
+    trace = from_sentence(m.trace)
+    session = Session(adapter, trial.observables(trace, about, "storage"))
+    seen = trial.run(trace, session, about, "storage")
     return str(draw_svg(steps.failing_steps(seen), m.says))
 
 

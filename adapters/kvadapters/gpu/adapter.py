@@ -52,6 +52,7 @@ class Caches(Timing):
             "version": SPEC_VERSION,
             "device": found["device"],
             "details": found["details"],
+            "refusals": "cited",
             "chapters": {
                 "growing": {"level": "storage", "grows": "step"},
                 "ring": {"level": "storage", "grows": "free"},

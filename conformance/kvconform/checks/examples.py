@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from kvconform.checks.check import Check
-from kvconform.generate.fit_to_adapter import suits, within
+from kvconform.generate.fit_to_adapter import cut, suits, within
 from kvconform.judge.trial_result import TrialResult
 from kvconform.judge.worked_examples import declared_otherwise, disagreements
 from kvconform.runner.under_test import AdapterUnderTest
@@ -27,8 +27,8 @@ def checks() -> Iterator[Check]:
 def judge(under_test: AdapterUnderTest, worked: Example) -> None:
     """Judge the example like any trace, and read its table line by line."""
     adapter = under_test.adapter
-    trace = within(worked.trace, adapter)
-    if not suits(trace, adapter):
+    trace = cut(within(worked.trace, adapter), adapter)
+    if not trace.ops or not suits(trace, adapter):
         return
     seen = under_test.judge(trace, "example")
     wrong = disagreements(worked, seen, adapter) if trace.ops == worked.trace.ops else []

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from kvconform.checks.check import Check
-from kvconform.generate.fit_to_adapter import suits, within
+from kvconform.generate.fit_to_adapter import claimed, suits, within
 from kvconform.generate.strategies import sample
 from kvconform.laws.law import Law, Sides
 from kvconform.laws.registry import LAWS
@@ -30,7 +30,7 @@ def judge(under_test: AdapterUnderTest, law: Law) -> None:
     """Judge both sides as ordinary traces, then hold their ends against each other."""
     adapter = under_test.adapter
     for pair in sample.some(law.strategy(), max(1, under_test.traces // SHARE), under_test.seed):
-        sides = Sides(*(within(side, adapter) for side in pair))
+        sides = Sides(*(claimed(within(side, adapter), adapter) for side in pair))
         if not _same_law(pair, sides, adapter):
             continue
         left, right = under_test.judge(sides.left, "law"), under_test.judge(sides.right, "law")

@@ -93,7 +93,7 @@ def _on_adapter(trace: Trace, options: Namespace) -> TrialResult:
         if missing:
             raise BadInput(f"{adapter.name} does not declare {', '.join(sorted(missing))}, which the trace uses")
         level = options.level or trial.level_of(trace, adapter)
-        session = RemoteSession(worker, trial.observables(adapter, level))
+        session = RemoteSession(worker, trial.observables(trace, adapter, level))
         return trial.run(trace, session, adapter, level)
 
 

@@ -66,7 +66,7 @@ def _try(worker: Worker, adapter: Description, kind: str, config: Config, steps:
 
     trace = Trace(kind, config.changed(dtype=adapter.dtypes[0]), tuple(operation(step.do) for step in steps))
     level = trial.level_of(trace, adapter)
-    result = trial.run(trace, RemoteSession(worker, trial.observables(adapter, level)), adapter, level)
+    result = trial.run(trace, RemoteSession(worker, trial.observables(trace, adapter, level)), adapter, level)
     tried = steps[: len(result.steps)]
     for step in tried:
         failed = result.failed and step is tried[-1]

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from kvconform.judge import storage, visible
+from kvconform.judge.trial import observables
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.expected import Expected
 from kvspec.contract import Claim, Description
 from kvspec.geometry import Array
 from kvspec.operations.table import Operation, cache_of
-from kvspec.registry import observed
 from kvspec.rows import SerialBook
 from kvspec.session.step import Step
 from kvspec.trace import Trace, opening
@@ -58,7 +58,7 @@ def _claims(trace: Trace, adapter: Description) -> dict[str, Claim]:
 
 def _same_sight(one: TrialResult, other: TrialResult, adapter: Description) -> bool:
     """Compare what can be seen of each step; numbers may differ by twice their bound."""
-    masked = "mask" in observed(adapter.chapters)
+    masked = "mask" in observables(one.trace, adapter, one.level)
     sights = Sight(one.book, masked), Sight(one.book, masked)
     for op, (want, ours), (_, theirs) in zip(one.trace.ops, one.steps, other.steps, strict=False):
         if not isinstance(want, Expected) or want.result == "any":

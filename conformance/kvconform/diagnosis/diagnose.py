@@ -148,8 +148,9 @@ class _Comparison:
         """The answers of a mutant; None if it hangs or breaks. Raises OutOfTime."""
         self.spend()
         with suppress(Exception, Hang), time_limit(EACH):
-            session = Session(suspect.adapter, trial.observables(self.about, trial.level_of(trace, self.about)))
-            return trial.run(trace, session, self.about, past=True)
+            level = trial.level_of(trace, self.about)
+            session = Session(suspect.adapter, trial.observables(trace, self.about, level))
+            return trial.run(trace, session, self.about, level, past=True)
         return None
 
     def spend(self) -> None:

@@ -1,18 +1,23 @@
-"""Fits traces to the limits an adapter declares: its dtypes, the rows of an append, the batch.
+"""Fits traces to what an adapter claims: its abilities, its dtypes, the rows of an append, the batch.
 
 Frozen covers and worked examples use one dtype and append several rows. An engine that takes another dtype, or one
 row at a time, is judged on the same traces with that dtype, and with each append (and each draft) split into as
-many as needed. The batch limit holds for the batch of a cache and for the sequences of a store's batch.
+many as needed. The batch limit holds for the batch of a cache and for the sequences of a store's batch. Operations
+that it does not claim are left out; a worked example ends before the first of them, because its table says what
+follows from it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
 from kvspec.contract import Description
-from kvspec.operations.table import Operation, argument
+from kvspec.operations.abilities import needed
+from kvspec.operations.abilities import opening as opening_needs
+from kvspec.operations.table import OPEN, OPERATIONS, Operation, argument, cache_of, names_used
 from kvspec.reading.clauses import Clause
-from kvspec.trace import Trace, used_chapters
+from kvspec.trace import Trace, opening, used_chapters
 
 PIECES = 64
 """Most pieces of one append; a trace that needs more is left out."""
@@ -27,8 +32,9 @@ def within(trace: Trace, adapter: Description) -> Trace:
     config, largest = trace.config, adapter.largest_append
     if config.dtype not in adapter.dtypes:
         config = config.changed(dtype=_other(trace, adapter))
-    if adapter.largest_batch is not None and config.batch > adapter.largest_batch:
-        config = config.changed(batch=adapter.largest_batch)
+    largest_batch = adapter.largest_batch if adapter.able(opening_needs(trace.kind, config)) else 1
+    if largest_batch is not None and config.batch > largest_batch:
+        config = config.changed(batch=largest_batch)
     ops = trace.ops if largest is None else tuple(piece for op in trace.ops for piece in _pieces(op, largest))
     return Trace(trace.kind, config, ops)
 
@@ -59,7 +65,41 @@ def suits(trace: Trace, adapter: Description) -> bool:
 
 def fitted(traces: Iterable[Trace], adapter: Description) -> Iterator[Trace]:
     """Fit traces to the adapter; leave out those that do not suit it."""
-    return (trace for given in traces if suits(trace := within(given, adapter), adapter))
+    return (trace for given in traces if suits(trace := claimed(within(given, adapter), adapter), adapter))
+
+
+def claimed(trace: Trace, adapter: Description) -> Trace:
+    """Leave out the operations that the adapter does not claim, and those that use what they would have made."""
+    if adapter.complete:
+        return trace
+    kept, missing = list[Operation](), set[str]()
+    for op, lacks in lacking(trace, adapter):
+        if lacks or missing & {cache_of(op), *names_used(op)}:
+            missing |= made(op)
+        else:
+            missing -= made(op)
+            kept.append(op)
+    return Trace(trace.kind, trace.config, tuple(kept))
+
+
+def made(op: Operation) -> set[str]:
+    """Give the names that an operation makes; of an `open` the cache's."""
+    return {cache_of(op)} if op["op"] == OPEN.name else {op[a] for a in OPERATIONS[op["op"]].makes}
+
+
+def lacking(trace: Trace, adapter: Description) -> Iterator[tuple[Operation, list[str]]]:
+    """Give each operation of a trace, and the abilities it takes that the adapter does not claim."""
+    caches = {"A": (trace.kind, trace.config)}
+    for op in trace.ops:
+        if op["op"] == OPEN.name:
+            caches[cache_of(op)] = opening(trace, op)
+        yield op, adapter.lacks(needed(op, *caches[cache_of(op)]))
+
+
+def cut(trace: Trace, adapter: Description) -> Trace:
+    """Cut a trace before the first operation that the adapter does not claim."""
+    able = takewhile(lambda each: not each[1], lacking(trace, adapter))
+    return trace if adapter.complete else Trace(trace.kind, trace.config, tuple(op for op, _ in able))
 
 
 def _in_limits(trace: Trace, adapter: Description) -> bool:
@@ -72,6 +112,13 @@ def _in_limits(trace: Trace, adapter: Description) -> bool:
     return dtypes <= set(adapter.dtypes) and all(limit is None or size <= limit for limit, size in sizes)
 
 
-def beyond(clause: Clause, adapter: Description) -> bool:
-    """Tell whether every worked example of the clause is beyond the declared limits, unless fitted."""
-    return not any(_in_limits(e.trace, adapter) for e in clause.examples)
+def beyond(clause: Clause, adapter: Description) -> str:
+    """Tell why no worked example of the clause can be judged whole, unless fitted; empty if one can."""
+    lacks: list[list[str]] = [
+        [name for _, names in lacking(e.trace, adapter) for name in names] for e in clause.examples
+    ]
+    if all(lacks):
+        fewest = min(lacks, key=lambda names: len(names))
+        return f"it takes {', '.join(dict.fromkeys(fewest))}, which the adapter does not claim"
+    within_limits = any(_in_limits(e.trace, adapter) for e in clause.examples)
+    return "" if within_limits else "what shows it lies beyond the limits that the adapter declares"

@@ -71,7 +71,7 @@ def _limits(adapter: Description, kind: str, config: Config) -> Iterator[tuple[T
 
 def _last(adapter: Description, worker: Worker, trace: Trace) -> tuple[Step, str]:
     """The last step (or the opening), and how lengths changed over it."""
-    session, trace_inputs = RemoteSession(worker, ()), TraceInputs(trace)
+    session, trace_inputs = RemoteSession(worker, ["offset"]), TraceInputs(trace)
     step = session.begin(trace.kind, trace.config)
     before = step.values
     for op in trace.ops:

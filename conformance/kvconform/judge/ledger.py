@@ -17,7 +17,7 @@ from kvspec.contract import Description
 from kvspec.costs import Case, Layer
 from kvspec.geometry import Config
 from kvspec.operations.table import OPERATIONS, Operation, argument, cache_of
-from kvspec.registry import CACHES, LETTERS, observed
+from kvspec.registry import CACHES, LETTERS
 from kvspec.session.operations.draft import WHOLE
 from kvspec.session.step import Step
 
@@ -50,7 +50,7 @@ class Accounts:
 
     def __init__(self, adapter: Description, level: str) -> None:
         self._configs: dict[str, Config] = {}
-        seen = observed(adapter.chapters)
+        seen = adapter.observed()
         self._mem, self._meter = "held" in seen, "meter" in seen
         self._exact = level == "storage"
         self._values: dict[str, dict[str, Any]] = {}

@@ -73,7 +73,7 @@ def _expected(want: Step, book: SerialBook, told: Container[str]) -> Observation
     if not isinstance(want, Expected):
         return _seen(want, book, told)
     seen = Observation(result=f"{want.result} {want.clause}".strip())
-    if want.least is not None:
+    if want.least is not None and "offset" in want.values:
         seen.offset = want.values["offset"]
     if want.sees is not None:
         seen.queries = [[letters(s) for s in sorted(q)] for q in want.sees[0][0][:MOST]]

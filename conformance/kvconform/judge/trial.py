@@ -16,7 +16,7 @@ from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.abstract_state import Key, key
 from kvconform.oracle.citing import CitingSession
 from kvconform.oracle.expected import Expected
-from kvconform.oracle.list_model import ListModelSession
+from kvconform.oracle.list_model import OBSERVED, ListModelSession
 from kvconform.oracle.reference import CitingReference, Performs
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.worker.remote_session import RemoteSession
@@ -24,7 +24,7 @@ from kvspec import masks
 from kvspec.contract import LEVELS, Claim, Description
 from kvspec.geometry import Array, Config
 from kvspec.operations.table import Operation, argument, cache_of
-from kvspec.registry import observed, opened
+from kvspec.registry import opened
 from kvspec.session.step import Inputs, Step
 from kvspec.trace import Trace, used_chapters
 
@@ -149,12 +149,18 @@ class _Trial:
         return replace(claim, grows="free") if letter in self.speculated else claim
 
     def _agrees(self, asked: _Asked) -> bool:
-        got = asked.answer()
+        got = self._refused(asked.want, asked.answer())
         self.result.steps.append((asked.want, got))
         self.result.differences += self.compare(asked, got)
         if got.result == asked.want.result:
             self._account(asked, got)
         return not self.result.failed
+
+    def _refused(self, want: Step, got: Step) -> Step:
+        """An engine's own error is a refusal where the spec refuses; whether it changed something is looked at."""
+        if want.result == "refused" and got.result == "error" and self.adapter.refusals == "own":
+            got.result = "refused"
+        return got
 
     def _account(self, asked: _Asked, got: Step) -> None:
         """Plans and costs, judged by what the adapter said before."""
@@ -187,7 +193,7 @@ class _Storage(_Trial):
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
-        self.oracle = CitingReference(observe=observables(self.adapter, "storage"))
+        self.oracle = CitingReference(observe=observables(self.trace, self.adapter, "storage"))
 
     def state(self) -> Key:
         return key(self.oracle, self.result.book)
@@ -201,8 +207,10 @@ class _Visible(_Trial):
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
-        self.oracle = ListModelSession(self.adapter, self.trace_inputs.book.kept)
-        self.judge = visible.Judge(self.result.book, "mask" in observed(self.adapter.chapters))
+        looks = observables(self.trace, self.adapter, self.result.level)
+        observe = tuple(o for o in OBSERVED if o in (*looks, "state", "mask"))
+        self.oracle = ListModelSession(self.adapter, self.trace_inputs.book.kept, observe)
+        self.judge = visible.Judge(self.result.book, "mask" in looks)
         self.widths: dict[visible.Looked, tuple[int, int]] = {}
 
     def expect(self, op: Operation, inputs: Inputs) -> Step:
@@ -218,7 +226,7 @@ class _Visible(_Trial):
         history = got.arrays.get("history.k")
         if history is not None and history.ndim == 4:
             self.widths[visible.looked(op)] = self._width(op), int(history.shape[2])
-        return self.judge.compare(op, want, got)
+        return self.judge.compare(op, want, got, windowed=asked.config.window is not None)
 
     def _width(self, op: Operation) -> int:
         """Rows of the history that an operation made, by the spec."""
@@ -250,7 +258,7 @@ def _columns(array: Array, width: int) -> Array:
     return np.pad(array, [(0, 0)] * 3 + [(missing, 0)], constant_values=hidden)
 
 
-def observables(adapter: Description, level: str) -> tuple[str, ...]:
-    """What to observe of an adapter's cache at this level."""
+def observables(trace: Trace, adapter: Description, level: str) -> tuple[str, ...]:
+    """What to observe of an adapter's caches on a trace, at this level."""
     state = ("state",) if level == "storage" else ()
-    return tuple(dict.fromkeys(("history", *state, *observed(adapter.chapters))))
+    return tuple(dict.fromkeys(("history", *state, *adapter.observed(used_chapters(trace)))))

@@ -7,11 +7,15 @@ from typing import Any
 
 from kvconform.judge.ledger import Spent
 from kvconform.judge.storage import Difference
+from kvspec.contract import Lengths
 from kvspec.reading.clauses import index
-from kvspec.records.run import VerdictName
+from kvspec.records.run import Cause, VerdictName
 from kvspec.rows import SerialBook
 from kvspec.session.step import Step
 from kvspec.trace import Trace
+
+SIZES = (*Lengths._fields, "lengths", "sequences", "bytes", "held", "plan", "fit")
+"""Observables that are sizes."""
 
 VERDICT_OF: dict[str, VerdictName] = {"crash": "CRASH", "hang": "HANG", "oom": "OOM", "protocol": "PROTOCOL"}
 
@@ -57,6 +61,21 @@ class TrialResult:
         )  # what is seen wrongly may be wrong rows, or a wrong mask
         governing = tuple(c for c in cites if c in index() and fields & set(index()[c].seen_in))
         return governing or cites
+
+    @property
+    def cause(self) -> Cause:
+        """What went wrong, in general."""
+        want, got = self.steps[-1]
+        if "result" in {d.field for d in self.differences}:
+            if got.result == "unsupported":
+                return "claimed, not there"
+            return "taken though refused" if got.result == "ok" else "refused though owed"
+        if want.result == "refused":
+            return "changed though refused"
+        fields = {d.field for d in self.differences}
+        if "intact" in fields:
+            return "alias"
+        return "wrong length" if fields <= {*SIZES} else "wrong row"
 
     @property
     def implicated(self) -> tuple[str, ...]:

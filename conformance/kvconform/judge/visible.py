@@ -34,17 +34,17 @@ class Judge:
         self._book, self._masked = book, masked
         self._histories: dict[Looked, list[list[int]] | None] = {}
 
-    def compare(self, op: Operation, want: Expected, got: Step) -> list[Difference]:
-        """All differences at level `visible`."""
+    def compare(self, op: Operation, want: Expected, got: Step, windowed: bool) -> list[Difference]:
+        """All differences at level `visible`. `windowed`: whether rows may be there that no query needs."""
         if want.result == "any":
             return []  # what this comes to follows from where rows are stored
         found = result(want, got)
         if found:
             return found
-        seen = [*self._sees(looked(op), want, got), *_numbers(want, got)]
+        seen = [*self._sees(looked(op), want, got, windowed), *_numbers(want, got)]
         return [*_values(want, got), *_rows(want, got, self._book), *seen]
 
-    def _sees(self, cache: Looked, want: Expected, got: Step) -> Iterator[Difference]:
+    def _sees(self, cache: Looked, want: Expected, got: Step, windowed: bool) -> Iterator[Difference]:
         if want.sees is None:
             return
         if "history.k" in got.arrays:
@@ -56,7 +56,7 @@ class Judge:
             return
         for sequence, heads in enumerate(want.sees):
             if not self._masked:
-                yield from _all_there(heads[0], names[sequence])
+                yield from _all_there(heads[0], names[sequence], windowed)
                 continue
             for head, queries in enumerate(heads):
                 yield from _through(queries, names[sequence], got.arrays.get("mask"), (sequence, head))
@@ -126,11 +126,15 @@ def one_name_each(keys: Array | None, values: Array | None, book: SerialBook) ->
     return [[int(s) for s in sequence] for sequence in k[:, 0]]
 
 
-def _all_there(queries: list[Scores], names: list[int]) -> Iterator[Difference]:
-    """Who leaves masking to the caller must still hold every row a query needs, and no row twice."""
-    missing = [s for q in queries for s in q if names.count(s) != 1]
+def _all_there(queries: list[Scores], names: list[int], windowed: bool) -> Iterator[Difference]:
+    """Where masking is left to the caller, the history must hold every row a query needs, and no row twice; without
+    a window it holds no other row."""
+    needed = list(dict.fromkeys(s for q in queries for s in q))
+    missing = [s for s in needed if names.count(s) != 1]
     if missing:
         yield Difference("history", f"history {words(names)} should hold {letters(missing[0])} once")
+    elif not windowed and len(names) > len(needed):
+        yield Difference("history", f"history {words(names)} should hold {words(needed)} and nothing else")
 
 
 def _through(

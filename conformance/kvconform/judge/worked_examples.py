@@ -11,7 +11,7 @@ from kvconform.judge.storage import outcome
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.expected import Expected
 from kvspec import masks
-from kvspec.contract import Description
+from kvspec.contract import Description, Lengths
 from kvspec.geometry import Array
 from kvspec.reading import columns
 from kvspec.reading.columns import numbers
@@ -60,6 +60,9 @@ def _judged(heading: str, level: str, adapter: Description, example: Example) ->
     if chapter is not None and chapter not in KINDS and chapter not in adapter.chapters:
         return False
     if column.grown and kind in CACHES and adapter.chapters[kind].grows != "step":
+        return False
+    observer = {"can": "can", **dict.fromkeys(Lengths._fields, "offset")}.get(column.of or heading)
+    if observer and kind in CACHES and observer not in adapter.observed((kind,)):
         return False
     if heading == "bytes" and example.trace.config.dtype not in adapter.dtypes:
         return False  # it was judged on rows of another size

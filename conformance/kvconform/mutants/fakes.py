@@ -42,7 +42,7 @@ class Fake(Reference):
                 setattr(self, method, None)  # what is not declared is not offered
 
     def describe(self) -> dict[str, Any]:
-        return {"name": type(self).__name__, "chapters": self.chapters, **self.more}
+        return {"name": type(self).__name__, "refusals": "cited", "chapters": self.chapters, **self.more}
 
     @property
     def caches(self) -> dict[str, Any]:  # type: ignore[override]
@@ -101,7 +101,7 @@ class ClaimsEverything(Reference):
     def describe(self) -> dict[str, Any]:
         whole = super().describe()["chapters"]
         ring = {"level": "visible", "rewind": -1}
-        return {"name": "ClaimsEverything", "chapters": {**whole, "ring": ring}}
+        return {"name": "ClaimsEverything", "refusals": "cited", "chapters": {**whole, "ring": ring}}
 
     def open(self, kind: str, config: Config) -> Cache:
         return super().open("growing", config)

@@ -171,7 +171,7 @@ class _Hunter:
         level = trial.level_of(trace, self.about)
         try:
             with time_limit(SECONDS, self.mutant.limit):
-                session = Session(self.adapter, trial.observables(self.about, level))
+                session = Session(self.adapter, trial.observables(trace, self.about, level))
                 return trial.run(trace, session, self.about, level)
         except Hang:
             return f"took more than {SECONDS:g} seconds"

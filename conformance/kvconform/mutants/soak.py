@@ -63,7 +63,7 @@ class Judged:
     def run(self, trace: Trace) -> TrialResult:
         """One trial."""
         level = trial.level_of(trace, self.about)
-        session = Session(self.adapter, trial.observables(self.about, level))
+        session = Session(self.adapter, trial.observables(trace, self.about, level))
         return trial.run(trace, session, self.about, level)
 
     def fails(self, trace: Trace) -> int:

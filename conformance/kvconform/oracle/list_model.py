@@ -15,8 +15,8 @@ from kvspec.operations.table import Operation, cache_of
 from kvspec.session.operations.draft import WHOLE
 from kvspec.session.step import NOTHING, Inputs, Step
 
-OBSERVED = ("state", "mask")
-"""What is observed: rows by name, and what queries see."""
+OBSERVED = ("state", "mask", "offset", "can")
+"""What is observed: rows by name, what queries see, and what a cache says of itself."""
 
 NOT_SAID = ("retained", "buffered", "capacity", "bytes", "plan")
 """Values that follow from where rows are stored, or from their bytes."""

@@ -82,7 +82,7 @@ def _runs(candidate: Candidate) -> Runs:
 
     def runs(trace: Trace) -> TrialResult:
         level = trial.level_of(trace, adapter)
-        session = RemoteSession(worker, trial.observables(adapter, level))
+        session = RemoteSession(worker, trial.observables(trace, adapter, level))
         return trial.run(trace, session, adapter, level)
 
     return runs

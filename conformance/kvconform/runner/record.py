@@ -19,7 +19,7 @@ from kvspec.contract import Description
 from kvspec.reading import clauses
 from kvspec.reading.clauses import Clause
 from kvspec.records.document import Version
-from kvspec.records.run import ClauseRecord, Failure, Record
+from kvspec.records.run import CAUSES, ClauseRecord, Failure, Record
 
 
 def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], about: Mapping[str, Any]) -> Record:
@@ -51,8 +51,8 @@ def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], a
 
 
 def kept(tally: Tally) -> list[Failure]:
-    """The failures that a record tells, shortest first."""
-    return _one_each(sorted(tally.failures, key=lambda f: (len(f.steps), len(f.words))))
+    """The failures that a record tells: the worst causes first, and of each cause the shortest."""
+    return _one_each(sorted(tally.failures, key=lambda f: (CAUSES.index(f.cause), len(f.steps), len(f.words))))
 
 
 def _diagnosed(failure: Failure, tally: Tally) -> Failure:
@@ -71,7 +71,7 @@ def _problems(found: list[ClauseRecord], partial: bool) -> list[str]:
 
 def _clause(clause: Clause, tally: Tally, adapter: Description, partial: bool) -> ClauseRecord:
     verdict, reason = verdict_on(Evidence(clause, tally, adapter, partial))
-    judged = verdict not in ("UNSUPPORTED", "NOT_RUN", "HARNESS_ERROR")
+    judged = verdict not in ("NOT_CLAIMED", "NOT_RUN", "HARNESS_ERROR")
     failure = shortest_failure(clause.id, tally)
     return ClauseRecord(
         id=clause.id,
@@ -91,10 +91,10 @@ def _clause(clause: Clause, tally: Tally, adapter: Description, partial: bool) -
 
 
 def _one_each(failures: list[Failure]) -> list[Failure]:
-    """Those that are the shortest for some clause; they come shortest first."""
-    kept, told = [], set[str]()
+    """Those that are the shortest of their cause for some clause."""
+    kept, told = [], set[tuple[str, str]]()
     for f in failures:
-        new = set(f.clauses or [f.verdict]) - told
+        new = {(clause, f.cause) for clause in f.clauses or [f.verdict]} - told
         told |= new
         kept += [f] if new else []
     return kept

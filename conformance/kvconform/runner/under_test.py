@@ -22,7 +22,7 @@ from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description
 from kvspec.notation import sentence
 from kvspec.reading.clauses import index
-from kvspec.records.run import Coverage, Failure
+from kvspec.records.run import Cause, Coverage, Failure
 from kvspec.trace import Trace
 
 ENOUGH = {"FAIL": 40, "PROTOCOL": 5, "CRASH": 5, "OOM": 3, "HANG": 1}
@@ -71,7 +71,7 @@ class AdapterUnderTest:
     def run(self, trace: Trace, watch: bool = False, past: bool = False) -> TrialResult:
         """One trial, counted nowhere."""
         level = trial.level_of(trace, self.adapter)
-        session = self.session(trial.observables(self.adapter, level))
+        session = self.session(trial.observables(trace, self.adapter, level))
         seen = trial.run(trace, session, self.adapter, level, watch, past)
         self.operations += len(seen.steps)
         return seen
@@ -105,7 +105,7 @@ class AdapterUnderTest:
         self.judge_all(fitted(traces, self.adapter), "explore", of, watch=True)
 
     def _keep(self, seen: TrialResult, source: str) -> None:
-        """Keep the shortest trace for each clause this failure blames that has none yet in this check.
+        """Keep the shortest trace for each clause and cause of this failure that has none yet in this check.
 
         What kills the worker is confirmed and shortened once for each clause in the whole run.
         """
@@ -113,24 +113,29 @@ class AdapterUnderTest:
             if not self.tally.failures:
                 self._add(seen, source)
             return
-        known = {c for f in self.tally.failures for c in f.clauses}
+        cause = seen.cause
         again = self.run(seen.trace.cut(len(seen.steps)))
         if not again.failed:
             self._add(seen, source, deterministic=False)
             return
-        for clause in [c for c in seen.blamed if c not in known] or ([""] if not self.tally.failures else []):
-            if clause not in {c for f in self.tally.failures for c in f.clauses}:
+        for clause in seen.blamed or ("",):
+            if clause not in self._kept(cause):
                 short = self._shortest(seen, clause)
                 self._add(short, source)
                 self.confirmed |= {(short.verdict, c) for c in short.blamed or ("",)}
 
+    def _kept(self, cause: Cause) -> set[str]:
+        """Clauses for which this check keeps a failure of this cause; of no clause: any failure will do."""
+        clauses = {c for f in self.tally.failures if f.cause == cause for c in f.clauses}
+        return clauses | ({""} if self.tally.failures else set())
+
     def _shortest(self, seen: TrialResult, clause: str) -> TrialResult:
-        """The same failure on a shorter trace."""
+        """The same failure, of the same cause, on a shorter trace."""
 
         def fails(trace: Trace) -> int:
             other = self.run(trace)
-            same = other.failed and other.verdict == seen.verdict and (not clause or clause in other.blamed)
-            return max(1, len(other.steps)) if same else 0
+            same = other.failed and (other.verdict, other.cause) == (seen.verdict, seen.cause)
+            return max(1, len(other.steps)) if same and (not clause or clause in other.blamed) else 0
 
         short = shrink(seen.trace.cut(len(seen.steps)), fails, ATTEMPTS[seen.verdict])
         final = self.run(short)
@@ -197,6 +202,7 @@ def failure(seen: TrialResult, source: str, check: str, deterministic: bool = Tr
         message = f"nondeterministic: the same trace passed when run again. {message}"
     return Failure(
         verdict=seen.verdict,
+        cause=seen.cause,
         clauses=list(seen.blamed),
         implicated=list(seen.implicated),
         source=source,

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kvconform.generate.fit_to_adapter import beyond
+from kvconform.runner.observation import answered_by_adapter, unobserved
 from kvconform.runner.tally import Tally
 from kvspec.contract import LEVELS, Description
 from kvspec.reading.clauses import Clause
-from kvspec.records.run import BROKEN, Failure, Record, VerdictName
-from kvspec.registry import LETTERS, observed
+from kvspec.records.run import BROKEN, HELD, Failure, Record, VerdictName
+from kvspec.registry import LETTERS
 
 WORST: tuple[VerdictName, ...] = ("CRASH", "HANG", "OOM", "PROTOCOL", "FAIL")
 """Verdicts of failures, the worst first: a clause gets the worst of its failures."""
@@ -40,7 +41,7 @@ def verdict_on(evidence: Evidence) -> Verdict:
 
 def _not_claimed(e: Evidence) -> Verdict | None:
     reason = lacks(e.clause, e.adapter)
-    return Verdict("UNSUPPORTED", reason) if reason else None
+    return Verdict("NOT_CLAIMED", reason) if reason else None
 
 
 def _broken(e: Evidence) -> Verdict | None:
@@ -70,14 +71,21 @@ def _not_finished(e: Evidence) -> Verdict | None:
 def _not_exercised(e: Evidence) -> Verdict | None:
     if e.clause.id in e.tally.exercised:
         return None
-    if beyond(e.clause, e.adapter):
-        return Verdict("UNSUPPORTED", "what shows it lies beyond the limits that the adapter declares")
+    if why := beyond(e.clause, e.adapter):
+        return Verdict("NOT_CLAIMED", why)
     return Verdict("NOT_RUN", "the run was cut short before it" if e.partial else "no trace exercised it")
 
 
 def _held(e: Evidence) -> Verdict:
     known = e.adapter.known.get(e.clause.id)
-    return Verdict("XPASS", f"declared as known to break, but holds: {known}") if known else Verdict("PASS")
+    if known:
+        return Verdict("XPASS", f"declared as known to break, but holds: {known}")
+    missing = unobserved(e.clause, e.adapter, judged_level(e.clause, e.adapter))
+    if missing:
+        return Verdict("PARTLY_OBSERVED", f"not looked at: {', '.join(missing)}")
+    if answered_by_adapter(e.clause, e.adapter):
+        return Verdict("BY_ADAPTER", f"the adapter answers {', '.join(e.adapter.by_adapter)} for its engine")
+    return Verdict("PASS")
 
 
 RULES: tuple[Callable[[Evidence], Verdict | None], ...] = (
@@ -96,7 +104,7 @@ def lacks(clause: Clause, adapter: Description) -> str:
         return f"the adapter does not declare the chapter {clause.chapter}"
     if not set(clause.applies) & set(adapter.chapters):
         return f"it speaks of the chapter {' or '.join(clause.applies)}, which the adapter does not declare"
-    if set(clause.seen_in) == {"meter"} and "meter" not in observed(adapter.chapters):
+    if set(clause.seen_in) == {"meter"} and "meter" not in adapter.observed():
         residency = LETTERS["RESIDENCY"]
         return f"it is seen in what a meter counts, and the adapter does not declare the chapter {residency}"
     if clause.id in ("RING-10", "SNAP-13") and adapter.chapters[LETTERS["RING"]].rewind == -1:
@@ -125,4 +133,4 @@ def exit_status(whole: Record) -> int:
         return 1
     if whole.partial or whole.problems or "HARNESS_ERROR" in verdicts:
         return 3
-    return 0 if "PASS" in verdicts or "XFAIL" in verdicts else 3
+    return 0 if verdicts & {*HELD, "XFAIL"} else 3

@@ -9,7 +9,7 @@ from kvreports.clauses import Clauses
 from kvreports.markdown import code, fenced, literal, table
 from kvreports.run import diagnosis, residency
 from kvreports.run.overview import Column, Overview, Row, overview
-from kvreports.run.standing import groups
+from kvreports.run.standing import LESS, groups
 from kvreports.run.text import NONDETERMINISTIC, draw
 from kvreports.safe_text import cleaned_record, line
 from kvspec.records.run import Failure, Record
@@ -60,7 +60,7 @@ def _rule(row: Row) -> str:
 
 
 def _cells(row: Row) -> list[str]:
-    plain = {"PASS": "PASS", "UNSUPPORTED": "UNSUPPORTED", "NOT_RUN": "NOT\\_RUN"}
+    plain = {"PASS": "PASS", **{v: v.replace("_", "\\_") for v in (*LESS, "NOT_CLAIMED", "NOT_RUN")}}
     return ["" if c is None else plain.get(c.verdict, f"**{literal(c.verdict)}**") for c in row.cells]
 
 

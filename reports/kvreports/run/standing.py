@@ -6,12 +6,14 @@ from collections import Counter
 from dataclasses import dataclass
 
 from kvreports.clauses import order
-from kvspec.records.run import BROKEN, VERDICTS, ClauseRecord, Record
+from kvspec.records.run import BROKEN, HELD, VERDICTS, ClauseRecord, Record
 
 WORDS = {
     "PASS": "exercised, no difference",
+    "PARTLY_OBSERVED": "no difference in what was looked at",
+    "BY_ADAPTER": "no difference, but the adapter answered for its engine",
     "FAIL": "differs from the spec",
-    "UNSUPPORTED": "not offered by the adapter",
+    "NOT_CLAIMED": "not offered by the adapter",
     "XFAIL": "known deviation, still there",
     "XPASS": "known deviation that is gone",
     "CRASH": "the adapter died",
@@ -23,15 +25,20 @@ WORDS = {
 }
 """Each verdict in words."""
 
-URGENCY = ("FAIL", "CRASH", "HANG", "OOM", "PROTOCOL", "XPASS", "HARNESS_ERROR", "XFAIL", "UNSUPPORTED", "NOT_RUN")
+URGENCY = (
+    *("FAIL", "CRASH", "HANG", "OOM", "PROTOCOL", "XPASS", "HARNESS_ERROR", "XFAIL"),
+    *("PARTLY_OBSERVED", "BY_ADAPTER", "NOT_CLAIMED", "NOT_RUN"),
+)
 """Verdicts that need attention, the most urgent first."""
 
 KINDS: dict[str, str] = {
     "PASS": "good",
+    "PARTLY_OBSERVED": "known",
+    "BY_ADAPTER": "known",
     **dict.fromkeys(BROKEN, "bad"),
     "HARNESS_ERROR": "bad",
     "XFAIL": "known",
-    "UNSUPPORTED": "none",
+    "NOT_CLAIMED": "none",
     "NOT_RUN": "none",
 }
 """How a verdict is coloured: good, bad, known, none."""
@@ -68,22 +75,28 @@ def standing(record: Record) -> Standing:
     if broken:
         return Standing("bad", "Does not conform", f"{broken} of {_clauses(sum(verdicts.values()))} broken")
     status = record.exit_status
-    if record.partial and verdicts.get("PASS") and not verdicts.get("HARNESS_ERROR"):
-        passed = _clauses(verdicts["PASS"])
+    held = sum(verdicts.get(v, 0) for v in HELD)
+    if record.partial and held and not verdicts.get("HARNESS_ERROR"):
+        passed = _clauses(held)
         return Standing("known", "No difference so far", f"{passed} passed; the run did not finish")
     if status == 4:
         return Standing("none", "Cannot run here", _first(record))
     if status == 2:
         return Standing("none", "Did not start", _first(record))
-    if not verdicts.get("PASS") and not verdicts.get("XFAIL"):
+    if not held and not verdicts.get("XFAIL"):
         return Standing("bad", "Nothing was exercised", _first(record))
     if status != 0 or verdicts.get("HARNESS_ERROR"):
         return Standing("bad", "The harness failed", _first(record))
     return _unbroken(verdicts)
 
 
+LESS = {"PARTLY_OBSERVED": "partly observed", "BY_ADAPTER": "answered by the adapter"}
+"""Verdicts that are less than PASS, in the words of the headline."""
+
+
 def _unbroken(verdicts: dict[str, int]) -> Standing:
     passed = f"{_clauses(verdicts.get('PASS', 0))} passed"
+    passed += "".join(f", {verdicts[v]} {words}" for v, words in LESS.items() if v in verdicts)
     if verdicts.get("XFAIL"):
         return Standing(
             "known", "Conforms, except for known deviations", f"{passed}, {verdicts['XFAIL']} known to differ"

@@ -66,6 +66,22 @@ class OperationRecord(Part, frozen=True):
     """The chapters it needs beside its own. An argument can need one too: see `Argument`."""
 
 
+class Ability(Part, frozen=True):
+    """Something that some engines have and others lack, beside the operations: each of those is an ability too.
+
+    A trace needs it where an operation has an argument of this value (by default: any but the argument's default),
+    where a mask has such a part, or where a config has a size above 1. One that no trace needs is an observable.
+    """
+
+    name: str
+    says: str
+    operation: str = ""
+    argument: str = ""
+    value: int | None = None
+    mask: str = ""
+    config: str = ""
+
+
 class Value(Part, frozen=True):
     """A value of an answer, and one sentence for the schema. Any but a truth, a text or counts can be null."""
 
@@ -148,8 +164,11 @@ class Chapter(Part, frozen=True):
     extra_states: int | None = None
     """How many states more than the reference an adapter may have, in a proof by default. Chapters that say it are
     those proved by default."""
-    observe: tuple[str, ...] = ()
-    """What a session observes, after every step, of an adapter that claims it at any level."""
+    abilities: tuple[Ability, ...] = ()
+    """What an adapter may lack of it, beside its operations."""
+    observe: Mapping[str, str] = {}
+    """What a session observes, after every step, of an adapter that claims it at any level; and the ability that it
+    takes, if any."""
     values: tuple[Value, ...] = ()
     tensors: tuple[Tensor, ...] = ()
     columns: tuple[Column, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
@@ -10,7 +10,7 @@ from kvspec.chapters import CHAPTERS
 from kvspec.contract.vocabulary import LEVELS, Level
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Config
-from kvspec.registry import KINDS
+from kvspec.registry import KINDS, RECORDS, VALUES, Needed, abilities
 
 
 @dataclass(frozen=True)
@@ -18,12 +18,19 @@ class Claim:
     """What an adapter claims for one chapter.
 
     `grows` (growing and ring): "step" if capacity follows the spec's growth rule exactly, else "free". `rewind`
-    (ring): how many rows beyond the window it can rewind; 0 is what the spec demands, -1 means no limit.
+    (ring): how many rows beyond the window it can rewind; 0 is what the spec demands, -1 means no limit. `without`:
+    the abilities of the chapter that are not claimed, see `kvspec.operations.abilities`.
     """
 
     level: Level
     grows: Literal["step", "free"] = "free"
     rewind: int = 0
+    without: frozenset[str] = frozenset()
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the JSON of the claim."""
+        without = {"without": sorted(self.without)} if self.without else {}
+        return {"level": self.level, "grows": self.grows, "rewind": self.rewind, **without}
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,10 @@ class Description:
     dtypes: tuple[str, ...] = tuple(DTYPES)
     largest_append: int | None = None
     largest_batch: int | None = None
+    refusals: Literal["own", "cited"] = "own"
+    """Whether any exception is a refusal if nothing changed, or it cites the clause under which it refuses."""
+    by_adapter: tuple[str, ...] = ()
+    """Observables that the adapter makes up in its engine's place, such as an offset that the caller keeps."""
     known: Mapping[str, str] = field(default_factory=dict)
     """Clauses it is known to break (expected failures), each with the reason."""
 
@@ -45,6 +56,26 @@ class Description:
         """Tell whether the adapter claims the chapter at this level or above."""
         claim = self.chapters.get(chapter)
         return claim is not None and LEVELS.index(claim.level) >= LEVELS.index(level)
+
+    def able(self, needed: Iterable[Needed]) -> bool:
+        """Tell whether all these abilities, each with its chapter, are claimed."""
+        return not self.lacks(needed)
+
+    def lacks(self, needed: Iterable[Needed]) -> list[str]:
+        """Give those of these abilities that are not claimed, of the chapters that are: `ring.view`."""
+        return [f"{c}.{name}" for c, name in needed if c in self.chapters and name in self.chapters[c].without]
+
+    @property
+    def complete(self) -> bool:
+        """Tell whether every chapter that is claimed is claimed with all its abilities."""
+        return not any(claim.without for claim in self.chapters.values())
+
+    def observed(self, kinds: Collection[str] = KINDS) -> tuple[str, ...]:
+        """Give what a session is told to observe, at any level, of caches of these kinds."""
+        asked = [c for c in RECORDS if c in self.chapters and (c not in KINDS or c in kinds)]
+        observers = dict.fromkeys(o for c in asked for o in RECORDS[c].observe)
+        lacking = {o for c in asked for o, needs in RECORDS[c].observe.items() if needs in self.chapters[c].without}
+        return tuple(o for o in observers if o not in lacking)
 
     def supports(self, config: Config) -> bool:
         """Tell whether a valid config is within the declared limits."""
@@ -62,9 +93,11 @@ class Description:
             "version": self.version,
             "device": self.device,
             "details": dict(self.details),
-            "chapters": {p: vars(c) for p, c in self.chapters.items()},
+            "chapters": {p: c.to_json() for p, c in self.chapters.items()},
             "dtypes": list(self.dtypes),
             "limits": {"append": self.largest_append, "batch": self.largest_batch},
+            "refusals": self.refusals,
+            **({"by_adapter": list(self.by_adapter)} if self.by_adapter else {}),
             "known": dict(self.known),
         }
 
@@ -73,7 +106,18 @@ def description(said: Any) -> Description:
     """Check an adapter's description of itself. Raises BadInput that names the field."""
     if not isinstance(said, Mapping):
         raise BadInput(f"describe: expected an object, found {said!r:.60}")
-    known = {"name", "version", "device", "details", "chapters", "dtypes", "limits", "known"}
+    known = {
+        "name",
+        "version",
+        "device",
+        "details",
+        "chapters",
+        "dtypes",
+        "limits",
+        "refusals",
+        "by_adapter",
+        "known",
+    }
     for name in said:
         _want(name in known, f"unknown field {name!r:.40}; known: {', '.join(sorted(known))}")
     _want(isinstance(said.get("name"), str) and said["name"] != "", "name must be a text, not empty")
@@ -92,16 +136,22 @@ def description(said: Any) -> Description:
         _want(ok, f"limit {name} must be a whole number above 0, or null")
     for clause, reason in said.get("known", {}).items():
         _want(isinstance(reason, str) and reason != "", f"known deviation {clause!r:.40} must give its reason")
+    refusals, by_adapter = said.get("refusals", "own"), said.get("by_adapter", [])
+    _want(refusals in ("own", "cited"), f"refusals must be own or cited, is {refusals!r:.40}")
+    listed = isinstance(by_adapter, list | tuple) and set(by_adapter) <= set(VALUES)
+    _want(listed, f"by_adapter must list some of {', '.join(VALUES)}")
     return Description(
-        said["name"],
-        _claims(said.get("chapters")),
-        said.get("version", ""),
-        said.get("device", ""),
-        dict(said.get("details", {})),
-        tuple(dtypes),
-        limits.get("append"),
-        limits.get("batch"),
-        dict(said.get("known", {})),
+        name=said["name"],
+        chapters=_claims(said.get("chapters")),
+        version=said.get("version", ""),
+        device=said.get("device", ""),
+        details=dict(said.get("details", {})),
+        dtypes=tuple(dtypes),
+        largest_append=limits.get("append"),
+        largest_batch=limits.get("batch"),
+        refusals=cast(Any, refusals),
+        by_adapter=tuple(by_adapter),
+        known=dict(said.get("known", {})),
     )
 
 
@@ -116,7 +166,7 @@ def _claim(chapter: Any, claim: Any) -> Claim:
     _want(chapter in CHAPTERS, f"unknown chapter {chapter!r:.40}; known: {', '.join(CHAPTERS)}")
     fields = {"level": claim} if isinstance(claim, str) else claim
     _want(isinstance(fields, Mapping), f"chapter {chapter} must be a level or an object with one")
-    unknown = set(fields) - {"level", "grows", "rewind"}
+    unknown = set(fields) - {"level", "grows", "rewind", "with", "without"}
     _want(not unknown, f"chapter {chapter}: unknown field {min(map(str, unknown), default='')!r:.40}")
     level = fields.get("level")
     _want(level in LEVELS, f"chapter {chapter}: level must be visible or storage, is {level!r:.40}")
@@ -124,7 +174,18 @@ def _claim(chapter: Any, claim: Any) -> Claim:
     _want(grows in ("step", "free"), f"chapter {chapter}: grows must be step or free, is {grows!r:.40}")
     _want(type(rewind) is int and rewind >= -1, f"chapter {chapter}: rewind must be -1 or more")
     _want(rewind == 0 or level == "visible", f"chapter {chapter}: at level storage rewind is 0")
-    return Claim(cast(Level, level), cast(Any, grows), int(rewind))
+    return Claim(cast(Level, level), cast(Any, grows), int(rewind), _without(chapter, fields))
+
+
+def _without(chapter: str, fields: Mapping[str, Any]) -> frozenset[str]:
+    """The abilities not claimed: those named by `without`, or all but those named by `with`."""
+    all_ = abilities(chapter)
+    _want(not {"with", "without"} <= set(fields), f"chapter {chapter}: say with or without, not both")
+    named = fields.get("with", fields.get("without", []))
+    _want(isinstance(named, list | tuple), f"chapter {chapter}: with and without are lists of abilities")
+    for name in named:
+        _want(name in all_, f"chapter {chapter}: unknown ability {name!r:.40}; known: {', '.join(all_)}")
+    return frozenset(set(all_) - set(named) if "with" in fields else named)
 
 
 def _want(holds: bool, otherwise: str) -> None:

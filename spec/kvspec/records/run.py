@@ -13,8 +13,10 @@ VERSION = 2
 
 VerdictName = Literal[
     "PASS",
+    "PARTLY_OBSERVED",
+    "BY_ADAPTER",
     "FAIL",
-    "UNSUPPORTED",
+    "NOT_CLAIMED",
     "XFAIL",
     "XPASS",
     "CRASH",
@@ -27,6 +29,23 @@ VerdictName = Literal[
 """The verdict on a clause. There is no plain "skip"."""
 
 VERDICTS: tuple[VerdictName, ...] = get_args(VerdictName)
+
+Cause = Literal[
+    "wrong row",
+    "alias",
+    "wrong length",
+    "changed though refused",
+    "refused though owed",
+    "taken though refused",
+    "claimed, not there",
+]
+"""What went wrong in a failure, the worst first: a query sees what it must not, or misses what it must; ..."""
+
+CAUSES: tuple[Cause, ...] = get_args(Cause)
+
+HELD: tuple[VerdictName, ...] = ("PASS", "PARTLY_OBSERVED", "BY_ADAPTER")
+"""Verdicts without a difference: all in which a breach would show was looked at; some of it was not; the adapter
+made it up for its engine."""
 
 BROKEN: tuple[VerdictName, ...] = ("FAIL", "CRASH", "HANG", "OOM", "PROTOCOL", "XPASS")
 """Verdicts that mean the adapter does not conform as declared: exit status 1."""
@@ -121,6 +140,7 @@ class Failure(Part):
     steps: list[StepRecord]
     deterministic: bool
     """False where the same trace passed when it was run again."""
+    cause: Cause = "wrong row"
     diagnosis: list[KnownBug] | UnsetType = UNSET
     """Known bugs that answer as the adapter did, the likeliest first; empty where none does. Absent where nobody
     looked."""

@@ -28,7 +28,7 @@ class Twins:
 
     def __init__(self, other: Any, config: Config, seed: int) -> None:
         self.random, self.config, self.cast = np.random.default_rng(seed), config, False
-        self.sessions = Session(Reference(), ("state",)), Session(other, ("state",))
+        self.sessions = Session(Reference(), ("state", "offset")), Session(other, ("state", "offset"))
         for session in self.sessions:
             assert session.begin("copy", config).result == "ok"
 

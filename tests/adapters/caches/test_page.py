@@ -240,6 +240,6 @@ def test_a_fault_of_the_kernels_is_found(fault: str) -> None:
     assert old in text
     ours = Caches("faulty", OpenCLRuntime(text=text.replace(old, new)), checks=True)
     about = description(ours.describe())
-    observed = trial.observables(about, "storage")
-    examples = (e.trace for c in index().values() if c.chapter == "page" for e in c.examples)
+    examples = [e.trace for c in index().values() if c.chapter == "page" for e in c.examples]
+    observed = trial.observables(examples[0], about, "storage")
     assert any(trial.run(trace, Session(ours, observed), about, "storage").failed for trace in examples)

@@ -117,7 +117,7 @@ def test_without_an_opencl_device_the_opencl_adapter_ends_with_4_and_says_what_t
 
 def test_a_run_that_exercises_nothing_ends_with_3() -> None:
     status, seen, _ = command_line.run("support.fake_adapters:Fake", "--chapter", "ring")
-    assert (status, set(seen.summary)) == (3, {"UNSUPPORTED"})
+    assert (status, set(seen.summary)) == (3, {"NOT_CLAIMED"})
 
 
 def test_a_run_says_at_once_what_it_does_and_prints_json_alone(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def chapters_of(mutant: Mutant) -> tuple[str, ...]:
 @pytest.mark.parametrize("count", counts(5, 10))
 def test_eight_of_ten_planted_bugs_are_named_first(count: int) -> None:
     first = {}
-    for name in SAMPLE[:count]:
+    for name in SAMPLE[-count:]:
         looked = looked_at(under_test_of(KNOWN[name].adapter(), chapters_of(KNOWN[name])))
         first[name] = looked[0][0].id if looked and looked[0] else None
     assert sum(name == found for name, found in first.items()) >= 0.8 * count, first
@@ -158,9 +158,8 @@ def test_answers_that_differ_are_not_alike(declared: dict[str, Any]) -> None:
     trace, about = from_json({**TRACE, "ops": WRAPPED}), description(ring(Ring, **declared).describe())
     level = trial.level_of(trace, about)
     kinds = [Ring, RingStaleCursor, RingOneNarrow, both(HeadsReversed)["ring"]]
-    seen = [
-        trial.run(trace, Session(ring(k), trial.observables(about, level)), about, level, past=True) for k in kinds
-    ]
+    observed = trial.observables(trace, about, level)
+    seen = [trial.run(trace, Session(ring(k), observed), about, level, past=True) for k in kinds]
     assert all(len(s.steps) == len(trace.ops) for s in seen), "a trial goes on past the first difference"
     for (i, one), (j, other) in itertools.product(enumerate(seen), repeat=2):
         assert alike(one, other, about) == (i == j)

@@ -16,8 +16,9 @@ from support.local_adapter import LocalAdapter
 
 def failed(adapter: object, ops: str, level: str) -> TrialResult:
     under_test = LocalAdapter(adapter)
-    session = Session(adapter, trial.observables(under_test.adapter, level))
-    return trial.run(trace("growing", "k_dim=4 dtype=f32", ops), session, under_test.adapter, level)
+    drawn = trace("growing", "k_dim=4 dtype=f32", ops)
+    session = Session(adapter, trial.observables(drawn, under_test.adapter, level))
+    return trial.run(drawn, session, under_test.adapter, level)
 
 
 @pytest.mark.parametrize("level", ["storage", "visible"])

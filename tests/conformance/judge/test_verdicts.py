@@ -39,7 +39,7 @@ def test_who_is_honest_conforms_however_different(name: str) -> None:
     assert (seen.exit_status, seen.problems, seen.failures) == (0, [], [])
     bound = {i for i, c in index().items() if _binds(i, seen) and i not in HONEST[name]}
     assert {i for i, v in verdicts(seen).items() if v == "PASS"} == bound
-    assert {v for i, v in verdicts(seen).items() if i not in bound} <= {"UNSUPPORTED"}
+    assert {v for i, v in verdicts(seen).items() if i not in bound} <= {"NOT_CLAIMED"}
 
 
 def _binds(name: str, seen: Record) -> bool:
@@ -251,7 +251,7 @@ def test_what_kills_a_worker_is_confirmed_and_shortened_once_in_a_run() -> None:
 def test_an_answer_that_came_whole_counts_though_gibberish_follows() -> None:
     with worker("SpeaksGibberish") as w:
         w.describe()
-        session, config = RemoteSession(w, ["history"]), Config()
+        session, config = RemoteSession(w, ["history", "offset"]), Config()
         assert session.begin("growing", config).result == "ok"
         rows = Pair(*(legible(config, kind, 0, 1) for kind in "kv"))
         asked = session.later({"op": "append", "n": 1}, Inputs(rows)), session.later({"op": "free"})

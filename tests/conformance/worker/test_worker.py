@@ -101,7 +101,7 @@ def append(session: RemoteSession, n: int = 2, config: Config = CONFIG) -> Step:
 def first_append(name: str, **limits: Any) -> Step:
     """The step of a first append to this fake adapter."""
     with worker(fakes.adapter(name), **limits) as w:
-        session = RemoteSession(w, ["state", "history"])
+        session = RemoteSession(w, ["state", "history", "offset"])
         assert session.begin("growing", CONFIG).result == "ok"
         return append(session)
 
@@ -244,7 +244,7 @@ def test_a_kill_from_outside_is_a_crash_that_names_the_signal(pids: list[int]) -
 @pytest.mark.parametrize("name", ["EatsMemory", "EatsMemoryAndAnswers"])
 def test_memory_over_the_limit_is_seen_while_waiting_and_between_answers(name: str, pids: list[int]) -> None:
     with worker(fakes.adapter(name), memory_limit=300 << 20) as w:
-        session = RemoteSession(w, ["state", "history"])
+        session = RemoteSession(w, ["state", "history", "offset"])
         session.begin("growing", CONFIG)
         results = [append(session).result for _ in range(100)]
         assert "oom" in results and set(results) <= {"ok", "oom", "absent"}

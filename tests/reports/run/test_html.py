@@ -15,7 +15,7 @@ from kvreports.run import failures as run_failures
 from kvreports.run import html as run_html
 from kvreports.run import standing
 from kvreports.run.failures import LARGEST_TRACE
-from kvspec.records.run import VERDICTS, Record
+from kvspec.records.run import CAUSES, VERDICTS, Record
 from reports.drawing.test_drawings import ring_steps, step
 from support.record_samples import SAMPLES, TEXTS, Text, changed, clause, failing, failure, partial, passing, record
 
@@ -80,7 +80,7 @@ def hostile(value: Any) -> Any:
     if isinstance(value, Record):
         return convert(hostile(to_builtins(value)), Record)
     if isinstance(value, str):
-        return value if value in VERDICTS or value in TEXTS else HOSTILE
+        return value if value in (*VERDICTS, *CAUSES, *TEXTS) else HOSTILE
     if isinstance(value, dict):
         return {(k if k in KEYS else HOSTILE): hostile(v) for k, v in value.items()}
     return [hostile(v) for v in value] if isinstance(value, list) else value

@@ -27,7 +27,7 @@ def test_the_table_counts_by_chapter_and_in_all() -> None:
     rows = {
         line.split()[0]: line.split()[1:] for line in TABLE.partition("\n\nverdict")[0].splitlines() if line.strip()
     }
-    assert rows["chapter"][:4] == ["clauses", "PASS", "FAIL", "UNSUPPORTED"]
+    assert rows["chapter"][:4] == ["clauses", "PASS", "FAIL", "NOT_CLAIMED"]
     assert rows["growing"] == ["4", "1", "1", "1", "1"]
     assert rows["all"] == ["12", "2", "2", "2", "1", "1", "1", "1", "1", "1"]
 
@@ -53,7 +53,7 @@ def test_partial_runs_and_problems_are_told() -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 140])
 def test_reasons_keep_to_the_width(width: int) -> None:
-    long = record("a", [clause("RING-4", "UNSUPPORTED", "word " * 60)])
+    long = record("a", [clause("RING-4", "NOT_CLAIMED", "word " * 60)])
     assert max(map(len, run_text.render([long], TEXTS, width).splitlines())) <= width
 
 
@@ -69,7 +69,7 @@ def test_markdown_tells_summary_matrix_and_failures() -> None:
     assert "> **Partial run: cuda-ring.** Interrupted" in MARKDOWN
     row = next(line for line in MARKDOWN.splitlines() if line.startswith("| RING-4 "))
     assert [c.strip() for c in row.split("|")][-4:-1] == ["PASS", "**FAIL**", "PASS"]
-    assert "UNSUPPORTED" in MARKDOWN and "NOT\\_RUN" in MARKDOWN
+    assert "NOT_CLAIMED" in MARKDOWN and "NOT\\_RUN" in MARKDOWN
     assert f"```text\n{run_text.draw(dead_steps())}\n```" in MARKDOWN
 
 

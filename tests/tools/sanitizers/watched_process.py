@@ -155,7 +155,7 @@ def replay(adapter: Caches, total: int, every: int, until: Callable[[], bool]) -
             if until():
                 return
             level = trial.level_of(trace, told)
-            outcome = trial.run(trace, Session(adapter, trial.observables(told, level)), told, level)
+            outcome = trial.run(trace, Session(adapter, trial.observables(trace, told, level)), told, level)
             replayed, operations = replayed + 1, operations + len(outcome.steps)
             yield from (_told(d.message, "") for d in outcome.differences[:1])
     print(f"replayed: {replayed} traces, {operations} operations", flush=True)

@@ -222,6 +222,15 @@ def describe() -> Schema:
                     {"append": limit, "batch": limit},
                     description="Largest rows of one append, largest batch; null without bound.",
                 ),
+                "refusals": {
+                    "description": "own: by errors of its own, which change nothing; cited: with the clause.",
+                    "enum": ["own", "cited"],
+                },
+                "by_adapter": {
+                    "description": "Observables that the adapter makes up in its engine's place.",
+                    "type": "array",
+                    "items": {"enum": list(VALUES)},
+                },
                 "known": {
                     "description": "Clauses it is known to break, each with the reason.",
                     "type": "object",
@@ -243,6 +252,9 @@ def _chapters() -> Schema:
     }
 
 
+_ABILITIES = {"type": "array", "items": {"type": "string"}}
+
+
 def _claim() -> Schema:
     grows = "step: capacity follows the spec's growth rule; free: it does as it likes."
     rewind = "ring: rows back to which it can rewind past the window; -1 without limit."
@@ -250,6 +262,8 @@ def _claim() -> Schema:
         "level": {"enum": list(LEVELS)},
         "grows": {"description": grows, "enum": ["step", "free"]},
         "rewind": {"description": rewind, "type": "integer", "minimum": -1},
+        "with": {"description": "The only abilities of the chapter that are claimed.", **_ABILITIES},
+        "without": {"description": "The abilities of the chapter that are not claimed.", **_ABILITIES},
     }
     deep = {"if": {"properties": {"level": {"const": "storage"}}}, "then": {"properties": {"rewind": {"const": 0}}}}
     return _object(("level",), properties) | deep

@@ -16,11 +16,13 @@ from kvspec.session.step import Inputs, Step
 
 def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None:
     """Observe lengths, and the state if asked for; for a cache in an open round only the offset."""
-    lengths = Lengths(*cache.lengths())
-    if session.speculating(cache):
-        step.values[f"offset{which}"] = lengths.offset
+    speculating = session.speculating(cache)
+    if "offset" in session.observe:
+        lengths = Lengths(*cache.lengths())._asdict()
+        seen = ("offset",) if speculating else lengths
+        step.values.update({f"{name}{which}": lengths[name] for name in seen})
+    if speculating:
         return
-    step.values.update({f"{name}{which}": value for name, value in lengths._asdict().items()})
     if "state" in session.observe:
         session.take(step, f"state{which}", cache.read("state"))
     session.held(cache, step, which)
@@ -58,8 +60,9 @@ def ask(session: SessionState, cache: Any, op: Operation, step: Step, inputs: In
 
 
 def rewind(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Ask whether the rewind would be accepted, then rewind."""
-    step.values["can"] = bool(cache.can_rewind(op["to"]))
+    """Ask whether the rewind would be accepted, where that is observed; then rewind."""
+    if "can" in session.observe:
+        step.values["can"] = bool(cache.can_rewind(op["to"]))
     with session.metered(step):
         cache.rewind(op["to"])
 

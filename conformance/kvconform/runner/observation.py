@@ -1,0 +1,43 @@
+"""What a run looked at of an adapter: a clause that held is no PASS where its breach could have shown elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kvspec.contract import Description, Lengths
+from kvspec.reading.clauses import Clause
+from kvspec.registry import CACHES, needed
+
+TAKES = {**dict.fromkeys(Lengths._fields, "offset"), "can": "ask", "view": "view"}
+"""The ability of a cache of one sequence that each observable takes."""
+
+OUTSIDE = "rows outside the window"
+"""What nothing shows of a ring at level visible whose adapter makes no masks."""
+
+ALWAYS = ("result", "intact")
+"""Observables that every adapter shows."""
+
+
+def unobserved(clause: Clause, adapter: Description, level: str) -> list[str]:
+    """Give the observables in which a breach of the clause would show, and which are not looked at."""
+    kinds = [kind for kind in clause.applies if kind in adapter.chapters]
+    return list(dict.fromkeys(name for seen in clause.seen_in for name in _missing(seen, kinds, adapter, level)))
+
+
+def _missing(seen: str, kinds: list[str], adapter: Description, level: str) -> Iterator[str]:
+    """Yield the observable, or what is not seen of it."""
+    caches = [kind for kind in kinds if kind in CACHES]
+    if seen in TAKES and caches == kinds and all(TAKES[seen] in adapter.chapters[kind].without for kind in kinds):
+        yield seen
+    masked = "mask" in adapter.observed(kinds)
+    if seen == "mask" and not masked:
+        yield seen
+    windowed = any("window" in needed(kind) for kind in caches)
+    if seen in ("sees", "history") and level == "visible" and windowed and not masked:
+        yield OUTSIDE
+
+
+def answered_by_adapter(clause: Clause, adapter: Description) -> bool:
+    """Tell whether all in which a breach of the clause would show was made up by the adapter for its engine."""
+    shown = set(clause.seen_in).difference(ALWAYS)
+    return bool(shown) and shown <= set(adapter.by_adapter)

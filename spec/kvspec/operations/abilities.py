@@ -1,0 +1,53 @@
+"""Abilities: the smallest things that some engines have and others lack. A claim says what it is without.
+
+Every operation is an ability of its chapter, and the records of the chapters name the others. Operations that a
+kind shares with another (`rewind` of a growing cache and of a ring) are abilities of each kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kvspec.chapters.record import Ability
+from kvspec.geometry import Config
+from kvspec.operations.table import CHAPTER_OF, OPEN, OPERATIONS, Operation, argument
+from kvspec.registry import KINDS, RECORDS, Needed, named_abilities
+
+
+def needed(op: Operation, kind: str, config: Config) -> Iterator[Needed]:
+    """Give the abilities that an operation takes on a cache of this kind and config."""
+    defined = CHAPTER_OF.get(op["op"], kind)
+    chapter = kind if defined in KINDS else defined
+    yield chapter, op["op"]
+    for ability in named_abilities(chapter):
+        if ability.operation == op["op"] and _given(ability, op):
+            yield chapter, ability.name
+    for part in _parts(op):
+        yield from (("mask", a.name) for a in RECORDS["mask"].abilities if a.mask == part)
+    if op["op"] == OPEN.name:
+        yield from opening(kind, config)
+
+
+def opening(kind: str, config: Config) -> Iterator[Needed]:
+    """Give the abilities that opening a cache takes."""
+    yield from ((kind, a.name) for a in named_abilities(kind) if a.config and (getattr(config, a.config) or 0) > 1)
+
+
+def _given(ability: Ability, op: Operation) -> bool:
+    value = argument(op, ability.argument)
+    if ability.value is not None:
+        return bool(value == ability.value)
+    return bool(value != next(a.default for a in OPERATIONS[op["op"]].arguments if a.name == ability.argument))
+
+
+def _parts(op: Operation) -> list[str]:
+    """The sorts of parts of an operation's masks; `none` for a mask without any."""
+    listed = [op[a.name] for a in OPERATIONS[op["op"]].arguments if a.holds == "mask" and a.name in op]
+    return [sort for parts in listed for sort in (map(_sort, parts) if parts else ("none",))]
+
+
+def _sort(part: Any) -> str:
+    if not isinstance(part, dict):
+        return str(part)
+    return "window" if "window" in part else {"bool": "boolean", "f32": "scores"}[part["dtype"]]

@@ -1,0 +1,55 @@
+"""Engines as they are: what is not claimed is neither asked nor compared, and what nobody saw is no pass."""
+
+from __future__ import annotations
+
+from kvspec.records.run import Record
+from support import fake_claims
+from support.judging import broken, clause, record_of, verdicts
+
+
+def judged(engine: type[fake_claims.Engine]) -> Record:
+    return record_of(f"{fake_claims.__name__}:{engine.__name__}", ("growing", "ring", "mask"), traces=3)
+
+
+def test_an_engine_conforms_in_what_it_claims() -> None:
+    seen = judged(fake_claims.Plain)
+    assert (broken(seen), seen.problems, seen.exit_status) == (set(), [], 0)
+    found = verdicts(seen)
+    assert found["GROW-2"] == found["GROW-5"] == "PASS"
+    assert found["GROW-4"] == "NOT_CLAIMED" and "growing.view" in clause(seen, "GROW-4").reason
+    assert found["GROW-8"] == "NOT_CLAIMED" and "growing.ask" in clause(seen, "GROW-8").reason
+
+
+def test_an_engines_own_exception_is_a_refusal() -> None:
+    assert verdicts(judged(fake_claims.Plain))["GROW-7"] == "PASS"
+
+
+def test_what_an_exception_leaves_changed_is_found() -> None:
+    seen = judged(fake_claims.ChangesThenRaises)
+    assert clause(seen, "GROW-10").verdict == "FAIL"
+    assert {f.cause for f in seen.failures if "GROW-10" in f.clauses} >= {"changed though refused"}
+
+
+def test_what_is_claimed_and_not_there_is_a_failure_of_its_own() -> None:
+    seen = judged(fake_claims.ClaimsAView)
+    assert seen.exit_status == 1
+    assert {f.cause for f in seen.failures} == {"claimed, not there"}
+
+
+def test_a_row_too_many_is_seen_without_a_mask() -> None:
+    seen = judged(fake_claims.KeepsTooMuch)
+    assert "GROW-2" in broken(seen) and seen.failures[0].cause == "wrong row"
+
+
+def test_rows_outside_a_window_that_nobody_could_see_are_no_pass() -> None:
+    for engine in (fake_claims.Unmasked, fake_claims.NeverDrops):
+        seen = judged(engine)
+        assert (broken(seen), seen.exit_status) == (set(), 0)
+        assert clause(seen, "RING-1").verdict == "PARTLY_OBSERVED"
+        assert "rows outside the window" in clause(seen, "RING-1").reason
+
+
+def test_what_the_adapter_answers_for_its_engine_is_set_apart() -> None:
+    seen = judged(fake_claims.OffsetOfTheCaller)
+    assert "BY_ADAPTER" in verdicts(seen).values()
+    assert "PASS" in verdicts(seen).values() or "PARTLY_OBSERVED" in verdicts(seen).values()
