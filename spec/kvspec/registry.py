@@ -128,8 +128,8 @@ def fitted(kind: str, config: Config) -> Config:
 Needed = tuple[str, str]
 """A chapter, and an ability of it."""
 
-CORE = ("append", "scribble")
-"""What every cache of one sequence does; `scribble` is the harness's own work."""
+CORE = ("append",)
+"""What every cache of one sequence does."""
 
 
 def abilities(chapter: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ import pytest
 
 from kvspec.chapters import CHAPTERS
 from kvspec.operations.table import CHAPTER_OF, OF_KIND, OPEN, OPERATIONS
-from kvspec.registry import KINDS, RECORDS, TENSORS, VALUES
+from kvspec.registry import KINDS, RECORDS, TENSORS, VALUES, abilities
 from support.chapter_words import named, own
 
 ROOT = Path(__file__).parents[2]
@@ -81,3 +81,10 @@ def test_every_operation_value_and_tensor_is_one_chapters() -> None:
 
 def test_every_operation_is_some_kinds() -> None:
     assert set().union(*OF_KIND.values()) == {OPEN.name, *CHAPTER_OF} == set(OPERATIONS)
+
+
+def test_the_reading_guide_lists_all_abilities() -> None:
+    guide = (ROOT / "spec" / "README.md").read_text(encoding="utf-8")
+    for chapter in CHAPTERS:
+        listed = ", ".join(f"`{name}`" for name in abilities(chapter))
+        assert not listed or f"| {chapter} | {listed} |" in guide

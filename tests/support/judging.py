@@ -24,7 +24,7 @@ from kvconform.worker.client import ProtocolBroken, Worker, python_worker
 from kvconform.worker.process import Answer
 from kvspec.contract import CHAPTERS, Description, description
 from kvspec.reading.clauses import index
-from kvspec.records.run import ClauseRecord, Record
+from kvspec.records.run import HELD, ClauseRecord, Record
 from kvspec.registry import CACHES
 from kvspec.wire import messages
 from support import fake_adapters, fake_declarations, fake_endings, fake_engines, fakes
@@ -151,7 +151,7 @@ def clause(whole: Record, name: str) -> ClauseRecord:
 
 def broken(whole: Record) -> set[str]:
     """The clauses that are broken."""
-    return {i for i, v in verdicts(whole).items() if v not in ("PASS", "NOT_CLAIMED", "NOT_RUN")}
+    return {i for i, v in verdicts(whole).items() if v not in (*HELD, "NOT_CLAIMED", "NOT_RUN")}
 
 
 def alive(pid: int) -> bool:

@@ -114,11 +114,11 @@ def _in_limits(trace: Trace, adapter: Description) -> bool:
 
 def beyond(clause: Clause, adapter: Description) -> str:
     """Tell why no worked example of the clause can be judged whole, unless fitted; empty if one can."""
-    lacks: list[list[str]] = [
-        [name for _, names in lacking(e.trace, adapter) for name in names] for e in clause.examples
-    ]
-    if all(lacks):
+    traces = [e.trace for e in clause.examples if used_chapters(e.trace) <= set(adapter.chapters)]
+    lacks = [[name for _, names in lacking(trace, adapter) for name in names] for trace in traces]
+    if lacks and all(lacks):
         fewest = min(lacks, key=lambda names: len(names))
         return f"it takes {', '.join(dict.fromkeys(fewest))}, which the adapter does not claim"
-    within_limits = any(_in_limits(e.trace, adapter) for e in clause.examples)
-    return "" if within_limits else "what shows it lies beyond the limits that the adapter declares"
+    if any(_in_limits(trace, adapter) for trace in traces):
+        return ""
+    return "what shows it lies beyond the limits that the adapter declares"

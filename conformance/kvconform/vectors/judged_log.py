@@ -10,7 +10,6 @@ from kvconform.vectors.logged import LoggedInputs, LoggedSession
 from kvspec.contract import Description
 from kvspec.errors import BadInput
 from kvspec.operations.table import TAKES_ROWS, Operation, cache_of
-from kvspec.registry import observed
 from kvspec.session.step import Step
 
 
@@ -37,7 +36,7 @@ def _missing(op: Operation, want: Step, got: Step, adapter: Description) -> list
     if isinstance(want, Expected):
         arrays += [f"{name}.k" for name in want.rows]
         arrays += ["history.k"] if want.sees is not None and op["op"] in TAKES_ROWS else []
-        arrays += ["mask"] if want.sees is not None and "mask" in observed(adapter.chapters) else []
+        arrays += ["mask"] if want.sees is not None and "mask" in adapter.observed() else []
     names = [n for n in want.values if n not in got.values] + [n for n in arrays if n not in got.arrays]
     return [
         name for name in dict.fromkeys(n.removesuffix(".k").removesuffix(".v") for n in names) if name != "intact"

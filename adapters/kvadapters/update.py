@@ -1,0 +1,174 @@
+"""An adapter for an engine's cache in a few lines, from what most engines have: `update(keys, values)`.
+
+The adapter translates and answers nothing by itself: it checks no range and no shape, and what the engine raises
+goes on to the harness. It claims exactly what it is given; see `spec/README.md` for abilities.
+
+    Adapter = from_update(
+        "my-engine",
+        kind="ring",
+        make=lambda config: engine.RotatingCache(size=config.window),
+        update=lambda cache, keys, values: cache.update_and_fetch(keys, values),
+        length=lambda cache: cache.offset,
+        trim=lambda cache, n: cache.trim(n),
+    )
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kvspec.contract import Lengths, Pair
+from kvspec.errors import Unsupported
+from kvspec.geometry import Array, Config
+from kvspec.masks import Logical
+
+Make = Callable[[Config], Any]
+Update = Callable[[Any, Any, Any], tuple[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Functions:
+    """What an engine offers. All take its own cache first; arrays are the engine's, `[B, H, n, dim]`."""
+
+    make: Make
+    """A fresh cache of a config."""
+    update: Update
+    """Append rows and return the keys and values that the queries of these rows attend to."""
+    length: Callable[[Any], int] | None = None
+    """The offset: rows appended and not trimmed. Without it the adapter counts, and says so (`by_adapter`)."""
+    trim: Callable[[Any, int], Any] | None = None
+    """Drop the newest n rows."""
+    can_trim: Callable[[Any, int], bool] | None = None
+    """Whether the newest n rows can be dropped. Without it a trim is tried on a deep copy."""
+    mask: Callable[[Any, int], Any] | None = None
+    """The causal mask for the next n rows, asked before they are appended: an array of the engine, whose last two
+    axes are queries and keys; None for no mask; "causal" where the attention kernel makes it."""
+    reset: Callable[[Any], Any] | None = None
+    """Empty the cache."""
+    to_engine: Callable[[Array], Any] = np.asarray
+    """An array of the engine, from numpy. A view shows whether the engine keeps arrays of its caller."""
+    from_engine: Callable[[Any], Any] = np.asarray
+    """The way back. A view shows whether the engine hands out arrays that it goes on to write on."""
+
+
+class UpdateCache:
+    """One cache of the engine, and what its last `update` returned."""
+
+    def __init__(self, engine: Functions, config: Config) -> None:
+        self.engine, self.config = engine, config
+        self.cache = engine.make(config)
+        self._returned: tuple[Any, Any] | None = None
+        self._mask: Any = None
+        self._counted = self._queries = 0
+
+    def append(self, keys: Array, values: Array) -> None:
+        """Make the mask, where the engine makes one, then update."""
+        engine, n = self.engine, keys.shape[2]
+        mask = engine.mask(self.cache, n) if engine.mask else None
+        self._returned = engine.update(self.cache, engine.to_engine(keys), engine.to_engine(values))
+        self._mask, self._queries = mask, n
+        self._counted += n
+
+    def read(self, what: str) -> Pair:
+        """Give what the last update returned: the history. No engine has more without being asked for it."""
+        if what != "history" or self._returned is None:
+            raise Unsupported(f"no {what}")
+        return Pair(*map(self.engine.from_engine, self._returned))
+
+    def lengths(self) -> Lengths:
+        """Give the offset; the other lengths are not known."""
+        return Lengths(self._offset)
+
+    @property
+    def _offset(self) -> int:
+        return int(self.engine.length(self.cache)) if self.engine.length else self._counted
+
+    def can_rewind(self, to: int) -> bool:
+        """Tell what the engine says of the trim, or whether a deep copy of the cache takes it."""
+        n = self._offset - to
+        if self.engine.can_trim:
+            return bool(self.engine.can_trim(self.cache, n))
+        try:
+            self._trim(copy.deepcopy(self.cache), n)
+        except Exception:
+            return False
+        return True
+
+    def rewind(self, to: int) -> None:
+        """Trim what lies behind the target."""
+        self._trim(self.cache, self._offset - to)
+        self._counted = to
+
+    def _trim(self, cache: Any, n: int) -> None:
+        if self.engine.trim is None:
+            raise Unsupported("no trim")
+        self.engine.trim(cache, n)
+
+    def free(self) -> None:
+        """Empty the cache."""
+        if self.engine.reset is None:
+            raise Unsupported("no reset")
+        self.engine.reset(self.cache)
+        self._counted, self._returned = 0, None
+
+    def mask(self, logical: Logical) -> Array | None:
+        """Give the mask that was made before the last update, `[1 or B, 1 or heads, L, K]`."""
+        if self._mask is None:
+            return None
+        if isinstance(self._mask, str):
+            columns = self.read("history").keys.shape[2]
+            return np.tri(self._queries, columns, columns - self._queries, dtype=bool)[None, None]
+        mask = np.array(self.engine.from_engine(self._mask))
+        return mask.reshape((1,) * (4 - mask.ndim) + mask.shape)
+
+
+@dataclass(frozen=True)
+class UpdateAdapter:
+    """The adapter: opens caches of one kind."""
+
+    name: str
+    kind: str
+    engine: Functions
+    also: Collection[str] = ()
+    said: Mapping[str, Any] = field(default_factory=dict)
+
+    def describe(self) -> dict[str, Any]:
+        """Say what the engine was given for, and nothing else."""
+        engine = self.engine
+        given = {"offset": True, "rewind": engine.trim, "ask": engine.trim, "free": engine.reset}
+        able = [ability for ability, there in given.items() if there]
+        chapters: dict[str, Any] = {self.kind: {"level": "visible", "with": [*able, *self.also]}}
+        if engine.mask:
+            chapters["mask"] = {"level": "visible", "with": ["causal"]}
+        counted = {} if engine.length else {"by_adapter": ["offset"]}
+        return {"name": self.name, "chapters": chapters, **counted, **self.said}
+
+    def open(self, kind: str, config: Config) -> UpdateCache:
+        """Open a fresh cache of the engine."""
+        if kind != self.kind:
+            raise Unsupported(f"no kind {kind}")
+        return UpdateCache(self.engine, config)
+
+
+def from_update(
+    name: str,
+    *,
+    kind: str,
+    make: Make,
+    update: Update,
+    also: Collection[str] = ("batch",),
+    said: Mapping[str, Any] | None = None,
+    **functions: Any,
+) -> UpdateAdapter:
+    """Make an adapter of an engine's functions: those of `Functions`, by name.
+
+    `kind` is `growing` or `ring`; `also` names abilities that no function shows: `batch` (several sequences),
+    `zero` (appends of no rows), `scribble` (arrays handed in and out are the caller's to write on). `said` are
+    further fields of the description: version, dtypes, limits, known. Raises TypeError for an unknown function.
+    """
+    return UpdateAdapter(name, kind, Functions(make, update, **functions), also, said or {})

@@ -1,0 +1,44 @@
+"""`from_update`: a sound engine conforms in all it claims, and five faults behind it are each found and named."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvspec.records.run import Record
+from support import update_engines
+from support.judging import broken, clause, record_of, verdicts
+
+
+def judged(name: str) -> Record:
+    return record_of(f"{update_engines.__name__}:{name}", ("growing", "ring", "mask"), traces=3)
+
+
+def test_a_sound_engine_conforms_in_all_it_claims() -> None:
+    seen = judged("right")
+    assert (broken(seen), seen.problems, seen.exit_status) == (set(), [], 0)
+    found = verdicts(seen)
+    assert {found[c] for c in ("RING-1", "RING-2", "RING-6", "RING-7")} == {"PASS"}
+    assert found["RING-5"] == "NOT_CLAIMED" and "ring.view" in clause(seen, "RING-5").reason
+
+
+FAULTS = {
+    "too_wide": ("RING-1", "wrong row", "query 1 sees a b; expected b"),
+    "never_drops": ("RING-1", "wrong row", "query 1 sees a b; expected b"),
+    "hands_out_its_buffer": ("RING-16", "alias", "intact: expected True, found False"),
+    "behind_a_refusal": ("RING-7", "wrong length", "offset: expected 2, found 3"),
+    "counts_before_it_checks": ("RING-13", "changed though refused", "offset: expected 0, found 2"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_found_and_named(name: str) -> None:
+    blamed, cause, words = FAULTS[name]
+    seen = judged(name)
+    assert seen.exit_status == 1 and blamed in broken(seen)
+    (first, *_) = [f for f in seen.failures if blamed in f.clauses and f.cause == cause]
+    assert words in first.message and len(first.steps) <= 3
+
+
+def test_a_refusal_does_not_stand_in_for_what_is_wrong_behind_it() -> None:
+    causes = [f.cause for f in judged("behind_a_refusal").failures if "RING-7" in f.clauses]
+    assert causes == ["wrong length", "refused though owed"]

@@ -1,0 +1,112 @@
+"""A small engine as engines are, in numpy, and faults planted in it; each judged through `from_update`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvadapters.update import UpdateAdapter, from_update
+
+
+class WindowCache:
+    """The newest rows in temporal order: W - 1 old ones, and those of the last update."""
+
+    WIDER = 0
+    """Rows that a query sees beyond its window."""
+
+    def __init__(self, window: int) -> None:
+        if window < 1:
+            raise ValueError("a window has one row or more")
+        self.window, self.offset = window, 0
+        self.rows: list[Any] = []
+
+    def update_and_fetch(self, *new: Any) -> tuple[Any, Any]:
+        keys, values = new
+        if keys.shape[:3] != values.shape[:3]:
+            raise ValueError("as many keys as values")
+        if not self.rows:
+            self.rows = [a[:, :, :0] for a in new]
+        if any(a.dtype != b.dtype for a, b in zip(self.rows, new, strict=True)):
+            raise TypeError("rows of another dtype")
+        kept = min(self.offset, self.window - 1 + self.WIDER)
+        self.rows = [
+            np.concatenate([a[:, :, a.shape[2] - kept :], b], axis=2) for a, b in zip(self.rows, new, strict=True)
+        ]
+        self.offset += keys.shape[2]
+        return self.rows[0], self.rows[1]
+
+    def make_mask(self, n: int) -> Any:
+        columns = min(self.offset, self.window - 1 + self.WIDER) + n
+        query, column = np.arange(columns - n, columns)[:, None], np.arange(columns)
+        return (column <= query) & (column > query - self.window - self.WIDER)
+
+    def trim(self, n: int) -> None:
+        if n and not 0 < n <= self.offset <= self.window:
+            raise ValueError(f"cannot trim {n} of {self.offset}")
+        self.rows = [a[:, :, : a.shape[2] - n] for a in self.rows]
+        self.offset -= n
+
+
+class TooWide(WindowCache):
+    """Keeps and shows one row more than the window."""
+
+    WIDER = 1
+
+
+class NeverDrops(WindowCache):
+    """Hides the future and nothing else, and keeps every row."""
+
+    WIDER = 1 << 20
+
+
+class HandsOutItsBuffer(WindowCache):
+    """Returns its own buffer, and writes the next row into it."""
+
+    def update_and_fetch(self, *new: Any) -> tuple[Any, Any]:
+        before = self.rows
+        found = super().update_and_fetch(*new)
+        if before and all(a.shape == b.shape for a, b in zip(before, self.rows, strict=True)):
+            for old, rows in zip(before, self.rows, strict=True):
+                old[...] = rows
+            self.rows = before
+            return before[0], before[1]
+        return found
+
+
+class WrongBehindARefusal(WindowCache):
+    """Refuses to trim more than two rows, and when it trims one it forgets to count."""
+
+    def trim(self, n: int) -> None:
+        if n > 2:
+            raise ValueError("at most two rows are trimmed")
+        super().trim(n)
+        self.offset += n == 1
+
+
+class CountsBeforeItChecks(WindowCache):
+    """Counts rows that it then refuses."""
+
+    def update_and_fetch(self, *new: Any) -> tuple[Any, Any]:
+        keys, values = new
+        wrong = keys.shape[:3] != values.shape[:3]
+        self.offset += keys.shape[2] if wrong else 0
+        return super().update_and_fetch(*new)
+
+
+def adapter(cache: type[WindowCache], *more: str) -> UpdateAdapter:
+    return from_update(
+        cache.__name__,
+        kind="ring",
+        make=lambda config: cache(config.window or 0),
+        update=lambda c, keys, values: c.update_and_fetch(keys, values),
+        length=lambda c: c.offset,
+        trim=lambda c, n: c.trim(n),
+        mask=lambda c, n: c.make_mask(n),
+        also=("batch", *more),
+    )
+
+
+right, too_wide, never_drops = adapter(WindowCache), adapter(TooWide), adapter(NeverDrops)
+hands_out_its_buffer, behind_a_refusal = adapter(HandsOutItsBuffer, "scribble"), adapter(WrongBehindARefusal)
+counts_before_it_checks = adapter(CountsBeforeItChecks)
