@@ -81,6 +81,8 @@ def _held(e: Evidence) -> Verdict:
     if known:
         return Verdict("XPASS", f"declared as known to break, but holds: {known}")
     missing = unobserved(e.clause, e.adapter, judged_level(e.clause, e.adapter))
+    if set(e.clause.seen_in) <= set(missing):
+        return Verdict("NOT_CLAIMED", f"it is seen in {', '.join(missing)}, which the adapter does not claim")
     if missing:
         return Verdict("PARTLY_OBSERVED", f"not looked at: {', '.join(missing)}")
     if answered_by_adapter(e.clause, e.adapter):
