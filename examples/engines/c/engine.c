@@ -49,17 +49,14 @@ static char *row_at(const Cache *c, int part, long head, long slot) {
 
 /* Make new storage of `capacity` slots; it begins with the n rows from slot `first` on, around the ring's end. */
 static void rebuild(Cache *c, long capacity, long first, long n) {
-    char *made[2];
     for (int part = KEYS; part <= VALUES; part++) {
         long width = row_bytes(c, part);
-        made[part] = malloc(heads(c) * capacity * width);
+        char *made = malloc(heads(c) * capacity * width);
         for (long h = 0; h < heads(c); h++)
             for (long i = 0; i < n; i++)
-                memcpy(made[part] + (h * capacity + i) * width, row_at(c, part, h, (first + i) % held(c)), width);
-    }
-    for (int part = KEYS; part <= VALUES; part++) {
+                memcpy(made + (h * capacity + i) * width, row_at(c, part, h, (first + i) % held(c)), width);
         free(c->slots[part]);
-        c->slots[part] = made[part];
+        c->slots[part] = made;
     }
     c->capacity = capacity;
 }
@@ -296,12 +293,8 @@ static Answer do_append(Cache *c, const Tensor tensors[2]) {
 }
 
 static Answer do_view(const Cache *c) {
-    Answer a = {"ok", NULL, c, -1, .count = 1};
-    long n = cache_view(c, &a.shown[0].first);
-    a.shown[0].name = "view";
-    a.shown[0].n = n;
-    a.shown[0].none = !c->written || (c->config.ring && !n);
-    return a;
+    long first, n = cache_view(c, &first);
+    return (Answer){"ok", NULL, c, -1, {{"view", !c->written || (c->config.ring && !n), first, n}}, 1};
 }
 
 /* Ask whether a rewind would be accepted; then rewind, unless that was all. */
