@@ -73,7 +73,7 @@ def test_a_log_is_judged_as_the_adapter_that_wrote_it(tmp_path: Path) -> None:
         under_test = LocalAdapter(bug.adapter())
         under_test.adapter = claims
         for trace in map(notation.from_sentence, SENTENCES):
-            lines = logs.performed(bug.adapter(), trace, trial.observables(claims, "storage"))
+            lines = logs.performed(bug.adapter(), trace, trial.observables(trace, claims, "storage"))
             head = logs.head(trace.kind, trace.config.to_json(), chapters=CLAIMS["storage"])
             (life,) = log.read(logs.write(tmp_path / "log.jsonl", head, *lines))
             seen, right = judged_log.judged(life, claims), under_test.run(trace)
@@ -224,6 +224,6 @@ def test_the_reference_is_logged_as_it_is(tmp_path: Path) -> None:
     trace = notation.from_sentence(
         "ring window=2 batch=2: append 3; append 1; rewind 0; view; append 1 k_dim=3; free"
     )
-    lines = logs.performed(Reference(), trace, ("history", "state", "mask"))
+    lines = logs.performed(Reference(), trace, ("history", "state", "mask", "offset", "can"))
     head = logs.head(trace.kind, trace.config.to_json(), chapters={"ring": STEP, "mask": "storage"})
     assert judged(logs.write(tmp_path / "log", head, *lines))[0] == 0
