@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from kvconform.mutants.common import costs, extra_rows, misplaced_rows, missing_rows, operations, visible_rows
+from kvconform.mutants.common import extra_rows, misplaced_rows, missing_rows, operations, visible_rows
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.planting import planted_in
 from kvspec.reading.anomalies import anomalies
@@ -19,7 +19,7 @@ def real() -> Iterator[Mutant]:
 
 def common() -> Iterator[Mutant]:
     """Every common bug, in the order of the appendix of anomalies."""
-    bugs = planted_in(extra_rows, missing_rows, misplaced_rows, visible_rows, operations, costs)
+    bugs = planted_in(extra_rows, missing_rows, misplaced_rows, visible_rows, operations)
     order = list(anomalies())
     return iter(sorted(bugs, key=lambda m: order.index(m.anomaly)))
 

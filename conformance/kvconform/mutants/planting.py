@@ -1,7 +1,7 @@
 """Planting bugs in the reference: what is wrong, which clauses that breaks, and the adapter that has the bug.
 
-A bug is a class or a function under `planted`. Where it is another text in one method of the reference, it is a row
-of the table beside the module: `ring.toml` beside `ring.py`.
+A bug is a class under `planted`. Where it is another text in methods of the reference, it is a row of the table
+beside the module: `ring.toml` beside `ring.py`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from kvadapters.reference import Reference
 from kvconform.mutants.catalogue import CLASSES, SEEN
 from kvconform.mutants.mutant import Mutant, says
+from kvref.attention import Answering, Seen
 from kvref.bucket import Bucket
 from kvref.compiled_graph import Graph
 from kvref.draft import Layer, Round, speculative
@@ -25,18 +26,32 @@ from kvref.growing import Growing
 from kvref.page import Pages
 from kvref.page_pool import Pool
 from kvref.ring import Ring
-from kvspec.geometry import Config
+from kvref.store import Store
+from kvspec.contract import Pair
+from kvspec.geometry import DTYPES, Array, Config
+from kvspec.masks import Causal, Explicit, Window
 from kvspec.reading.clauses import index
 from kvspec.tables import table
 
 COMMON = "anomaly"
 """The class of common bugs, which nobody reported here."""
 
-OWNERS: dict[str, Any] = {c.__name__: c for c in (*Reference.caches.values(), Layer, Round, Pool, Graph)}
+OWNERS: dict[str, Any] = {
+    c.__name__: c for c in (*Reference.caches.values(), Reference, Answering, Seen, Layer, Round, Pool, Graph)
+}
 """The classes of the reference whose methods rows of tables change."""
 
-Bug = TypeVar("Bug", bound=Callable[..., Any])
-"""A class or a function that is wrong, and says how in its docstring."""
+NAMES = {"np": np, "DTYPES": DTYPES, "Causal": Causal, "Explicit": Explicit, "Window": Window}
+"""What such another text may name besides what its module knows."""
+
+Bug = TypeVar("Bug", bound=type)
+"""A class that is wrong, and says how in its docstring."""
+
+if TYPE_CHECKING:
+    Over = Growing
+else:
+    Over = object
+"""What a fault of both growing caches and rings is laid over: either of them."""
 
 Factory = Callable[[], Any]
 """Makes an adapter."""
@@ -45,19 +60,15 @@ _PLANTED: dict[str, list[Mutant]] = defaultdict(list)
 """The bugs of each module, in the order in which they stand there."""
 
 
-def planted(
-    name: str, *, breaks: str, anomaly: str = "", into: Callable[[Any], Factory] | None = None
-) -> Callable[[Bug], Bug]:
-    """Plant the decorated class or function: it becomes a mutant, whose description is its docstring.
+def planted(name: str, *, breaks: str, anomaly: str = "") -> Callable[[Bug], Bug]:
+    """Plant the decorated class: it becomes a mutant, whose description is its docstring.
 
     `name` is an entry of the catalogue of real bugs (PAGE-06) or, for a common bug, an anomaly (stale-tail).
     `breaks` lists the clauses that it breaks. `anomaly` is for a real bug that is not what most of its class are.
-    `into` turns what is decorated into the factory of an adapter; by default that is `reference_with`.
     """
 
     def plant(bug: Bug) -> Bug:
-        title = bug.__name__ if isinstance(bug, type) else bug.__name__.title().replace("_", "")
-        mutant = _mutant(f"{name}/{title}", says(bug), breaks, anomaly, (into or reference_with)(bug))
+        mutant = _mutant(f"{name}/{bug.__name__}", says(bug), breaks, anomaly, reference_with(bug))
         _PLANTED[bug.__module__].append(mutant)
         return bug
 
@@ -89,9 +100,13 @@ def planted_in(*modules: ModuleType) -> Iterator[Mutant]:
 
 
 def _of_row(id_: str, row: dict[str, str]) -> Mutant:
-    """The mutant of a row: what it `says` and `breaks`, its `anomaly`, and the `Patch` that it is."""
-    patch = Patch(id_.partition("/")[2], row["of"], row["was"], row["now"])
-    return _mutant(id_, row["says"], row["breaks"], row.get("anomaly", ""), lambda: reference_with(patch.made())())
+    """The mutant of a row: what it `says` and `breaks`, its `anomaly`, and another text in each method of `of`."""
+    patches = [Patch(id_.partition("/")[2], of, row["was"], row["now"]) for of in row["of"].split()]
+
+    def adapter() -> Any:
+        return reference_with(*(patch.made() for patch in patches))()
+
+    return _mutant(id_, row["says"], row["breaks"], row.get("anomaly", ""), adapter)
 
 
 class Patch(NamedTuple):
@@ -114,33 +129,48 @@ class Patch(NamedTuple):
             raise LookupError(f"{self.title}: {self.was!r} does not stand in {self.of} once")
         line = source[: source.index(self.was)].rpartition("\n")[2]
         indented = self.now.replace("\n", "\n" + " " * (len(line) - len(line.lstrip())))
-        names = {"np": np, **method.__globals__, owner: OWNERS[owner]}
+        names = {**NAMES, **method.__globals__, owner: OWNERS[owner]}
         text = f"class {self.title}({owner}):\n{source.replace(self.was, indented)}"
         exec(compile(text, f"<{self.of} patched>", "exec"), names)
         made: type = names[self.title]
         return speculative(made) if hasattr(made, "in_round") else made
 
 
-def reference_with(bug: Any) -> Factory:
-    """Makes the reference with this class in the place of the one that it derives from; a class without a kind is
-    laid over both growing caches and rings."""
-    if issubclass(bug, Layer):
-        return speculating(layer=bug)
-    if issubclass(bug, Round):
-        return speculating(bug)
+def reference_with(*bugs: Any) -> Factory:
+    """Makes the reference with these classes in the places of those that they derive from."""
+    adapter: Factory = bugs[0]
+    if issubclass(bugs[0], Reference):
+        return adapter
+    if issubclass(bugs[0], Layer):
+        return speculating(layer=bugs[0])
+    if issubclass(bugs[0], Round):
+        return speculating(bugs[0])
+    return having(**{kind: cache for bug in bugs for kind, cache in _caches(bug).items()})
+
+
+def _caches(bug: Any) -> dict[str, type]:
+    """The caches that have a bug, by their kinds. A class without a kind is laid over growing caches and rings, and
+    over stores where it is about attention."""
     if issubclass(bug, Pool):
-        return having(page=over(bug))
+        return {"page": over(bug)}
     if issubclass(bug, Graph):
-        return having(bucket=type(bug.__name__, (Bucket,), {"graph": bug}))
+        return {"bucket": type(bug.__name__, (Bucket,), {"graph": bug})}
+    if issubclass(bug, Seen):
+        return _caches(_seeing(bug))
     if hasattr(bug, "kind"):
-        return having(**{bug.kind: bug})
-    adapter: Factory = bug if issubclass(bug, Reference) else having(**both(bug))
-    return adapter
+        return {bug.kind: bug}
+    kinds = (Growing, Ring, Store) if issubclass(bug, Answering) else (Growing, Ring)
+    return {c.kind: type(bug.__name__, (bug, c), {"__doc__": bug.__doc__}) for c in kinds}
 
 
-def both(fault: type) -> dict[str, type]:
-    """The fault laid over a growing cache and over a ring."""
-    return {c.kind: type(fault.__name__, (fault, c), {"__doc__": fault.__doc__}) for c in (Growing, Ring)}
+def _seeing(mask: type[Seen]) -> type[Answering]:
+    """Attention through masks of such a class."""
+
+    class Seeing(Answering):
+        def attended(self, queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
+            return super().attended(queries, held, mask(seen.logical, seen.rows, seen.end), splits)
+
+    return Seeing
 
 
 def over(pool: type[Pool]) -> type[Pages]:

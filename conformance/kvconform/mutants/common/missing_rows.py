@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvconform.mutants.common.caches import Changing, Over
-from kvconform.mutants.planting import planted
+from kvconform.mutants.planting import Over, planted
 from kvref.copy import Buffer
 from kvref.growing import Growing
 from kvref.rows import count
 from kvref.snapshot import Snapshot
 from kvspec.contract import Pair
 from kvspec.geometry import Array
-
-
-@planted("lost-rows", breaks="GROW-1 RING-2")
-class LastOfChunkMissing(Changing):
-    """An append of several rows leaves out the last one."""
-
-    def changed(self, rows: Array, kind: str) -> Array:
-        return rows[:, :, : max(1, rows.shape[2] - 1)]
 
 
 @planted("lost-rows", breaks="SNAP-1")
@@ -55,14 +46,6 @@ class CopyOneMore(Buffer):
         super().copy(keys, values, n, at, sliding)
         if 0 < n < len(keys) and at + n < self.capacity:
             super().copy(keys[n:], values[n:], 1, at + n, sliding)
-
-
-@planted("keys-without-values", breaks="GROW-1 RING-2 GROW-2 GROW-14 RING-1 RING-26")
-class ValuesMissing(Changing):
-    """An append writes the keys, and zeros for the values."""
-
-    def changed(self, rows: Array, kind: str) -> Array:
-        return rows if kind == "k" else np.zeros_like(rows)
 
 
 @planted("keys-without-values", breaks="SNAP-17 SNAP-6")

@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-import ml_dtypes
-import numpy as np
-
-from kvconform.mutants.common.caches import Changing, Over
-from kvconform.mutants.planting import planted
+from kvconform.mutants.planting import Over, planted
 from kvref.rows import count
 from kvref.snapshot import Snapshot
 from kvref.store import Store
 from kvspec.contract import Pair
 from kvspec.errors import Refused
 from kvspec.geometry import Array
-
-
-@planted("silent-no-op", breaks="GROW-9 RING-12")
-class FreeDoesNothing(Over):
-    """Freeing succeeds and leaves every row."""
-
-    def free(self) -> None:
-        pass
 
 
 @planted("silent-no-op", breaks="SNAP-6 SNAP-12")
@@ -83,14 +71,3 @@ class KeepsTheArrays(Over):
         super().append(keys, values)
         if first and keys.ndim == 4 and keys.shape[2] == len(self.rows):
             self.rows.keys, self.rows.values = keys, values
-
-
-@planted("wrong-rounding", breaks="GROW-12 RING-15")
-class ThroughBf16(Changing):
-    """Rows in f32 are rounded to bf16 on their way."""
-
-    def changed(self, rows: Array, kind: str) -> Array:
-        if rows.dtype != np.float32:
-            return rows
-        with np.errstate(invalid="ignore", over="ignore"):
-            return rows.astype(ml_dtypes.bfloat16).astype(np.float32)

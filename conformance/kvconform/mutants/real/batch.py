@@ -30,23 +30,6 @@ class ReplayRemembers(Store):
         return captured
 
 
-@planted("BOUND-02", breaks="BATCH-15")
-class RoomForTheFirst(Store):
-    """Only the first sequence is checked for room."""
-
-    def step(self, keys: Array, values: Array) -> None:
-        batch = self._batch("step")
-        if batch.lengths[0] < self.max_len:
-            real, batch.lengths = batch.lengths, [min(n, self.max_len - 1) for n in batch.lengths]
-            try:
-                super().step(keys, values)
-            except Exception:
-                batch.lengths = real
-                raise
-        else:
-            super().step(keys, values)
-
-
 @planted("MEM-01", breaks="BATCH-20")
 class StaleCount(Store):
     """A freed batch is still reported, though it can no longer be used."""

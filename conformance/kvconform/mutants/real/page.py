@@ -12,7 +12,6 @@ from kvref.page_pool import Pool
 from kvspec.contract import Pair
 from kvspec.errors import Refused
 from kvspec.geometry import Array, Config
-from kvspec.refusals import page as refusals_page
 
 
 @planted("PAGE-18", breaks="PAGE-11 PAGE-6")
@@ -40,18 +39,6 @@ class SlotByBits(Pool):
         for i in range(rows.keys.shape[1]):
             page, slot = table[(begin + i) // self.size], (begin + i) & (self.size - 1)
             self.keys[page][:, slot], self.values[page][:, slot] = rows.keys[:, i], rows.values[:, i]
-
-
-@planted("BOUND-01", breaks="PAGE-13 PAGE-6", anomaly="needless-refusal")
-class InOnePiece(Pages):
-    """Free pages are usable only where they lie side by side."""
-
-    def _appendable(self, new: Pair, to: Numbered) -> None:
-        super()._appendable(new, to)
-        needed = self.pool.entries(to.length + new.keys.shape[2]) - len(to.table)
-        free = "".join("x" if n else "." for n in self.pool.counts).split("x")
-        if needed > max(map(len, free)):
-            raise refusals_page.full("PAGE-13", new.keys.shape[2], needed, self.pool.free)
 
 
 @planted("MEM-03", breaks="PAGE-22")
@@ -98,14 +85,3 @@ class CountedOnce(Pages):
 
     def free_pages(self) -> int:
         return self.pool.free if self.counted is None else self.counted
-
-
-@planted("BOUND-07", breaks="PAGE-30")
-class LastPageHoldsAll(Pages):
-    """A table that is too short is accepted: its last page is read again and again."""
-
-    def _gatherable(self, table: Sequence[int], needed: int, n: int) -> None:
-        super()._gatherable([*table, *list(table[-1:]) * needed], needed, n)
-
-    def gather(self, table: Sequence[int], n: int) -> Pair:
-        return super().gather([*table, *list(table[-1:]) * (self.pool.entries(n) - len(table))], n)
