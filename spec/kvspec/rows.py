@@ -280,17 +280,9 @@ def describe(array: Array, kind: str, place: tuple[int, int, int], book: SerialB
     if serial in (POISONED, ZEROED):
         return "an unwritten row (NaN)" if serial == POISONED else "a row of zeros"
     row = np.asarray(array[place])
-    for other in ("k", "v"):
-        for head in range(8):
-            for sequence in range(8):
-                found = _as_if(row, other, head, sequence)
-                if found >= 0:
-                    name = "key" if other == "k" else "value"
-                    return f"the {name} of row {letters(found)} of head {head}, sequence {sequence}"
+    for other, name in (("k", "key"), ("v", "value")) if len(row) > 2 else ():
+        everywhere = np.broadcast_to(row, (8, 8, 1, len(row)))
+        serials = read(everywhere, other)[:, :, 0].T
+        for head, sequence in np.argwhere(serials >= 0)[:1]:
+            return f"the {name} of row {letters(serials[head, sequence])} of head {head}, sequence {sequence}"
     return "a row that was never appended"
-
-
-def _as_if(row: Array, kind: str, head: int, sequence: int) -> int:
-    grid = np.zeros((sequence + 1, head + 1, 1, row.shape[0]), row.dtype)
-    grid[sequence, head, 0] = row
-    return int(read(grid, kind)[sequence, head, 0]) if row.shape[0] > 2 else ILLEGIBLE
