@@ -152,9 +152,9 @@ def _caches(bug: Any) -> dict[str, type]:
     """The caches that have a bug, by their kinds. A class without a kind is laid over growing caches and rings, and
     over stores where it is about attention."""
     if issubclass(bug, Pool):
-        return {"page": over(bug)}
+        return {Pages.kind: over(bug)}
     if issubclass(bug, Graph):
-        return {"bucket": type(bug.__name__, (Bucket,), {"graph": bug})}
+        return {Bucket.kind: type(bug.__name__, (Bucket,), {"graph": bug})}
     if issubclass(bug, Seen):
         return _caches(_seeing(bug))
     if hasattr(bug, "kind"):
