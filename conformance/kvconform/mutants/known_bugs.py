@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from kvconform.mutants.common import extra_rows, misplaced_rows, missing_rows, operations, visible_rows
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.planting import planted_in
+from kvspec.contract import CHAPTERS
 from kvspec.reading.anomalies import anomalies
-from kvspec.registry import modules
+
+SECTIONS = ("extra_rows", "missing_rows", "misplaced_rows", "visible_rows", "operations")
+"""Of the appendix of anomalies, by which common bugs are kept."""
 
 
 def real() -> Iterator[Mutant]:
     """Every real bug that is planted, chapter by chapter."""
-    return planted_in(*modules("kvconform.mutants.real").values())
+    return planted_in("kvconform.mutants.real", *CHAPTERS)
 
 
 def common() -> Iterator[Mutant]:
     """Every common bug, in the order of the appendix of anomalies."""
-    bugs = planted_in(extra_rows, missing_rows, misplaced_rows, visible_rows, operations)
+    bugs = planted_in("kvconform.mutants.common", *SECTIONS)
     order = list(anomalies())
     return iter(sorted(bugs, key=lambda m: order.index(m.anomaly)))
 

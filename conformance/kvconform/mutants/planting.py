@@ -9,8 +9,9 @@ from __future__ import annotations
 import inspect
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from importlib.resources import files
-from types import ModuleType
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -90,11 +91,11 @@ def _mutant(id_: str, sentence: str, breaks: str, anomaly: str, adapter: Factory
     )
 
 
-def planted_in(*modules: ModuleType) -> Iterator[Mutant]:
-    """The bugs that are planted in these modules, and in the tables beside them."""
-    for module in modules:
-        yield from _PLANTED[module.__name__]
-        package, _, name = module.__name__.rpartition(".")
+def planted_in(package: str, *names: str) -> Iterator[Mutant]:
+    """The bugs that are planted in the modules of these names, and in the tables, of a package."""
+    for name in names:
+        if find_spec(f"{package}.{name}"):
+            yield from _PLANTED[import_module(f"{package}.{name}").__name__]
         if files(package).joinpath(f"{name}.toml").is_file():
             yield from (_of_row(id_, row) for id_, row in table(package, name).items())
 

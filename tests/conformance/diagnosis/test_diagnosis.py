@@ -24,8 +24,6 @@ from kvconform.diagnosis.neighbours import neighbours
 from kvconform.judge import trial
 from kvconform.mutants import real
 from kvconform.mutants.catalogue import CLASSES
-from kvconform.mutants.common.misplaced_rows import RingStaleCursor
-from kvconform.mutants.common.visible_rows import RingOneNarrow, RingOneWide
 from kvconform.mutants.known_bugs import common, known_bugs
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.trace_sources import covers, examples
@@ -50,6 +48,17 @@ ROOT = Path(__file__).parents[3]
 KNOWN = known_bugs()
 SAMPLE = random.Random(5).sample(sorted(KNOWN), 10)
 """Ten of all, by chance, the same every time."""
+
+
+def ring_of(bug: str) -> Any:
+    """The ring that has a bug."""
+    return KNOWN[bug].adapter().caches["ring"]
+
+
+RingStaleCursor = ring_of("stale-cursor/RingStaleCursor")
+RingOneWide = ring_of("window-off-by-one/RingOneWide")
+RingOneNarrow = ring_of("window-off-by-one/RingOneNarrow")
+HeadsReversed = ring_of("wrong-head/HeadsReversed")
 
 
 def under_test_of(adapter: Any, chapters: tuple[str, ...]) -> LocalAdapter:
@@ -112,7 +121,7 @@ def test_a_bug_that_nobody_has_is_not_named() -> None:
     assert not any(looked)
 
 
-class NarrowAndStale(RingOneNarrow, RingStaleCursor):
+class NarrowAndStale(RingOneNarrow, RingStaleCursor):  # type: ignore[misc]
     """Two bugs at once."""
 
 
@@ -156,7 +165,7 @@ WRAPPED = [{"op": "append", "n": 3}, {"op": "rewind", "to": 1}, {"op": "append",
 def test_answers_that_differ_are_not_alike(declared: dict[str, Any]) -> None:
     trace, about = from_json({**TRACE, "ops": WRAPPED}), description(ring(Ring, **declared).describe())
     level = trial.level_of(trace, about)
-    kinds = [Ring, RingStaleCursor, RingOneNarrow, KNOWN["wrong-head/HeadsReversed"].adapter().caches["ring"]]
+    kinds = [Ring, RingStaleCursor, RingOneNarrow, HeadsReversed]
     observed = trial.observables(trace, about, level)
     seen = [trial.run(trace, Session(ring(k), observed), about, level, past=True) for k in kinds]
     assert all(len(s.steps) == len(trace.ops) for s in seen), "a trial goes on past the first difference"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kvconform.mutants.planting import planted
 from kvref.growing import Growing
-from kvref.ring import Ring
 from kvref.rows import count
 from kvspec.contract import Pair
 
@@ -21,13 +20,3 @@ class GrowingStaleCursor(Growing):
         offset, self.offset = self.offset, max(self.offset, self.cursor)
         super()._feed(new)
         self.cursor, self.offset = self.offset, offset + count(new)
-
-
-@planted("stale-cursor", breaks="RING-7 RING-8 RING-27 RING-1 RING-26")
-class RingStaleCursor(Ring):
-    """A rewind moves the offset but not the write cursor."""
-
-    def rewind(self, to: int) -> None:
-        index = self.index
-        super().rewind(to)
-        self.index = index

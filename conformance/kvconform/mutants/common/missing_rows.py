@@ -5,24 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from kvconform.mutants.planting import Over, planted
-from kvref.copy import Buffer
 from kvref.growing import Growing
 from kvref.rows import count
 from kvref.snapshot import Snapshot
 from kvspec.contract import Pair
-from kvspec.geometry import Array
-
-
-@planted("lost-rows", breaks="SNAP-1")
-class GrowingSavesOneLess(Growing):
-    """A snapshot lacks the newest row."""
-
-    def snapshot(self, start: int) -> Snapshot | None:
-        self.offset -= self.offset > 0
-        try:
-            return super().snapshot(start)
-        finally:
-            self.offset += self.written
 
 
 @planted("hole", breaks="GROW-1 GROW-14")
@@ -36,16 +22,6 @@ class GrowingSkips(Growing):
             super()._feed(Pair(*(np.full_like(a, np.nan) for a in new)))
         self.chunk = count(new) > 1
         super()._feed(new)
-
-
-@planted("overwritten-rows", breaks="COPY-7 COPY-9")
-class CopyOneMore(Buffer):
-    """A copy takes one row more than asked for, if its source has one."""
-
-    def copy(self, keys: Array, values: Array, n: int, at: int, sliding: bool) -> None:
-        super().copy(keys, values, n, at, sliding)
-        if 0 < n < len(keys) and at + n < self.capacity:
-            super().copy(keys[n:], values[n:], 1, at + n, sliding)
 
 
 @planted("keys-without-values", breaks="SNAP-17 SNAP-6")
