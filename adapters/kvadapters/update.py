@@ -135,6 +135,7 @@ class UpdateAdapter:
     kind: str
     engine: Functions
     also: Collection[str] = ()
+    rewind: int | str = 0
     said: Mapping[str, Any] = field(default_factory=dict)
 
     def describe(self) -> dict[str, Any]:
@@ -142,7 +143,9 @@ class UpdateAdapter:
         engine = self.engine
         given = {"offset": True, "rewind": engine.trim, "ask": engine.trim, "free": engine.reset}
         able = [ability for ability, there in given.items() if there]
-        chapters: dict[str, Any] = {self.kind: {"level": "visible", "with": [*able, *self.also]}}
+        chapters: dict[str, Any] = {
+            self.kind: {"level": "visible", "with": [*able, *self.also], "rewind": self.rewind}
+        }
         if engine.mask:
             chapters["mask"] = {"level": "visible", "with": ["causal"]}
         counted = {} if engine.length else {"by_adapter": ["offset"]}
@@ -162,13 +165,15 @@ def from_update(
     make: Make,
     update: Update,
     also: Collection[str] = ("batch",),
+    rewind: int | str = 0,
     said: Mapping[str, Any] | None = None,
     **functions: Any,
 ) -> UpdateAdapter:
     """Make an adapter of an engine's functions: those of `Functions`, by name.
 
     `kind` is `growing` or `ring`; `also` names abilities that no function shows: `batch` (several sequences),
-    `zero` (appends of no rows), `scribble` (arrays handed in and out are the caller's to write on). `said` are
-    further fields of the description: version, dtypes, limits, known. Raises TypeError for an unknown function.
+    `zero` (appends of no rows), `scribble` (arrays handed in and out are the caller's to write on). `rewind` says
+    when a ring rewinds, see RING-10. `said` are further fields of the description: version, dtypes, limits, known.
+    Raises TypeError for an unknown function.
     """
-    return UpdateAdapter(name, kind, Functions(make, update, **functions), also, said or {})
+    return UpdateAdapter(name, kind, Functions(make, update, **functions), also, rewind, said or {})

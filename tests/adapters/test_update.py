@@ -42,3 +42,23 @@ def test_a_fault_is_found_and_named(name: str) -> None:
 def test_a_refusal_does_not_stand_in_for_what_is_wrong_behind_it() -> None:
     causes = [f.cause for f in judged("behind_a_refusal").failures if "RING-7" in f.clauses]
     assert causes == ["wrong length", "refused though owed"]
+
+
+@pytest.mark.parametrize("name", ["only_below_declared", "never_declared"])
+def test_a_declared_rewind_is_no_breach(name: str) -> None:
+    seen = judged(name)
+    assert (broken(seen), seen.problems, seen.exit_status) == (set(), [], 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("only_below", "refused though owed"),
+        ("never", "refused though owed"),
+        ("below_declared_and_more_done", "taken though refused"),
+    ],
+)
+def test_a_rewind_is_judged_by_what_is_declared(name: str, cause: str) -> None:
+    seen = judged(name)
+    assert {"RING-7", "RING-10"} & broken(seen)
+    assert cause in {f.cause for f in seen.failures}

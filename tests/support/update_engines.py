@@ -94,7 +94,24 @@ class CountsBeforeItChecks(WindowCache):
         return super().update_and_fetch(*new)
 
 
-def adapter(cache: type[WindowCache], *more: str) -> UpdateAdapter:
+class OnlyBelow(WindowCache):
+    """Writes over its first row as soon as it is full, so that it trims only before."""
+
+    def trim(self, n: int) -> None:
+        if n and self.offset >= self.window:
+            raise ValueError("the ring is full")
+        super().trim(n)
+
+
+class Never(WindowCache):
+    """Trims nothing."""
+
+    def trim(self, n: int) -> None:
+        if n:
+            raise ValueError("nothing is trimmed")
+
+
+def adapter(cache: type[WindowCache], *more: str, rewind: int | str = 0) -> UpdateAdapter:
     return from_update(
         cache.__name__,
         kind="ring",
@@ -104,9 +121,13 @@ def adapter(cache: type[WindowCache], *more: str) -> UpdateAdapter:
         trim=lambda c, n: c.trim(n),
         mask=lambda c, n: c.make_mask(n),
         also=("batch", *more),
+        rewind=rewind,
     )
 
 
 right, too_wide, never_drops = adapter(WindowCache), adapter(TooWide), adapter(NeverDrops)
 hands_out_its_buffer, behind_a_refusal = adapter(HandsOutItsBuffer, "scribble"), adapter(WrongBehindARefusal)
 counts_before_it_checks = adapter(CountsBeforeItChecks)
+only_below, only_below_declared = adapter(OnlyBelow), adapter(OnlyBelow, rewind="below")
+never, never_declared = adapter(Never), adapter(Never, rewind="never")
+below_declared_and_more_done = adapter(WindowCache, rewind="below")

@@ -40,7 +40,13 @@ def judge(under_test: AdapterUnderTest, worked: Example) -> None:
         under_test.tally.held(worked.clause, "example", under_test.check, seen.oracle)
 
 
+def _otherwise(worked: Example, seen: TrialResult, adapter: Description) -> bool:
+    """Whether the adapter declares something else than the table can show, so that it is not read to its end."""
+    rows = zip(worked.rows, seen.steps, strict=False)
+    return any(declared_otherwise(row.said, want, adapter) for row, (want, _) in rows)
+
+
 def _read_to_its_end(worked: Example, seen: TrialResult, adapter: Description) -> bool:
     """Whether an example that held was read to its end, at the level of its clause or above."""
-    whole = seen.trace.ops == worked.trace.ops and not declared_otherwise(worked, adapter)
+    whole = seen.trace.ops == worked.trace.ops and not _otherwise(worked, seen, adapter)
     return whole and seen.level in (index()[worked.clause].level, "storage")

@@ -27,8 +27,8 @@ Scores = dict[int, float]
 
 
 class CacheModel:
-    """A growing cache or a ring. The claim says how far past the window an adapter declares to rewind: 0 as the
-    spec demands.
+    """A growing cache or a ring. The claim says when an adapter declares to rewind, and how far past the window: 0
+    as the spec demands.
 
     `width` is the number of rows a history has by the spec, which the columns of explicit masks count; `queries`
     how many the last append had, None where it is no longer the last."""
@@ -170,9 +170,12 @@ class CacheModel:
 
     def _reaches(self, to: int, end: int) -> bool:
         """Whether a ring that stands at `end` can go back to `to`."""
-        window = self.config.window
-        free = window is None or to == end or end <= window
-        return free or self.claim.rewind == -1 or end - to <= self.claim.rewind
+        window, declared = self.config.window, self.claim.rewind
+        if window is None or to == end or declared == -1:
+            return True
+        if isinstance(declared, str):
+            return declared == "below" and end < window
+        return end <= window or end - to <= declared
 
     def rewind(self, to: int) -> None:
         """Drop the tokens at and beyond `to`."""

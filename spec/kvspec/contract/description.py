@@ -18,13 +18,14 @@ class Claim:
     """What an adapter claims for one chapter.
 
     `grows` (growing and ring): "step" if capacity follows the spec's growth rule exactly, else "free". `rewind`
-    (ring): how many rows beyond the window it can rewind; 0 is what the spec demands, -1 means no limit. `without`:
+    (ring): how many rows beyond the window it can rewind; 0 is what the spec demands, -1 means no limit; "below" if
+    it rewinds only while the offset is below the window; "never" if only to the offset itself. `without`:
     the abilities of the chapter that are not claimed, see `kvspec.operations.abilities`.
     """
 
     level: Level
     grows: Literal["step", "free"] = "free"
-    rewind: int = 0
+    rewind: int | Literal["below", "never"] = 0
     without: frozenset[str] = frozenset()
 
     def to_json(self) -> dict[str, Any]:
@@ -172,9 +173,10 @@ def _claim(chapter: Any, claim: Any) -> Claim:
     _want(level in LEVELS, f"chapter {chapter}: level must be visible or storage, is {level!r:.40}")
     grows, rewind = fields.get("grows", "free"), fields.get("rewind", 0)
     _want(grows in ("step", "free"), f"chapter {chapter}: grows must be step or free, is {grows!r:.40}")
-    _want(type(rewind) is int and rewind >= -1, f"chapter {chapter}: rewind must be -1 or more")
+    known = rewind in ("below", "never") or (type(rewind) is int and rewind >= -1)
+    _want(known, f"chapter {chapter}: rewind must be -1 or more, below or never, is {rewind!r:.40}")
     _want(rewind == 0 or level == "visible", f"chapter {chapter}: at level storage rewind is 0")
-    return Claim(cast(Level, level), cast(Any, grows), int(rewind), _without(chapter, fields))
+    return Claim(cast(Level, level), cast(Any, grows), cast(Any, rewind), _without(chapter, fields))
 
 
 def _without(chapter: str, fields: Mapping[str, Any]) -> frozenset[str]:

@@ -257,11 +257,12 @@ _ABILITIES = {"type": "array", "items": {"type": "string"}}
 
 def _claim() -> Schema:
     grows = "step: capacity follows the spec's growth rule; free: it does as it likes."
-    rewind = "ring: rows back to which it can rewind past the window; -1 without limit."
+    rewind = "ring: rows back to which it can rewind past the window, -1 without limit; below, never: see RING-10."
+    rewinds = [{"type": "integer", "minimum": -1}, {"enum": ["below", "never"]}]
     properties = {
         "level": {"enum": list(LEVELS)},
         "grows": {"description": grows, "enum": ["step", "free"]},
-        "rewind": {"description": rewind, "type": "integer", "minimum": -1},
+        "rewind": {"description": rewind, "anyOf": rewinds},
         "with": {"description": "The only abilities of the chapter that are claimed.", **_ABILITIES},
         "without": {"description": "The abilities of the chapter that are not claimed.", **_ABILITIES},
     }
