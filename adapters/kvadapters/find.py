@@ -8,7 +8,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from importlib import metadata
 from typing import Any
 
 from kvspec.contract import Adapter
@@ -29,6 +28,8 @@ GROUP = "kvconform.adapters"
 
 def names() -> dict[str, str]:
     """Give every adapter known by name, and its place as `module:attribute`."""
+    from importlib import metadata  # takes longer to import than anything else here
+
     others = {e.name: e.value for e in metadata.entry_points(group=GROUP)}
     return others | BUILT_IN
 
@@ -38,7 +39,7 @@ def load(name: str) -> Adapter:
 
     Raises BadInput if there is none or it cannot be imported, CannotRun if the adapter raises it.
     """
-    target = names().get(name, name)
+    target = BUILT_IN.get(name) or names().get(name, name)
     if ":" not in target:
         raise BadInput(_unknown(name))
     found = guarded(name, "cannot be imported", lambda: _attribute(target))

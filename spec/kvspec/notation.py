@@ -20,7 +20,7 @@ import numpy as np
 from kvspec.errors import BadInput
 from kvspec.geometry import SIZES, Config
 from kvspec.operations.table import ARGUMENTS, OPERATIONS, Operation, argument, cache_of, unknown
-from kvspec.trace import VERSION, Trace, check_operation, from_json
+from kvspec.trace import Trace, check_operation, from_parts
 
 LARGEST_SAID = 1 << 16
 """Most elements of a mask given by its shape alone."""
@@ -179,4 +179,4 @@ def trace(kind: str, fields: str, ops: str) -> Trace:
     """Read a trace from its parts: `trace("ring", "window=3", "append 3; append 1")`. Raises BadInput."""
     config = dict(f.partition("=")[::2] for f in fields.split())
     typed = {k: _number(v, fields) if k in SIZES else v for k, v in config.items()}
-    return from_json({"kvtrace": VERSION, "kind": kind, "config": typed, "ops": list(operations(ops))})
+    return from_parts(kind, typed, operations(ops))

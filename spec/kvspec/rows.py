@@ -24,6 +24,7 @@ keys are 1, 2, 3, ... from element to element, and whose values are those of `ev
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 
@@ -90,16 +91,26 @@ def legible(config: Config, kind: str, first: int, n: int) -> Array:
 
 
 def bits(config: Config, kind: str, first: int, n: int) -> Array:
-    """Rows of arbitrary bits, a function of serial, kind, sequence, head and element alone (splitmix64)."""
-    batch, heads, n, dim = _sizes(config, kind, n)
+    """Rows of arbitrary bits, a function of serial, kind, sequence, head and element alone."""
+    sizes, dtype = _sizes(config, kind, n), DTYPES[config.dtype]
+    words = _words if prod(sizes) <= FEW_WORDS else _words.__wrapped__
+    return words(kind, first, *sizes).astype(f"u{dtype.itemsize}").view(dtype)
+
+
+FEW_WORDS = 1 << 13
+"""Most words of rows of arbitrary bits kept for reuse: small traces make the same rows again and again."""
+
+
+@lru_cache(maxsize=512)
+def _words(kind: str, first: int, batch: int, heads: int, n: int, dim: int) -> Array:
+    """Words `[batch, heads, n, dim]` of 64 bits each (splitmix64)."""
     owner = who(kind, *_owners(batch, heads)).astype(np.uint64)
     serial = np.arange(first, first + n, dtype=np.uint64)[None, None, :, None]
     x = (serial << np.uint64(20)) + (owner[..., None] << np.uint64(12)) + np.arange(dim, dtype=np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
         x = (x + np.uint64(0x9E3779B97F4A7C15)) if shift == 30 else x
         x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
-    dtype = DTYPES[config.dtype]
-    return np.ascontiguousarray(x.astype(f"u{dtype.itemsize}")).view(dtype)
+    return x
 
 
 def edges(config: Config, kind: str, first: int, n: int) -> Array:

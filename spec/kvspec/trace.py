@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,16 +94,21 @@ def from_json(document: Any) -> Trace:
     extra = sorted(set(document) - {"kvtrace", "kind", "config", "ops", "note"})
     if extra:
         raise BadInput(f"trace: unknown field {extra[0]!r:.60}")
-    kind = document.get("kind")
+    ops = document.get("ops")
+    if not isinstance(ops, list):
+        raise BadInput(f"trace: ops must be a list of at most {LARGEST_TRACE} operations")
+    for i, op in enumerate(ops[:LARGEST_TRACE]):
+        check_operation(op, f"trace, operation {i + 1}")
+    return from_parts(document.get("kind"), document.get("config"), ops)
+
+
+def from_parts(kind: Any, fields: Any, ops: Sequence[Operation]) -> Trace:
+    """Check a kind, the fields of a config, and operations that were checked each by itself. Raises BadInput."""
     if kind not in KINDS:
         raise BadInput(f"trace: kind is {kind!r:.60}; it must be one of {', '.join(KINDS)}")
-    config = config_from_json(document.get("config"), kind)
-    ops = document.get("ops")
-    if not isinstance(ops, list) or len(ops) > LARGEST_TRACE:
+    if len(ops) > LARGEST_TRACE:
         raise BadInput(f"trace: ops must be a list of at most {LARGEST_TRACE} operations")
-    for i, op in enumerate(ops):
-        check_operation(op, f"trace, operation {i + 1}")
-    trace = Trace(kind, config, tuple(ops))
+    trace = Trace(kind, config_from_json(fields, kind), tuple(ops))
     check_trace(trace)
     return trace
 

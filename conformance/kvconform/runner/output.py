@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kvreports import json_file
-from kvreports.mutants import html as mutants_html
-from kvreports.mutants import markdown as mutants_markdown
-from kvreports.mutants import text as mutants_text
-from kvreports.profile import html as profile_html
-from kvreports.profile import markdown as profile_markdown
-from kvreports.profile import text as profile_text
-from kvreports.run import html as run_html
-from kvreports.run import markdown as run_markdown
-from kvreports.run import text as run_text
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import index
 from kvspec.records.document import Document
@@ -23,43 +15,31 @@ from kvspec.records.mutants import Matrix
 from kvspec.records.profile import Profile
 from kvspec.records.run import Record
 
-Render = Callable[[Sequence[Any]], str]
-
 
 class Forms(NamedTuple):
     """The names of the files that hold a record and its renderings, and what renders records of that kind."""
 
     json: str
     page: str
-    html: Render
-    markdown: Render
-    table: Render
+    folder: str
+    """The folder of `kvreports` whose modules `html`, `markdown` and `text` render such records."""
+    arguments: Callable[[Sequence[Any]], Sequence[Any]]
+    """What these modules take."""
 
 
 FORMS: dict[type[Document], Forms] = {
-    Record: Forms(
-        "record",
-        "report",
-        lambda records: run_html.render(records, index()),
-        lambda records: run_markdown.render(records, index()),
-        lambda records: run_text.render(records, index()),
-    ),
-    Profile: Forms(
-        "profile",
-        "profile",
-        lambda records: profile_html.render(*records),
-        lambda records: profile_markdown.render(*records),
-        lambda records: profile_text.render(*records),
-    ),
-    Matrix: Forms(
-        "mutants",
-        "mutants",
-        lambda records: mutants_html.render(*records),
-        lambda records: mutants_markdown.render(*records),
-        lambda records: mutants_text.render(*records),
-    ),
+    Record: Forms("record", "report", "run", lambda records: (records, index())),
+    Profile: Forms("profile", "profile", "profile", tuple),
+    Matrix: Forms("mutants", "mutants", "mutants", tuple),
 }
 """Every kind of record. Runs are rendered side by side; a profile and a matrix by themselves."""
+
+
+def _rendered(records: Sequence[Document], form: str) -> str:
+    """Render records as html, markdown or text. What renders is imported now: most need one form only."""
+    forms = FORMS[type(records[0])]
+    render: Callable[..., str] = import_module(f"kvreports.{forms.folder}.{form}").render
+    return render(*forms.arguments(records))
 
 
 def write(record: Document, folder: Path) -> Path:
@@ -67,8 +47,8 @@ def write(record: Document, folder: Path) -> Path:
     forms = FORMS[type(record)]
     page = folder / f"{forms.page}.html"
     leave(folder / f"{forms.json}.json", json_file.dumps(record))
-    leave(page.with_suffix(".md"), forms.markdown([record]))
-    leave(page, forms.html([record]))
+    leave(page.with_suffix(".md"), _rendered([record], "markdown"))
+    leave(page, _rendered([record], "html"))
     return page
 
 
@@ -76,13 +56,12 @@ def text(records: Sequence[Document], form: str) -> str:
     """Records of one kind as text: table, json or markdown."""
     if form == "json":
         return "".join(map(json_file.dumps, records))
-    forms = FORMS[type(records[0])]
-    return (forms.markdown if form == "markdown" else forms.table)(records)
+    return _rendered(records, "text" if form == "table" else form)
 
 
 def page(records: Sequence[Document]) -> str:
     """Records of one kind as an HTML page."""
-    return FORMS[type(records[0])].html(records)
+    return _rendered(records, "html")
 
 
 def leave(path: Path, content: str) -> None:

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kvconform.diagnosis.diagnose import diagnose
 from kvconform.runner.journal import Journal
 from kvconform.runner.progress import Progress
 from kvconform.runner.record import kept, record
@@ -104,6 +103,8 @@ class Run:
         failures = [] if self.interrupted else kept(total)
         if not failures:
             return
+        from kvconform.diagnosis.diagnose import diagnose  # reads all known bugs, which most runs do not need
+
         worker = self.under_test.worker
         worker.deadline = min(QUICK, worker.deadline)
         worker.start_deadline = min(QUICK_START, worker.start_deadline)
