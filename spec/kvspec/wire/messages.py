@@ -44,7 +44,7 @@ def _no_constant(name: str) -> Any:
 
 
 _JSON = json.JSONDecoder(parse_constant=_no_constant)
-_TO_JSON = json.JSONEncoder(default=index, allow_nan=False, check_circular=False, separators=(",", ":"))
+_TO_JSON = json.JSONEncoder(default=index, allow_nan=False, check_circular=False)
 
 
 class ProtocolError(Exception):
