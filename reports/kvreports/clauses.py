@@ -4,50 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Protocol
+from dataclasses import dataclass
 
 from kvspec.contract import CHAPTERS
-from kvspec.records.run import ClauseRecord
+from kvspec.reading.clauses import Clause
 
 ID = re.compile(r"([A-Z][A-Z0-9]*)-([0-9]{1,6})")
 
-
-class ClauseText(Protocol):
-    """A clause of the spec. `text` and `reason` are small Markdown: `code`, *emphasis*, links."""
-
-    @property
-    def id(self) -> str:
-        """RING-4."""
-
-    @property
-    def chapter(self) -> str:
-        """The chapter it stands in."""
-
-    @property
-    def level(self) -> str:
-        """visible or storage."""
-
-    @property
-    def text(self) -> str:
-        """The rule."""
-
-    @property
-    def reason(self) -> str:
-        """Why the rule is as it is; may be empty."""
+Clauses = Mapping[str, Clause]
+"""The clauses of this spec, by their ids."""
 
 
-Clauses = Mapping[str, ClauseText]
+@dataclass(frozen=True)
+class Unknown:
+    """A clause that this spec does not have, as a record describes it."""
 
-
-class FromRecord:
-    """A clause that this spec does not have, as the record describes it."""
-
-    def __init__(self, record: ClauseRecord) -> None:
-        self.id = record.id
-        self.chapter = record.chapter
-        self.level = record.level
-        self.text = record.text
-        self.reason = ""
+    id: str
+    chapter: str
+    level: str
+    text: str
+    reason: str = ""
 
 
 def order(id_: str) -> tuple[str, int, str]:

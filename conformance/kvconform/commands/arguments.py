@@ -7,6 +7,27 @@ from argparse import ArgumentParser, ArgumentTypeError
 FORMATS = ("table", "json", "markdown")
 
 
+def add_adapter(parser: ArgumentParser) -> None:
+    """Add the adapter, by its name, or by the command behind `--` that starts its worker."""
+    parser.usage = f"{parser.prog} [options] (ADAPTER | -- COMMAND ...)"
+    parser.add_argument("adapter", nargs="?", help="a name (see `kvconform list`) or module:Class")
+
+
+def add_deadline(parser: ArgumentParser) -> None:
+    """Add how long an operation may take."""
+    parser.add_argument("--deadline", type=seconds, default=20.0, help="seconds for one operation (20)")
+
+
+def add_level(parser: ArgumentParser) -> None:
+    """Add the level to judge at."""
+    parser.add_argument("--level", choices=("visible",), help="judge at this level, though more is claimed")
+
+
+def add_report(parser: ArgumentParser, files: str) -> None:
+    """Add the folder to write the record and its renderings into."""
+    parser.add_argument("--report", metavar="DIR", help=f"write {files} into this folder")
+
+
 def add_pool(parser: ArgumentParser, help: str) -> None:
     """Add where tasks run: on how many processes here, or on a cluster."""
     where = parser.add_mutually_exclusive_group()

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kvconform.commands.arguments import add_format
+from kvconform.commands.arguments import add_format, add_level, add_report
 
 if TYPE_CHECKING:
     from kvconform.runner.result import CheckResult
@@ -23,10 +23,8 @@ HELP = "judge what an engine logged of itself, with no adapter"
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("log", metavar="LOG", help="a log in lines of JSON; see spec/WIRE.md")
-    parser.add_argument("--level", choices=("visible",), help="judge at this level, though more is claimed")
-    parser.add_argument(
-        "--report", metavar="DIR", help="write record.json, report.html, report.md and more into this folder"
-    )
+    add_level(parser)
+    add_report(parser, "record.json, report.html, report.md and more")
     add_format(parser)
 
 
@@ -40,10 +38,7 @@ def main(options: Namespace) -> int:
     results = [_judged(options.log, life, adapter) for life in lives]
     record = _record(results, adapter, options, time.monotonic() - began)
     page = report_folder.write(record, results, Path(options.report)) if options.report else None
-    sys.stdout.write(output.text([record], options.format))
-    sys.stdout.flush()
-    if page is not None:
-        sys.stderr.write(f"\nkvconform: report at {page}\n")
+    output.show([record], options.format, page)
     return record.exit_status
 
 

@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kvconform.commands.arguments import above_zero, add_format, add_pool
+from kvconform.commands.arguments import above_zero, add_format, add_pool, add_report
 
 if TYPE_CHECKING:
     from kvconform.mutants.hunt import HuntResult
@@ -36,9 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--list", action="store_true", help="list the mutants and what each does, and stop")
     add_pool(parser, "mutants tried at once (one per core)")
-    parser.add_argument(
-        "--report", metavar="DIR", help="write mutants.json, mutants.html and mutants.md into this folder"
-    )
+    add_report(parser, "mutants.json, mutants.html and mutants.md")
     add_format(parser)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kvconform.commands.arguments import above_zero, add_format
+from kvconform.commands.arguments import above_zero, add_format, add_report
 
 if TYPE_CHECKING:
     from kvconform.profiling.case import Case
@@ -40,9 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--rounds", type=above_zero, default=9, help="rounds of each case (9)")
     parser.add_argument("--memory", type=above_zero, default=256, help="MiB of rows to rotate through (256)")
     parser.add_argument("--minutes", type=above_zero, default=8, help="time limit for all cases together (8)")
-    parser.add_argument(
-        "--report", metavar="DIR", help="write profile.json, profile.html and profile.md into this folder"
-    )
+    add_report(parser, "profile.json, profile.html and profile.md")
     add_format(parser)
 
 
@@ -141,5 +139,4 @@ def _leave(whole: Profile, options: Namespace) -> None:
 
     if options.report:
         _say(f"profile at {output.write(whole, Path(options.report))}")
-    sys.stdout.write(output.text([whole], options.format))
-    sys.stdout.flush()
+    output.show([whole], options.format)

@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from kvconform.commands.arguments import add_format, add_pool, count, seconds
+from kvconform.commands.arguments import add_adapter, add_deadline, add_format, add_pool, count
 
 if TYPE_CHECKING:
     from kvconform.prove.claims import Judge
@@ -26,8 +26,7 @@ ALL = "all"
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.usage = "kvconform prove [options] (ADAPTER | -- COMMAND ...)"
-    parser.add_argument("adapter", nargs="?", help="a name (see `kvconform list`) or module:Class")
+    add_adapter(parser)
     parser.add_argument(
         "--chapter", action="append", default=[], help="chapter to explore (repeatable; ring), or all"
     )
@@ -37,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=count,
         help="extra states the adapter may have beyond the reference's (0; 1 for rings of other adapters)",
     )
-    parser.add_argument("--deadline", type=seconds, default=20.0, help="seconds for one operation (20)")
+    add_deadline(parser)
     add_pool(parser, "configurations proved at once (one per core)")
     add_format(parser)
 

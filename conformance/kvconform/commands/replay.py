@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kvconform.commands.arguments import seconds
+from kvconform.commands.arguments import add_deadline, add_level
 
 if TYPE_CHECKING:
     from kvconform.judge.trial_result import TrialResult
@@ -25,8 +25,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--draw", action="store_true", help="draw slots and queries at each step")
     parser.add_argument("--svg", metavar="FILE", help="write the drawing of --draw to this file as SVG")
-    parser.add_argument("--level", choices=("visible",), help="judge at this level, though more is claimed")
-    parser.add_argument("--deadline", type=seconds, default=20.0, help="seconds for one operation (20)")
+    add_level(parser)
+    add_deadline(parser)
 
 
 def main(options: Namespace) -> int:

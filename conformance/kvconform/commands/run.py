@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kvconform.commands.arguments import add_format, add_pool, count, seconds
+from kvconform.commands.arguments import (
+    add_adapter,
+    add_deadline,
+    add_format,
+    add_level,
+    add_pool,
+    add_report,
+    count,
+)
 
 if TYPE_CHECKING:
     from kvconform.checks.check import Check
@@ -30,8 +37,7 @@ SAMPLE = 500
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.usage = "kvconform run [options] (ADAPTER | -- COMMAND ...)"
-    parser.add_argument("adapter", nargs="?", help="a name (see `kvconform list`) or module:Class")
+    add_adapter(parser)
     parser.add_argument("--chapter", action="append", default=[], help="only this chapter (repeatable)")
     parser.add_argument(
         "--clause",
@@ -42,13 +48,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--traces", type=count, default=60, help="random traces for each exploration (60)")
     parser.add_argument("--seed", type=count, default=0, help="seed of the random traces (0)")
-    parser.add_argument("--level", choices=("visible",), help="judge at this level, though more is claimed")
-    parser.add_argument(
-        "--report", metavar="DIR", help="write record.json, report.html, report.md and more into this folder"
-    )
-    parser.add_argument(
-        "--deadline", type=seconds, default=20.0, help="seconds the adapter has for one operation (20)"
-    )
+    add_level(parser)
+    add_report(parser, "record.json, report.html, report.md and more")
+    add_deadline(parser)
     parser.add_argument(
         "--memory", type=count, default=4096, help="MiB of resident memory the adapter may use (4096)"
     )
@@ -72,10 +74,7 @@ def main(options: Namespace) -> int:
     finally:
         run.close()
     page = report_folder.write(record, run.results.values(), folder) if folder else None
-    sys.stdout.write(output.text([record], options.format))
-    sys.stdout.flush()
-    if page is not None:
-        sys.stderr.write(f"\nkvconform: report at {page}\n")
+    output.show([record], options.format, page)
     return 130 if run.interrupted else record.exit_status
 
 

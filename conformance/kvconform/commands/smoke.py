@@ -7,6 +7,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, NamedTuple
 
+from kvconform.commands.arguments import add_adapter
+
 if TYPE_CHECKING:
     from kvconform.worker.client import Worker
     from kvspec.contract import Description
@@ -17,8 +19,7 @@ HELP = "try a new adapter in a few steps: does it start, answer and keep its row
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.usage = "kvconform smoke (ADAPTER | -- COMMAND ...)"
-    parser.add_argument("adapter", nargs="?", help="a name (see `kvconform list`) or module:Class")
+    add_adapter(parser)
 
 
 class Step(NamedTuple):

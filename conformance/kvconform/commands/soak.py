@@ -79,10 +79,7 @@ class Progress:
         if (now := time.monotonic()) - self.last < EVERY:
             return
         self.last = now
-        done = ", ".join(
-            f"{s.name} {s.operations}{f' ({len(s.found)} accused)' * bool(s.found)}"
-            for s in self.soak.scores.values()
-        )
+        done = ", ".join(map(_short, self.soak.scores.values()))
         passed = f"{done} of {self.soak.operations} operations, {now - self.began:.0f} s"
         sys.stderr.write(f"kvconform soak: {passed}\n")
         sys.stderr.flush()

@@ -104,12 +104,8 @@ def _line(name: str, ran: Ran, right: Ran) -> str:
     from kvconform.vectors import strict_hash
 
     count = sum(o.array.size for o in ran.found if o.array is not None)
-    verdict = (
-        ""
-        if ran is right
-        else "the same"
-        if strict_hash.digest(ran.found) == strict_hash.digest(right.found)
-        else "DIFFERS"
-    )
-    words = f"{strict_hash.digest(ran.found)}  {name:10} {len(ran.found)} outputs, {count} numbers; {ran.device}"
-    return f"{words}; {verdict}" if verdict else words
+    hash_ = strict_hash.digest(ran.found)
+    words = f"{hash_}  {name:10} {len(ran.found)} outputs, {count} numbers; {ran.device}"
+    if ran is right:
+        return words
+    return f"{words}; {'the same' if hash_ == strict_hash.digest(right.found) else 'DIFFERS'}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -62,6 +63,14 @@ def text(records: Sequence[Document], form: str) -> str:
 def page(records: Sequence[Document]) -> str:
     """Records of one kind as an HTML page."""
     return _rendered(records, "html")
+
+
+def show(records: Sequence[Document], form: str, page: Path | None = None) -> None:
+    """Print records; say on standard error where their page is."""
+    sys.stdout.write(text(records, form))
+    sys.stdout.flush()
+    if page is not None:
+        sys.stderr.write(f"\nkvconform: report at {page}\n")
 
 
 def leave(path: Path, content: str) -> None:

@@ -14,8 +14,8 @@ PACKAGES = ("numpy", "ml_dtypes", "hypothesis", "pytest", "pyopencl", "cupy")
 
 
 def suite_digest() -> str:
-    """A hash of the suite's own text."""
-    files = sorted(Path(__file__).parents[1].rglob("*.py"))
+    """A hash of the suite's own text, its tables among it."""
+    files = sorted(f for f in Path(__file__).parents[1].rglob("*") if f.suffix in (".py", ".toml"))
     return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()[:16]
 
 

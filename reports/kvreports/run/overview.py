@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kvreports.clauses import Clauses, ClauseText, FromRecord, anchors, chapter_order, order
+from kvreports.clauses import Clauses, Unknown, anchors, chapter_order, order
 from kvreports.run.standing import Standing, counts, standing
+from kvspec.reading.clauses import Clause
 from kvspec.records.run import ClauseRecord, Record
 
 
@@ -35,7 +36,7 @@ class Row:
 
     id: str
     anchor: str
-    clause: ClauseText
+    clause: Clause | Unknown
     known: bool
     """True if the clause's text comes from this spec, False if from a record."""
     cells: list[ClauseRecord | None]
@@ -83,8 +84,9 @@ def overview(records: Sequence[Record], clauses: Clauses) -> Overview:
 
 def _row(id_: str, anchor: str, columns: list[Column], clauses: Clauses) -> Row:
     cells = [c.clauses.get(id_) for c in columns]
-    text: ClauseText = clauses.get(id_) or FromRecord(next(c for c in cells if c is not None))
-    return Row(id_, anchor, text, id_ in clauses, cells)
+    seen = next(c for c in cells if c is not None)
+    clause = clauses.get(id_) or Unknown(id_, seen.chapter, seen.level, seen.text)
+    return Row(id_, anchor, clause, id_ in clauses, cells)
 
 
 def _column(number: int, record: Record, label: str) -> Column:
