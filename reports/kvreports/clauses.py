@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kvspec.contract import CHAPTERS
-from kvspec.reading.clauses import Clause
+
+if TYPE_CHECKING:
+    from kvspec.reading.clauses import Clause
 
 ID = re.compile(r"([A-Z][A-Z0-9]*)-([0-9]{1,6})")
 
-Clauses = Mapping[str, Clause]
+Clauses = Mapping[str, "Clause"]
 """The clauses of this spec, by their ids."""
 
 

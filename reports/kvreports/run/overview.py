@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from kvreports.clauses import Clauses, Unknown, anchors, chapter_order, order
 from kvreports.run.standing import Standing, counts, standing
-from kvspec.reading.clauses import Clause
 from kvspec.records.run import ClauseRecord, Record
+
+if TYPE_CHECKING:
+    from kvspec.reading.clauses import Clause
 
 
 @dataclass(frozen=True)
