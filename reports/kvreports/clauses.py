@@ -1,32 +1,12 @@
-"""Clauses as reports see them: their texts, their chapters, their order and their anchors."""
+"""Ids of clauses: their order, that of their chapters, and their anchors."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kvspec.contract import CHAPTERS
 
-if TYPE_CHECKING:
-    from kvspec.reading.clauses import Clause
-
 ID = re.compile(r"([A-Z][A-Z0-9]*)-([0-9]{1,6})")
-
-Clauses = Mapping[str, "Clause"]
-"""The clauses of this spec, by their ids."""
-
-
-@dataclass(frozen=True)
-class Unknown:
-    """A clause that this spec does not have, as a record describes it."""
-
-    id: str
-    chapter: str
-    level: str
-    text: str
-    reason: str = ""
 
 
 def order(id_: str) -> tuple[str, int, str]:

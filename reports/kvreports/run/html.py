@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvreports import facts, inline_markdown, page
-from kvreports.clauses import Clauses
 from kvreports.drawing.svg import legend
 from kvreports.run import coverage, diagnosis, failures, residency, standing
-from kvreports.run.overview import Column, Overview, overview
+from kvreports.run.overview import Clauses, Column, Overview, overview
 from kvreports.safe_text import Html, cleaned_record, shortened
 from kvspec.records.run import VERDICTS, Record
 

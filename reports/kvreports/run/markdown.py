@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvreports import facts, inline_markdown
-from kvreports.clauses import Clauses
 from kvreports.markdown import code, fenced, literal, table
 from kvreports.run import diagnosis, residency
-from kvreports.run.overview import Column, Overview, Row, overview
+from kvreports.run.overview import Clauses, Column, Overview, Row, overview
 from kvreports.run.standing import LESS, groups
 from kvreports.run.text import NONDETERMINISTIC, draw
 from kvreports.safe_text import cleaned_record, line

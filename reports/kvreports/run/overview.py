@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from kvreports.clauses import Clauses, Unknown, anchors, chapter_order, order
+from kvreports.clauses import anchors, chapter_order, order
 from kvreports.run.standing import Standing, counts, standing
+from kvspec.reading.clauses import Clause
 from kvspec.records.run import ClauseRecord, Record
 
-if TYPE_CHECKING:
-    from kvspec.reading.clauses import Clause
+Clauses = Mapping[str, Clause]
+"""The clauses of this spec, by their ids."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,17 @@ class Column:
     def partial(self) -> bool:
         """Whether the run did not finish."""
         return self.record.partial
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A clause that this spec does not have, as a record describes it."""
+
+    id: str
+    chapter: str
+    level: str
+    text: str
+    reason: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ from textwrap import fill
 from tabulate import tabulate
 
 from kvreports import inline_markdown
-from kvreports.clauses import Clauses
 from kvreports.drawing.frames import Cell, Frame, Strip, frames
 from kvreports.run import diagnosis, residency
-from kvreports.run.overview import Chapter, Column, overview
+from kvreports.run.overview import Chapter, Clauses, Column, overview
 from kvreports.run.standing import groups, suspects
 from kvreports.safe_text import cleaned_record, line, shortened
 from kvspec.records.run import VERDICTS, Failure, Record, StepRecord
