@@ -103,24 +103,18 @@ class Description:
         }
 
 
+FIELDS = {
+    *("name", "version", "device", "details", "chapters", "dtypes", "limits", "refusals", "by_adapter", "known"),
+}
+"""What an adapter may say of itself."""
+
+
 def description(said: Any) -> Description:
     """Check an adapter's description of itself. Raises BadInput that names the field."""
     if not isinstance(said, Mapping):
         raise BadInput(f"describe: expected an object, found {said!r:.60}")
-    known = {
-        "name",
-        "version",
-        "device",
-        "details",
-        "chapters",
-        "dtypes",
-        "limits",
-        "refusals",
-        "by_adapter",
-        "known",
-    }
     for name in said:
-        _want(name in known, f"unknown field {name!r:.40}; known: {', '.join(sorted(known))}")
+        _want(name in FIELDS, f"unknown field {name!r:.40}; known: {', '.join(sorted(FIELDS))}")
     _want(isinstance(said.get("name"), str) and said["name"] != "", "name must be a text, not empty")
     for name in ("version", "device"):
         _want(isinstance(said.get(name, ""), str), f"{name} must be a text")
