@@ -7,6 +7,7 @@ it an implementation may be. What follows from where rows are stored it leaves o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from kvref.list_model import mem, rope
@@ -38,7 +39,7 @@ class ListModel:
         """A fresh cache."""
         if kind in CACHES:
             return CacheModel(kind, config, self._claims.get(kind, Claim("visible")), self._known)
-        return found(__name__, "model")[kind](config, self._known)
+        return _models()[kind](config, self._known)
 
     def speculate(self, caches: Sequence[Any], isolated: bool) -> RoundModel:
         """A round over these caches, None for a layer that has none."""
@@ -55,6 +56,11 @@ class ListModel:
     def fetch(self, rows: Rows) -> Rows:
         """There is no device: rows are where they are."""
         return rows
+
+
+@cache
+def _models() -> dict[str, Any]:
+    return found(__name__, "model")
 
 
 __all__ = ["ListModel"]

@@ -6,7 +6,7 @@ reference. It knows nothing of slots, capacities or ring indices. A row is known
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -251,5 +251,9 @@ class CacheModel:
 
 def _scores(seen: Added) -> Scores:
     """What a mask adds to the score of each row, summed in f32; what that hides is not seen."""
-    totals = ((serial, float(sum(map(np.float32, added), np.float32(0)))) for serial, added in seen.items())
+    totals = ((serial, _total(added)) for serial, added in seen.items())
     return {serial: total for serial, total in totals if total != masks.HIDDEN}
+
+
+def _total(added: Sequence[float]) -> float:
+    return float(sum(map(np.float32, added), np.float32(0))) if len(added) > 1 else sum(added, 0.0)

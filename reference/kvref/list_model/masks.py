@@ -55,12 +55,13 @@ def sees(
 def _through(
     logical: Logical, place: tuple[int, int, int], position: int, keys: range, tokens: Sequence[int]
 ) -> Added:
-    seen: dict[int, Sequence[float]] = {}
-    for key in keys:
-        parts = [(p, _added(p, place, key, position, keys.stop)) for p in logical]
-        if all(x != HIDDEN for _, x in parts):
-            seen[tokens[key]] = [x for p, x in parts if isinstance(p, Explicit) and p.array.dtype != bool]
-    return seen
+    told = [isinstance(part, Explicit) and part.array.dtype != bool for part in logical]
+    added = zip(*(_added(part, place, position, keys) for part in logical), strict=True)
+    return {
+        tokens[key]: [x for x, is_told in zip(scores, told, strict=True) if is_told]
+        for key, scores in zip(keys, added, strict=True)
+        if HIDDEN not in scores
+    }
 
 
 def _without_arrays(logical: Logical, keys: range, position: int) -> range:
@@ -74,17 +75,17 @@ def _without_arrays(logical: Logical, keys: range, position: int) -> range:
     return range(first, end)
 
 
-def _added(part: Part, place: tuple[int, int, int], key: int, position: int, end: int) -> float:
-    """What a part adds for the sequence, head and query at `place`: 0 lets the key pass. `end` is the position
-    behind the last column of an array."""
+def _added(part: Part, place: tuple[int, int, int], position: int, keys: range) -> list[float]:
+    """What a part adds to the score of each of these keys, for the sequence, head and query at `place`; 0 lets a
+    key pass. The last column of an array is for the last key."""
     if isinstance(part, Causal):
-        return 0.0 if key <= position else HIDDEN
+        return [0.0 if key <= position else HIDDEN for key in keys]
     if isinstance(part, Window):
-        return 0.0 if position - key < part.size else HIDDEN
-    batch, heads, _, columns = part.array.shape
-    column = 0 if columns == 1 else key - (end - columns)
-    if column < 0:
-        return HIDDEN
-    sequence, head, query = place
-    cell = part.array[min(sequence, batch - 1), min(head, heads - 1), query, column]
-    return float(cell) if part.array.dtype != bool else (0.0 if cell else HIDDEN)
+        return [0.0 if position - key < part.size else HIDDEN for key in keys]
+    (batch, heads, _, columns), (sequence, head, query) = part.array.shape, place
+    cells: list[float] = part.array[min(sequence, batch - 1), min(head, heads - 1), query].tolist()
+    if part.array.dtype == bool:
+        cells = [0.0 if cell else HIDDEN for cell in cells]
+    if columns == 1:
+        return cells * len(keys)
+    return [HIDDEN] * (len(keys) - columns) + cells[max(0, columns - len(keys)) :]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
@@ -19,6 +19,9 @@ T = TypeVar("T")
 
 read = lru_cache(maxsize=1 << 14)(notation.operations)
 """Reads operations in the notation; most texts are drawn many times."""
+
+integers = cache(st.integers)
+"""The strategy of whole numbers: Hypothesis takes longer to find the one it made before than to draw a number."""
 
 
 class Drawing(ModelledTrace):
@@ -46,7 +49,7 @@ class Drawing(ModelledTrace):
 
     def number(self, low: int, high: int) -> int:
         """Draw a number from low to high, both included."""
-        return self.draw(st.integers(low, max(low, high)))
+        return self.draw(integers(low, max(low, high)))
 
     def add(self, kinds: Sequence[str]) -> None:
         """Draw one of these kinds, and add operations of this kind."""
