@@ -29,6 +29,7 @@ FLOORS = {
         "tabulate",
         "pebble",
         "psutil",
+        "packaging",
         "distributed",
     },
 }

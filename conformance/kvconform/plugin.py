@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kvconform.checks.check import Check
     from kvconform.runner.result import CheckResult
     from kvconform.runner.run import Run
+    from kvconform.runner.settings import Settings
     from kvconform.runner.under_test import AdapterUnderTest
 
 CHECKS = Path(__file__).parent / "checks"
@@ -45,6 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--kv-adapter", metavar="NAME", help="adapter to judge: a name, or module:Class")
     group.addoption("--kv-traces", type=int, default=60, help="traces drawn by each exploration")
     group.addoption("--kv-seed", type=int, default=0, help="seed of what is drawn")
+    group.addoption("--kv-known", metavar="FILE", type=Path, help="known deviations (kvconform.toml)")
     group.addoption("--kv-report", metavar="DIR", type=Path, help="folder for the record and its reports")
 
 
@@ -54,17 +56,28 @@ def pytest_configure(config: pytest.Config) -> None:
     if not name:
         return
     from kvconform.runner.run import Run
-    from kvconform.runner.settings import Settings
     from kvconform.worker.process import WorkerFailure
     from kvspec.errors import BadInput, CannotRun
 
-    settings = Settings(name, traces=config.getoption("--kv-traces"), seed=config.getoption("--kv-seed"))
     try:
-        run = Run(settings, None if _is_xdist_worker(config) else config.getoption("--kv-report"))
+        run = Run(_settings(config), None if _is_xdist_worker(config) else config.getoption("--kv-report"))
     except (BadInput, CannotRun, WorkerFailure) as e:
         raise pytest.UsageError(f"{name}: {e}") from None
     config.stash[RUN] = run
     config.pluginmanager.register(_Results(run))
+
+
+def _settings(config: pytest.Config) -> Settings:
+    """Read the settings of the run from pytest's options. Raises BadInput."""
+    from kvconform.runner import known
+    from kvconform.runner.settings import Settings
+
+    return Settings(
+        config.getoption("--kv-adapter"),
+        traces=config.getoption("--kv-traces"),
+        seed=config.getoption("--kv-seed"),
+        known=known.read(config.getoption("--kv-known")),
+    )
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -120,7 +133,7 @@ class CheckItem(pytest.Item):
         self.check = check
 
     def runtest(self) -> None:
-        """Judge it. Raises Differs, HarnessError, KeyboardInterrupt."""
+        """Judge it. Raises Differs, HarnessError, KeyboardInterrupt; ends as xfail where it differs as is known."""
         from kvconform.checks.task import judge
         from kvconform.runner.under_test import Differs
 
@@ -131,6 +144,8 @@ class CheckItem(pytest.Item):
             raise HarnessError(result.error)
         if result.difference:
             raise Differs(result.difference)
+        if result.known:
+            pytest.xfail(result.known)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The message says it all: a failure's trace, or the harness's traceback."""

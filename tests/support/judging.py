@@ -17,6 +17,7 @@ from kvconform.generate.strategies import caches
 from kvconform.laws.registry import LAWS
 from kvconform.mutants import correct_variants
 from kvconform.mutants import fakes as mutants_fakes
+from kvconform.runner.known import KnownDeviation, applying, reasons
 from kvconform.runner.record import record
 from kvconform.runner.tally import Tally
 from kvconform.runner.under_test import AdapterUnderTest
@@ -74,19 +75,25 @@ def judged(name: str, chapters: tuple[str, ...] = CHAPTERS, traces: int = 5, lev
 
 
 def record_of(
-    adapter: str, chapters: tuple[str, ...] = CHAPTERS, traces: int = 5, level: str | None = None
+    adapter: str,
+    chapters: tuple[str, ...] = CHAPTERS,
+    traces: int = 5,
+    level: str | None = None,
+    known: tuple[KnownDeviation, ...] = (),
 ) -> Record:
     """The same for any adapter by its name, anew each time."""
     worker: Any = Wired(adapter)
     about = worker.describe()
-    under_test = AdapterUnderTest(worker, about.at_most("visible") if level == "visible" else about, traces)
+    claimed = about.at_most("visible") if level == "visible" else about
+    under_test = AdapterUnderTest(worker, claimed, traces, known=applying(known, about))
     total = Tally()
     for test, work in _sources(under_test, chapters):
         with under_test.judging(test) as tally:
             work()
         total.merge(tally)
     selected = {i: c for i, c in index().items() if c.chapter in chapters}
-    return record(total, under_test.adapter, selected, ABOUT)
+    selection = {"known": reasons(under_test.known)} if known else {}
+    return record(total, under_test.adapter, selected, ABOUT | {"selection": selection})
 
 
 def _sources(under_test: AdapterUnderTest, chapters: tuple[str, ...]) -> Any:

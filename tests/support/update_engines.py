@@ -122,6 +122,7 @@ def adapter(cache: type[WindowCache], *more: str, rewind: int | str = 0) -> Upda
         mask=lambda c, n: c.make_mask(n),
         also=("batch", *more),
         rewind=rewind,
+        said={"version": "1.5"},
     )
 
 

@@ -17,7 +17,7 @@ from kvconform.checks.suite import suite
 from kvconform.runner.result import CheckResult
 from kvconform.runner.settings import Settings
 from kvconform.runner.tally import Tally
-from kvconform.runner.under_test import AdapterUnderTest, Differs, opened
+from kvconform.runner.under_test import AdapterUnderTest, Differs, DiffersAsKnown, opened
 from kvconform.worker import memory
 from kvconform.worker.tasks import Pool, completed
 
@@ -28,13 +28,15 @@ LONGEST_REASON = 300
 def judge(under_test: AdapterUnderTest, check: Check) -> CheckResult:
     """Judge one check. Anything it raises but Differs is a failure of the harness."""
     began, before = time.monotonic(), under_test.operations
-    difference, error, interrupted = "", "", False
+    difference, known, error, interrupted = "", "", "", False
     with under_test.judging(check.id) as tally:
         try:
             check.run(under_test)
             under_test.require_no_difference()
         except Differs as e:
             difference = str(e)
+        except DiffersAsKnown as e:
+            known = str(e)
         except KeyboardInterrupt:
             interrupted = True
         except BaseException as e:
@@ -44,6 +46,7 @@ def judge(under_test: AdapterUnderTest, check: Check) -> CheckResult:
         check.id,
         tally,
         difference,
+        known,
         error,
         under_test.operations - before,
         time.monotonic() - began,

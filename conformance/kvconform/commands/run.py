@@ -48,6 +48,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--traces", type=count, default=60, help="random traces for each exploration (60)")
     parser.add_argument("--seed", type=count, default=0, help="seed of the random traces (0)")
+    parser.add_argument(
+        "--known", type=Path, metavar="FILE", help="known deviations (kvconform.toml, where there is one)"
+    )
     add_level(parser)
     add_report(parser, "record.json, report.html, report.md and more")
     add_deadline(parser)
@@ -80,6 +83,7 @@ def main(options: Namespace) -> int:
 
 def settings_of(options: Namespace) -> Settings:
     """Read the settings from the command line."""
+    from kvconform.runner import known
     from kvconform.runner.settings import Settings
 
     return Settings(
@@ -93,6 +97,7 @@ def settings_of(options: Namespace) -> Settings:
         deadline=options.deadline,
         memory_limit=options.memory << 20,
         cover_traces=SAMPLE if options.clause else 0,
+        known=known.read(options.known),
     )
 
 

@@ -33,6 +33,8 @@ class TrialResult:
     """States the oracle passed through, where they were asked for."""
     spent: list[Spent] = field(default_factory=list)
     """What the operations cost, where that is metered."""
+    known: bool = False
+    """Whether known deviations explain all that differed."""
 
     @property
     def failed(self) -> bool:

@@ -10,18 +10,23 @@ from kvconform.runner.result import CheckResult
 
 
 def dumps(results: Iterable[CheckResult]) -> str:
-    """One test case for each check: `failure` where the adapter differs, `error` where the harness failed."""
+    """One test case for each check: `failure` where the adapter differs, `skipped` where it differs as is known,
+    `error` where the harness failed."""
     suite = Element("testsuite", name="kvconform")
     for result in results:
         chapter = result.check.partition("/")[0]
         case = SubElement(suite, "testcase", classname=f"kvconform.{chapter}", name=result.check)
         case.set("time", f"{result.seconds:.3f}")
-        for tag, text in (("failure", result.difference), ("error", result.error)):
+        for tag, text in (
+            ("failure", result.difference),
+            ("skipped", result.known),
+            ("error", result.error),
+        ):
             if text:
                 SubElement(case, tag, message=_message(tag, text)).text = _legal(text)
     cases = list(suite)
     suite.set("tests", str(len(cases)))
-    for tag, count in (("failures", "failure"), ("errors", "error")):
+    for tag, count in (("failures", "failure"), ("skipped", "skipped"), ("errors", "error")):
         suite.set(tag, str(sum(case.find(count) is not None for case in cases)))
     suite.set("time", f"{sum(float(case.get('time', 0)) for case in cases):.3f}")
     root = Element("testsuites")
@@ -31,9 +36,9 @@ def dumps(results: Iterable[CheckResult]) -> str:
 
 
 def _message(tag: str, text: str) -> str:
-    """The first line of a difference, the last line of a traceback."""
+    """The last line of a traceback, the first line of all else."""
     lines = _legal(text).strip().splitlines()
-    return lines[0 if tag == "failure" else -1]
+    return lines[-1 if tag == "error" else 0]
 
 
 def _legal(text: str) -> str:

@@ -27,7 +27,7 @@ class Progress:
     def ended(self, result: CheckResult) -> None:
         """A check has ended: tell which clauses it is the first to see broken, and how far the run is."""
         self.done, self.operations = self.done + 1, self.operations + result.operations
-        for failure in result.tally.failures:
+        for failure in (f for f in result.tally.failures if not f.expected):
             self._tell(failure, result.check)
         if result.error:
             self._print(f"HARNESS_ERROR in {result.check}:\n{result.error}")

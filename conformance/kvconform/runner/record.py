@@ -24,7 +24,9 @@ from kvspec.records.run import CAUSES, ClauseRecord, Failure, Record
 
 def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], about: Mapping[str, Any]) -> Record:
     """The record of a run. `about` holds started, seconds, partial, partial_reason, command, selection, memory."""
-    found = [_clause(c, tally, adapter, about["partial"]) for c in selected.values()]
+    known = {} if about["partial"] else about["selection"].get("known", {})
+    evidence = [Evidence(c, tally, adapter, about["partial"], known.get(c.id, "")) for c in selected.values()]
+    found = [_clause(e) for e in evidence]
     whole = Record(
         spec=Version(version=SPEC_VERSION, hash=clauses.digest()),
         suite=Version(version=SUITE_VERSION, hash=suite_digest()),
@@ -51,8 +53,9 @@ def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], a
 
 
 def kept(tally: Tally) -> list[Failure]:
-    """The failures that a record tells: the worst causes first, and of each cause the shortest."""
-    return _one_each(sorted(tally.failures, key=lambda f: (CAUSES.index(f.cause), len(f.steps), len(f.words))))
+    """The failures that a record tells: the worst causes first, of each cause the shortest; known ones last."""
+    ranked = sorted(tally.failures, key=lambda f: (f.expected, CAUSES.index(f.cause), len(f.steps), len(f.words)))
+    return _one_each(ranked)
 
 
 def _diagnosed(failure: Failure, tally: Tally) -> Failure:
@@ -69,8 +72,9 @@ def _problems(found: list[ClauseRecord], partial: bool) -> list[str]:
     return [] if found else ["harness: no clause was selected"]
 
 
-def _clause(clause: Clause, tally: Tally, adapter: Description, partial: bool) -> ClauseRecord:
-    verdict, reason = verdict_on(Evidence(clause, tally, adapter, partial))
+def _clause(evidence: Evidence) -> ClauseRecord:
+    clause, tally, adapter = evidence.clause, evidence.tally, evidence.adapter
+    verdict, reason = verdict_on(evidence)
     judged = verdict not in ("NOT_CLAIMED", "NOT_RUN", "HARNESS_ERROR")
     failure = shortest_failure(clause.id, tally)
     return ClauseRecord(
@@ -91,10 +95,10 @@ def _clause(clause: Clause, tally: Tally, adapter: Description, partial: bool) -
 
 
 def _one_each(failures: list[Failure]) -> list[Failure]:
-    """Those that are the shortest of their cause for some clause."""
+    """Those that are the shortest of their cause for some clause, or of a known deviation."""
     kept, told = [], set[tuple[str, str]]()
     for f in failures:
-        new = {(clause, f.cause) for clause in f.clauses or [f.verdict]} - told
+        new = {(clause, f.known.get(clause, f.cause)) for clause in f.clauses or [f.verdict]} - told
         told |= new
         kept += [f] if new else []
     return kept

@@ -15,6 +15,8 @@ class CheckResult:
     tally: Tally = field(default_factory=Tally)
     difference: str = ""
     """What differed, on the shortest trace; empty if nothing did."""
+    known: str = ""
+    """What differed and why, where known deviations explain all of it."""
     error: str = ""
     """The traceback, where the harness failed."""
     operations: int = 0

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kvconform.runner.journal import Journal
+from kvconform.runner.known import reasons
 from kvconform.runner.progress import Progress
 from kvconform.runner.record import kept, record
 from kvconform.runner.result import CheckResult
@@ -123,9 +124,14 @@ class Run:
             "partial": bool(partial_reason),
             "partial_reason": partial_reason,
             "command": ["--", *s.command] if s.command else [s.adapter],
-            "selection": s.to_json(),
+            "selection": s.to_json() | self._known(),
             "memory": self._memory(),
         }
+
+    def _known(self) -> dict[str, object]:
+        """The clauses that are known to break, for the record; nothing where there are none."""
+        known = reasons(self.under_test.known)
+        return {"known": known} if known else {}
 
     def _memory(self) -> dict[str, int]:
         """The most that one process of each sort held."""

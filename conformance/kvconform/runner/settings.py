@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kvconform.runner.known import KnownDeviation
 from kvconform.worker.client import python_worker
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
@@ -30,6 +31,8 @@ class Settings:
     """Bytes that the adapter may hold resident."""
     cover_traces: int = 0
     """Cover traces judged of each chapter, a sample of all; 0 for all."""
+    known: tuple[KnownDeviation, ...] = ()
+    """Failures that are expected."""
 
     @property
     def argv(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from kvconform.judge import steps, trial
 from kvconform.judge.storage import Difference
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.reference import Performs
+from kvconform.runner.known import KnownDeviation, applying, explanations
 from kvconform.runner.settings import Settings, require_known
 from kvconform.runner.tally import Tally, empty_coverage
 from kvconform.worker.client import Worker
@@ -33,8 +35,17 @@ ATTEMPTS = {"FAIL": 300, "CRASH": 30, "PROTOCOL": 30, "OOM": 4, "HANG": 3}
 """Replays spent on making a failing trace short, by verdict: a hang costs its deadline each time."""
 
 
+SAME = {"FAIL": 8}
+"""Failing traces of one check, clause and cause that prove to be a known deviation when they are made short, after
+which others like them are not made short; of other verdicts one."""
+
+
 class Differs(AssertionError):
     """The adapter does not do what the spec says."""
+
+
+class DiffersAsKnown(Exception):
+    """The adapter does not do what the spec says, and known deviations explain all of it."""
 
 
 @dataclass
@@ -48,6 +59,8 @@ class AdapterUnderTest:
     seed: int = 0
     cover_traces: int = 0
     """Cover traces judged of each chapter, a sample of all; 0 for all."""
+    known: tuple[KnownDeviation, ...] = ()
+    """Failures that are expected of it."""
     tally: Tally = field(default_factory=Tally)
     """What the check at hand showed."""
     check: str = ""
@@ -57,11 +70,13 @@ class AdapterUnderTest:
     """Verdict and clause of every failure that repeated and was shortened, in any check."""
     budget_used: float = 0.0
     """Share of this check's failure budget used; at 1.0 its remaining traces are skipped."""
+    recognised: Counter[tuple[str, Cause]] = field(default_factory=Counter)
+    """Traces of this check that proved to be a known deviation when they were made short, by clause and cause."""
 
     @contextmanager
     def judging(self, check: str) -> Iterator[Tally]:
         """A fresh tally for one check."""
-        self.check, self.tally, self.budget_used = check, Tally(), 0.0
+        self.check, self.tally, self.budget_used, self.recognised = check, Tally(), 0.0, Counter()
         yield self.tally
 
     def session(self, observe: tuple[str, ...]) -> Performs:
@@ -82,7 +97,7 @@ class AdapterUnderTest:
         self.tally.add(seen, source, self.check)
         if seen.failed:
             self.budget_used += 1 / ENOUGH[seen.verdict] + 1e-9
-            self._keep(seen, source)
+            seen.known = self._keep(seen, source)
         return seen
 
     def judge_all(self, traces: Iterable[Trace], source: str, of: str, watch: bool = False) -> None:
@@ -104,70 +119,106 @@ class AdapterUnderTest:
         traces = sample.some(strategy, self.traces, self.seed)
         self.judge_all(fitted(traces, self.adapter), "explore", of, watch=True)
 
-    def _keep(self, seen: TrialResult, source: str) -> None:
+    def _keep(self, seen: TrialResult, source: str) -> bool:
         """Keep the shortest trace for each clause and cause of this failure that has none yet in this check.
 
-        What kills the worker is confirmed and shortened once for each clause in the whole run.
+        What kills the worker is confirmed and shortened once for each clause in the whole run. Tells whether known
+        deviations explain all of it.
         """
         if seen.verdict != "FAIL" and self.confirmed >= {(seen.verdict, c) for c in seen.blamed or ("",)}:
             if not self.tally.failures:
                 self._add(seen, source)
-            return
-        cause = seen.cause
+            return False
         again = self.run(seen.trace.cut(len(seen.steps)))
         if not again.failed:
-            self._add(seen, source, deterministic=False)
-            return
-        for clause in seen.blamed or ("",):
-            if clause not in self._kept(cause):
-                short = self._shortest(seen, clause)
-                self._add(short, source)
-                self.confirmed |= {(short.verdict, c) for c in short.blamed or ("",)}
+            return self._add(seen, source, deterministic=False).expected
+        known = [self._keep_one(seen, clause, source) for clause in seen.blamed or ("",)]
+        return all(known)
+
+    def _keep_one(self, seen: TrialResult, clause: str, source: str) -> bool:
+        """Keep this failure for one clause; tell whether a known deviation explains it."""
+        if clause in self._kept(seen.cause):
+            return False
+        if self.recognised[clause, seen.cause] >= SAME.get(seen.verdict, 1):
+            return True
+        short = self._shortest(seen, clause)
+        kept = self._add(short, source)
+        self.recognised[clause, seen.cause] += clause in kept.known
+        if not kept.expected:
+            self.confirmed |= {(short.verdict, c) for c in short.blamed or ("",)}
+        return clause in kept.known
 
     def _kept(self, cause: Cause) -> set[str]:
-        """Clauses for which this check keeps a failure of this cause; of no clause: any failure will do."""
-        clauses = {c for f in self.tally.failures if f.cause == cause for c in f.clauses}
+        """Clauses for which this check keeps a failure of this cause that is not known; of no clause: any failure
+        will do."""
+        clauses = {c for f in self.tally.failures if f.cause == cause for c in f.clauses if c not in f.known}
         return clauses | ({""} if self.tally.failures else set())
 
     def _shortest(self, seen: TrialResult, clause: str) -> TrialResult:
         """The same failure, of the same cause, on a shorter trace."""
+        known = self._is_known(seen, clause)
 
         def fails(trace: Trace) -> int:
             other = self.run(trace)
             same = other.failed and (other.verdict, other.cause) == (seen.verdict, seen.cause)
-            return max(1, len(other.steps)) if same and (not clause or clause in other.blamed) else 0
+            same = same and (not clause or clause in other.blamed)
+            if same and self._is_known(other, clause) != known:  # else a failure slips into another
+                same = not known and self._is_alike(seen, other)
+            return max(1, len(other.steps)) if same else 0
 
         short = shrink(seen.trace.cut(len(seen.steps)), fails, ATTEMPTS[seen.verdict])
         final = self.run(short)
         return final if final.failed else seen
 
-    def _add(self, seen: TrialResult, source: str, deterministic: bool = True) -> None:
-        self.tally.failures.append(failure(seen, source, self.check, deterministic))
+    def _is_known(self, seen: TrialResult, clause: str) -> bool:
+        return bool(self.known) and clause in explanations(self.known, failure(seen, "", self.check))
+
+    def _is_alike(self, seen: TrialResult, short: TrialResult) -> bool:
+        """Tell whether it became a known trace, and differs as before: in the same, after the same operation."""
+        known = failure(short, "", self.check).words in {k.trace for k in self.known}
+        return known and _difference(seen) == _difference(short)
+
+    def _add(self, seen: TrialResult, source: str, deterministic: bool = True) -> Failure:
+        kept = failure(seen, source, self.check, deterministic)
+        kept.known = explanations(self.known, kept)
+        if not kept.expected or all(kept.words != f.words for f in self.tally.failures):
+            self.tally.failures.append(kept)
+        return kept
 
     def broke(self, clause: str, message: str) -> None:
         """The clause's own example or law failed."""
         self.tally.own.setdefault(clause, message)
 
-    def relation_broke(self, clause: str, side: TrialResult, message: str) -> None:
-        """A law failed, though each of its sides may be right by itself: keep the side that shows it."""
+    def relation_broke(self, clause: str, side: TrialResult, message: str) -> Failure:
+        """A law failed, though each of its sides may be right by itself: keep and give the side that shows it."""
         side.differences.append(Difference("history", f"law {clause}: {message}"))
         kept = failure(side, "law", self.check)
         kept.clauses = [clause]
+        kept.known = explanations(self.known, kept)
         self.tally.failures.append(kept)
+        if not kept.expected:
+            self.broke(clause, message)
         self.tally.failing += 1
         self.tally.present[clause] += 1
         self.tally.differed[clause] += 1
+        return kept
 
     def explains(self, seen: TrialResult) -> bool:
-        """Whether a trace failed only in deviations that the adapter declares."""
-        return seen.verdict == "FAIL" and bool(seen.blamed) and set(seen.blamed) <= set(self.adapter.known)
+        """Whether a trace failed only in deviations that are known, or that the adapter declares."""
+        declared = seen.verdict == "FAIL" and bool(seen.blamed) and set(seen.blamed) <= set(self.adapter.known)
+        return seen.known or declared
 
     def require_no_difference(self) -> None:
-        """Raise Differs, which shows the shortest trace, if anything differed in this check."""
-        shortest = min(self.tally.failures, key=lambda f: len(f.steps), default=None)
+        """Raise Differs, which shows the shortest trace, if anything differed in this check; DiffersAsKnown if
+        known deviations explain all that did."""
+        unknown = [f for f in self.tally.failures if not f.expected]
+        shortest = min(unknown or self.tally.failures, key=lambda f: len(f.steps), default=None)
         if shortest is not None:
             blamed = ", ".join(shortest.clauses) or "no clause"
-            raise Differs(f"{shortest.verdict} {blamed}: {shortest.message}\n  {shortest.words}")
+            told = f"{blamed}: {shortest.message}\n  {shortest.words}"
+            if unknown:
+                raise Differs(f"{shortest.verdict} {told}")
+            raise DiffersAsKnown(f"known: {'; '.join(dict.fromkeys(shortest.known.values()))}. {told}")
         if self.tally.own or self.tally.problems:
             raise Differs("; ".join([f"{c}: {m}" for c, m in self.tally.own.items()] + self.tally.problems))
 
@@ -179,11 +230,17 @@ def opened(settings: Settings) -> AdapterUnderTest:
         adapter = worker.describe()
         for name in adapter.known:
             require_known(f"clause in what {adapter.name} declares as known,", name, tuple(index()))
+        known = applying(settings.known, adapter)
     except BaseException:
         worker.close()
         raise
     claimed = adapter.at_most("visible") if settings.level == "visible" else adapter
-    return AdapterUnderTest(worker, claimed, settings.traces, settings.seed, settings.cover_traces)
+    return AdapterUnderTest(worker, claimed, settings.traces, settings.seed, settings.cover_traces, known)
+
+
+def _difference(seen: TrialResult) -> tuple[str, str, set[str]]:
+    """In what a failure differs, after which operation, and which clauses it fails."""
+    return seen.differences[0].field, seen.trace.ops[len(seen.steps) - 1]["op"], set(seen.blamed)
 
 
 def count(covered: Coverage, trace: Trace, done: int) -> None:

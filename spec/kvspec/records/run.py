@@ -141,9 +141,16 @@ class Failure(Part):
     deterministic: bool
     """False where the same trace passed when it was run again."""
     cause: Cause = "wrong row"
+    known: dict[str, str] = {}  # noqa: RUF012  (msgspec copies it)
+    """Clauses of which this failure is a known deviation, each with the reason."""
     diagnosis: list[KnownBug] | UnsetType = UNSET
     """Known bugs that answer as the adapter did, the likeliest first; empty where none does. Absent where nobody
     looked."""
+
+    @property
+    def expected(self) -> bool:
+        """Whether known deviations explain all of it."""
+        return bool(self.clauses) and set(self.clauses) <= set(self.known)
 
     def key(self) -> str:
         """What its diagnosis is kept under: its trace as text."""
@@ -234,7 +241,7 @@ class Record(Document, tag_field="kvrecord", tag=VERSION, omit_defaults=True):
     adapter: dict[str, Any]
     """The adapter's description of itself: see kvconform:describe."""
     selection: dict[str, Any]
-    """chapters, clauses, traces, seed."""
+    """chapters, clauses, traces, seed; and the clauses that are known to break, each with the reason."""
     exit_status: int
     summary: ByVerdict
     """Clauses by verdict."""

@@ -1,0 +1,142 @@
+"""Known deviations: exactly the failures that a file tells of are expected, and one that is gone is told."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from kvconform.runner import known
+from kvconform.runner.known import KnownDeviation
+from kvspec.contract import description
+from kvspec.errors import BadInput
+from kvspec.records.run import Record
+from support import command_line, judging, known_engines, update_engines
+from support.judging import broken, clause
+
+TRIM = KnownDeviation("RING-7", "a trim of the only row is not counted", shows="offset: expected 0, found 1")
+TRACE = KnownDeviation(
+    "RING-7", "the same", trace="ring kv_heads=1 window=1: append 1; rewind 0", link="https://a.b"
+)
+ANY = KnownDeviation("RING-7", "any length", shows="offset: * found")
+
+
+@cache
+def judged(name: str, *entries: KnownDeviation) -> Record:
+    return judging.record_of(
+        f"{known_engines.__name__}:{name}", ("growing", "ring", "mask"), traces=3, known=entries
+    )
+
+
+@pytest.mark.parametrize("entry", [TRIM, TRACE, ANY], ids=["shows", "trace", "a pattern"])
+def test_a_known_deviation_is_expected(entry: KnownDeviation) -> None:
+    seen = judged("forgets", entry)
+    assert (clause(seen, "RING-7").verdict, seen.exit_status, broken(seen)) == ("XFAIL", 0, {"RING-7"})
+    assert clause(seen, "RING-7").reason.startswith(f"known: {entry.because}. offset: expected")
+    assert all(failed.known == {"RING-7": entry.because} for failed in seen.failures)
+
+
+def test_without_it_the_same_engine_fails() -> None:
+    seen = judged("forgets")
+    assert clause(seen, "RING-7").verdict == "FAIL" and seen.exit_status == 1
+
+
+def test_a_second_bug_of_the_same_clause_and_cause_fails() -> None:
+    seen = judged("forgets_two", TRIM)
+    (first, *_) = [f for f in seen.failures if "RING-7" in f.clauses]
+    assert clause(seen, "RING-7").verdict == "FAIL" and seen.exit_status == 1
+    assert first.cause == "wrong length" and not first.known and TRIM.shows not in first.message
+
+
+def test_a_bug_of_another_clause_fails_behind_it() -> None:
+    seen = judged("forgets_and_shows", TRIM)
+    assert clause(seen, "RING-7").verdict == "XFAIL"
+    assert clause(seen, "RING-1").verdict == "FAIL" and seen.exit_status == 1
+    assert "query 2 sees c d e; expected d e" in clause(seen, "RING-1").reason
+    assert [failed.expected for failed in seen.failures] == [False, True]
+
+
+def test_one_that_is_gone_is_told() -> None:
+    seen = judging.record_of(
+        f"{update_engines.__name__}:right", ("growing", "ring", "mask"), traces=3, known=(TRIM,)
+    )
+    assert (clause(seen, "RING-7").verdict, seen.exit_status) == ("XPASS", 1)
+    assert clause(seen, "RING-7").reason.endswith("a trim of the only row is not counted")
+
+
+@pytest.mark.parametrize(
+    ("versions", "verdict"), [(">=1.4,<1.6", "XFAIL"), ("==1.5", "XFAIL"), (">=1.6", "FAIL"), ("<1.5", "FAIL")]
+)
+def test_it_holds_for_its_versions(versions: str, verdict: str) -> None:
+    entry = KnownDeviation("RING-7", "not counted", shows=TRIM.shows, versions=versions)
+    assert clause(judged("forgets", entry), "RING-7").verdict == verdict
+
+
+def test_it_holds_for_its_adapter() -> None:
+    entry = KnownDeviation("RING-7", "not counted", shows=TRIM.shows, adapter="another")
+    assert clause(judged("forgets", entry), "RING-7").verdict == "FAIL"
+
+
+ENTRY = '[[known]]\nclause = "RING-7"\nreason = "not counted"\nshows = "offset"\n'
+
+WRONG = {
+    "[[known]]\nclause = ": "Invalid value (at end of document)",
+    '[[known]]\nclause = "RING-7"\nshows = "x"\n': "missing required field `reason` - at `$.known[0]`",
+    ENTRY + ENTRY.replace("RING-7", "RING-700"): "known[1]: there is no clause 'RING-700'",
+    ENTRY.replace("shows", "show"): "unknown field `show` - at `$.known[0]`",
+    ENTRY.replace('shows = "offset"', ""): "known[0]: say the reason, and shows or trace",
+    ENTRY + 'versions = "1.4 or so"\n': "known[0]: versions '1.4 or so' is no specifier such as '>=1.4,<1.6'",
+    ENTRY + 'trace = "ring window=3: apend 3"\n': "known[0]: trace: 'apend 3': unknown operation 'apend'",
+    "known = 3\n": "at `$.known`",
+}
+
+
+@pytest.mark.parametrize(("text", "words"), WRONG.items())
+def test_an_error_of_the_file_says_what_and_where(text: str, words: str, tmp_path: Path) -> None:
+    file = tmp_path / "kvconform.toml"
+    file.write_text(text)
+    with pytest.raises(BadInput) as raised:
+        known.read(file)
+    assert str(file) in str(raised.value) and words in str(raised.value)
+
+
+def test_a_file_that_is_not_there_is_an_error_only_where_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert known.read(None) == ()
+    with pytest.raises(BadInput, match="cannot be read"):
+        known.read(Path("other.toml"))
+
+
+def test_a_version_that_is_none_is_an_error() -> None:
+    about = description({"name": "x", "version": "build b1234", "chapters": {"ring": "visible"}})
+    entry = KnownDeviation("RING-7", "not counted", shows="x", versions=">=1")
+    with pytest.raises(BadInput, match="'build b1234', which is no PEP 440 version"):
+        known.applying((entry,), about)
+
+
+def test_the_command_reads_the_file_of_its_folder_and_junit_skips(tmp_path: Path) -> None:
+    (tmp_path / "kvconform.toml").write_text(ENTRY + 'link = "https://a.b"\n')
+    options = ("--clause", "RING-7", "--traces", "3", "--processes", "1", "--report", tmp_path / "report")
+    done = command_line.kvconform("run", f"{known_engines.__name__}:forgets", *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "XFAIL" in done.stdout and "FAIL RING-7 in" not in done.stderr
+    (suite,) = ElementTree.parse(tmp_path / "report" / "junit.xml").getroot()
+    skipped = [case.find("skipped") for case in suite if case.find("skipped") is not None]
+    assert suite.get("failures") == "0" and suite.get("skipped") == str(len(skipped)) != "0"
+    assert skipped[0] is not None
+    assert (skipped[0].get("message") or "").startswith(
+        "known: not counted (https://a.b). RING-7: offset: expected"
+    )
+    for page in ("report.html", "report.md"):
+        assert "not counted" in (tmp_path / "report" / page).read_text()
+
+
+def test_a_file_that_is_wrong_is_a_usage_error(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("known = 3\n")
+    done = command_line.kvconform("run", "reference", "--known", file)
+    assert done.returncode == 2 and "mine.toml" in done.stderr and "Traceback" not in done.stderr
