@@ -64,6 +64,18 @@ class KnownRows:
         off = attention_bound.Off(asked.bound, self.astray)
         return attention_bound.outputs(asked.middle, sees, _Kept(self, config), config.dtype, config.v_dim, off)
 
+    def stacked(
+        self, queries: Array | None, sees: Sequence[Sequence[Sequence[Sequence[Added]]]], config: Config
+    ) -> Output | None:
+        """The outputs of queries `[n, B, heads, L, k_dim]`, of n layers or sequences with rows of their own each,
+        as one; None where one is not known."""
+        if queries is None:
+            return None
+        each = (rope.exactly(asked, "f32") for asked in queries)
+        found = [self.output(asked, seen, config) for asked, seen in zip(each, sees, strict=True)]
+        known = [output for output in found if output is not None]
+        return Output(*(np.stack(p) for p in zip(*known, strict=True))) if len(known) == len(found) else None
+
 
 class _Kept:
     """Rows by serial; a row that nobody wrote is zeros."""

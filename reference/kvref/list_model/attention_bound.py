@@ -87,12 +87,6 @@ def outputs(
     return found
 
 
-def stacked(each: Sequence[Output | None]) -> Output | None:
-    """The outputs of several layers as one, `[layers, B, heads, L, v_dim]`; None where one is not known."""
-    known = [output for output in each if output is not None]
-    return Output(*(np.stack(parts) for parts in zip(*known, strict=True))) if len(known) == len(each) else None
-
-
 def _one(
     asked: tuple[Array, Array],
     seen: Added,

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from kvref.cite import cite
-from kvref.list_model import attention, rope
+from kvref.list_model import attention
 from kvref.list_model.attention import Asked, KnownRows, apart
 from kvref.list_model.attention_bound import Output
 from kvref.list_model.batch import BatchingModel, BatchModel
@@ -69,20 +67,9 @@ class AttendingModel(BatchingModel):
         sees = [asked.sees(1, apart(one.rows[layer]))[0] if one.length else blind for one in batch.all]
         cite("ATTN-17", *(["ATTN-18", "ATTN-10"] if not all(one.length for one in batch.all) else []))
         asked.cite_common()
-        return self._each(queries, sees)
-
-    def _each(self, queries: Queries, sees: Sequence[Sequence[Sequence[Added]]]) -> Output | None:
-        """The outputs of sequences that have rows of their own each."""
-        if queries.array is None:
-            return None
-        each = [
-            self.known.output(rope.exactly(query[None], "f32"), [seen], self.config)
-            for query, seen in zip(queries.array, sees, strict=True)
-        ]
-        outputs = [output for output in each if output is not None]
-        if len(outputs) < len(sees):
-            return None
-        return Output(*(np.concatenate(parts) for parts in zip(*outputs, strict=True)))
+        each = None if queries.array is None else queries.array[:, None]
+        found = self.known.stacked(each, [[seen] for seen in sees], self.config)
+        return found and Output(*(part[:, 0] for part in found))
 
     def capture_attend(self, layer: int, heads: int, splits: int = 1) -> CapturedAttend:
         """An attend of one row, captured."""

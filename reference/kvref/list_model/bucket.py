@@ -7,7 +7,6 @@ whether a block was left in them: that is what steps are refused for.
 from __future__ import annotations
 
 from kvref.cite import cite
-from kvref.list_model import attention_bound, rope
 from kvref.list_model.attention import KnownRows
 from kvref.list_model.attention_bound import Output
 from kvref.list_model.rows import Out, Queries, Rows, fit
@@ -73,14 +72,8 @@ class BucketModel:
 
     def _output(self, queries: Queries, sees: list[list[list[int]]]) -> Output | None:
         """The outputs of queries that see so much, layer by layer."""
-        if queries.array is None:
-            return None
         through = [[[[dict.fromkeys(query, ()) for query in layer]]] * self.config.batch for layer in sees]
-        each = [
-            self.known.output(rope.exactly(asked, "f32"), seen, self.config)
-            for asked, seen in zip(queries.array, through, strict=True)
-        ]
-        return attention_bound.stacked(each)
+        return self.known.stacked(queries.array, through, self.config)
 
     def prefill(self, keys: Rows, values: Rows) -> None:
         """These rows replace all others."""
