@@ -20,8 +20,6 @@ def render(record: Matrix) -> str:
         "mutants.html.j2",
         STYLES,
         SCRIPTS,
-        first=("bugs", "bugs"),
-        sections=_sections(record),
         record=record,
         headline=numbers.headline(record),
         head=numbers.HEAD,
@@ -35,17 +33,6 @@ def render(record: Matrix) -> str:
         mark=mark,
         address=address,
     )
-
-
-def _sections(record: Matrix) -> list[tuple[str, str]]:
-    controls = any(m.bug_class in ("control", "fake") for m in record.mutants)
-    return [
-        ("summary", "Summary"),
-        ("bugs", "Real bugs"),
-        ("systematic", "Systematic faults"),
-        *([("controls", "Controls")] if controls else []),
-        *([("equivalents", "Equivalent mutants")] if numbers.equivalents(record) else []),
-    ]
 
 
 def mark(m: MutantRecord, source: str) -> tuple[str, str]:

@@ -23,8 +23,6 @@ def render(record: Profile) -> str:
         "profile.html.j2",
         STYLES,
         SCRIPTS,
-        first=("bars", "bars"),
-        sections=_sections(record),
         record=record,
         name=table.name(record),
         facts=facts(record),
@@ -40,17 +38,6 @@ def render(record: Profile) -> str:
         skipped=skipped(record.skipped),
         figures=figures,
     )
-
-
-def _sections(record: Profile) -> list[tuple[str, str]]:
-    return [
-        ("summary", "Summary"),
-        ("reading", "How to read it"),
-        ("roofline", "Roofline"),
-        ("bars", "Bars"),
-        ("table", "Table"),
-        *([("skipped", "Not measured")] if record.skipped else []),
-    ]
 
 
 def facts(record: Profile) -> Facts:

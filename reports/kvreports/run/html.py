@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kvreports import facts, inline_markdown, page
 from kvreports.drawing.svg import legend
 from kvreports.run import coverage, diagnosis, failures, residency, standing
-from kvreports.run.overview import Clauses, Column, Overview, overview
+from kvreports.run.overview import Clauses, Column, overview
 from kvreports.safe_text import Html, cleaned_record, shortened
 from kvspec.records.run import VERDICTS, Record
 
@@ -24,8 +24,6 @@ def render(records: Sequence[Record], clauses: Clauses) -> str:
         "run.html.j2",
         STYLES,
         SCRIPTS,
-        first=("clauses", "clauses"),
-        sections=_sections(view),
         view=view,
         columns=view.columns,
         chapters=view.chapters,
@@ -48,17 +46,6 @@ def render(records: Sequence[Record], clauses: Clauses) -> str:
         shares=shares,
         all_verdicts=VERDICTS,
     )
-
-
-def _sections(view: Overview) -> list[tuple[str, str]]:
-    failed = any(c.record.failures for c in view.columns)
-    return [
-        ("summary", "Summary"),
-        ("clauses", "Clauses"),
-        *([("failures", "Failures")] if failed else []),
-        ("reasons", "Not passed"),
-        ("coverage", "Coverage"),
-    ]
 
 
 def shares(column: Column) -> list[tuple[str, str, float, float]]:
