@@ -33,7 +33,7 @@ def selected(settings: Settings, adapter: Description) -> list[Check]:
     """The checks that the settings ask for and that suit what the adapter claims."""
     asked = settings.selected()
     chapters = {honesty.CHAPTER, *(clause.chapter for clause in asked.values())}
-    if set(asked) == set(clauses.index()) and set(CACHES) & set(adapter.chapters):
+    if not settings.quick and set(asked) == set(clauses.index()) and set(CACHES) & set(adapter.chapters):
         chapters.add(system.CHAPTER)
     claimed = set(adapter.chapters)
     return [

@@ -1,7 +1,8 @@
-"""`kvconform replay TRACE.json`: replays a trace step by step, on the reference or on an adapter it judges."""
+"""`kvconform replay TRACE`: replays a trace step by step, on the reference or on an adapter it judges."""
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -19,7 +20,9 @@ HELP = "replay a trace step by step, on the reference or on an adapter"
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.usage = "kvconform replay [options] TRACE [-- COMMAND ...]"
-    parser.add_argument("trace", help="a trace file, or - for standard input")
+    parser.add_argument(
+        "trace", help="a trace in words, such as 'ring window=4: append 5; view'; a file; or - for standard input"
+    )
     parser.add_argument(
         "--adapter", help="judge this adapter on the trace; without it, show what the reference does"
     )
@@ -52,10 +55,13 @@ def main(options: Namespace) -> int:
 
 
 def read(path: str) -> Trace:
-    """Read a trace from a file or standard input. Raises BadInput."""
+    """Read a trace from its words, a file or standard input. Raises BadInput."""
+    from kvspec import notation
     from kvspec import trace as traces
     from kvspec.errors import BadInput
 
+    if ": " in path and not os.path.exists(path):
+        return notation.from_sentence(path)
     try:
         data = sys.stdin.buffer.read(traces.LARGEST_FILE + 1) if path == "-" else _bytes(Path(path))
     except OSError as e:

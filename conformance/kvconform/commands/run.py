@@ -34,6 +34,12 @@ FEWEST = 16
 SAMPLE = 500
 """Cover traces of each chapter that a run on single clauses judges first."""
 
+SMALLEST = 100
+"""Cover traces of each chapter that a quick run judges."""
+
+TRACES = {False: 60, True: 5}
+"""Traces that each exploration draws, by whether the run is quick."""
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
@@ -46,7 +52,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="only this clause (repeatable): its own examples and laws, its chapter's exploration, and a sample "
         "of the covers: 500 traces, or all if those do not exercise it",
     )
-    parser.add_argument("--traces", type=count, default=60, help="random traces for each exploration (60)")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="worked examples, and a small share of the covers and of what is drawn: seconds instead of minutes",
+    )
+    parser.add_argument("--traces", type=count, help="random traces for each exploration (60; with --quick 5)")
     parser.add_argument("--seed", type=count, default=0, help="seed of the random traces (0)")
     parser.add_argument(
         "--known", type=Path, metavar="FILE", help="known deviations (kvconform.toml, where there is one)"
@@ -89,14 +100,15 @@ def settings_of(options: Namespace) -> Settings:
     return Settings(
         adapter=options.adapter or Path(options.process[0]).name,
         command=tuple(options.process),
-        traces=options.traces,
+        traces=TRACES[options.quick] if options.traces is None else options.traces,
         seed=options.seed,
         chapters=tuple(options.chapter),
         clauses=tuple(options.clause),
         level=options.level,
         deadline=options.deadline,
         memory_limit=options.memory << 20,
-        cover_traces=SAMPLE if options.clause else 0,
+        cover_traces=SMALLEST if options.quick else SAMPLE if options.clause else 0,
+        quick=options.quick,
         known=known.read(options.known),
     )
 

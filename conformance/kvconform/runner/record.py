@@ -24,7 +24,7 @@ from kvspec.records.run import CAUSES, ClauseRecord, Failure, Record
 
 def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], about: Mapping[str, Any]) -> Record:
     """The record of a run. `about` holds started, seconds, partial, partial_reason, command, selection, memory."""
-    known = {} if about["partial"] else about["selection"].get("known", {})
+    known = {} if about["partial"] or "left out" in about["selection"] else about["selection"].get("known", {})
     evidence = [Evidence(c, tally, adapter, about["partial"], known.get(c.id, "")) for c in selected.values()]
     found = [_clause(e) for e in evidence]
     whole = Record(

@@ -31,6 +31,8 @@ class Settings:
     """Bytes that the adapter may hold resident."""
     cover_traces: int = 0
     """Cover traces judged of each chapter, a sample of all; 0 for all."""
+    quick: bool = False
+    """Whether the run leaves out the whole system, so that a record must say what else it leaves out."""
     known: tuple[KnownDeviation, ...] = ()
     """Failures that are expected."""
 
@@ -57,7 +59,13 @@ class Settings:
             "traces": self.traces,
             "seed": self.seed,
             "level": self.level,
+            **({"left out": self.left_out()} if self.quick else {}),
         }
+
+    def left_out(self) -> str:
+        """What a quick run leaves out."""
+        covers = f"all but about {self.cover_traces} traces of each chapter's covers"
+        return f"{covers}, all but {self.traces} traces of each exploration, and the whole system"
 
 
 def require_known(what: str, name: str, known: Sequence[str]) -> None:

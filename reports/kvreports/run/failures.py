@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
 from dataclasses import dataclass
 from typing import Any
 
 from kvreports.drawing.svg import draw_svg
+from kvreports.run import replay
 from kvreports.run.overview import Column
 from kvreports.run.text import draw
 from kvreports.safe_text import Html
@@ -22,7 +21,7 @@ LARGEST_TRACE = 100_000
 
 @dataclass(frozen=True)
 class FailureDrawing:
-    """One failure as the page shows it; `file` is the name under which `command` expects the trace."""
+    """One failure as the page shows it; `file` is a name to save the trace under."""
 
     anchor: str
     failure: Failure
@@ -53,16 +52,10 @@ def anchors(column: Column) -> dict[str, str]:
 
 
 def _drawing(anchor: str, failure: Failure, column: Column) -> FailureDrawing:
-    file = _file(failure)
-    command = f"kvconform replay {file} --draw {_adapter(column.record.command)}"
+    file, command = replay.file(failure), replay.command(failure, column.record.command)
     title = f"The trace {failure.words[:200]}, drawn step by step; the same drawing follows as text"
     drawing = draw_svg(failure.steps, title, standalone=False)
     return FailureDrawing(anchor, failure, drawing, draw(failure.steps), _trace(failure), file, command)
-
-
-def _file(failure: Failure) -> str:
-    words = re.findall(r"[a-z0-9]+", " ".join([*failure.clauses[:1], failure.source]).lower())
-    return f"{'-'.join(words)[:60] or 'trace'}.json"
 
 
 def _trace(failure: Failure) -> str:
@@ -80,8 +73,3 @@ def _dumps(trace: dict[str, Any]) -> str:
     head = json.dumps({k: v for k, v in trace.items() if k != "ops"})[:-1]
     lines = ",\n  ".join(json.dumps(op) for op in ops)
     return f'{head}{", " if len(trace) > 1 else ""}"ops": [\n  {lines}\n]}}'
-
-
-def _adapter(command: list[str]) -> str:
-    """How `replay` names the adapter: by name, or as the command behind `--`."""
-    return shlex.join(command) if command[:1] == ["--"] else f"--adapter {shlex.join(command)}"

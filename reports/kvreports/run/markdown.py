@@ -22,6 +22,7 @@ def render(records: Sequence[Record], clauses: Clauses) -> str:
     view = overview([cleaned_record(r) for r in records], clauses)
     parts = ["# KV cache conformance", _summary(view)]
     parts += [_partial(c) for c in view.columns if c.partial]
+    parts += [_quick(c) for c in view.columns if "left out" in c.record.selection]
     parts += ["## Clauses", _matrix(view)] if view.chapters else []
     for column in view.columns:
         parts += _column(column)
@@ -42,6 +43,11 @@ def _summary(view: Overview) -> str:
 def _partial(column: Column) -> str:
     why = literal(column.record.partial_reason) or "The run did not finish."
     return f"> **Partial run: {literal(column.label)}.** {why}"
+
+
+def _quick(column: Column) -> str:
+    left_out = literal(str(column.record.selection["left out"]))
+    return f"> **Quick run: {literal(column.label)}.** It left out {left_out}."
 
 
 def _matrix(view: Overview) -> str:

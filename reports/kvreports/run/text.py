@@ -10,7 +10,7 @@ from tabulate import tabulate
 
 from kvreports import inline_markdown
 from kvreports.drawing.frames import Cell, Frame, Strip, frames
-from kvreports.run import diagnosis, residency
+from kvreports.run import diagnosis, replay, residency
 from kvreports.run.overview import Chapter, Clauses, Column, overview
 from kvreports.run.standing import groups, suspects
 from kvreports.safe_text import cleaned_record, line, shortened
@@ -32,7 +32,7 @@ def _column(i: int, column: Column, chapters: list[Chapter], width: int) -> str:
     record = column.record
     parts = [_headline(column), _chapters(i, column, chapters), _reasons(record, width), _suspects(record, width)]
     if record.failures:
-        parts.append(failure(record.failures[0], column.name, width))
+        parts += [failure(record.failures[0], column.name, width), _replay(record)]
     costs = [fill(line(cost), width, subsequent_indent="  ") for cost in residency.token(record)]
     parts.append("\n".join(["a token of a steady decode costs", *costs]) if costs else "")
     parts += [fill(f"problem: {line(p)}", width, subsequent_indent="  ") for p in record.problems[:20]]
@@ -43,6 +43,8 @@ def _headline(column: Column) -> str:
     out = f"{line(column.label)}: {column.standing.words}"
     if column.standing.because:
         out += f" ({line(shortened(column.standing.because, 300))})"
+    if left_out := column.record.selection.get("left out"):
+        out += f"\nQUICK RUN, which left out: {line(str(left_out))}"
     if column.partial:
         out += f"\nPARTIAL RUN: {line(column.record.partial_reason) or 'it did not finish'}"
     return out
@@ -87,6 +89,12 @@ def failure(failed: Failure, adapter: str, width: int = 100) -> str:
     texts += [] if failed.deterministic else [NONDETERMINISTIC]
     paragraphs = [fill(t, width, initial_indent="  ", subsequent_indent="  ") for t in texts]
     return "\n".join([head, *paragraphs, "", draw(failed.steps)])
+
+
+def _replay(record: Record) -> str:
+    """How to replay the first failure; a trace that words do not say is in the report's folder."""
+    first = record.failures[0]
+    return line(replay.command(first, record.command)) if replay.in_words(first) else ""
 
 
 def draw(steps: Sequence[StepRecord]) -> str:

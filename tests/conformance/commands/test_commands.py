@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -189,6 +191,31 @@ def test_a_failing_trace_is_replayed_and_drawn(failed: Any) -> None:
     assert "expected" in drawn.stdout and "found" in drawn.stdout and svg.read_text().startswith("<svg")
     right = kvconform("replay", file, "--adapter", "support.fake_adapters:Fake")
     assert right.returncode == 0 and "FAIL" not in right.stdout
+
+
+def test_a_report_prints_the_command_that_replays_its_first_failure(failed: Any) -> None:
+    (words,) = re.findall(r"^kvconform (replay .*)$", failed[1].stdout, re.M)
+    assert words.startswith("replay 'growing kv_heads=1: rewind 1' --draw --adapter ")
+    again = kvconform(*shlex.split(words))
+    assert again.returncode == 1 and "FAIL: GROW-7: expected refused GROW-7, found ok" in again.stdout
+    assert words in html.unescape((failed[0] / "report.html").read_text())
+
+
+@pytest.mark.parametrize("words", ["ring window=4: apend 5", "rung: append 5", "ring window=x: view"])
+def test_words_that_say_no_trace_end_with_2(words: str) -> None:
+    done = kvconform("replay", words)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "Traceback" not in done.stderr
+
+
+def test_a_quick_run_says_what_it_left_out(tmp_path: Path) -> None:
+    options = ("--quick", "--chapter", "growing", "--processes", "1", "--report", tmp_path)
+    done = kvconform("run", "reference", *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    left_out = "all but about 100 traces of each chapter's covers, all but 5 traces of each exploration"
+    assert f"QUICK RUN, which left out: {left_out}" in done.stdout
+    assert left_out in json.loads((tmp_path / "record.json").read_text())["selection"]["left out"]
+    for page in ("report.html", "report.md"):
+        assert "Quick run: reference" in (tmp_path / page).read_text()
 
 
 def test_a_trace_is_replayed_from_standard_input_on_the_reference() -> None:
