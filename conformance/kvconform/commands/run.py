@@ -133,7 +133,8 @@ def _judged(run: Run, processes: int, on: str | None) -> list[Check]:
 
     checks = selected(run.settings, run.adapter)
     _judge(run, run.settings, checks, processes, on)
-    missing = run.not_exercised() if run.settings.cover_traces and not run.partial_reason else []
+    sampled = run.settings.cover_traces and not run.settings.quick
+    missing = run.not_exercised() if sampled and not run.partial_reason else []
     chapters = {run.selected[clause].chapter for clause in missing}
     covers = [check for check in checks if check.chapter in chapters and "/cover/" in check.id]
     if covers:

@@ -24,7 +24,8 @@ from kvspec.records.run import CAUSES, ClauseRecord, Failure, Record
 
 def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], about: Mapping[str, Any]) -> Record:
     """The record of a run. `about` holds started, seconds, partial, partial_reason, command, selection, memory."""
-    known = {} if about["partial"] or "left out" in about["selection"] else about["selection"].get("known", {})
+    in_part = about["partial"] or "left out" in about["selection"]
+    known = {} if in_part else about["selection"].get("known", {})
     evidence = [Evidence(c, tally, adapter, about["partial"], known.get(c.id, "")) for c in selected.values()]
     found = [_clause(e) for e in evidence]
     whole = Record(
@@ -44,7 +45,7 @@ def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], a
         clauses=found,
         failures=[_diagnosed(f, tally) for f in kept(tally)],
         coverage=dict(sorted(tally.coverage.items())),
-        problems=[*tally.problems, *_problems(found, about["partial"])],
+        problems=[*tally.problems, *_problems(found, in_part)],
         memory=about["memory"],
         residency=[tally.spent[name] for name in sorted(tally.spent)],
     )
@@ -64,10 +65,10 @@ def _diagnosed(failure: Failure, tally: Tally) -> Failure:
     return replace(failure, clauses=ranked, diagnosis=tally.diagnosis.get(failure.key(), UNSET))
 
 
-def _problems(found: list[ClauseRecord], partial: bool) -> list[str]:
-    """A declared chapter that nothing exercised is an error, never a pass."""
+def _problems(found: list[ClauseRecord], in_part: bool) -> list[str]:
+    """A declared chapter that nothing exercised is an error, never a pass; unless only a part was judged."""
     left = [c.id for c in found if c.verdict == "NOT_RUN"]
-    if left and not partial:
+    if left and not in_part:
         return [f"harness: selected and supported, but exercised by no trace: {', '.join(left)}"]
     return [] if found else ["harness: no clause was selected"]
 

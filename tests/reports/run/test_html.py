@@ -211,7 +211,9 @@ def test_every_failure_is_drawn_told_and_can_be_replayed() -> None:
     text = " ".join(PAGE.text.split())
     for f in failing().failures:
         assert f.message in text and f.words in text
-    assert "kvconform replay ring-4-explore.json --draw --adapter opencl-ring" in text
+    words = "ring window=4 step=4: append 3; append 1; append 1; rewind 3; append 0"
+    assert f"kvconform replay '{words}' --draw --adapter opencl-ring" in text
+    assert "to save as <code>ring-4-explore.json</code>" in " ".join(MANY.split())
     assert '"kvtrace": 2' in text and "Nondeterministic." in text
     assert len([a for a in PAGE.named("svg") if a.get("role") == "img"]) == 3 + 8
     assert TEXTS["RING-11"].reason in PAGE.text.split("Failures", 2)[-1]
