@@ -118,6 +118,8 @@ class UpdateCache:
 
     def mask(self, logical: Logical) -> Array | None:
         """Give the mask that was made before the last update, `[1 or B, 1 or heads, L, K]`."""
+        if self.engine.mask is None:
+            raise Unsupported("no mask")
         if self._mask is None:
             return None
         if isinstance(self._mask, str):

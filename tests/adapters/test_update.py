@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from kvconform.generate.fit_to_adapter import claimed
+from kvspec.contract import description
+from kvspec.errors import Unsupported
+from kvspec.geometry import Config
+from kvspec.masks import CAUSAL
 from kvspec.records.run import Record
+from kvspec.trace import from_json
 from support import update_engines
 from support.judging import broken, clause, record_of, verdicts
 
@@ -62,3 +70,18 @@ def test_a_rewind_is_judged_by_what_is_declared(name: str, cause: str) -> None:
     seen = judged(name)
     assert {"RING-7", "RING-10"} & broken(seen)
     assert cause in {f.cause for f in seen.failures}
+
+
+@pytest.mark.parametrize("name", ["too_wide", "counts_before_it_checks"])
+def test_a_shortened_trace_holds_nothing_that_is_not_claimed(name: str) -> None:
+    about = description(getattr(update_engines, name).describe())
+    traces = [from_json(f.trace) for f in judged(name).failures if f.trace is not None]
+    assert traces and [claimed(trace, about) for trace in traces] == traces
+
+
+def test_no_mask_is_given_where_the_engine_makes_none() -> None:
+    right = update_engines.right
+    bare = replace(right, engine=replace(right.engine, mask=None))
+    assert "mask" not in bare.describe()["chapters"]
+    with pytest.raises(Unsupported, match="no mask"):
+        bare.open("ring", Config(window=3)).mask(CAUSAL)

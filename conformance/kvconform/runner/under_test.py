@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.fit_to_adapter import claimed, fitted
 from kvconform.generate.shrink import shrink
 from kvconform.generate.strategies import sample
 from kvconform.judge import steps, trial
@@ -155,10 +155,12 @@ class AdapterUnderTest:
         return clauses | ({""} if self.tally.failures else set())
 
     def _shortest(self, seen: TrialResult, clause: str) -> TrialResult:
-        """The same failure, of the same cause, on a shorter trace."""
+        """The same failure, of the same cause, on a shorter trace of what the adapter claims."""
         known = self._is_known(seen, clause)
 
         def fails(trace: Trace) -> int:
+            if claimed(trace, self.adapter) != trace:
+                return 0
             other = self.run(trace)
             same = other.failed and (other.verdict, other.cause) == (seen.verdict, seen.cause)
             same = same and (not clause or clause in other.blamed)
