@@ -129,6 +129,33 @@ def cubins(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-q", "tests/adapters/runtimes/test_nvrtc.py")
 
 
+def _engine(session: nox.Session, extra: str, prefix: str) -> None:
+    """Judge the caches of a released engine, each ending in a record, then reproduce the known deviations alone.
+
+    An engine that deviates is no failure of the session.
+    """
+    _install(session, f"[{extra}]")
+    names = session.run("python", "-c", "from kvadapters.find import ENGINES; print(*ENGINES)", silent=True)
+    for name in str(names).split():
+        if name.startswith(prefix):
+            report = str(REPORTS / "engines" / name)
+            session.run("kvconform", "run", name, "--report", report, *session.posargs, success_codes=[0, 1])
+    for script in sorted(Path("deviations").glob(f"{prefix}_*.py")):
+        session.run("python", str(script), success_codes=[0, 1])
+
+
+@nox.session
+def engines(session: nox.Session) -> None:
+    """The conformance runs of mlx-lm's caches, ending in records; then its known deviations, alone."""
+    _engine(session, "mlx-lm", "mlx")
+
+
+@nox.session(name="engines-transformers")
+def engines_transformers(session: nox.Session) -> None:
+    """The same for Hugging Face transformers, which takes torch: more than a gigabyte."""
+    _engine(session, "transformers", "transformers")
+
+
 def _where_it_can(session: nox.Session, *command: str) -> None:
     """Run it. Where it cannot run, nox ends at once with that status: of itself it knows failed and not failed."""
     try:

@@ -13,10 +13,13 @@ from tools.floors import ROOT, files
 
 STDLIB = frozenset(sys.stdlib_module_names)
 SPEC = {"kvspec", "numpy", "ml_dtypes", "msgspec"}
+ENGINES = {"mlx", "mlx_lm", "torch", "transformers"}
+"""What the adapters of released engines import, each its own."""
+
 FLOORS = {
     "spec/kvspec": SPEC,
     "reference/kvref": SPEC | {"kvref"},
-    "adapters/kvadapters": SPEC | {"kvref", "kvadapters", "pyopencl", "cupy", "tabulate"},
+    "adapters/kvadapters": SPEC | {"kvref", "kvadapters", "pyopencl", "cupy", "tabulate"} | ENGINES,
     "reports/kvreports": {"kvspec", "kvreports", "msgspec", "jinja2", "markupsafe", "tabulate"},
     "conformance/kvconform": SPEC
     | {

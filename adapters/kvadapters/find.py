@@ -22,6 +22,20 @@ BUILT_IN = {
 }
 """Built-in adapters, found without installation, so that a bare checkout works."""
 
+ENGINES = {
+    "mlx-growing": "kvadapters.engines.mlx:growing",
+    "mlx-concatenate": "kvadapters.engines.mlx:concatenate",
+    "mlx-chunked": "kvadapters.engines.mlx:chunked",
+    "mlx-rotating": "kvadapters.engines.mlx:rotating",
+    "mlx-batch": "kvadapters.engines.mlx:batch",
+    "mlx-batch-rotating": "kvadapters.engines.mlx:batch_rotating",
+    "transformers-dynamic": "kvadapters.engines.transformers:growing",
+    "transformers-sliding": "kvadapters.engines.transformers:sliding",
+    "transformers-static": "kvadapters.engines.transformers:static_growing",
+    "transformers-static-sliding": "kvadapters.engines.transformers:static_sliding",
+}
+"""Adapters of released engines: one name for each class of cache. The extras install the engines."""
+
 GROUP = "kvconform.adapters"
 """The entry point group in which other distributions name their adapters."""
 
@@ -31,7 +45,7 @@ def names() -> dict[str, str]:
     from importlib import metadata  # takes longer to import than anything else here
 
     others = {e.name: e.value for e in metadata.entry_points(group=GROUP)}
-    return others | BUILT_IN
+    return others | ENGINES | BUILT_IN
 
 
 def load(name: str) -> Adapter:

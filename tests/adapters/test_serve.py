@@ -303,7 +303,7 @@ def test_entry_points_are_found_and_built_ins_come_first(monkeypatch: pytest.Mon
     monkeypatch.setattr(metadata, "entry_points", lambda group: points if group == find.GROUP else [])
     assert load("mine").describe()["name"] == "Honest"
     assert load("reference").describe()["name"] == "reference"
-    assert names() == find.BUILT_IN | {"mine": "support.fakes:Honest"}
+    assert names() == find.BUILT_IN | find.ENGINES | {"mine": "support.fakes:Honest"}
 
 
 FAILING = {
@@ -342,7 +342,7 @@ def test_a_description_that_fails_says_so_in_a_line(here: Path) -> None:
 def test_an_unknown_name_is_answered_with_near_ones() -> None:
     with pytest.raises(BadInput) as e:
         load("opencv")
-    known = f"known: {', '.join(sorted(find.BUILT_IN))}, or module:Class"
+    known = f"known: {', '.join(sorted(find.BUILT_IN | find.ENGINES))}, or module:Class"
     assert str(e.value) == f"unknown adapter 'opencv'; did you mean opencl? {known}"
     with pytest.raises(BadInput, match="unknown adapter 'xyz'; known: "):
         load("xyz")

@@ -16,7 +16,8 @@ PACKAGES = ("spec/kvspec", "reference/kvref", "adapters/kvadapters", "conformanc
 
 REGISTRY = {"spec/kvspec/chapters/__init__.py"}
 
-SAYS_WHAT_IT_CLAIMS = {f"adapters/kvadapters/{name}.py" for name in ("gpu/adapter", "gpu/adapters", "update")}
+ADAPTERS = ("gpu/adapter", "gpu/adapters", "update", "engines/mlx", "engines/transformers")
+SAYS_WHAT_IT_CLAIMS = {f"adapters/kvadapters/{name}.py" for name in ADAPTERS}
 """Adapters: what they claim is theirs to say."""
 
 MIXES_CHAPTERS = {

@@ -1,0 +1,89 @@
+"""mlx-lm: the caches of `mlx_lm.models.cache`, each by the calls that mlx-lm's own models and server make.
+
+Not claimed: appends of no rows, snapshots as the spec cuts them (a state is taken whole), `free` (one makes a new
+cache), and who owns arrays: mlx copies what NumPy hands over, so that only copies of the adapter would be judged.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from kvadapters.update import UpdateAdapter, from_update
+from kvspec.errors import CannotRun
+from kvspec.geometry import Array, Config
+
+try:
+    import mlx.core as mx
+    from mlx_lm.models import cache as caches
+except ImportError as e:
+    raise CannotRun(f"mlx-lm cannot be imported ({e}); pip install 'kvconform[mlx-lm]'") from e
+
+
+def to_numpy(array: Any) -> Array:
+    """View an array of mlx; bfloat16 by its bits, since NumPy has no name for it."""
+    if array.dtype == mx.bfloat16:
+        return np.asarray(array.view(mx.uint16)).view(ml_dtypes.bfloat16)
+    return np.asarray(array)
+
+
+def trim(cache: Any, n: int) -> None:
+    """Trim as mlx-lm's server does. It answers how many tokens it trimmed: none, where it may not."""
+    if caches.trim_prompt_cache([cache], n) == 0 != n:
+        raise ValueError(f"none of {n} tokens trimmed")
+
+
+def adapter(name: str, kind: str, cache: Any, **functions: Any) -> UpdateAdapter:
+    """Make the adapter of one class; `cache` makes a cache of a config."""
+    return from_update(
+        f"mlx-{name}",
+        kind=kind,
+        make=lambda config: _stepping(cache(config), config),
+        update=lambda cache, keys, values: cache.update_and_fetch(keys, values),
+        trim=trim,
+        to_engine=mx.array,
+        from_engine=to_numpy,
+        also=("batch", "step"),
+        said={"version": f"mlx-lm {version('mlx-lm')}, mlx {version('mlx')}"},
+        **functions,
+    )
+
+
+def _stepping(cache: Any, config: Config) -> Any:
+    """Set the rows by which it grows, 256 by default: an attribute of every class."""
+    cache.step = config.step
+    return cache
+
+
+def _zeros(config: Config) -> list[int]:
+    """The left padding of a batch whose sequences are of one length."""
+    return [0] * config.batch
+
+
+LENGTH = {"length": lambda cache: cache.offset}
+LENGTHS = {"length": lambda cache: cache.offset[0].item()}
+"""The batch caches count for each sequence; here all are of one length."""
+MASK = {"mask": lambda cache, n: cache.make_mask(n, window_size=None, return_array=False)}
+
+growing = adapter("growing", "growing", lambda config: caches.KVCache(), **LENGTH, **MASK)
+concatenate = adapter("concatenate", "growing", lambda config: caches.ConcatenateKVCache(), **LENGTH, **MASK)
+CHUNK = 8192
+"""The chunk of llama4, which plays no part here."""
+
+chunked = adapter("chunked", "growing", lambda config: caches.ChunkedKVCache(CHUNK), **LENGTH)
+"""Without `maybe_trim_front`, which llama4 calls at chunk boundaries: chunks are no sliding window."""
+rotating = adapter(
+    "rotating", "ring", lambda config: caches.RotatingKVCache(config.window), rewind="below", **LENGTH, **MASK
+)
+batch = adapter("batch", "growing", lambda config: caches.BatchKVCache(_zeros(config)), **LENGTHS, **MASK)
+batch_rotating = adapter(
+    "batch-rotating",
+    "ring",
+    lambda config: caches.BatchRotatingKVCache(config.window, _zeros(config)),
+    rewind="below",
+    **LENGTHS,
+    **MASK,
+)

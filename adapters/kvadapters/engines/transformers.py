@@ -1,0 +1,114 @@
+"""Hugging Face transformers: `DynamicCache` and `StaticCache` of one layer, with the masks of `masking_utils`.
+
+The masks are those for the attention "sdpa", the default: boolean, or none where that attention needs no mask or
+makes a causal one. Not claimed: who owns arrays. `update` returns the tensors of the cache itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache as cached
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from kvadapters.update import UpdateAdapter, from_update
+from kvspec.errors import CannotRun
+from kvspec.geometry import Array, Config
+
+try:
+    import torch
+    import transformers
+    from transformers import masking_utils
+except ImportError as e:
+    raise CannotRun(f"transformers cannot be imported ({e}); pip install 'kvconform[transformers]'") from e
+
+ROWS = 768
+"""The length of static caches, more than a trace appends."""
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A cache of one layer, and what a model knows when it asks for the mask."""
+
+    cache: Any
+    batch: int
+    window: int | None
+
+
+@cached
+def model_config(window: int | None) -> Any:
+    """The config of a model of one layer, with a sliding window if there is one."""
+    config = transformers.MistralConfig(num_hidden_layers=1, sliding_window=window)
+    config._attn_implementation = "sdpa"
+    return config
+
+
+def dynamic(config: Config) -> Cache:
+    """Make a `DynamicCache`; with a window its layer is a sliding one."""
+    found = transformers.DynamicCache(config=model_config(config.window))
+    return Cache(found, config.batch, config.window)
+
+
+def static(config: Config) -> Cache:
+    """Make a `StaticCache`."""
+    found = transformers.StaticCache(config=model_config(config.window), max_cache_len=ROWS)
+    return Cache(found, config.batch, config.window)
+
+
+def mask(cache: Cache, n: int) -> Any:
+    """Make the mask as a model does, before the update. None for several queries is what sdpa makes of it: causal,
+    aligned at the upper left.
+    """
+    make = masking_utils.create_sliding_window_causal_mask if cache.window else masking_utils.create_causal_mask
+    found = make(
+        config=model_config(cache.window),
+        inputs_embeds=torch.empty(cache.batch, n, 1),
+        attention_mask=None,
+        past_key_values=cache.cache,
+    )
+    if found is None and n > 1:
+        columns, _ = cache.cache.get_mask_sizes(n, 0)
+        return torch.ones(n, columns, dtype=torch.bool).tril()
+    return found
+
+
+def to_torch(array: Array) -> Any:
+    """View an array of numpy; bfloat16 by its bits, since torch does not take that dtype from numpy."""
+    if array.dtype == ml_dtypes.bfloat16:
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def to_numpy(tensor: Any) -> Array:
+    """View a tensor; bfloat16 by its bits."""
+    if tensor.dtype == torch.bfloat16:
+        return np.asarray(tensor.view(torch.int16)).view(ml_dtypes.bfloat16)
+    return np.asarray(tensor)
+
+
+def adapter(name: str, kind: str, make: Any, **functions: Any) -> UpdateAdapter:
+    """Make the adapter of one class of cache."""
+    return from_update(
+        f"transformers-{name}",
+        kind=kind,
+        make=make,
+        update=lambda cache, keys, values: cache.cache.update(keys, values, 0),
+        length=lambda cache: cache.cache.get_seq_length(),
+        mask=mask,
+        reset=lambda cache: cache.cache.reset(),
+        to_engine=to_torch,
+        from_engine=to_numpy,
+        said={"version": f"transformers {transformers.__version__}, torch {torch.__version__}"},
+        **functions,
+    )
+
+
+CROP = {"trim": lambda cache, n: cache.cache.crop(-n)}
+"""What removes rows takes the negative number of them. Static caches have nothing that does."""
+
+growing = adapter("dynamic", "growing", dynamic, **CROP)
+sliding = adapter("sliding", "ring", dynamic, rewind="below", **CROP)
+static_growing = adapter("static", "growing", static)
+static_sliding = adapter("static-sliding", "ring", static)

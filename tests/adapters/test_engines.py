@@ -1,0 +1,74 @@
+"""Adapters of released engines, where these are installed: what they deviate in is known, and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from kvadapters.find import ENGINES, load
+from kvspec.errors import CannotRun
+from support.judging import broken, record_of
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = {"mlx": "mlx_lm", "transformers": "transformers"}
+"""The package of an engine, by the first word of its adapters and scripts."""
+
+GROWING, RING = {"GROW-7", "GROW-8", "GROW-10", "GROW-11"}, {"RING-9", "RING-11", "RING-13", "RING-14"}
+"""Clauses on senseless arguments, and on what is left after an error."""
+HALF = {"RING-1", "RING-3", "RING-15"}
+"""A row lost after an error."""
+BROKEN = {
+    "mlx-growing": GROWING,
+    "mlx-batch": GROWING,
+    "mlx-chunked": GROWING,
+    "mlx-rotating": RING | HALF,
+    "mlx-batch-rotating": RING | HALF,
+    "transformers-dynamic": GROWING,
+    "transformers-static": GROWING,
+    "transformers-sliding": RING | HALF | {"RING-6", "MASK-2", "MASK-8"},
+    "transformers-static-sliding": RING,
+}
+"""The clauses that a run may find broken; `deviations/README.md` says how."""
+
+
+def engine_of(name: str) -> str:
+    return name.replace("_", "-").partition("-")[0]
+
+
+def needs(name: str) -> None:
+    package = PACKAGES[engine_of(name)]
+    if find_spec(package) is None:
+        pytest.skip(f"{package} is an extra: nox -s engines, or engines-transformers, installs it")
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_an_engine_deviates_in_nothing_but_what_is_known(name: str) -> None:
+    needs(name)
+    seen = record_of(name, ("growing", "ring", "mask"), traces=2)
+    assert broken(seen) <= BROKEN[name] and seen.problems == []
+
+
+def test_rows_that_mlx_trimmed_come_back() -> None:
+    needs("mlx")
+    seen = record_of("mlx-concatenate", ("growing", "mask"), traces=2)
+    (first, *_) = [f for f in seen.failures if "GROW-1" in f.clauses]
+    assert first.words.endswith("append 1; rewind 0; append 1") and "query 0 sees a b; expected b" in first.message
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_engine_that_is_not_installed_is_named_with_its_extra(name: str) -> None:
+    if find_spec(PACKAGES[engine_of(name)]) is not None:
+        pytest.skip("it is installed")
+    with pytest.raises(CannotRun, match="pip install 'kvconform\\["):
+        load(name)
+
+
+@pytest.mark.parametrize("script", sorted(p.stem for p in (ROOT / "deviations").glob("*_*.py")))
+def test_a_known_deviation_reproduces_without_the_suite(script: str) -> None:
+    needs(script)
+    run = subprocess.run([sys.executable, f"deviations/{script}.py"], cwd=ROOT, capture_output=True, text=True)
+    assert (run.returncode, run.stdout.split(":")[0]) == (0, "reproduced"), run.stderr
