@@ -47,7 +47,7 @@ def adapter(name: str, kind: str, cache: Any, **functions: Any) -> UpdateAdapter
         to_engine=mx.array,
         from_engine=to_numpy,
         also=("batch", "step"),
-        said={"version": f"mlx-lm {version('mlx-lm')}, mlx {version('mlx')}"},
+        said={"version": version("mlx-lm"), "details": {"mlx": version("mlx")}},
         **functions,
     )
 

@@ -100,7 +100,7 @@ def adapter(name: str, kind: str, make: Any, **functions: Any) -> UpdateAdapter:
         reset=lambda cache: cache.cache.reset(),
         to_engine=to_torch,
         from_engine=to_numpy,
-        said={"version": f"transformers {transformers.__version__}, torch {torch.__version__}"},
+        said={"version": transformers.__version__, "details": {"torch": str(torch.__version__)}},
         **functions,
     )
 
