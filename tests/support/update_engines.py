@@ -111,6 +111,15 @@ class Never(WindowCache):
             raise ValueError("nothing is trimmed")
 
 
+class CountsLaterRows(WindowCache):
+    """Counts rows of another width than those that there are, none too, and then refuses them."""
+
+    def update_and_fetch(self, *new: Any) -> tuple[Any, Any]:
+        wrong = any(a.shape[3] != b.shape[3] for a, b in zip(self.rows, new, strict=False))
+        self.offset += new[0].shape[2] if wrong else 0
+        return super().update_and_fetch(*new)
+
+
 def adapter(cache: type[WindowCache], *more: str, rewind: int | str = 0) -> UpdateAdapter:
     return from_update(
         cache.__name__,
@@ -128,7 +137,7 @@ def adapter(cache: type[WindowCache], *more: str, rewind: int | str = 0) -> Upda
 
 right, too_wide, never_drops = adapter(WindowCache), adapter(TooWide), adapter(NeverDrops)
 hands_out_its_buffer, behind_a_refusal = adapter(HandsOutItsBuffer, "scribble"), adapter(WrongBehindARefusal)
-counts_before_it_checks = adapter(CountsBeforeItChecks)
+counts_before_it_checks, counts_later_rows = adapter(CountsBeforeItChecks), adapter(CountsLaterRows)
 only_below, only_below_declared = adapter(OnlyBelow), adapter(OnlyBelow, rewind="below")
 never, never_declared = adapter(Never), adapter(Never, rewind="never")
 below_declared_and_more_done = adapter(WindowCache, rewind="below")
