@@ -13,6 +13,7 @@ FILES = {
     "pyproject.toml": "pyproject.toml.txt",
     "README.md": "README.md.txt",
     "@module@/__init__.py": "adapter.py.txt",
+    "@module@/engine.py": "engine.py.txt",
     "tests/test_conformance.py": "tests/test_conformance.py.txt",
 }
 
@@ -32,14 +33,14 @@ def main(options: Namespace) -> int:
     name = options.name
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,40}", name):
         raise BadInput(f"{name!r} is no name for an adapter: small letters, digits and hyphens, a letter first")
-    if name in find.names():
-        raise BadInput(f"an adapter {name!r} exists already, at {find.names()[name]}; choose another name")
+    for taken in {name, f"{name}-growing", f"{name}-ring"} & set(find.names()):
+        raise BadInput(f"an adapter {taken!r} exists already, at {find.names()[taken]}; choose another name")
     folder = Path(options.into) / f"kvadapter-{name}"
     if folder.exists():
         raise BadInput(f"{folder} exists already; remove it, or write elsewhere with --into")
     for target, template in FILES.items():
         output.leave(folder / filled(target, name), filled(_template(template), name))
-    sys.stderr.write(f"kvconform: wrote {folder}; next: pip install -e {folder} && kvconform smoke {name}\n")
+    sys.stderr.write(f"kvconform: wrote {folder}; next: pip install -e {folder} && kvconform smoke {name}-ring\n")
     return 0
 
 

@@ -44,7 +44,7 @@ def plans() -> dict[str, tuple[Config, list[Step]]]:
 
 
 def main(options: Namespace) -> int:
-    """Try the steps on each declared kind; return 1 if one fails."""
+    """Try the steps on each declared kind, as far as they are claimed; return 1 if one fails."""
     from kvconform.worker.client import Worker, WorkerFailure, python_worker
 
     with Worker(list(options.process) or python_worker(options.adapter)) as worker:
@@ -63,8 +63,10 @@ def _try(worker: Worker, adapter: Description, kind: str, config: Config, steps:
     from kvconform.judge import trial
     from kvconform.worker.remote_session import RemoteSession
     from kvspec.notation import operation
+    from kvspec.operations.abilities import needed
     from kvspec.trace import Trace
 
+    steps = [step for step in steps if adapter.able(needed(operation(step.do), kind, config))]
     trace = Trace(kind, config.changed(dtype=adapter.dtypes[0]), tuple(operation(step.do) for step in steps))
     level = trial.level_of(trace, adapter)
     result = trial.run(trace, RemoteSession(worker, trial.observables(trace, adapter, level)), adapter, level)

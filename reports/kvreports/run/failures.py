@@ -13,7 +13,7 @@ from kvreports.run.text import draw
 from kvreports.safe_text import Html
 from kvspec.records.run import Failure
 
-DRAWN = 30
+DRAWN = 10
 """Failures of one run that a page draws; it lists the others by their message."""
 LARGEST_TRACE = 100_000
 """Characters of a trace that a page holds."""

@@ -40,6 +40,7 @@ def render(records: Sequence[Record], clauses: Clauses) -> str:
         diagnosis=diagnosis,
         coverage=coverage,
         residency=residency,
+        standing=standing,
         groups=standing.groups,
         kinds=standing.KINDS,
         words=standing.WORDS,

@@ -8,12 +8,12 @@ from kvreports import facts, inline_markdown
 from kvreports.markdown import code, fenced, literal, table
 from kvreports.run import diagnosis, residency
 from kvreports.run.overview import Clauses, Column, Overview, Row, overview
-from kvreports.run.standing import LESS, groups
+from kvreports.run.standing import LESS, causes, groups, score, verdict
 from kvreports.run.text import NONDETERMINISTIC, draw
 from kvreports.safe_text import cleaned_record, line
 from kvspec.records.run import Failure, Record
 
-DRAWN = 20
+DRAWN = 10
 """Failures of one run that are drawn."""
 
 
@@ -35,6 +35,7 @@ def _summary(view: Overview) -> str:
         counts = ", ".join(f"{n} {v}" for v, n in c.counts.items())
         values = [literal(v, 80) for k, v in facts.brief(c.record) if k not in ("machine", "version")]
         result = f"**{c.standing.words}**" + (" (partial run)" if c.partial else "")
+        result += f", {score(c.record)}" if c.record.clauses else ""
         rows.append([literal(c.label), result, counts, *values])
     head = ["adapter", "result", "clauses", "device", "spec", "suite", "vectors", "seed", "run"]
     return table(head, rows) if rows else "There are no run records here."
@@ -76,7 +77,9 @@ def _column(column: Column) -> list[str]:
     if reasons:
         rows = [[literal(g.verdict), literal(", ".join(g.ids), 2000), literal(g.reason)] for g in reasons]
         parts.append(table(["verdict", "clauses", "reason"], rows))
-    parts += [_failure(f) for f in failures[:DRAWN]]
+    for cause, of in causes(column.record).items():
+        parts += [f"**{cause.capitalize()}**: {len(of)} of {len(failures)} failures."]
+        parts += [_failure(f) for f in of if f in failures[:DRAWN]]
     if len(failures) > DRAWN:
         parts.append(f"{len(failures) - DRAWN} more failures are in the run record.")
     costs = [[literal(cell, 60) for cell in row] for row in residency.rows(column.record)]
@@ -87,7 +90,7 @@ def _column(column: Column) -> list[str]:
 
 
 def _failure(failure: Failure) -> str:
-    parts = [f"### {literal(failure.verdict)} {literal(', '.join(failure.clauses))}"]
+    parts = [f"### {literal(verdict(failure))} {literal(', '.join(failure.clauses))}"]
     parts += [f"> {literal(inline_markdown.text(p), 900)}" for p in diagnosis.paragraphs(failure)]
     parts += [literal(failure.message, 1500), code(failure.words, 1500)]
     parts += [] if failure.deterministic else [NONDETERMINISTIC]

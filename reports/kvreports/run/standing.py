@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from kvreports.clauses import order
-from kvspec.records.run import BROKEN, HELD, VERDICTS, ClauseRecord, Record
+from kvspec.contract import CHAPTERS
+from kvspec.records.run import BROKEN, HELD, VERDICTS, ClauseRecord, Failure, Record
 
 WORDS = {
     "PASS": "exercised, no difference",
@@ -88,6 +89,35 @@ def standing(record: Record) -> Standing:
     if status != 0 or verdicts.get("HARNESS_ERROR"):
         return Standing("bad", "The harness failed", _first(record))
     return _unbroken(verdicts)
+
+
+def score(record: Record) -> str:
+    """How much holds of what it claims: conforms in 61 of 64 clauses it claims, 3 partly observed, 2 of 14
+    chapters."""
+    verdicts, claimed = counts(record), len(record.clauses) - counts(record).get("NOT_CLAIMED", 0)
+    partly = verdicts.get("PARTLY_OBSERVED", 0)
+    chapters = set(CHAPTERS) & set(record.adapter.get("chapters") or ())
+    parts = [f"conforms in {sum(verdicts.get(v, 0) for v in HELD)} of {_clauses(claimed)} it claims"]
+    parts += [f"{partly} partly observed"] if partly else []
+    return ", ".join([*parts, f"{len(chapters)} of {len(CHAPTERS)} chapters"])
+
+
+def cause(failure: Failure) -> str:
+    """What went wrong in a failure, or that it is known."""
+    return "known deviation" if failure.expected else failure.cause
+
+
+def verdict(failure: Failure) -> str:
+    """The verdict on a failure."""
+    return "XFAIL" if failure.expected else failure.verdict
+
+
+def causes(record: Record) -> dict[str, list[Failure]]:
+    """The failures by cause: wrong rows first, known deviations last."""
+    by_cause: dict[str, list[Failure]] = {}
+    for failure in record.failures:
+        by_cause.setdefault(cause(failure), []).append(failure)
+    return by_cause
 
 
 LESS = {"PARTLY_OBSERVED": "partly observed", "BY_ADAPTER": "answered by the adapter"}

@@ -12,7 +12,7 @@ from kvreports import inline_markdown
 from kvreports.drawing.frames import Cell, Frame, Strip, frames
 from kvreports.run import diagnosis, replay, residency
 from kvreports.run.overview import Chapter, Clauses, Column, overview
-from kvreports.run.standing import groups, suspects
+from kvreports.run.standing import Group, causes, groups, score, suspects, verdict
 from kvreports.safe_text import cleaned_record, line, shortened
 from kvspec.records.run import VERDICTS, Failure, Record, StepRecord
 
@@ -32,7 +32,7 @@ def _column(i: int, column: Column, chapters: list[Chapter], width: int) -> str:
     record = column.record
     parts = [_headline(column), _chapters(i, column, chapters), _reasons(record, width), _suspects(record, width)]
     if record.failures:
-        parts += [failure(record.failures[0], column.name, width), _replay(record)]
+        parts += [_causes(record), failure(record.failures[0], column.name, width), _replay(record)]
     costs = [fill(line(cost), width, subsequent_indent="  ") for cost in residency.token(record)]
     parts.append("\n".join(["a token of a steady decode costs", *costs]) if costs else "")
     parts += [fill(f"problem: {line(p)}", width, subsequent_indent="  ") for p in record.problems[:20]]
@@ -43,6 +43,7 @@ def _headline(column: Column) -> str:
     out = f"{line(column.label)}: {column.standing.words}"
     if column.standing.because:
         out += f" ({line(shortened(column.standing.because, 300))})"
+    out += f"\n{score(column.record)}" if column.record.clauses else ""
     if left_out := column.record.selection.get("left out"):
         out += f"\nQUICK RUN, which left out: {line(str(left_out))}"
     if column.partial:
@@ -73,17 +74,32 @@ def _reasons(record: Record, width: int) -> str:
     reasons = groups(record)
     if not reasons:
         return ""
-    rows = [
-        [g.verdict, ", ".join(map(line, g.ids)), line(shortened(g.reason, 400)) or "no reason given"]
-        for g in reasons
-    ]
+    rows = [[g.verdict, _ids(g, record), line(shortened(g.reason, 400)) or "no reason given"] for g in reasons]
     widths = [None, max(16, width // 4), max(24, width - width // 4 - 18)]
     return tabulate(rows, ["verdict", "clauses", "reason"], tablefmt="simple", maxcolwidths=widths)
 
 
+def _ids(group: Group, record: Record) -> str:
+    """The clauses of a group; of a chapter without a claim the first and the last."""
+    claims = record.adapter.get("chapters") or ()
+    unclaimed = {c.chapter for c in record.clauses if c.id in group.ids and c.chapter not in claims}
+    if group.verdict == "NOT_CLAIMED" and len(unclaimed) == 1 and len(group.ids) > 2:
+        return f"{line(group.ids[0])} to {line(group.ids[-1].rpartition('-')[2])}"
+    return ", ".join(map(line, group.ids))
+
+
+def _causes(record: Record) -> str:
+    """The failures by cause: how many there are of each, and the shortest."""
+    rows = []
+    for cause, of in causes(record).items():
+        clauses, words = ", ".join(map(line, of[0].clauses[:3])), line(shortened(of[0].words, 60))
+        rows.append([cause, len(of), clauses, words])
+    return tabulate(rows, ["what went wrong", "failures", "first of", "the shortest"], tablefmt="simple")
+
+
 def failure(failed: Failure, adapter: str, width: int = 100) -> str:
     """One failure: what broke, the trace in words and drawn."""
-    head = f"{failed.verdict} {', '.join(map(line, failed.clauses))} on {line(adapter)}, the shortest trace:"
+    head = f"{verdict(failed)} {', '.join(map(line, failed.clauses))} on {line(adapter)}, the shortest trace:"
     texts = [line(inline_markdown.text(shortened(p, 900))) for p in diagnosis.paragraphs(failed)]
     texts += [line(shortened(failed.words, 600)), line(shortened(failed.message, 600))]
     texts += [] if failed.deterministic else [NONDETERMINISTIC]

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from kvreports.markdown import code, literal
-from kvreports.run import markdown
+from kvreports.run import html as run_html
+from kvreports.run import markdown, standing
 from kvreports.run import text as run_text
 from kvreports.safe_text import plain
 from reports.drawing.test_drawings import dead_steps
@@ -44,6 +45,39 @@ def test_the_shortest_failing_trace_is_drawn() -> None:
     first = failing().failures[0]
     assert first.message in TABLE and run_text.draw(first.steps) in TABLE
     assert "index" not in TABLE and failing().failures[1].message not in TABLE
+
+
+def test_the_headline_counts_what_is_claimed() -> None:
+    assert TABLE.splitlines()[1] == "conforms in 2 of 10 clauses it claims, 2 of 14 chapters"
+    partly = record(
+        "a", [clause("RING-1"), clause("RING-4", "PARTLY_OBSERVED", "x"), clause("RING-9", "FAIL", "x")]
+    )
+    assert standing.score(partly).startswith("conforms in 2 of 3 clauses it claims, 1 partly observed, ")
+    for page in (MARKDOWN, run_html.render([failing()], TEXTS)):
+        assert "conforms in 2 of 10 clauses it claims" in page
+
+
+def test_failures_are_told_by_cause_the_known_last() -> None:
+    seen = failing()
+    seen.failures[1].cause = "refused though owed"
+    seen.failures[2].known = dict.fromkeys(seen.failures[2].clauses, "as is known")
+    assert list(standing.causes(seen)) == ["wrong row", "refused though owed", "known deviation"]
+    rows = run_text.render([seen], TEXTS, 100).partition("what went wrong")[2].splitlines()[2:5]
+    assert [row.split("  ")[0] for row in rows] == list(standing.causes(seen))
+    for page in (markdown.render([seen], TEXTS), run_html.render([seen], TEXTS)):
+        at = [page.index(f"{cause}</strong>" if "<html" in page else f"**{cause}**") for cause in CAPITAL]
+        assert at == sorted(at) and "XFAIL" in page[at[2] :]
+
+
+CAPITAL = ("Wrong row", "Refused though owed", "Known deviation")
+
+
+def test_a_chapter_without_a_claim_takes_one_line() -> None:
+    reason = "the adapter does not declare the chapter snapshot"
+    unclaimed = [clause("SNAP-1", "NOT_CLAIMED", reason) | {"id": f"SNAP-{n}"} for n in range(1, 9)]
+    table = run_text.render([record("a", [clause("RING-1"), *unclaimed])], {}, 100)
+    (row,) = [line for line in table.splitlines() if line.startswith("NOT_CLAIMED")]
+    assert "SNAP-1 to 8 " in row and "SNAP-2" not in table
 
 
 def test_partial_runs_and_problems_are_told() -> None:
