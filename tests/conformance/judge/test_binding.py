@@ -23,7 +23,7 @@ def declaring(**chapters: Any) -> Any:
         ("RING-4", {"growing": "visible"}, "does not declare the chapter ring"),
         ("RESIDENCY-5", {"growing": "storage", "residency": "storage"}, "it speaks of the chapter ring"),
         ("RING-19", {"ring": "visible"}, "level storage"),
-        ("RING-10", {"ring": {"level": "visible", "rewind": -1}}, "without limit"),
+        ("RING-10", {"ring": {"level": "visible", "rewind": -1}}, "rewind -1"),
         (METERED.id, {METERED.chapter: "storage", **dict.fromkeys(METERED.applies, "storage")}, "meter counts"),
     ],
 )

@@ -20,6 +20,8 @@ from kvconform.worker import memory
 from kvconform.worker.signals import handling
 from kvconform.worker.tasks import Pool
 
+pebble.CONSTS.channel_lock_timeout = 5.0  # a process killed while it takes a task leaves the others' lock locked
+
 Result = TypeVar("Result")
 Start = Literal["fork", "spawn"]
 
