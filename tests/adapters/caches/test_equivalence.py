@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit, Part, Window

@@ -48,7 +48,7 @@ def ends(m: Mutant, hints: Hints) -> HuntResult:
     if what == "hangs":
         time.sleep(60)
     if what == "eats":
-        return HuntResult(m.id, seconds=float(len(bytearray(ROOM))))
+        return HuntResult(m.id, seconds=float(len(bytearray(2 * ROOM))))
     if what == "raises":
         raise ValueError("as said")
     return HuntResult(m.id)

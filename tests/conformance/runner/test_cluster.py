@@ -122,11 +122,14 @@ PROOFS = ("prove", "reference", "--window", "2", "--format", "json")
 
 RUN = ("run", "reference", "--chapter", "mem", "--traces", "2", "--format", "json")
 
+COMMANDS = {"run": RUN, "prove": PROOFS, "mutants": FAKES}
 
-@pytest.mark.parametrize("arguments", one_in(3, (RUN, PROOFS, FAKES)), ids=["run", "prove", "mutants"])
+
+@pytest.mark.parametrize("name", one_in(3, COMMANDS))
 def test_a_cluster_tells_what_one_machine_tells_though_a_worker_is_killed(
-    arguments: tuple[str, ...], cluster: Any, capfd: pytest.CaptureFixture[str]
+    name: str, cluster: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    arguments = COMMANDS[name]
     here = told(capfd, *arguments, "--processes", "2")
     once_busy(cluster, lambda: os.kill(busy(cluster)[0], signal.SIGKILL))
     assert told(capfd, *arguments, "--on", cluster.scheduler_address) == here
