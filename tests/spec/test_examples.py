@@ -37,7 +37,7 @@ def changed(said: Any) -> Any:
     if isinstance(said, int | float):
         return said + 1
     if isinstance(said, str):
-        return "causal" if said == "-inf" else re.sub(r"\d+$", "999", said)
+        return {"-inf": "causal", "nan": "0"}.get(said) or re.sub(r"\d+$", "999", said)
     if isinstance(said, dict):
         return {**said, "array": changed(said["array"])} if said["array"] else {**said, "shape": [1, 1, 0, 99]}
     return [*said[:-1], changed(said[-1])] if isinstance(said, list) else (said[0], said[1] + 1)
