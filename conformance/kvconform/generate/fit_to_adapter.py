@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from kvspec.contract import Description
-from kvspec.operations.abilities import needed
-from kvspec.operations.abilities import opening as opening_needs
+from kvspec.operations.abilities import needed, needed_to_open
 from kvspec.operations.table import OPEN, OPERATIONS, Operation, argument, cache_of, names_used
 from kvspec.reading.clauses import Clause
 from kvspec.trace import Trace, opening, used_chapters
@@ -32,7 +31,7 @@ def within(trace: Trace, adapter: Description) -> Trace:
     config, largest = trace.config, adapter.largest_append
     if config.dtype not in adapter.dtypes:
         config = config.changed(dtype=_other(trace, adapter))
-    largest_batch = adapter.largest_batch if adapter.able(opening_needs(trace.kind, config)) else 1
+    largest_batch = adapter.largest_batch if adapter.able(needed_to_open(trace.kind, config)) else 1
     if largest_batch is not None and config.batch > largest_batch:
         config = config.changed(batch=largest_batch)
     ops = trace.ops if largest is None else tuple(piece for op in trace.ops for piece in _pieces(op, largest))
@@ -75,14 +74,14 @@ def claimed(trace: Trace, adapter: Description) -> Trace:
     kept, missing = list[Operation](), set[str]()
     for op, lacks in lacking(trace, adapter):
         if lacks or missing & {cache_of(op), *names_used(op)}:
-            missing |= made(op)
+            missing |= names_made(op)
         else:
-            missing -= made(op)
+            missing -= names_made(op)
             kept.append(op)
     return Trace(trace.kind, trace.config, tuple(kept))
 
 
-def made(op: Operation) -> set[str]:
+def names_made(op: Operation) -> set[str]:
     """Give the names that an operation makes; of an `open` the cache's."""
     return {cache_of(op)} if op["op"] == OPEN.name else {op[a] for a in OPERATIONS[op["op"]].makes}
 

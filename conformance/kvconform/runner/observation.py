@@ -12,7 +12,7 @@ TAKES = {**dict.fromkeys(Lengths._fields, "offset"), "can": "ask", "view": "view
 """The ability of a cache of one sequence that each observable takes."""
 
 OUTSIDE = "rows outside the window"
-"""What nothing shows of a ring at level visible whose adapter makes no masks."""
+"""What nobody can see of a ring at level visible without masks."""
 
 ALWAYS = ("result", "intact")
 """Observables that every adapter shows."""
@@ -38,6 +38,6 @@ def _missing(seen: str, kinds: list[str], adapter: Description, level: str) -> I
 
 
 def answered_by_adapter(clause: Clause, adapter: Description) -> bool:
-    """Tell whether all in which a breach of the clause would show was made up by the adapter for its engine."""
+    """Tell whether the adapter answers for its engine everything in which a breach of the clause shows."""
     shown = set(clause.seen_in).difference(ALWAYS)
     return bool(shown) and shown <= set(adapter.by_adapter)

@@ -47,7 +47,7 @@ class Description:
     largest_append: int | None = None
     largest_batch: int | None = None
     refusals: Literal["own", "cited"] = "own"
-    """Whether any exception is a refusal if nothing changed, or it cites the clause under which it refuses."""
+    """own: any exception is a refusal if nothing changed. cited: a refusal names its clause."""
     by_adapter: tuple[str, ...] = ()
     """Observables that the adapter makes up in its engine's place, such as an offset that the caller keeps."""
     known: Mapping[str, str] = field(default_factory=dict)

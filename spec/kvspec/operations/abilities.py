@@ -26,10 +26,10 @@ def needed(op: Operation, kind: str, config: Config) -> Iterator[Needed]:
     for part in _parts(op):
         yield from (("mask", a.name) for a in RECORDS["mask"].abilities if a.mask == part)
     if op["op"] == OPEN.name:
-        yield from opening(kind, config)
+        yield from needed_to_open(kind, config)
 
 
-def opening(kind: str, config: Config) -> Iterator[Needed]:
+def needed_to_open(kind: str, config: Config) -> Iterator[Needed]:
     """Give the abilities that opening a cache takes."""
     yield from ((kind, a.name) for a in named_abilities(kind) if a.config and (getattr(config, a.config) or 0) > 1)
 
@@ -38,7 +38,7 @@ def _given(ability: Ability, op: Operation) -> bool:
     value = argument(op, ability.argument)
     if ability.value is not None:
         return bool(value == ability.value)
-    return bool(value != next(a.default for a in OPERATIONS[op["op"]].arguments if a.name == ability.argument))
+    return bool(value != argument({"op": op["op"]}, ability.argument))
 
 
 def _parts(op: Operation) -> list[str]:
