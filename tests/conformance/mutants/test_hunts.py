@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
-import faulthandler
 import os
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +17,7 @@ from kvconform.runner.pool import opened
 from kvref.growing import Growing
 from kvspec import notation
 from kvspec.errors import CannotRun
+from support.deaths import die
 
 NAMES = ("a", "exits", "b", "faults", "hangs", "c", "eats", "raises", "d")
 ROOM = 1 << 30
@@ -39,19 +37,7 @@ def placed(id_: str) -> Mutant:
 
 def ends(m: Mutant, hints: Hints) -> HuntResult:
     """The hunt ends as the mutant's name says."""
-    what = m.id.partition(" ")[0]
-    if what == "exits":
-        os._exit(3)
-    if what == "faults":
-        faulthandler.disable()
-        ctypes.string_at(0)  # a real fault: one that is sent comes back from pytest's own handler
-    if what == "hangs":
-        time.sleep(60)
-    if what == "eats":
-        return HuntResult(m.id, seconds=float(len(bytearray(2 * ROOM))))
-    if what == "raises":
-        raise ValueError("as said")
-    return HuntResult(m.id)
+    return HuntResult(m.id, seconds=float(die(m.id.partition(" ")[0], 2 * ROOM)))
 
 
 ENDS = {"exits": "status 3", "faults": "status -11", "eats": "MemoryError", "raises": "ValueError: as said"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import faulthandler
 import os
 import signal
 import subprocess
@@ -23,6 +21,7 @@ from conformance.commands.test_interrupted import soon
 from kvconform.runner.pool import opened
 from kvconform.worker import tasks
 from kvconform.worker.tasks import Pool, completed
+from support.deaths import die
 
 ENDS = {
     "exits": ProcessExpired,
@@ -36,18 +35,8 @@ LIMIT = 8 << 30
 
 def does(name: str) -> str:
     """What its name says."""
-    if name == "exits":
-        os._exit(3)
-    if name == "faults":
-        faulthandler.disable()
-        ctypes.string_at(0)  # a real fault: one that is sent comes back from pytest's own handler
-    if name == "hangs":
-        time.sleep(60)
-    if name == "eats":
-        return str(len(bytearray(LIMIT)))
-    if name == "raises":
-        raise ValueError("as said")
-    return name.upper()
+    taken = die(name, LIMIT)
+    return str(taken) if taken else name.upper()
 
 
 def sleeps(seconds: float) -> int:
