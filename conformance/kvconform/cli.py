@@ -60,8 +60,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parser().parse_args(given)
     except SystemExit as e:
         return int(e.code or 0)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    return _run(options, process)
+    from kvconform.worker.signals import handling, interrupt
+
+    with handling(interrupt, signal.SIGINT, signal.SIGTERM):
+        return _run(options, process)
 
 
 def _run(options: argparse.Namespace, process: tuple[str, ...]) -> int:

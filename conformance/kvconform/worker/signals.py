@@ -3,19 +3,70 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Timer, get_ident
 from types import FrameType
+from typing import Any
 
 Handler = Callable[[int, FrameType | None], None]
+
+AGAIN = 0.05
+"""Seconds after which a signal comes again whose exception was lost."""
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Handle a signal as Ctrl-C is handled. Raises KeyboardInterrupt."""
+    raise KeyboardInterrupt
+
+
+class _Insisting:
+    """A handler. Where Python drops what it raised, its signal comes again."""
+
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+        self._thread, self._ignored = get_ident(), sys.unraisablehook
+        self._raised = dict[int, BaseException]()
+        self._timers = list[Timer]()
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Handle a signal. Raises what the handler raises."""
+        try:
+            self._handler(number, frame)
+        except BaseException as e:
+            self._raised[number] = e
+            raise
+
+    def dropped(self, lost: Any) -> None:
+        """Send a signal again if this is what its handler raised; tell of anything else as before."""
+        numbers = [number for number, e in self._raised.items() if e is lost.exc_value]
+        for number in numbers:
+            self._timers.append(Timer(AGAIN, signal.pthread_kill, (self._thread, number)))
+            self._timers[-1].start()
+        if not numbers:
+            self._ignored(lost)
+
+    def end(self) -> None:
+        """Send nothing again from now on."""
+        for timer in self._timers:
+            timer.cancel()
 
 
 @contextmanager
 def handling(handler: Handler, *signals: signal.Signals) -> Iterator[None]:
-    """Handle these signals, then restore the earlier handlers. Works only in a process's first thread."""
-    before = [(s, signal.signal(s, handler)) for s in signals]
+    """Handle these signals, then restore the earlier handlers. Works only in a process's first thread.
+
+    Python drops an exception that a handler raises in a finaliser or in a callback of the garbage collector.
+    Such a signal is sent again.
+    """
+    insisting = _Insisting(handler)
+    before = [(s, signal.signal(s, insisting)) for s in signals]
+    ignored, sys.unraisablehook = sys.unraisablehook, insisting.dropped
     try:
         yield
     finally:
+        sys.unraisablehook = ignored
+        insisting.end()
         for number, old in before:
             signal.signal(number, old)

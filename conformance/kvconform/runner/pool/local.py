@@ -17,7 +17,7 @@ from weakref import WeakSet
 import pebble
 
 from kvconform.worker import memory
-from kvconform.worker.signals import handling
+from kvconform.worker.signals import handling, interrupt
 from kvconform.worker.tasks import Pool
 
 pebble.CONSTS.channel_lock_timeout = 5.0  # a process killed while it takes a task leaves the others' lock locked
@@ -121,5 +121,5 @@ def _begin(memory_limit: int) -> None:
 
 def _performed(fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Result:
     """In a process, one task."""
-    with handling(signal.default_int_handler, ENDS):
+    with handling(interrupt, ENDS):
         return fn(*args, **kwargs)
