@@ -14,11 +14,9 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 
 from kvreports.safe_text import line, plain, shortened
+from kvspec.bounded_file import read_bytes
 from kvspec.errors import BadInput
 from kvspec.records.document import Document
-
-LARGEST_FILE = 64 << 20
-"""Bytes a record file may have."""
 
 DEEPEST = 64
 """How deep a record may nest."""
@@ -28,7 +26,7 @@ Kind = TypeVar("Kind", bound=Document)
 
 def load(path: str | Path, kind: type[Kind]) -> Kind:
     """Read a record from a file. Raises BadInput: one line that says what is wrong with the file."""
-    return loads(_bytes(path, kind), kind, str(path))
+    return loads(read_bytes(path, kind.NAME), kind, str(path))
 
 
 def loads(data: str | bytes, kind: type[Kind], where: str = "record") -> Kind:
@@ -71,17 +69,6 @@ def begins(path: Path, kind: type[Document]) -> bool:
             return f'"{tag(kind)[0]}"' in file.read(200)
     except OSError:
         return False
-
-
-def _bytes(path: str | Path, kind: type[Document]) -> bytes:
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
-    except OSError as e:
-        raise BadInput(f"{path}: cannot be read: {e.strerror or e}") from None
-    if len(data) > LARGEST_FILE:
-        raise BadInput(f"{path}: {kind.NAME} has at most {LARGEST_FILE} bytes; is this another file?")
-    return data
 
 
 def _no_number(text: str) -> NoReturn:

@@ -58,22 +58,13 @@ def read(path: str) -> Trace:
     """Read a trace from its words, a file or standard input. Raises BadInput."""
     from kvspec import notation
     from kvspec import trace as traces
-    from kvspec.errors import BadInput
+    from kvspec.bounded_file import read_bytes
 
     if ": " in path and not os.path.exists(path):
         return notation.from_sentence(path)
-    try:
-        data = sys.stdin.buffer.read(traces.LARGEST_FILE + 1) if path == "-" else _bytes(Path(path))
-    except OSError as e:
-        raise BadInput(f"{path}: cannot be read ({e.strerror})") from None
-    return traces.loads(data)
-
-
-def _bytes(path: Path) -> bytes:
-    from kvspec import trace as traces
-
-    with path.open("rb") as file:
-        return file.read(traces.LARGEST_FILE + 1)
+    if path == "-":
+        return traces.loads(sys.stdin.buffer.read(traces.LARGEST_FILE + 1))
+    return traces.loads(read_bytes(path, "a trace file", traces.LARGEST_FILE))
 
 
 def _on_reference(trace: Trace, level: str | None) -> TrialResult:

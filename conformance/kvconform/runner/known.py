@@ -21,6 +21,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from kvspec import notation
+from kvspec.bounded_file import read_bytes
 from kvspec.contract import Description
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import index
@@ -75,10 +76,9 @@ def read(file: Path | None) -> tuple[KnownDeviation, ...]:
     if file is None and not FILE.is_file():
         return ()
     path = file or FILE
+    text = read_bytes(path, "a file of known deviations")
     try:
-        entries = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File).known
-    except OSError as e:
-        raise BadInput(f"{path}: cannot be read ({e.strerror})") from None
+        entries = msgspec.convert(tomllib.loads(text.decode()), _File).known
     except (ValueError, RecursionError) as e:
         raise BadInput(f"{path}: {e}") from None
     return tuple(_checked(entry, f"{path}: known[{i}]") for i, entry in enumerate(entries))

@@ -12,6 +12,7 @@ from typing import Any
 from kvconform.vectors import files, verify
 from kvconform.vectors.exported import exported, tensors
 from kvconform.vectors.vector import LICENCE, VERSION, Written
+from kvspec.bounded_file import read_bytes
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
 from kvspec.operations.table import OPEN, OPERATIONS
@@ -113,11 +114,10 @@ def _operations() -> str:
 
 def index_of(folder: Path) -> dict[str, Any]:
     """Read the index of an exported folder. Raises BadInput."""
+    text = read_bytes(folder / INDEX, "the index of a folder of vectors")
     try:
-        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        index = json.loads(text)
         listed = [str(entry["file"]) for entry in index["files"] if _total([entry])]
-    except OSError as e:
-        raise BadInput(f"{folder / INDEX}: cannot be read: {e.strerror or e}") from None
     except (ValueError, KeyError, TypeError) as e:
         raise BadInput(f"{folder / INDEX}: not the index of a folder of vectors ({e!s:.100})") from None
     odd = [name for name in listed if Path(name).name != name]

@@ -13,6 +13,7 @@ from typing import Any
 from kvconform.generate.frozen_covers import FOLDER
 from kvconform.vectors import SOURCES, safetensors
 from kvconform.vectors.vector import LICENCE, VERSION, Written
+from kvspec.bounded_file import read_bytes
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
@@ -21,9 +22,6 @@ Document = dict[str, Any]
 
 FROZEN = Path(str(FOLDER))
 """The folder of the frozen documents."""
-
-LARGEST = 64 << 20
-"""Bytes a file may have."""
 
 
 def name(source: str, chapter: str) -> str:
@@ -69,7 +67,7 @@ def write_tensors(named: Mapping[str, Array], file: Path) -> None:
 def read(file: Path) -> Document:
     """Read a document. Raises BadInput that says what is wrong, and where."""
     try:
-        document = json.loads(_bytes(file))
+        document = json.loads(read_bytes(file, "a file of vectors"))
     except json.JSONDecodeError as e:
         why = (
             "was it cut off?" if e.pos >= len(e.doc.rstrip()) - 1 else f"{e.msg}, line {e.lineno}, column {e.colno}"
@@ -89,15 +87,4 @@ def read(file: Path) -> Document:
 def read_tensors(file: Path) -> dict[str, Array]:
     """Read the tensors beside a document. Raises BadInput."""
     beside = file.with_suffix(".safetensors")
-    return safetensors.loads(_bytes(beside), str(beside))
-
-
-def _bytes(file: Path) -> bytes:
-    try:
-        with file.open("rb") as opened:
-            data = opened.read(LARGEST + 1)
-    except OSError as e:
-        raise BadInput(f"{file}: cannot be read: {e.strerror or e}") from None
-    if len(data) > LARGEST:
-        raise BadInput(f"{file}: a file of vectors has at most {LARGEST} bytes; is this another file?")
-    return data
+    return safetensors.loads(read_bytes(beside, "a file of vectors"), str(beside))

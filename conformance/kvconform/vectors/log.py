@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kvspec.bounded_file import read_bytes
 from kvspec.contract import Description, description
 from kvspec.errors import BadInput
 from kvspec.operations.table import TAKES_QUERIES, TAKES_ROWS
 from kvspec.registry import CACHES
 from kvspec.trace import Trace, from_json, used_chapters
-
-LARGEST = 64 << 20
-"""Bytes a log may have."""
 
 NUMBERS = (*TAKES_QUERIES, "rotate")
 """Operations that give numbers, which no name stands for."""
@@ -70,14 +68,7 @@ def read(path: Path) -> list[Life]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, Line]]:
-    try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
-    except OSError as e:
-        raise BadInput(f"{path}: cannot be read ({e.strerror})") from None
-    if len(data) > LARGEST:
-        raise BadInput(f"{path}: a log has at most {LARGEST} bytes")
-    for number, text in enumerate(data.splitlines(), 1):
+    for number, text in enumerate(read_bytes(path, "a log").splitlines(), 1):
         try:
             line = json.loads(text)
         except (ValueError, RecursionError):

@@ -70,7 +70,7 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "strict attention of an unknown adapter": (("strict", "referense"), "unknown adapter 'referense'"),
     "an unknown clause to explain": (("explain", "RING-99"), "unknown clause 'RING-99'; near: RING-9"),
     "an unknown list": (("list", "engines"), "invalid choice: 'engines'"),
-    "a trace that is not there": (("replay", "no-such.json"), "no-such.json: cannot be read (No such file"),
+    "a trace that is not there": (("replay", "no-such.json"), "no-such.json: cannot be read: No such file"),
     "a record that is not there": (("report", "no-such.json"), "no-such.json: cannot be read"),
     "a journal that is not there": (("report", "no-such.jsonl"), "no-such.jsonl: cannot be read"),
     "a name for no adapter": (("new-adapter", "My Engine"), "'My Engine' is no name for an adapter"),

@@ -15,6 +15,7 @@ from msgspec import to_builtins
 
 from kvreports import json_file
 from kvreports.run import html as run_html
+from kvspec.bounded_file import LARGEST
 from kvspec.errors import BadInput
 from kvspec.records.run import Record
 from reports.run.test_schema import put
@@ -76,12 +77,12 @@ def test_free_parts_may_not_nest_without_end() -> None:
         json_file.from_json(put(to_builtins(passing()), ("machine", "deep"), deep), Record)
 
 
-def test_a_missing_file_and_a_huge_one_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_file_and_a_huge_one_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be read: No such file"):
         json_file.load(tmp_path / "none.json", Record)
-    (tmp_path / "r.json").write_text(WHOLE)
-    monkeypatch.setattr(json_file, "LARGEST_FILE", 100)
-    with pytest.raises(BadInput, match="at most 100 bytes"):
+    with (tmp_path / "r.json").open("wb") as file:
+        file.truncate(LARGEST + 1)
+    with pytest.raises(BadInput, match=f"a run record has at most {LARGEST} bytes"):
         json_file.load(tmp_path / "r.json", Record)
 
 
