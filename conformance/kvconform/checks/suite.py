@@ -10,8 +10,8 @@ from kvconform.checks import covers, examples, exploration, honesty, laws, syste
 from kvconform.checks.check import Check
 from kvconform.runner.settings import Settings
 from kvspec.contract import CHAPTERS, Description
+from kvspec.operations.table import caches_with
 from kvspec.reading import clauses
-from kvspec.registry import CACHES
 
 
 @cache
@@ -33,7 +33,8 @@ def selected(settings: Settings, adapter: Description) -> list[Check]:
     """The checks that the settings ask for and that suit what the adapter claims."""
     asked = settings.selected()
     chapters = {honesty.CHAPTER, *(clause.chapter for clause in asked.values())}
-    if not settings.quick and set(asked) == set(clauses.index()) and set(CACHES) & set(adapter.chapters):
+    layers = set(caches_with("speculate")) & set(adapter.chapters)
+    if not settings.quick and set(asked) == set(clauses.index()) and layers:
         chapters.add(system.CHAPTER)
     claimed = set(adapter.chapters)
     return [

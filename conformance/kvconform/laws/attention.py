@@ -17,7 +17,7 @@ from kvconform.laws import caches
 from kvconform.laws.law import Results, Sides, register, stopped, trace
 from kvconform.oracle.follow import expected
 from kvspec.geometry import Array, Config
-from kvspec.registry import CACHES
+from kvspec.operations.table import caches_with
 from kvspec.trace import Trace
 
 
@@ -84,7 +84,7 @@ def _mask(draw: st.DrawFn) -> str:
 law = partial(register, compare=difference)
 
 
-@law("ATTN-33", needs=("attention",), kinds=CACHES)
+@law("ATTN-33", needs=("attention",), kinds=caches_with("attend"))
 def at_once(draw: st.DrawFn, config: Config) -> Sides:
     """n queries in one attend, or one by one."""
     before, n, queries, mask = _before(draw), draw(st.integers(1, 5)), _queries(draw, config), _mask(draw)
@@ -118,7 +118,7 @@ def alone(draw: st.DrawFn, config: Config) -> Sides:
     return Sides(trace("store", config, *left), trace("store", config, *right))
 
 
-@law("ATTN-36", needs=("attention",), kinds=CACHES)
+@law("ATTN-36", needs=("attention",), kinds=caches_with("attend"))
 def hidden(draw: st.DrawFn, config: Config) -> Sides:
     """Rows that are dropped again, or out of the window, of arbitrary bits or of numbers."""
     dead, queries = draw(st.integers(1, 5)), _queries(draw, config)
@@ -130,7 +130,7 @@ def hidden(draw: st.DrawFn, config: Config) -> Sides:
     return Sides(*(caches.plain(config, *each) for each in fills))
 
 
-@law("ATTN-37", needs=("attention",), kinds=CACHES)
+@law("ATTN-37", needs=("attention",), kinds=caches_with("attend"))
 def splits(draw: st.DrawFn, config: Config) -> Sides:
     """One split, or several."""
     before, queries, mask = _before(draw), _queries(draw, config), _mask(draw)

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from kvconform.laws.caches import difference, start, trace
 from kvconform.laws.law import Sides, register
 from kvspec.geometry import Config
-from kvspec.registry import CACHES
+from kvspec.operations.table import caches_with
 
 law = partial(register, compare=difference)
 
 
-@law("SNAP-30", needs=("snapshot",), kinds=CACHES)
+@law("SNAP-30", needs=("snapshot",), kinds=caches_with("restore"))
 def split_merge(draw: st.DrawFn, config: Config) -> Sides:
     """A snapshot split and merged again, then restored; or restored as it was."""
     before, offset = start(draw)
@@ -25,7 +25,7 @@ def split_merge(draw: st.DrawFn, config: Config) -> Sides:
     return Sides(trace(config, *before, *halves, *after), trace(config, *before, *after))
 
 
-@law("SNAP-31", needs=("snapshot",), kinds=CACHES)
+@law("SNAP-31", needs=("snapshot",), kinds=caches_with("restore"))
 def snapshot_restore(draw: st.DrawFn, config: Config) -> Sides:
     """Saved, changed and restored, or left alone."""
     before, offset = start(draw, least=1)

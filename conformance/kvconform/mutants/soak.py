@@ -29,7 +29,7 @@ from kvconform.mutants import correct_variants
 from kvconform.worker.tasks import Pool, completed
 from kvspec.contract import Description, description
 from kvspec.notation import sentence
-from kvspec.registry import CACHES
+from kvspec.operations.table import caches_with
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -162,7 +162,7 @@ class Score:
 def sources(chapters: tuple[str, ...]) -> dict[str, Any]:
     """Every strategy that adapters of these chapters can be judged by, by name."""
     found: dict[str, Any] = {}
-    if set(CACHES) & set(chapters):
+    if set(caches_with("speculate")) & set(chapters):
         found["system"] = whole_system.explored(sorted(chapters))
     for chapter in chapters:
         found |= {f"{chapter}-{i}": e.strategy() for i, e in enumerate(explorations().get(chapter, ()), 1)}

@@ -7,7 +7,7 @@ from typing import Any
 
 from kvspec.chapters.record import Argument, OperationRecord
 from kvspec.geometry import Config
-from kvspec.registry import KINDS, RECORDS, arguments, has
+from kvspec.registry import CACHES, KINDS, RECORDS, arguments, has
 
 OPEN = OperationRecord(
     "open",
@@ -59,6 +59,12 @@ OF_KIND: dict[str, frozenset[str]] = {
     for kind in KINDS
 }
 """The operations that a cache of each kind has."""
+
+
+def caches_with(operation: str) -> tuple[str, ...]:
+    """Give the kinds of caches of one sequence that have an operation."""
+    return tuple(kind for kind in CACHES if operation in OF_KIND[kind])
+
 
 TAKES_ROWS = tuple(name for name, o in OPERATIONS.items() if o.rows)
 """Operations that take rows."""

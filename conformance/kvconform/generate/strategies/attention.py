@@ -9,7 +9,7 @@ from kvconform.generate.strategies.attention_random import explored
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvspec.geometry import Config
-from kvspec.registry import CACHES
+from kvspec.operations.table import caches_with
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -140,6 +140,6 @@ def _name(start: Trace) -> str:
 
 
 EXPLORATIONS = (
-    *(Exploration(kind, (kind,), partial(explored, kind)) for kind in CACHES),
+    *(Exploration(kind, (kind,), partial(explored, kind)) for kind in caches_with("attend")),
     Exploration("store", ("store", "batch"), partial(explored, "store")),
 )

@@ -21,7 +21,7 @@ from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.trace_builder import DrawingOnCaches
 from kvspec import masks
 from kvspec.masks import Explicit
-from kvspec.registry import CACHES
+from kvspec.operations.table import caches_with
 from kvspec.trace import Trace
 
 BASE = (
@@ -51,7 +51,7 @@ def on_cache(kind: str, operations: tuple[str, ...], name: str = "", *needs: str
 
 def traces_of(chapter: str) -> Any:
     """Give the traces of a chapter, or of a kind of cache with snapshots, to add something to."""
-    if chapter in CACHES:
+    if chapter in caches_with("restore"):
         return traces(chapter, SNAPSHOTS)
     return import_module(f"{strategies.__name__}.{chapter}").explored()
 

@@ -15,7 +15,7 @@ from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import Drawing
 from kvref.list_model.draft import DraftLayer
 from kvspec.geometry import Config
-from kvspec.registry import CACHES
+from kvspec.operations.table import caches_with
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -124,7 +124,7 @@ EVERYTHING = ROUNDS + ("mask",) * 3 + ("snapshot", "restore", "restore")
 @st.composite
 def explored(draw: st.DrawFn, kinds: Sequence[str] = ROUNDS) -> Trace:
     """Draw rounds over two or three caches of different kinds, one after another, among other operations."""
-    kind = draw(st.sampled_from(CACHES))
+    kind = draw(st.sampled_from(caches_with("speculate")))
     start, length = Trace(kind, draw(configs(kind))), draw(st.integers(6, LONGEST))
     return _Drawing(draw, start).until(length, kinds)
 
@@ -248,6 +248,6 @@ class _Drawing(Drawing):
 
 
 EXPLORATIONS = (
-    Exploration("draft", CACHES, explored),
-    Exploration("everything", (*CACHES, "mask", "snapshot"), partial(explored, EVERYTHING)),
+    Exploration("draft", caches_with("speculate"), explored),
+    Exploration("everything", (*caches_with("speculate"), "mask", "snapshot"), partial(explored, EVERYTHING)),
 )

@@ -12,8 +12,7 @@ from kvconform.generate.strategies.caches import traces_of
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import name, plan, rewinds
 from kvspec.geometry import Config
-from kvspec.operations.table import Operation
-from kvspec.registry import CACHES
+from kvspec.operations.table import Operation, caches_with
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -92,6 +91,6 @@ def explored(draw: st.DrawFn, kind: str = "growing") -> Trace:
 
 
 EXPLORATIONS = (
-    *(Exploration(kind, (kind,), partial(explored, kind)) for kind in (*CACHES, "store")),
+    *(Exploration(kind, (kind,), partial(explored, kind)) for kind in (*caches_with("plan"), "store")),
     Exploration("batch", ("store", "batch"), partial(explored, "batch")),
 )

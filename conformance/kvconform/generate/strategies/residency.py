@@ -15,7 +15,7 @@ from kvconform.generate.strategies.caches import traces_of
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import name, plan
 from kvspec.geometry import Config
-from kvspec.operations.table import OPERATIONS, Operation
+from kvspec.operations.table import OPERATIONS, Operation, caches_with
 from kvspec.registry import CACHES
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -79,5 +79,7 @@ def _placed(op: Operation, there: bool) -> Operation:
 EXPLORATIONS = (
     *(Exploration(kind, (kind,), partial(explored, kind)) for kind in (*CACHES, "copy", "bucket", "store", "page")),
     Exploration("batch", ("store", "batch"), partial(explored, "batch")),
-    Exploration("attention", (*CACHES, "store", "batch", "attention"), partial(explored, "attention")),
+    Exploration(
+        "attention", (*caches_with("attend"), "store", "batch", "attention"), partial(explored, "attention")
+    ),
 )

@@ -11,7 +11,7 @@ from kvconform.generate.strategies.plan_moves import plan, rewinds
 from kvconform.generate.strategies.trace_builder import Drawing
 from kvspec.chapters.arguments import PAIRINGS
 from kvspec.geometry import Config
-from kvspec.registry import CACHES
+from kvspec.operations.table import caches_with
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -157,4 +157,4 @@ class _Drawing(Drawing):
         return self.of(f"rewind {self.number(max(0, cache.offset - 3), cache.offset)}", "rewind 0", "free")
 
 
-EXPLORATIONS = (Exploration("rope", (*CACHES, "store", "attention"), explored),)
+EXPLORATIONS = (Exploration("rope", (*caches_with("attend"), "store", "attention"), explored),)

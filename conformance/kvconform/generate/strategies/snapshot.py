@@ -8,7 +8,7 @@ from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches
 from kvconform.generate.strategies.plan_moves import name, plan
 from kvspec.geometry import Config
-from kvspec.registry import CACHES
+from kvspec.operations.table import caches_with
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -74,6 +74,6 @@ def plans() -> list[Plan]:
 
 
 EXPLORATIONS = (
-    *(caches.on_cache(kind, caches.SNAPSHOTS) for kind in CACHES),
-    *(caches.on_cache(kind, caches.EVERYTHING, f"everything/{kind}", "mask") for kind in CACHES),
+    *(caches.on_cache(kind, caches.SNAPSHOTS) for kind in caches_with("restore")),
+    *(caches.on_cache(kind, caches.EVERYTHING, f"everything/{kind}", "mask") for kind in caches_with("restore")),
 )
