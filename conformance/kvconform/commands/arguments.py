@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
+from pathlib import Path
 
 FORMATS = ("table", "json", "markdown")
 
@@ -21,6 +22,13 @@ def add_deadline(parser: ArgumentParser) -> None:
 def add_level(parser: ArgumentParser) -> None:
     """Add the level to judge at."""
     parser.add_argument("--level", choices=("visible",), help="judge at this level, though more is claimed")
+
+
+def add_known(parser: ArgumentParser) -> None:
+    """Add the file of known deviations."""
+    parser.add_argument(
+        "--known", type=Path, metavar="FILE", help="known deviations (kvconform.toml, where there is one)"
+    )
 
 
 def add_report(parser: ArgumentParser, files: str) -> None:

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kvconform.commands.arguments import add_format, add_level, add_report
+from kvconform.commands.arguments import add_format, add_known, add_level, add_report
 
 if TYPE_CHECKING:
+    from kvconform.runner.known import KnownDeviation
     from kvconform.runner.result import CheckResult
     from kvconform.vectors.log import Life
     from kvspec.contract import Description
@@ -23,6 +24,7 @@ HELP = "judge what an engine logged of itself, with no adapter"
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("log", metavar="LOG", help="a log in lines of JSON; see spec/WIRE.md")
+    add_known(parser)
     add_level(parser)
     add_report(parser, "record.json, report.html, report.md and more")
     add_format(parser)
@@ -30,20 +32,22 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def main(options: Namespace) -> int:
     """Judge each life of the log; print the result and write the report. The exit status is that of `run`."""
-    from kvconform.runner import output, report_folder
+    from kvconform.runner import known, output, report_folder
     from kvconform.vectors import log
 
     began, lives = time.monotonic(), log.read(Path(options.log))
     adapter = lives[0].adapter if options.level is None else lives[0].adapter.at_most(options.level)
-    results = [_judged(options.log, life, adapter) for life in lives]
+    expected = known.applying(known.read(options.known), adapter)
+    results = [_judged(options.log, life, adapter, expected) for life in lives]
     record = _record(results, adapter, options, time.monotonic() - began)
     page = report_folder.write(record, results, Path(options.report)) if options.report else None
     output.show([record], options.format, page)
     return record.exit_status
 
 
-def _judged(name: str, life: Life, adapter: Description) -> CheckResult:
+def _judged(name: str, life: Life, adapter: Description, known: tuple[KnownDeviation, ...]) -> CheckResult:
     """Judge one life as one check. Raises BadInput."""
+    from kvconform.runner.known import explanations
     from kvconform.runner.result import CheckResult
     from kvconform.runner.tally import Tally
     from kvconform.runner.under_test import failure
@@ -58,12 +62,15 @@ def _judged(name: str, life: Life, adapter: Description) -> CheckResult:
     tally.add(seen, "log", check)
     if not seen.failed:
         return CheckResult(check, tally, operations=len(seen.steps))
-    tally.failures.append(failure(seen, "log", check))
+    failed = failure(seen, "log", check)
+    failed.known = explanations(known, failed)
+    tally.failures.append(failed)
     last = len(seen.steps)
     sys.stderr.write(f"kvconform: {name}, {life.where(last - 1)}: {seen.differences[0].message}\n")
     if left := len(life.lines) - last:
         sys.stderr.write(f"kvconform: the {left} operations after it were not judged\n")
-    return CheckResult(check, tally, difference=tally.failures[0].message, operations=last)
+    why = "; ".join(failed.known.values()) if failed.expected else ""
+    return CheckResult(check, tally, difference=failed.message, known=why, operations=last)
 
 
 def _record(results: list[CheckResult], adapter: Description, options: Namespace, seconds: float) -> Record:

@@ -12,6 +12,7 @@ from kvconform.commands.arguments import (
     add_adapter,
     add_deadline,
     add_format,
+    add_known,
     add_level,
     add_pool,
     add_report,
@@ -59,9 +60,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--traces", type=count, help="random traces for each exploration (60; with --quick 5)")
     parser.add_argument("--seed", type=count, default=0, help="seed of the random traces (0)")
-    parser.add_argument(
-        "--known", type=Path, metavar="FILE", help="known deviations (kvconform.toml, where there is one)"
-    )
+    add_known(parser)
     add_level(parser)
     add_report(parser, "record.json, report.html, report.md and more")
     add_deadline(parser)

@@ -126,6 +126,38 @@ def test_a_row_that_is_not_the_one_is_a_failure_of_its_clause(found: Any, tmp_pa
     assert {f.name for f in (tmp_path / "report").iterdir()} >= {"record.json", "report.html", "junit.xml"}
 
 
+KNOWN = """[[known]]
+clause = "RING-5"
+shows = "view: expected"
+reason = "its view is torn"
+"""
+
+
+@pytest.mark.parametrize(
+    ("shows", "found", "status", "verdicts"),
+    [
+        ("view: expected", "q", 0, {"XFAIL"}),
+        ("view: expected", "y", 0, {"PASS"}),
+        ("another text", "q", 1, {"FAIL"}),
+    ],
+    ids=["shown", "not shown, which proves nothing", "another failure of the clause"],
+)
+def test_a_known_deviation_is_expected(
+    shows: str, found: Any, status: int, verdicts: set[str], tmp_path: Path
+) -> None:
+    steps = life(
+        "visible",
+        ("append 2", ["x", "y"], {"offset": 2, "history": rows("x", "y")}),
+        ("view", [], {"offset": 2, "view": rows("x", found)}),
+    )
+    known = tmp_path / "known.toml"
+    known.write_text(KNOWN.replace("view: expected", shows))
+    file = logs.write(tmp_path / "log", *steps)
+    got, record = judged(file, "--known", str(known))
+    assert (got, {c.verdict for c in record.clauses if c.id == "RING-5"}) == (status, verdicts)
+    assert kvconform("check", file, "--known", known, "--report", tmp_path / "report").returncode == status
+
+
 AGAIN = (
     ("append 3", ["x", "y", "z"], {"offset": 3, "history": rows("x", "y", "z")}),
     ("rewind 1", [], {"offset": 1, "can": True}),
