@@ -71,21 +71,25 @@ def _suspects(record: Record, width: int) -> str:
 
 
 def _reasons(record: Record, width: int) -> str:
-    reasons = groups(record)
-    if not reasons:
-        return ""
-    rows = [[g.verdict, _ids(g, record), line(shortened(g.reason, 400)) or "no reason given"] for g in reasons]
+    unclaimed = {g.ids[0]: chapter for g in groups(record) if (chapter := _unclaimed(g, record))}
+    reasons = [g for g in groups(record) if g.ids[0] not in unclaimed]
+    rows = [
+        [g.verdict, ", ".join(map(line, g.ids)), line(shortened(g.reason, 400)) or "no reason given"]
+        for g in reasons
+    ]
+    if unclaimed:
+        chapters = ", ".join(map(line, unclaimed.values()))
+        rows.append(["NOT_CLAIMED", f"{len(unclaimed)} chapters", f"the adapter does not declare {chapters}"])
     widths = [None, max(16, width // 4), max(24, width - width // 4 - 18)]
-    return tabulate(rows, ["verdict", "clauses", "reason"], tablefmt="simple", maxcolwidths=widths)
+    return tabulate(rows, ["verdict", "clauses", "reason"], tablefmt="simple", maxcolwidths=widths) if rows else ""
 
 
-def _ids(group: Group, record: Record) -> str:
-    """The clauses of a group; of a chapter without a claim the first and the last."""
+def _unclaimed(group: Group, record: Record) -> str:
+    """The chapter that the clauses of a group belong to, if the adapter does not claim it; else nothing."""
     claims = record.adapter.get("chapters") or ()
-    unclaimed = {c.chapter for c in record.clauses if c.id in group.ids and c.chapter not in claims}
-    if group.verdict == "NOT_CLAIMED" and len(unclaimed) == 1 and len(group.ids) > 2:
-        return f"{line(group.ids[0])} to {line(group.ids[-1].rpartition('-')[2])}"
-    return ", ".join(map(line, group.ids))
+    chapters = {c.chapter for c in record.clauses if c.id in group.ids}
+    whole = group.verdict == "NOT_CLAIMED" and len(chapters) == 1 and not chapters & set(claims)
+    return chapters.pop() if whole else ""
 
 
 def _causes(record: Record) -> str:

@@ -72,12 +72,16 @@ def test_failures_are_told_by_cause_the_known_last() -> None:
 CAPITAL = ("Wrong row", "Refused though owed", "Known deviation")
 
 
-def test_a_chapter_without_a_claim_takes_one_line() -> None:
-    reason = "the adapter does not declare the chapter snapshot"
-    unclaimed = [clause("SNAP-1", "NOT_CLAIMED", reason) | {"id": f"SNAP-{n}"} for n in range(1, 9)]
+def test_chapters_without_a_claim_take_one_line() -> None:
+    unclaimed = [
+        clause("SNAP-1", "NOT_CLAIMED", f"the adapter does not declare the chapter {chapter}")
+        | {"id": f"{letters}-{n}", "chapter": chapter}
+        for letters, chapter in (("SNAP", "snapshot"), ("MEM", "mem"))
+        for n in range(1, 9)
+    ]
     table = run_text.render([record("a", [clause("RING-1"), *unclaimed])], {}, 100)
     (row,) = [line for line in table.splitlines() if line.startswith("NOT_CLAIMED")]
-    assert "SNAP-1 to 8 " in row and "SNAP-2" not in table
+    assert "2 chapters" in row and "does not declare snapshot, mem" in row and "SNAP-2" not in table
 
 
 def test_partial_runs_and_problems_are_told() -> None:
