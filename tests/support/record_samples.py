@@ -240,8 +240,8 @@ def failing(name: str = "opencl-ring") -> Record:
         "GROW-3": ("XFAIL", "known: grows by doubling"),
         "GROW-1": ("XPASS", "known deviation did not show: state of a new cache is empty"),
         "MASK-5": ("OOM", "the adapter held 9.1 GiB, above its limit of 8 GiB"),
-        "SNAP-1": ("NOT_CLAIMED", "the chapter snapshot is not declared"),
-        "SNAP-3": ("NOT_CLAIMED", "the chapter snapshot is not declared"),
+        "SNAP-1": ("NOT_CLAIMED", "the adapter does not declare the chapter snapshot"),
+        "SNAP-3": ("NOT_CLAIMED", "the adapter does not declare the chapter snapshot"),
         "RING-9": ("NOT_RUN", "no trace reached it before the limit of 200 traces"),
     }
     clauses = [clause(i, *said.get(i, ("PASS", ""))) for i in TEXTS]

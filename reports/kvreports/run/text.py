@@ -79,7 +79,9 @@ def _reasons(record: Record, width: int) -> str:
     ]
     if unclaimed:
         chapters = ", ".join(map(line, unclaimed.values()))
-        rows.append(["NOT_CLAIMED", f"{len(unclaimed)} chapters", f"the adapter does not declare {chapters}"])
+        many = "s" * (len(unclaimed) > 1)
+        said = f"the adapter does not declare the chapter{many} {chapters}"
+        rows.append(["NOT_CLAIMED", f"{len(unclaimed)} chapter{many}", said])
     widths = [None, max(16, width // 4), max(24, width - width // 4 - 18)]
     return tabulate(rows, ["verdict", "clauses", "reason"], tablefmt="simple", maxcolwidths=widths) if rows else ""
 

@@ -81,7 +81,7 @@ def test_chapters_without_a_claim_take_one_line() -> None:
     ]
     table = run_text.render([record("a", [clause("RING-1"), *unclaimed])], {}, 100)
     (row,) = [line for line in table.splitlines() if line.startswith("NOT_CLAIMED")]
-    assert "2 chapters" in row and "does not declare snapshot, mem" in row and "SNAP-2" not in table
+    assert "2 chapters" in row and "does not declare the chapters mem, snapshot" in row and "SNAP-2" not in table
 
 
 def test_partial_runs_and_problems_are_told() -> None:
