@@ -12,14 +12,10 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any, NoReturn
 
-COMMANDS = (
-    *("run", "check", "profile", "smoke", "list", "explain", "replay", "prove", "mutants", "soak"),
-    *("vectors", "strict", "report", "new-adapter"),
-)
-"""All commands, in the order of the help; the module of each is in `kvconform.commands`."""
+from kvconform.commands.options import COMMANDS
+from kvconform.worker.signals import handling, interrupt
 
 
 class Parser(argparse.ArgumentParser):
@@ -39,14 +35,9 @@ def parser() -> argparse.ArgumentParser:
     """Build the parser of all commands and their options."""
     top = Parser(prog="kvconform", description="The conformance suite for transformer KV caches.")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in COMMANDS:
-        command = _module(name)
-        command.add_arguments(commands.add_parser(name, help=command.HELP))
+    for name, command in COMMANDS.items():
+        command.add_arguments(commands.add_parser(name, help=command.help))
     return top
-
-
-def _module(command: str) -> ModuleType:
-    return importlib.import_module(f"kvconform.commands.{command.replace('-', '_')}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,13 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cut = given.index("--")
         given, process = given[:cut], tuple(given[cut + 1 :])
     try:
-        options = parser().parse_args(given)
+        with handling(interrupt, signal.SIGINT, signal.SIGTERM):
+            return _run(parser().parse_args(given), process)
     except SystemExit as e:
         return int(e.code or 0)
-    from kvconform.worker.signals import handling, interrupt
-
-    with handling(interrupt, signal.SIGINT, signal.SIGTERM):
-        return _run(options, process)
+    except KeyboardInterrupt:
+        sys.stderr.write("kvconform: interrupted\n")
+        return 130
 
 
 def _run(options: argparse.Namespace, process: tuple[str, ...]) -> int:
@@ -83,7 +74,8 @@ def _run(options: argparse.Namespace, process: tuple[str, ...]) -> int:
     from kvspec.errors import BadInput, CannotRun
 
     try:
-        return int(_module(options.command).main(options))
+        command = importlib.import_module(f"kvconform.commands.{options.command.replace('-', '_')}")
+        return int(command.main(options))
     except BrokenExecutor as e:
         sys.stderr.write(f"kvconform: {e}\n")
         return 3
@@ -93,9 +85,6 @@ def _run(options: argparse.Namespace, process: tuple[str, ...]) -> int:
     except CannotRun as e:
         sys.stderr.write(f"kvconform: {getattr(options, 'adapter', None) or 'the adapter'} cannot run here: {e}\n")
         return 4
-    except KeyboardInterrupt:
-        sys.stderr.write("kvconform: interrupted\n")
-        return 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader of standard output is gone
         return 0

@@ -1,5 +1,5 @@
-"""The commands of `kvconform`: one module each.
+"""The commands of `kvconform`: one module each, whose `main(options)` returns the exit status.
 
-`HELP` says what it does, `add_arguments(parser)` adds its arguments, and `main(options)` returns the exit status.
-The parser imports all of them, and must be there at once. So functions import what is heavy when they need it.
+`options` has what each takes: the parser of the command line is made at once, and the module of a command, which
+imports much, only when it is given.
 """

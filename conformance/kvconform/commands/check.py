@@ -4,37 +4,28 @@ from __future__ import annotations
 
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kvconform.commands.arguments import add_format, add_known, add_level, add_report
-
-if TYPE_CHECKING:
-    from kvconform.runner.known import KnownDeviation
-    from kvconform.runner.result import CheckResult
-    from kvconform.vectors.log import Life
-    from kvspec.contract import Description
-    from kvspec.records.run import Record
-
-HELP = "judge what an engine logged of itself, with no adapter"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("log", metavar="LOG", help="a log in lines of JSON; see spec/WIRE.md")
-    add_known(parser)
-    add_level(parser)
-    add_report(parser, "record.json, report.html, report.md and more")
-    add_format(parser)
+from kvconform.runner import known, output, report_folder
+from kvconform.runner.known import KnownDeviation
+from kvconform.runner.record import record
+from kvconform.runner.result import CheckResult
+from kvconform.runner.tally import Tally
+from kvconform.runner.under_test import failure
+from kvconform.vectors import log
+from kvconform.vectors.judged_log import judged
+from kvconform.vectors.log import Life
+from kvspec.contract import Description
+from kvspec.errors import BadInput
+from kvspec.reading.clauses import index
+from kvspec.records.run import Record
 
 
 def main(options: Namespace) -> int:
     """Judge each life of the log; print the result and write the report. The exit status is that of `run`."""
-    from kvconform.runner import known, output, report_folder
-    from kvconform.vectors import log
-
     began, lives = time.monotonic(), log.read(Path(options.log))
     adapter = lives[0].adapter if options.level is None else lives[0].adapter.at_most(options.level)
     expected = known.applying(known.read(options.known), adapter)
@@ -45,15 +36,8 @@ def main(options: Namespace) -> int:
     return record.exit_status
 
 
-def _judged(name: str, life: Life, adapter: Description, known: tuple[KnownDeviation, ...]) -> CheckResult:
+def _judged(name: str, life: Life, adapter: Description, expected: tuple[KnownDeviation, ...]) -> CheckResult:
     """Judge one life as one check. Raises BadInput."""
-    from kvconform.runner.known import explanations
-    from kvconform.runner.result import CheckResult
-    from kvconform.runner.tally import Tally
-    from kvconform.runner.under_test import failure
-    from kvconform.vectors.judged_log import judged
-    from kvspec.errors import BadInput
-
     check, tally = f"{name}, line {life.first}", Tally()
     try:
         seen = judged(life, adapter)
@@ -63,7 +47,7 @@ def _judged(name: str, life: Life, adapter: Description, known: tuple[KnownDevia
     if not seen.failed:
         return CheckResult(check, tally, operations=len(seen.steps))
     failed = failure(seen, "log", check)
-    failed.known = explanations(known, failed)
+    failed.known = known.explanations(expected, failed)
     tally.failures.append(failed)
     last = len(seen.steps)
     sys.stderr.write(f"kvconform: {name}, {life.where(last - 1)}: {seen.differences[0].message}\n")
@@ -75,10 +59,6 @@ def _judged(name: str, life: Life, adapter: Description, known: tuple[KnownDevia
 
 def _record(results: list[CheckResult], adapter: Description, options: Namespace, seconds: float) -> Record:
     """The record of the clauses that the log exercised."""
-    from kvconform.runner.record import record
-    from kvconform.runner.tally import Tally
-    from kvspec.reading.clauses import index
-
     total = Tally()
     for result in results:
         total.merge(result.tally)

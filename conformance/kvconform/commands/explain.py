@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import difflib
 import textwrap
-from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
-if TYPE_CHECKING:
-    from kvspec.reading.clauses import Clause
-
-HELP = "explain a clause: its rule, the reason, and worked examples"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("clause", help="an id such as RING-4, or a chapter such as RING")
+from kvadapters.reference import Reference
+from kvconform.judge import steps, trial
+from kvconform.oracle.reference import CitingReference
+from kvreports.run.text import draw as drawn
+from kvspec.contract import description
+from kvspec.errors import BadInput
+from kvspec.notation import sentence
+from kvspec.reading.clauses import Clause, index
+from kvspec.registry import LETTERS
 
 
 def main(options: Namespace) -> int:
     """Print a clause, or the clauses of a chapter."""
-    from kvspec.errors import BadInput
-    from kvspec.reading.clauses import index
-    from kvspec.registry import LETTERS
-
     name = options.clause.upper()
     if name in LETTERS:
         for clause in (c for c in index().values() if c.chapter == LETTERS[name]):
@@ -39,13 +34,6 @@ def main(options: Namespace) -> int:
 
 
 def _explain(clause: Clause) -> None:
-    from kvadapters.reference import Reference
-    from kvconform.judge import steps, trial
-    from kvconform.oracle.reference import CitingReference
-    from kvreports.run.text import draw as drawn
-    from kvspec.contract import description
-    from kvspec.notation import sentence
-
     print(
         f"{clause.id}, level {clause.level}, {' and '.join(clause.applies)}; seen in {', '.join(clause.seen_in)}\n"
     )

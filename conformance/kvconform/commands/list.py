@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
-from kvconform.commands.arguments import add_format
+from tabulate import tabulate
 
-HELP = "list adapters, chapters or clauses"
+from kvadapters import find
+from kvspec.contract import CHAPTERS
+from kvspec.reading.clauses import index
 
 Rows = list[dict[str, str]]
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("what", nargs="?", choices=("adapters", "chapters", "clauses"))
-    add_format(parser)
-
-
 def adapters() -> Rows:
     """List built-in adapters and those of other distributions."""
-    from kvadapters import find
-
     return [{"adapter": name, "where": where} for name, where in sorted(find.names().items())]
 
 
 def chapters() -> Rows:
     """List the chapters, each with the number of its clauses."""
-    from kvspec.contract import CHAPTERS
-    from kvspec.reading.clauses import index
-
     counts = {p: sum(c.chapter == p for c in index().values()) for p in CHAPTERS}
     return [{"chapter": p, "clauses": str(n)} for p, n in counts.items()]
 
 
 def clauses() -> Rows:
     """List every clause with its level and its sentence."""
-    from kvspec.reading.clauses import index
-
     return [
         {"clause": c.id, "level": c.level, "caches": " ".join(c.applies), "text": c.text} for c in index().values()
     ]
@@ -45,10 +35,6 @@ def clauses() -> Rows:
 
 def main(options: Namespace) -> int:
     """Print one list, or adapters and chapters."""
-    import json
-
-    from tabulate import tabulate
-
     lists = {"adapters": adapters, "chapters": chapters, "clauses": clauses}
     wanted = [options.what] if options.what else ["adapters", "chapters"]
     found = {name: lists[name]() for name in wanted}

@@ -5,48 +5,23 @@ from __future__ import annotations
 import re
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from kvconform.commands.arguments import above_zero, add_format, add_pool, add_report
-
-if TYPE_CHECKING:
-    from kvconform.mutants.hunt import HuntResult
-    from kvconform.mutants.mutant import Mutant
-
-HELP = "test the suite itself: plant known bugs and show which test finds each"
-KINDS = ("controls", "fakes", "catalogue", "anomalies", "reference", "gpu", "kernels")
-"""The kinds of mutants; `kvconform.mutants.kinds` makes them."""
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument(
-        "--kind", action="append", default=[], choices=KINDS, help="only this kind of mutant (repeatable; all)"
-    )
-    parser.add_argument("--match", metavar="PATTERN", help="only mutants whose id matches this regular expression")
-    parser.add_argument(
-        "--every", type=above_zero, default=1, metavar="N", help="try one in N systematic faults (1)"
-    )
-    parser.add_argument(
-        "--argued", action="store_true", help="also try the mutants that are argued to be equivalent"
-    )
-    parser.add_argument("--list", action="store_true", help="list the mutants and what each does, and stop")
-    add_pool(parser, "mutants tried at once (one per core)")
-    add_report(parser, "mutants.json, mutants.html and mutants.md")
-    add_format(parser)
+from kvconform.mutants import hunts, matrix
+from kvconform.mutants.hunt import HuntResult
+from kvconform.mutants.kinds import KINDS
+from kvconform.mutants.mutant import Mutant
+from kvconform.runner import output
+from kvconform.runner.pool import opened
+from kvspec.errors import BadInput
 
 
 def main(options: Namespace) -> int:
     """Hunt the chosen mutants; return 1 if one survives without an argument, or a control behaves wrongly."""
-    from kvconform.mutants import hunts, matrix
-    from kvconform.mutants.hunt import HuntResult
-    from kvconform.runner import output
-    from kvspec.errors import BadInput
-
     chosen = selected(options)
     if not chosen:
         raise BadInput("no mutant matches; `kvconform mutants --list` names them all")
@@ -69,12 +44,6 @@ def main(options: Namespace) -> int:
 
 def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[HuntResult], bool]:
     """Hunt; give the results, and whether the pool was lost before the last one."""
-    from concurrent.futures import BrokenExecutor
-
-    from kvconform.mutants import hunts
-    from kvconform.mutants.hunt import HuntResult
-    from kvconform.runner.pool import opened
-
     found = list[HuntResult]()
     try:
         with opened(options.processes, options.on, seconds=hunts.LONGEST_TASK, memory_limit=hunts.MEMORY) as pool:
@@ -87,10 +56,7 @@ def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[HuntResul
 
 def selected(options: Namespace) -> list[Mutant]:
     """Select the mutants asked for."""
-    from kvconform.mutants import kinds as lists
-
-    kinds = options.kind or lists.KINDS
-    every = (m for kind in kinds for m in lists.KINDS[kind]())
+    every = (m for kind in options.kind or KINDS for m in KINDS[kind]())
     wanted = re.compile(options.match or "")
     chosen = (m for m in every if wanted.search(m.id))
     systematic = count()

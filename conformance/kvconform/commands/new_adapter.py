@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
+from importlib import resources
 from pathlib import Path
 
-HELP = "write the skeleton of an adapter package"
+from kvadapters import find
+from kvconform.runner import output
+from kvspec.errors import BadInput
 
 FILES = {
     "pyproject.toml": "pyproject.toml.txt",
@@ -18,18 +21,8 @@ FILES = {
 }
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("name", help="the adapter's name: small letters, digits and hyphens")
-    parser.add_argument("--into", default=".", metavar="DIR", help="folder to write it into (.)")
-
-
 def main(options: Namespace) -> int:
     """Write the package. Raises BadInput if its folder or name exists already."""
-    from kvadapters import find
-    from kvconform.runner import output
-    from kvspec.errors import BadInput
-
     name = options.name
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,40}", name):
         raise BadInput(f"{name!r} is no name for an adapter: small letters, digits and hyphens, a letter first")
@@ -50,8 +43,6 @@ def filled(text: str, name: str) -> str:
 
 
 def _template(name: str) -> str:
-    from importlib import resources
-
     return (
         resources.files("kvconform").joinpath("templates", "adapter", *name.split("/")).read_text(encoding="utf-8")
     )

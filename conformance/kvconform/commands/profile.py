@@ -5,19 +5,25 @@ from __future__ import annotations
 import os
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kvconform.commands.arguments import above_zero, add_format, add_report
-
-if TYPE_CHECKING:
-    from kvconform.profiling.case import Case
-    from kvconform.profiling.profile_run import Session
-    from kvspec.records.profile import Profile
-
-HELP = "measure an adapter's speed beside its peers and the limits of its device"
+from kvadapters import find
+from kvconform import SUITE_VERSION
+from kvconform.profiling import cases, peers
+from kvconform.profiling.case import Case
+from kvconform.profiling.measure import Pace
+from kvconform.profiling.profile_run import Session
+from kvconform.runner import output
+from kvconform.runner.provenance import machine, suite_digest
+from kvspec import SPEC_VERSION
+from kvspec.contract import description
+from kvspec.reading import clauses
+from kvspec.records.document import Version
+from kvspec.records.profile import Profile
 
 QUICK = 3, 0.002, 1.0
 """The `Pace` of a quick profile: it shows that everything works; its numbers say little."""
@@ -29,31 +35,8 @@ INTERRUPTED = 130
 NOTHING_MEASURED = 3
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("adapter", help="a name (see `kvconform list`) or module:Class")
-    parser.add_argument(
-        "--peers", metavar="NAMES", help="only these peers, separated by commas (all that are installed)"
-    )
-    parser.add_argument("--cases", metavar="PATTERN", help="only cases whose id matches this regular expression")
-    parser.add_argument("--quick", action="store_true", help="only a few small cases, to see that everything works")
-    parser.add_argument("--rounds", type=above_zero, default=9, help="rounds of each case (9)")
-    parser.add_argument("--memory", type=above_zero, default=256, help="MiB of rows to rotate through (256)")
-    parser.add_argument("--minutes", type=above_zero, default=8, help="time limit for all cases together (8)")
-    add_report(parser, "profile.json, profile.html and profile.md")
-    add_format(parser)
-
-
 def main(options: Namespace) -> int:
     """Measure, print the table, write the record and the page; never 1, because nothing is judged."""
-    from datetime import UTC, datetime
-
-    from kvadapters import find
-    from kvconform.profiling import cases, peers
-    from kvconform.profiling.measure import Pace
-    from kvconform.profiling.profile_run import Session
-    from kvspec.contract import description
-
     todo, found = cases.selected(options.quick, options.cases), peers.find(_names(options.peers))
     adapter = find.load(options.adapter)
     said = description(find.guarded(options.adapter, "cannot be asked what it is", adapter.describe))
@@ -98,13 +81,6 @@ def _run(session: Session, todo: Sequence[Case]) -> str:
 
 def record(session: Session, options: Namespace, about: dict[str, Any]) -> Profile:
     """Build the record of the measurements so far."""
-    from kvconform import SUITE_VERSION
-    from kvconform.runner.provenance import machine, suite_digest
-    from kvspec import SPEC_VERSION
-    from kvspec.reading import clauses
-    from kvspec.records.document import Version
-    from kvspec.records.profile import Profile
-
     pace = session.pace
     return Profile(
         spec=Version(version=SPEC_VERSION, hash=clauses.digest()),
@@ -135,8 +111,6 @@ def record(session: Session, options: Namespace, about: dict[str, Any]) -> Profi
 
 
 def _leave(whole: Profile, options: Namespace) -> None:
-    from kvconform.runner import output
-
     if options.report:
         _say(f"profile at {output.write(whole, Path(options.report))}")
     output.show([whole], options.format)

@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from kvconform.commands.arguments import add_format
-
-if TYPE_CHECKING:
-    from kvspec.records.document import Document
-    from kvspec.records.run import Record
-
-HELP = "render the records of runs, several side by side"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument(
-        "records", nargs="+", metavar="RECORD", help="record.json, or the journal of a run cut short"
-    )
-    parser.add_argument("--html", metavar="FILE", help="write the page to this file")
-    add_format(parser)
+from kvconform.runner import journal, output
+from kvconform.runner.record import record
+from kvreports import json_file
+from kvspec.contract import description
+from kvspec.errors import BadInput
+from kvspec.reading.clauses import index
+from kvspec.records.document import Document
+from kvspec.records.mutants import Matrix
+from kvspec.records.profile import Profile
+from kvspec.records.run import Record
 
 
 def main(options: Namespace) -> int:
     """Render the records and return 0. Raises BadInput for one that cannot be read."""
-    from kvconform.runner import output
-
     records = load([Path(p) for p in options.records])
     if options.html:
         output.leave(Path(options.html), output.page(records))
@@ -41,11 +32,6 @@ def main(options: Namespace) -> int:
 
 def load(paths: Sequence[Path]) -> Sequence[Document]:
     """The records in these files. Raises BadInput."""
-    from kvreports import json_file
-    from kvspec.errors import BadInput
-    from kvspec.records.mutants import Matrix
-    from kvspec.records.profile import Profile
-
     for kind in (Profile, Matrix):
         if any(json_file.begins(path, kind) for path in paths):
             if len(paths) > 1:
@@ -56,14 +42,6 @@ def load(paths: Sequence[Path]) -> Sequence[Document]:
 
 def load_run(path: Path) -> Record:
     """Load the record of a run, or rebuild one from a journal. Raises BadInput."""
-    from kvconform.runner import journal
-    from kvconform.runner.record import record
-    from kvreports import json_file
-    from kvspec.contract import description
-    from kvspec.errors import BadInput
-    from kvspec.reading.clauses import index
-    from kvspec.records.run import Record
-
     if path.suffix != ".jsonl":
         return json_file.load(path, Record)
     try:

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from kvconform.commands.arguments import (
-    add_adapter,
-    add_deadline,
-    add_format,
-    add_known,
-    add_level,
-    add_pool,
-    add_report,
-    count,
-)
-
-if TYPE_CHECKING:
-    from kvconform.checks.check import Check
-    from kvconform.runner.run import Run
-    from kvconform.runner.settings import Settings
-
-HELP = "judge an adapter"
+from kvconform.checks.check import Check
+from kvconform.checks.suite import selected, suite
+from kvconform.checks.task import judge_here, judge_on
+from kvconform.runner import known, output, report_folder
+from kvconform.runner.pool import opened
+from kvconform.runner.run import Run
+from kvconform.runner.settings import Settings
+from kvconform.worker import memory
+from kvconform.worker.client import WorkerFailure
+from kvspec.errors import BadInput
 
 MOST = 4
 """Default limit on judging processes: each worker takes memory and opens the device itself."""
@@ -42,41 +35,8 @@ TRACES = {False: 60, True: 5}
 """Traces that each exploration draws, by whether the run is quick."""
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    add_adapter(parser)
-    parser.add_argument("--chapter", action="append", default=[], help="only this chapter (repeatable)")
-    parser.add_argument(
-        "--clause",
-        action="append",
-        default=[],
-        help="only this clause (repeatable): its own examples and laws, its chapter's exploration, and a sample "
-        "of the covers: 500 traces, or all if those do not exercise it",
-    )
-    parser.add_argument(
-        "--quick",
-        action="store_true",
-        help="worked examples, and a small share of the covers and of what is drawn: seconds instead of minutes",
-    )
-    parser.add_argument("--traces", type=count, help="random traces for each exploration (60; with --quick 5)")
-    parser.add_argument("--seed", type=count, default=0, help="seed of the random traces (0)")
-    add_known(parser)
-    add_level(parser)
-    add_report(parser, "record.json, report.html, report.md and more")
-    add_deadline(parser)
-    parser.add_argument(
-        "--memory", type=count, default=4096, help="MiB of resident memory the adapter may use (4096)"
-    )
-    add_pool(parser, "processes that judge at once, each with its own adapter (one per core, up to 4)")
-    add_format(parser)
-
-
 def main(options: Namespace) -> int:
     """Judge an adapter; print the result and write the report."""
-    from kvconform.checks.suite import suite
-    from kvconform.runner import output, report_folder
-    from kvconform.worker import memory
-
     folder = Path(options.report) if options.report else None
     suite()  # read before the adapter starts, so that an interruption from then on leaves a record
     memory.collect_seldom()
@@ -93,9 +53,6 @@ def main(options: Namespace) -> int:
 
 def settings_of(options: Namespace) -> Settings:
     """Read the settings from the command line."""
-    from kvconform.runner import known
-    from kvconform.runner.settings import Settings
-
     return Settings(
         adapter=options.adapter or Path(options.process[0]).name,
         command=tuple(options.process),
@@ -114,10 +71,6 @@ def settings_of(options: Namespace) -> Settings:
 
 def started(settings: Settings, folder: Path | None) -> Run:
     """A run whose worker answers. Raises BadInput, CannotRun."""
-    from kvconform.runner.run import Run
-    from kvconform.worker.client import WorkerFailure
-    from kvspec.errors import BadInput
-
     try:
         return Run(settings, folder)
     except WorkerFailure as e:
@@ -126,10 +79,6 @@ def started(settings: Settings, folder: Path | None) -> Run:
 
 def _judged(run: Run, processes: int, on: str | None) -> list[Check]:
     """Judge what is selected, and give it; where a sample of the covers shows a clause nowhere, all of them."""
-    from dataclasses import replace
-
-    from kvconform.checks.suite import selected
-
     checks = selected(run.settings, run.adapter)
     _judge(run, run.settings, checks, processes, on)
     sampled = run.settings.cover_traces and not run.settings.quick
@@ -142,9 +91,6 @@ def _judged(run: Run, processes: int, on: str | None) -> list[Check]:
 
 
 def _judge(run: Run, settings: Settings, checks: Sequence[Check], processes: int, on: str | None) -> None:
-    from kvconform.checks.task import judge_here, judge_on
-    from kvconform.runner.pool import opened
-
     processes = min(processes, len(checks) // FEWEST)
     if processes < 2 and not on:
         run.under_test.cover_traces = settings.cover_traces

@@ -4,22 +4,18 @@ the adapter is connected wrongly; it says little about the cache behind it.
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, NamedTuple
+from argparse import Namespace
+from typing import NamedTuple
 
-from kvconform.commands.arguments import add_adapter
-
-if TYPE_CHECKING:
-    from kvconform.worker.client import Worker
-    from kvspec.contract import Description
-    from kvspec.geometry import Config
-
-HELP = "try a new adapter in a few steps: does it start, answer and keep its rows?"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    add_adapter(parser)
+from kvconform.judge import trial
+from kvconform.worker.client import Worker, WorkerFailure, python_worker
+from kvconform.worker.remote_session import RemoteSession
+from kvspec.contract import Description
+from kvspec.geometry import Config
+from kvspec.notation import operation
+from kvspec.operations.abilities import needed
+from kvspec.tables import table
+from kvspec.trace import Trace
 
 
 class Step(NamedTuple):
@@ -32,9 +28,6 @@ class Step(NamedTuple):
 
 def plans() -> dict[str, tuple[Config, list[Step]]]:
     """Give, for each kind, the config to open and the steps to try, in order."""
-    from kvspec.geometry import Config
-    from kvspec.tables import table
-
     rows = table("kvconform.commands", "smoke")["smoke"]
     return {
         kind: (Config(**sizes), [Step(*s) for s in row["steps"]])
@@ -45,8 +38,6 @@ def plans() -> dict[str, tuple[Config, list[Step]]]:
 
 def main(options: Namespace) -> int:
     """Try the steps on each declared kind, as far as they are claimed; return 1 if one fails."""
-    from kvconform.worker.client import Worker, WorkerFailure, python_worker
-
     with Worker(list(options.process) or python_worker(options.adapter)) as worker:
         try:
             adapter = worker.describe()
@@ -60,12 +51,6 @@ def main(options: Namespace) -> int:
 
 
 def _try(worker: Worker, adapter: Description, kind: str, config: Config, steps: list[Step]) -> bool:
-    from kvconform.judge import trial
-    from kvconform.worker.remote_session import RemoteSession
-    from kvspec.notation import operation
-    from kvspec.operations.abilities import needed
-    from kvspec.trace import Trace
-
     steps = [step for step in steps if adapter.able(needed(operation(step.do), kind, config))]
     trace = Trace(kind, config.changed(dtype=adapter.dtypes[0]), tuple(operation(step.do) for step in steps))
     level = trial.level_of(trace, adapter)

@@ -4,43 +4,21 @@ from __future__ import annotations
 
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from kvconform.commands.arguments import above_zero, add_pool, count
-
-if TYPE_CHECKING:
-    from kvconform.mutants.soak import Score, Soak
-    from kvconform.worker.tasks import Pool
-
-HELP = "test the suite itself: judge correct adapters on random operations; all must pass"
+from kvconform.mutants.soak import Score, Soak, describe
+from kvconform.runner.pool import opened
+from kvconform.worker.tasks import Pool
 
 EVERY = 10.0
 """Seconds between lines of progress."""
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument(
-        "adapters", nargs="+", metavar="ADAPTER", help="a name, module:Class, or a correct variant such as Linked"
-    )
-    parser.add_argument(
-        "--operations", type=above_zero, default=1_000_000, help="operations to judge on each (1000000)"
-    )
-    parser.add_argument("--seed", type=count, default=0, help="seed of the first batch (0)")
-    parser.add_argument(
-        "--out", default="kvconform-soak", metavar="DIR", help="folder for failing traces (kvconform-soak)"
-    )
-    add_pool(parser, "batches judged at once (one per core)")
-
-
 def main(options: Namespace) -> int:
     """Soak adapters; return 0 if all passed, 1 if one failed, 3 if a process or the pool is lost, 130 stopped."""
-    from kvconform.mutants.soak import Soak, describe
-    from kvconform.runner.pool import opened
-
     with opened(options.processes, options.on) as pool:
         abouts = {name: pool.submit(describe, name).result() for name in options.adapters}
         soak = Soak(abouts, options.operations, Path(options.out), options.seed)
@@ -55,8 +33,6 @@ def main(options: Namespace) -> int:
 
 def _run(soak: Soak, pool: Pool) -> tuple[int, str]:
     """Run to the end; give the status, and the word for a soak that ended early."""
-    from concurrent.futures import BrokenExecutor
-
     try:
         soak.run(pool, Progress(soak))
     except KeyboardInterrupt:

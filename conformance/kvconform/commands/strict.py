@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from kvconform.vectors.strict_hash import Output
-    from kvspec.contract import Description
-
-HELP = "hash the outputs of strict attention, for numpy and each adapter"
+from kvadapters.find import BUILT_IN
+from kvconform.vectors import strict_hash
+from kvconform.vectors.strict_hash import Output
+from kvconform.worker.client import Worker, WorkerFailure, python_worker
+from kvconform.worker.remote_session import RemoteSession
+from kvspec.contract import Description
+from kvspec.errors import CannotRun
 
 DEADLINE = 300.0
 """Seconds for one operation: simulators are slow."""
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument(
-        "adapters", nargs="*", metavar="ADAPTER", help="compare these with numpy (all built-in adapters)"
-    )
 
 
 class Ran(NamedTuple):
@@ -44,25 +39,16 @@ def main(options: Namespace) -> int:
 
 def _look_up(name: str) -> None:
     """Raise BadInput for an unknown adapter, before time is spent on others."""
-    from kvconform.worker.client import Worker, WorkerFailure, python_worker
-    from kvspec.errors import CannotRun
-
     with Worker(python_worker(name)) as worker, suppress(CannotRun, WorkerFailure):
         worker.describe()
 
 
 def _others() -> Sequence[str]:
     """Name the built-in adapters that are compared with numpy."""
-    from kvadapters.find import BUILT_IN
-
     return [name for name in BUILT_IN if name != "reference"]
 
 
 def _compared(name: str, right: Ran, named: bool) -> int:
-    from kvconform.vectors import strict_hash
-    from kvconform.worker.client import WorkerFailure
-    from kvspec.errors import CannotRun
-
     try:
         ran = _ran(name)
     except (CannotRun, WorkerFailure) as e:
@@ -77,10 +63,6 @@ def _compared(name: str, right: Ran, named: bool) -> int:
 
 def _ran(name: str) -> Ran:
     """Run all traces on an adapter. Raises BadInput, CannotRun, WorkerFailure."""
-    from kvconform.vectors import strict_hash
-    from kvconform.worker.client import Worker, python_worker
-    from kvconform.worker.remote_session import RemoteSession
-
     with Worker(python_worker(name), deadline=DEADLINE) as worker:
         adapter = worker.describe()
         _demand(adapter)
@@ -92,17 +74,12 @@ def _ran(name: str) -> Ran:
 
 def _demand(adapter: Description) -> None:
     """Raise CannotRun unless the adapter claims every chapter that is used."""
-    from kvconform.vectors import strict_hash
-    from kvspec.errors import CannotRun
-
     claimed = {chapter for chapter, claim in adapter.chapters.items() if claim.level == "storage"}
     if missing := [chapter for chapter in strict_hash.NEEDED if chapter not in claimed]:
         raise CannotRun(f"it does not claim {', '.join(missing)} at level storage")
 
 
 def _line(name: str, ran: Ran, right: Ran) -> str:
-    from kvconform.vectors import strict_hash
-
     count = sum(o.array.size for o in ran.found if o.array is not None)
     hash_ = strict_hash.digest(ran.found)
     words = f"{hash_}  {name:10} {len(ran.found)} outputs, {count} numbers; {ran.device}"

@@ -4,31 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from kvconform.vectors import SOURCES
-
-HELP = "export or verify frozen traces for an engine's own tests"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    export = actions.add_parser("export", help="write a folder of vectors that can be used without this project")
-    export.add_argument("--out", required=True, metavar="DIR", help="where to write it")
-    export.add_argument(
-        "--verify", action="store_true", help="compare what is frozen with the reference first (takes a minute)"
-    )
-    verify = actions.add_parser("verify", help="check that the reference still gives exactly these vectors")
-    verify.add_argument("folder", nargs="?", metavar="DIR", help="an exported folder (the frozen vectors)")
-    for action in (export, verify):
-        action.add_argument("--chapter", action="append", default=[], help="only this chapter (repeatable)")
-        action.add_argument(
-            "--source", action="append", default=[], choices=SOURCES, help="only this source (repeatable)"
-        )
+from kvconform.vectors import export, files, verify
+from kvspec.errors import BadInput
+from kvspec.reading.clauses import digest
 
 
 def main(options: Namespace) -> int:
@@ -38,8 +21,6 @@ def main(options: Namespace) -> int:
 
 def _export(options: Namespace) -> int:
     """Write a folder of vectors."""
-    from kvconform.vectors import export
-
     index = export.export(Path(options.out), options.source, options.chapter, options.verify, _Progress())
     counts = ", ".join(f"{count} {what}" for what, count in index["counts"].items())
     print(f"{options.out}: {counts}, in {len(index['files'])} files; README.md there says how to replay them")
@@ -68,8 +49,6 @@ class _Progress:
 
 def _verify(options: Namespace) -> int:
     """Compare a folder, or the frozen vectors, with the reference; name each vector that differs."""
-    from kvspec.errors import BadInput
-
     names, found = _folder(options) if options.folder else _frozen(options)
     if not names:
         raise BadInput(f"{options.folder or 'the package'}: no vectors of these sources and chapters")
@@ -83,9 +62,6 @@ def _verify(options: Namespace) -> int:
 
 
 def _folder(options: Namespace) -> tuple[list[str], Iterator[str]]:
-    from kvconform.vectors import export, files
-    from kvspec.reading.clauses import digest
-
     folder = Path(options.folder)
     index = export.index_of(folder)
     if index.get("spec") != digest():
@@ -96,7 +72,5 @@ def _folder(options: Namespace) -> tuple[list[str], Iterator[str]]:
 
 
 def _frozen(options: Namespace) -> tuple[list[str], Iterable[str]]:
-    from kvconform.vectors import files, verify
-
     found = list(files.there(files.FROZEN, options.source, options.chapter))
     return [f.name for f in found], chain.from_iterable(verify.differences(f, with_tensors=False) for f in found)

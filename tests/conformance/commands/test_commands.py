@@ -18,7 +18,7 @@ import jsonschema
 import pytest
 
 from kvconform import cli
-from kvconform.commands import mutants
+from kvconform.commands import options
 from kvconform.mutants import kinds
 from kvspec import notation, trace
 from kvspec.reading.clauses import index
@@ -89,7 +89,7 @@ def test_bad_usage_ends_with_2_and_one_message(
 
 
 def test_what_can_be_chosen_is_all_there_is() -> None:
-    assert set(mutants.KINDS) == set(kinds.KINDS)
+    assert set(options.KINDS) == set(kinds.KINDS)
 
 
 @pytest.fixture

@@ -1,0 +1,208 @@
+"""The commands of `kvconform` and what each takes. The modules of the commands import much; this one must not."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kvconform.commands.arguments import (
+    above_zero,
+    add_adapter,
+    add_deadline,
+    add_format,
+    add_known,
+    add_level,
+    add_pool,
+    add_report,
+    count,
+)
+from kvconform.vectors import SOURCES
+
+KINDS = ("controls", "fakes", "catalogue", "anomalies", "reference", "gpu", "kernels")
+"""The kinds of mutants; `kvconform.mutants.kinds` makes them."""
+
+
+class Command(NamedTuple):
+    """One command: its line in the help of all, and what adds its arguments."""
+
+    help: str
+    add_arguments: Callable[[ArgumentParser], None]
+
+
+def _run(parser: ArgumentParser) -> None:
+    add_adapter(parser)
+    parser.add_argument("--chapter", action="append", default=[], help="only this chapter (repeatable)")
+    parser.add_argument(
+        "--clause",
+        action="append",
+        default=[],
+        help="only this clause (repeatable): its own examples and laws, its chapter's exploration, and a sample "
+        "of the covers: 500 traces, or all if those do not exercise it",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="worked examples, and a small share of the covers and of what is drawn: seconds instead of minutes",
+    )
+    parser.add_argument("--traces", type=count, help="random traces for each exploration (60; with --quick 5)")
+    parser.add_argument("--seed", type=count, default=0, help="seed of the random traces (0)")
+    add_known(parser)
+    add_level(parser)
+    add_report(parser, "record.json, report.html, report.md and more")
+    add_deadline(parser)
+    parser.add_argument(
+        "--memory", type=count, default=4096, help="MiB of resident memory the adapter may use (4096)"
+    )
+    add_pool(parser, "processes that judge at once, each with its own adapter (one per core, up to 4)")
+    add_format(parser)
+
+
+def _check(parser: ArgumentParser) -> None:
+    parser.add_argument("log", metavar="LOG", help="a log in lines of JSON; see spec/WIRE.md")
+    add_known(parser)
+    add_level(parser)
+    add_report(parser, "record.json, report.html, report.md and more")
+    add_format(parser)
+
+
+def _profile(parser: ArgumentParser) -> None:
+    parser.add_argument("adapter", help="a name (see `kvconform list`) or module:Class")
+    parser.add_argument(
+        "--peers", metavar="NAMES", help="only these peers, separated by commas (all that are installed)"
+    )
+    parser.add_argument("--cases", metavar="PATTERN", help="only cases whose id matches this regular expression")
+    parser.add_argument("--quick", action="store_true", help="only a few small cases, to see that everything works")
+    parser.add_argument("--rounds", type=above_zero, default=9, help="rounds of each case (9)")
+    parser.add_argument("--memory", type=above_zero, default=256, help="MiB of rows to rotate through (256)")
+    parser.add_argument("--minutes", type=above_zero, default=8, help="time limit for all cases together (8)")
+    add_report(parser, "profile.json, profile.html and profile.md")
+    add_format(parser)
+
+
+def _smoke(parser: ArgumentParser) -> None:
+    add_adapter(parser)
+
+
+def _list(parser: ArgumentParser) -> None:
+    parser.add_argument("what", nargs="?", choices=("adapters", "chapters", "clauses"))
+    add_format(parser)
+
+
+def _explain(parser: ArgumentParser) -> None:
+    parser.add_argument("clause", help="an id such as RING-4, or a chapter such as RING")
+
+
+def _replay(parser: ArgumentParser) -> None:
+    parser.usage = "kvconform replay [options] TRACE [-- COMMAND ...]"
+    parser.add_argument(
+        "trace", help="a trace in words, such as 'ring window=4: append 5; view'; a file; or - for standard input"
+    )
+    parser.add_argument(
+        "--adapter", help="judge this adapter on the trace; without it, show what the reference does"
+    )
+    parser.add_argument("--draw", action="store_true", help="draw slots and queries at each step")
+    parser.add_argument("--svg", metavar="FILE", help="write the drawing of --draw to this file as SVG")
+    add_level(parser)
+    add_deadline(parser)
+
+
+def _prove(parser: ArgumentParser) -> None:
+    add_adapter(parser)
+    parser.add_argument(
+        "--chapter", action="append", default=[], help="chapter to explore (repeatable; ring), or all"
+    )
+    parser.add_argument("--window", type=count, help="largest window (8 for the reference, 4 for other adapters)")
+    parser.add_argument(
+        "--k",
+        type=count,
+        help="extra states the adapter may have beyond the reference's (0; 1 for rings of other adapters)",
+    )
+    add_deadline(parser)
+    add_pool(parser, "configurations proved at once (one per core)")
+    add_format(parser)
+
+
+def _mutants(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--kind", action="append", default=[], choices=KINDS, help="only this kind of mutant (repeatable; all)"
+    )
+    parser.add_argument("--match", metavar="PATTERN", help="only mutants whose id matches this regular expression")
+    parser.add_argument(
+        "--every", type=above_zero, default=1, metavar="N", help="try one in N systematic faults (1)"
+    )
+    parser.add_argument(
+        "--argued", action="store_true", help="also try the mutants that are argued to be equivalent"
+    )
+    parser.add_argument("--list", action="store_true", help="list the mutants and what each does, and stop")
+    add_pool(parser, "mutants tried at once (one per core)")
+    add_report(parser, "mutants.json, mutants.html and mutants.md")
+    add_format(parser)
+
+
+def _soak(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "adapters", nargs="+", metavar="ADAPTER", help="a name, module:Class, or a correct variant such as Linked"
+    )
+    parser.add_argument(
+        "--operations", type=above_zero, default=1_000_000, help="operations to judge on each (1000000)"
+    )
+    parser.add_argument("--seed", type=count, default=0, help="seed of the first batch (0)")
+    parser.add_argument(
+        "--out", default="kvconform-soak", metavar="DIR", help="folder for failing traces (kvconform-soak)"
+    )
+    add_pool(parser, "batches judged at once (one per core)")
+
+
+def _vectors(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    export = actions.add_parser("export", help="write a folder of vectors that can be used without this project")
+    export.add_argument("--out", required=True, metavar="DIR", help="where to write it")
+    export.add_argument(
+        "--verify", action="store_true", help="compare what is frozen with the reference first (takes a minute)"
+    )
+    verify = actions.add_parser("verify", help="check that the reference still gives exactly these vectors")
+    verify.add_argument("folder", nargs="?", metavar="DIR", help="an exported folder (the frozen vectors)")
+    for action in (export, verify):
+        action.add_argument("--chapter", action="append", default=[], help="only this chapter (repeatable)")
+        action.add_argument(
+            "--source", action="append", default=[], choices=SOURCES, help="only this source (repeatable)"
+        )
+
+
+def _strict(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "adapters", nargs="*", metavar="ADAPTER", help="compare these with numpy (all built-in adapters)"
+    )
+
+
+def _report(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "records", nargs="+", metavar="RECORD", help="record.json, or the journal of a run cut short"
+    )
+    parser.add_argument("--html", metavar="FILE", help="write the page to this file")
+    add_format(parser)
+
+
+def _new_adapter(parser: ArgumentParser) -> None:
+    parser.add_argument("name", help="the adapter's name: small letters, digits and hyphens")
+    parser.add_argument("--into", default=".", metavar="DIR", help="folder to write it into (.)")
+
+
+COMMANDS = {
+    "run": Command("judge an adapter", _run),
+    "check": Command("judge what an engine logged of itself, with no adapter", _check),
+    "profile": Command("measure an adapter's speed beside its peers and the limits of its device", _profile),
+    "smoke": Command("try a new adapter in a few steps: does it start, answer and keep its rows?", _smoke),
+    "list": Command("list adapters, chapters or clauses", _list),
+    "explain": Command("explain a clause: its rule, the reason, and worked examples", _explain),
+    "replay": Command("replay a trace step by step, on the reference or on an adapter", _replay),
+    "prove": Command("try every move from every state of small configurations", _prove),
+    "mutants": Command("test the suite itself: plant known bugs and show which test finds each", _mutants),
+    "soak": Command("test the suite itself: judge correct adapters on random operations; all must pass", _soak),
+    "vectors": Command("export or verify frozen traces for an engine's own tests", _vectors),
+    "strict": Command("hash the outputs of strict attention, for numpy and each adapter", _strict),
+    "report": Command("render the records of runs, several side by side", _report),
+    "new-adapter": Command("write the skeleton of an adapter package", _new_adapter),
+}
+"""Every command, in the order of the help; the module of each is in `kvconform.commands`."""
