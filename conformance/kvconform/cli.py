@@ -11,10 +11,13 @@ import importlib
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from kvconform.commands.options import COMMANDS
+from kvconform.commands.standard_streams import lasting
 from kvconform.worker.signals import handling, interrupt
 
 
@@ -42,7 +45,16 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    with lasting():
+        status = _main(list(sys.argv[1:] if arguments is None else arguments))
+        try:
+            sys.stdout.flush()
+        except OSError as e:
+            return _told(f"standard output cannot be written: {e.strerror}", 3)
+        return status
+
+
+def _main(given: list[str]) -> int:
     process: tuple[str, ...] = ()
     if "--" in given:
         cut = given.index("--")
@@ -53,8 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as e:
         return int(e.code or 0)
     except KeyboardInterrupt:
-        sys.stderr.write("kvconform: interrupted\n")
-        return 130
+        return _told("interrupted", 130)
 
 
 def _run(options: argparse.Namespace, process: tuple[str, ...]) -> int:
@@ -62,32 +73,49 @@ def _run(options: argparse.Namespace, process: tuple[str, ...]) -> int:
         if bool(options.adapter) + bool(process) > 1 or not (
             options.adapter or process or options.command == "replay"
         ):
-            sys.stderr.write(f"kvconform {options.command}: name one adapter, or a command after --\n")
-            return 2
+            return _told("name one adapter, or a command after --", 2, f" {options.command}")
         options.process = process
     if options.command in ("run", "smoke", "prove", "profile"):
         doing = "profiling" if options.command == "profile" else "judging"
         sys.stderr.write(f"kvconform: {doing} {options.adapter or process[0]}\n")
         sys.stderr.flush()
+    try:
+        command = importlib.import_module(f"kvconform.commands.{options.command.replace('-', '_')}")
+        return int(command.main(options))
+    except Exception as e:
+        return _told(*_meaning(e, options))
+
+
+def _told(line: str, status: int, command: str = "") -> int:
+    sys.stderr.write(f"kvconform{command}: {line}\n")
+    return status
+
+
+def _meaning(error: Exception, options: argparse.Namespace) -> tuple[str, int]:
+    """Give what an exception means: a line, and the exit status. What nobody expected is the harness's failure."""
     from concurrent.futures import BrokenExecutor
 
     from kvspec.errors import BadInput, CannotRun
 
-    try:
-        command = importlib.import_module(f"kvconform.commands.{options.command.replace('-', '_')}")
-        return int(command.main(options))
-    except BrokenExecutor as e:
-        sys.stderr.write(f"kvconform: {e}\n")
-        return 3
-    except BadInput as e:
-        sys.stderr.write(f"kvconform: {e}\n")
-        return 2
-    except CannotRun as e:
-        sys.stderr.write(f"kvconform: {getattr(options, 'adapter', None) or 'the adapter'} cannot run here: {e}\n")
-        return 4
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader of standard output is gone
-        return 0
+    if isinstance(error, BadInput):
+        return str(error), 2
+    if isinstance(error, CannotRun):
+        return f"{getattr(options, 'adapter', None) or 'the adapter'} cannot run here: {error}", 4
+    if isinstance(error, BrokenExecutor):
+        return str(error), 3
+    return _unexpected(error), 3
+
+
+def _unexpected(error: Exception) -> str:
+    """Tell an error in one line with its place; with KVCONFORM_TRACEBACK set, its traceback too."""
+    if os.environ.get("KVCONFORM_TRACEBACK"):
+        traceback.print_exception(error)
+    *_, last = traceback.extract_tb(error.__traceback__) or [None]
+    place = f" at {Path(last.filename).name}:{last.lineno}" if last else ""
+    said = " ".join(str(error).split())[:300]
+    return (
+        f"the harness failed: {type(error).__name__}{place}: {said}; KVCONFORM_TRACEBACK=1 shows where it came from"
+    )
 
 
 if __name__ == "__main__":

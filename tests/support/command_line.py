@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,18 +25,10 @@ def command(*arguments: str | Path) -> list[str]:
 def kvconform(*arguments: str | Path, cwd: Path | None = None, stdin: str = "") -> CompletedProcess[str]:
     """Run a command to its end in this process, with the fakes in reach of the workers that it starts."""
     said = list(map(str, arguments))
-    with _left_as_it_was(), contextlib.chdir(cwd or Path.cwd()), _streams(stdin) as (out, err):
+    fakes_in_reach = mock.patch.dict(os.environ, fakes.environment())
+    with fakes_in_reach, contextlib.chdir(cwd or Path.cwd()), _streams(stdin) as (out, err):
         status = cli.main(said)
     return CompletedProcess(said, status, out.getvalue(), err.getvalue())
-
-
-@contextlib.contextmanager
-def _left_as_it_was() -> Iterator[None]:
-    """Put the environment and the handler of SIGTERM back afterwards."""
-    before = signal.getsignal(signal.SIGTERM)
-    with mock.patch.dict(os.environ, fakes.environment()):
-        yield
-    signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager

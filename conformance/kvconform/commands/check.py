@@ -6,6 +6,7 @@ import sys
 import time
 from argparse import Namespace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,8 @@ def main(options: Namespace) -> int:
     expected = known.applying(known.read(options.known), adapter)
     results = [_judged(options.log, life, adapter, expected) for life in lives]
     record = _record(results, adapter, options, time.monotonic() - began)
-    page = report_folder.write(record, results, Path(options.report)) if options.report else None
-    output.show([record], options.format, page)
-    return record.exit_status
+    write = partial(report_folder.write, record, results, Path(options.report)) if options.report else None
+    return output.deliver([record], options.format, write) or record.exit_status
 
 
 def _judged(name: str, life: Life, adapter: Description, expected: tuple[KnownDeviation, ...]) -> CheckResult:

@@ -8,6 +8,7 @@ import time
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -35,11 +36,9 @@ def main(options: Namespace) -> int:
     found, lost = _hunted(tried, options)
     found += [HuntResult(m.id) for m in chosen if m.equivalent and not options.argued]
     made = matrix.made(chosen, found, time.monotonic() - began)
-    if options.report:
-        page = output.write(made, Path(options.report))
-        sys.stderr.write(f"kvconform: report at {page}\n")
-    sys.stdout.write(output.text([made], options.format))
-    return 3 if lost else int(bool(matrix.wrong(made)))
+    write = partial(output.write, made, Path(options.report)) if options.report else None
+    unwritten = output.deliver([made], options.format, write)
+    return 3 if lost or unwritten else int(bool(matrix.wrong(made)))
 
 
 def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[HuntResult], bool]:

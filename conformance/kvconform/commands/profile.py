@@ -8,6 +8,7 @@ import time
 from argparse import Namespace
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +51,12 @@ def main(options: Namespace) -> int:
     began = time.perf_counter()
     about["reason"] = _run(session, todo)
     about["seconds"] = round(time.perf_counter() - began, 1)
-    _leave(record(session, options, about), options)
+    whole = record(session, options, about)
+    write = partial(output.write, whole, Path(options.report)) if options.report else None
+    unwritten = output.deliver([whole], options.format, write)
     if about["reason"]:
         return INTERRUPTED
-    return 0 if session.measured else NOTHING_MEASURED
+    return unwritten or (0 if session.measured else NOTHING_MEASURED)
 
 
 def _names(given: str | None) -> Sequence[str]:
@@ -108,9 +111,3 @@ def record(session: Session, options: Namespace, about: dict[str, Any]) -> Profi
         measurements=session.measured,
         skipped=session.skipped,
     )
-
-
-def _leave(whole: Profile, options: Namespace) -> None:
-    if options.report:
-        _say(f"profile at {output.write(whole, Path(options.report))}")
-    output.show([whole], options.format)

@@ -6,6 +6,7 @@ import os
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from kvconform.checks.check import Check
@@ -46,9 +47,9 @@ def main(options: Namespace) -> int:
         record = run.record([check.id for check in checks])
     finally:
         run.close()
-    page = report_folder.write(record, run.results.values(), folder) if folder else None
-    output.show([record], options.format, page)
-    return 130 if run.interrupted else record.exit_status
+    write = partial(report_folder.write, record, run.results.values(), folder) if folder else None
+    unwritten = output.deliver([record], options.format, write)
+    return 130 if run.interrupted else unwritten or record.exit_status
 
 
 def settings_of(options: Namespace) -> Settings:

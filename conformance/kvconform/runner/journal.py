@@ -21,7 +21,8 @@ class Journal:
         if folder is not None:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
-                self._file = (folder / NAME).open("w", encoding="utf-8")
+                (folder / NAME).unlink(missing_ok=True)  # it may be a link to what is not ours
+                self._file = (folder / NAME).open("x", encoding="utf-8")
             except OSError as e:
                 raise BadInput(f"report folder {folder}: cannot be written ({e.strerror}); name another") from None
 

@@ -65,12 +65,21 @@ def page(records: Sequence[Document]) -> str:
     return _rendered(records, "html")
 
 
-def show(records: Sequence[Document], form: str, page: Path | None = None) -> None:
-    """Print records; say on standard error where their page is."""
+def deliver(records: Sequence[Document], form: str, write: Callable[[], Path] | None = None) -> int:
+    """Print records, then write their report: what keeps a file from being written costs no verdict.
+
+    Gives 0; 3 if the report could not be written, after a line on standard error that says why.
+    """
     sys.stdout.write(text(records, form))
     sys.stdout.flush()
-    if page is not None:
-        sys.stderr.write(f"\nkvconform: report at {page}\n")
+    if write is None:
+        return 0
+    try:
+        sys.stderr.write(f"\nkvconform: report at {write()}\n")
+    except BadInput as e:
+        sys.stderr.write(f"\nkvconform: the report is not written: {e}\n")
+        return 3
+    return 0
 
 
 def leave(path: Path, content: str) -> None:

@@ -1,0 +1,53 @@
+"""Standard output and error, whatever they are connected to: a command's status never depends on its reader."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+
+class _Pipe(io.FileIO):
+    """A file whose reader may go away: what it no longer takes is dropped."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data) or 0
+        except BrokenPipeError:
+            return memoryview(data).nbytes
+
+
+@contextmanager
+def lasting() -> Iterator[None]:
+    """Let both streams take any text until the command ends: closed pipes, closed streams, poor encodings.
+
+    A stream that a test has put in the place of the process's own stays as it is.
+    """
+    given = sys.stdout, sys.stderr
+    if None in given:
+        _open_closed()
+    if sys.stdout is sys.__stdout__:
+        sys.stdout = _stream(1, sys.stdout)
+    if sys.stderr is sys.__stderr__:
+        sys.stderr = _stream(2, sys.stderr)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = given
+
+
+def _open_closed() -> None:
+    """Connect closed streams to nothing, so that no file of the command takes their numbers."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+
+
+def _stream(number: int, given: TextIO | None) -> TextIO:
+    encoding = given.encoding if given is not None else "utf-8"
+    raw = _Pipe(number, "w", closefd=False)
+    lines = number == 2 or os.isatty(number)
+    return io.TextIOWrapper(io.BufferedWriter(raw), encoding, "backslashreplace", line_buffering=lines)

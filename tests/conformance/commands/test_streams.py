@@ -1,0 +1,112 @@
+"""A status never depends on who reads what a command prints, and a report touches nothing that is not its own."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvconform import cli
+from kvconform.commands import list as list_command
+from kvconform.runner import report_folder
+from kvspec.errors import BadInput
+from support import logs
+from support.command_line import command, kvconform
+
+HEAD = logs.head(
+    "ring",
+    {"batch": 1, "kv_heads": 1, "k_dim": 4, "v_dim": 4, "dtype": "f16", "step": 8, "window": 3},
+    chapters={"ring": "visible"},
+)
+APPEND = {
+    "op": {"op": "append", "n": 1},
+    "given": {"rows": {"rows": ["å"]}},
+    "see": {"result": "ok", "offset": 1, "history": {"rows": ["ø"]}},
+}
+
+READERS = {
+    "a pipe that is closed": "{} | true; exit ${{PIPESTATUS[0]}}",
+    "a pipe that is closed, on standard error": "{} 2> >(exec true); exit $?",
+    "no standard output": "{} >&-",
+    "no stream at all": "{} <&- >&- 2>&-",
+    "an encoding without the letters": "PYTHONIOENCODING=ascii {}",
+    "a full disk": "{} > /dev/full",
+}
+
+
+@pytest.fixture(name="broken")
+def _broken(tmp_path: Path) -> Path:
+    """A log of a ring that breaks a clause."""
+    return logs.write(tmp_path / "log.jsonl", HEAD, APPEND)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "reader"),
+    [
+        *(("check LOG", 1, reader) for reader in READERS),
+        ("list clauses", 0, "a full disk"),
+        ("explain RING-99", 2, "a full disk"),
+    ],
+)
+def test_the_status_is_the_same_for_every_reader(words: str, status: int, reader: str, broken: Path) -> None:
+    called = [str(broken) if word == "LOG" else word for word in words.split()]
+    done = subprocess.run(
+        ["bash", "-c", READERS[reader].format(shlex.join(command(*called)))], capture_output=True, timeout=60
+    )
+    expected = 3 if reader == "a full disk" and status != 2 else status
+    assert done.returncode == expected, done.stderr.decode()
+    assert b"Traceback" not in done.stderr and b"Exception ignored" not in done.stderr
+
+
+def test_what_nobody_expected_is_the_harness_failing_in_one_line(monkeypatch: Any, capsys: Any) -> None:
+    monkeypatch.setattr(list_command, "main", lambda options: {}["a\nb"])
+    assert cli.main(["list"]) == 3
+    (told,) = capsys.readouterr().err.splitlines()
+    assert "the harness failed: KeyError at test_streams.py:" in told and "KVCONFORM_TRACEBACK=1" in told
+    monkeypatch.setenv("KVCONFORM_TRACEBACK", "1")
+    assert cli.main(["list"]) == 3 and "Traceback" in capsys.readouterr().err
+
+
+def test_the_result_is_printed_though_its_report_cannot_be_written(broken: Path, monkeypatch: Any) -> None:
+    def full(*given: Any) -> Path:
+        raise BadInput("record.json: cannot be written (No space left on device)")
+
+    monkeypatch.setattr(report_folder, "write", full)
+    done = kvconform("check", broken, "--report", broken.parent / "report")
+    assert done.returncode == 3 and "FAIL RING-1" in done.stdout and "No space left" in done.stderr
+
+
+def test_a_report_deletes_only_the_traces_of_the_report_before_it(broken: Path, tmp_path: Path) -> None:
+    report = tmp_path / "report"
+    assert kvconform("check", broken, "--report", report).returncode == 1
+    (mine := report / "failures" / "99-mine.json").write_text("{}")
+    (old,) = set((report / "failures").iterdir()) - {mine}
+    right = json.loads(json.dumps(APPEND).replace("\\u00f8", "\\u00e5"))
+    assert kvconform("check", logs.write(broken, HEAD, right), "--report", report).returncode == 0
+    assert mine.exists() and not old.exists()
+
+
+def test_a_report_never_follows_a_link(broken: Path, tmp_path: Path) -> None:
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    (report := tmp_path / "report").mkdir()
+    (kept := elsewhere / "record.json").write_text("precious")
+    (report / "record.json").symlink_to(kept)
+    assert kvconform("check", broken, "--report", report).returncode == 1
+    (report / "failures").rename(tmp_path / "moved")
+    (report / "failures").symlink_to(elsewhere)
+    done = kvconform("check", broken, "--report", report)
+    assert done.returncode == 3 and "failures: a link" in done.stderr
+    assert kept.read_text() == "precious" and list(elsewhere.iterdir()) == [kept]
+
+
+def test_a_journal_takes_the_place_of_a_link(tmp_path: Path) -> None:
+    (kept := tmp_path / "kept").write_text("precious")
+    (report := tmp_path / "report").mkdir()
+    (report / "journal.jsonl").symlink_to(kept)
+    assert kvconform("run", "no-such", "--report", report).returncode == 2
+    assert kvconform("run", "reference", "--clause", "GROW-1", "--quick", "--report", report).returncode == 0
+    assert kept.read_text() == "precious" and not (report / "journal.jsonl").is_symlink()
