@@ -46,6 +46,7 @@ def test_its_numbers_are_those_of_the_code() -> None:
     assert messages.LARGEST_HEADER == 1 << 20 and "less than 1 MiB" in TEXT
     assert messages.LARGEST_TENSORS == 256 << 20 and "at most 256 MiB" in TEXT
     assert f"at most {messages.MOST_TENSORS} of them" in TEXT
+    assert f"nests at most {messages.DEEPEST} deep" in TEXT
     assert all(f"`{dtype}`" in TEXT for dtype in messages.TYPES)
     assert all(f"| `{result}` |" in TEXT for result in messages.RESULTS)
 

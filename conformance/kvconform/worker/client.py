@@ -34,8 +34,8 @@ TICK = 0.05
 
 
 def python_worker(adapter: str) -> list[str]:
-    """The command line that puts a Python adapter on the wire."""
-    return [sys.executable, "-m", "kvadapters.serve", adapter]
+    """The command line that puts a Python adapter on the wire. No file of the working folder shadows a library."""
+    return [sys.executable, "-P", "-m", "kvadapters.serve", adapter]
 
 
 class Worker:

@@ -32,6 +32,8 @@ LARGEST_TENSORS = 256 << 20
 """Bytes of tensors one message may carry, all together."""
 MOST_TENSORS = 512
 LARGEST_NUMBER = 1 << 62
+DEEPEST = 32
+"""How deep a header may nest."""
 
 TYPES = DTYPES | {"bool": np.dtype(bool)}
 _NAMES = {t: name for name, t in TYPES.items()}
@@ -43,7 +45,13 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-_JSON = json.JSONDecoder(parse_constant=_no_constant)
+def _finite(text: str) -> float:
+    if math.isinf(number := float(text)):
+        raise ValueError(f"{text:.20} is beyond all numbers")
+    return number
+
+
+_JSON = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
 _TO_JSON = json.JSONEncoder(default=index, allow_nan=False, check_circular=False)
 
 
@@ -76,6 +84,14 @@ def _text(head: Mapping[str, Any]) -> str:
         return _TO_JSON.encode(head)
     except (TypeError, ValueError, RecursionError) as e:
         raise BadInput(f"not JSON: {e}") from None
+
+
+def _depth(found: Any) -> int:
+    """How deep lists and objects nest: 1 for a flat one."""
+    depth, layer = 0, [found]
+    while layer := [x for x in layer if isinstance(x, list | dict)]:
+        depth, layer = depth + 1, [y for x in layer for y in (x.values() if isinstance(x, dict) else x)]
+    return depth
 
 
 class Decoder:
@@ -125,6 +141,8 @@ class Decoder:
             raise ProtocolError(f"not a JSON header: {line[:80]!r}") from None
         if not isinstance(head, dict):
             raise ProtocolError(f"a header must be an object: {line[:80]!r}")
+        if line.count(b"[") + line.count(b"{") > DEEPEST and _depth(head) > DEEPEST:
+            raise ProtocolError(f"a header nests at most {DEEPEST} deep: {line[:80]!r}")
         self._list(head.pop("tensors", []))
         self._head = head
         return True

@@ -20,6 +20,7 @@ from kvconform.worker.client import (
     ProtocolBroken,
     Worker,
     WorkerFailure,
+    python_worker,
 )
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Pair
@@ -377,3 +378,12 @@ def test_a_description_of_any_other_form_breaks_the_protocol(answer: dict[str, A
 def test_the_verdicts_are_those_of_the_record() -> None:
     kinds = (Crashed, Hung, OutOfMemory, ProtocolBroken)
     assert [k.verdict for k in kinds] == ["CRASH", "HANG", "OOM", "PROTOCOL"]
+
+
+def test_no_file_of_the_working_folder_shadows_a_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("random", "numpy", "msgspec"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('shadowed')")
+    (tmp_path / "engine_of_mine.py").write_text("from kvadapters.reference import Reference as Mine")
+    monkeypatch.chdir(tmp_path)
+    with Worker(python_worker("engine_of_mine:Mine")) as worker:
+        assert worker.describe().name == "reference"
