@@ -50,6 +50,8 @@ class Functions:
     axes are queries and keys; None for no mask; "causal" where the attention kernel makes it."""
     reset: Callable[[Any], Any] | None = None
     """Empty the cache."""
+    capacity: Callable[[Any], int] | None = None
+    """Rows that it has allocated."""
     to_engine: Callable[[Array], Any] = np.asarray
     """An array of the engine, from numpy. A view shows whether the engine keeps arrays of its caller."""
     from_engine: Callable[[Any], Any] = np.asarray
@@ -81,8 +83,9 @@ class UpdateCache:
         return Pair(*map(self.engine.from_engine, self._returned))
 
     def lengths(self) -> Lengths:
-        """Give the offset; the other lengths are not known."""
-        return Lengths(self._offset)
+        """Give the offset, and the capacity where the engine says it; the other lengths are not known."""
+        capacity = self.engine.capacity
+        return Lengths(self._offset, capacity=None if capacity is None else int(capacity(self.cache)))
 
     @property
     def _offset(self) -> int:
@@ -137,19 +140,21 @@ class UpdateAdapter:
     kind: str
     engine: Functions
     also: Collection[str] = ()
-    rewind: int | str = 0
+    without: Collection[str] = ()
+    dialect: Mapping[str, int | str] = field(default_factory=dict)
     said: Mapping[str, Any] = field(default_factory=dict)
 
     def describe(self) -> dict[str, Any]:
         """Say what the engine was given for, and nothing else."""
         engine = self.engine
         given = {"offset": True, "rewind": engine.trim, "ask": engine.trim, "free": engine.reset}
-        able = [ability for ability, there in given.items() if there]
-        chapters: dict[str, Any] = {
-            self.kind: {"level": "visible", "with": [*able, *self.also], "rewind": self.rewind}
-        }
+        able = [ability for ability, there in given.items() if there and ability not in self.without]
+        chapters: dict[str, Any] = {self.kind: {"level": "visible", "with": [*able, *self.also]}}
         if engine.mask:
             chapters["mask"] = {"level": "visible", "with": ["causal"]}
+        for name, value in self.dialect.items():
+            chapter, _, own = name.partition(".")
+            chapters[chapter][own] = value
         counted = {} if engine.length else {"by_adapter": ["offset"]}
         return {"name": self.name, "chapters": chapters, **counted, **self.said}
 
@@ -167,15 +172,17 @@ def from_update(
     make: Make,
     update: Update,
     also: Collection[str] = ("batch",),
-    rewind: int | str = 0,
+    without: Collection[str] = (),
+    dialect: Mapping[str, int | str] | None = None,
     said: Mapping[str, Any] | None = None,
     **functions: Any,
 ) -> UpdateAdapter:
     """Make an adapter of an engine's functions: those of `Functions`, by name.
 
     `kind` is `growing` or `ring`; `also` names abilities that no function shows: `batch` (several sequences),
-    `zero` (appends of no rows), `scribble` (arrays handed in and out are the caller's to write on). `rewind` says
-    when a ring rewinds, see RING-10. `said` are further fields of the description: version, dtypes, limits, known.
-    Raises TypeError for an unknown function.
+    `zero` (appends of no rows), `scribble` (arrays handed in and out are the caller's to write on). `without` names
+    those not to claim though a function is there, such as `ask`. `dialect` says what the engine does otherwise than
+    the spec by default, by chapter and name, such as `ring.rewind`. `said` are further fields of the description:
+    version, dtypes, limits, known. Raises TypeError for an unknown function.
     """
-    return UpdateAdapter(name, kind, Functions(make, update, **functions), also, rewind, said or {})
+    return UpdateAdapter(name, kind, Functions(make, update, **functions), also, without, dialect or {}, said or {})

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import convert
 
 from kvspec.chapters import CHAPTERS
-from kvspec.chapters.record import Ability, Argument, Chapter, Kind, Tensor, Value
+from kvspec.chapters.record import Ability, Argument, Chapter, Dialect, Kind, Tensor, Value
 from kvspec.geometry import Config
 from kvspec.tables import table
 
@@ -64,7 +64,7 @@ def _meant(item: Any) -> Iterator[Argument]:
 def record(chapter: str) -> Chapter:
     """Read the record of a chapter. Raises msgspec.ValidationError that names the field."""
     rows = table("kvspec.chapters", chapter)
-    for kind in ("operations", "abilities", "values", "tensors", "columns"):
+    for kind in ("operations", "abilities", "dialects", "values", "tensors", "columns"):
         key = "heading" if kind == "columns" else "name"
         rows[kind] = [{key: name, **row} for name, row in rows.get(kind, {}).items()]
     for operation in rows["operations"]:
@@ -148,3 +148,13 @@ def abilities(chapter: str) -> dict[str, str]:
 def named_abilities(chapter: str) -> tuple[Ability, ...]:
     """Give the abilities that records name: those of a growing cache are those of every cache of one sequence."""
     return RECORDS[CACHES[0] if chapter in CACHES else chapter].abilities
+
+
+DIALECTS: dict[str, Dialect] = {d.name: d for record in RECORDS.values() for d in record.dialects}
+"""What a claim may say that engines do differently on purpose, by name."""
+
+
+def dialects(chapter: str) -> tuple[str, ...]:
+    """Name the dialects of a chapter: those of a growing cache are those of every cache of one sequence."""
+    sharing = dict.fromkeys((CACHES[0], chapter) if chapter in CACHES else (chapter,))
+    return tuple(d.name for each in sharing for d in RECORDS[each].dialects)

@@ -120,24 +120,27 @@ class CountsLaterRows(WindowCache):
         return super().update_and_fetch(*new)
 
 
-def adapter(cache: type[WindowCache], *more: str, rewind: int | str = 0) -> UpdateAdapter:
+def adapter(cache: type[WindowCache], *also: str, **more: Any) -> UpdateAdapter:
+    functions: dict[str, Any] = {
+        "length": lambda c: c.offset,
+        "trim": lambda c, n: c.trim(n),
+        "mask": lambda c, n: c.make_mask(n),
+    }
     return from_update(
         cache.__name__,
         kind="ring",
         make=lambda config: cache(config.window or 0),
         update=lambda c, keys, values: c.update_and_fetch(keys, values),
-        length=lambda c: c.offset,
-        trim=lambda c, n: c.trim(n),
-        mask=lambda c, n: c.make_mask(n),
-        also=("batch", *more),
-        rewind=rewind,
+        also=("batch", *also),
         said={"version": "1.5"},
+        **functions | more,
     )
 
 
 right, too_wide, never_drops = adapter(WindowCache), adapter(TooWide), adapter(NeverDrops)
 hands_out_its_buffer, behind_a_refusal = adapter(HandsOutItsBuffer, "scribble"), adapter(WrongBehindARefusal)
 counts_before_it_checks, counts_later_rows = adapter(CountsBeforeItChecks), adapter(CountsLaterRows)
-only_below, only_below_declared = adapter(OnlyBelow), adapter(OnlyBelow, rewind="below")
-never, never_declared = adapter(Never), adapter(Never, rewind="never")
-below_declared_and_more_done = adapter(WindowCache, rewind="below")
+BELOW, NEVER = {"ring.rewind": "below"}, {"ring.rewind": "never"}
+only_below, only_below_declared = adapter(OnlyBelow), adapter(OnlyBelow, dialect=BELOW)
+never, never_declared = adapter(Never), adapter(Never, dialect=NEVER)
+below_declared_and_more_done = adapter(WindowCache, dialect=BELOW)

@@ -76,14 +76,19 @@ CHUNK = 8192
 chunked = adapter("chunked", "growing", lambda config: caches.ChunkedKVCache(CHUNK), **LENGTH)
 """Without `maybe_trim_front`, which llama4 calls at chunk boundaries: chunks are no sliding window."""
 rotating = adapter(
-    "rotating", "ring", lambda config: caches.RotatingKVCache(config.window), rewind="below", **LENGTH, **MASK
+    "rotating",
+    "ring",
+    lambda config: caches.RotatingKVCache(config.window),
+    dialect={"ring.rewind": "below"},
+    **LENGTH,
+    **MASK,
 )
 batch = adapter("batch", "growing", lambda config: caches.BatchKVCache(_zeros(config)), **LENGTHS, **MASK)
 batch_rotating = adapter(
     "batch-rotating",
     "ring",
     lambda config: caches.BatchRotatingKVCache(config.window, _zeros(config)),
-    rewind="below",
+    dialect={"ring.rewind": "below"},
     **LENGTHS,
     **MASK,
 )

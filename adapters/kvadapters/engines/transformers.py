@@ -109,6 +109,6 @@ CROP = {"trim": lambda cache, n: cache.cache.crop(-n)}
 """What removes rows takes the negative number of them. Static caches have nothing that does."""
 
 growing = adapter("dynamic", "growing", dynamic, **CROP)
-sliding = adapter("sliding", "ring", dynamic, rewind="below", **CROP)
+sliding = adapter("sliding", "ring", dynamic, dialect={"ring.rewind": "below"}, **CROP)
 static_growing = adapter("static", "growing", static)
 static_sliding = adapter("static-sliding", "ring", static)

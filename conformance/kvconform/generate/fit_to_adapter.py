@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from kvspec.contract import Description
+from kvspec.geometry import Config
 from kvspec.operations.abilities import needed, needed_to_open
 from kvspec.operations.table import OPEN, OPERATIONS, Operation, argument, cache_of, names_used
 from kvspec.reading.clauses import Clause
@@ -35,7 +36,15 @@ def within(trace: Trace, adapter: Description) -> Trace:
     if largest_batch is not None and config.batch > largest_batch:
         config = config.changed(batch=largest_batch)
     ops = trace.ops if largest is None else tuple(piece for op in trace.ops for piece in _pieces(op, largest))
-    return Trace(trace.kind, config, ops)
+    return Trace(trace.kind, config, tuple(_in_chunks(trace.kind, config, ops, adapter)))
+
+
+def _in_chunks(kind: str, config: Config, ops: Iterable[Operation], adapter: Description) -> Iterator[Operation]:
+    """Split appends of more rows than a ring takes at once; one row more stays whole, because it is refused."""
+    claim = adapter.chapters.get(kind)
+    chunk = None if claim is None else claim.largest_append(config)
+    for op in ops:
+        yield from [op] if chunk is None or op.get("n") == chunk + 1 else _pieces(op, chunk)
 
 
 def _other(trace: Trace, adapter: Description) -> str:

@@ -20,6 +20,7 @@ from kvconform.oracle.list_model import OBSERVED, ListModelSession
 from kvconform.oracle.reference import CitingReference, Performs
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.worker.remote_session import RemoteSession
+from kvref.list_model.caches import CacheModel
 from kvspec import masks
 from kvspec.contract import LEVELS, Claim, Description
 from kvspec.geometry import Array, Config
@@ -106,6 +107,7 @@ class _Trial:
             self.result.differences.append(Difference("result", message))
             return self.result
         self.oracle.begin(*opening)
+        self.told("A", begun)
         self.accounts.open("A", self.trace.config, begun)
         self._walk()
         return self.result
@@ -158,8 +160,11 @@ class _Trial:
 
     def _refused(self, want: Step, got: Step) -> Step:
         """An engine's own error is a refusal where the spec refuses; whether it changed something is looked at."""
-        if want.result == "refused" and got.result == "error" and self.adapter.refusals == "own":
+        either = isinstance(want, Expected) and want.either
+        if (want.result == "refused" or either) and got.result == "error" and self.adapter.refusals == "own":
             got.result = "refused"
+        if either and got.result == "refused":
+            got.result = want.result
         return got
 
     def _account(self, asked: _Asked, got: Step) -> None:
@@ -172,6 +177,9 @@ class _Trial:
     def expect(self, op: Operation, inputs: Inputs) -> Step:
         """What the oracle does."""
         return self.oracle.do(op, inputs)
+
+    def told(self, letter: str, step: Step) -> None:
+        """Take in what the adapter says of a cache and the oracle cannot know."""
 
     def state(self) -> Key:
         """The state of the oracle's cache A, up to renaming rows and shifting positions."""
@@ -223,10 +231,16 @@ class _Visible(_Trial):
     def compare(self, asked: _Asked, got: Step) -> list[Difference]:
         op, want = asked.op, asked.want
         assert isinstance(want, Expected)
+        self.told(cache_of(op), got)
         history = got.arrays.get("history.k")
         if history is not None and history.ndim == 4:
             self.widths[visible.looked(op)] = self._width(op), int(history.shape[2])
         return self.judge.compare(op, want, got, windowed=asked.config.window is not None)
+
+    def told(self, letter: str, step: Step) -> None:
+        cache = self.oracle.caches.get(letter)
+        if isinstance(cache, CacheModel):
+            cache.capacity = step.values.get("capacity", cache.capacity)
 
     def _width(self, op: Operation) -> int:
         """Rows of the history that an operation made, by the spec."""

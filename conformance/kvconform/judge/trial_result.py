@@ -77,6 +77,8 @@ class TrialResult:
         fields = {d.field for d in self.differences}
         if "intact" in fields:
             return "alias"
+        if fields == {"can"}:
+            return "wrong answer"
         return "wrong length" if fields <= {*SIZES} else "wrong row"
 
     @property

@@ -3,7 +3,7 @@ compared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,8 @@ class Judge:
         if found:
             return found
         seen = [*self._sees(looked(op), want, got, windowed), *_numbers(want, got)]
+        if op["op"] == "append" and want.handed_out is not None:
+            seen += _handed_out(want.handed_out, self._histories.get(looked(op)) or ())
         return [*_values(want, got), *_rows(want, got, self._book), *seen]
 
     def _sees(self, cache: Looked, want: Expected, got: Step, windowed: bool) -> Iterator[Difference]:
@@ -135,6 +137,14 @@ def _all_there(queries: list[Scores], names: list[int], windowed: bool) -> Itera
         yield Difference("history", f"history {words(names)} should hold {letters(missing[0])} once")
     elif not windowed and len(names) > len(needed):
         yield Difference("history", f"history {words(names)} should hold {words(needed)} and nothing else")
+
+
+def _handed_out(expected: list[int], histories: Iterable[list[int]]) -> Iterator[Difference]:
+    """The rows of a history, where it is declared which are there."""
+    for names in histories:
+        if sorted(names) != sorted(expected):
+            yield Difference("history", f"history {words(names)} should be {words(expected)}, in any order")
+            return
 
 
 def _through(

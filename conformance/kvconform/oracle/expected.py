@@ -24,3 +24,7 @@ class Expected(Step):
     """The same of the rows that the step turned."""
     least: int | None = None
     """The rows of a cache that the next query may need."""
+    handed_out: list[int] | None = None
+    """The rows of the history, in any order, where a claim says which are there."""
+    either: bool = False
+    """Whether a refusal is as right, because nothing changes."""

@@ -89,12 +89,21 @@ class ListModelSession(CitingSession):
         if isinstance(cache, CacheModel) and op["op"] not in WHOLE:
             assert isinstance(step, Expected)
             step.least = min(cache.offset, cache.config.window or cache.offset)
+            self._look_at_dialect(op, step, cache)
         for name in [name for name in step.values if name.partition(".")[0] in NOT_SAID]:
             del step.values[name]
         for name in ("snapshot", "parent", "child"):
             if step.values.get(name) is not None:
                 start, stop, _ = step.values[name]
                 step.values[name] = [stop] if isinstance(cache, CacheModel) and cache.ring else [start, stop]
+
+    @staticmethod
+    def _look_at_dialect(op: Operation, step: Expected, cache: CacheModel) -> None:
+        """Note what is expected because of what the adapter declares."""
+        step.handed_out = cache.handed_out()
+        if op["op"] in ("ask", "rewind") and cache.either(op["to"]):
+            step.either = True
+            step.values.pop("can", None)
 
 
 class _Untouched:

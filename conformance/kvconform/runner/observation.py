@@ -32,8 +32,9 @@ def _missing(seen: str, kinds: list[str], adapter: Description, level: str) -> I
     masked = "mask" in adapter.observed(kinds)
     if seen == "mask" and not masked:
         yield seen
-    windowed = any("window" in needed(kind) for kind in caches)
-    if seen in ("sees", "history") and level == "visible" and windowed and not masked:
+    windowed = [adapter.chapters[kind] for kind in caches if "window" in needed(kind)]
+    untold = any(claim.dialect("keeps") != "window - 1" for claim in windowed)
+    if seen in ("sees", "history") and level == "visible" and untold and not masked:
         yield OUTSIDE
 
 

@@ -105,10 +105,6 @@ RULES: tuple[Callable[[Evidence], Verdict | None], ...] = (
 """What a verdict is decided by, in this order; the last one always decides."""
 
 
-NOTHING_TO_SHOW: dict[object, tuple[str, ...]] = {-1: ("RING-10", "SNAP-13"), "never": ("RING-7", "RING-8")}
-"""Clauses that nothing shows of a ring, by how it declares to rewind."""
-
-
 def lacks(clause: Clause, adapter: Description) -> str:
     """Why a clause does not bind this adapter; empty if it does."""
     if clause.chapter not in adapter.chapters:
@@ -118,9 +114,9 @@ def lacks(clause: Clause, adapter: Description) -> str:
     if set(clause.seen_in) == {"meter"} and "meter" not in adapter.observed():
         residency = LETTERS["RESIDENCY"]
         return f"it is seen in what a meter counts, and the adapter does not declare the chapter {residency}"
-    ring = adapter.chapters.get(LETTERS["RING"])
-    if ring and clause.id in NOTHING_TO_SHOW.get(ring.rewind, ()):
-        return f"the adapter declares rewind {ring.rewind}, which leaves nothing to show it"
+    hiding = [adapter.chapters[kind].hides(clause.id) for kind in clause.applies if kind in adapter.chapters]
+    if hiding and all(hiding):
+        return f"the adapter declares {hiding[0]}, which leaves nothing to show it"
     if judged_level(clause, adapter) != "storage" and clause.level == "storage":
         return "it is of level storage; the adapter claims level visible"
     return ""

@@ -27,8 +27,7 @@ Scores = dict[int, float]
 
 
 class CacheModel:
-    """A growing cache or a ring. The claim says when an adapter declares to rewind, and how far past the window: 0
-    as the spec demands.
+    """A growing cache or a ring, in the dialect that a claim declares.
 
     `width` is the number of rows a history has by the spec, which the columns of explicit masks count; `queries`
     how many the last append had, None where it is no longer the last."""
@@ -41,6 +40,12 @@ class CacheModel:
         self.tokens: list[int] = []
         self.queries: int | None = None
         self.width = 0
+        self.highest = self.before = 0
+        """The highest offset since the last free or restore, and the offset before the last append."""
+        self.capacity: int | None = None
+        """Rows that the adapter says it has allocated, where it says so."""
+        self.held: list[int] | None = []
+        """Tokens that it still has; None where nobody knows which."""
         self.in_round = False
 
     def _id(self, growing: str, ring: str) -> str:
@@ -65,6 +70,7 @@ class CacheModel:
         if keys.n:
             self._demand_free("append")
             self.demand_rows(keys, values)
+            self._demand_chunk(keys.n)
         self.take(keys.serials[0])
 
     def _demand_free(self, what: str) -> None:
@@ -77,6 +83,12 @@ class CacheModel:
         if not fit(keys, values, self.config, self.config.batch, self.config.kv_heads, keys.n):
             raise Refused(self._id("GROW-10", "RING-13"), "rows of another geometry")
 
+    def _demand_chunk(self, n: int) -> None:
+        """Refuse more rows at once than are declared."""
+        largest = self.claim.largest_append(self.config, self.capacity)
+        if largest is not None and n > largest:
+            raise Refused("RING-3", f"append of {n} rows: at most {largest} at once")
+
     def take(self, serials: list[int]) -> None:
         """Take tokens in."""
         self.queries = len(serials)
@@ -85,7 +97,18 @@ class CacheModel:
             return
         cite(*self._id("GROW-1 GROW-2", "RING-1 RING-2 RING-3 RING-17").split())
         self.width = self._width(len(serials))
+        self.held = None if self.held is None else self._kept(self.held) + serials
         self.tokens += serials
+        self.before, self.highest = self.offset - len(serials), max(self.highest, self.offset)
+
+    def _kept(self, held: list[int]) -> list[int]:
+        """The old rows that an append leaves."""
+        kept = self.claim.old_rows(self.config)
+        return held if kept is None else held[max(0, len(held) - kept) :]
+
+    def handed_out(self) -> list[int] | None:
+        """The rows of the history, where it is declared which are there."""
+        return None if self.claim.dialect("keeps") == "any" else self.held
 
     def attend(
         self, queries: Queries, keys: Rows, values: Rows, how: Attention, out: Out = None, of: int | None = None
@@ -96,6 +119,7 @@ class CacheModel:
             return attention.no_output(self.known, queries, self.config)
         self._demand_free("attend")
         self.demand_rows(keys, values)
+        self._demand_chunk(keys.n)
         asked, batch = Asked(queries, how, out), self.config.batch
         asked.demand(self.config, batch, keys.n, self._width(keys.n))
         turned = self.known.turn(queries, keys, how, self.offset, self.config)
@@ -166,26 +190,38 @@ class CacheModel:
             cite("DRAFT-13")
             return False
         cite(self._id("GROW-8", "RING-11"))
-        return 0 <= to <= self.offset and self._reaches(to, self.offset)
+        return 0 <= self._clamped(to) <= self.offset and self._reaches(self._clamped(to), self.offset)
 
-    def _reaches(self, to: int, end: int) -> bool:
-        """Whether a ring that stands at `end` can go back to `to`."""
-        window, declared = self.config.window, self.claim.rewind
+    def _clamped(self, to: int) -> int:
+        """The target of a rewind; where that is declared the nearest there is."""
+        return min(max(0, to), self.offset) if self.claim.dialect("range") == "clamped" else to
+
+    def _reaches(self, to: int, end: int, saved: SavedTokens | None = None) -> bool:
+        """Whether a ring that stands at `end`, or was saved there, can go back to `to`."""
+        window, declared = self.config.window, self.claim.dialect("rewind")
+        highest, before = (saved.highest, saved.stop) if saved else (self.highest, self.before)
         if window is None or to == end or declared == -1:
             return True
-        if isinstance(declared, str):
-            return declared == "below" and end < window
-        return end <= window or end - to <= declared
+        if isinstance(declared, int):
+            return highest <= window or highest - to <= declared
+        return {"below": end < window, "since append": highest <= window or to >= before}.get(declared, False)
+
+    def either(self, to: int) -> bool:
+        """Whether it is right to take and to refuse a rewind: one of no rows, past what is declared."""
+        full = self.offset >= (self.config.window or self.offset + 1)
+        return self.claim.dialect("rewind") == "below" and full and self._clamped(to) == self.offset
 
     def rewind(self, to: int) -> None:
         """Drop the tokens at and beyond `to`."""
         self._demand_free("rewind")
+        to = self._clamped(to)
         if not 0 <= to <= self.offset:
             raise common.rewind_range(self._id("GROW-7", "RING-9"), to, self.offset)
         if not self._reaches(to, self.offset):
             raise common.rewind_window("RING-10", to, self.offset, self.config.window or 0)
         cite(*self._id("GROW-5 GROW-6", "RING-6" if to == self.offset else "RING-7 RING-8").split())
         self.width = self.width if to == self.offset else to
+        self.held = None if self.held is None else self.held[: len(self.held) - (self.offset - to)]
         self.tokens = self.tokens[:to]
         self.queries = None
 
@@ -194,6 +230,7 @@ class CacheModel:
         self._demand_free("free")
         cite(self._id("GROW-9", "RING-12"))
         self.tokens, self.queries, self.width = [], None, 0
+        self.held, self.highest, self.before = [], 0, 0
 
     def snapshot(self, start: int) -> SavedTokens | None:
         """Keep the tokens from `start` on; of a ring all of them."""
@@ -205,7 +242,8 @@ class CacheModel:
             return None
         cite(*([] if self.ring else ["SNAP-1"]))
         first = 0 if self.ring else first
-        return SavedTokens(self.kind, self.config, first, self.offset, self.tokens[first:], self.width)
+        saved = self.tokens[first:]
+        return SavedTokens(self.kind, self.config, first, self.offset, saved, self.width, highest=self.highest)
 
     def restore(self, snapshot: SavedTokens | None, to: int) -> None:
         """Become what was saved, up to `to`."""
@@ -219,11 +257,12 @@ class CacheModel:
             raise common.restore_range("SNAP-8", to, snapshot.stop)
         if self.offset < snapshot.start:
             raise common.restore_gap("SNAP-9", self.offset, snapshot.start)
-        if not self._reaches(to, snapshot.stop):
+        if not self._reaches(to, snapshot.stop, snapshot):
             raise common.restore_window("SNAP-13", to, snapshot.stop, self.config.window or 0)
         cite("SNAP-3", "SNAP-4", self._restore_clause(snapshot, to))
         self.width = snapshot.width if self.ring and to == snapshot.stop else to
         self.tokens = (self.tokens[: snapshot.start] + snapshot.tokens)[:to]
+        self.held, self.highest, self.before = None, snapshot.highest, to
         self.queries = None
 
     def _restore_clause(self, snapshot: SavedTokens, to: int) -> str:

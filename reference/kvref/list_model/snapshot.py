@@ -22,6 +22,8 @@ class SavedTokens:
     tokens: list[int]
     width: int = 0
     gone: str = ""
+    highest: int = 0
+    """Of a ring: the highest offset there was."""
     nbytes: ClassVar[int] = 0
     """Bytes are for an adapter to say."""
 
@@ -44,7 +46,9 @@ class SavedTokens:
         """The same tokens under a new owner; this one is consumed."""
         cite("SNAP-26")
         self.gone = "consumed"
-        return SavedTokens(self.kind, self.config, self.start, self.stop, self.tokens, self.width)
+        return SavedTokens(
+            self.kind, self.config, self.start, self.stop, self.tokens, self.width, highest=self.highest
+        )
 
     def part(self, start: int, stop: int) -> SavedTokens:
         """Those of some of the positions."""

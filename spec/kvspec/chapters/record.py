@@ -82,6 +82,26 @@ class Ability(Part, frozen=True):
     config: str = ""
 
 
+class Dialect(Part, frozen=True):
+    """Something that engines do differently on purpose, and that a claim declares: a word, or a whole number."""
+
+    name: str
+    says: str
+    words: tuple[str, ...]
+    default: int | str
+    least: int | None = None
+    """The smallest number, where it may be one."""
+    hides: Mapping[str, tuple[str, ...]] = {}
+    """Clauses that nothing shows of a cache that declares a value, by that value."""
+    traces: tuple[str, ...] = ()
+    """Traces in words that show what other sources do not: these know the default alone."""
+
+    def allows(self, value: object) -> bool:
+        """Tell whether a claim may say this."""
+        number = type(value) is int and self.least is not None and value >= self.least
+        return number or (isinstance(value, str) and value in self.words)
+
+
 class Value(Part, frozen=True):
     """A value of an answer, and one sentence for the schema. Any but a truth, a text or counts can be null."""
 
@@ -166,6 +186,8 @@ class Chapter(Part, frozen=True):
     those proved by default."""
     abilities: tuple[Ability, ...] = ()
     """What an adapter may lack of it, beside its operations."""
+    dialects: tuple[Dialect, ...] = ()
+    """What engines do differently on purpose. Those of a growing cache are those of every cache of one sequence."""
     observe: Mapping[str, str] = {}
     """What a session observes, after every step, of an adapter that claims it at any level; and the ability that it
     takes, if any."""

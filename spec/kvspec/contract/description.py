@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
@@ -10,28 +10,51 @@ from kvspec.chapters import CHAPTERS
 from kvspec.contract.vocabulary import LEVELS, Level
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Config
-from kvspec.registry import KINDS, RECORDS, VALUES, Needed, abilities
+from kvspec.registry import DIALECTS, KINDS, RECORDS, VALUES, Needed, abilities, dialects
 
 
 @dataclass(frozen=True)
 class Claim:
     """What an adapter claims for one chapter.
 
-    `grows` (growing and ring): "step" if capacity follows the spec's growth rule exactly, else "free". `rewind`
-    (ring): how many rows beyond the window it can rewind; 0 is what the spec demands, -1 means no limit; "below" if
-    it rewinds only while the offset is below the window; "never" if only to the offset itself. `without`:
-    the abilities of the chapter that are not claimed, see `kvspec.operations.abilities`.
+    `grows` (growing and ring): "step" if capacity follows the spec's growth rule exactly, else "free". `without`:
+    the abilities of the chapter that are not claimed, see `kvspec.operations.abilities`. `dialects`: what it does
+    otherwise than the spec by default, see the records of the chapters.
     """
 
     level: Level
     grows: Literal["step", "free"] = "free"
-    rewind: int | Literal["below", "never"] = 0
     without: frozenset[str] = frozenset()
+    dialects: Mapping[str, int | str] = field(default_factory=dict)
+
+    def dialect(self, name: str) -> int | str:
+        """Give what is declared of a dialect, or its default."""
+        return self.dialects.get(name, DIALECTS[name].default)
+
+    def largest_append(self, config: Config, capacity: int | None = None) -> int | None:
+        """Give the most rows that a ring takes at once; None for any. `capacity`: rows it has allocated."""
+        chunk, window = self.dialect("chunk"), config.window or 0
+        if isinstance(chunk, int):
+            return chunk
+        sizes = {"window": window, "window + 1": window + 1, "2 * window": 2 * window, "capacity": capacity}
+        return sizes.get(chunk)
+
+    def old_rows(self, config: Config) -> int | None:
+        """Give how many old rows an append leaves in a ring; None for all."""
+        keeps, window = self.dialect("keeps"), config.window or 0
+        if isinstance(keeps, int):
+            return window + keeps
+        return {"window - 1": window - 1, "window": window}.get(keeps)
+
+    def hides(self, clause: str) -> str:
+        """Say which dialect leaves nothing to show a clause; empty if none does."""
+        hiding = (f"{n} {v}" for n, v in self.dialects.items() if clause in DIALECTS[n].hides.get(str(v), ()))
+        return next(hiding, "")
 
     def to_json(self) -> dict[str, Any]:
         """Give the JSON of the claim."""
         without = {"without": sorted(self.without)} if self.without else {}
-        return {"level": self.level, "grows": self.grows, "rewind": self.rewind, **without}
+        return {"level": self.level, "grows": self.grows, **self.dialects, **without}
 
 
 @dataclass(frozen=True)
@@ -70,6 +93,11 @@ class Description:
     def complete(self) -> bool:
         """Tell whether every chapter that is claimed is claimed with all its abilities."""
         return not any(claim.without for claim in self.chapters.values())
+
+    @property
+    def plain(self) -> bool:
+        """Tell whether it does everything as the spec does by default, and declares no dialect."""
+        return not any(claim.dialects for claim in self.chapters.values())
 
     def observed(self, kinds: Collection[str] = KINDS) -> tuple[str, ...]:
         """Give what a session is told to observe, at any level, of caches of these kinds."""
@@ -161,16 +189,28 @@ def _claim(chapter: Any, claim: Any) -> Claim:
     _want(chapter in CHAPTERS, f"unknown chapter {chapter!r:.40}; known: {', '.join(CHAPTERS)}")
     fields = {"level": claim} if isinstance(claim, str) else claim
     _want(isinstance(fields, Mapping), f"chapter {chapter} must be a level or an object with one")
-    unknown = set(fields) - {"level", "grows", "rewind", "with", "without"}
+    unknown = set(fields) - {"level", "grows", *DIALECTS, "with", "without"}
     _want(not unknown, f"chapter {chapter}: unknown field {min(map(str, unknown), default='')!r:.40}")
     level = fields.get("level")
     _want(level in LEVELS, f"chapter {chapter}: level must be visible or storage, is {level!r:.40}")
-    grows, rewind = fields.get("grows", "free"), fields.get("rewind", 0)
+    grows = fields.get("grows", "free")
     _want(grows in ("step", "free"), f"chapter {chapter}: grows must be step or free, is {grows!r:.40}")
-    known = rewind in ("below", "never") or (type(rewind) is int and rewind >= -1)
-    _want(known, f"chapter {chapter}: rewind must be -1 or more, below or never, is {rewind!r:.40}")
-    _want(rewind == 0 or level == "visible", f"chapter {chapter}: at level storage rewind is 0")
-    return Claim(cast(Level, level), cast(Any, grows), cast(Any, rewind), _without(chapter, fields))
+    declared = dict(_declared(chapter, fields))
+    only_visible = f"chapter {chapter}: at level storage {', '.join(declared)} must be as by default"
+    _want(level == "visible" or not declared, only_visible)
+    return Claim(cast(Level, level), cast(Any, grows), _without(chapter, fields), declared)
+
+
+def _declared(chapter: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, int | str]]:
+    """The dialects that are not as by default."""
+    for name, value in ((n, fields[n]) for n in DIALECTS if n in fields):
+        dialect = DIALECTS[name]
+        number = [] if dialect.least is None else [f"{dialect.least} or more"]
+        known = ", ".join([*number, *dialect.words])
+        _want(dialect.allows(value), f"chapter {chapter}: {name} must be one of {known}, is {value!r:.40}")
+        if value != dialect.default:
+            _want(name in dialects(chapter), f"chapter {chapter} has no dialect {name}")
+            yield name, value
 
 
 def _without(chapter: str, fields: Mapping[str, Any]) -> frozenset[str]:

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from kvspec.chapters.arguments import CACHE_NAME
-from kvspec.chapters.record import LARGEST, OperationRecord, Value
+from kvspec.chapters.record import LARGEST, Dialect, OperationRecord, Value
 from kvspec.contract import CHAPTERS, LEVELS, METERED
 from kvspec.geometry import DTYPES, FIELDS, SIZES, TEXTS, WORDS
 from kvspec.operations.table import OPEN, OPERATIONS
-from kvspec.registry import KINDS, OBSERVABLES, VALUES
+from kvspec.registry import DIALECTS, KINDS, OBSERVABLES, VALUES
 from kvspec.wire import messages
 from tools.schemas.trace import DRAFT, WINDOW, argument_schema
 
@@ -257,14 +257,18 @@ _ABILITIES = {"type": "array", "items": {"type": "string"}}
 
 def _claim() -> Schema:
     grows = "step: capacity follows the spec's growth rule; free: it does as it likes."
-    rewind = "ring: rows back to which it can rewind past the window, -1 without limit; below, never: see RING-10."
-    rewinds = [{"type": "integer", "minimum": -1}, {"enum": ["below", "never"]}]
     properties = {
         "level": {"enum": list(LEVELS)},
         "grows": {"description": grows, "enum": ["step", "free"]},
-        "rewind": {"description": rewind, "anyOf": rewinds},
+        **{name: _dialect(dialect) for name, dialect in DIALECTS.items()},
         "with": {"description": "The only abilities of the chapter that are claimed.", **_ABILITIES},
         "without": {"description": "The abilities of the chapter that are not claimed.", **_ABILITIES},
     }
-    deep = {"if": {"properties": {"level": {"const": "storage"}}}, "then": {"properties": {"rewind": {"const": 0}}}}
+    default = {name: {"const": dialect.default} for name, dialect in DIALECTS.items()}
+    deep = {"if": {"properties": {"level": {"const": "storage"}}}, "then": {"properties": default}}
     return _object(("level",), properties) | deep
+
+
+def _dialect(dialect: Dialect) -> Schema:
+    numbers = [] if dialect.least is None else [{"type": "integer", "minimum": dialect.least}]
+    return {"description": dialect.says, "anyOf": [*numbers, {"enum": list(dialect.words)}]}

@@ -1,0 +1,31 @@
+"""Checks of dialects: the traces that the chapters' records give for what an adapter declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from kvconform.checks.check import Check
+from kvconform.generate.fit_to_adapter import fitted
+from kvconform.runner.under_test import AdapterUnderTest
+from kvspec.contract import CHAPTERS
+from kvspec.notation import from_sentence
+from kvspec.registry import DIALECTS, dialects
+from kvspec.trace import Trace
+
+
+def checks() -> Iterator[Check]:
+    """One for each chapter and each of its dialects that has traces on its kind."""
+    for chapter in CHAPTERS:
+        for name in dialects(chapter):
+            traces = [t for t in map(from_sentence, DIALECTS[name].traces) if t.kind == chapter]
+            if traces:
+                run = partial(judge, name=name, traces=traces)
+                yield Check(f"{chapter}/dialect/{name}", chapter, frozenset({chapter}), run)
+
+
+def judge(under_test: AdapterUnderTest, name: str, traces: list[Trace]) -> None:
+    """Judge the traces where the dialect is declared."""
+    kind = traces[0].kind
+    if name in under_test.adapter.chapters[kind].dialects:
+        under_test.judge_all(fitted(traces, under_test.adapter), "explore", kind)
