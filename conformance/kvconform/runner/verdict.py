@@ -136,9 +136,10 @@ def shortest_failure(clause: str, tally: Tally) -> Failure | None:
 
 
 def exit_status(whole: Record) -> int:
-    """0 conforms; 1 a clause is broken or the adapter is not honest; 3 the harness failed or nothing was judged."""
+    """0 conforms; 1 a clause is broken, any trace failed, or the adapter is not honest; 3 the harness failed or
+    nothing was judged."""
     verdicts = set(whole.summary)
-    if verdicts & set(BROKEN) or any(p.startswith("adapter: ") for p in whole.problems):
+    if verdicts & set(BROKEN) or whole.unexplained or any(p.startswith("adapter: ") for p in whole.problems):
         return 1
     if whole.partial or whole.problems or "HARNESS_ERROR" in verdicts:
         return 3

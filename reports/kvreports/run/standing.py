@@ -75,6 +75,9 @@ def standing(record: Record) -> Standing:
     broken = sum(verdicts.get(v, 0) for v in BROKEN)
     if broken:
         return Standing("bad", "Does not conform", f"{broken} of {_clauses(sum(verdicts.values()))} broken")
+    if record.unexplained:
+        traces = "a trace that breaks a clause" if len(record.unexplained) == 1 else "traces that break clauses"
+        return Standing("bad", "Does not conform", f"{traces} outside the selection")
     status = record.exit_status
     held = sum(verdicts.get(v, 0) for v in HELD)
     if record.partial and held and not verdicts.get("HARNESS_ERROR"):

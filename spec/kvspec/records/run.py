@@ -258,3 +258,9 @@ class Record(Document, tag_field="kvrecord", tag=VERSION, omit_defaults=True):
     """Peak resident bytes of the largest process of each sort: parent (the judge), child (the worker)."""
     residency: list[Residency] = field(default_factory=list)
     """What operations cost, where the adapter has a meter."""
+
+    @property
+    def unexplained(self) -> list[Failure]:
+        """The failures that neither known deviations explain nor the adapter declares."""
+        declared = set(self.adapter.get("known") or ())
+        return [f for f in self.failures if not f.expected and not (f.clauses and set(f.clauses) <= declared)]

@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import msgspec
 import pytest
 
 from kvconform.checks import examples
 from kvconform.mutants import fakes as fakes_of_the_harness
+from kvconform.runner import verdict
 from kvconform.runner.under_test import AdapterUnderTest
 from kvconform.worker.client import Worker, python_worker
 from kvconform.worker.remote_session import RemoteSession
+from kvreports.run import standing
 from kvspec import notation
 from kvspec.contract import Pair
 from kvspec.geometry import Config
@@ -179,6 +182,16 @@ def test_a_known_deviation_is_an_expected_failure_and_conforms() -> None:
     assert (seen.exit_status, verdicts(seen)["GROW-7"]) == (0, "XFAIL")
     assert "rewinds are clipped" in clause(seen, "GROW-7").reason
     assert clause(seen, "GROW-7").trace is not None
+
+
+def test_a_trace_that_fails_outside_the_selection_fails_the_run() -> None:
+    seen = judging.judged("SharedBetweenCaches")
+    held = [c for c in seen.clauses if c.verdict == "PASS"]
+    selected = msgspec.structs.replace(seen, clauses=held, summary={"PASS": len(held)}, problems=[], exit_status=0)
+    assert held and verdict.exit_status(selected) == 1
+    assert standing.standing(selected).words == "Does not conform"
+    selected.failures = []
+    assert verdict.exit_status(selected) == 0 and standing.standing(selected).words == "Conforms"
 
 
 def test_a_known_deviation_that_is_gone_is_no_conformance() -> None:
