@@ -20,6 +20,9 @@ from kvconform.commands.options import COMMANDS
 from kvconform.commands.standard_streams import lasting
 from kvconform.worker.signals import handling, interrupt
 
+IMPATIENCE = 10.0
+"""Seconds after an interruption in which further ones are ignored, while what was judged is written."""
+
 
 class Parser(argparse.ArgumentParser):
     """Reports usage errors in one line that points to `--help`, and exits with status 2. Options cannot be
@@ -59,13 +62,15 @@ def _main(given: list[str]) -> int:
     if "--" in given:
         cut = given.index("--")
         given, process = given[:cut], tuple(given[cut + 1 :])
-    try:
-        with handling(interrupt, signal.SIGINT, signal.SIGTERM):
+    ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    heard = [s for s in ends if signal.getsignal(s) is not signal.SIG_IGN]  # nohup ignores one for us
+    with handling(interrupt, *heard, deaf=IMPATIENCE):
+        try:
             return _run(parser().parse_args(given), process)
-    except SystemExit as e:
-        return int(e.code or 0)
-    except KeyboardInterrupt:
-        return _told("interrupted", 130)
+        except SystemExit as e:
+            return int(e.code or 0)
+        except KeyboardInterrupt:
+            return _told("interrupted", 130)
 
 
 def _run(options: argparse.Namespace, process: tuple[str, ...]) -> int:

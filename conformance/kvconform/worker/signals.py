@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer, get_ident
+from time import monotonic
 from types import FrameType
 from typing import Any
 
@@ -24,24 +25,27 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 class _Insisting:
     """A handler. Where Python drops what it raised, its signal comes again."""
 
-    def __init__(self, handler: Handler) -> None:
-        self._handler = handler
+    def __init__(self, handler: Handler, deaf: float) -> None:
+        self._handler, self._deaf, self._hears = handler, deaf, 0.0
         self._thread, self._ignored = get_ident(), sys.unraisablehook
         self._raised = dict[int, BaseException]()
         self._timers = list[Timer]()
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal. Raises what the handler raises."""
+        if monotonic() < self._hears:
+            return
         try:
             self._handler(number, frame)
         except BaseException as e:
-            self._raised[number] = e
+            self._raised[number], self._hears = e, monotonic() + self._deaf
             raise
 
     def dropped(self, lost: Any) -> None:
         """Send a signal again if this is what its handler raised; tell of anything else as before."""
         numbers = [number for number, e in self._raised.items() if e is lost.exc_value]
         for number in numbers:
+            self._hears = 0.0
             self._timers.append(Timer(AGAIN, signal.pthread_kill, (self._thread, number)))
             self._timers[-1].start()
         if not numbers:
@@ -54,13 +58,13 @@ class _Insisting:
 
 
 @contextmanager
-def handling(handler: Handler, *signals: signal.Signals) -> Iterator[None]:
+def handling(handler: Handler, *signals: signal.Signals, deaf: float = 0.0) -> Iterator[None]:
     """Handle these signals, then restore the earlier handlers. Works only in a process's first thread.
 
     Python drops an exception that a handler raises in a finaliser or in a callback of the garbage collector.
-    Such a signal is sent again.
+    Such a signal is sent again. For `deaf` seconds after one that raised, others are ignored.
     """
-    insisting = _Insisting(handler)
+    insisting = _Insisting(handler, deaf)
     before = [(s, signal.signal(s, insisting)) for s in signals]
     ignored, sys.unraisablehook = sys.unraisablehook, insisting.dropped
     try:

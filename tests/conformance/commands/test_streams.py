@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -110,3 +111,23 @@ def test_a_journal_takes_the_place_of_a_link(tmp_path: Path) -> None:
     assert kvconform("run", "no-such", "--report", report).returncode == 2
     assert kvconform("run", "reference", "--clause", "GROW-1", "--quick", "--report", report).returncode == 0
     assert kept.read_text() == "precious" and not (report / "journal.jsonl").is_symlink()
+
+
+@pytest.mark.parametrize("name", ["SIGHUP", "SIGTERM"])
+def test_a_terminal_that_closes_is_an_interruption(name: str, monkeypatch: Any, capsys: Any) -> None:
+    def ended(options: Any) -> int:
+        for _ in range(3):
+            signal.raise_signal(getattr(signal, name))
+        return 0
+
+    monkeypatch.setattr(list_command, "main", ended)
+    assert cli.main(["list"]) == 130 and capsys.readouterr().err == "kvconform: interrupted\n"
+
+
+def test_what_nohup_ignores_stays_ignored(monkeypatch: Any) -> None:
+    monkeypatch.setattr(list_command, "main", lambda options: signal.raise_signal(signal.SIGHUP) or 0)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert cli.main(["list"]) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)

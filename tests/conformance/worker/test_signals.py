@@ -49,3 +49,16 @@ def test_what_no_signal_raised_is_told_as_before(monkeypatch: pytest.MonkeyPatch
     with handling(interrupt, signal.SIGUSR2):
         Failing()
     assert [type(e) for e in told] == [ValueError] and signal.getsignal(signal.SIGUSR2) is before
+
+
+def test_further_interruptions_are_ignored_for_a_while() -> None:
+    def interrupted() -> None:
+        os.kill(os.getpid(), signal.SIGUSR2)
+
+    with handling(interrupt, signal.SIGUSR2, deaf=0.2):
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                interrupted()
+            interrupted()
+            interrupted()  # both find nobody
+            time.sleep(0.3)
