@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -24,9 +25,15 @@ class Difference:
     """One observable that is not as expected, and what a person would say of it."""
 
     field: str
-    message: str
+    words: str | Callable[[], str]
+    """The message, or what makes it when it is asked for: to describe rows takes as long as to compare them."""
     clause: str = ""
     """The clause that is broken, where only one can be."""
+
+    @property
+    def message(self) -> str:
+        """What a person would say of it."""
+        return self.words if isinstance(self.words, str) else self.words()
 
 
 def storage(want: Step, got: Step, book: SerialBook, claim: Claim, others: Claims = NONE) -> list[Difference]:
@@ -109,33 +116,43 @@ def _value(value: object) -> str:
 def _arrays(want: Step, got: Step, book: SerialBook) -> Iterator[Difference]:
     for name, expected in want.arrays.items():
         kind = name[-1] if name.endswith((".k", ".v")) else ""
-        text = array(expected, got.arrays.get(name), kind, book)
+        text = _array(name, expected, got.arrays.get(name), kind, book)
         if text:
-            yield Difference(observable(name), f"{name}: {text}")
+            yield Difference(observable(name), text)
 
 
-def array(want: Array | None, got: Array | None, kind: str, book: SerialBook) -> str:
+def _array(
+    name: str, want: Array | None, got: Array | None, kind: str, book: SerialBook
+) -> str | Callable[[], str]:
     """How two arrays differ; empty where they are the same to the bit, the NaN of rows that were cast apart."""
-    if want is None or got is None:
-        return "" if want is got else f"expected {_shape(want)}, found {_shape(got)}"
-    if want.dtype != got.dtype or want.shape != got.shape:
-        return f"expected {_shape(want)}, found {_shape(got)}"
-    if want.tobytes() == got.tobytes():
+    if want is got or (want is not None and got is not None and _same(want, got)):
         return ""
+    if want is None or got is None or want.dtype != got.dtype or want.shape != got.shape:
+        return f"{name}: expected {_shape(want)}, found {_shape(got)}"
     if not kind:
         unlike = [i for i in np.ndindex(want.shape) if settled(want[i]).tobytes() != settled(got[i]).tobytes()]
         if not unlike:
             return ""  # one NaN is as good as another
         place = unlike[0]
-        return f"at {list(place)} expected {want[place]}, found {got[place]}"
-    unlike = [i for i in np.ndindex(want.shape[:3]) if not book.alike(want[i], got[i])]
-    if not unlike:
+        return f"{name}: at {list(place)} expected {want[place]}, found {got[place]}"
+    differing = (i for i in np.ndindex(want.shape[:3]) if not book.alike(want[i], got[i]))
+    if (at := next(differing, None)) is None:
         return ""
-    sequence, head, slot = place = unlike[0]
-    expected, found = (describe(a, kind, (sequence, head, slot), book) for a in (want, got))
+    slots = [a[:, :, at[2] : at[2] + 1].copy() for a in (want, got)]
+    return partial(_row, name, slots, kind, at, book)
+
+
+def _same(want: Array, got: Array) -> bool:
+    return want.dtype == got.dtype and want.shape == got.shape and want.tobytes() == got.tobytes()
+
+
+def _row(name: str, slots: list[Array], kind: str, place: tuple[int, ...], book: SerialBook) -> str:
+    """How a row differs; of both arrays the slot that it lies in, `[B, H, 1, dim]`, and where it does."""
+    sequence, head, slot = place
+    expected, found = (describe(a, kind, (sequence, head, 0), book) for a in slots)
     found += " in other bits" if found == expected else ""
-    which = f"slot {slot}, head {head}" + (f", sequence {sequence}" if want.shape[0] > 1 else "")
-    return f"{which} holds {found}; expected {expected}"
+    which = f"slot {slot}, head {head}" + (f", sequence {sequence}" if len(slots[0]) > 1 else "")
+    return f"{name}: {which} holds {found}; expected {expected}"
 
 
 def _shape(a: Array | None) -> str:

@@ -282,7 +282,7 @@ def test_an_example_that_is_not_read_to_its_end_shows_nothing() -> None:
 
 def test_every_end_of_a_worker_is_told_apart_in_a_whole_run() -> None:
     clauses = [x for c in ("GROW-3", "GROW-4", "GROW-5", "GROW-9") for x in ("--clause", c)]
-    limits = ["--traces", "0", "--memory", "300", "--deadline", "2"]
+    limits = ["--quick", "--traces", "0", "--memory", "300", "--deadline", "2"]
     status, seen, errors = command_line.run("support.fake_endings:EndsInEveryWay", *clauses, *limits)
     wanted = {"GROW-3": "PROTOCOL", "GROW-4": "CRASH", "GROW-5": "HANG", "GROW-9": "OOM"}
     assert (status, seen.exit_status, verdicts(seen)) == (1, 1, wanted)

@@ -121,7 +121,7 @@ def _timeless(found: dict[str, Any]) -> dict[str, Any]:
 PROOFS = ("prove", "reference", "--window", "2", "--format", "json")
 
 
-RUN = ("run", "reference", "--chapter", "mem", "--traces", "2", "--format", "json")
+RUN = ("run", "reference", "--chapter", "mem", "--quick", "--traces", "2", "--format", "json")
 
 COMMANDS = {"run": RUN, "prove": PROOFS, "mutants": FAKES}
 
