@@ -28,7 +28,10 @@ from kvspec.geometry import Array, Config
 from kvspec.masks import Logical
 
 Make = Callable[[Config], Any]
-Update = Callable[[Any, Any, Any], tuple[Any, Any]]
+Update = Callable[..., tuple[Any, Any]]
+
+USUAL: dict[str, int | str] = {"made": "before"}
+"""What most engines do of the dialects of masks."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,8 @@ class Functions:
     make: Make
     """A fresh cache of a config."""
     update: Update
-    """Append rows and return the keys and values that the queries of these rows attend to."""
+    """Append rows, those of a cache, keys and values, and return the keys and values that the queries of these rows
+    attend to. Where the caller owns positions, that of the first row comes last."""
     length: Callable[[Any], int] | None = None
     """The offset: rows appended and not trimmed. Without it the adapter counts, and says so (`by_adapter`)."""
     trim: Callable[[Any, int], Any] | None = None
@@ -46,8 +50,8 @@ class Functions:
     can_trim: Callable[[Any, int], bool] | None = None
     """Whether the newest n rows can be dropped. Without it a trim is tried on a deep copy."""
     mask: Callable[[Any, int], Any] | None = None
-    """The causal mask for the next n rows, asked before they are appended: an array of the engine, whose last two
-    axes are queries and keys; None for no mask; "causal" where the attention kernel makes it."""
+    """The causal mask for n rows, asked before they are appended (or after, where `mask.made` says so): an array of
+    the engine, whose last two axes are queries and keys; None for no mask; "causal" where the kernel makes it."""
     reset: Callable[[Any], Any] | None = None
     """Empty the cache."""
     capacity: Callable[[Any], int] | None = None
@@ -61,19 +65,23 @@ class Functions:
 class UpdateCache:
     """One cache of the engine, and what its last `update` returned."""
 
-    def __init__(self, engine: Functions, config: Config) -> None:
-        self.engine, self.config = engine, config
-        self.cache = engine.make(config)
+    def __init__(self, adapter: UpdateAdapter, config: Config) -> None:
+        self.adapter, self.engine, self.config = adapter, adapter.engine, config
+        left = adapter.says("counts") == "left only" and config.window is not None
+        self.cache = self.engine.make(config.changed(window=(config.window or 0) - 1) if left else config)
         self._returned: tuple[Any, Any] | None = None
         self._mask: Any = None
         self._counted = self._queries = 0
 
     def append(self, keys: Array, values: Array) -> None:
-        """Make the mask, where the engine makes one, then update."""
+        """Make the mask, where the engine makes one before, then update; or the other way round."""
         engine, n = self.engine, keys.shape[2]
-        mask = engine.mask(self.cache, n) if engine.mask else None
-        self._returned = engine.update(self.cache, engine.to_engine(keys), engine.to_engine(values))
-        self._mask, self._queries = mask, n
+        first = (self._counted,) if self.adapter.says("positions") == "caller" else ()
+        late = self.adapter.says("made") == "after"
+        mask = engine.mask(self.cache, n) if engine.mask and not late else None
+        self._returned = engine.update(self.cache, engine.to_engine(keys), engine.to_engine(values), *first)
+        self._mask = engine.mask(self.cache, n) if engine.mask and late else mask
+        self._queries = n
         self._counted += n
 
     def read(self, what: str) -> Pair:
@@ -105,12 +113,16 @@ class UpdateCache:
     def rewind(self, to: int) -> None:
         """Trim what lies behind the target."""
         self._trim(self.cache, self._offset - to)
-        self._counted = to
+        clamped = self.adapter.says("range") == "clamped"
+        self._counted = min(max(0, to), self._counted) if clamped else to
 
     def _trim(self, cache: Any, n: int) -> None:
-        if self.engine.trim is None:
+        if self.engine.trim is not None:
+            self.engine.trim(cache, n)
+        elif self.adapter.says("positions") != "caller":
             raise Unsupported("no trim")
-        self.engine.trim(cache, n)
+        elif not 0 <= n <= self._counted:
+            raise ValueError(f"the caller has {self._counted} rows, and cannot drop {n}")
 
     def free(self) -> None:
         """Empty the cache."""
@@ -125,6 +137,8 @@ class UpdateCache:
             raise Unsupported("no mask")
         if self._mask is None:
             return None
+        if self.adapter.says("owner") == "kernel" and not isinstance(self._mask, str):
+            raise TypeError("the kernel makes masks, as declared; the cache made one too")
         if isinstance(self._mask, str):
             columns = self.read("history").keys.shape[2]
             return np.tri(self._queries, columns, columns - self._queries, dtype=bool)[None, None]
@@ -144,6 +158,11 @@ class UpdateAdapter:
     dialect: Mapping[str, int | str] = field(default_factory=dict)
     said: Mapping[str, Any] = field(default_factory=dict)
 
+    def says(self, name: str) -> int | str:
+        """Give what is declared of a dialect, or what most engines do."""
+        declared = {key.rpartition(".")[2]: value for key, value in self.dialect.items()}
+        return declared.get(name, USUAL.get(name, ""))
+
     def describe(self) -> dict[str, Any]:
         """Say what the engine was given for, and nothing else."""
         engine = self.engine
@@ -151,7 +170,7 @@ class UpdateAdapter:
         able = [ability for ability, there in given.items() if there and ability not in self.without]
         chapters: dict[str, Any] = {self.kind: {"level": "visible", "with": [*able, *self.also]}}
         if engine.mask:
-            chapters["mask"] = {"level": "visible", "with": ["causal"]}
+            chapters["mask"] = {"level": "visible", "with": ["causal"], **USUAL}
         for name, value in self.dialect.items():
             chapter, _, own = name.partition(".")
             chapters[chapter][own] = value
@@ -162,7 +181,7 @@ class UpdateAdapter:
         """Open a fresh cache of the engine."""
         if kind != self.kind:
             raise Unsupported(f"no kind {kind}")
-        return UpdateCache(self.engine, config)
+        return UpdateCache(self, config)
 
 
 def from_update(

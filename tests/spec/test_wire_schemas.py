@@ -242,6 +242,8 @@ GOOD: list[dict[str, Any]] = [
     {**LEAST, "chapters": {"ring": {"level": "visible", "rewind": -1}}},
     {**LEAST, "chapters": {"ring": {"level": "storage", "rewind": 0}}},
     {**LEAST, "limits": {"append": None, "batch": 1}, "known": {"RING-4": "upstream 12"}},
+    {**LEAST, "limits": {"window": {"least": 2}, "dims": {"multiple": 32, "equal": True}}},
+    {**LEAST, "chapters": {"ring": {"level": "visible", "rewind": "since append", "chunk": 8, "keeps": "window"}}},
 ]
 BAD: list[Any] = [
     None,
@@ -270,6 +272,12 @@ BAD: list[Any] = [
     {**LEAST, "limits": {"append": 0}},
     {**LEAST, "limits": {"batch": True}},
     {**LEAST, "limits": {"heads": 3}},
+    {**LEAST, "limits": {"window": 2}},
+    {**LEAST, "limits": {"window": {"least": 0}}},
+    {**LEAST, "limits": {"dims": {"equal": 1}}},
+    {**LEAST, "chapters": {"ring": {"level": "visible", "chunk": 0}}},
+    {**LEAST, "chapters": {"ring": {"level": "visible", "range": "wide"}}},
+    {**LEAST, "chapters": {"ring": {"level": "storage", "chunk": "window"}}},
     {**LEAST, "known": {"RING-4": ""}},
     {**LEAST, "known": {"RING-4": None}},
 ]

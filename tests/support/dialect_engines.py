@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from kvadapters.update import from_update
+from kvspec.geometry import Config, Pair, fits
+from support import fake_claims
 from support.update_engines import BELOW, WindowCache, adapter
 
 
@@ -144,6 +148,97 @@ class NeverDrops(WindowCache):
     WIDER = 1 << 20
 
 
+class Strict(WindowCache):
+    """Takes rows of one geometry only, that of its config."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config.window or 0)
+        self.config = config
+
+    def update_and_fetch(self, *new: Any) -> tuple[Any, Any]:
+        if not fits(self.config, Pair(*new)):
+            raise ValueError("rows of another geometry")
+        return super().update_and_fetch(*new)
+
+
+class Empties(WindowCache):
+    """Has a reset, after which any geometry is right again."""
+
+    def reset(self) -> None:
+        self.offset, self.rows = 0, []
+
+
+class EmptiesItsRows(Empties):
+    """Has a reset, after which the geometry is the same."""
+
+    def reset(self) -> None:
+        self.offset, self.rows = 0, [a[:, :, :0] for a in self.rows]
+
+
+class MasksAfter(WindowCache):
+    """Makes the mask from the rows that there are."""
+
+    def make_mask(self, n: int) -> Any:
+        columns = self.rows[0].shape[2]
+        query, column = np.arange(columns - n, columns)[:, None], np.arange(columns)
+        return (column <= query) & (column > query - self.window)
+
+
+class Buffer:
+    """Grows in a buffer of fixed length, at positions that its caller says; its kernel makes the causal mask."""
+
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+        self.end = 0
+
+    def place(self, at: int) -> int:
+        return at
+
+    def update(self, keys: Any, values: Any, at: int) -> tuple[Any, Any]:
+        at, n = self.place(at), keys.shape[2]
+        if not self.rows:
+            self.rows = [np.zeros((*a.shape[:2], 2048, a.shape[3]), a.dtype) for a in (keys, values)]
+        pairs = zip(self.rows, (keys, values), strict=True)
+        same = all(a.dtype == b.dtype and a.shape[:2] == b.shape[:2] for a, b in pairs)
+        if not same or values.shape[2] != n or keys.shape[3] != self.rows[0].shape[3]:
+            raise ValueError("rows of another geometry")
+        for old, new in zip(self.rows, (keys, values), strict=True):
+            old[:, :, at : at + n] = new
+        self.end = at + n
+        return self.rows[0][:, :, : self.end], self.rows[1][:, :, : self.end]
+
+
+class GoesOn(Buffer):
+    """Puts rows behind those there are, whatever its caller says."""
+
+    def place(self, at: int) -> int:
+        return self.end
+
+
+class Viewed(fake_claims.Rows):
+    """Has a view, of zero rows where there is none."""
+
+    def read(self, what: str) -> Any:
+        return (
+            super().read("history") if self.rows is not None else Pair(*(np.empty((1, 2, 0, 8), np.float16),) * 2)
+        )
+
+
+class Views(fake_claims.Engine):
+    """Declares that, or something else."""
+
+    cache = Viewed
+    empty = "zero rows"
+
+    def describe(self) -> dict[str, Any]:
+        claim = {"level": "visible", "with": ["view", "offset"], "empty": self.empty}
+        return {"name": "views", "chapters": {"growing": claim}}
+
+
+class ViewsOtherwise(Views):
+    empty = "none"
+
+
 def chunk(value: int | str) -> dict[str, int | str]:
     return {"ring.chunk": value}
 
@@ -169,3 +264,53 @@ keeps_window, keeps_too_few = (
 )
 keeps_all = adapter(NeverDrops, dialect={"ring.keeps": "all"}, **BARE)
 keeps_more = adapter(Longer, dialect={"ring.rewind": 2, "ring.keeps": 1})
+
+LEFT = {"ring.counts": "left only"}
+left_kept = adapter(WindowCache, dialect=LEFT, make=lambda config: WindowCache(config.window + 1))
+left_broken = adapter(WindowCache, dialect=LEFT)
+made_after_kept, made_after_broken = (adapter(c, dialect={"mask.made": "after"}) for c in (MasksAfter, WindowCache))
+made_before_broken = adapter(MasksAfter)
+
+FIRST: dict[str, Any] = {"ring.shape": "first append"}
+GOOD: dict[str, Any] = {"ring.shape": "first append, for good"}
+RESET: dict[str, Any] = {"reset": lambda c: c.reset()}
+first_kept, for_good_broken = (adapter(Empties, dialect=d, **RESET) for d in (FIRST, GOOD))
+for_good_kept, first_broken = (adapter(EmptiesItsRows, dialect=d, **RESET) for d in (GOOD, FIRST))
+opened_declared_first = adapter(WindowCache, dialect=FIRST, make=Strict)
+
+
+def buffered(cache: type[Buffer]) -> Any:
+    return from_update(
+        cache.__name__,
+        kind="growing",
+        make=lambda config: cache(),
+        update=lambda c, keys, values, at: c.update(keys, values, at),
+        mask=lambda c, n: "causal",
+        also=("batch", "rewind"),
+        dialect={"growing.positions": "caller", "growing.shape": "first append", "mask.owner": "kernel"},
+    )
+
+
+caller_kept, caller_broken = buffered(Buffer), buffered(GoesOn)
+kernel_broken = adapter(WindowCache, dialect={"mask.owner": "kernel"})
+
+
+def limited(limits: dict[str, Any], opens: Callable[[Config], bool] = lambda config: True) -> Any:
+    def make(config: Config) -> WindowCache:
+        if not opens(config):
+            raise ValueError("cannot be opened")
+        return Strict(config)
+
+    return adapter(WindowCache, make=make, said={"limits": limits})
+
+
+WIDE, EVEN = {"window": {"least": 2}}, {"dims": {"multiple": 4, "equal": True}}
+
+
+def even(config: Config) -> bool:
+    return config.k_dim == config.v_dim and config.k_dim % 4 == 0
+
+
+wide_kept, wide_broken = limited(WIDE, lambda config: (config.window or 0) > 1), limited(WIDE)
+even_kept, even_broken = limited(EVEN, even), limited(EVEN, lambda config: config.k_dim % 4 == 0)
+wide_not_declared = limited({}, lambda config: (config.window or 0) > 1)

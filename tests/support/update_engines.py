@@ -122,18 +122,15 @@ class CountsLaterRows(WindowCache):
 
 def adapter(cache: type[WindowCache], *also: str, **more: Any) -> UpdateAdapter:
     functions: dict[str, Any] = {
+        "kind": "ring",
+        "make": lambda config: cache(config.window or 0),
+        "update": lambda c, keys, values: c.update_and_fetch(keys, values),
         "length": lambda c: c.offset,
         "trim": lambda c, n: c.trim(n),
         "mask": lambda c, n: c.make_mask(n),
     }
     return from_update(
-        cache.__name__,
-        kind="ring",
-        make=lambda config: cache(config.window or 0),
-        update=lambda c, keys, values: c.update_and_fetch(keys, values),
-        also=("batch", *also),
-        said={"version": "1.5"},
-        **functions | more,
+        cache.__name__, **{"also": ("batch", *also), "said": {"version": "1.5"}, **functions, **more}
     )
 
 

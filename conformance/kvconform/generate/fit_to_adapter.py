@@ -13,11 +13,13 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from kvspec.contract import Description
-from kvspec.geometry import Config
+from kvspec.geometry import Config, valid
 from kvspec.operations.abilities import needed, needed_to_open
 from kvspec.operations.table import OPEN, OPERATIONS, Operation, argument, cache_of, names_used
 from kvspec.reading.clauses import Clause
 from kvspec.trace import Trace, opening, used_chapters
+
+OPENS_A: Operation = {"op": OPEN.name}
 
 PIECES = 64
 """Most pieces of one append; a trace that needs more is left out."""
@@ -35,6 +37,8 @@ def within(trace: Trace, adapter: Description) -> Trace:
     largest_batch = adapter.largest_batch if adapter.able(needed_to_open(trace.kind, config)) else 1
     if largest_batch is not None and config.batch > largest_batch:
         config = config.changed(batch=largest_batch)
+    if valid(config):
+        config = adapter.widened(config, _widths_named(trace))
     ops = trace.ops if largest is None else tuple(piece for op in trace.ops for piece in _pieces(op, largest))
     return Trace(trace.kind, config, tuple(_in_chunks(trace.kind, config, ops, adapter)))
 
@@ -45,6 +49,11 @@ def _in_chunks(kind: str, config: Config, ops: Iterable[Operation], adapter: Des
     chunk = None if claim is None else claim.largest_append(config)
     for op in ops:
         yield from [op] if chunk is None or op.get("n") == chunk + 1 else _pieces(op, chunk)
+
+
+def _widths_named(trace: Trace) -> set[int]:
+    """Give the widths that operations name: a config of another width keeps misfits misfits."""
+    return {op[name] for op in trace.ops for name in ("k_dim", "v_dim") if op.get(name) is not None}
 
 
 def _other(trace: Trace, adapter: Description) -> str:
@@ -101,7 +110,22 @@ def lacking(trace: Trace, adapter: Description) -> Iterator[tuple[Operation, lis
     for op in trace.ops:
         if op["op"] == OPEN.name:
             caches[cache_of(op)] = opening(trace, op)
-        yield op, adapter.lacks(needed(op, *caches[cache_of(op)]))
+        yield (
+            op,
+            [*adapter.lacks(needed(op, *caches[cache_of(op)])), *_outside(op, adapter, caches[cache_of(op)][1])],
+        )
+
+
+def _outside(op: Operation, adapter: Description, config: Config) -> list[str]:
+    """Tell what of a config to open lies outside the limits of windows and widths; one that no cache accepts is
+    refused whatever the limits are."""
+    if op["op"] != OPEN.name or not valid(config):
+        return []
+    narrow = config.window is not None and config.window < adapter.least_window
+    window = [f"a window of {config.window}"] if narrow else []
+    return (
+        window if adapter.takes_widths(config) else [*window, f"rows of {config.k_dim} and {config.v_dim} elements"]
+    )
 
 
 def cut(trace: Trace, adapter: Description) -> Trace:
@@ -117,6 +141,8 @@ def _in_limits(trace: Trace, adapter: Description) -> bool:
     batches = [trace.config.batch, *(op["batch"] for op in trace.ops if op["op"] == "open" and op.get("batch"))]
     batches += [op["m"] for op in trace.ops if op["op"] == "batch"]
     sizes = ((adapter.largest_append, max(rows, default=0)), (adapter.largest_batch, max(batches)))
+    if valid(trace.config) and _outside(OPENS_A, adapter, trace.config):
+        return False
     return dtypes <= set(adapter.dtypes) and all(limit is None or size <= limit for limit, size in sizes)
 
 

@@ -21,11 +21,13 @@ TOO_MANY = 1 << 10
 
 def undeclared(adapter: Description, worker: Worker) -> Iterator[str]:
     """What the adapter does though it does not declare it, one sentence each."""
-    for trace, why in _attempts(adapter):
+    own = ("error",) if adapter.refusals == "own" else ()
+    attempts = [(a, ()) for a in _attempts(adapter)] + [(a, own) for a in _beyond_limits(adapter)]
+    for (trace, why), errors in attempts:
         found, changed = _last(adapter, worker, trace)
         if found.result == "absent":
             continue  # it did not come so far; the other sources say why
-        if found.result not in ("unsupported", "refused"):
+        if found.result not in ("unsupported", "refused", *errors):
             yield f"{why}, yet `{sentence(trace)}` ended with {found.result} {found.message}".strip()
         elif changed:
             yield f"{why} and refuses, but `{words(trace.ops[-1])}` changed the cache: {changed}"
@@ -37,10 +39,22 @@ def _attempts(adapter: Description) -> Iterator[tuple[Trace, str]]:
         if kind not in adapter.chapters:
             yield Trace(kind, config), f"it does not declare the chapter {kind}"
             continue
-        config = config.changed(dtype=adapter.dtypes[0])
+        config = _config(adapter, kind)
         yield from _dtypes(adapter, kind, config)
         yield from _operations(adapter, kind, config)
+
+
+def _beyond_limits(adapter: Description) -> Iterator[tuple[Trace, str]]:
+    """Attempts at more than the adapter declares, which its engine may refuse by an error of its own."""
+    for kind in (kind for kind in KINDS if kind in adapter.chapters):
+        config = _config(adapter, kind)
         yield from _limits(adapter, kind, config)
+        yield from _sizes(adapter, kind, config)
+
+
+def _config(adapter: Description, kind: str) -> Config:
+    """A config within the limits."""
+    return adapter.widened(Config(**opened(kind).tried, dtype=adapter.dtypes[0]))
 
 
 def _dtypes(adapter: Description, kind: str, config: Config) -> Iterator[tuple[Trace, str]]:
@@ -67,6 +81,20 @@ def _limits(adapter: Description, kind: str, config: Config) -> Iterator[tuple[T
     if largest is not None and largest < TOO_MANY and "append" in OF_KIND[kind]:
         texts = [*opened(kind).begin, "append 1", f"append {largest + 1}"]
         yield Trace(kind, config, tuple(map(operation, texts))), f"it declares appends of {largest} rows at most"
+
+
+def _sizes(adapter: Description, kind: str, config: Config) -> Iterator[tuple[Trace, str]]:
+    """A window that is too small; widths that are no multiples, or not equal."""
+    least, wider = adapter.least_window, config.k_dim + 1
+    if config.window is not None and least > 1:
+        yield Trace(kind, config.changed(window=least - 1)), f"it declares windows of {least} or more"
+    if adapter.multiple > 1:
+        values = wider if adapter.equal else config.v_dim
+        other = config.changed(k_dim=wider, v_dim=values)
+        yield Trace(kind, other), f"it declares widths that are multiples of {adapter.multiple}"
+    if adapter.equal:
+        other = config.changed(k_dim=config.k_dim + adapter.multiple)
+        yield Trace(kind, other), "it declares that keys and values have one width"
 
 
 def _last(adapter: Description, worker: Worker, trace: Trace) -> tuple[Step, str]:

@@ -104,7 +104,7 @@ class _Trial:
         if begun.result != "ok":
             message = f"opening {opening[0]}: expected ok, found {storage.outcome(begun)} ({begun.message})"
             self.result.steps.append((Step(), begun))
-            self.result.differences.append(Difference("result", message))
+            self.result.differences.append(Difference("result", message, opened(opening[0]).opens))
             return self.result
         self.oracle.begin(*opening)
         self.told("A", begun)

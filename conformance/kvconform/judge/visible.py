@@ -108,6 +108,9 @@ def _within(
 
 def _rows(want: Expected, got: Step, book: SerialBook) -> Iterator[Difference]:
     """Rows that must be there in this order, whatever else an array holds its rows in."""
+    none = got.arrays.get("view.k") is None
+    if want.rows.get("view") == [] and want.empty != "either" and none != (want.empty == "none"):
+        yield Difference("view", f"view: expected {want.empty}, found {'none' if none else 'zero rows'}")
     for name, expected in want.rows.items():
         found = one_name_each(got.arrays.get(f"{name}.k"), got.arrays.get(f"{name}.v"), book)
         if found is None or any(row != expected for row in found):

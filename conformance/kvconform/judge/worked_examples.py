@@ -63,7 +63,7 @@ def _judged(heading: str, level: str, adapter: Description, example: Example) ->
     observer = {"can": "can", **dict.fromkeys(Lengths._fields, "offset")}.get(column.of or heading)
     if observer and kind in CACHES and observer not in adapter.observed((kind,)):
         return False
-    if heading == "bytes" and example.trace.config.dtype not in adapter.dtypes:
+    if heading == "bytes" and not adapter.supports(example.trace.config):
         return False  # it was judged on rows of another size
     return level == "storage" or not column.storage
 

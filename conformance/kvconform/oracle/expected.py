@@ -26,5 +26,7 @@ class Expected(Step):
     """The rows of a cache that the next query may need."""
     handed_out: list[int] | None = None
     """The rows of the history, in any order, where a claim says which are there."""
+    empty: str = "either"
+    """What a view without rows is: none, zero rows, or either."""
     either: bool = False
     """Whether a refusal is as right, because nothing changes."""

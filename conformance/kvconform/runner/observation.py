@@ -41,4 +41,4 @@ def _missing(seen: str, kinds: list[str], adapter: Description, level: str) -> I
 def answered_by_adapter(clause: Clause, adapter: Description) -> bool:
     """Tell whether the adapter answers for its engine everything in which a breach of the clause shows."""
     shown = set(clause.seen_in).difference(ALWAYS)
-    return bool(shown) and shown <= set(adapter.by_adapter)
+    return bool(shown) and shown <= adapter.answers

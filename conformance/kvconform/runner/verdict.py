@@ -91,7 +91,7 @@ def _held(e: Evidence) -> Verdict:
     if missing:
         return Verdict("PARTLY_OBSERVED", f"not looked at: {', '.join(missing)}")
     if answered_by_adapter(e.clause, e.adapter):
-        return Verdict("BY_ADAPTER", f"the adapter answers {', '.join(e.adapter.by_adapter)} for its engine")
+        return Verdict("BY_ADAPTER", f"the adapter answers {', '.join(sorted(e.adapter.answers))} for its engine")
     return Verdict("PASS")
 
 

@@ -47,6 +47,8 @@ class CacheModel:
         self.held: list[int] | None = []
         """Tokens that it still has; None where nobody knows which."""
         self.in_round = False
+        self.opened, self.shaped = config, claim.dialect("shape") == "opened"
+        """The config it was opened with, and whether the geometry of its rows is fixed."""
 
     def _id(self, growing: str, ring: str) -> str:
         return ring if self.ring else growing
@@ -71,6 +73,7 @@ class CacheModel:
             self._demand_free("append")
             self.demand_rows(keys, values)
             self._demand_chunk(keys.n)
+            self.config, self.shaped = self._shape(keys, values), True
         self.take(keys.serials[0])
 
     def _demand_free(self, what: str) -> None:
@@ -80,8 +83,16 @@ class CacheModel:
 
     def demand_rows(self, keys: Rows, values: Rows) -> None:
         """Refuse rows of another geometry."""
-        if not fit(keys, values, self.config, self.config.batch, self.config.kv_heads, keys.n):
+        config = self._shape(keys, values)
+        if not fit(keys, values, config, config.batch, config.kv_heads, keys.n) or not common.valid(config):
             raise Refused(self._id("GROW-10", "RING-13"), "rows of another geometry")
+
+    def _shape(self, keys: Rows, values: Rows) -> Config:
+        """The geometry of rows; that of these rows, where they are the first and fix it."""
+        if self.shaped or not len(keys.shape) == len(values.shape) == 4:
+            return self.config
+        (batch, heads, _, k_dim), v_dim = keys.shape, values.shape[3]
+        return self.config.changed(batch=batch, kv_heads=heads, k_dim=k_dim, v_dim=v_dim, dtype=keys.dtype)
 
     def _demand_chunk(self, n: int) -> None:
         """Refuse more rows at once than are declared."""
@@ -123,6 +134,7 @@ class CacheModel:
         asked, batch = Asked(queries, how, out), self.config.batch
         asked.demand(self.config, batch, keys.n, self._width(keys.n))
         turned = self.known.turn(queries, keys, how, self.offset, self.config)
+        self.config, self.shaped = self._shape(keys, values), True
         self.take(keys.serials[0])
         sees = asked.sees(batch, self.tokens, self.visible if self.ring else None)
         asked.cite(*(["ATTN-6"] if self.ring else []), *(["ROPE-20"] if self.ring and how.rope else []))
@@ -231,6 +243,8 @@ class CacheModel:
         cite(self._id("GROW-9", "RING-12"))
         self.tokens, self.queries, self.width = [], None, 0
         self.held, self.highest, self.before = [], 0, 0
+        if self.claim.dialect("shape") == "first append":
+            self.config, self.shaped = self.opened, False
 
     def snapshot(self, start: int) -> SavedTokens | None:
         """Keep the tokens from `start` on; of a ring all of them."""

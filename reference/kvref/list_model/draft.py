@@ -18,7 +18,7 @@ class DraftLayer(CacheModel):
 
     def __init__(self, cache: CacheModel) -> None:
         super().__init__(cache.kind, cache.config, cache.claim, cache.known)
-        self.cache, self.start = cache, cache.offset
+        self.cache, self.start, self.shaped = cache, cache.offset, True
         self.tokens = list(cache.tokens)
         self.width = len(cache.view())
 

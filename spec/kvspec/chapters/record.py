@@ -93,6 +93,8 @@ class Dialect(Part, frozen=True):
     """The smallest number, where it may be one."""
     hides: Mapping[str, tuple[str, ...]] = {}
     """Clauses that nothing shows of a cache that declares a value, by that value."""
+    answers: Mapping[str, tuple[str, ...]] = {}
+    """Observables that the adapter makes up for its engine, by a value that says so."""
     traces: tuple[str, ...] = ()
     """Traces in words that show what other sources do not: these know the default alone."""
 
@@ -154,6 +156,8 @@ class Kind(Part, frozen=True):
     """Fields of a config that an adapter which claims it opens: what it does not claim is tried on this."""
     begin: tuple[str, ...] = ()
     """The operations that come before the first append."""
+    opens: str = ""
+    """The clause that says which configs are refused; all others are opened."""
     ownership: str = ""
     """The clause that leaves arrays to their caller, whatever it does to them."""
     bits: str = ""

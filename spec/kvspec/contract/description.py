@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, Literal, cast
 
 from kvspec.chapters import CHAPTERS
@@ -69,6 +70,12 @@ class Description:
     dtypes: tuple[str, ...] = tuple(DTYPES)
     largest_append: int | None = None
     largest_batch: int | None = None
+    least_window: int = 1
+    """The smallest window of its rings."""
+    multiple: int = 1
+    """Widths of keys and values are multiples of it."""
+    equal: bool = False
+    """Whether keys and values have one width."""
     refusals: Literal["own", "cited"] = "own"
     """own: any exception is a refusal if nothing changed. cited: a refusal names its clause."""
     by_adapter: tuple[str, ...] = ()
@@ -91,8 +98,14 @@ class Description:
 
     @property
     def complete(self) -> bool:
-        """Tell whether every chapter that is claimed is claimed with all its abilities."""
-        return not any(claim.without for claim in self.chapters.values())
+        """Tell whether what is claimed is claimed with all its abilities, and for all windows and widths."""
+        return not any(claim.without for claim in self.chapters.values()) and not self._sizes()
+
+    @property
+    def answers(self) -> set[str]:
+        """Give the observables that the adapter makes up in its engine's place, dialects that say so included."""
+        declared = (d for claim in self.chapters.values() for d in claim.dialects.items())
+        return {*self.by_adapter, *(o for n, value in declared for o in DIALECTS[n].answers.get(str(value), ()))}
 
     @property
     def plain(self) -> bool:
@@ -108,7 +121,25 @@ class Description:
 
     def supports(self, config: Config) -> bool:
         """Tell whether a valid config is within the declared limits."""
-        return config.dtype in self.dtypes and config.batch <= (self.largest_batch or config.batch)
+        window = self.least_window if config.window is None else config.window
+        sizes = config.batch <= (self.largest_batch or config.batch) and window >= self.least_window
+        return config.dtype in self.dtypes and sizes and self.takes_widths(config)
+
+    def takes_widths(self, config: Config) -> bool:
+        """Tell whether the widths of a config are within the declared limits."""
+        whole = config.k_dim % self.multiple == config.v_dim % self.multiple == 0
+        return whole and (config.k_dim == config.v_dim or not self.equal)
+
+    def widened(self, config: Config, avoid: Collection[int] = ()) -> Config:
+        """Give the config with the next widths that are within the declared limits, but none of those to avoid."""
+        if self.takes_widths(config):
+            return config
+        keys, values = (self._wider(width, avoid) for width in (config.k_dim, config.v_dim))
+        keys, values = (max(keys, values),) * 2 if self.equal else (keys, values)
+        return config.changed(k_dim=keys, v_dim=values)
+
+    def _wider(self, width: int, avoid: Collection[int]) -> int:
+        return next(n for n in count(self.multiple, self.multiple) if n >= width and n not in avoid)
 
     def at_most(self, level: Level) -> Description:
         """Give the same description with no chapter claimed above this level."""
@@ -124,11 +155,17 @@ class Description:
             "details": dict(self.details),
             "chapters": {p: c.to_json() for p, c in self.chapters.items()},
             "dtypes": list(self.dtypes),
-            "limits": {"append": self.largest_append, "batch": self.largest_batch},
+            "limits": {"append": self.largest_append, "batch": self.largest_batch, **self._sizes()},
             "refusals": self.refusals,
             **({"by_adapter": list(self.by_adapter)} if self.by_adapter else {}),
             "known": dict(self.known),
         }
+
+    def _sizes(self) -> dict[str, Any]:
+        """The JSON of the limits of windows and widths, where there are any."""
+        window = {} if self.least_window == 1 else {"window": {"least": self.least_window}}
+        free = self.multiple == 1 and not self.equal
+        return window if free else {**window, "dims": {"multiple": self.multiple, "equal": self.equal}}
 
 
 FIELDS = {
@@ -153,10 +190,8 @@ def description(said: Any) -> Description:
     for d in dtypes:
         _want(d in DTYPES, f"unknown dtype {d!r:.40}; known: {', '.join(DTYPES)}")
     limits = said.get("limits", {})
-    for name in limits:
-        _want(name in ("append", "batch"), f"unknown limit {name!r:.40}; known: append, batch")
-        ok = limits[name] is None or (type(limits[name]) is int and limits[name] >= 1)
-        _want(ok, f"limit {name} must be a whole number above 0, or null")
+    _check_limits(limits)
+    window, dims = limits.get("window", {}), limits.get("dims", {})
     for clause, reason in said.get("known", {}).items():
         _want(isinstance(reason, str) and reason != "", f"known deviation {clause!r:.40} must give its reason")
     refusals, by_adapter = said.get("refusals", "own"), said.get("by_adapter", [])
@@ -172,10 +207,42 @@ def description(said: Any) -> Description:
         dtypes=tuple(dtypes),
         largest_append=limits.get("append"),
         largest_batch=limits.get("batch"),
+        least_window=window.get("least", 1),
+        multiple=dims.get("multiple", 1),
+        equal=dims.get("equal", False),
         refusals=cast(Any, refusals),
         by_adapter=tuple(by_adapter),
         known=dict(said.get("known", {})),
     )
+
+
+LIMITS: dict[str, dict[str, type]] = {"window": {"least": int}, "dims": {"multiple": int, "equal": bool}}
+"""The limits that have parts, and what each of these is."""
+
+
+def _check_limits(limits: Mapping[str, Any]) -> None:
+    for name, limit in limits.items():
+        known = ("append", "batch", *LIMITS)
+        _want(name in known, f"unknown limit {name!r:.40}; known: {', '.join(known)}")
+        if name in LIMITS:
+            _check_parts(name, limit)
+        else:
+            _want(limit is None or _is_size(limit), f"limit {name} must be a whole number above 0, or null")
+
+
+def _check_parts(name: str, limit: Any) -> None:
+    known = LIMITS[name]
+    _want(isinstance(limit, Mapping) and set(limit) <= set(known), f"limit {name} must have of {', '.join(known)}")
+    for part, value in limit.items():
+        ok = _is_size(value) if known[part] is int else type(value) is bool
+        _want(
+            ok,
+            f"limit {name}: {part} must be {'a whole number above 0' if known[part] is int else 'true or false'}",
+        )
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) is int and value >= 1
 
 
 def _claims(chapters: Any) -> dict[str, Claim]:
@@ -195,10 +262,14 @@ def _claim(chapter: Any, claim: Any) -> Claim:
     _want(level in LEVELS, f"chapter {chapter}: level must be visible or storage, is {level!r:.40}")
     grows = fields.get("grows", "free")
     _want(grows in ("step", "free"), f"chapter {chapter}: grows must be step or free, is {grows!r:.40}")
-    declared = dict(_declared(chapter, fields))
+    declared, without = dict(_declared(chapter, fields)), _without(chapter, fields)
+    early = declared.get("made") == "before" and chapter not in without
+    _want(
+        not early, f"chapter {chapter}: a mask that is made before the append goes without the operation {chapter}"
+    )
     only_visible = f"chapter {chapter}: at level storage {', '.join(declared)} must be as by default"
     _want(level == "visible" or not declared, only_visible)
-    return Claim(cast(Level, level), cast(Any, grows), _without(chapter, fields), declared)
+    return Claim(cast(Level, level), cast(Any, grows), without, declared)
 
 
 def _declared(chapter: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, int | str]]:

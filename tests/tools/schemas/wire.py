@@ -203,6 +203,7 @@ def _cannot_run() -> Schema:
 def describe() -> Schema:
     """Build the schema of an engine's description of itself."""
     limit = {"type": ["integer", "null"], "minimum": 1}
+    size = {"type": "integer", "minimum": 1}
     text, words = {"type": "string"}, {"type": "string", "minLength": 1}
     return {
         "$schema": DRAFT,
@@ -219,7 +220,16 @@ def describe() -> Schema:
                 "dtypes": {"type": "array", "minItems": 1, "items": {"enum": list(DTYPES)}},
                 "limits": _object(
                     (),
-                    {"append": limit, "batch": limit},
+                    {
+                        "append": limit,
+                        "batch": limit,
+                        "window": _object((), {"least": size}, description="The smallest window of a ring."),
+                        "dims": _object(
+                            (),
+                            {"multiple": size, "equal": {"type": "boolean"}},
+                            description="Widths are multiples; keys and values have one width.",
+                        ),
+                    },
                     description="Largest rows of one append, largest batch; null without bound.",
                 ),
                 "refusals": {
