@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+REWRITE = "\r\x1b[K"
+"""What a line of progress begins with: it takes the place of the line before it."""
+
 
 class _Pipe(io.FileIO):
     """A file whose reader may go away: what it no longer takes is dropped."""
@@ -20,9 +23,22 @@ class _Pipe(io.FileIO):
             return memoryview(data).nbytes
 
 
+class _Text(io.TextIOWrapper):
+    """A stream that no text commands: what an adapter or a file says may hold what a terminal would obey."""
+
+    def write(self, text: str, /) -> int:
+        if not text.replace("\n", "").isprintable():
+            from kvreports.safe_text import plain  # seldom needed, and `--help` is quick
+
+            own = REWRITE if text.startswith(REWRITE) else ""
+            text = own + plain(text.removeprefix(own))
+        return super().write(text)
+
+
 @contextmanager
 def lasting() -> Iterator[None]:
-    """Let both streams take any text until the command ends: closed pipes, closed streams, poor encodings.
+    """Let both streams take any text until the command ends: closed pipes, closed streams, poor encodings, texts
+    that would command a terminal.
 
     A stream that a test has put in the place of the process's own stays as it is.
     """
@@ -50,4 +66,4 @@ def _stream(number: int, given: TextIO | None) -> TextIO:
     encoding = given.encoding if given is not None else "utf-8"
     raw = _Pipe(number, "w", closefd=False)
     lines = number == 2 or os.isatty(number)
-    return io.TextIOWrapper(io.BufferedWriter(raw), encoding, "backslashreplace", line_buffering=lines)
+    return _Text(io.BufferedWriter(raw), encoding, "backslashreplace", line_buffering=lines)

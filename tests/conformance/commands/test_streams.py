@@ -63,6 +63,13 @@ def test_the_status_is_the_same_for_every_reader(words: str, status: int, reader
     assert b"Traceback" not in done.stderr and b"Exception ignored" not in done.stderr
 
 
+def test_no_text_commands_the_terminal() -> None:
+    done = subprocess.run(command("check", "no\x1b[2Jfile\u202e"), capture_output=True, timeout=60)
+    assert done.returncode == 2 and done.stderr.decode().startswith(
+        "kvconform: no\ufffd[2Jfile\ufffd: cannot be read"
+    )
+
+
 def test_what_nobody_expected_is_the_harness_failing_in_one_line(monkeypatch: Any, capsys: Any) -> None:
     monkeypatch.setattr(list_command, "main", lambda options: {}["a\nb"])
     assert cli.main(["list"]) == 3
