@@ -28,6 +28,9 @@ DTYPES: dict[str, np.dtype[Any]] = {
 LAYOUTS = ("token", "head")
 """Layouts of a copy buffer: token-major `[capacity, kv_heads, dim]`, head-major `[kv_heads, capacity, dim]`."""
 
+PADDINGS = ("left", "right")
+"""The sides on which the sequences of a ragged cache are padded."""
+
 
 class Config(Struct, frozen=True):
     """The configuration of a cache: rows are `[batch, kv_heads, T, k_dim]` and `[batch, kv_heads, T, v_dim]`.
@@ -36,7 +39,8 @@ class Config(Struct, frozen=True):
     included; `capacity` and `layout` (copy) the rows of its buffer and how they lie; `layers` and `max_len`
     (store) how many layers it has and how many rows each can hold; `page_size` and `pages` (page) the rows of a
     page and how many the pool has, `debug` whether freed ones are poisoned; `bounds` (bucket) the rows that graphs
-    are there for, as `4-8-16`. Fields of other kinds are None. A Config may hold values that no cache accepts; see
+    are there for, as `4-8-16`; `padding` (ragged) the side on which sequences are padded.
+    Fields of other kinds are None. A Config may hold values that no cache accepts; see
     GROW-11, RING-14.
     """
 
@@ -55,6 +59,7 @@ class Config(Struct, frozen=True):
     pages: int | None = None
     debug: int | None = None
     bounds: str | None = None
+    padding: str | None = None
 
     def shape(self, kind: str, rows: int) -> tuple[int, int, int, int]:
         """Give the shape of `rows` rows; `kind` is "k" or "v"."""
@@ -80,7 +85,7 @@ SIZES = (
 )
 """The fields of a Config that are whole numbers."""
 
-WORDS = {"dtype": tuple(DTYPES), "layout": LAYOUTS}
+WORDS = {"dtype": tuple(DTYPES), "layout": LAYOUTS, "padding": PADDINGS}
 """The fields of a Config that are words, and the allowed words."""
 
 TEXTS = {"bounds": "^[0-9]{1,5}(-[0-9]{1,5}){0,7}$"}

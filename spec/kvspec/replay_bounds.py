@@ -23,6 +23,9 @@ LARGEST_SAVED = 256 << 20
 LARGEST_LOOK = 1 << 22
 """Pairs of a query and a row that one step may have to look at."""
 
+MOST_SEQUENCES = 256
+"""Sequences that a ragged cache may have in a trace."""
+
 LARGEST_BATCH = 32
 """Sequences a batch may have unless configured otherwise."""
 
@@ -41,13 +44,15 @@ class Budget:
     queries: int = 0
     widest: int = 1
     sequences: dict[str, int] = field(default_factory=dict)
-    """Sequences of the batch of each store."""
+    """Sequences of the batch of each store, and of each ragged cache."""
 
     def open(self, kind: str, config: Config, name: str, where: str) -> None:
         """Count what a cache allocates: at most one step of rows beyond its input, or all its rows."""
         if not valid(config):
             return
         self.widest = max(self.widest, config.batch)
+        if config.padding is not None:
+            self.sequences[name] = config.batch
         slots = min(config.step, config.window or config.step) if kind in CACHES else 0
         self.bytes += (slots + (config.capacity or 0) + _stored(config)) * config.row_bytes
         self._within(where)
@@ -77,6 +82,14 @@ class Budget:
         """Count one row for each sequence of a store's batch, in each layer."""
         for _ in range(self.sequences.get(name, 1)):
             self.append(config, rows, 1, where)
+
+    def arrange(self, name: str, now: int, config: Config, where: str) -> None:
+        """Count the sequences that a ragged cache then has; each may have all rows appended so far."""
+        if now > MOST_SEQUENCES:
+            raise BadInput(f"{where}: the cache may have {now} sequences; a trace has at most {MOST_SEQUENCES}")
+        self.sequences[name] = now
+        self.bytes += now * self.positions * config.row_bytes
+        self._within(where)
 
     def share(self, config: Config, n: int, where: str) -> None:
         """Count a sequence that shares rows of another: it is observed like any other but adds no rows."""

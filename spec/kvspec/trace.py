@@ -27,8 +27,10 @@ from kvspec.operations.table import (
     Operation,
     argument,
     cache_of,
+    caches_named,
     chapters_of,
     names_used,
+    numbers_in,
     overridden,
     unknown,
 )
@@ -199,7 +201,7 @@ def check_trace(trace: Trace) -> None:
             raise BadInput(f"{where}: no cache {cache} was opened")
         elif op["op"] == "init":
             caches[cache] = caches[cache][0], overridden(caches[cache][1], op, *FIELDS_OF_SOME)
-        for letter in sorted(set(op.get("layers", "")) - {"-", *caches}) if op["op"] == "speculate" else ():
+        for letter in sorted(caches_named(op) - set(caches)):
             raise BadInput(f"{where}: no cache {letter} was opened")
         if op["op"] not in OF_KIND[caches[cache][0]]:
             its = ", ".join(sorted(OF_KIND[caches[cache][0]]))
@@ -231,6 +233,10 @@ def _spend(budget: Budget, op: Operation, kind: str, config: Config, where: str)
     name, what = cache_of(op), op["op"]
     if what in ("open", "init"):
         budget.open(kind, config, name, where)
+    elif "lengths" in op:
+        budget.append(config, overridden(config.changed(batch=1), {**op, "batch": None}), _cells(op), where)
+    elif {"order", "times", "other", "others"} & set(op):
+        budget.arrange(name, _sequences(op, budget.sequences), config, where)
     elif what in TAKES_ROWS and what not in ("step", "replay"):
         n = max(op.get("n", 1), op.get("values") or 0, op.get("rows") or 0)
         budget.append(config, overridden(config, op), n, where)
@@ -249,6 +255,22 @@ def _spend(budget: Budget, op: Operation, kind: str, config: Config, where: str)
         budget.save(where)
     if what in TAKES_QUERIES:
         budget.ask(name, op, config, where)
+
+
+def _cells(op: Operation) -> int:
+    """The columns of a padded block, over all its sequences: each may be a row."""
+    lengths = numbers_in(op["lengths"])
+    columns: int = max(op.get("n") or 0, op.get("values") or 0, *lengths, 0)
+    return columns * max(1, len(lengths), op.get("batch") or 0)
+
+
+def _sequences(op: Operation, known: Mapping[str, int]) -> int:
+    """The sequences that a ragged cache has after it was rearranged, by those that caches had before."""
+    if "order" in op:
+        return len(numbers_in(op["order"]))
+    if "times" in op:
+        return known.get(cache_of(op), 1) * max(1, int(op["times"]))
+    return len(op.get("others", "")) or sum(known.get(other, 1) for other in (cache_of(op), op["other"]))
 
 
 def used_chapters(trace: Trace) -> set[str]:

@@ -13,7 +13,7 @@ from kvspec.refusals.texts import Text, texts
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("spec/kvspec", "reference/kvref", "adapters/kvadapters", "conformance/kvconform")
-MODULES = ("attention", "bucket", "common", "page", "rope")
+MODULES = ("attention", "bucket", "common", "page", "ragged", "rope")
 
 
 def called(file: Path) -> Iterator[tuple[str, str, list[ast.expr]]]:

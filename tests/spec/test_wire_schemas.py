@@ -69,6 +69,10 @@ truncate 0 1; gather 0,2 2; gather empty 1; gather 0 -1; peek 1; peek 9
 drop 0; drop 0; admit
 append 9 sequence=1; scribble"""
 
+RAGGED = """feed 2,1; feed 0,2 n=3; feed 1,3 n=2; feed 1,1 resident=1; trim 1,0; trim 9,9; filter 1,0; reorder 0,0
+open B kind=ragged batch=1 padding=right; B: feed 2; repeat 2; extend B; extend A; filter empty
+open C kind=growing batch=1; C: append 1; join CC; extract 0 C; extract 5 C; feed 1,1 kv_heads=1; scribble"""
+
 CONVERSATION = (
     ("ring", "window=3", CACHE),
     ("growing", "dtype=bf16", CACHE),
@@ -78,6 +82,7 @@ CONVERSATION = (
     ("store", "layers=2 max_len=5", LAYERS),
     ("copy", "capacity=4 layout=head", COPY),
     ("page", "page_size=2 pages=4 debug=1", PAGE),
+    ("ragged", "batch=2 padding=left", RAGGED),
     ("bucket", "layers=2 bounds=1-2", BUCKET),
 )
 """Every operation, some that are refused, on every kind of cache."""

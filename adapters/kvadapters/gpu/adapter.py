@@ -12,6 +12,7 @@ from kvadapters.gpu.caches.copy import Buffer
 from kvadapters.gpu.caches.draft import Round
 from kvadapters.gpu.caches.growing import Growing
 from kvadapters.gpu.caches.page import Pages
+from kvadapters.gpu.caches.ragged import Ragged
 from kvadapters.gpu.caches.ring import Ring
 from kvadapters.gpu.caches.rope import rotate
 from kvadapters.gpu.caches.store import Store
@@ -37,6 +38,7 @@ class Caches(Timing):
         "copy": Buffer,
         "store": Store,
         "page": Pages,
+        "ragged": Ragged,
         "bucket": Bucket,
     }
 
@@ -64,6 +66,7 @@ class Caches(Timing):
                 "store": "storage",
                 "batch": "storage",
                 "page": "storage",
+                "ragged": "storage",
                 "bucket": "storage",
                 "draft": "storage",
                 "attention": "storage",

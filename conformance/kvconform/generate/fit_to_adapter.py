@@ -15,7 +15,7 @@ from itertools import takewhile
 from kvspec.contract import Description
 from kvspec.geometry import Config, valid
 from kvspec.operations.abilities import needed, needed_to_open
-from kvspec.operations.table import OPEN, OPERATIONS, Operation, argument, cache_of, names_used
+from kvspec.operations.table import OPEN, OPERATIONS, Operation, argument, cache_of, caches_named, names_used
 from kvspec.reading.clauses import Clause
 from kvspec.trace import Trace, opening, used_chapters
 
@@ -91,7 +91,7 @@ def claimed(trace: Trace, adapter: Description) -> Trace:
         return trace
     kept, missing = list[Operation](), set[str]()
     for op, lacks in lacking(trace, adapter):
-        if lacks or missing & {cache_of(op), *names_used(op)}:
+        if lacks or missing & {cache_of(op), *names_used(op), *caches_named(op)}:
             missing |= names_made(op)
         else:
             missing -= names_made(op)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from kvspec.errors import BadInput
-from kvspec.operations.table import OPERATIONS, Operation
+from kvspec.operations.table import OPERATIONS, Operation, listed, numbers_in
 from kvspec.trace import Trace, from_json
 
 Fails = Callable[[Trace], int]
@@ -49,6 +49,7 @@ def simpler(trace: Trace) -> Iterator[Trace]:
     yield from _plainer_configs(trace)
     yield from _smaller_caches(trace)
     yield from _fewer_layers(trace)
+    yield from _fewer_sequences(trace)
     for i, op in enumerate(trace.ops):
         for simpler in _simpler_operations(op):
             yield _with(trace, (*trace.ops[:i], simpler, *trace.ops[i + 1 :]))
@@ -76,9 +77,17 @@ def _simpler_operations(op: Operation) -> Iterator[Operation]:
                 yield {**op, a.name: lower}
         elif a.holds == "layers":
             yield from ({**op, a.name: fewer} for fewer in _without_each(op[a.name]))
+        elif a.holds == "list":
+            yield from ({**op, a.name: lower} for lower in _lower_each(numbers_in(op[a.name])))
         elif a.holds == "mask":
             for i in range(len(op[a.name])):
                 yield {**op, a.name: [*op[a.name][:i], *op[a.name][i + 1 :]]}
+
+
+def _lower_each(numbers: list[int]) -> Iterator[str]:
+    """Give lists in which one number is lower."""
+    for i, n in enumerate(numbers):
+        yield from (listed([*numbers[:i], lower, *numbers[i + 1 :]]) for lower in _lower(n))
 
 
 def _lower(n: int) -> Iterator[int]:
@@ -123,6 +132,23 @@ def _smaller_caches(trace: Trace) -> Iterator[Trace]:
 def _less(op: Operation, less: int, size: int) -> Operation:
     numbers = {k: v for k, v in op.items() if k in REACHES and v >= size}
     return op | {k: v - less for k, v in numbers.items()}
+
+
+def _fewer_sequences(trace: Trace) -> Iterator[Trace]:
+    """Drop a sequence of a padded batch, and its number from every list that has one for each sequence."""
+    batch = trace.config.batch
+    for s in range(batch) if trace.config.padding is not None and batch > 1 else ():
+        ops = tuple({k: _without(s, v, batch) if k in EACH else v for k, v in op.items()} for op in trace.ops)
+        yield Trace(trace.kind, trace.config.changed(batch=batch - 1), ops)
+
+
+EACH = ("lengths", "counts")
+"""Arguments that list a number for each sequence."""
+
+
+def _without(sequence: int, text: str, batch: int) -> str:
+    numbers = numbers_in(text)
+    return listed(numbers[:sequence] + numbers[sequence + 1 :]) if len(numbers) == batch else text
 
 
 def _fewer_layers(trace: Trace) -> Iterator[Trace]:

@@ -76,7 +76,7 @@ def _expected(want: Step, book: SerialBook, told: Container[str]) -> Observation
     if want.least is not None and "offset" in want.values:
         seen.offset = want.values["offset"]
     if want.sees is not None:
-        seen.queries = [[letters(s) for s in sorted(q)] for q in want.sees[0][0][:MOST]]
+        seen.queries = [[letters(s) for s in sorted(q or ())] for q in want.sees[0][0][:MOST]]
     named = {name: [letters(s) for s in rows[:MOST]] for name, rows in want.rows.items()}
     for name in named.keys() & DRAWN_ALONE:
         setattr(seen, DRAWN_ALONE[name], named[name])
@@ -131,8 +131,8 @@ def _label(name: str, step: Step) -> str:
     what, *which = name.split(".")
     if not which:
         return what
-    if "free" in step.values:
-        return f"sequence {which[0]}"
+    if "sequences" in step.values and "lengths" not in step.values and not which[0].isupper():
+        return f"sequence {which[0]}" if what == "state" else f"{what} of sequence {which[0]}"
     if what == "batch":
         return f"layer {which[0]}, sequence {which[1]}"
     if which[0].isupper():

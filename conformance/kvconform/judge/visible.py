@@ -52,6 +52,10 @@ class Judge:
         if "history.k" in got.arrays:
             rows = one_name_each(got.arrays["history.k"], got.arrays.get("history.v"), self._book)
             self._histories[cache] = rows
+        elif "history.0.k" in got.arrays:
+            if not self._masked:
+                return  # nothing says which columns are padding; the rows of each sequence are seen by themselves
+            self._histories[cache] = padded(got, len(want.sees), self._book)
         names = self._histories.get(cache)
         if names is None or len(names) != len(want.sees):
             yield Difference("history", "history: keys and values, heads or sequences do not hold the same rows")
@@ -131,10 +135,21 @@ def one_name_each(keys: Array | None, values: Array | None, book: SerialBook) ->
     return [[int(s) for s in sequence] for sequence in k[:, 0]]
 
 
-def _all_there(queries: list[Scores], names: list[int], windowed: bool) -> Iterator[Difference]:
+def padded(got: Step, sequences: int, book: SerialBook) -> list[list[int]] | None:
+    """For each sequence of a padded block the serials of its columns; None where keys, values or heads disagree."""
+    found: list[list[int]] = []
+    for name in (f"history.{s}" for s in range(sequences)):
+        rows = one_name_each(got.arrays.get(f"{name}.k"), got.arrays.get(f"{name}.v"), book)
+        if rows is None:
+            return None
+        found += rows
+    return found
+
+
+def _all_there(queries: list[Scores | None], names: list[int], windowed: bool) -> Iterator[Difference]:
     """Where masking is left to the caller, the history must hold every row a query needs, and no row twice; without
     a window it holds no other row."""
-    needed = list(dict.fromkeys(s for q in queries for s in q))
+    needed = list(dict.fromkeys(s for q in queries for s in q or ()))
     missing = [s for s in needed if names.count(s) != 1]
     if missing:
         yield Difference("history", f"history {words(names)} should hold {letters(missing[0])} once")
@@ -151,9 +166,11 @@ def _handed_out(expected: list[int], histories: Iterable[list[int]]) -> Iterator
 
 
 def _through(
-    queries: list[Scores], names: list[int], mask: Array | None, at: tuple[int, int]
+    queries: list[Scores | None], names: list[int], mask: Array | None, at: tuple[int, int]
 ) -> Iterator[Difference]:
     for i, want in enumerate(queries):
+        if want is None:
+            continue  # padding: what it sees is of no account
         found = seen(names, mask, at, i)
         if found is None:
             yield Difference("mask", f"mask {None if mask is None else mask.shape} does not fit {len(names)} rows")

@@ -100,7 +100,7 @@ def _found(heading: str, got: Step, book: SerialBook, said: Any) -> Any:
             rows = _names(got, which, book)
             return said if which == "view" and not rows and not said else rows  # storage tells none from empty
         case "queries":
-            return _queries(got, book)
+            return _queries(got, which, book)
         case "mask":
             return _as_said(got.arrays.get(which), said)
         case "ranges":
@@ -134,13 +134,15 @@ def _names(got: Step, what: str, book: SerialBook) -> list[int] | str | None:
     return named[0] if named is not None else "different rows as keys and values, or in different heads"
 
 
-def _queries(got: Step, book: SerialBook) -> list[list[int]] | str:
-    named = _names(got, "history", book)
+def _queries(got: Step, which: str, book: SerialBook) -> list[list[int]] | str:
+    """What each query sees: of sequence 1 if the column is about `history.1`, else of sequence 0."""
+    _, _, sequence = which.partition(".")
+    named = _names(got, which if sequence else "history", book)
     mask = got.arrays.get("mask")
     if not isinstance(named, list):
         return "no history"
     count = 1 if mask is None else mask.shape[2]
-    seen = [visible.seen(named, mask, (0, 0), q) for q in range(count)]
+    seen = [visible.seen(named, mask, (int(sequence or 0), 0), q) for q in range(count)]
     return [sorted(s for s, _ in q) if q is not None else [] for q in seen]
 
 

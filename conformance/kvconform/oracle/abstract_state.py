@@ -15,6 +15,7 @@ from kvref.bucket import Bucket
 from kvref.copy import Buffer
 from kvref.growing import Growing
 from kvref.page import Pages
+from kvref.ragged import Ragged
 from kvref.ring import Ring
 from kvref.snapshot import Snapshot
 from kvref.store import Store
@@ -74,6 +75,12 @@ def _batch_key(batch: Batch | None) -> Key:
 def _pages_key(pages: Pages, book: SerialBook, numbers: dict[int, int]) -> Key:
     """Lengths and tables; which rows a sequence holds is left out, as nothing that is done depends on it."""
     return tuple((number, one.length, *one.table) for number, one in sorted(pages.in_use.items()))
+
+
+@_key.register
+def _ragged_key(ragged: Ragged, book: SerialBook, numbers: dict[int, int]) -> Key:
+    """Lengths; which rows a sequence holds is left out, as nothing that is done depends on it."""
+    return tuple(ragged.lengths)
 
 
 @_key.register

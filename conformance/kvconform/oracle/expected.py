@@ -14,8 +14,9 @@ class Expected(Step):
     """What the list model expects of one step: values, and rows by name, not by slot. The `result` is `any` where
     it follows from where rows are stored."""
 
-    sees: list[list[list[Scores]]] | None = None
-    """`[sequence][head][query]` through the mask of this step; None where there is none to look through."""
+    sees: list[list[list[Scores | None]]] | None = None
+    """`[sequence][head][query]` through the mask of this step; None where there is none to look through, and for
+    a query that is padding."""
     rows: dict[str, list[int]] = field(default_factory=dict)
     """The serials that arrays must spell, in order, by the arrays' names without `.k` and `.v`: view, state.0."""
     outputs: Output | None = None

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from kvconform.oracle.padded_block import PaddedBlock
 from kvref.list_model.rows import Queries, Rows
 from kvspec import masks
 from kvspec.contract import Pair
@@ -61,6 +62,8 @@ class TraceInputs:
 
     def _named_rows(self, op: Operation, made: Pair | None) -> Pair:
         _, config = self.opened_as(op)
+        if "lengths" in op:
+            return PaddedBlock(op, config).named(self.book, made)
         (parts, n), dtype = self._extent(op), op.get("dtype") or config.dtype
         first, fill = self.book.next, argument(op, "fill")
         serials = [list(range(first + i * n, first + (i + 1) * n)) for i in range(parts)]
@@ -82,6 +85,8 @@ class TraceInputs:
     def _rows(self, op: Operation) -> Pair:
         """Rows in the shape the operation takes: as a cache does, layer upon layer, or token by token."""
         kind, config = self.opened_as(op)
+        if "lengths" in op:
+            return PaddedBlock(op, config).rows(self.book)
         parts, n = self._extent(op)
         if op["op"] == "rotate":
             keys, values = self.book.rows(op, config, n)
@@ -102,6 +107,8 @@ class TraceInputs:
     def _extent(self, op: Operation) -> tuple[int, int]:
         """How many layers an operation writes rows to, and how many to each; of a step one for each sequence."""
         layers = self.opened_as(op)[1].layers or 1
+        if "lengths" in op:
+            return 1, PaddedBlock(op, self.opened_as(op)[1]).total
         match op["op"]:
             case "step" | "replay":
                 return layers, self._sequences(op)

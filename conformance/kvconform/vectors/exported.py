@@ -14,8 +14,8 @@ from kvspec.geometry import Array
 
 Document = dict[str, Any]
 
-Sees = list[list[list[Scores]]]
-"""What each query sees: `[sequence][head][query]`."""
+Sees = list[list[list[Scores | None]]]
+"""What each query sees: `[sequence][head][query]`; None for a query that is padding."""
 
 
 def exported(vector: Document) -> Document:
@@ -47,10 +47,14 @@ def _sees(sees: Sees) -> Document:
     """Write serials for each sequence, head and query; one sequence or head stands for all that are alike. With the
     scores that are added, where these are not all 0."""
     whole = _one_for_all([_one_for_all(heads) for heads in sees])
-    serials = [[[sorted(query) for query in head] for head in heads] for heads in whole]
-    scores = [[[[query[s] for s in sorted(query)] for query in head] for head in heads] for heads in whole]
-    scored = any(score for heads in scores for head in heads for query in head for score in query)
+    serials = [[[None if query is None else sorted(query) for query in head] for head in heads] for heads in whole]
+    scores = [[[_scores(query) for query in head] for head in heads] for heads in whole]
+    scored = any(score for heads in scores for head in heads for query in head for score in query or ())
     return {"sees": serials} | ({"scores": scores} if scored else {})
+
+
+def _scores(query: Scores | None) -> list[float] | None:
+    return None if query is None else [query[serial] for serial in sorted(query)]
 
 
 def _one_for_all(each: list[Any]) -> list[Any]:

@@ -48,5 +48,7 @@ def _one_name_twice(want: Expected, life: Life, inputs: LoggedInputs, op: Operat
     if want.sees is None or op["op"] not in TAKES_ROWS or want.result != "ok":
         return False
     end, window = want.values.get("drafted", want.values.get("offset")), inputs.opened[cache_of(op)][1].window
+    if end is None:
+        return False  # the rows of a padded block are no run of positions
     rows = [min(end - op["n"] + i + 1, window or end) for i in range(op["n"])]
-    return [len(names) for names in want.sees[0][0]] != rows
+    return [len(names or ()) for names in want.sees[0][0]] != rows

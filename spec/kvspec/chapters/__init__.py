@@ -17,6 +17,7 @@ CHAPTERS = (
     "residency",
     "attention",
     "page",
+    "ragged",
     "bucket",
     "rope",
 )

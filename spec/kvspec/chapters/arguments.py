@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvspec.chapters.record import Argument
-from kvspec.geometry import DTYPES, LAYOUTS
+from kvspec.geometry import DTYPES, LAYOUTS, PADDINGS
 from kvspec.geometry import TEXTS as IN_CONFIGS
 
 FILLS = ("legible", "bits", "edges", "random", "even", "ramp")
@@ -27,16 +27,24 @@ LAYERS = "^[A-Z-]{1,8}$"
 TABLE = "^(-?[0-9]{1,6}(,-?[0-9]{1,6}){0,63}|empty)$"
 """A block table as an argument: page numbers in order."""
 
+LIST = "^(-?[0-9]{1,10}(,-?[0-9]{1,10}){0,63}|empty)$"
+"""A list of numbers, one for each sequence or the sequences themselves: `2,0,1`."""
+
+SEVERAL_CACHES = "^[A-Z]{1,8}$"
+"""The names of one cache or several, in order: `BC`."""
+
 WORDS: dict[str, tuple[str, ...]] = {
     "dtype": tuple(DTYPES),
     "fill": FILLS,
     "layout": LAYOUTS,
+    "padding": PADDINGS,
     "queries": QUERIES,
     "pairing": PAIRINGS,
 }
 """The allowed words of an argument, by what it holds."""
 
 TEXTS = {"name": NAME, "layers": LAYERS, "table": TABLE, **IN_CONFIGS}
+TEXTS |= {"list": LIST, "other": CACHE_NAME, "others": SEVERAL_CACHES}
 """The patterns of text arguments, by what they hold."""
 
 

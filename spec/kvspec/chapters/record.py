@@ -78,6 +78,8 @@ class Ability(Part, frozen=True):
     operation: str = ""
     argument: str = ""
     value: int | None = None
+    like: str = ""
+    """The pattern of the values that it is about, of an argument that is a text."""
     mask: str = ""
     config: str = ""
 

@@ -2,11 +2,11 @@
 
 An adapter says what it is (`describe`) and opens caches (`open`). What is opened as `growing` or `ring` has the
 methods of `Cache`, as `copy` those of `Buffer`, as `store` those of `Store`, as `page` those of `Paged`, as
-`bucket` those of `Bucketed`. Further chapters need further methods: a cache those of `Masking` (chapter `mask`),
-`Snapshotting` (`snapshot`), `Planning` (`mem`), `Attending` (`attention`, stores and paged caches too); a store
-those of `Batching` (`batch`); the adapter itself those of `Speculating` (`draft`), `Fitting` (`mem`), `Rotating`
-(`rope`), `Metered` (`residency`). Arrays at this boundary are host arrays (numpy), or what the adapter's own
-`place` made of them.
+`ragged` those of `Ragged`, as `bucket` those of `Bucketed`. Further chapters need further methods: a cache those of
+`Masking` (chapter `mask`), `Snapshotting` (`snapshot`), `Planning` (`mem`), `Attending` (`attention`, stores and
+paged caches too); a store those of `Batching` (`batch`); the adapter itself those of `Speculating` (`draft`),
+`Fitting` (`mem`), `Rotating` (`rope`), `Metered` (`residency`). Arrays at this boundary are host arrays (numpy), or
+what the adapter's own `place` made of them.
 
 Every method either does all of its work, or raises `Refused` or `Unsupported` and changes nothing.
 """
@@ -20,6 +20,7 @@ from kvspec.contract.attention import Attending, AttendingBatch, Attention, Capt
 from kvspec.contract.caches import Buffer, Cache, Masking, Round, Snapshot, Snapshotting, Speculating
 from kvspec.contract.description import Claim, Description, description
 from kvspec.contract.handles import Bucketed, Paged, Ran
+from kvspec.contract.ragged import Ragged
 from kvspec.contract.stores import Batching, Captured, Store
 from kvspec.contract.vocabulary import LEVELS, Lengths, Level, Readable
 from kvspec.geometry import Pair

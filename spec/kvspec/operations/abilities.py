@@ -6,6 +6,7 @@ kind shares with another (`rewind` of a growing cache and of a ring) are abiliti
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,6 +37,8 @@ def needed_to_open(kind: str, config: Config) -> Iterator[Needed]:
 
 def _given(ability: Ability, op: Operation) -> bool:
     value = argument(op, ability.argument)
+    if ability.like:
+        return re.search(ability.like, value) is not None
     if ability.value is not None:
         return bool(value == ability.value)
     return bool(value != argument({"op": op["op"]}, ability.argument))

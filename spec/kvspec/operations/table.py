@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
@@ -33,6 +34,7 @@ OPEN = OperationRecord(
                 {"name": "bounds", "holds": "bounds", "optional": True},
                 "dtype?",
                 {"name": "layout", "holds": "layout", "optional": True},
+                {"name": "padding", "holds": "padding", "optional": True},
             ]
         ),
     ),
@@ -108,6 +110,22 @@ def overridden(config: Config, op: Operation, *more: str) -> Config:
 def names_used(op: Operation) -> list[str]:
     """Give the names that an operation uses, without those it leaves out."""
     return [op[a] for a in OPERATIONS[op["op"]].uses if op.get(a) is not None]
+
+
+def numbers_in(text: str) -> list[int]:
+    """Give the numbers of an argument that lists some: `2,0,3`, or `empty`."""
+    return [] if text == "empty" else [int(number) for number in text.split(",")]
+
+
+def listed(numbers: Iterable[int]) -> str:
+    """Write such an argument."""
+    return ",".join(map(str, numbers)) or "empty"
+
+
+def caches_named(op: Operation) -> set[str]:
+    """Give the names of the other caches that an operation is about; `-` in a round stands for none."""
+    holding = (a.name for a in OPERATIONS[op["op"]].arguments if a.holds in ("layers", "other", "others"))
+    return {letter for name in holding for letter in op.get(name, "")} - {"-"}
 
 
 ALWAYS_NEEDS: dict[str, frozenset[str]] = {

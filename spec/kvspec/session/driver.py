@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import Config
-from kvspec.operations.table import OPERATIONS, Operation, cache_of, names_used
+from kvspec.operations.table import OPERATIONS, Operation, cache_of, caches_named, names_used
 from kvspec.session.operations import DO, LOOK, draft
 from kvspec.session.state import SessionState
 from kvspec.session.step import NOTHING, Inputs, Step
@@ -55,7 +55,7 @@ class Session(SessionState):
 
     def _named(self, op: Operation) -> bool:
         """Tell whether everything that an operation names is there."""
-        if op["op"] == "speculate" and not set(op["layers"]) <= {"-", *self.caches}:
+        if not caches_named(op) <= set(self.caches):
             return False
         there = self.names.get(OPERATIONS[op["op"]].names, {})
         return all(name in there for name in names_used(op))

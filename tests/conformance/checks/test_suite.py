@@ -33,6 +33,7 @@ EXPLORED = {
     "residency": ["growing", "ring", "copy", "bucket", "store", "page", "batch", "attention"],
     "attention": ["growing", "ring", "store"],
     "page": ["page", "attention"],
+    "ragged": ["ragged"],
     "bucket": ["bucket"],
     "rope": ["rope"],
 }

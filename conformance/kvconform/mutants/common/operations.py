@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 
 from kvconform.mutants.planting import Over, planted
+from kvref.ragged import Ragged
 from kvref.rows import count
 from kvref.snapshot import Snapshot
 from kvref.store import Store
@@ -47,6 +49,17 @@ class StoreHalfDone(Store):
                 super().append(keys[each : each + 1], values[each : each + 1], each)
         else:
             super().append(keys, values, layer)
+
+
+@planted("changed-though-refused", breaks="RAGGED-15")
+class TrimsOneByOne(Ragged):
+    """A trim stops at the first sequence that it cannot trim, and leaves those before it trimmed."""
+
+    def trim(self, counts: Sequence[int]) -> None:
+        each = counts if len(counts) == len(self.lengths) else ()
+        for s, n in enumerate(each):
+            super().trim([n if i == s else 0 for i in range(len(each))])
+        super().trim([0] * len(counts))
 
 
 @planted("aliased-snapshot", breaks="SNAP-3")

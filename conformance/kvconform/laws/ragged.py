@@ -1,0 +1,110 @@
+"""The laws of ragged caches, whose ends are compared by what sequences hold.
+
+Every side ends with a feed of no rows, after which everything is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from hypothesis import strategies as st
+
+from kvconform.generate.strategies import ragged
+from kvconform.judge.trial_result import TrialResult
+from kvconform.laws.law import Results, Sides, positions, register, stopped, trace, unequal
+from kvconform.oracle.follow import at_the_end
+from kvspec.geometry import PADDINGS, Config
+from kvspec.operations.table import listed
+from kvspec.trace import Trace
+
+MOST_ROWS = 5
+"""Rows that a sequence gets at once."""
+
+
+def difference(sides: Sides, results: Results) -> str:
+    """How the rows of the sequences differ in the end; empty if they do not. Rows are known by their position in
+    the list model; a side that has fewer sequences is held against the first of the other."""
+    if failed := stopped(sides, results):
+        return failed
+    left, right = map(_sequences, sides, results)
+    fewer = min(len(left), len(right))
+    return unequal(left[:fewer], right[:fewer])
+
+
+def _sequences(side: Trace, result: TrialResult) -> list[str]:
+    """The rows of every sequence, by position."""
+    sequences = enumerate(at_the_end(side).caches["A"].all)
+    return [positions(result, f"state.{s}", rows) for s, rows in sequences]
+
+
+@dataclass
+class _Batch:
+    """Draws operations that are not refused: for the batch, and for its first sequence alone."""
+
+    draw: st.DrawFn
+    lengths: list[int]
+    ops: list[str] = field(default_factory=list)
+    alone: list[str] = field(default_factory=list)
+
+    def fill(self, count: int) -> None:
+        """Feed blocks, and trim now and then."""
+        for _ in range(count):
+            trims = self.draw(st.integers(0, 3)) == 0
+            most = self.lengths if trims else [MOST_ROWS] * len(self.lengths)
+            each = [self.draw(st.integers(0, high)) for high in most]
+            self.lengths = [a - b if trims else a + b for a, b in zip(self.lengths, each, strict=True)]
+            name = "trim" if trims else "feed"
+            self.ops.append(f"{name} {listed(each)}")
+            self.alone.append(f"{name} {each[0]}")
+
+
+def _built(draw: st.DrawFn, config: Config) -> _Batch:
+    batch = _Batch(draw, [0] * config.batch)
+    batch.fill(draw(st.integers(1, 8)))
+    return batch
+
+
+def _trace(config: Config, texts: Sequence[str], sequences: int) -> Trace:
+    return trace("ragged", config, *texts, f"feed {listed([0] * sequences)}")
+
+
+law = partial(register, configs=ragged.configs, compare=difference)
+
+
+@law("RAGGED-27", needs=("ragged",))
+def alone(draw: st.DrawFn, config: Config) -> Sides:
+    """The first sequence among others, or by itself."""
+    b = _built(draw, config)
+    return Sides(_trace(config, b.ops, config.batch), _trace(config.changed(batch=1), b.alone, 1))
+
+
+@law("RAGGED-28", needs=("ragged",))
+def side(draw: st.DrawFn, config: Config) -> Sides:
+    """Padding on one side, or on the other."""
+    b = _built(draw, config)
+    sides = (_trace(config.changed(padding=padding), b.ops, config.batch) for padding in PADDINGS)
+    return Sides(*sides)
+
+
+@law("RAGGED-29", needs=("ragged",))
+def blocks(draw: st.DrawFn, config: Config) -> Sides:
+    """Rows in one block, or in several, each sequence at its own pace."""
+    b = _built(draw, config)
+    parts = [[draw(st.integers(0, 3)) for _ in b.lengths] for _ in range(draw(st.integers(2, 4)))]
+    whole = f"feed {listed(map(sum, zip(*parts, strict=True)))}"
+    several = [f"feed {listed(each)}" for each in parts]
+    return Sides(_trace(config, [*b.ops, whole], config.batch), _trace(config, [*b.ops, *several], config.batch))
+
+
+@law("RAGGED-30", needs=("ragged", "growing"))
+def apart(draw: st.DrawFn, config: Config) -> Sides:
+    """A batch taken apart and joined again, or left alone; then more rows."""
+    b = _built(draw, config)
+    names = "BCDE"[: config.batch]
+    opens = [f"open {name} kind=growing batch=1" for name in names]
+    taken = [f"extract {s} {name}" for s, name in enumerate(names)]
+    more = f"feed {listed(draw(st.integers(0, 2)) for _ in names)}"
+    left = [*b.ops, *opens, *taken, f"join {names}", more]
+    return Sides(_trace(config, left, config.batch), _trace(config, [*b.ops, more], config.batch))

@@ -1,0 +1,150 @@
+"""The list model of a ragged cache: for each sequence the list of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kvref.cite import cite
+from kvref.list_model.attention import KnownRows
+from kvref.list_model.caches import CacheModel
+from kvref.list_model.rows import Rows, fit
+from kvspec.errors import Refused
+from kvspec.geometry import Array, Config
+from kvspec.refusals import common
+from kvspec.refusals import ragged as refusals_ragged
+
+Sees = dict[int, float] | None
+"""What a query sees, each row with score 0; None for padding, of which nothing is expected."""
+
+
+class RaggedModel:
+    """All sequences in order, and how many rows each had of the last block."""
+
+    kind = "ragged"
+
+    def __init__(self, config: Config, known: KnownRows) -> None:
+        if config.padding is None or not common.valid(config):
+            raise common.config("RAGGED-1", self.kind, config)
+        cite("RAGGED-2")
+        self.config = config
+        self._become([[] for _ in range(config.batch)])
+
+    def _become(self, sequences: list[list[int]]) -> None:
+        cite("RAGGED-24")
+        self.all = sequences
+        self.last: tuple[list[int], int] | None = None
+
+    def key(self) -> tuple[object, ...]:
+        """The state up to renaming rows."""
+        names: dict[int, int] = {}
+        return tuple(tuple(names.setdefault(row, len(names)) for row in rows) for rows in self.all)
+
+    def feed(self, keys: Rows, values: Rows, lengths: Sequence[int]) -> None:
+        """Each sequence's own rows behind those it has."""
+        columns = keys.shape[2]
+        if not fit(keys, values, self.config, len(self.all), self.config.kv_heads, columns):
+            raise Refused("RAGGED-10", "rows of another geometry")
+        if len(lengths) != len(self.all) or not set(lengths) <= set(range(columns + 1)):
+            raise refusals_ragged.lengths("RAGGED-9", list(lengths), len(self.all), columns)
+        cite("RAGGED-3", "RAGGED-4", "RAGGED-5", *([] if any(lengths) else ["RAGGED-11"]))
+        self._become([rows + new for rows, new in zip(self.all, keys.serials, strict=True)])
+        self.last = list(lengths), columns
+
+    def trim(self, counts: Sequence[int]) -> None:
+        """Fewer rows of each."""
+        known = zip(self.all, counts, strict=False)
+        if len(counts) != len(self.all) or any(count not in range(len(rows) + 1) for rows, count in known):
+            raise refusals_ragged.trim("RAGGED-15", list(counts), self.sequences())
+        cite("RAGGED-14")
+        self._become([rows[: len(rows) - count] for rows, count in zip(self.all, counts, strict=True)])
+
+    def filter(self, order: Sequence[int]) -> None:
+        """These, in this order."""
+        if not order or not set(order) <= set(range(len(self.all))):
+            raise refusals_ragged.order("RAGGED-19", list(order), len(self.all))
+        cite("RAGGED-16")
+        self._become([self.all[s] for s in order])
+
+    def reorder(self, order: Sequence[int]) -> None:
+        """As many as there are."""
+        if len(order) != len(self.all):
+            raise refusals_ragged.beams("RAGGED-19", list(order), len(self.all))
+        cite("RAGGED-17")
+        self.filter(order)
+
+    def repeat(self, times: int) -> None:
+        """Each several times."""
+        if times <= 0:
+            raise refusals_ragged.times("RAGGED-19", times)
+        cite("RAGGED-18")
+        self._become([rows for rows in self.all for _ in range(times)])
+
+    def extend(self, other: Any) -> None:
+        """Those of another behind them."""
+        self._demand("extend", "a ragged cache", other, isinstance(other, RaggedModel))
+        cite("RAGGED-20")
+        self._become(self.all + other.all)
+
+    def join(self, others: Sequence[Any]) -> None:
+        """Those of caches of one sequence each."""
+        for other in others:
+            self._demand("join", "growing caches", other, self._alone(other))
+        cite("RAGGED-21")
+        self._become([list(other.tokens) for other in others])
+
+    def extract(self, sequence: int, into: Any) -> None:
+        """One of them as a cache of its own."""
+        if sequence not in range(len(self.all)):
+            raise refusals_ragged.sequence("RAGGED-19", sequence, len(self.all))
+        self._demand("extract", "a growing cache", into, self._alone(into))
+        cite("RAGGED-22", "RAGGED-24")
+        into.free()
+        into.take(list(self.all[sequence]))
+        into.rewind(into.offset)
+
+    def _alone(self, other: Any) -> bool:
+        known = isinstance(other, CacheModel) and not other.ring and not other.in_round
+        return known and other.config.batch == 1
+
+    def _demand(self, what: str, wanted: str, other: Any, right: bool) -> None:
+        theirs, ours = (c.shape("k", 0)[1:] + c.shape("v", 0)[1:] for c in (other.config, self.config))
+        if not right or theirs != ours or other.config.dtype != self.config.dtype:
+            raise refusals_ragged.other("RAGGED-23", what, wanted, other.config)
+
+    def sequences(self) -> list[int]:
+        """How many rows each has."""
+        return [len(rows) for rows in self.all]
+
+    def read_sequence(self, sequence: int) -> list[int]:
+        """The serials of its rows."""
+        return list(self.all[sequence])
+
+    def positions(self) -> Array | None:
+        """Of each row of the last block its place among the rows of its sequence; -1 for padding."""
+        if self.last is None:
+            return None
+        lengths, columns = self.last
+        each = [
+            self._padded(list(range(len(rows)))[len(rows) - n :], columns)
+            for rows, n in zip(self.all, lengths, strict=True)
+        ]
+        return np.array(each, int).reshape(len(self.all), columns)
+
+    def _padded(self, positions: list[int], columns: int) -> list[int]:
+        padding = [-1] * (columns - len(positions))
+        return padding + positions if self.config.padding == "left" else positions + padding
+
+    def mask(self) -> list[list[list[Sees]]]:
+        """Of each sequence, in one head, what each query of the last block sees: its own rows, none behind it."""
+        positions = self.positions()
+        assert positions is not None
+        return [
+            [[None if p < 0 else dict.fromkeys(rows[: p + 1], 0.0) for p in queries]]
+            for rows, queries in zip(self.all, positions.tolist(), strict=True)
+        ]
+
+
+model = RaggedModel

@@ -1,0 +1,181 @@
+"""The ragged cache: sequences of unequal lengths in one block, padded on one side to the longest of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kvref import meter
+from kvref.cite import cite
+from kvspec.contract import Pair
+from kvspec.geometry import DTYPES, Array, Config, fits
+from kvspec.refusals import common as refusals
+from kvspec.refusals import ragged as refusals_ragged
+
+Pieces = Sequence[Pair]
+"""The rows of one sequence, `[kv_heads, n, dim]`, from where they lie in several parts."""
+
+
+class Ragged:
+    """The block is `[sequences, kv_heads, width, dim]`; on the left or on the right of a sequence's rows lies
+    padding."""
+
+    kind = "ragged"
+
+    def __init__(self, config: Config) -> None:
+        if not refusals.valid(config):
+            raise refusals.config("RAGGED-1", self.kind, config)
+        cite("RAGGED-2")
+        self.config = config
+        self._lay([[]] * config.batch)
+
+    def _lay(self, sequences: Sequence[Pieces]) -> None:
+        """Make these the sequences, in a new block that is as wide as the longest."""
+        cite("RAGGED-6", "RAGGED-7", "RAGGED-24")
+        self.lengths = [sum(piece.keys.shape[1] for piece in pieces) for pieces in sequences]
+        self.width = max(self.lengths)
+        self.block = Pair(*(self._laid(kind, sequences) for kind in "kv"))
+        self.fed: Array | None = None
+
+    def _laid(self, kind: str, sequences: Sequence[Pieces]) -> Array:
+        """Keys or values of the new block."""
+        shape = self.config.changed(batch=len(sequences)).shape(kind, self.width)
+        block = meter.allocated(shape, DTYPES[self.config.dtype])
+        for s, pieces in enumerate(sequences):
+            at = self._start(s)
+            for piece in pieces:
+                rows = piece["kv".index(kind)]
+                meter.write(block[s, :, at : at + rows.shape[1]], rows)
+                at += rows.shape[1]
+        return block
+
+    def _before(self, width: int, n: int) -> int:
+        """The columns of padding before n rows in a block of this width."""
+        return width - n if self.config.padding == "left" else 0
+
+    def _start(self, sequence: int) -> int:
+        """The column of a sequence's first row."""
+        return self._before(self.width, self.lengths[sequence])
+
+    def _rows(self, sequence: int, n: int | None = None) -> Pair:
+        """The first n rows of a sequence where they lie; all if nothing is said."""
+        start = self._start(sequence)
+        stop = start + (self.lengths[sequence] if n is None else n)
+        return Pair(*(meter.resident(a[sequence, :, start:stop]) for a in self.block))
+
+    def feed(self, keys: Array, values: Array, lengths: Sequence[int]) -> None:
+        """Append a padded block `[sequences, kv_heads, n, dim]`, of which each sequence owns so many columns."""
+        new = Pair(keys, values)
+        if not fits(self.config.changed(batch=len(self.lengths)), new):
+            raise refusals.rows("RAGGED-10", self.config.changed(batch=len(self.lengths)), keys, values)
+        columns = keys.shape[2]
+        if len(lengths) != len(self.lengths) or not all(0 <= n <= columns for n in lengths):
+            raise refusals_ragged.lengths("RAGGED-9", list(lengths), len(self.lengths), columns)
+        cite("RAGGED-3", "RAGGED-4", "RAGGED-5", "RAGGED-8", *([] if any(lengths) else ["RAGGED-11"]))
+        owned = [self._before(columns, n) for n in lengths]
+        self._lay([(self._rows(s), _part(new, s, at, lengths[s])) for s, at in enumerate(owned)])
+        self.fed = self._positions(lengths, columns)
+
+    def _positions(self, lengths: Sequence[int], columns: int) -> Array:
+        """The position of each row of a block that was fed last, -1 for padding."""
+        positions = np.full((len(lengths), columns), -1)
+        for s, n in enumerate(lengths):
+            first = self._before(columns, n)
+            positions[s, first : first + n] = range(self.lengths[s] - n, self.lengths[s])
+        return positions
+
+    def trim(self, counts: Sequence[int]) -> None:
+        """Drop the newest rows of each sequence; or, if one has not so many, of none."""
+        right = len(counts) == len(self.lengths)
+        if not right or not all(0 <= count <= self.lengths[s] for s, count in enumerate(counts)):
+            raise refusals_ragged.trim("RAGGED-15", list(counts), self.lengths)
+        cite("RAGGED-14")
+        self._lay([[self._rows(s, self.lengths[s] - count)] for s, count in enumerate(counts)])
+
+    def filter(self, order: Sequence[int]) -> None:
+        """Keep these sequences, in this order."""
+        if not order or not all(0 <= s < len(self.lengths) for s in order):
+            raise refusals_ragged.order("RAGGED-19", list(order), len(self.lengths))
+        cite("RAGGED-16")
+        self._lay([[self._rows(s)] for s in order])
+
+    def reorder(self, order: Sequence[int]) -> None:
+        """Put a sequence in each sequence's place."""
+        if len(order) != len(self.lengths):
+            raise refusals_ragged.beams("RAGGED-19", list(order), len(self.lengths))
+        cite("RAGGED-17")
+        self.filter(order)
+
+    def repeat(self, times: int) -> None:
+        """Have each sequence several times, the copies side by side."""
+        if times < 1:
+            raise refusals_ragged.times("RAGGED-19", times)
+        cite("RAGGED-18")
+        self._lay([[self._rows(s)] for s in range(len(self.lengths)) for _ in range(times)])
+
+    def extend(self, other: Any) -> None:
+        """Add copies of another cache's sequences."""
+        self._demand("extend", "a ragged cache", other, other.kind == self.kind)
+        cite("RAGGED-20")
+        both = (self, other)
+        self._lay([[cache._rows(s)] for cache in both for s in range(len(cache.lengths))])
+
+    def join(self, others: Sequence[Any]) -> None:
+        """Make copies of the rows of growing caches the sequences."""
+        for other in others:
+            self._demand("join", "growing caches", other, self._alone(other))
+        cite("RAGGED-21")
+        self._lay([[Pair(*(a[0] for a in other.rows.part(0, other.offset)))] for other in others])
+
+    def extract(self, sequence: int, into: Any) -> None:
+        """Make a copy of a sequence's rows those of a growing cache."""
+        if not 0 <= sequence < len(self.lengths):
+            raise refusals_ragged.sequence("RAGGED-19", sequence, len(self.lengths))
+        self._demand("extract", "a growing cache", into, self._alone(into))
+        cite("RAGGED-22", "RAGGED-24")
+        into.free()
+        into.append(*(a[None] for a in self._rows(sequence)))
+        into.rewind(into.offset)
+
+    def _alone(self, other: Any) -> bool:
+        """Whether it is a growing cache of one sequence, in no round of speculation."""
+        return other.kind == "growing" and other.config.batch == 1 and not other.in_round
+
+    def _demand(self, what: str, wanted: str, other: Any, right: bool) -> None:
+        """Refuse a cache of the wrong kind, or of other heads, widths or dtype."""
+        names = ("kv_heads", "k_dim", "v_dim", "dtype")
+        if not right or any(getattr(other.config, name) != getattr(self.config, name) for name in names):
+            raise refusals_ragged.other("RAGGED-23", what, wanted, other.config)
+
+    def sequences(self) -> list[int]:
+        """The length of each sequence."""
+        return list(self.lengths)
+
+    def read_sequence(self, sequence: int) -> Pair:
+        """Copies of the rows of a sequence, `[kv_heads, n, dim]`."""
+        return Pair(*(meter.fetched(a) for a in self._rows(sequence)))
+
+    def positions(self) -> Array | None:
+        """The position of each row of the last block; None where no block was fed since."""
+        return self.fed
+
+    def history(self) -> Pair:
+        """A copy of the block."""
+        return Pair(*(meter.fetched(a) for a in self.block))
+
+    def starts(self) -> list[int]:
+        """The column of each sequence's first row."""
+        return [self._start(s) for s in range(len(self.lengths))]
+
+    def mask(self) -> Array:
+        """Each query's own sequence, up to itself: `[sequences, 1, n, width]`."""
+        assert self.fed is not None
+        place = np.arange(self.width) - np.array(self.starts())[:, None, None]
+        return np.asarray((place >= 0) & (place <= self.fed[:, :, None]))[:, None]
+
+
+def _part(block: Pair, sequence: int, first: int, n: int) -> Pair:
+    """The columns of a block that a sequence owns."""
+    return Pair(*(a[sequence, :, first : first + n] for a in block))

@@ -1,0 +1,58 @@
+"""The methods of ragged caches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from kvspec.geometry import Array, Pair
+
+
+class Ragged(Protocol):
+    """A cache opened as `ragged`: sequences of unequal lengths, padded to one block on the side `padding`."""
+
+    def feed(self, keys: Any, values: Any, lengths: Sequence[int]) -> None:
+        """Append a block `[sequences, kv_heads, n, dim]`, of which sequence s owns `lengths[s]` columns: the first
+        of them, or the last if padding is on the left."""
+
+    def trim(self, counts: Sequence[int]) -> None:
+        """Drop the newest `counts[s]` rows of each sequence s."""
+
+    def filter(self, order: Sequence[int]) -> None:
+        """Keep these sequences, in this order."""
+
+    def reorder(self, order: Sequence[int]) -> None:
+        """Put sequence `order[s]` in the place of each sequence s."""
+
+    def repeat(self, times: int) -> None:
+        """Have each sequence several times, the copies side by side."""
+
+    def extend(self, other: Ragged) -> None:
+        """Add copies of the other cache's sequences behind those there are."""
+
+    def join(self, others: Sequence[Any]) -> None:
+        """Make copies of the rows of these growing caches the sequences, in place of those there were."""
+
+    def extract(self, sequence: int, into: Any) -> None:
+        """Make a copy of a sequence's rows those of a growing cache, in place of those it had."""
+
+    def sequences(self) -> Sequence[int]:
+        """Give the length of each sequence, which is the position of its next row."""
+
+    def read_sequence(self, sequence: int) -> Pair:
+        """Read the rows of a sequence, `[kv_heads, n, dim]`, without padding."""
+
+    def positions(self) -> Array | None:
+        """Give the position of each row of the last block, `[sequences, n]`, below 0 for padding; None unless the
+        newest change was a feed."""
+
+    def history(self) -> Pair:
+        """Read the block that the queries of the last feed attend to, `[sequences, kv_heads, width, dim]`. Padding
+        may hold anything. Asked only right after a feed."""
+
+    def starts(self) -> Sequence[int]:
+        """Give for each sequence the column of that block in which its first row stands."""
+
+    def mask(self) -> Array:
+        """Make the mask of the last feed's queries, booleans `[sequences, 1, n, width]`: true where a query may
+        attend. What a query that is padding may attend to is of no account."""

@@ -1,0 +1,117 @@
+"""Ragged caches: feed, trim and rearrange sequences of unequal lengths; observe each without its padding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvspec.geometry import Array
+from kvspec.operations.table import Operation, numbers_in
+from kvspec.session.offered import offered
+from kvspec.session.operations import growing
+from kvspec.session.operations.store import with_batch_axis
+from kvspec.session.state import SessionState
+from kvspec.session.step import Inputs, Step
+
+
+def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None:
+    """Observe the length and the rows of each sequence; after a feed the positions of its block too, and what its
+    queries see."""
+    lengths = [int(n) for n in cache.sequences()]
+    step.values["sequences"] = lengths
+    if "state" in session.observe:
+        for sequence in range(len(lengths)):
+            session.take(step, f"state.{sequence}", cache.read_sequence(sequence), with_batch_axis)
+    positions = cache.positions()
+    if positions is None:
+        return
+    owned = np.asarray(positions) >= 0
+    for sequence, row in enumerate(np.where(owned, positions, -1).tolist()):
+        step.values[f"positions.{sequence}"] = row
+    if "history" in session.observe:
+        _history(session, cache, step, lengths)
+    if "mask" in session.observe:
+        session.note(step, "mask", cache.mask())
+        _blank(step, owned)
+
+
+def _history(session: SessionState, cache: Any, step: Step, lengths: list[int]) -> None:
+    """Note the block that queries attend to, sequence by sequence; its padding as NaN, whatever it holds."""
+    starts = cache.starts()
+    for part, block in zip("kv", cache.history(), strict=True):
+        session.keep(block)
+        for sequence, (start, n) in enumerate(zip(starts, lengths, strict=True)):
+            rows = np.array(block[sequence][None])
+            rows[:, :, :start], rows[:, :, start + n :] = np.nan, np.nan
+            step.arrays[f"history.{sequence}.{part}"] = rows
+
+
+def _blank(step: Step, owned: Array) -> None:
+    """Have queries that are padding see nothing, whatever their mask `[sequences, 1, n, width]` says."""
+    mask = step.arrays.get("mask")
+    if mask is not None:
+        step.arrays["mask"] = mask & owned[:, None, :, None]
+
+
+def feed(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """Append a padded block."""
+    rows = session.handed(op, inputs)
+    with session.metered(step):
+        offered(cache, "feed")(*rows, numbers_in(op["lengths"]))
+
+
+def trim(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """Drop the newest rows of each sequence."""
+    with session.metered(step):
+        offered(cache, "trim")(numbers_in(op["counts"]))
+
+
+def filter_(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """Keep some sequences, in an order."""
+    with session.metered(step):
+        offered(cache, "filter")(numbers_in(op["order"]))
+
+
+def reorder(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """Put a sequence in each sequence's place."""
+    with session.metered(step):
+        offered(cache, "reorder")(numbers_in(op["order"]))
+
+
+def repeat(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """Have every sequence several times."""
+    with session.metered(step):
+        offered(cache, "repeat")(op["times"])
+
+
+def extend(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """Add the sequences of another cache."""
+    with session.metered(step):
+        offered(cache, "extend")(session.caches[op["other"]])
+
+
+def join(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """Make the sequences of several caches those of one."""
+    with session.metered(step):
+        offered(cache, "join")([session.caches[other] for other in op["others"]])
+
+
+def extract(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """Make a sequence the rows of a cache of its own; observe that too."""
+    into = session.caches[op["into"]]
+    with session.metered(step):
+        offered(cache, "extract")(op["sequence"], into)
+    growing.look(session, into, step, f".{op['into']}")
+
+
+DO = {
+    "feed": feed,
+    "trim": trim,
+    "filter": filter_,
+    "reorder": reorder,
+    "repeat": repeat,
+    "extend": extend,
+    "join": join,
+    "extract": extract,
+}
