@@ -113,8 +113,7 @@ class UpdateCache:
     def rewind(self, to: int) -> None:
         """Trim what lies behind the target."""
         self._trim(self.cache, self._offset - to)
-        clamped = self.adapter.says("range") == "clamped"
-        self._counted = min(max(0, to), self._counted) if clamped else to
+        self._counted = min(max(0, to), self._counted)
 
     def _trim(self, cache: Any, n: int) -> None:
         if self.engine.trim is not None:

@@ -20,6 +20,7 @@ def judged(name: str) -> Record:
 
 KEPT = (
     *("chunk_kept", "capacity_kept", "strictly_below", "rows_kept", "since_append_kept", "clamped_kept"),
+    "at_zero_kept",
     *("keeps_less_one", "keeps_window", "keeps_all", "keeps_more", "left_kept", "made_after_kept"),
     *("first_kept", "for_good_kept", "caller_kept", "Views", "wide_kept", "even_kept"),
 )
@@ -38,6 +39,7 @@ BROKEN = {
     "rows_broken": ("RING-10", "taken though refused"),
     "since_append_broken": ("RING-1", "wrong row"),
     "clamped_broken": ("RING-6", "wrong length"),
+    "at_zero_broken": ("RING-9", "taken though refused"),
     "keeps_too_much": ("RING-1", "wrong row"),
     "keeps_too_few": ("RING-1", "wrong row"),
     "left_broken": ("RING-1", "wrong row"),

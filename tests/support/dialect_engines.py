@@ -136,6 +136,13 @@ class ClampsHalf(WindowCache):
         super().trim(max(0, min(n, self.offset)))
 
 
+class ClampsAtZero(WindowCache):
+    """Trims as many rows as there are, and raises if asked for fewer than none."""
+
+    def trim(self, n: int) -> None:
+        super().trim(min(n, self.offset))
+
+
 class KeepsOneMore(WindowCache):
     """Keeps as many old rows as its window has; its caller makes the masks."""
 
@@ -256,6 +263,7 @@ since_append_kept, since_append_broken = (
     adapter(c, dialect={"ring.rewind": "since append"}) for c in (Recording, TrimsOnce)
 )
 clamped_kept, clamped_broken = (adapter(c, dialect={"ring.range": "clamped"}) for c in (Clamps, ClampsHalf))
+at_zero_kept, at_zero_broken = (adapter(c, dialect={"ring.range": "clamped at 0"}) for c in (ClampsAtZero, Clamps))
 keeps_less_one, keeps_too_much = (
     adapter(c, dialect={"ring.keeps": "window - 1"}, **BARE) for c in (WindowCache, KeepsOneMore)
 )

@@ -6,6 +6,7 @@ cache), and who owns arrays: mlx copies what NumPy hands over, so that only copi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
@@ -31,13 +32,19 @@ def to_numpy(array: Any) -> Array:
 
 
 def trim(cache: Any, n: int) -> None:
-    """Trim as mlx-lm's server does. It answers how many tokens it trimmed: none, where it may not."""
-    if caches.trim_prompt_cache([cache], n) == 0 != n:
-        raise ValueError(f"none of {n} tokens trimmed")
+    """Trim as mlx-lm's generation does, which raises where a cache cannot be trimmed."""
+    if not caches.can_trim_prompt_cache([cache]):
+        raise ValueError("the cache cannot be trimmed")
+    caches.trim_prompt_cache([cache], n)
 
 
-def adapter(name: str, kind: str, cache: Any, **functions: Any) -> UpdateAdapter:
-    """Make the adapter of one class; `cache` makes a cache of a config."""
+def adapter(
+    name: str, kind: str, cache: Any, dialect: Mapping[str, str] | None = None, **functions: Any
+) -> UpdateAdapter:
+    """Make the adapter of one class; `cache` makes a cache of a config.
+
+    All take the geometry of the first rows, and trim as many rows as there are if asked for more.
+    """
     return from_update(
         f"mlx-{name}",
         kind=kind,
@@ -47,6 +54,7 @@ def adapter(name: str, kind: str, cache: Any, **functions: Any) -> UpdateAdapter
         to_engine=mx.array,
         from_engine=to_numpy,
         also=("batch", "step"),
+        dialect={f"{kind}.shape": "first append", f"{kind}.range": "clamped at 0", **(dialect or {})},
         said={"version": version("mlx-lm"), "details": {"mlx": version("mlx")}},
         **functions,
     )
@@ -63,32 +71,34 @@ def _zeros(config: Config) -> list[int]:
     return [0] * config.batch
 
 
-LENGTH = {"length": lambda cache: cache.offset}
-LENGTHS = {"length": lambda cache: cache.offset[0].item()}
+LENGTH: dict[str, Any] = {"length": lambda cache: cache.offset}
+LENGTHS: dict[str, Any] = {"length": lambda cache: cache.offset[0].item()}
 """The batch caches count for each sequence; here all are of one length."""
-MASK = {"mask": lambda cache, n: cache.make_mask(n, window_size=None, return_array=False)}
+MASK: dict[str, Any] = {"mask": lambda cache, n: cache.make_mask(n, window_size=None, return_array=False)}
 
-growing = adapter("growing", "growing", lambda config: caches.KVCache(), **LENGTH, **MASK)
-concatenate = adapter("concatenate", "growing", lambda config: caches.ConcatenateKVCache(), **LENGTH, **MASK)
+KERNEL = {"mask.owner": "kernel"}
+"""Their masks are words, which mean something to the attention kernel."""
+ROTATES = {"ring.rewind": "below", "ring.keeps": "window - 1"}
+"""A full one writes over its oldest row, and cannot be trimmed."""
+
+growing = adapter("growing", "growing", lambda config: caches.KVCache(), KERNEL, **LENGTH, **MASK)
+concatenate = adapter(
+    "concatenate", "growing", lambda config: caches.ConcatenateKVCache(), KERNEL, **LENGTH, **MASK
+)
 CHUNK = 8192
 """The chunk of llama4, which plays no part here."""
 
 chunked = adapter("chunked", "growing", lambda config: caches.ChunkedKVCache(CHUNK), **LENGTH)
 """Without `maybe_trim_front`, which llama4 calls at chunk boundaries: chunks are no sliding window."""
 rotating = adapter(
-    "rotating",
-    "ring",
-    lambda config: caches.RotatingKVCache(config.window),
-    dialect={"ring.rewind": "below"},
-    **LENGTH,
-    **MASK,
+    "rotating", "ring", lambda config: caches.RotatingKVCache(config.window), ROTATES, **LENGTH, **MASK
 )
 batch = adapter("batch", "growing", lambda config: caches.BatchKVCache(_zeros(config)), **LENGTHS, **MASK)
 batch_rotating = adapter(
     "batch-rotating",
     "ring",
     lambda config: caches.BatchRotatingKVCache(config.window, _zeros(config)),
-    dialect={"ring.rewind": "below"},
+    ROTATES,
     **LENGTHS,
     **MASK,
 )

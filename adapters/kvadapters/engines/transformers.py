@@ -107,8 +107,17 @@ def adapter(name: str, kind: str, make: Any, **functions: Any) -> UpdateAdapter:
 
 CROP = {"trim": lambda cache, n: cache.cache.crop(-n)}
 """What removes rows takes the negative number of them. Static caches have nothing that does."""
+CROPPED = {"growing.shape": "first append", "growing.range": "clamped at 0"}
+"""They take the geometry of the first rows, and crop as many rows as there are if asked for more."""
+SLIDES = {
+    "ring.shape": "first append",
+    "ring.range": "clamped at 0",
+    "ring.rewind": "below",
+    "ring.keeps": "window - 1",
+}
+"""A full one has dropped its oldest row, and cannot be cropped."""
 
-growing = adapter("dynamic", "growing", dynamic, **CROP)
-sliding = adapter("sliding", "ring", dynamic, dialect={"ring.rewind": "below"}, **CROP)
-static_growing = adapter("static", "growing", static)
-static_sliding = adapter("static-sliding", "ring", static)
+growing = adapter("dynamic", "growing", dynamic, dialect=CROPPED, **CROP)
+sliding = adapter("sliding", "ring", dynamic, dialect=SLIDES, **CROP)
+static_growing = adapter("static", "growing", static, dialect={"growing.shape": "first append, for good"})
+static_sliding = adapter("static-sliding", "ring", static, dialect={"ring.shape": "first append, for good"})

@@ -52,13 +52,15 @@ def main(options: Namespace) -> int:
 
 def _try(worker: Worker, adapter: Description, kind: str, config: Config, steps: list[Step]) -> bool:
     steps = [step for step in steps if adapter.able(needed(operation(step.do), kind, config))]
-    trace = Trace(kind, config.changed(dtype=adapter.dtypes[0]), tuple(operation(step.do) for step in steps))
+    config = adapter.widened(config.changed(dtype=adapter.dtypes[0]))
+    trace = Trace(kind, config, tuple(operation(step.do) for step in steps))
     level = trial.level_of(trace, adapter)
     result = trial.run(trace, RemoteSession(worker, trial.observables(trace, adapter, level)), adapter, level)
     tried = steps[: len(result.steps)]
-    for step in tried:
+    for step, (want, _) in zip(tried, result.steps, strict=False):
         failed = result.failed and step is tried[-1]
-        print(f"{'FAIL' if failed else 'ok  '}  {kind}: {step.do}: {step.shows}")
+        shows = step.shows if adapter.plain else f"expected {want.result}"
+        print(f"{'FAIL' if failed else 'ok  '}  {kind}: {step.do}: {shows}")
     if result.failed:
         print(f"      {result.differences[0].message}\n      Likely: {tried[-1].means}")
     return not result.failed

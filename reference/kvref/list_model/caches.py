@@ -206,7 +206,9 @@ class CacheModel:
 
     def _clamped(self, to: int) -> int:
         """The target of a rewind; where that is declared the nearest there is."""
-        return min(max(0, to), self.offset) if self.claim.dialect("range") == "clamped" else to
+        declared = self.claim.dialect("range")
+        low = to if declared == "refused" else max(0, to)
+        return min(low, self.offset) if declared == "clamped" else low
 
     def _reaches(self, to: int, end: int, saved: SavedTokens | None = None) -> bool:
         """Whether a ring that stands at `end`, or was saved there, can go back to `to`."""

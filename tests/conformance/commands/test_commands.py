@@ -274,6 +274,12 @@ def test_smoke_tells_what_works_and_what_a_failure_means(name: str, wanted: tupl
     assert ("Likely: " in done.stdout) == ("FAIL" in done.stdout)
 
 
+def test_smoke_asks_for_nothing_that_is_not_claimed() -> None:
+    done = kvconform("smoke", "support.dialect_engines:keeps_all")
+    assert done.returncode == 0 and "ring: append 1" in done.stdout, done.stdout + done.stderr
+    assert "append 0" not in done.stdout and "rewind" not in done.stdout
+
+
 def test_smoke_says_how_a_worker_ended() -> None:
     done = kvconform("smoke", "support.fakes:DiesBySignal")
     assert done.returncode == 1 and "killed by SIGSEGV" in done.stdout
