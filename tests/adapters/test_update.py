@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -17,6 +18,7 @@ from support import update_engines
 from support.judging import broken, clause, record_of, verdicts
 
 
+@cache
 def judged(name: str) -> Record:
     return record_of(f"{update_engines.__name__}:{name}", ("growing", "ring", "mask"), traces=3)
 

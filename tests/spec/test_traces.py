@@ -30,6 +30,7 @@ RING = notation.trace("ring", "window=3", "append 3; snapshot s; append 1; resto
 REFERENCE = description(Reference().describe())
 TRACES = st.one_of(caches.traces("growing", caches.EVERYTHING), caches.traces("ring", caches.EVERYTHING))
 FEW = settings(max_examples=40, deadline=None)
+SCHEMA = jsonschema.Draft202012Validator(schemas.trace.schema())
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -215,7 +216,7 @@ def test_a_cache_of_impossible_size_is_refused_and_then_absent(size: str, fill: 
 @given(TRACES)
 def test_a_drawn_trace_is_written_and_read_back(drawn: Trace) -> None:
     assert trace.loads(trace.dumps(drawn)) == drawn
-    jsonschema.validate(drawn.to_json(), schemas.trace.schema())
+    SCHEMA.validate(drawn.to_json())
 
 
 @FEW
@@ -281,9 +282,6 @@ def mutated(draw: st.DrawFn) -> Any:
         elif isinstance(place, list) and place:
             place.pop(draw(st.integers(0, len(place) - 1)))
     return whole
-
-
-SCHEMA = jsonschema.Draft202012Validator(schemas.trace.schema())
 
 
 @settings(max_examples=150, deadline=None)

@@ -40,8 +40,12 @@ def imported(file: Path) -> Iterator[tuple[str, str]]:
 @cache
 def modules() -> dict[str, frozenset[str]]:
     """Every module of all packages by its dotted name, and the modules it imports of them."""
-    named = {_dotted(file, package): file for package in PACKAGES for file in files(package)}
+    named = _named()
     return {name: frozenset(_inside(named, file)) - {name} for name, file in named.items()}
+
+
+def _named() -> dict[str, Path]:
+    return {_dotted(file, package): file for package in PACKAGES for file in files(package)}
 
 
 def _dotted(file: Path, package: str) -> str:
@@ -58,9 +62,10 @@ def _inside(named: Mapping[str, Path], file: Path) -> Iterator[str]:
 
 def folders() -> list[str]:
     """Every folder that holds folders of modules, the packages first among them."""
-    parents = {name.rpartition(".")[0] for name in modules()} - {""}
+    names = _named()
+    parents = {name.rpartition(".")[0] for name in names} - {""}
     holding = {parent.rpartition(".")[0] for parent in parents} - {""}
-    return sorted(holding | {name for name in modules() if "." not in name})
+    return sorted(holding | {name for name in names if "." not in name})
 
 
 def rooms(folder: str) -> Arrows:

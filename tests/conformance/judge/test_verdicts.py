@@ -144,9 +144,13 @@ def test_who_does_nothing_right_passes_no_clause(name: str) -> None:
     assert {v for i, v in seen.items() if i.startswith(declared)} == {"FAIL"}
 
 
+SEVERAL = ("growing", "ring", "store", "page")
+"""What the fake that claims all chapters is judged by."""
+
+
 def test_who_claims_everything_is_held_to_everything() -> None:
     """It has a growing cache: what it claims beside it fails at the first thing that is asked of it."""
-    seen = judging.judged("ClaimsEverything", ("growing", "ring", "store", "page"))
+    seen = judging.judged("ClaimsEverything", SEVERAL)
     failed = broken(seen)
     assert seen.exit_status == 1
     assert not {i for i in failed if i.startswith("GROW")}
@@ -156,7 +160,8 @@ def test_who_claims_everything_is_held_to_everything() -> None:
 @pytest.mark.parametrize("fake", fakes_of_the_harness.VERDICTS)
 def test_each_fake_breaks_a_clause_of_every_cache_that_it_is_judged_by(fake: type[Any]) -> None:
     clauses = fakes_of_the_harness.VERDICTS[fake]
-    seen = judging.judged(fake.__name__, tuple(index()[c].chapter for c in clauses))
+    chapters = (SEVERAL,) if fake is fakes_of_the_harness.ClaimsEverything else ()
+    seen = judging.judged(fake.__name__, *chapters)
     assert seen.exit_status == 1 and set(clauses) <= broken(seen)
 
 

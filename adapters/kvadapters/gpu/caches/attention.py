@@ -1,4 +1,4 @@
-"""Strict attention on a device, wherever the rows lie: to the bit what the chapter ATTN defines.
+"""Strict attention on a device: the same bits as the chapter ATTN defines, wherever the rows lie.
 
 An attend has two steps, so that nothing changes before everything is ready:
 
@@ -36,14 +36,14 @@ LOG2E = 1.4426950408889634
 """Log2 of e: scores are counted in powers of 2."""
 
 FAR = 1 << 62
-"""More rows than there are: where all lie in one run."""
+"""More rows than there are: says that all lie in one run."""
 
 
 class Positions(NamedTuple):
-    """Rows are held of the positions `first` to `end - 1`; the n queries stand at the last n of them.
+    """The cache holds the rows of positions `first` to `end - 1`; the n queries stand at the last n of them.
 
-    With `lengths`, a block of i64 on the device, the end of entry e is its number `at + e * stride`, read when the
-    kernels run (so that captured work stays valid); then `end` is not looked at.
+    Where `lengths` is given, a block of i64 on the device, `end` is not read: the end of entry e is number
+    `at + e * stride` of that block. The kernels read it when they run, so captured work stays valid.
     """
 
     first: int = 0
@@ -96,7 +96,7 @@ class Pages(NamedTuple):
 def prepare(
     space: Workspace, config: Config, queries: Any, asking: Asking, splits: int, most: int, out: Any = None
 ) -> Ready:
-    """Everything on the device that an attend needs beside its rows. Nothing is launched.
+    """Put on the device what an attend needs beside its rows. Nothing is launched.
 
     `config` says kv_heads, k_dim, v_dim and dtype of the rows. `queries` are f32 `[entries, heads, n, k_dim]`, or
     with several axes in front, which are the entries in order; on the host, or placed on the device. `most` is how
@@ -136,7 +136,7 @@ def put(array: Any, there: DeviceRows) -> None:
 
 
 def _packed(arrays: tuple[Array, ...]) -> Array:
-    """Of each array entries, heads, width, and where its elements begin, four i32 numbers; then all elements."""
+    """For each array four i32 numbers: entries, heads, width, and where its elements begin; then all elements."""
     begins = np.cumsum([4 * len(arrays), *(a.size for a in arrays)])
     heads = [(a.shape[0], a.shape[1], a.shape[3], at) for a, at in zip(arrays, begins, strict=False)]
     elements = (np.ascontiguousarray(a).view(np.int32).ravel() for a in arrays)
@@ -144,7 +144,7 @@ def _packed(arrays: tuple[Array, ...]) -> Array:
 
 
 def room(space: Workspace, shape: tuple[int, ...], host: bool) -> DeviceRows:
-    """Where an output is written: scratch space if it is for the host, else new memory."""
+    """The place an output is written to: scratch space if it goes to the host, else new memory."""
     nbytes = prod(shape) * FLOAT.itemsize
     block = space.scratch("output", nbytes) if host else space.runtime.allocate(nbytes)
     return DeviceRows(space.runtime, block, shape, FLOAT)
@@ -166,8 +166,8 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True)
 class Ready:
-    """An attend for which everything is there but the rows: see `prepare`. `added` are the arrays of a mask, and
-    any block at all where there are none; `out` is what the caller gave."""
+    """An attend that lacks only its rows: see `prepare`. `added` are the arrays of a mask, and any block at all
+    where there are none; `out` is what the caller gave."""
 
     space: Workspace
     config: Config
@@ -235,7 +235,7 @@ def scale(k_dim: int) -> Any:
 
 
 def _lying(rows: Runs | Pages, none: Block) -> tuple[str, Block, tuple[int, ...]]:
-    """Which kernel, its block tables (none: any block), and its arguments that say where rows lie."""
+    """The kernel, its block tables (any block where it has none), and the arguments that say where rows lie."""
     if isinstance(rows, Pages):
         return "pages", rows.tables, (rows.page, rows.at, rows.stride)
     return "runs", none, (rows.entry, rows.start, rows.before, rows.then)

@@ -1,4 +1,4 @@
-"""Attention on growing caches and rings: rows appended, then attended to where they lie."""
+"""Attention on growing caches and rings: they append the rows, then attend to them where they lie."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Attending:
         raise NotImplementedError
 
     def in_order(self) -> Runs:
-        """Where all rows held lie, oldest first; there must be some."""
+        """Where the held rows lie, oldest first. There must be at least one."""
         raise NotImplementedError
 
     def append(self, keys: Array, values: Array) -> None:

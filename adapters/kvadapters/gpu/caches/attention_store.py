@@ -1,4 +1,4 @@
-"""Attention on a store: on one of its layers, on what a layer holds of each sequence of its batch, and captured."""
+"""Attention on a store: over one layer, over the batch's rows in one layer, and captured."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Attending(Batching):
         raise NotImplementedError
 
     def demand_rows(self, keys: Any, values: Any, layer: int | None) -> tuple[int, int]:
-        """The first layer that is meant, and how many are; refuses rows that do not fit, or have no room."""
+        """The first layer of an append, and the number of layers. Refuses rows that do not fit or have no room."""
         raise NotImplementedError
 
     def attend(
@@ -57,8 +57,8 @@ class Attending(Batching):
         return layer
 
     def attend_batch(self, queries: Any, layer: int, splits: int = 1, out: Any = None) -> Any:
-        """A query `[m, heads, 1, k_dim]` at the last position of each sequence attends to what a layer holds of it,
-        whose length the device knows."""
+        """Queries `[m, heads, 1, k_dim]`, one at the last position of each sequence, attend to the rows of their
+        sequences in one layer. The lengths are on the device."""
         if len(queries.shape) == 4 and queries.shape[2] == 0:
             return empty(self.config, queries, out)
         batch = self.demand_batch("attend")
@@ -69,7 +69,7 @@ class Attending(Batching):
         return ready.answer(runs(batch.memory, layer * batch.places), lengths)
 
     def _demand_whole(self, batch: Sequences, layer: int) -> None:
-        """Refuse a layer that does not exist, or that lacks rows of a sequence."""
+        """Refuse a layer that does not exist or lacks rows of a sequence."""
         if layer < 0 or layer >= batch.layers:
             raise refusals.layer("BATCH-9", layer, batch.layers)
         short = np.flatnonzero(batch.held[:, layer] < batch.lengths)
@@ -90,8 +90,9 @@ def runs(layers: Layers, group: int) -> Runs:
 
 
 class CapturedAttention:
-    """A captured attend of one row. Rows and queries are put where they were captured, in scratch space of its own;
-    where the row goes, and what is attended to, is read from the length on the device."""
+    """A captured attend of one row. It has scratch space of its own, and each replay puts its row and queries
+    there. The kernels read the length on the device: it says where the row goes, and which rows are attended
+    to."""
 
     def __init__(self, store: Attending, layer: int, heads: int, how: Attention) -> None:
         self.store, self.layer, self.heads, self.how = store, layer, heads, how
@@ -108,8 +109,8 @@ class CapturedAttention:
         self.ready.launch(runs(self.layers, self.layer), lengths)
 
     def replay(self, queries: Any, keys: Any, values: Any) -> Any:
-        """Do it again, on these queries `[1, heads, 1, k_dim]` and rows `[1, kv_heads, 1, dim]`: the output,
-        where the queries are."""
+        """Replay it with these queries `[1, heads, 1, k_dim]` and rows `[1, kv_heads, 1, dim]`; give the output,
+        on the host or the device as the queries are."""
         self._demand(queries, keys, values)
         there = isinstance(queries, DeviceRows)
         out = attention.room(self.space, self.ready.target.shape, host=False) if there else None
@@ -123,7 +124,7 @@ class CapturedAttention:
         return out
 
     def _demand(self, queries: Any, keys: Any, values: Any) -> None:
-        """Refuse a layer whose memory is gone, then rows that are not exactly one, then queries that do not fit."""
+        """Refuse first a layer that was freed, then any number of rows but one, then queries that do not fit."""
         if self.store.layers is not self.layers:
             raise refusals_attention.dropped("ATTN-22")
         self.store.demand_rows(keys, values, self.layer)

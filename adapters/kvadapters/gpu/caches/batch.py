@@ -1,4 +1,4 @@
-"""The batch of a store on a device: many sequences in places of their own, what is captured of it."""
+"""The batch of a store on a device: a place for each sequence, and captured steps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Batching:
     batched: Sequences | None = None
 
     def batch(self, m: int, most: int | None = None) -> None:
-        """Begin with m sequences, in the memory there is if it is enough, or else in new memory."""
+        """Begin with m sequences. Use the memory that is there if it is enough, else new memory."""
         allowed = MOST if most is None else most
         if m < 1 or m > allowed:
             raise refusals.batch_size("BATCH-2", m, allowed)
@@ -74,7 +74,7 @@ class Batching:
         return 0 if self.batched is None else self.batched.memory.nbytes
 
     def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
-        """The store's first n rows into a sequence's place, on the device: one launch for all layers."""
+        """Copy the store's first n rows to a sequence's place on the device: one launch for all layers."""
         batch = self._demand_sequence("scatter", sequence)
         if layer is not None and (layer < 0 or layer >= batch.layers):
             raise refusals.layer("BATCH-9", layer, batch.layers)
@@ -85,8 +85,8 @@ class Batching:
         batch.scatter(self.layers, sequence, n, first, count)
 
     def step(self, keys: Any, values: Any) -> None:
-        """Append a row `[layers, m, kv_heads, dim]` to every sequence in every layer: one launch. Rows that
-        are on the host are uploaded before."""
+        """Append a row `[layers, m, kv_heads, dim]` to every sequence in every layer: one launch. Rows on the
+        host are uploaded first."""
         batch = self.demand_batch("step")
         self.demand_step(batch, keys, values)
         there = resident.source(self.space.runtime, self.config.kv_heads, keys, values)
@@ -108,7 +108,7 @@ class Batching:
             raise refusals.hole("BATCH-16", s, batch.held[s].tolist(), int(batch.lengths[s]))
 
     def rollback_sequence(self, sequence: int, to: int) -> None:
-        """Make `to` the length of a sequence that is longer; one launch, whatever the lengths."""
+        """Cut a sequence to length `to` if it is longer; always one launch."""
         batch = self._demand_sequence("rollback of a sequence", sequence)
         if to < 0:
             raise refusals.rollback("BATCH-18", to)
@@ -120,7 +120,7 @@ class Batching:
         batch.begin(len(batch.lengths))
 
     def free_batch(self) -> None:
-        """Give the batch's memory back, and with it that of what was captured."""
+        """Free the batch's memory, and the memory of what was captured."""
         if self.batched is not None:
             self.batched.release()
         self.batched = None
@@ -131,14 +131,15 @@ class Batching:
 
 
 class Captured:
-    """A captured step of a batch with the number of sequences it had. Lengths are read on the device."""
+    """A captured step of a batch, for the number of sequences at capture. Kernels read the lengths on the
+    device."""
 
     def __init__(self, store: Batching, batch: Sequences) -> None:
         self.store, self.batch, self.m = store, batch, len(batch.lengths)
         self.work: Recorded = batch.space.runtime.capture(lambda: batch.append(batch.taken))
 
     def replay(self, keys: Any, values: Any) -> None:
-        """Upload rows into the batch's input, and do it again."""
+        """Upload rows to the batch's input, and replay the step."""
         if self.store.batched is not self.batch:
             raise refusals.dropped("BATCH-26")
         if len(self.batch.lengths) != self.m:

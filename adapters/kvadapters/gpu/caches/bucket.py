@@ -1,4 +1,5 @@
-"""The bucketed cache on a device: rows on the host, handles padded to bounds, and graphs that run on them."""
+"""The bucketed cache on a device: rows on the host, handles padded to bounds, and graphs that run on the
+handles."""
 
 from __future__ import annotations
 
@@ -20,8 +21,9 @@ from kvspec.refusals import bucket as refusals
 
 
 class Bucket:
-    """`rows` are the host's, all layers in one array. The device has the past rows while `fresh`, the newest of
-    them behind the padding while `behind`; the `left` rows of a block are there instead until they are unbound."""
+    """`rows` are the host's, all layers in one array. While `fresh`, the device has the past rows; while
+    `behind`, the newest of them lies behind the padding. After a block its `left` rows lie there until they are
+    unbound."""
 
     kind = "bucket"
     last: Ran
@@ -46,7 +48,7 @@ class Bucket:
         return Pair(*(np.empty(shape, DTYPES[self.config.dtype]) for shape in shapes))
 
     def prefill(self, keys: Array, values: Array) -> None:
-        """Keep these rows on the host; the device keeps what it has, and is no longer asked."""
+        """Keep these rows on the host. The device keeps its rows, but they are not used again."""
         new = self._none()
         if _count(keys):
             self._demand_rows(keys, values, None)
@@ -72,7 +74,7 @@ class Bucket:
         return found
 
     def block(self, queries: Any, keys: Any, values: Any, splits: int, past: int | None, out: Any = None) -> Any:
-        """Run the graph on n rows and queries of each layer; its rows are left in the handles, and not counted."""
+        """Run the graph on n rows and queries of each layer. The rows stay in the handles and are not counted."""
         n = _count(keys)
         if n == 0 and _count(queries) == 0:
             return _no_output(queries, self.config, out)
@@ -84,7 +86,8 @@ class Bucket:
         return found
 
     def _run(self, queries: Any, keys: Any, values: Any, splits: int, to: tuple[int, bool], out: Any) -> Any:
-        """Everything that can fail; then the row before to its slot, new rows behind the padding, the output."""
+        """Do first what can fail. Then move the previous row to its slot, write the new rows behind the padding,
+        and attend."""
         n, handles = _count(keys), self.handles
         if self._due(*to) or n > 1 or handles is None:
             handles = self._made(*to, room=n)
@@ -122,7 +125,7 @@ class Bucket:
             raise refusals.queries("BUCKET-6", self.config, "n" if n is None else n, queries, splits)
 
     def _bound_for(self, refresh: bool) -> int:
-        """The bound that is due, if handles of it can be had."""
+        """The bound that the past rows need, if its handles can be made."""
         at = bisect_left(self.bounds, self.length)
         if at == len(self.bounds):
             raise refusals.beyond("BUCKET-8", self.length, self.bounds[-1])
@@ -144,7 +147,8 @@ class Bucket:
         return bound if self.config.batch == 1 else (self.config.batch << 32) + bound
 
     def _made(self, bound: int, refresh: bool, room: int = 1) -> Handles:
-        """Handles with the past rows in order: of the device; on a refresh, or where it has none, of the host."""
+        """Handles with the past rows in order: the device's rows, or the host's on a refresh and where the device
+        has none."""
         made, old = Handles(self.space, self.config, bound, room), self.handles
         if refresh or old is None:
             if self.length:
@@ -158,7 +162,7 @@ class Bucket:
         return made
 
     def _adopt(self, handles: Handles) -> None:
-        """Make these the handles, if they are not, and give the former back."""
+        """Make these the handles if they are not yet, and free the former ones."""
         if handles is self.handles:
             return
         if self.handles is not None:
@@ -175,16 +179,17 @@ class Bucket:
         return self.last
 
     def unbind(self) -> None:
-        """Forget which bound there are handles of, and what a block left in them."""
+        """Forget the bound of the handles, and what a block left in them."""
         self.installed, self.left = None, 0
 
     def sync(self) -> None:
-        """Download the past rows of all layers, where the device has the newest."""
+        """Download the past rows of all layers if the device has the newest."""
         if self.handles is not None and self.fresh:
             self.rows = self.handles.fetched(*self._parts(self.handles))
 
     def _parts(self, handles: Handles) -> list[tuple[int, int]]:
-        """The slots of the past rows: the first ones, and where the newest lies behind the padding, that."""
+        """The slots of the past rows: the first ones, and the slot behind the padding if the newest row lies
+        there."""
         newest = [(handles.bound, 1)] if self.behind else []
         return [(0, self.length - len(newest)), *newest]
 
@@ -198,7 +203,7 @@ class Bucket:
         self.rows = Pair(*(a[:, :, :, :to] for a in self.rows))
 
     def encode(self, keys: Any, values: Any) -> None:
-        """Install the rows of an encoder in memory of their own; the former go when these are there."""
+        """Install the rows of an encoder in memory of their own. The former rows are freed after that."""
         n = _count(keys)
         if n:
             self._demand_rows(keys, values, None)
@@ -245,12 +250,12 @@ class Bucket:
 
 
 def _count(rows: Any) -> int:
-    """Rows of each layer, or queries; -1 where that cannot be said."""
+    """The number of rows or queries of each layer; -1 where the arrays do not tell."""
     return int(rows.shape[3]) if rows.ndim == 5 else -1
 
 
 def _no_output(queries: Any, config: Config, out: Any) -> Any:
-    """The output of no queries, beside them: nothing is allocated for it."""
+    """The output of no queries, on the host or the device as they are: nothing is allocated for it."""
     shape = (*queries.shape[:3], 0, config.v_dim)
     if out is not None:
         return out

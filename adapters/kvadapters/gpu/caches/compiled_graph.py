@@ -1,7 +1,7 @@
 """A small stand-in for compiled graphs on a device: handles of all layers in one block, and attention over them.
 
-A graph takes the handles, queries and n new rows of each layer. It writes the rows behind the padding: so they are
-its outputs 1 + 2 l and 2 + 2 l and, without a copy, the handles of the next graph. Output 0 is that of attention.
+A graph takes the handles, queries and n new rows of each layer. It writes the rows behind the padding. So its
+outputs 1 + 2 l and 2 + 2 l are, without a copy, the handles of the next graph. Output 0 is that of attention.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kvspec.geometry import DTYPES, Array, Config
 
 
 def geometry(config: Config) -> Geometry:
-    """Of rows of all layers: their heads are those of every sequence of every layer."""
+    """The config of rows of all layers: its heads are those of every sequence of every layer."""
     return Geometry.of(config.changed(batch=_layers(config) * config.batch))
 
 
@@ -29,8 +29,9 @@ def _layers(config: Config) -> int:
 
 
 class Handles:
-    """Keys and values of all layers, `[layers, batch, kv_heads, bound + room, dim]`, zeros at first: the slots of a
-    bound, and behind them room for what a graph writes, of which `behind` rows were written."""
+    """Keys and values of all layers, `[layers, batch, kv_heads, bound + room, dim]`, zeros at first. They have
+    the slots of a bound, and behind these `room` for the rows that a graph writes; `behind` of them are
+    written."""
 
     def __init__(self, space: Workspace, config: Config, bound: int, room: int) -> None:
         self.space, self.config, self.bound, self.behind = space, config, bound, 0
@@ -61,7 +62,7 @@ class Handles:
             self.put(1, self.slots(self.bound), slot)
 
     def run(self, ready: Ready, new: Place, past: int) -> Any:
-        """Write the new rows behind the padding, and have the queries see `past` rows and these: output 0."""
+        """Write the new rows behind the padding; the queries see `past` rows and these. Gives output 0."""
         self.put(new.slots, new.span(), self.bound)
         self.behind = new.slots
         place = self.rows.place
@@ -69,7 +70,8 @@ class Handles:
         return ready.answer(lie, Positions(0, past + new.slots))
 
     def fetched(self, *parts: tuple[int, int], layer: int | None = None) -> Pair:
-        """Download the rows of all layers, or of one: of each part (first slot, rows) in turn, and nothing else."""
+        """Download rows of all layers, or of one: only those of the parts, each a first slot and a number of
+        rows."""
         if self.space.checks:
             self.rows.check_guards()
         found = [Pair(*(self._lines(kind, slot, n, layer) for kind in "kv")) for slot, n in parts]

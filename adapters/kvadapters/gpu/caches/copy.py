@@ -1,4 +1,4 @@
-"""The buffer that copies go into, on a device: a copy is staged and then placed, cast on the way, in one launch."""
+"""The buffer that copies go into, on a device: one launch casts the staged rows and puts them in their slots."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUAD = 4
 
 @dataclass(frozen=True)
 class Alias:
-    """Slots of a buffer as a source: where they lie, and what an array of them would be."""
+    """Slots of a buffer as a source: their place, and the shape and dtype of an array of them."""
 
     block: Block
     shape: tuple[int, ...]
@@ -31,7 +31,8 @@ class Alias:
 
 
 class Buffer:
-    """`capacity` slots for each head; in layout token the heads side by side are one head to the kernels."""
+    """`capacity` slots for each head. In the layout `token` heads lie side by side, and are one head to the
+    kernels."""
 
     kind = "copy"
 
@@ -55,7 +56,7 @@ class Buffer:
         self._place(source, dtype, (at + skipped) % self.capacity)
 
     def _demand_rows(self, keys: Any, values: Any, n: int) -> str:
-        """The dtype of the rows. Refused where they are not fit for this buffer, or fewer than n."""
+        """The dtype of the rows. Refuses rows that do not fit this buffer, and fewer than n."""
         dims = self.config.k_dim, self.config.v_dim
         shapes = [(*keys.shape[:1], self.config.kv_heads, dim) for dim in dims]
         if [keys.shape, values.shape] != shapes:
@@ -86,7 +87,7 @@ class Buffer:
         return self.space.staged(Geometry(1, *sizes), *lines)
 
     def _place(self, source: Place, dtype: str, slot: int) -> None:
-        """Write the rows of the source into the slots from this one on; behind the last comes the first."""
+        """Write the rows of the source to the slots from this one on; the first slot follows the last."""
         kernel, read, written = self._kernel(dtype)
         geometry, to = self.rows.geometry, self.rows.place
         widths = geometry.k_bytes // written, geometry.v_bytes // written
@@ -107,7 +108,7 @@ class Buffer:
         return f"cast{together}_{self.config.dtype}", together * DTYPES[dtype].itemsize, together * size
 
     def alias(self, source: int, n: int) -> tuple[Alias, Alias]:
-        """The buffer's own n slots from `source` on, or those of them that there are."""
+        """The buffer's own n slots from `source` on, as far as they exist."""
         rows, dtype = max(0, min(n, self.capacity - source)), DTYPES[self.config.dtype]
         keys, values = (
             Alias(self.rows.block, (rows, self.config.kv_heads, dim), dtype)

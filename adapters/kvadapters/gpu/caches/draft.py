@@ -1,8 +1,8 @@
-"""Speculation on a device: drafts stand behind rows until it is known how many are kept.
+"""Speculation on a device: drafts stand behind rows until a commit says how many are kept.
 
 A growing cache takes drafts into its own buffer, behind the offset. For a ring, and for isolated rounds, they lie
-in a buffer of the round, behind the rows that they see: just what a prefill would leave, in the same order.
-So a commit never allocates: it is nothing (a growing cache), one move, or handing over the buffer itself.
+in a buffer of the round, behind the rows that they see, in the order a prefill would leave. So a commit never
+allocates: a growing cache has nothing to do, others move rows once or take over the buffer.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ ROOM = 8
 """Drafts that a buffer of a round has room for at first."""
 
 REFUSED = ("append", "attend", "read", "mask", "rewind", "free", "snapshot", "restore", "merge", "split", "plan")
-"""What a cache does not do while a round is open on it."""
+"""What a cache refuses while a round is open on it."""
 
 
 def speculative(kind: Kind) -> Kind:
-    """A kind of cache that can enter rounds: in one it refuses all but `lengths`, and appends of nothing."""
+    """A cache that can enter rounds. During a round it refuses everything but `lengths` and appends of no rows."""
     for name in (n for n in REFUSED if hasattr(kind, n)):
         setattr(kind, name, _kept_out(getattr(kind, name)))
     ask = kind.can_rewind  # type: ignore[attr-defined]
@@ -55,7 +55,7 @@ def _kept_out(operation: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Layer(Protocol):
-    """One cache of a round. `filled` rows are what the next draft sees beside itself."""
+    """One cache of a round. The next draft sees `filled` rows and itself."""
 
     cache: Any
     start: int
@@ -67,7 +67,7 @@ class Layer(Protocol):
         """Rows that drafts see, and drafts."""
 
     def put(self, source: Place) -> None:
-        """Take drafts in; what fails on the way has changed nothing."""
+        """Take drafts in. If this fails, nothing has changed."""
 
     def read(self) -> Pair:
         """All these rows, in position order."""
@@ -77,7 +77,7 @@ class Layer(Protocol):
 
 
 class Through:
-    """Drafts in a growing cache's own slots, beyond its offset, where they are dead until somebody moves that."""
+    """Drafts in a growing cache's own slots, beyond its offset. They are dead until a commit moves the offset."""
 
     def __init__(self, cache: Any) -> None:
         self.cache, self.start = cache, cache.offset
@@ -125,7 +125,7 @@ class Aside:
         return int(self.seen + self.drafts)
 
     def put(self, source: Place) -> None:
-        """Move them behind those there are, into a longer buffer where they do not fit."""
+        """Move them behind the earlier drafts, into a longer buffer if they do not fit."""
         n, rows = source.slots, self.store.rows
         assert rows is not None, "a round that is over takes no drafts"
         if self.filled + n > rows.slots:
@@ -135,7 +135,7 @@ class Aside:
         self.drafts += n
 
     def _longer(self, n: int) -> Rows:
-        """A buffer with all rows there are, and room for n more and as many drafts again."""
+        """A buffer with all rows so far, and room for n more and for the same number of drafts again."""
         old = self.store.rows
         new = self.store.allocated(self.store.slots + self.drafts + n)
         if old is not None:
@@ -147,14 +147,14 @@ class Aside:
         return self.store.read(self.filled)
 
     def end(self, kept: int) -> None:
-        """Append the first drafts to the cache; it may make the buffer its own, which otherwise goes."""
+        """Append the first drafts to the cache. The cache may take over the buffer; else the buffer is freed."""
         rows, self.store.rows = self.store.rows, None
         if rows is not None and not (kept and self.cache.keep(rows, self.seen, kept)):
             rows.release()
 
 
 class Round:
-    """A round over one cache a layer; `layers` holds those that there are, by their number."""
+    """A round over at most one cache a layer; `layers` holds the caches by the number of their layer."""
 
     def __init__(self, caches: Sequence[Any], isolated: bool) -> None:
         _demand(caches)

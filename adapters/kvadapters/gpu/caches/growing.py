@@ -51,7 +51,7 @@ class Growing(Attending):
         self.queries = n
 
     def _write(self, source: Place, at: int) -> None:
-        """Write all rows of the source into the slots from `at` on; whatever lay there or beyond is dead."""
+        """Write all rows of the source to the slots from `at` on; rows that lay there or beyond are dead."""
         n = source.slots
         rows = self._room(at, n)
         self.store.move(n, source.span(), rows.place.span(at))
@@ -59,7 +59,7 @@ class Growing(Attending):
         self.offset, self.written = at + n, True
 
     def _room(self, live: int, n: int) -> Rows:
-        """The buffer, if n rows fit behind the live ones, or else a longer one with the live rows copied over."""
+        """The buffer if n rows fit behind the live ones, else a longer one with copies of the live rows."""
         old, slots = self.store.rows, self._slots(live, n)
         if old is not None and slots == old.slots:
             return old
@@ -89,7 +89,7 @@ class Growing(Attending):
         return Runs(self.store.rows.place, self.config.kv_heads * self.store.slots)
 
     def before_drafts(self) -> tuple[int, Span | None]:
-        """How many rows a draft sees beside drafts, and where they lie in position order: all."""
+        """How many rows a draft sees beside drafts (all), and where they lie in position order."""
         rows = self.store.rows
         return self.offset, None if rows is None else rows.place.span()
 
@@ -102,7 +102,7 @@ class Growing(Attending):
         return mem.held(self.store)
 
     def read(self, what: Readable) -> Pair | None:
-        """All live rows, whichever of the three is asked for."""
+        """All live rows: history, state and view are the same here."""
         there = self.queries is not None if what == "history" else self.written
         return self.store.read(self.offset) if there else None
 
@@ -136,7 +136,7 @@ class Growing(Attending):
         return Snapshot(self.kind, self.config, rows, start, self.offset)
 
     def restore(self, saved: Any, to: int) -> None:
-        """Write the saved rows where they were taken from, then make `to` the offset."""
+        """Write the saved rows to their former slots, then make `to` the offset."""
         if saved is None:
             self.rewind(to)
             return
@@ -159,7 +159,7 @@ class Growing(Attending):
         return snapshot.joined(first, second)
 
     def split(self, saved: Any, at: int) -> tuple[Snapshot | None, Snapshot | None]:
-        """[a, c) gives [a, at) and [at, c); beyond its ends, the whole and none."""
+        """Split [a, c) into [a, at) and [at, c); where `at` is beyond an end, into the whole and none."""
         if saved is None:
             return None, None
         found = snapshot.demand("split", saved, self.kind, self.config, self.space.runtime)

@@ -1,7 +1,7 @@
-"""Masks for a history whose slots need not be in position order.
+"""Masks for a history with slots in any order.
 
-Symbolic parts are computed from the position each slot holds; explicit arrays come in position order, and where
-the slots are turned their columns are gathered into slot order on the device.
+Symbolic parts are computed from the position in each slot. Explicit arrays come in position order; if the slots are
+in another order, the device puts their columns in slot order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kvspec.refusals import common as refusals
 
 @dataclass(frozen=True)
 class History:
-    """What the last append left: a batch, its queries, rows in the state, and the slot of the oldest of them."""
+    """What the last append left: batch, queries, rows in the state, and the slot of the oldest row."""
 
     batch: int
     queries: int
@@ -74,13 +74,13 @@ def _columns(space: Workspace, part: Part, history: History) -> Array | None:
 
 
 def _ages(history: History) -> Array:
-    """`[L, K]`: how many positions before each query the row in each slot lies; below 0 is the future."""
+    """`[L, K]`: how many positions the row in each slot lies before each query; below 0 is the future."""
     newest = (history.oldest - 1 - np.arange(history.rows)) % max(1, history.rows)
     return np.asarray(newest - np.arange(history.queries)[::-1, None])
 
 
 def _slot_order(space: Workspace, array: Array, history: History) -> Array:
-    """A copy whose columns are in slot order: logical column 0 goes to the slot of the oldest row."""
+    """A copy with columns in slot order: logical column 0 goes to the slot of the oldest row."""
     rows = history.rows
     if array.shape[3] == 1 or history.oldest == 0 or array.size == 0:
         return array.copy()
@@ -92,7 +92,8 @@ def _slot_order(space: Workspace, array: Array, history: History) -> Array:
 
 
 def _both(one: Array, other: Array) -> Array:
-    """Booleans: and. Scores: their sum. A boolean and scores: the scores, minus infinity where it hides."""
+    """Two booleans by `and`; two arrays of scores by their sum; of a boolean and scores the scores, with minus
+    infinity where the boolean hides."""
     if one.dtype == other.dtype:
         with np.errstate(all="ignore"):
             return np.asarray(one & other if one.dtype == bool else one + other)

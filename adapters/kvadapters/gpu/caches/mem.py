@@ -20,8 +20,8 @@ Plan = tuple[int, int]
 
 
 def planned(store: Slots, slots: int) -> Plan:
-    """What is held once the buffer has so many slots: another number means another buffer, with the old one there
-    until it is filled."""
+    """The bytes held when the buffer has this many slots. Another number means another buffer; the old one is
+    there until the new one is filled."""
     then = slots * store.geometry.row_bytes
     return (then, then) if slots == store.slots else (then, then + held(store))
 
@@ -32,7 +32,8 @@ def held(store: Slots) -> int:
 
 
 def fit(kind: str, config: Config, free: int, reserve: int | None, most: int | None) -> tuple[int, bool]:
-    """The largest batch of a store of this config beside the reserve, at least 1; and whether one fits at all."""
+    """The largest batch, at least 1, of a store of this config beside the reserve; and whether even one sequence
+    fits."""
     if kind != "store" or config.layers is None or config.max_len is None:
         raise refusals.fit_kind("MEM-17", kind)
     bound = SEQUENCES if most is None else most

@@ -1,4 +1,4 @@
-"""Paged caches on a device: block tables known on the host and mirrored on the device, where kernels read them."""
+"""Paged caches on a device: the host has the block tables, and the device a copy that the kernels read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kvspec.refusals import page as refusals_page
 
 class Table:
     """The block table of a sequence, and its length. `there` is the table on the device, with room for every page
-    of the pool; its entries beyond those of `pages` are never read."""
+    of the pool; only the entries of `pages` are read."""
 
     def __init__(self, space: Workspace, pages: Sequence[int], length: int, room: int) -> None:
         self.pages, self.length = list(pages), length
@@ -45,7 +45,7 @@ class Pages:
         self.numbered: list[Table | None] = []
 
     def _open(self, pages: Sequence[int], length: int) -> int:
-        """A table under the lowest number that is not in use."""
+        """Give a table the lowest number that is not in use."""
         made = Table(self.space, pages, length, self.pool.total)
         number = next((i for i, table in enumerate(self.numbered) if table is None), len(self.numbered))
         self.numbered[number : number + 1] = [made]
@@ -72,8 +72,8 @@ class Pages:
         return number
 
     def append(self, keys: Any, values: Any, sequence: int = 0) -> None:
-        """Rows `[1, kv_heads, n, dim]` into the pages of a sequence: one launch, after one for each page that is
-        copied and each run of pages that is new to the table."""
+        """Write rows `[1, kv_heads, n, dim]` to the pages of a sequence: one launch, after one for each copied
+        page and one for each run of new pages in the table."""
         if rows_in(keys) == 0:
             return
         table, n = self._demand(sequence), rows_in(keys)
@@ -98,7 +98,7 @@ class Pages:
         return new, copied
 
     def _extend(self, table: Table, new: int, copied: bool) -> None:
-        """Further pages for a table; the last one, if it is shared, by a copy."""
+        """Give a table more pages; a shared last page is copied first."""
         taken = self.pool.take(new + copied)
         if copied:
             shared = table.pages.pop()
@@ -120,7 +120,7 @@ class Pages:
         self.pool.give(gone)
 
     def drop(self, sequence: int) -> None:
-        """Give a sequence up, with the memory of its table."""
+        """Drop a sequence, and free the memory of its table."""
         table = self._demand(sequence)
         self._shorten(table, 0)
         table.there.release()
@@ -142,7 +142,7 @@ class Pages:
         return self._demand(sequence).pages.copy()
 
     def references(self) -> list[int]:
-        """In how many tables each page of the pool stands."""
+        """The number of tables that have each page of the pool."""
         return [self.pool.tables[page] for page in range(self.pool.total)]
 
     def free_pages(self) -> int:
@@ -150,8 +150,8 @@ class Pages:
         return len(self.pool.free)
 
     def gather(self, table: Sequence[int], n: int) -> Pair:
-        """Download n rows through a table that is handed in, which is uploaded: one launch. Raises TypeError where
-        an entry or n is no whole number."""
+        """Upload this table, and download n rows through it: one launch. Raises TypeError if an entry or n is no
+        whole number."""
         table, n = list(map(index, table)), index(n)
         self._demand_rows(table, n)
         if n == 0:
@@ -178,7 +178,7 @@ class Pages:
                 raise refusals_page.dead("PAGE-32", page, rows, there)
 
     def _live(self) -> dict[int, int]:
-        """The rows of each page in use that some sequence has."""
+        """The rows that sequences have in each page in use."""
         found: dict[int, int] = {}
         for table in self.numbered:
             for entry, page in enumerate([] if table is None else table.pages):

@@ -20,9 +20,9 @@ FLOAT = np.dtype(np.float32)
 
 
 class Asking(NamedTuple):
-    """What queries may see, in position order: not the future (`causal`), the newest `window` positions up to their
-    own (0: all), and what the arrays `added` leave, f32 on the host `[1 or batch, 1 or heads, n, 1 or rows]`: they
-    are added to the scores in order, and minus infinity hides."""
+    """What queries may see, in position order: not the future (`causal`), and the newest `window` positions up to
+    their own (0: all). The arrays `added`, f32 on the host `[1 or batch, 1 or heads, n, 1 or rows]`, are added to
+    the scores in order; minus infinity hides."""
 
     causal: bool = True
     window: int = 0
@@ -43,7 +43,7 @@ def _scores(array: Array) -> Array:
 
 
 def nothing(queries: Any, keys: Any) -> bool:
-    """Whether there are neither queries nor rows, which is never refused."""
+    """Whether there are no queries and no rows: an attend that is never refused."""
     return len(queries.shape) == 4 and queries.shape[2] == rows_in(keys) == 0
 
 
@@ -56,8 +56,8 @@ def empty(config: Config, queries: Any, out: Any) -> Any:
 
 
 class Fit(NamedTuple):
-    """What queries must be: f32 `[*front, heads, n, k_dim]`, any number of heads if None; a mask with arrays over
-    `rows` rows, and its batch the last axis in front."""
+    """What queries must be: f32 `[*front, heads, n, k_dim]`, with any number of heads if None. The arrays of
+    their mask are over `rows` rows, and their batch is the last axis of `front`."""
 
     front: tuple[int, ...]
     n: int
@@ -66,8 +66,8 @@ class Fit(NamedTuple):
 
 
 def demand(config: Config, fit: Fit, queries: Any, how: Attention, out: Any = None) -> None:
-    """Refuse queries that do not fit, then what goes with them, then an output that is not f32 `[*front, heads, n,
-    v_dim]`, or can only be read."""
+    """Refuse queries that do not fit, then heads and splits that do not, then an output that is read-only or not
+    f32 `[*front, heads, n, v_dim]`."""
     wanted = *fit.front, "heads" if fit.heads is None else fit.heads, fit.n, config.k_dim
     shape = tuple(queries.shape)
     if len(shape) != len(wanted) or any(w not in ("heads", s) for w, s in zip(wanted, shape, strict=True)):
@@ -84,7 +84,7 @@ def demand(config: Config, fit: Fit, queries: Any, how: Attention, out: Any = No
 
 
 def writable(out: Any) -> bool:
-    """Whether a given output can be written: none can, and any on the device."""
+    """Whether an output can be written: yes where none is given, and on the device."""
     return out is None or isinstance(out, DeviceRows) or bool(out.flags.writeable)
 
 

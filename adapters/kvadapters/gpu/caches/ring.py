@@ -1,4 +1,5 @@
-"""The rotating cache on a device: one buffer, sized once, in which a window of slots is written round and round."""
+"""The rotating cache on a device: one buffer, sized once; rows are written round and round in a window of its
+slots."""
 
 from __future__ import annotations
 
@@ -67,7 +68,7 @@ class Ring(Attending):
         self.written = True
 
     def _decode(self, source: Span) -> None:
-        """One row: into the slot of the oldest once the window is full. Rows beyond a window are let go first."""
+        """Write one row; in a full window, to the slot of the oldest. Rows beyond the window are dropped first."""
         rows = self.store.rows or self.store.allocated(self.slots_after(1))
         surplus = max(0, self.filled - self.window)
         base, held = self.base + surplus, self.filled - surplus
@@ -77,7 +78,8 @@ class Ring(Attending):
         self.base, self.filled, self.index = base, max(held, slot + 1), slot + 1
 
     def _prefill(self, source: Place) -> None:
-        """Several rows: behind the newest W-1, which come first, the oldest of them in the first slot."""
+        """Write several rows behind the newest W-1 rows, which are moved to the front, the oldest in the first
+        slot."""
         n, kept = source.slots, min(self.filled, self.window - 1)
         base, rows = self._in_order(kept, n)
         self.store.move(n, source.span(), rows.place.span(base + kept))
@@ -86,7 +88,8 @@ class Ring(Attending):
         self.filled = self.index = kept + n
 
     def _in_order(self, kept: int, n: int) -> tuple[int, Rows]:
-        """The first slot, and its buffer, of the newest `kept` rows in position order, with room for n behind."""
+        """A buffer and the first slot of the newest `kept` rows in it, in position order, with room for n behind
+        them."""
         rows = self.store.rows
         if rows is None or self.slots_after(n) != rows.slots:
             return 0, self._longer(kept, n)
@@ -107,7 +110,7 @@ class Ring(Attending):
         return rows
 
     def slots_after(self, n: int) -> int:
-        """Slots of a buffer after an append of n rows: a longer one has room for a full window before them."""
+        """Slots of the buffer after an append of n rows; a longer buffer has room for a full window before them."""
         now, kept = self.store.slots, min(self.filled, self.window - 1)
         if n > 1 and kept + n > now:
             return self.window - 1 + n
@@ -118,16 +121,17 @@ class Ring(Attending):
         return min(self.filled, self.window - 1) + n if n else self.filled
 
     def in_order(self) -> Runs:
-        """Where all rows lie, oldest first; there must be some."""
+        """Where all rows lie, oldest first. There must be at least one."""
         return Runs.of(self._newest(self.filled), self.config.kv_heads * self.store.slots)
 
     def before_drafts(self) -> tuple[int, Span | None]:
-        """How many rows a draft sees beside drafts, and where they lie in position order: the newest W-1."""
+        """How many rows a draft sees beside drafts (the newest W-1), and where they lie in position order."""
         seen = min(self.filled, self.window - 1)
         return seen, self._newest(seen) if seen else None
 
     def keep(self, rows: Rows, seen: int, n: int) -> bool:
-        """Append the n rows that lie behind the newest `seen` of this ring in a buffer; whether it took the buffer.
+        """Append n rows; they lie in a buffer, behind the newest `seen` rows of this ring. Tell whether the ring
+        took the buffer.
 
         Several rows lie there as a prefill would leave them. Nothing is allocated.
         """
@@ -152,7 +156,7 @@ class Ring(Attending):
         return mem.held(self.store)
 
     def _newest(self, kept: int) -> Span:
-        """Where the newest rows lie, the oldest of them first; there must be some."""
+        """Where the newest rows lie, the oldest of them first. There must be at least one."""
         assert self.store.rows is not None and 0 < kept <= self.filled
         return self.store.rows.place.span(self.base, (self.index - kept) % self.filled, self.filled)
 
@@ -179,7 +183,8 @@ class Ring(Attending):
         return Lengths(self.offset, self.filled, self.filled, self.store.slots)
 
     def mask(self, logical: Logical) -> Array | None:
-        """The mask for the last append's queries. Storage enforces the window for one; for several it is a part."""
+        """The mask for the last append's queries. For one query storage enforces the window; for several the mask
+        does."""
         if self.queries is None:
             raise refusals.no_history("MASK-1")
         parts = (*logical, Window(self.window)) if self.queries > 1 else logical
@@ -187,7 +192,7 @@ class Ring(Attending):
         return mask.built(self.space, parts, mask.History(self.config.batch, self.queries, self.filled, oldest))
 
     def can_rewind(self, to: int) -> bool:
-        """Anywhere while the window was never passed; then only to where it stands."""
+        """Whether it can rewind: to anywhere until the window was passed, then only to its own offset."""
         return to == self.offset or (self.offset <= self.window and 0 <= to < self.offset)
 
     def rewind(self, to: int) -> None:
@@ -213,7 +218,7 @@ class Ring(Attending):
         return Snapshot(self.kind, self.config, rows, self.offset - self.filled, self.offset, self.index)
 
     def restore(self, saved: Any, to: int) -> None:
-        """Become the ring that was saved; to less than its end only if it had not passed its window."""
+        """Become the saved ring; `to` may be less than its end only if it had not passed its window."""
         if saved is None:
             self.rewind(to)
             return
@@ -244,7 +249,7 @@ class Ring(Attending):
         return only and only.passed_on()
 
     def split(self, saved: Any, at: int) -> tuple[Snapshot | None, Snapshot | None]:
-        """A ring cannot be cut at a position: none, and the whole."""
+        """A ring cannot be cut at a position: give none, and the whole."""
         if saved is None:
             return None, None
         found = snapshot.demand("split", saved, self.kind, self.config, self.space.runtime)

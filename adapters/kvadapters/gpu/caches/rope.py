@@ -1,4 +1,4 @@
-"""RoPE on a device: rows turned in one launch, by themselves or before they are attended with."""
+"""RoPE on a device: one launch turns rows, by themselves or before an attend."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def rotate(space: Workspace, rows: Any, positions: Array, rope: Rope) -> Any:
 
 
 def demand(rope: Rope | None, width: int) -> int:
-    """How many elements of rows so wide are turned. Refuses what is not pairs of the row, and a base below 1."""
+    """How many elements of a row of this width are turned. Refuses an odd number, fewer than 2, more than the
+    row has, and a base below 1."""
     if rope is None:
         return 0
     dims = rope.dims if rope.dims is not None else width
@@ -52,8 +53,8 @@ def demand(rope: Rope | None, width: int) -> int:
 def at_positions(
     space: Workspace, config: Config, rope: Rope | None, ready: Ready, keys: Any, values: Any, first: int
 ) -> tuple[Ready, Any, Any]:
-    """The queries of an attend and its new keys turned, the first at position `first`, where that is asked for;
-    keys and values are on the device then. `demand` has looked at the rope, the cache at everything else."""
+    """Turn the queries and new keys of an attend, the first at position `first`, if it asks for RoPE; keys and
+    values are then on the device. `demand` has checked the rope, and the cache everything else."""
     if rope is None:
         return ready, keys, values
     place = space.staged(Geometry.of(config), keys, values)
@@ -85,7 +86,7 @@ def _uploaded(space: Workspace, rows: Array) -> DeviceRows:
 def _turn(
     space: Workspace, positions: Array, rope: Rope, dims: int, *turned: tuple[DeviceRows, DeviceRows]
 ) -> None:
-    """The launch: rows, and where they are turned to; keys, then queries if there are some, which are f32."""
+    """The launch: keys, then queries (f32) if there are any, each with the place that the turned rows go to."""
     table = space.tables.table(np.asarray(positions, np.int64), dims, rope.base)
     (keys, to), (queries, to_queries) = turned[0], turned[-1]
     width, rows, size = keys.shape[-1], keys.shape[-2], keys.dtype.itemsize

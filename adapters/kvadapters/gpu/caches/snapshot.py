@@ -27,7 +27,7 @@ class Snapshot:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its rows in device memory, guards apart; 0 once it is closed or consumed."""
+        """Bytes of its rows in device memory, without guards; 0 after it was closed or consumed."""
         return 0 if self.gone else self._rows.nbytes
 
     def close(self) -> None:
@@ -37,7 +37,7 @@ class Snapshot:
         self._rows.release()
 
     def consume(self) -> None:
-        """End its life after what was made of it took the rows over or copied them."""
+        """End it: its rows were taken over or copied by what was made of it."""
         self.gone = "consumed"
 
     def passed_on(self) -> Snapshot:
@@ -68,7 +68,7 @@ def demand(what: str, given: Any, kind: str, config: Config, runtime: Runtime, c
 def demand_pieces(
     given: tuple[Any, Any], kind: str, config: Config, runtime: Runtime
 ) -> tuple[Snapshot | None, Snapshot | None]:
-    """What a merge may be given; everything is checked before anything is consumed."""
+    """The snapshots that a merge was given; all are checked before one is consumed."""
     parent, child = (s if s is None else demand("merge", s, kind, config, runtime, "SNAP-21") for s in given)
     if parent is not None and parent is child:
         raise refusals.same_snapshot("SNAP-21")
@@ -85,7 +85,7 @@ def copied(runtime: Runtime, geometry: Geometry, *runs: tuple[int, Span]) -> Row
 
 
 def joined(first: Snapshot, second: Snapshot) -> Snapshot:
-    """[a, b) and [b, c) as [a, c); both are consumed and their memory given back."""
+    """Merge [a, b) and [b, c) into [a, c); both are consumed and their memory freed."""
     runs = ((s.rows.slots, s.rows.place.span()) for s in (first, second))
     rows = copied(first.rows.runtime, first.rows.geometry, *runs)
     made = Snapshot(first.kind, first.config, rows, first.start, second.stop)
@@ -96,7 +96,7 @@ def joined(first: Snapshot, second: Snapshot) -> Snapshot:
 
 
 def cut(saved: Snapshot, at: int) -> tuple[Snapshot, Snapshot]:
-    """[a, c) as [a, at) and [at, c); it is consumed and its memory given back."""
+    """Split [a, c) into [a, at) and [at, c); it is consumed and its memory freed."""
     rows, before = saved.rows, at - saved.start
     parts = ((before, rows.place.span()), (rows.slots - before, rows.place.span(before)))
     below, above = (copied(rows.runtime, rows.geometry, part) for part in parts)

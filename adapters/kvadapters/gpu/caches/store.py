@@ -1,4 +1,4 @@
-"""The store on a device: all layers in one block, their lengths in another, and known on the host as well."""
+"""The store on a device: all layers in one block, their lengths in another. The host knows the lengths too."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class Store(Attending):
         self.lengths_ = [0] * layers.groups
 
     def init(self, config: Config) -> None:
-        """Leave all as it is, or begin anew if the geometry is another: the old rows go when the new are there."""
+        """Leave everything as it is, or begin anew if the geometry differs: the old rows are freed after the new
+        ones are made."""
         self._demand(config)
         if same_geometry(self.config, config):
             return
@@ -61,7 +62,7 @@ class Store(Attending):
         self._write(self.space.staged(self.layers.geometry_of(count), keys, values), first, count)
 
     def demand_rows(self, keys: Any, values: Any, layer: int | None) -> tuple[int, int]:
-        """The first layer that is meant, and how many are; refuses rows that do not fit, or have no room."""
+        """The first layer of an append, and the number of layers. Refuses rows that do not fit or have no room."""
         first, count = self._which(layer)
         config = self.config.changed(batch=count)
         if not fitting(config, keys, values):
@@ -70,7 +71,7 @@ class Store(Attending):
         return first, count
 
     def _which(self, layer: int | None) -> tuple[int, int]:
-        """The first layer that is meant, and how many are."""
+        """The first layer, and the number of layers."""
         if layer is None:
             return 0, len(self.lengths_)
         if layer < 0 or layer >= len(self.lengths_):
@@ -83,12 +84,12 @@ class Store(Attending):
                 raise refusals.overflow("STORE-8", layer, length, n, self.max_len)
 
     def plan(self, n: int) -> mem.Plan:
-        """What is held, now as after an append of n rows to every layer."""
+        """The bytes held, which an append of n rows to every layer does not change."""
         self._demand_room(0, len(self.lengths_), n)
         return self.held(), self.held()
 
     def held(self) -> int:
-        """Bytes of the rows allocated, those of the batch among them."""
+        """Bytes of all allocated rows, also of the batch."""
         return self.layers.nbytes + self.batch_bytes()
 
     def _write(self, source: Place, first: int, count: int) -> None:
@@ -113,7 +114,7 @@ class Store(Attending):
         self.lengths_[first] = n
 
     def rollback(self, to: int) -> None:
-        """Lower the length of every longer layer to `to`; one launch, whatever the lengths."""
+        """Cut every layer that is longer to length `to`; always one launch."""
         if to < 0:
             raise refusals.rollback("STORE-15", to)
         self.layers.bound(0, len(self.lengths_), high=to)
@@ -129,7 +130,7 @@ class Store(Attending):
         self.layers.clear()
 
     def save(self) -> list[Pair]:
-        """Download the live rows of all layers, those of neighbours that are as long as each other together."""
+        """Download the live rows of all layers; neighbouring layers of equal length together."""
         saved: list[Pair] = []
         for n, run in groupby(self.lengths_):
             pair = self.layers.fetched(len(saved), len(list(run)), n)
@@ -137,7 +138,8 @@ class Store(Attending):
         return saved
 
     def load(self, saved: Sequence[Any]) -> None:
-        """Upload such rows, all layers in one go, padded with zeros to the longest; beyond them zeros as well."""
+        """Upload such rows of all layers at once, padded with zeros to the longest; the slots beyond are zeroed
+        too."""
         pairs = [Pair(*pair) for pair in saved]
         lengths = self._demand_saved(pairs)
         source = self._staged(pairs, max(lengths))
@@ -172,7 +174,7 @@ class Store(Attending):
         return self.space.staged(self.layers.geometry, *padded)
 
     def fingerprint(self, position: int) -> float:
-        """Download the one key row it is the sum of."""
+        """Download the one key row that it sums."""
         if position < 0 or position >= self.max_len:
             raise refusals.fingerprint("STORE-28", position, self.max_len)
         with np.errstate(all="ignore"):
