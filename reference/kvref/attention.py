@@ -140,7 +140,7 @@ Sizes = tuple[int, int | None, int]
 
 
 def demand(config: Config, queries: Array, sizes: Sizes, how: Attention, rows: int, out: Array | None) -> None:
-    """Refuse queries, a mask over so many rows, or an output that do not fit."""
+    """Refuse queries, a mask over `rows` rows, or an output that do not fit."""
     batch, heads, n = sizes
     wanted = batch, "heads" if heads is None else heads, n, config.k_dim
     fits = queries.ndim == 4 and all(w in ("heads", size) for size, w in zip(queries.shape, wanted, strict=True))

@@ -92,7 +92,7 @@ class Attending(Batching, attention.Answering):
 
 
 class CapturedAttention:
-    """A captured attend: of which layer's memory. Where to write, and how long it is, is read at each replay."""
+    """A captured attend on the memory of one layer. Each replay reads where to write, and how long the layer is."""
 
     def __init__(self, store: Attending, layer: int, heads: int, how: Attention) -> None:
         self.store, self.layer, self.heads, self.how = store, layer, heads, how

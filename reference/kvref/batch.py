@@ -183,7 +183,7 @@ class Batching:
 
 
 class Captured:
-    """A captured step: of which batch, and of how many sequences. Where to write is read at each replay."""
+    """A captured step of one batch with its number of sequences. Each replay reads where to write."""
 
     def __init__(self, store: Batching, batch: Batch) -> None:
         self.store, self.batch, self.m = store, batch, len(batch.lengths)

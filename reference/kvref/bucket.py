@@ -94,7 +94,7 @@ class Bucket:
     def block(
         self, queries: Array, keys: Array, values: Array, splits: int, past: int | None, out: Array | None = None
     ) -> Array:
-        """n rows and queries, each of which sees the past rows and those of the block up to its own."""
+        """n rows and queries. Each query sees the past rows and the rows of the block up to its own."""
         n = _count(keys)
         if n == _count(queries) == 0:
             return _no_output(queries, self.config, out)
@@ -121,7 +121,7 @@ class Bucket:
             raise refusals_bucket.disagrees("BUCKET-7", past, self.past_)
 
     def _ready(self, refresh: bool, room: int = 1) -> tuple[Graph, Handles]:
-        """The graph for the past rows, and handles of its bound, with room for so many rows behind it, installed
+        """The graph for the past rows, and handles of its bound, with room for `room` rows behind it, installed
         where they have to be."""
         graph = self._graph()
         if refresh and self._host_rows < self.past_:

@@ -45,7 +45,7 @@ class Pool:
         return self.keys.nbytes + self.values.nbytes
 
     def entries(self, rows: int) -> int:
-        """Pages that so many rows need."""
+        """Pages that this many rows need."""
         return -(-rows // self.size)
 
     def take(self) -> int:

@@ -1,9 +1,9 @@
 """Cosines and sines of the angles of RoPE, each the f32 number nearest to the exact one.
 
 An angle is position * base^(-2i/dims). Its last digits matter as much as its first, and the further the position
-the more of its digits lie before the point: so all of this is done in decimal numbers of `DIGITS` digits. An angle
-of a position of 64 bits keeps more than 40 digits behind the point, and no cosine or sine of one is known to lie
-so near to the middle of two f32 numbers that fewer would not tell on which side.
+the more of its digits lie before the point: so all of this is done in decimal numbers of `DIGITS` digits. The
+angle of a 64-bit position keeps more than 40 digits behind the point. No known cosine or sine lies so near the
+middle of two f32 numbers that 40 digits do not tell on which side.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class Rows:
 
 
 def _replaced(old: Array, slots: int, start: int, stop: int) -> Array:
-    """New memory of so many slots, the old slots start..stop-1 first in it."""
+    """New memory of this many slots, with the old slots start..stop-1 first."""
     batch, heads, _, dim = old.shape
     new = meter.allocated((batch, heads, slots, dim), old.dtype)
     meter.write(new[:, :, : stop - start], meter.resident(old[:, :, start:stop]))

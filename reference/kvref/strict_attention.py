@@ -16,8 +16,9 @@ positions `t * TILE` to `t * TILE + TILE - 1` whatever the query and wherever th
    them joined in order by the same `merge`.
 7. The output is a / l, rounded; zeros where nothing was joined.
 
-So the result depends on the rows seen and on their positions alone, not on storage, on how many queries were asked
-together, or on what lies in rows not seen. Here all arrays are f64 and hold f32 numbers, unless they say otherwise.
+So the result depends only on the rows seen and their positions. It does not depend on storage, on the number of
+queries asked together, or on rows that are not seen. Here all arrays are f64 and hold f32 numbers, unless they
+say otherwise.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ class Part(NamedTuple):
 
 
 def merge(one: Part, other: Part) -> Part:
-    """Both together; a part whose maximum is minus infinity leaves the other as it is."""
+    """Both together; a part with the maximum minus infinity leaves the other as it is."""
     gone = other.m == -np.inf
     if (one.m == -np.inf).all():  # as the arithmetic below: the other's weight is 1, and -0 becomes 0
         return Part(other.m, np.where(gone, 0.0, other.l), np.where(gone[..., None], 0.0, other.a + 0.0))

@@ -138,8 +138,8 @@ class Budget:
 
 
 def _stored(config: Config) -> int:
-    """Count the rows of a store over all its layers, of a pool over all its pages, or of handles at the largest
-    bound (two sets, while one replaces the other)."""
+    """Count the rows of a store over all layers, or of a pool over all pages. Of handles, count the rows at the
+    largest bound, twice: one set may replace the other."""
     bound = max((int(word) + 1 for word in (config.bounds or "").split("-") if word), default=0)
     each_layer = max(0, config.max_len or 0) + 2 * bound
     return max(0, config.layers or 0) * each_layer + (config.pages or 0) * (config.page_size or 0)

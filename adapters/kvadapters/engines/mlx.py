@@ -67,7 +67,7 @@ def _stepping(cache: Any, config: Config) -> Any:
 
 
 def _zeros(config: Config) -> list[int]:
-    """The left padding of a batch whose sequences are of one length."""
+    """The left padding of a batch of sequences of one length."""
     return [0] * config.batch
 
 

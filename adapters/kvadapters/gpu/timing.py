@@ -54,7 +54,7 @@ class Timing:
 
 
 class Ends(NamedTuple):
-    """Two blocks of so many words, and what is streamed between them."""
+    """Two blocks of this many words, and what is streamed between them."""
 
     runtime: Runtime
     words: int

@@ -73,7 +73,7 @@ def judge_here(under_test: AdapterUnderTest, checks: Sequence[Check]) -> Iterato
 def judge_on(pool: Pool, settings: Settings, checks: Sequence[Check]) -> Iterator[CheckResult]:
     """Judge checks as tasks of a pool; results come in the order in which tasks end.
 
-    A check whose process died is repeated once; if it dies again, that is a failure of the harness.
+    If its process dies, a check is repeated once; if it dies again, that is a failure of the harness.
     """
     lost = deque[Check]()
     for (_, check), future in completed(pool, judge_check, ((settings, check.id) for check in checks)):

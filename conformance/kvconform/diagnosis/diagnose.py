@@ -1,7 +1,7 @@
 """Diagnosis: names the mutants that answer a failing trace, and its neighbours, exactly as the adapter did.
 
-An adapter that answers like a mutant on the shortest failing trace may still have another bug. So both run the
-neighbours of that trace too, failing or not, and a mutant is named only if it answers like the adapter on all of
+An adapter that answers like a mutant on the shortest failing trace may still have another bug. So both also run
+the neighbours of that trace, failing or not. A mutant is named only if it answers like the adapter on all of
 them. If several do, the one comes first that explains most of the rest: the other failures of the run, and the
 worked examples of the chapters.
 """

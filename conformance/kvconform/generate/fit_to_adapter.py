@@ -1,10 +1,10 @@
 """Fits traces to what an adapter claims: its abilities, its dtypes, the rows of an append, the batch.
 
-Frozen covers and worked examples use one dtype and append several rows. An engine that takes another dtype, or one
-row at a time, is judged on the same traces with that dtype, and with each append (and each draft) split into as
-many as needed. The batch limit holds for the batch of a cache and for the sequences of a store's batch. Operations
-that it does not claim are left out; a worked example ends before the first of them, because its table says what
-follows from it.
+Frozen covers and worked examples use one dtype and append several rows. An engine that takes another dtype is
+judged on the same traces with that dtype. For one that takes one row at a time, each append and each draft is
+split into as many as needed. The batch limit holds for the batch of a cache and for the sequences of a store's
+batch. Operations that it does not claim are left out; a worked example ends before the first of them, because its
+table says what follows from it.
 """
 
 from __future__ import annotations

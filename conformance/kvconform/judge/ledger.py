@@ -1,4 +1,4 @@
-"""What is owed from one step to the next, whoever the oracle is: plans that come true, and costs within bounds.
+"""What one step owes to the next, with either oracle: plans that come true, and costs within bounds.
 
 Both are judged by what the adapter itself said and did before: the oracle's capacity need not be its own.
 """

@@ -90,7 +90,7 @@ FREE = ("capacity",)
 
 
 def _has_capacity(want: Step) -> bool:
-    """Whether the step is one of a cache, of which the claim says whether it grows step by step."""
+    """Whether the step is one of a cache with a capacity: its claim says whether it grows step by step."""
     return any(name.partition(".")[0] == "capacity" for name in want.values)
 
 

@@ -1,4 +1,4 @@
-"""The laws of attention, whose sides are compared by all their outputs.
+"""The laws of attention. Two sides are compared by all their outputs.
 
 At level storage outputs are the same bits, else they are within bounds. Where only one side has other sequences,
 sequence 0 is compared.

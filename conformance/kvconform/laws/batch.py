@@ -1,4 +1,4 @@
-"""The laws of batches, whose ends are compared by what one sequence holds.
+"""The laws of batches. Two ends are compared by what one sequence holds.
 
 Both sides end with a rollback that does nothing, and names the sequence to be compared.
 """
@@ -51,7 +51,7 @@ class _Batch(NamedTuple):
         return [text.format(q) for q, text in self.ops]
 
     def trace(self, m: int, texts: Sequence[str], sequence: int) -> Trace:
-        """These operations on a batch of m, whose end shows a sequence."""
+        """These operations on a batch of m, with a last one that shows a sequence."""
         last = f"rollback {self.config.max_len} sequence={sequence}"
         return trace("store", self.config, f"append {self.stored}", f"batch {m}", *texts, last)
 

@@ -1,4 +1,4 @@
-"""The laws of bucketed caches, whose ends are compared by the rows of every layer and by the last outputs."""
+"""The laws of bucketed caches. Two ends are compared by the rows of every layer and by the last outputs."""
 
 from __future__ import annotations
 

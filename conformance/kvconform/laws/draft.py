@@ -15,7 +15,7 @@ law = partial(register, needs=("draft",), kinds=caches_with("speculate"), compar
 
 
 def _round(calls: list[int], kept: int) -> list[str]:
-    """A round on A: a draft of so many rows for each call, of which `kept` rows together are kept."""
+    """A round on A: one draft call for each number of rows; `kept` rows of all together are kept."""
     return ["speculate r A", *(f"draft r {n}" for n in calls), f"commit r {kept}"]
 
 

@@ -103,7 +103,7 @@ def unequal(left: object, right: object) -> str:
 
 
 DISAGREE = "keys and values that do not agree"
-"""What is said of rows whose keys and values, or whose heads, have different names."""
+"""The words for rows with different names in keys and values, or in different heads."""
 
 
 def positions(result: TrialResult, name: str, expected: Sequence[int]) -> str:

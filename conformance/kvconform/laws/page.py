@@ -1,4 +1,4 @@
-"""The laws of paged caches, whose ends are compared by what sequences hold.
+"""The laws of paged caches. Two ends are compared by what sequences hold.
 
 Every side ends with an append of no rows, after which everything is seen.
 """
@@ -50,7 +50,7 @@ def _from_contiguous(sides: Sides, results: Results) -> str:
 
 
 def _other_bits(results: Results) -> str:
-    """The first output of which the two sides have other bits; empty if there is none."""
+    """The first output that differs in its bits between the two sides; empty if none does."""
     outputs = [[step.arrays["output"] for _, step in r.steps if "output" in step.arrays] for r in results]
     for i, (a, b) in enumerate(zip(*outputs, strict=True)):
         if a is None or b is None or settled(a).tobytes() != settled(b).tobytes():

@@ -1,4 +1,4 @@
-"""The laws of RoPE, whose ends are compared by numbers that may differ by the bounds of both sides."""
+"""The laws of RoPE. Two ends are compared by numbers, which may differ by the bounds of both sides."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _position(draw: st.DrawFn) -> tuple[int, int]:
 
 @law("ROPE-24", needs=("growing", "rope"))
 def pairings(draw: st.DrawFn, config: Config) -> Sides:
-    """Neighbours rotated together; or halves, of rows whose elements were put there."""
+    """Rotate neighbours; or rotate halves, of rows with the same elements put into halves."""
     (at, stride), n = _position(draw), draw(st.integers(1, 4))
     dims = draw(st.sampled_from(("", f" dims={2 * draw(st.integers(1, config.k_dim // 2))}")))
     how = f"rotate {n} {at} stride={stride} base={draw(st.sampled_from((10000, 7)))}{dims}"

@@ -1,4 +1,4 @@
-"""The laws of stores, whose ends are compared by what every layer holds."""
+"""The laws of stores. Two ends are compared by what every layer holds."""
 
 from __future__ import annotations
 

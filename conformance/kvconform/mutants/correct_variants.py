@@ -1,4 +1,4 @@
-"""Correct caches that store what they hold otherwise than the reference: nobody may accuse them."""
+"""Correct caches whose storage differs from the reference's; the suite must pass them all."""
 
 from __future__ import annotations
 

@@ -54,5 +54,5 @@ def movable(message: str) -> str:
 
 
 def wrong(matrix: Matrix) -> list[str]:
-    """The ids of the mutants of which something came that must not."""
+    """The ids of the mutants with a wrong outcome."""
     return [m.id for m in matrix.mutants if result(m).isupper()]

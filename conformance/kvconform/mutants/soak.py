@@ -170,7 +170,7 @@ def sources(chapters: tuple[str, ...]) -> dict[str, Any]:
 
 
 class Soak:
-    """Judges adapters until each has done so many operations, or enough was found of it."""
+    """Judges adapters until each has done the number of operations asked for, or was accused often enough."""
 
     def __init__(self, abouts: Mapping[str, Description], operations: int, folder: Path, seed: int = 0) -> None:
         """Of adapters, what they say of themselves, by name."""

@@ -19,7 +19,7 @@ class Hang(BaseException):
 
 @contextmanager
 def time_limit(seconds: float, process_seconds: float = 0.0) -> Iterator[None]:
-    """Raise Hang after so many seconds of the processor, or far more of the clock. Only in the first thread.
+    """Raise Hang after this many seconds of the processor, or far more of the clock. Only in the first thread.
 
     After `process_seconds` of the processor, if not 0, the process ends: for code that no handler interrupts.
     """

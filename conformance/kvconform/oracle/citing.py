@@ -1,4 +1,4 @@
-"""A session on one of the oracles, whose steps say which clauses they exercised."""
+"""A session on one of the oracles. Its steps say which clauses they exercised."""
 
 from __future__ import annotations
 

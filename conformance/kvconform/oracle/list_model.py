@@ -1,4 +1,4 @@
-"""The oracle at level `visible`: the list model, whose steps say what it expects."""
+"""The oracle at level `visible`: the list model. Its steps say what it expects."""
 
 from __future__ import annotations
 

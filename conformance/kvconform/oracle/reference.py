@@ -1,4 +1,4 @@
-"""The oracle at level `storage`: the reference, whose steps say which clauses they exercised."""
+"""The oracle at level `storage`: the reference. Its steps say which clauses they exercised."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class TraceInputs:
         return 1 if one else op.get("layers") or layers, op.get("n", 1)
 
     def _rows_shape(self, op: Operation, part: str, n: int) -> tuple[int, ...]:
-        """The shape of keys, or of values, of so many rows."""
+        """The shape of keys, or of values, for this number of rows."""
         kind, config = self.opened_as(op)
         batch, heads, _, dim = (max(0, size) for size in overridden(config, op).shape(part, n))
         layers, m = self._extent(op)
@@ -174,7 +174,7 @@ class TraceInputs:
                 self.book.took(op["n"] if op["op"] == "copy" else parts * n)
 
     def _turned(self, op: Operation) -> None:
-        """Rows whose keys are not stored as they were made."""
+        """Rows with keys that are not stored as they were made."""
         if op.get("rope") is not None:
             self.book.by_value |= set(range(self.book.next, self.book.next + op["n"]))
 

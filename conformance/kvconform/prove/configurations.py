@@ -65,7 +65,8 @@ def in_order(pool: Pool, candidate: Candidate, chosen: Sequence[Configuration]) 
 
 
 def prove(candidate: Candidate, configuration: Configuration) -> dict[str, Any]:
-    """Prove one configuration; give the Proof's fields without its plan, whose functions cannot be sent."""
+    """Prove one configuration; give the Proof's fields without its plan, because a plan holds functions, which
+    cannot be sent."""
     began = time.monotonic()
     proof = proved(plan(configuration), configuration.k, _runs(candidate), tell)
     proof.seconds = time.monotonic() - began

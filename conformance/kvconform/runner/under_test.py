@@ -36,8 +36,8 @@ ATTEMPTS = {"FAIL": 300, "CRASH": 30, "PROTOCOL": 30, "OOM": 4, "HANG": 3}
 
 
 SAME = {"FAIL": 8}
-"""Failing traces of one check, clause and cause that prove to be a known deviation when they are made short, after
-which others like them are not made short; of other verdicts one."""
+"""When this many failing traces of one check, clause and cause were made short and proved to be a known
+deviation, others like them are not made short. One for other verdicts."""
 
 
 class Differs(AssertionError):

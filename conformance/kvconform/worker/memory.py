@@ -40,7 +40,7 @@ def peak() -> int:
 
 
 class Family:
-    """A process and its descendants, whose memory is checked often."""
+    """A process and its descendants. Their memory is checked often."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid

@@ -14,7 +14,7 @@ from typing import Any
 Handler = Callable[[int, FrameType | None], None]
 
 AGAIN = 0.05
-"""Seconds after which a signal comes again whose exception was lost."""
+"""Seconds after which a signal is sent again if its exception was lost."""
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:

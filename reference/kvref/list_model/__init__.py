@@ -1,8 +1,8 @@
 """The list model: a cache is the list of its tokens, and *visible* is one line.
 
-It follows the contract of an adapter, over rows known by their serials (`rows.Rows`) in the place of arrays: what
-is appended has names, what is read is a list of names, a mask says what each query sees, and an output how far from
-it an implementation may be. What follows from where rows are stored it leaves open."""
+It follows the contract of an adapter, over rows known by their serials (`rows.Rows`) in the place of arrays:
+appended rows have names, and what is read is a list of names. A mask says what each query sees; an output says
+how far from it an implementation may be. What follows from where rows are stored it leaves open."""
 
 from __future__ import annotations
 

@@ -106,8 +106,8 @@ class Asked:
         self.logical = how.through
 
     def demand(self, config: Config, batch: int, n: int, rows: int, heads: int | None = None) -> None:
-        """Refuse what does not fit n queries of so many sequences, with so many rows to be masked; as many heads as
-        are said."""
+        """Refuse what does not fit n queries of this many sequences, with this many rows to be masked; as many
+        heads as are said."""
         wanted = batch, heads, n, config.k_dim
         right = all(w in (None, size) for size, w in zip(self.queries.shape, wanted, strict=True))
         if not right or self.queries.dtype != "f32":

@@ -89,7 +89,7 @@ def _demand_whole(batch: BatchModel, layer: int) -> None:
 
 
 class CapturedAttend:
-    """A captured attend: on which layer of which store, and with what."""
+    """A captured attend: its store, its layer, and its arguments."""
 
     def __init__(self, store: AttendingModel, layer: int, heads: int, splits: int) -> None:
         self.store, self.began, self.layer, self.heads = store, store.began, layer, heads

@@ -28,7 +28,8 @@ class BatchSequence:
 
 
 class BatchModel:
-    """A batch of a store of so many layers, each with room for `room` rows. `places`: the most it can become."""
+    """A batch of a store with this many layers, each with room for `room` rows. `places`: the most sequences that
+    it can have."""
 
     def __init__(self, layers: int, room: int, places: int) -> None:
         self.layers, self.room, self.places = layers, room, places

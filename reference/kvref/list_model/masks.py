@@ -20,7 +20,7 @@ def explicit(logical: Logical) -> list[Explicit]:
 
 
 def demand(logical: Logical, batch: int, n: int, rows: int) -> list[Array]:
-    """The arrays of a mask for n queries of each sequence over so many rows. Refuses what does not fit."""
+    """The arrays of a mask for n queries of each sequence over this many rows. Refuses what does not fit."""
     arrays = [part.array for part in explicit(logical)]
     for a in arrays:
         if a.ndim != 4 or a.shape[0] not in (1, batch) or a.shape[2] != n or a.dtype not in (np.bool_, np.float32):
@@ -38,9 +38,9 @@ def demand(logical: Logical, batch: int, n: int, rows: int) -> list[Array]:
 def sees(
     logical: Logical, sizes: tuple[int, int, int], tokens: Sequence[int], visible: Callable[[int], range] | None
 ) -> list[list[list[Added]]]:
-    """For so many sequences, heads and newest queries, what each sees of the tokens, which stand at the positions
-    from 0 on; where the mask has no arrays, one head stands for all. `visible` are the positions that the cache
-    itself shows to a position."""
+    """For these numbers of sequences, heads and newest queries, what each sees of the tokens, which stand at the
+    positions from 0 on; where the mask has no arrays, one head stands for all. `visible` are the positions that
+    the cache itself shows to a position."""
     (batch, heads, n), end = sizes, len(tokens)
     positions = [(p, range(visible(p).start if visible else 0, end)) for p in range(end - n, end)]
     if not explicit(logical):

@@ -10,7 +10,7 @@ from kvspec.geometry import DTYPES, Config
 
 
 def fit(kind: str, config: Config, free: int, reserve: int | None, most: int | None) -> tuple[int, bool]:
-    """The number of sequences, from 1 on, whose bytes are there beside the reserve, and whether one is."""
+    """How many sequences fit beside the reserve, at least 1; and whether even one does."""
     if kind != "store":
         raise Refused("MEM-17", "sequences of no fixed size")
     if most is not None and most < 1:

@@ -173,7 +173,7 @@ def _spare(seen: Observation) -> str:
 
 
 def _marked(expected: Sequence[str], found: Sequence[str], alive: Alive) -> list[int]:
-    """Where they differ. A slot whose expected row is dead is marked only if no other slot is."""
+    """Where they differ. A slot with a dead expected row is marked only if no other slot is."""
     length = max(len(expected), len(found))
     unequal = [i for i in range(length) if _at(expected, i) != _at(found, i)]
     compared = {"", *(expected if alive is None else alive)}

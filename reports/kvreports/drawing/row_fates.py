@@ -19,7 +19,7 @@ KNOWN = (
     *("open", "append", "view", "ask", "rewind", "free", "scribble", "mask"),
     *("snapshot", "restore", "split", "merge", "close", "plan", "fit"),
 )
-"""Operations whose effect on the rows of a cache is known; not those of stores, buffers and rounds."""
+"""Operations with a known effect on the rows of a cache; not those of stores, buffers and rounds."""
 
 LONGEST = 4096
 """Most positions that are worked out."""

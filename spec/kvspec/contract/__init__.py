@@ -1,12 +1,12 @@
 """The contract an adapter implements. There is no base class: any object with these methods is an adapter.
 
-An adapter says what it is (`describe`) and opens caches (`open`). What is opened as `growing` or `ring` has the
-methods of `Cache`, as `copy` those of `Buffer`, as `store` those of `Store`, as `page` those of `Paged`, as
-`ragged` those of `Ragged`, as `bucket` those of `Bucketed`. Further chapters need further methods: a cache those of
-`Masking` (chapter `mask`), `Snapshotting` (`snapshot`), `Planning` (`mem`), `Attending` (`attention`, stores and
-paged caches too); a store those of `Batching` (`batch`); the adapter itself those of `Speculating` (`draft`),
-`Fitting` (`mem`), `Rotating` (`rope`), `Metered` (`residency`). Arrays at this boundary are host arrays (numpy), or
-what the adapter's own `place` made of them.
+An adapter says what it is (`describe`) and opens caches (`open`). A `growing` or `ring` cache has the methods of
+`Cache`, a `copy` buffer those of `Buffer`, a `store` those of `Store`, a `page` cache those of `Paged`, a
+`ragged` cache those of `Ragged`, a `bucket` cache those of `Bucketed`. Further chapters need further methods: a
+cache those of `Masking` (chapter `mask`), `Snapshotting` (`snapshot`), `Planning` (`mem`), `Attending`
+(`attention`, stores and paged caches too); a store those of `Batching` (`batch`); the adapter itself those of
+`Speculating` (`draft`), `Fitting` (`mem`), `Rotating` (`rope`), `Metered` (`residency`). Arrays at this boundary
+are host arrays (numpy), or what the adapter's own `place` made of them.
 
 Every method either does all of its work, or raises `Refused` or `Unsupported` and changes nothing.
 """

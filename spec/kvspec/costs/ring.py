@@ -1,4 +1,4 @@
-"""The cost bound of an append to a ring: that of a growing cache, whose bound knows of windows."""
+"""The cost bound of an append to a ring: the bound of a growing cache, which takes windows into account."""
 
 from __future__ import annotations
 

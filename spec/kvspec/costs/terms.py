@@ -124,7 +124,7 @@ Bounded = Callable[[Case], Cost]
 
 
 def bounded(clause: str, when: str = "", /, **most: int) -> Cost:
-    """Give a cost whose counts one clause bounds."""
+    """Give a cost that one clause bounds."""
     return Cost(when, (Bound(clause, most),))
 
 

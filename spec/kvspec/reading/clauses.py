@@ -4,10 +4,10 @@ A chapter is Markdown. A clause is a paragraph that begins
 
 **RING-4** (visible; seen in history). One normative sentence.
 
-with, in the brackets, its level, the cache it speaks of where it is not both (`visible, growing`), `law` where it
-relates whole traces to each other, and the observables in which a breach shows. `*Why:*` paragraphs and examples
-follow it. Reading is strict: a line that looks like a clause or an example but cannot be read is an error, never a
-comment.
+with, in the brackets, its level; the cache it speaks of if it is only one (`visible, growing`); `law` if it
+relates whole traces to each other; and the observables in which a breach shows. `*Why:*` paragraphs and examples
+follow it. Reading is strict: a line that looks like a clause or an example but cannot be read is an error, never
+a comment.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class Measurement(Part):
     words: str
     """What the operation does."""
     model: str
-    """The model whose shapes these are."""
+    """The model that has these shapes."""
     kind: str
     """What is opened: growing, ring, copy, store, page, bucket; rope, where nothing is."""
     config: dict[str, Any]

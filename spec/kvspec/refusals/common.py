@@ -40,7 +40,7 @@ def copy_beyond(clause: str, at: int, n: int, capacity: int) -> Refused:
 
 
 def hole(clause: str, sequence: int, held: Sequence[int], length: int) -> Refused:
-    """A sequence of which some layer lacks rows."""
+    """A sequence that lacks rows in some layer."""
     layer = next(i for i, n in enumerate(held) if n < length)
     words = f"step: sequence {sequence} is {length} long, but layer {layer} holds {held[layer]} of its rows"
     return Refused(clause, words)

@@ -26,18 +26,17 @@ NOTHING = Inputs()
 class Step(Struct):
     """The result of one operation.
 
-    `result`: ok, refused, unsupported, error (the adapter raised something else), absent (the cache or
-    name was never made); and, from a worker, crash, hang, oom, protocol.
-    `values`: offset, retained, buffered, capacity; can (rewind); snapshot, parent, child as
-    [start, stop, bytes] or None; bytes (close); intact (scribble); drafted; lengths, sequences, moved; held, plan,
-    fit, meter; sequence, free, references and table.0 (page); past, bound, key, extent (bucket). After an
-    operation on a whole round those of cache X end in `.X`.
-    `arrays`: history.k, history.v, mask, view.k, view.v, state.k, state.v; output, rotated; gathered.k, page.k
-    (page); None where there is none. Those of cache X after an operation on a whole round are state.X.k, those of a
-    store's layer 0 state.0.k and saved.0.k, and of sequence 1 of its batch batch.0.1.k; those of a paged cache's
-    sequence 1 state.1.k; those of a bucketed cache's layer 0 state.0.k, host.0.k and handle.0.k: what is
-    observed comes first, whether of keys or values last.
-    `cites`: the clauses this step exercised, where the reference performed it.
+    `result`: ok, refused, unsupported, error (the adapter raised something else), absent (the cache or name was
+    never made); and, from a worker, crash, hang, oom, protocol. `values`: offset, retained, buffered, capacity;
+    can (rewind); snapshot, parent, child as [start, stop, bytes] or None; bytes (close); intact (scribble);
+    drafted; lengths, sequences, moved; held, plan, fit, meter; sequence, free, references and table.0 (page);
+    past, bound, key, extent (bucket). After an operation on a whole round those of cache X end in `.X`. `arrays`:
+    history.k, history.v, mask, view.k, view.v, state.k, state.v; output, rotated; gathered.k, page.k (page); None
+    where there is none. After an operation on a whole round, those of cache X are state.X.k. Those of a store's
+    layer 0 are state.0.k and saved.0.k, and those of sequence 1 of its batch batch.0.1.k; those of a paged
+    cache's sequence 1 state.1.k; those of a bucketed cache's layer 0 state.0.k, host.0.k and handle.0.k: what is
+    observed comes first, whether of keys or values last. `cites`: the clauses this step exercised, where the
+    reference performed it.
     """
 
     result: str = "ok"

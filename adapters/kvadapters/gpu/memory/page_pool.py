@@ -118,7 +118,7 @@ class Pool:
         return self._fetched(self.page(page))
 
     def _fetched(self, rows: Place) -> Pair:
-        """Download all slots of a place whose heads are adjacent."""
+        """Download all slots of a place with adjacent heads."""
         return Pair(
             self._whole("k", rows.keys, rows.keys_at, rows.slots),
             self._whole("v", rows.values, rows.values_at, rows.slots),

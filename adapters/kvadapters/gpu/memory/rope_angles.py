@@ -1,10 +1,10 @@
 """Tables of RoPE, made on the host: the f32 numbers nearest to cosine and sine of position * base^(-2i/dims).
 
-Angles are counted in turns, as whole numbers of 2^-192: an angle is then one product of position and frequency, and
-its digits above the point, whole turns, drop out, however large the position. The nearest quarter of a turn is
-subtracted exactly; the rest becomes an f64 number, however small, so that cosine and sine are good to a few units
-in the last place of f64. If such a number is too near the midpoint of two f32 numbers to tell the nearest, about
-once in two million, it is recomputed in whole numbers.
+Angles are counted in turns, as whole numbers of 2^-192: an angle is then one product of position and frequency,
+and its digits above the point, whole turns, drop out, however large the position. The nearest quarter of a turn
+is subtracted exactly; the rest becomes an f64 number, however small, so that cosine and sine are good to a few
+units in the last place of f64. About one such number in two million is too near the midpoint of two f32 numbers
+to tell the nearest. It is recomputed in whole numbers.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Tables:
         return self._kept[key]
 
     def _grow(self, nbytes: int) -> None:
-        """Larger places, where these are too small for so many bytes; what they hold is given up."""
+        """Larger places, if these are too small for this many bytes; their contents are lost."""
         old = [*self._free, *self._kept.values()]
         if old and old[0].nbytes >= nbytes:
             return

@@ -34,8 +34,8 @@ def cpu(work: Work, workers: int) -> tuple[Axes, Axes]:
     """Give one item to each head, in groups of one, up to about `workers`; striding reaches the other heads. If
     heads are few, split the rows of each head over several items.
 
-    Heads first, because the rows of a head lie side by side: an item that strides over rows passes over all pages
-    of a head to move a part of it, which made long copies three times slower (`kvconform profile`). Groups of one,
+    Heads first, because the rows of a head lie side by side: an item that strides over rows visits all pages of a
+    head to move a part of it. That made long copies three times slower (`kvconform profile`). Groups of one,
     because a CPU runtime compiles every kernel anew for each group size.
     """
     heads = min(work.heads, workers)

@@ -28,7 +28,7 @@ FAR = (100_000, (1 << 31) - 1, 1 << 32, 1 << 40)
 """Positions at which angles or integers of low precision go wrong."""
 
 NEAR = (386482969782, 634982163474, -740439780889, 559353798958, 42106686282, -902209779836)
-"""Positions whose cosine or sine is so near the midpoint of two f32 numbers that f64 cannot tell the nearest, or so
+"""Positions with a cosine or sine so near the midpoint of two f32 numbers that f64 cannot tell the nearest; or so
 near 0 that it depends on the far digits of the angle alone."""
 
 KINDS: dict[str, Config] = {

@@ -74,7 +74,7 @@ PARTS = {
     ),
     "kernels/row_of_pages": Part("row of pages", _of("pages"), ("strict.inc",), ("page", "attention")),
 }
-"""Every text whose faults are sought, by the label that mutants of it are called by."""
+"""Every text that faults are planted in, by the label in the names of its mutants."""
 
 CHUNK = 40
 """Mutants of one program."""
@@ -195,7 +195,7 @@ def _runtime() -> Others:
 
 
 def compiled(mutants: Iterable[Mutant], processes: int | None = None) -> None:
-    """Compile whatever these need before they are hunted, so many at once. Raises CannotRun."""
+    """Compile what these need before the hunt, `processes` at once. Raises CannotRun."""
     chunks = dict.fromkeys(c for m in mutants if isinstance(m.adapter, Changed) for c in m.adapter.chunks)
     if chunks:
         _runtime()

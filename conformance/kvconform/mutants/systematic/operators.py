@@ -1,6 +1,6 @@
 """Systematic faults: every comparison, offset, index, constant, condition and rounding made wrong, every line lost.
 
-`COARSE` operators are those for any module; `FINE` ones make many more faults, of which some take an argument each.
+`COARSE` operators are for any module. `FINE` ones make many more faults; some of these need an argument each.
 Left out is what no cache does: citations, with all that decides on them alone; assertions, which tell the reader
 what is so; and annotations.
 """
@@ -46,7 +46,7 @@ OPPOSITE_FINE = {"np.minimum": "np.maximum", "np.maximum": "np.minimum", "any": 
 """More of them."""
 
 ROUNDING = ("_f32", "astype")
-"""What rounds its argument, or that whose method it is."""
+"""Functions and methods that round."""
 
 LINES = (ast.Assign, ast.AugAssign, ast.Raise, ast.Return)
 """What a line does, beside calling something for its effect."""

@@ -1,6 +1,6 @@
 """Peers: other ways of doing the same work, measured beside the adapter in the same rounds.
 
-A peer is an object with a name, a description, and `job`, which gives the work of a case, or None if the peer has
+A peer is an object with a name, a description, and `job`. `job` gives the work of a case, or None if the peer has
 no such work. To add one, write a module here and name it in `PEERS`.
 """
 

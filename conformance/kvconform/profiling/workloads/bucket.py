@@ -24,7 +24,7 @@ def opened(subject: Subject) -> list[Any]:
 
 
 def filled(subject: Subject, past: int) -> list[Any]:
-    """Make bucketed caches whose handles hold this many past rows."""
+    """Make bucketed caches with this many past rows in their handles."""
     caches, dtype = opened(subject), subject.case.dtype
     rows = [noise(shape, dtype, i) for i, shape in enumerate(_shapes(subject, past))]
     for cache in caches:

@@ -1,7 +1,7 @@
 """Pools of processes for the tasks of runs, mutants, proofs and soaks, behind one `concurrent.futures.Executor`.
 
-On this machine it is pebble's process pool; on a cluster `dask.distributed`, whose workers pass each task on to a
-pool of their own. A task is a function of a module; only names, traces and verdicts are pickled.
+On this machine it is pebble's process pool. On a cluster it is `dask.distributed`; its workers pass each task on
+to a pool of their own. A task is a function of a module; only names, traces and verdicts are pickled.
 """
 
 from __future__ import annotations

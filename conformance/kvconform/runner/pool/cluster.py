@@ -1,4 +1,4 @@
-"""A dask cluster as a pool. Its scheduler gives tasks to workers and repeats those whose worker died.
+"""A dask cluster as a pool. Its scheduler gives tasks to workers, and repeats tasks when their worker died.
 
 A worker passes its tasks on to a pool of processes on its own machine, because dask runs tasks in threads: a task
 needs the first thread of its process, and may hang or die with it. That pool ends with the command that uses it.
@@ -76,7 +76,7 @@ class Cluster(Pool):
         return future
 
     def _forget(self, future: Future[Any]) -> None:
-        """Let go of a task that has ended, lest dask do it again when its worker dies."""
+        """Let go of a task that has ended; else dask does it again when its worker dies."""
         task = self._tasks.pop(future)
         if future.cancelled():
             task.cancel()
@@ -106,7 +106,7 @@ class Cluster(Pool):
 
 
 def _connected(address: str) -> Any:
-    """A client of the scheduler, all of whose workers have what is installed here. Raises BadInput."""
+    """A client of the scheduler. All workers must have what is installed here. Raises BadInput."""
     for handler in logging.getLogger("distributed").handlers:
         handler.setLevel(logging.CRITICAL + 1)  # what matters of it our own errors say
     try:
@@ -120,7 +120,7 @@ def _connected(address: str) -> Any:
 
 
 def _compare(address: str, client: Any) -> None:
-    """Refuse workers that would judge otherwise than this machine. Raises BadInput."""
+    """Refuse workers that would judge differently from this machine. Raises BadInput."""
     here = _installed()
     for worker, there in client.run(_installed, on_error="return").items():
         if there != here:
