@@ -54,6 +54,8 @@ class Functions:
     the engine, whose last two axes are queries and keys; None for no mask; "causal" where the kernel makes it."""
     reset: Callable[[Any], Any] | None = None
     """Empty the cache."""
+    retained: Callable[[Any], int] | None = None
+    """Rows that can still be read."""
     capacity: Callable[[Any], int] | None = None
     """Rows that it has allocated."""
     to_engine: Callable[[Array], Any] = np.asarray
@@ -91,9 +93,9 @@ class UpdateCache:
         return Pair(*map(self.engine.from_engine, self._returned))
 
     def lengths(self) -> Lengths:
-        """Give the offset, and the capacity where the engine says it; the other lengths are not known."""
-        capacity = self.engine.capacity
-        return Lengths(self._offset, capacity=None if capacity is None else int(capacity(self.cache)))
+        """Give the offset, and what else the engine says."""
+        ask = {"retained": self.engine.retained, "capacity": self.engine.capacity}
+        return Lengths(self._offset, **{name: int(of(self.cache)) for name, of in ask.items() if of})
 
     @property
     def _offset(self) -> int:
@@ -172,6 +174,8 @@ class UpdateAdapter:
             chapters["mask"] = {"level": "visible", "with": ["causal"], **USUAL}
         for name, value in self.dialect.items():
             chapter, _, own = name.partition(".")
+            if chapter not in chapters:
+                raise TypeError(f"dialect {name}: the adapter claims {', '.join(chapters)}")
             chapters[chapter][own] = value
         counted = {} if engine.length else {"by_adapter": ["offset"]}
         return {"name": self.name, "chapters": chapters, **counted, **self.said}
@@ -201,6 +205,11 @@ def from_update(
     `zero` (appends of no rows), `scribble` (arrays handed in and out are the caller's to write on). `without` names
     those not to claim though a function is there, such as `ask`. `dialect` says what the engine does otherwise than
     the spec by default, by chapter and name, such as `ring.rewind`. `said` are further fields of the description:
-    version, dtypes, limits, known. Raises TypeError for an unknown function.
+    version, dtypes, limits, known. Raises TypeError for an unknown function, and for a dialect of a chapter that is
+    not claimed.
     """
-    return UpdateAdapter(name, kind, Functions(make, update, **functions), also, without, dialect or {}, said or {})
+    adapter = UpdateAdapter(
+        name, kind, Functions(make, update, **functions), also, without, dialect or {}, said or {}
+    )
+    adapter.describe()
+    return adapter

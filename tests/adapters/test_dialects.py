@@ -21,7 +21,15 @@ def judged(name: str) -> Record:
 KEPT = (
     *("chunk_kept", "capacity_kept", "strictly_below", "rows_kept", "since_append_kept", "clamped_kept"),
     "at_zero_kept",
-    *("keeps_less_one", "keeps_window", "keeps_all", "keeps_more", "left_kept", "made_after_kept"),
+    *(
+        "keeps_less_one",
+        "keeps_window",
+        "keeps_all",
+        "keeps_more",
+        "retains_less_one",
+        "left_kept",
+        "made_after_kept",
+    ),
     *("first_kept", "for_good_kept", "caller_kept", "Views", "wide_kept", "even_kept"),
 )
 
@@ -39,6 +47,7 @@ BROKEN = {
     "rows_broken": ("RING-10", "taken though refused"),
     "since_append_broken": ("RING-1", "wrong row"),
     "clamped_broken": ("RING-6", "wrong length"),
+    "retains_too_few": ("RING-17", "wrong length"),
     "at_zero_broken": ("RING-9", "taken though refused"),
     "keeps_too_much": ("RING-1", "wrong row"),
     "keeps_too_few": ("RING-1", "wrong row"),
@@ -92,3 +101,14 @@ def test_a_config_that_is_not_opened_blames_the_clause_on_configs() -> None:
 def test_each_dialect_stands_in_the_reading_guide() -> None:
     guide = (ROOT / "spec/README.md").read_text(encoding="utf-8").partition("## Dialects")[2]
     assert [name for name in DIALECTS if f"`{name}`" not in guide] == []
+
+
+def test_a_question_that_is_not_to_be_claimed_is_left_out() -> None:
+    silent = dialect_engines.adapter(dialect_engines.WindowCache, without=("ask",))
+    assert "rewind" in silent.describe()["chapters"]["ring"]["with"]
+    assert "ask" not in silent.describe()["chapters"]["ring"]["with"]
+
+
+def test_a_dialect_of_a_chapter_that_is_not_claimed_is_an_error() -> None:
+    with pytest.raises(TypeError, match=r"mask\.made: the adapter claims ring"):
+        dialect_engines.adapter(dialect_engines.WindowCache, dialect={"mask.made": "after"}, mask=None)

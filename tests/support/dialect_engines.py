@@ -270,6 +270,9 @@ keeps_less_one, keeps_too_much = (
 keeps_window, keeps_too_few = (
     adapter(c, dialect={"ring.keeps": "window"}, **BARE) for c in (KeepsOneMore, WindowCache)
 )
+FEWER: dict[str, Any] = {"retained": lambda c: min(c.offset, c.window - 1), **BARE}
+retains_less_one = adapter(WindowCache, dialect={"ring.keeps": "window - 1"}, **FEWER)
+retains_too_few = adapter(WindowCache, **FEWER)
 keeps_all = adapter(NeverDrops, dialect={"ring.keeps": "all"}, **BARE)
 keeps_more = adapter(Longer, dialect={"ring.rewind": 2, "ring.keeps": 1})
 

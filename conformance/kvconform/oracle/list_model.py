@@ -88,7 +88,7 @@ class ListModelSession(CitingSession):
         cache = self.caches.get(cache_of(op))
         if isinstance(cache, CacheModel) and op["op"] not in WHOLE:
             assert isinstance(step, Expected)
-            step.least = min(cache.offset, cache.config.window or cache.offset)
+            step.least = cache.least()
             self._look_at_dialect(op, step, cache)
         for name in [name for name in step.values if name.partition(".")[0] in NOT_SAID]:
             del step.values[name]

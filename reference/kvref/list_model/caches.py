@@ -117,6 +117,12 @@ class CacheModel:
         kept = self.claim.old_rows(self.config)
         return held if kept is None else held[max(0, len(held) - kept) :]
 
+    def least(self) -> int:
+        """Rows that must be retained: those that a query needs, or that it is declared to keep."""
+        if self.claim.dialect("keeps") == "any" or self.held is None:
+            return min(self.offset, self.config.window or self.offset)
+        return len(self._kept(self.held))
+
     def handed_out(self) -> list[int] | None:
         """The rows of the history, where it is declared which are there."""
         return None if self.claim.dialect("keeps") == "any" else self.held
