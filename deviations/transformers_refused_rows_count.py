@@ -1,13 +1,12 @@
 """transformers 5.23.0: an update that raises still counts, or keeps half of, its rows.
 
 Shortest traces: ring window=1: append 1; append 1 k_dim=7 (RING-13), growing: append 1; append 1 v_dim=8
-(GROW-10). (1) `DynamicSlidingWindowLayer` adds to its length before it joins the rows: the positions of all
-later rows are one too far, and the mask is one column too wide. (2) `DynamicLayer` keeps the keys where the
-values raise: it holds more keys than values from then on. (3) `StaticLayer` adds to its length before it
-writes: a chunk that does not fit raises with its first rows written and all counted, and the next row, which
-would have fitted, raises too (found by reading, not by the suite: its traces do not fill the cache). Nothing
-promises that a cache can be used after an exception; nothing says that it cannot. Status 0 if it still
-reproduces.
+(GROW-10), bounded max_len=1: append 2 (BOUNDED-2). (1) `DynamicSlidingWindowLayer` adds to its length
+before it joins the rows: the positions of all later rows are one too far, and the mask is one column too
+wide. (2) `DynamicLayer` keeps the keys where the values raise: it holds more keys than values from then on.
+(3) `StaticLayer` adds to its length before it writes: a chunk that does not fit raises with its first rows
+written and all counted, and the next row, which would have fitted, raises too. Nothing promises that a
+cache can be used after an exception; nothing says that it cannot. Status 0 if it still reproduces.
 """
 
 import sys

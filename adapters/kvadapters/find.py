@@ -31,7 +31,7 @@ ENGINES = {
     "mlx-batch-rotating": "kvadapters.engines.mlx:batch_rotating",
     "transformers-dynamic": "kvadapters.engines.transformers:growing",
     "transformers-sliding": "kvadapters.engines.transformers:sliding",
-    "transformers-static": "kvadapters.engines.transformers:static_growing",
+    "transformers-static": "kvadapters.engines.transformers:bounded",
     "transformers-static-sliding": "kvadapters.engines.transformers:static_sliding",
 }
 """Adapters of released engines: one name for each class of cache. The extras install the engines."""

@@ -36,12 +36,11 @@ class Config(Struct, frozen=True):
     """The configuration of a cache: rows are `[batch, kv_heads, T, k_dim]` and `[batch, kv_heads, T, v_dim]`.
 
     `step` is the number of rows by which storage grows; `window` (ring) the number of rows a query sees, itself
-    included; `capacity` and `layout` (copy) the rows of its buffer and how they lie; `layers` and `max_len`
-    (store) how many layers it has and how many rows each can hold; `page_size` and `pages` (page) the rows of a
-    page and how many the pool has, `debug` whether freed ones are poisoned; `bounds` (bucket) the rows that graphs
-    are there for, as `4-8-16`; `padding` (ragged) the side on which sequences are padded.
-    Fields of other kinds are None. A Config may hold values that no cache accepts; see
-    GROW-11, RING-14.
+    included; `capacity` and `layout` (copy) the rows of its buffer and how they lie; `layers` (store) how many
+    layers it has, `max_len` (store, bounded) how many rows each can hold; `page_size` and `pages` (page) the
+    rows of a page and how many the pool has, `debug` whether freed ones are poisoned; `bounds` (bucket) the
+    rows that graphs are there for, as `4-8-16`; `padding` (ragged) the side on which sequences are padded.
+    Fields of other kinds are None. A Config may hold values that no cache accepts; see GROW-11, RING-14.
     """
 
     batch: int = 1

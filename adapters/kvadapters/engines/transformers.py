@@ -25,7 +25,7 @@ except ImportError as e:
     raise CannotRun(f"transformers cannot be imported ({e}); pip install 'kvconform[transformers]'") from e
 
 ROWS = 768
-"""The length of static caches, more than a trace appends."""
+"""The length of static caches with a window, more than a trace appends."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,9 @@ def dynamic(config: Config) -> Cache:
 
 
 def static(config: Config) -> Cache:
-    """Make a `StaticCache`."""
-    found = transformers.StaticCache(config=model_config(config.window), max_cache_len=ROWS)
+    """Make a `StaticCache`, as long as the bound if there is one."""
+    length = ROWS if config.max_len is None else config.max_len
+    found = transformers.StaticCache(config=model_config(config.window), max_cache_len=length)
     return Cache(found, config.batch, config.window)
 
 
@@ -119,5 +120,5 @@ SLIDES = {
 
 growing = adapter("dynamic", "growing", dynamic, dialect=CROPPED, **CROP)
 sliding = adapter("sliding", "ring", dynamic, dialect=SLIDES, **CROP)
-static_growing = adapter("static", "growing", static, dialect={"growing.shape": "first append, for good"})
+bounded = adapter("static", "bounded", static, dialect={"bounded.shape": "first append, for good"})
 static_sliding = adapter("static-sliding", "ring", static, dialect={"ring.shape": "first append, for good"})

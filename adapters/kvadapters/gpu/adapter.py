@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from kvadapters.gpu.caches import mem
+from kvadapters.gpu.caches.bounded import Bounded
 from kvadapters.gpu.caches.bucket import Bucket
 from kvadapters.gpu.caches.copy import Buffer
 from kvadapters.gpu.caches.draft import Round
@@ -35,6 +36,7 @@ class Caches(Timing):
     kinds: ClassVar[dict[str, Any]] = {
         "growing": Growing,
         "ring": Ring,
+        "bounded": Bounded,
         "copy": Buffer,
         "store": Store,
         "page": Pages,
@@ -58,6 +60,7 @@ class Caches(Timing):
             "chapters": {
                 "growing": {"level": "storage", "grows": "step"},
                 "ring": {"level": "storage", "grows": "free"},
+                "bounded": {"level": "storage", "grows": "step"},
                 "mask": "storage",
                 "snapshot": "storage",
                 "mem": "storage",

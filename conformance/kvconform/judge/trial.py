@@ -235,7 +235,7 @@ class _Visible(_Trial):
         history = got.arrays.get("history.k")
         if history is not None and history.ndim == 4:
             self.widths[visible.looked(op)] = self._width(op), int(history.shape[2])
-        return self.judge.compare(op, want, got, windowed=asked.config.window is not None)
+        return self.judge.compare(op, want, got, asked.config.window is not None, asked.config.max_len)
 
     def told(self, letter: str, step: Step) -> None:
         cache = self.oracle.caches.get(letter)
@@ -254,22 +254,25 @@ class _Visible(_Trial):
         if op["op"] != "mask" or inputs.logical is None or visible.looked(op) not in self.widths:
             return inputs
         wanted, width = self.widths[visible.looked(op)]
-        return Inputs(logical=tuple(_fitted(p, wanted, width) for p in inputs.logical))
+        whole = width == self.trace_inputs.opened_as(op)[1].max_len
+        return Inputs(logical=tuple(_fitted(p, wanted, width, whole) for p in inputs.logical))
 
 
-def _fitted(part: masks.Part, wanted: int, width: int) -> masks.Part:
+def _fitted(part: masks.Part, wanted: int, width: int, whole: bool) -> masks.Part:
     if not isinstance(part, masks.Explicit) or part.array.ndim != 4 or part.array.shape[3] == 1:
         return part
-    return masks.Explicit(_columns(part.array, width + part.array.shape[3] - wanted))
+    return masks.Explicit(_columns(part.array, width + part.array.shape[3] - wanted, whole))
 
 
-def _columns(array: Array, width: int) -> Array:
-    """The newest `width` columns; columns that are missing belong to older rows and hide them."""
+def _columns(array: Array, width: int, whole: bool) -> Array:
+    """The newest `width` columns; columns that are missing belong to older rows, or to the spare slots behind all
+    rows where the history is a `whole` buffer, and hide them."""
     missing = width - array.shape[3]
     if missing <= 0:
         return np.ascontiguousarray(array[..., -missing:])
     hidden = False if array.dtype == bool else -np.inf
-    return np.pad(array, [(0, 0)] * 3 + [(missing, 0)], constant_values=hidden)
+    added = (0, missing) if whole else (missing, 0)
+    return np.pad(array, [(0, 0)] * 3 + [added], constant_values=hidden)
 
 
 def observables(trace: Trace, adapter: Description, level: str) -> tuple[str, ...]:

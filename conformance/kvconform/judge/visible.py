@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kvconform.judge import whole_buffer
 from kvconform.judge.storage import Difference, agree, observable, result
 from kvconform.oracle.expected import Expected
 from kvref.list_model.caches import Scores
@@ -34,24 +35,37 @@ class Judge:
         self._book, self._masked = book, masked
         self._histories: dict[Looked, list[list[int]] | None] = {}
 
-    def compare(self, op: Operation, want: Expected, got: Step, windowed: bool) -> list[Difference]:
-        """All differences at level `visible`. `windowed`: whether rows may be there that no query needs."""
+    def compare(
+        self, op: Operation, want: Expected, got: Step, windowed: bool, room: int | None = None
+    ) -> list[Difference]:
+        """All differences at level `visible`. `windowed`: whether rows may be there that no query needs; `room`:
+        how many slots a buffer has that may be handed out as it is."""
         if want.result == "any":
             return []  # what this comes to follows from where rows are stored
         found = result(want, got)
         if found:
             return found
-        seen = [*self._sees(looked(op), want, got, windowed), *_numbers(want, got)]
+        seen = [*self._sees(looked(op), want, got, windowed, room), *_numbers(want, got)]
         if op["op"] == "append" and want.handed_out is not None:
             seen += _handed_out(want.handed_out, self._histories.get(looked(op)) or ())
         return [*_values(want, got), *_rows(want, got, self._book), *seen]
 
-    def _sees(self, cache: Looked, want: Expected, got: Step, windowed: bool) -> Iterator[Difference]:
+    def _history(self, cache: Looked, got: Step, room: int | None, held: int | None) -> Iterator[Difference]:
+        """Note the names of the rows in a history; of a whole buffer the names in its spare slots do not count."""
+        spare = whole_buffer.NONE
+        if room is not None and held is not None:
+            yield from whole_buffer.width(got, room, held)
+            spare = whole_buffer.spare(got, room, held, self._masked)
+            yield from whole_buffer.not_finite(got, spare, self._book)
+        self._histories[cache] = history_names(got, spare, self._book)
+
+    def _sees(
+        self, cache: Looked, want: Expected, got: Step, windowed: bool, room: int | None
+    ) -> Iterator[Difference]:
         if want.sees is None:
             return
         if "history.k" in got.arrays:
-            rows = one_name_each(got.arrays["history.k"], got.arrays.get("history.v"), self._book)
-            self._histories[cache] = rows
+            yield from self._history(cache, got, room, want.least)
         elif "history.0.k" in got.arrays:
             if not self._masked:
                 return  # nothing says which columns are padding; the rows of each sequence are seen by themselves
@@ -62,7 +76,7 @@ class Judge:
             return
         for sequence, heads in enumerate(want.sees):
             if not self._masked:
-                yield from _all_there(heads[0], names[sequence], windowed)
+                yield from _all_there(heads[0], names[sequence][: want.least if room else None], windowed)
                 continue
             for head, queries in enumerate(heads):
                 yield from _through(queries, names[sequence], got.arrays.get("mask"), (sequence, head))
@@ -192,6 +206,13 @@ def seen(names: list[int], mask: Array | None, at: tuple[int, int], query: int) 
     if mask.dtype == bool:
         return [(s, 0.0) for s, allowed in zip(names, row, strict=True) if allowed]
     return [(s, float(x)) for s, x in zip(names, row, strict=True) if x != -np.inf]
+
+
+def history_names(got: Step, hidden: Array, book: SerialBook) -> list[list[int]] | None:
+    """The names of the rows in a history, as `one_name_each` gives them; in hidden slots anything may be."""
+    rows = (got.arrays.get(f"history.{kind}") for kind in "kv")
+    keys, values = (whole_buffer.without(array, hidden) for array in rows)
+    return whole_buffer.with_spare(one_name_each(keys, values, book), hidden)
 
 
 def words(names: list[int]) -> str:

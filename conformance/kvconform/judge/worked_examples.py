@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kvconform.judge import visible
+from kvconform.judge import visible, whole_buffer
 from kvconform.judge.storage import outcome
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.expected import Expected
@@ -134,10 +134,16 @@ def _names(got: Step, what: str, book: SerialBook) -> list[int] | str | None:
     return named[0] if named is not None else "different rows as keys and values, or in different heads"
 
 
+def _history(got: Step, book: SerialBook) -> list[int] | None:
+    """The rows of sequence 0 in a history; what its mask hides from every query may be anything."""
+    names = visible.history_names(got, whole_buffer.hidden(got), book) if "history.k" in got.arrays else None
+    return names[0] if names else None
+
+
 def _queries(got: Step, which: str, book: SerialBook) -> list[list[int]] | str:
     """What each query sees: of sequence 1 if the column is about `history.1`, else of sequence 0."""
     _, _, sequence = which.partition(".")
-    named = _names(got, which if sequence else "history", book)
+    named = _names(got, which, book) if sequence else _history(got, book)
     mask = got.arrays.get("mask")
     if not isinstance(named, list):
         return "no history"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from kvconform.judge import visible
+from kvconform.judge import visible, whole_buffer
 from kvconform.judge.trial_result import TrialResult
 from kvconform.laws import law
 from kvconform.laws.law import DISAGREE, Results, Sides
@@ -56,7 +56,10 @@ def _shown(step: Step, result: TrialResult, positions: dict[int, int]) -> list[s
     what = "view" if "view.k" in arrays else "history"
     if what == "history" and "mask" not in arrays:
         return []
-    names = visible.one_name_each(arrays.get(f"{what}.k"), arrays.get(f"{what}.v"), result.book)
+    if what == "view":
+        names = visible.one_name_each(arrays.get("view.k"), arrays.get("view.v"), result.book)
+    else:
+        names = visible.history_names(step, whole_buffer.hidden(step), result.book)
     if names is None:
         return [DISAGREE]
     mask = arrays.get("mask") if what == "history" else None

@@ -11,6 +11,7 @@ from functools import singledispatch
 from typing import Any
 
 from kvref.batch import Batch
+from kvref.bounded import Bounded
 from kvref.bucket import Bucket
 from kvref.copy import Buffer
 from kvref.growing import Growing
@@ -52,6 +53,12 @@ def _cache_key(cache: Growing | Ring, book: SerialBook, numbers: dict[int, int])
     if isinstance(cache, Growing):
         return cache.offset, cache.written, spare, slots
     return min(cache.offset, cache.window + 1), cache.written, spare, cache.index, slots
+
+
+@_key.register
+def _bounded_key(cache: Bounded, book: SerialBook, numbers: dict[int, int]) -> Key:
+    """Numbers of rows and slots; which rows they are is left out, as the row of position p is always in slot p."""
+    return cache.offset, cache.written, len(cache.rows)
 
 
 @_key.register

@@ -19,7 +19,7 @@ from kvref.list_model.rope import Turned
 from kvref.list_model.rows import Rows
 from kvspec.contract import CHAPTERS, Claim, Rope
 from kvspec.geometry import Array, Config
-from kvspec.registry import found
+from kvspec.registry import CACHES, found
 
 
 class ListModel:
@@ -37,9 +37,10 @@ class ListModel:
 
     def open(self, kind: str, config: Config) -> Any:
         """A fresh cache."""
-        if kind in _models():
-            return _models()[kind](config, self._known)
-        return CacheModel(kind, config, self._claims.get(kind, Claim("visible")), self._known)
+        if kind in CACHES:
+            claim = self._claims.get(kind, Claim("visible"))
+            return _models().get(kind, CacheModel)(kind, config, claim, self._known)
+        return _models()[kind](config, self._known)
 
     def speculate(self, caches: Sequence[Any], isolated: bool) -> RoundModel:
         """A round over these caches, None for a layer that has none."""

@@ -7,6 +7,7 @@ A new chapter is a name below, these two files, and one file of its name in each
 CHAPTERS = (
     "growing",
     "ring",
+    "bounded",
     "mask",
     "snapshot",
     "copy",

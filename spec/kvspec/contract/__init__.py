@@ -1,8 +1,8 @@
 """The contract an adapter implements. There is no base class: any object with these methods is an adapter.
 
-An adapter says what it is (`describe`) and opens caches (`open`). A `growing` or `ring` cache has the methods of
-`Cache`, a `copy` buffer those of `Buffer`, a `store` those of `Store`, a `page` cache those of `Paged`, a
-`ragged` cache those of `Ragged`, a `bucket` cache those of `Bucketed`. Further chapters need further methods: a
+An adapter says what it is (`describe`) and opens caches (`open`). A `growing`, `ring` or `bounded` cache has the
+methods of `Cache`, a `copy` buffer those of `Buffer`, a `store` those of `Store`, a `page` cache those of `Paged`,
+a `ragged` cache those of `Ragged`, a `bucket` cache those of `Bucketed`. Further chapters need further methods: a
 cache those of `Masking` (chapter `mask`), `Snapshotting` (`snapshot`), `Planning` (`mem`), `Attending`
 (`attention`, stores and paged caches too); a store those of `Batching` (`batch`); the adapter itself those of
 `Speculating` (`draft`), `Fitting` (`mem`), `Rotating` (`rope`), `Metered` (`residency`). Arrays at this boundary

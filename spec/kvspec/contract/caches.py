@@ -30,7 +30,7 @@ class Snapshot(Protocol):
 
 
 class Cache(Protocol):
-    """A growing cache or a ring."""
+    """A growing cache, a ring or a bounded cache."""
 
     def append(self, keys: Array, values: Array) -> None:
         """Append n rows, `[B, H, n, k_dim]` and `[B, H, n, v_dim]`, at positions offset..offset+n-1."""

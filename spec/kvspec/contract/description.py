@@ -18,9 +18,9 @@ from kvspec.registry import DIALECTS, KINDS, RECORDS, VALUES, Needed, abilities,
 class Claim:
     """What an adapter claims for one chapter.
 
-    `grows` (growing and ring): "step" if capacity follows the spec's growth rule exactly, else "free". `without`:
-    the abilities of the chapter that are not claimed, see `kvspec.operations.abilities`. `dialects`: what it does
-    otherwise than the spec by default, see the records of the chapters.
+    `grows` (growing, ring, bounded): "step" if capacity follows the spec's growth rule exactly, else "free".
+    `without`: the abilities of the chapter that are not claimed, see `kvspec.operations.abilities`. `dialects`:
+    what it does otherwise than the spec by default, see the records of the chapters.
     """
 
     level: Level

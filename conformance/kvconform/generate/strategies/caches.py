@@ -66,6 +66,7 @@ class _Drawing(DrawingOnCaches):
     def _append(self) -> str:
         window, step, offset = self.model.config.window, self.model.config.step, self.model.offset
         edge = window if window and offset < window else -(-max(1, offset) // step) * step
+        edge = self.model.config.max_len or edge
         room = max(0, min(edge - offset, self.of(*[LARGEST_WINDOW] * 7, 256)))
         chunk = window or 4
         long = self.number(0, 2 * chunk + 1)

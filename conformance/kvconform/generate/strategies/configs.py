@@ -39,4 +39,5 @@ def configs(draw: st.DrawFn, kind: str) -> Config:
         batch=draw(st.sampled_from((1, 1, 2, 3))),
         step=mostly(draw, small, st.sampled_from((8, 256))),
         window=window,
+        max_len=mostly(draw, small, st.integers(7, LARGEST_WINDOW)) if "max_len" in needed(kind) else None,
     )

@@ -1,0 +1,114 @@
+"""The bounded cache: a growing cache with an end, `max_len` rows, beyond which appends are refused."""
+
+from __future__ import annotations
+
+from kvref import masks
+from kvref.cite import cite
+from kvref.rows import Rows, count
+from kvspec.contract import Lengths, Pair, Readable
+from kvspec.geometry import Array, Config
+from kvspec.masks import Logical
+from kvspec.refusals import common as refusals
+
+
+class Bounded:
+    """Position p lies in slot p; `rows` holds the offset's live rows and the spare capacity behind them."""
+
+    kind = "bounded"
+
+    def __init__(self, config: Config) -> None:
+        if not refusals.valid(config) or config.max_len is None:
+            raise refusals.config("BOUNDED-12", self.kind, config)
+        self.config, self.max_len = config, config.max_len
+        self.appended = 0
+        self._clear()
+
+    def free(self) -> None:
+        """Return to never written."""
+        cite("BOUNDED-9")
+        self._clear()
+
+    def _clear(self) -> None:
+        self.rows = Rows(self.config)
+        self.offset = 0
+        self.written = False
+        self.queries: int | None = None
+
+    def append(self, keys: Array, values: Array) -> None:
+        """Append n rows at positions offset..offset+n-1, all of them or none."""
+        new = Pair(keys, values)
+        n = count(new)
+        if n == 0:
+            cite("BOUNDED-4")
+            self.queries = 0
+            return
+        self._demand(new)
+        self._reach(self.offset + n)
+        cite("BOUNDED-1", "BOUNDED-15", "BOUNDED-16")
+        self.rows.write(self.offset, new)
+        self.offset += n
+        self.written = True
+        self.queries = n
+        self._cite_room(n)
+
+    def _demand(self, new: Pair) -> None:
+        """Refuse rows of another geometry, then more rows than there is room for."""
+        if not refusals.fits(self.config, new):
+            raise refusals.rows("BOUNDED-11", self.config, *new)
+        if self.offset + count(new) > self.max_len:
+            raise refusals.no_room("BOUNDED-2", count(new), self.offset, self.max_len)
+
+    def _reach(self, rows: int) -> None:
+        """Grow by whole steps until so many rows fit, and not past the bound."""
+        cite("BOUNDED-17")
+        step = self.config.step
+        slots = min(-(-rows // step) * step, self.max_len)
+        if slots > len(self.rows):
+            self.rows.grow(slots, self.offset)
+
+    def _cite_room(self, n: int) -> None:
+        """Cite what a full cache shows, and one that took more rows in its life than it can hold."""
+        self.appended += n
+        if self.offset == self.max_len:
+            cite("BOUNDED-3")
+        if self.appended > self.max_len:
+            cite("BOUNDED-5")
+
+    def read(self, what: Readable) -> Pair | None:
+        """The history is all live rows, as are the view and the state."""
+        if what == "view":
+            cite("BOUNDED-10")
+        if what != "history" and not self.written:
+            cite("BOUNDED-16")
+            return None
+        return self.rows.read(0, self.offset)
+
+    def held(self) -> int:
+        """Bytes of rows allocated."""
+        cite("MEM-1")
+        return self.rows.nbytes
+
+    def lengths(self) -> Lengths:
+        """Offset, retained, buffered, capacity."""
+        return Lengths(self.offset, self.offset, self.offset, len(self.rows))
+
+    def mask(self, logical: Logical) -> Array | None:
+        """The mask for the last append's queries, column j at position j."""
+        if self.queries is None:
+            raise refusals.no_history("MASK-1")
+        return masks.in_position_order(logical, self.config.batch, self.queries, self.offset)
+
+    def can_rewind(self, to: int) -> bool:
+        """Whether a rewind to this target would be accepted."""
+        cite("BOUNDED-8")
+        return 0 <= to <= self.offset
+
+    def rewind(self, to: int) -> None:
+        """Make `to` the offset; nothing moves, and what lies beyond is dead."""
+        if not 0 <= to <= self.offset:
+            raise refusals.rewind_range("BOUNDED-7", to, self.offset)
+        cite("BOUNDED-6", "BOUNDED-17")
+        if to == 0 and self.written:
+            cite("BOUNDED-16")
+        self.offset = to
+        self.queries = None

@@ -1,0 +1,53 @@
+"""Bounded caches in the list model: the tokens of a growing cache, `max_len` of them at most."""
+
+from __future__ import annotations
+
+from kvref.cite import cite
+from kvref.list_model.attention import KnownRows
+from kvref.list_model.caches import CacheModel
+from kvref.list_model.rows import Rows
+from kvspec.contract import Claim
+from kvspec.geometry import Config
+from kvspec.refusals import common
+
+CLAUSES = {
+    "GROW-1 GROW-2": "BOUNDED-1 BOUNDED-15",
+    "GROW-3": "BOUNDED-4",
+    "GROW-4": "BOUNDED-10",
+    "GROW-5 GROW-6": "BOUNDED-6",
+    "GROW-7": "BOUNDED-7",
+    "GROW-8": "BOUNDED-8",
+    "GROW-9": "BOUNDED-9",
+    "GROW-10": "BOUNDED-11",
+    "GROW-11": "BOUNDED-12",
+}
+"""The clauses of a growing cache, and those that say the same of a bounded one."""
+
+
+class BoundedModel(CacheModel):
+    """A growing cache with an end."""
+
+    def __init__(self, kind: str, config: Config, claim: Claim, known: KnownRows) -> None:
+        if config.max_len is None:
+            raise common.config("BOUNDED-12", kind, config)
+        super().__init__(kind, config, claim, known)
+        self.max_len, self.appended = config.max_len, 0
+
+    def _id(self, growing: str, ring: str) -> str:
+        return CLAUSES[growing]
+
+    def demand_rows(self, keys: Rows, values: Rows) -> None:
+        """Refuse rows of another geometry, then more rows than there is room for."""
+        super().demand_rows(keys, values)
+        if self.offset + keys.n > self.max_len:
+            raise common.no_room("BOUNDED-2", keys.n, self.offset, self.max_len)
+
+    def take(self, serials: list[int]) -> None:
+        """Take tokens in; there is room for them."""
+        super().take(serials)
+        self.appended += len(serials)
+        if serials:
+            cite(*["BOUNDED-3"] * (self.offset == self.max_len), *["BOUNDED-5"] * (self.appended > self.max_len))
+
+
+model = BoundedModel
