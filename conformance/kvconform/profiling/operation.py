@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -25,14 +26,21 @@ class Job(NamedTuple):
     """Choices made for the job, for the record beside the config."""
 
 
-class Operation(NamedTuple):
-    """An operation to measure. `needs` are the chapters an adapter must declare; the first is the kind to open."""
+@dataclass(frozen=True)
+class Work:
+    """How an operation is measured."""
 
-    name: str
-    words: str
-    needs: tuple[str, ...]
     config: Callable[[Case], Config]
     traffic: Callable[[Case], Traffic]
     held: Callable[[Case], int]
     """Bytes of rows that one instance holds: a case that does not fit the memory in rotation is left out."""
     job: Callable[[Subject], Job]
+
+
+@dataclass(frozen=True)
+class Operation(Work):
+    """An operation to measure. `needs` are the chapters an adapter must declare; the first is the kind to open."""
+
+    name: str
+    words: str
+    needs: tuple[str, ...]

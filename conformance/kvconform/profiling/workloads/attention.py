@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from kvconform.profiling.case import Case
-from kvconform.profiling.operation import ALWAYS, Job, Operation
+from kvconform.profiling.operation import ALWAYS, Job, Work
 from kvconform.profiling.random_rows import noise
 from kvconform.profiling.subject import Subject
 from kvconform.profiling.workloads import cache
@@ -158,32 +158,10 @@ def _held(case: Case) -> int:
     return 2 * case.context * case.config(batch=case.batch).row_bytes
 
 
-APPENDED, STORED = ("growing", "attention"), ("store", "attention")
-WORDS = "rows appended, and their queries over all"
-OPERATIONS = (
-    Operation("attention", WORDS, APPENDED, cache.roomy, _attended, _held, attend),
-    Operation(
-        "rope attention", f"{WORDS}, turned first", (*APPENDED, "rope"), cache.roomy, _attended, _held, attend
-    ),
-    Operation(
-        "ring attention", "the same in a full ring", ("ring", "attention"), _ring, _windowed, _held, attend_ring
-    ),
-    Operation(
-        "batch attention",
-        "a query for every sequence over one layer",
-        ("store", "attention", "batch"),
-        _layer,
-        _batched,
-        _held,
-        attend_batch,
-    ),
-    Operation(
-        "captured attention",
-        "a row into a store's layer and its query over all, captured",
-        STORED,
-        _layer,
-        _replayed,
-        _held,
-        attend_captured,
-    ),
-)
+WORK = {
+    "attention": Work(cache.roomy, _attended, _held, attend),
+    "rope attention": Work(cache.roomy, _attended, _held, attend),
+    "ring attention": Work(_ring, _windowed, _held, attend_ring),
+    "batch attention": Work(_layer, _batched, _held, attend_batch),
+    "captured attention": Work(_layer, _replayed, _held, attend_captured),
+}

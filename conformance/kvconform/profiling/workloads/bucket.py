@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvconform.profiling.case import Case
-from kvconform.profiling.operation import Job, Operation
+from kvconform.profiling.operation import Job, Work
 from kvconform.profiling.random_rows import noise
 from kvconform.profiling.subject import Subject
 from kvconform.profiling.workloads.attention import fastest, queries
@@ -159,12 +159,11 @@ def _asked(case: Case) -> traffic.Traffic:
     return traffic.asked(traffic.stacked(_config(case)), case.model.heads, case.rows, case.context)
 
 
-ONLY = ("bucket",)
-OPERATIONS = (
-    Operation("bucket decode", "a step of all layers below a bound", ONLY, _config, _decoded, _held, decode),
-    Operation("bucket block", "a block of rows and its reset", ONLY, _config, _blocked, _held, block),
-    Operation("bucket crossing", "all rows to another bound", ONLY, _config, _crossed, _crossing, cross_over),
-    Operation("bucket sync", "the rows of all layers to the host", ONLY, _config, _whole, _held, sync),
-    Operation("encode", "the rows of an encoder, of all layers", ONLY, _config, _whole, _held, encode),
-    Operation("cross attention", "queries over those", ONLY, _config, _asked, _held, cross),
-)
+WORK = {
+    "bucket decode": Work(_config, _decoded, _held, decode),
+    "bucket block": Work(_config, _blocked, _held, block),
+    "bucket crossing": Work(_config, _crossed, _crossing, cross_over),
+    "bucket sync": Work(_config, _whole, _held, sync),
+    "encode": Work(_config, _whole, _held, encode),
+    "cross attention": Work(_config, _asked, _held, cross),
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvconform.profiling.case import Case
-from kvconform.profiling.operation import Job, Operation
+from kvconform.profiling.operation import Job, Work
 from kvconform.profiling.subject import Subject
 from kvspec import traffic
 from kvspec.geometry import Config
@@ -116,6 +116,10 @@ def straighten(subject: Subject) -> Job:
     return Job(lambda i: rings[i % len(rings)].read("view"))
 
 
+def _stepped(case: Case) -> Config:
+    return case.config(step=STEP)
+
+
 def _ring(case: Case) -> Config:
     return case.config(window=case.context, step=STEP, batch=case.batch)
 
@@ -124,45 +128,23 @@ def _context(case: Case) -> int:
     return case.context * case.config(batch=case.batch).row_bytes
 
 
+def _appended(case: Case) -> traffic.Traffic:
+    return traffic.moved(roomy(case), case.rows)
+
+
 def _moved(case: Case) -> traffic.Traffic:
     return traffic.moved(case.config(batch=case.batch), case.context)
 
 
-def _turned(case: Case) -> traffic.Traffic:
-    return traffic.moved(_ring(case), case.rows)
-
-
-OPERATIONS = (
-    Operation(
-        "append",
-        "rows behind the context",
-        ("growing",),
-        roomy,
-        lambda case: traffic.moved(roomy(case), case.rows),
-        lambda case: 2 * _context(case),
-        append,
+WORK = {
+    "append": Work(
+        roomy, lambda case: traffic.moved(roomy(case), case.rows), lambda case: 2 * _context(case), append
     ),
-    Operation(
-        "grow",
-        "a row for which storage must grow",
-        ("growing",),
-        lambda case: case.config(step=STEP),
-        lambda case: traffic.grown(case.config(), case.context, 1),
-        _context,
-        grow,
-    ),
-    Operation("view", "all rows to the host", ("growing",), roomy, _moved, _context, view),
-    Operation("rewind", "one row back", ("growing",), roomy, lambda case: traffic.NOTHING, _context, rewind),
-    Operation("snapshot", "the context saved", ("growing", "snapshot"), roomy, _moved, _context, snapshot),
-    Operation("restore", "the context put back", ("growing", "snapshot"), roomy, _moved, _context, restore),
-    Operation("ring append", "rows into a full ring", ("ring",), _ring, _turned, _context, turn),
-    Operation(
-        "ring view",
-        "the rows of a wrapped ring in order, to the host",
-        ("ring",),
-        _ring,
-        lambda case: traffic.moved(_ring(case), case.context - 1),
-        _context,
-        straighten,
-    ),
-)
+    "grow": Work(_stepped, lambda case: traffic.grown(case.config(), case.context, 1), _context, grow),
+    "view": Work(roomy, _moved, _context, view),
+    "rewind": Work(roomy, lambda case: traffic.NOTHING, _context, rewind),
+    "snapshot": Work(roomy, _moved, _context, snapshot),
+    "restore": Work(roomy, _moved, _context, restore),
+    "ring append": Work(_ring, lambda case: traffic.moved(_ring(case), case.rows), _context, turn),
+    "ring view": Work(_ring, lambda case: traffic.moved(_ring(case), case.context - 1), _context, straighten),
+}

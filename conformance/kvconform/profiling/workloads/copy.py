@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvconform.profiling.case import Case
-from kvconform.profiling.operation import Job, Operation
+from kvconform.profiling.operation import Job, Work
 from kvconform.profiling.subject import Subject
 from kvspec import traffic
 from kvspec.geometry import Config
@@ -31,14 +31,8 @@ def copy(subject: Subject) -> Job:
     return Job(do, len(buffers) * runs)
 
 
-OPERATIONS = (
-    Operation(
-        "copy",
-        "rows into a buffer",
-        ("copy",),
-        _config,
-        lambda case: traffic.cast(_config(case), _source(case), case.rows),
-        lambda case: case.context * _config(case).row_bytes,
-        copy,
-    ),
-)
+def _traffic(case: Case) -> traffic.Traffic:
+    return traffic.cast(_config(case), _source(case), case.rows)
+
+
+WORK = {"copy": Work(_config, _traffic, lambda case: case.context * _config(case).row_bytes, copy)}

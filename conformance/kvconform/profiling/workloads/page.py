@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kvconform.profiling.case import Case
-from kvconform.profiling.operation import Job, Operation
+from kvconform.profiling.operation import Job, Work
 from kvconform.profiling.subject import Subject
 from kvconform.profiling.workloads.attention import fastest, queries
 from kvspec import traffic
@@ -133,41 +133,9 @@ def _attended(case: Case) -> traffic.Traffic:
     return traffic.attended(_config(case), case.model.heads, case.rows, case.context)
 
 
-OPERATIONS = (
-    Operation(
-        "page append",
-        "rows through a block table",
-        ("page",),
-        _config,
-        lambda case: traffic.moved(_config(case), case.rows),
-        _held,
-        append,
-    ),
-    Operation(
-        "gather",
-        "pages to rows in order, to the host",
-        ("page",),
-        _config,
-        lambda case: traffic.moved(_config(case), case.context),
-        _held,
-        gather,
-    ),
-    Operation(
-        "fork",
-        "a shared prefix and a row behind it: half a page is copied, and the row",
-        ("page",),
-        _config,
-        lambda case: traffic.forked(_config(case), partly(case), 1),
-        _held,
-        fork,
-    ),
-    Operation(
-        "paged attention",
-        "rows appended, and their queries over all, through a block table",
-        ("page", "attention"),
-        _config,
-        _attended,
-        _held,
-        attend,
-    ),
-)
+WORK = {
+    "page append": Work(_config, lambda case: traffic.moved(_config(case), case.rows), _held, append),
+    "gather": Work(_config, lambda case: traffic.moved(_config(case), case.context), _held, gather),
+    "fork": Work(_config, lambda case: traffic.forked(_config(case), partly(case), 1), _held, fork),
+    "paged attention": Work(_config, _attended, _held, attend),
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kvconform.profiling.case import Case
-from kvconform.profiling.operation import Job, Operation
+from kvconform.profiling.operation import Job, Work
 from kvconform.profiling.subject import Subject
 from kvspec import traffic
 from kvspec.contract import Rope
@@ -30,14 +30,8 @@ def _config(case: Case) -> Config:
     return case.config(batch=case.batch)
 
 
-OPERATIONS = (
-    Operation(
-        "rotate",
-        "key rows turned by RoPE, into new ones",
-        ("rope",),
-        _config,
-        lambda case: traffic.turned(_config(case), case.rows),
-        lambda case: traffic.turned(_config(case), case.rows).bytes,
-        rotate,
-    ),
-)
+def _traffic(case: Case) -> traffic.Traffic:
+    return traffic.turned(_config(case), case.rows)
+
+
+WORK = {"rotate": Work(_config, _traffic, lambda case: _traffic(case).bytes, rotate)}

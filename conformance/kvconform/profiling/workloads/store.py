@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvconform.profiling.case import Case
-from kvconform.profiling.operation import Job, Operation
+from kvconform.profiling.operation import Job, Work
 from kvconform.profiling.subject import Subject
 from kvspec import traffic
 from kvspec.geometry import Config
@@ -89,11 +89,10 @@ def _rows(case: Case) -> traffic.Traffic:
     return traffic.layered(_config(case), case.rows)
 
 
-BATCH = ("store", "batch")
-OPERATIONS = (
-    Operation("store append", "rows into every layer", ("store",), _config, _rows, _held, append),
-    Operation("zero", "every row zeros", ("store",), _config, lambda c: traffic.zeroed(_config(c)), _held, zero),
-    Operation("batch step", "a row for every sequence and layer", BATCH, _config, _stepped, _held, step),
-    Operation("captured step", "the same, captured", BATCH, _config, _stepped, _held, replay),
-    Operation("scatter", "the store's rows into a sequence", BATCH, _config, _rows, _held, scatter),
-)
+WORK = {
+    "store append": Work(_config, _rows, _held, append),
+    "zero": Work(_config, lambda case: traffic.zeroed(_config(case)), _held, zero),
+    "batch step": Work(_config, _stepped, _held, step),
+    "captured step": Work(_config, _stepped, _held, replay),
+    "scatter": Work(_config, _rows, _held, scatter),
+}
