@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kvspec.records.run import Record
+from kvspec.records.run import HELD, Record
 from kvspec.registry import DIALECTS
 from support import dialect_engines
 from support.judging import broken, clause, record_of, verdicts
@@ -70,6 +70,12 @@ def test_what_is_declared_and_broken_is_a_breach(name: str) -> None:
     seen = judged(name)
     assert seen.exit_status == 1 and blamed in broken(seen)
     assert cause in {f.cause for f in seen.failures}
+
+
+@pytest.mark.parametrize("name", ["WithViews", "BelowWithViews"])
+def test_a_law_on_what_is_refused_says_nothing(name: str) -> None:
+    seen = judged(name)
+    assert broken(seen) == set() and verdicts(seen)["RING-28"] in HELD
 
 
 def test_what_a_dialect_leaves_nothing_to_show_is_not_claimed() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from kvadapters.update import from_update
+from kvref.ring import Ring
+from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import Config, Pair, fits
 from support import fake_claims
 from support.update_engines import BELOW, WindowCache, adapter
@@ -325,3 +327,43 @@ def even(config: Config) -> bool:
 wide_kept, wide_broken = limited(WIDE, lambda config: (config.window or 0) > 1), limited(WIDE)
 even_kept, even_broken = limited(EVEN, even), limited(EVEN, lambda config: config.k_dim % 4 == 0)
 wide_not_declared = limited({}, lambda config: (config.window or 0) > 1)
+
+
+class NeverRing(Ring):
+    """The reference's ring, which goes back to the offset alone."""
+
+    def can_rewind(self, to: int) -> bool:
+        return to == self.offset
+
+    def rewind(self, to: int) -> None:
+        if 0 <= to < self.offset and not self.can_rewind(to):
+            raise Refused("RING-10", "it goes no further back")
+        super().rewind(to)
+
+
+class BelowRing(NeverRing):
+    """The same, which goes back while it is not full."""
+
+    def can_rewind(self, to: int) -> bool:
+        return to == self.offset or (0 <= to <= self.offset < self.window)
+
+
+class WithViews:
+    """Opens rings that have views, so that laws are judged on them."""
+
+    ring: type[NeverRing] = NeverRing
+    rewind = "never"
+
+    def describe(self) -> dict[str, Any]:
+        claim = {"level": "visible", "rewind": self.rewind}
+        return {"name": "views", "chapters": {"ring": claim}, "refusals": "cited"}
+
+    def open(self, kind: str, config: Config) -> Ring:
+        if kind != "ring":
+            raise Unsupported(f"no {kind}")
+        return self.ring(config)
+
+
+class BelowWithViews(WithViews):
+    ring = BelowRing
+    rewind = "below"
