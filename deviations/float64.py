@@ -7,14 +7,14 @@ import math
 import numpy as np
 
 
-def attention(queries, keys, values, window=None):
+def attention(queries, keys, values, window=None, sinks=0):
     """Attend causally, the newest query at the newest key; all are `[n, dim]` arrays, all rows that are alive.
 
-    A query sees `window` rows, itself included, or all rows up to itself.
+    A query sees `window` rows, itself included, or all rows up to itself; and the first `sinks` rows beside them.
     """
     n, rows = len(queries), len(keys)
     query, key = np.arange(rows - n, rows)[:, None], np.arange(rows)[None]
-    seen = (key <= query) & (key > query - (window or rows))
+    seen = (key <= query) & ((key > query - (window or rows)) | (key < sinks))
     scores = np.where(
         seen, queries.astype(np.float64) @ keys.T.astype(np.float64) / math.sqrt(keys.shape[1]), -np.inf
     )

@@ -27,6 +27,7 @@ ENGINES = {
     "mlx-concatenate": "kvadapters.engines.mlx:concatenate",
     "mlx-chunked": "kvadapters.engines.mlx:chunked",
     "mlx-rotating": "kvadapters.engines.mlx:rotating",
+    "mlx-rotating-keep": "kvadapters.engines.mlx:rotating_keep",
     "mlx-batch": "kvadapters.engines.mlx:batch",
     "mlx-batch-rotating": "kvadapters.engines.mlx:batch_rotating",
     "transformers-dynamic": "kvadapters.engines.transformers:growing",

@@ -201,12 +201,12 @@ def from_update(
 ) -> UpdateAdapter:
     """Make an adapter of an engine's functions: those of `Functions`, by name.
 
-    `kind` is `growing`, `ring` or `bounded`; `also` names abilities that no function shows: `batch` (several
-    sequences), `zero` (appends of no rows), `scribble` (arrays handed in and out are the caller's to write on).
-    `without` names those not to claim though a function is there, such as `ask`. `dialect` says what the engine
-    does otherwise than the spec by default, by chapter and name, such as `ring.rewind`. `said` are further fields
-    of the description: version, dtypes, limits, known. Raises TypeError for an unknown function, and for a
-    dialect of a chapter that is not claimed.
+    `kind` is `growing`, `ring`, `bounded` or `sink`; `also` names abilities that no function shows: `batch`
+    (several sequences), `zero` (appends of no rows), `scribble` (arrays handed in and out are the caller's to
+    write on). `without` names those not to claim though a function is there, such as `ask`. `dialect` says what
+    the engine does otherwise than the spec by default, by chapter and name, such as `ring.rewind`. `said` are
+    further fields of the description: version, dtypes, limits, known. Raises TypeError for an unknown function,
+    and for a dialect of a chapter that is not claimed.
     """
     adapter = UpdateAdapter(
         name, kind, Functions(make, update, **functions), also, without, dialect or {}, said or {}

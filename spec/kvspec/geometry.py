@@ -39,8 +39,10 @@ class Config(Struct, frozen=True):
     included; `capacity` and `layout` (copy) the rows of its buffer and how they lie; `layers` (store) how many
     layers it has, `max_len` (store, bounded) how many rows each can hold; `page_size` and `pages` (page) the
     rows of a page and how many the pool has, `debug` whether freed ones are poisoned; `bounds` (bucket) the
-    rows that graphs are there for, as `4-8-16`; `padding` (ragged) the side on which sequences are padded.
-    Fields of other kinds are None. A Config may hold values that no cache accepts; see GROW-11, RING-14.
+    rows that graphs are there for, as `4-8-16`; `padding` (ragged) the side on which sequences are padded;
+    `sinks` (sink) the first rows, which are kept, `beside` 1 where the window does not count them, `shifted` 1
+    where positions are those within the cache. Fields of other kinds are None. A Config may hold values that no
+    cache accepts; see GROW-11, RING-14.
     """
 
     batch: int = 1
@@ -59,6 +61,9 @@ class Config(Struct, frozen=True):
     debug: int | None = None
     bounds: str | None = None
     padding: str | None = None
+    sinks: int | None = None
+    beside: int | None = None
+    shifted: int | None = None
 
     def shape(self, kind: str, rows: int) -> tuple[int, int, int, int]:
         """Give the shape of `rows` rows; `kind` is "k" or "v"."""
@@ -80,7 +85,7 @@ class Config(Struct, frozen=True):
 
 SIZES = (
     *("batch", "kv_heads", "k_dim", "v_dim", "step", "window", "capacity", "layers", "max_len"),
-    *("page_size", "pages", "debug"),
+    *("page_size", "pages", "debug", "sinks", "beside", "shifted"),
 )
 """The fields of a Config that are whole numbers."""
 

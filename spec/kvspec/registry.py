@@ -147,7 +147,12 @@ def abilities(chapter: str) -> dict[str, str]:
 
 def named_abilities(chapter: str) -> tuple[Ability, ...]:
     """Give the abilities that records name: those of a growing cache are those of every cache of one sequence."""
-    return RECORDS[CACHES[0] if chapter in CACHES else chapter].abilities
+    return tuple(a for each in _sharing(chapter) for a in RECORDS[each].abilities)
+
+
+def _sharing(chapter: str) -> Iterable[str]:
+    """The chapters whose abilities and dialects are those of a chapter."""
+    return dict.fromkeys((CACHES[0], chapter) if chapter in CACHES else (chapter,))
 
 
 DIALECTS: dict[str, Dialect] = {d.name: d for record in RECORDS.values() for d in record.dialects}
@@ -156,5 +161,4 @@ DIALECTS: dict[str, Dialect] = {d.name: d for record in RECORDS.values() for d i
 
 def dialects(chapter: str) -> tuple[str, ...]:
     """Name the dialects of a chapter: those of a growing cache are those of every cache of one sequence."""
-    sharing = dict.fromkeys((CACHES[0], chapter) if chapter in CACHES else (chapter,))
-    return tuple(d.name for each in sharing for d in RECORDS[each].dialects)
+    return tuple(d.name for each in _sharing(chapter) for d in RECORDS[each].dialects)

@@ -73,6 +73,8 @@ RAGGED = """feed 2,1; feed 0,2 n=3; feed 1,3 n=2; feed 1,1 resident=1; trim 1,0;
 open B kind=ragged batch=1 padding=right; B: feed 2; repeat 2; extend B; extend A; filter empty
 open C kind=growing batch=1; C: append 1; join CC; extract 0 C; extract 5 C; feed 1,1 kv_heads=1; scribble"""
 
+SINK = "append 3; positions; mask causal & window=2; append 2; positions; rewind 5; positions; open B window=1"
+
 CONVERSATION = (
     ("ring", "window=3", CACHE),
     ("growing", "dtype=bf16", CACHE),
@@ -84,6 +86,7 @@ CONVERSATION = (
     ("page", "page_size=2 pages=4 debug=1", PAGE),
     ("ragged", "batch=2 padding=left", RAGGED),
     ("bucket", "layers=2 bounds=1-2", BUCKET),
+    ("sink", "window=3 sinks=1 shifted=1", SINK),
 )
 """Every operation, some that are refused, on every kind of cache."""
 

@@ -39,9 +39,14 @@ def trim(cache: Any, n: int) -> None:
 
 
 def adapter(
-    name: str, kind: str, cache: Any, dialect: Mapping[str, str] | None = None, **functions: Any
+    name: str,
+    kind: str,
+    cache: Any,
+    dialect: Mapping[str, str] | None = None,
+    also: tuple[str, ...] = (),
+    **functions: Any,
 ) -> UpdateAdapter:
-    """Make the adapter of one class; `cache` makes a cache of a config.
+    """Make the adapter of one class; `cache` makes a cache of a config. `also` names abilities of its own.
 
     All take the geometry of the first rows, and trim as many rows as there are if asked for more.
     """
@@ -53,7 +58,7 @@ def adapter(
         trim=trim,
         to_engine=mx.array,
         from_engine=to_numpy,
-        also=("batch", "step"),
+        also=("batch", "step", *also),
         dialect={f"{kind}.shape": "first append", f"{kind}.range": "clamped at 0", **(dialect or {})},
         said={"version": version("mlx-lm"), "details": {"mlx": version("mlx")}},
         **functions,
@@ -93,6 +98,16 @@ chunked = adapter("chunked", "growing", lambda config: caches.ChunkedKVCache(CHU
 rotating = adapter(
     "rotating", "ring", lambda config: caches.RotatingKVCache(config.window), ROTATES, **LENGTH, **MASK
 )
+rotating_keep = adapter(
+    "rotating-keep",
+    "sink",
+    lambda config: caches.RotatingKVCache(config.window, keep=config.sinks),
+    also=("counted", "kept"),
+    dialect={"sink.full": "refused"},
+    **LENGTH,
+    **MASK,
+)
+"""The window counts the rows that are kept, and rows keep their positions."""
 batch = adapter("batch", "growing", lambda config: caches.BatchKVCache(_zeros(config)), **LENGTHS, **MASK)
 batch_rotating = adapter(
     "batch-rotating",

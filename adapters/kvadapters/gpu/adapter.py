@@ -16,6 +16,7 @@ from kvadapters.gpu.caches.page import Pages
 from kvadapters.gpu.caches.ragged import Ragged
 from kvadapters.gpu.caches.ring import Ring
 from kvadapters.gpu.caches.rope import rotate
+from kvadapters.gpu.caches.sink import Sink
 from kvadapters.gpu.caches.store import Store
 from kvadapters.gpu.memory.buffers import Workspace
 from kvadapters.gpu.memory.device_arrays import DeviceRows, fetched, placed
@@ -42,6 +43,7 @@ class Caches(Timing):
         "page": Pages,
         "ragged": Ragged,
         "bucket": Bucket,
+        "sink": Sink,
     }
 
     def __init__(self, name: str, runtime: Runtime, checks: bool | None = None) -> None:
@@ -74,6 +76,7 @@ class Caches(Timing):
                 "draft": "storage",
                 "attention": "storage",
                 "rope": "storage",
+                "sink": "storage",
             },
         }
 

@@ -77,7 +77,10 @@ def _pieces(op: Operation, largest: int) -> list[Operation]:
 
 def suits(trace: Trace, adapter: Description) -> bool:
     """Tell whether the adapter declares the chapters that a trace uses, and the trace is within its limits."""
-    return used_chapters(trace) <= set(adapter.chapters) and _in_limits(trace, adapter)
+    claims = used_chapters(trace) <= set(adapter.chapters) and adapter.able(
+        needed_to_open(trace.kind, trace.config)
+    )
+    return claims and _in_limits(trace, adapter)
 
 
 def fitted(traces: Iterable[Trace], adapter: Description) -> Iterator[Trace]:
@@ -146,10 +149,17 @@ def _in_limits(trace: Trace, adapter: Description) -> bool:
     return dtypes <= set(adapter.dtypes) and all(limit is None or size <= limit for limit, size in sizes)
 
 
+def _to_open(trace: Trace, adapter: Description) -> list[str]:
+    """Give the abilities that opening takes and the adapter does not claim, once the trace was fitted to it."""
+    return adapter.lacks(needed_to_open(trace.kind, within(trace, adapter).config))
+
+
 def beyond(clause: Clause, adapter: Description) -> str:
     """Tell why no worked example of the clause can be judged whole, unless fitted; empty if one can."""
     traces = [e.trace for e in clause.examples if used_chapters(e.trace) <= set(adapter.chapters)]
-    lacks = [[name for _, names in lacking(trace, adapter) for name in names] for trace in traces]
+    lacks = [
+        [*_to_open(trace, adapter), *(n for _, names in lacking(trace, adapter) for n in names)] for trace in traces
+    ]
     if lacks and all(lacks):
         fewest = min(lacks, key=lambda names: len(names))
         return f"it takes {', '.join(dict.fromkeys(fewest))}, which the adapter does not claim"

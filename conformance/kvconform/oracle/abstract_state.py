@@ -18,6 +18,7 @@ from kvref.growing import Growing
 from kvref.page import Pages
 from kvref.ragged import Ragged
 from kvref.ring import Ring
+from kvref.sink import Sink
 from kvref.snapshot import Snapshot
 from kvref.store import Store
 from kvspec.geometry import Array
@@ -59,6 +60,12 @@ def _cache_key(cache: Growing | Ring, book: SerialBook, numbers: dict[int, int])
 def _bounded_key(cache: Bounded, book: SerialBook, numbers: dict[int, int]) -> Key:
     """Numbers of rows and slots; which rows they are is left out, as the row of position p is always in slot p."""
     return cache.offset, cache.written, len(cache.rows)
+
+
+@_key.register
+def _sink_key(sink: Sink, book: SerialBook, numbers: dict[int, int]) -> Key:
+    """Offsets past a drop are alike; which rows are held follows from the rest."""
+    return min(sink.offset, sink.most + 1), sink.written, sink.index, sink.live
 
 
 @_key.register

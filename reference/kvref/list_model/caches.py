@@ -182,7 +182,7 @@ class CacheModel:
         cite(*self._mask_clauses(logical))
         sizes = self.config.batch, max([1, *(a.shape[1] for a in arrays)]), self.queries
         sees = masks.sees(logical, sizes, self.tokens, self.visible if self.ring else None)
-        return [[[_scores(seen) for seen in queries] for queries in heads] for heads in sees]
+        return [[[scores(seen) for seen in queries] for queries in heads] for heads in sees]
 
     def _mask_clauses(self, logical: Logical) -> Iterator[str]:
         if not logical:
@@ -310,7 +310,7 @@ class CacheModel:
         return divided(snapshot, at)
 
 
-def _scores(seen: Added) -> Scores:
+def scores(seen: Added) -> Scores:
     """What a mask adds to the score of each row, summed in f32; what that hides is not seen."""
     totals = ((serial, _total(added)) for serial, added in seen.items())
     return {serial: total for serial, total in totals if total != masks.HIDDEN}

@@ -21,5 +21,6 @@ CHAPTERS = (
     "ragged",
     "bucket",
     "rope",
+    "sink",
 )
 """All chapters, in the order of the spec."""

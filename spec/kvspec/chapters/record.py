@@ -70,7 +70,8 @@ class Ability(Part, frozen=True):
     """Something that some engines have and others lack, beside the operations: each of those is an ability too.
 
     A trace needs it where an operation has an argument of this value (by default: any but the argument's default),
-    where a mask has such a part, or where a config has a size above 1. One that no trace needs is an observable.
+    where a mask has such a part, or where a config has a size above 1 or of this value. One that no trace needs is
+    an observable.
     """
 
     name: str

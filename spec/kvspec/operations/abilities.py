@@ -32,7 +32,12 @@ def needed(op: Operation, kind: str, config: Config) -> Iterator[Needed]:
 
 def needed_to_open(kind: str, config: Config) -> Iterator[Needed]:
     """Give the abilities that opening a cache takes."""
-    yield from ((kind, a.name) for a in named_abilities(kind) if a.config and (getattr(config, a.config) or 0) > 1)
+    yield from ((kind, a.name) for a in named_abilities(kind) if a.config and _sized(a, config))
+
+
+def _sized(ability: Ability, config: Config) -> bool:
+    size = getattr(config, ability.config) or 0
+    return bool(size > 1 if ability.value is None else size == ability.value)
 
 
 def _given(ability: Ability, op: Operation) -> bool:

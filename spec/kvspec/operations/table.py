@@ -30,7 +30,7 @@ OPEN = OperationRecord(
                         "max_len",
                     ]
                 },
-                {"sizes": ["page_size", "pages", "debug"]},
+                {"sizes": ["page_size", "pages", "debug", "sinks", "beside", "shifted"]},
                 {"name": "bounds", "holds": "bounds", "optional": True},
                 "dtype?",
                 {"name": "layout", "holds": "layout", "optional": True},

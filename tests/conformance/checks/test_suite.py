@@ -23,19 +23,20 @@ from support import fake_adapters
 EXPLORED = {
     "growing": ["growing"],
     "ring": ["ring"],
-    "mask": ["growing", "ring"],
+    "mask": ["growing", "ring", "sink"],
     "snapshot": ["growing", "ring", "everything/growing", "everything/ring"],
     "copy": ["copy"],
     "draft": ["draft", "everything"],
     "store": ["store"],
     "batch": ["batch"],
     "mem": ["growing", "ring", "store", "batch"],
-    "residency": ["growing", "ring", "copy", "bucket", "store", "page", "batch", "attention"],
+    "residency": ["growing", "ring", "sink", "copy", "bucket", "store", "page", "batch", "attention"],
     "attention": ["growing", "ring", "store"],
     "page": ["page", "attention"],
     "ragged": ["ragged"],
     "bucket": ["bucket"],
     "rope": ["rope"],
+    "sink": ["sink"],
 }
 
 

@@ -35,9 +35,17 @@ def configs(draw: st.DrawFn, kind: str) -> Config:
     """Draw any geometry, mostly with small windows and steps, so that traces meet boundaries often."""
     small = st.integers(1, 6)
     window = mostly(draw, small, st.integers(7, LARGEST_WINDOW)) if "window" in needed(kind) else None
-    return geometry(draw).changed(
+    config = geometry(draw).changed(
         batch=draw(st.sampled_from((1, 1, 2, 3))),
         step=mostly(draw, small, st.sampled_from((8, 256))),
         window=window,
         max_len=mostly(draw, small, st.integers(7, LARGEST_WINDOW)) if "max_len" in needed(kind) else None,
     )
+    return _beside_sinks(draw, config) if "sinks" in needed(kind) else config
+
+
+def _beside_sinks(draw: st.DrawFn, config: Config) -> Config:
+    """Draw sinks beside the window, which is made larger by them where it counts them."""
+    sinks, beside = draw(st.integers(1, 4)), draw(st.sampled_from((None, 1)))
+    window = (config.window or 0) + (0 if beside else sinks)
+    return config.changed(window=window, sinks=sinks, beside=beside, shifted=draw(st.sampled_from((None, 1))))

@@ -1,0 +1,203 @@
+"""A window beside sinks: the first rows are kept for ever, and of all others the newest.
+
+Slots 0 to S-1 hold the sinks. One row at a time goes behind the rows there are, and then to the slot of the oldest
+row that is no sink (`_decode`); several at once are appended behind the sinks and the newest others, in position
+order, so that every new query finds all it sees (`_prefill`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvref import masks
+from kvref.cite import cite
+from kvref.rows import Rows, count
+from kvspec.contract import Lengths, Pair, Readable
+from kvspec.geometry import Array, Config
+from kvspec.masks import Logical, Window
+from kvspec.refusals import common as refusals
+from kvspec.refusals import sink as refusals_sink
+
+
+class Sink:
+    """`live` is how many slots hold rows, from slot 0 on; `index` the slot after the newest row. While no row was
+    dropped, slot s holds position s."""
+
+    kind = "sink"
+
+    def __init__(self, config: Config) -> None:
+        if not refusals.valid(config) or {config.beside, config.shifted} - {None, 1}:
+            raise refusals_sink.config("SINK-16", config)
+        if config.window is None or config.sinks is None:
+            raise refusals_sink.config("SINK-16", config)
+        self.recent = config.window if config.beside else config.window - config.sinks
+        if self.recent < 1:
+            raise refusals_sink.no_room("SINK-17", config.window, config.sinks)
+        self.config, self.sinks = config, config.sinks
+        self.most = self.sinks + self.recent
+        self._clear()
+
+    def free(self) -> None:
+        """Return to never written."""
+        cite("SINK-14")
+        self._clear()
+
+    def _clear(self) -> None:
+        self.rows = Rows(self.config)
+        self.offset = 0
+        self.live = 0
+        self.index = 0
+        self.written = False
+        self.queries: int | None = None
+
+    def append(self, keys: Array, values: Array) -> None:
+        """Append n rows at positions offset..offset+n-1."""
+        new = Pair(keys, values)
+        n = count(new)
+        if n == 0:
+            cite("SINK-6")
+            self.queries = 0
+            return
+        if not refusals.fits(self.config, new):
+            raise refusals.rows("SINK-15", self.config, *new)
+        self._cite_seen(n)
+        if n == 1:
+            self._decode(new)
+        else:
+            self._prefill(new)
+        self.offset += n
+        self.written = True
+        self.queries = n
+
+    def _cite_seen(self, n: int) -> None:
+        """What an append of n rows owes its queries."""
+        cite("SINK-5", "SINK-30")
+        if self.offset + n <= self.most:
+            cite("SINK-3")
+        elif n == 1:
+            cite("SINK-2" if self.config.beside else "SINK-1")
+
+    def _decode(self, new: Pair) -> None:
+        """One row: behind the others while there is room, then in the slot of the oldest that is no sink."""
+        if self.live > self.most:
+            cite("SINK-28")
+            self._keep(self.recent)
+        if self.index == self.most:
+            self.index = self.sinks
+        cite("SINK-26")
+        if self.index == len(self.rows):
+            self.rows.join(new)
+        else:
+            self.rows.write(self.index, new)
+        self.index += 1
+        self.live = max(self.live, self.index)
+
+    def _prefill(self, new: Pair) -> None:
+        """Several rows: behind the sinks and what else the first of their queries sees, in position order."""
+        cite("SINK-4", "SINK-27")
+        self._keep(self.recent - 1)
+        self.rows.join(new)
+        self.live = self.index = len(self.rows)
+
+    def _keep(self, n: int) -> None:
+        """Keep the sinks and the newest n others, in position order."""
+        self.rows = self.rows.taken(self._newest(n))
+        self.live = self.index = len(self.rows)
+
+    def _in_order(self) -> list[int]:
+        """The slots of all rows held, oldest first: the sinks, then the others from the index on."""
+        others = self.live - self.sinks
+        turned = [self.sinks + (self.index - self.sinks + i) % others for i in range(others)]
+        return [*range(min(self.sinks, self.live)), *turned]
+
+    def _newest(self, n: int) -> list[int]:
+        """The slots of the sinks and of the newest n others, oldest first."""
+        slots = self._in_order()
+        return slots[: self.sinks] + slots[max(self.sinks, len(slots) - n) :]
+
+    def read(self, what: Readable) -> Pair | None:
+        """The history and the state are all rows held, in slot order."""
+        if what == "view":
+            return self._view()
+        if what == "state" and not self.written:
+            cite("SINK-29")
+            return None
+        return self.rows.read(0, self.live)
+
+    def _view(self) -> Pair | None:
+        """The rows that a next query would see beside its own, oldest first."""
+        cite("SINK-7")
+        slots = self._newest(self.recent - 1)
+        return self.rows.gather(slots) if slots else None
+
+    def lengths(self) -> Lengths:
+        """Offset, retained, buffered, capacity."""
+        return Lengths(self.offset, self.live, self.live, len(self.rows))
+
+    def mask(self, logical: Logical) -> Array | None:
+        """The mask for the last append's queries: what the cache itself hides is intersected in."""
+        if self.queries is None:
+            raise refusals.no_history("MASK-1")
+        masks.demand(logical, self.config.batch, self.queries, self.live)
+        windows = [part.size for part in logical if isinstance(part, Window)]
+        others = tuple(part for part in logical if not isinstance(part, Window))
+        mask = masks.in_position_order(others, self.config.batch, self.queries, self.live)
+        seen = self._seen(windows)
+        if seen is not None:
+            mask = seen if mask is None else masks.intersected(mask, seen)
+        return mask if self.queries != 1 or mask is None else self._gathered(mask)
+
+    def _seen(self, windows: list[int]) -> Array | None:
+        """`[1, 1, L, K]`: what the sinks, the newest rows and these windows let each query see; None for all."""
+        if not self.queries or (self.queries == 1 and not windows):
+            return None
+        column = np.arange(self.live)[None, :]
+        query = column[:, -self.queries :].T
+        cite("SINK-21")
+        seen = (column < self.sinks) | (query - column < self.recent)
+        position = np.array(self._places())
+        for size in windows:
+            cite("SINK-22")
+            seen = seen & (position[query] - position[column] < size)
+        return np.asarray(seen)[None, None]
+
+    def _gathered(self, mask: Array) -> Array:
+        """Position order to slot order; a single column stands for all."""
+        cite("SINK-23")
+        return mask if mask.shape[3] == 1 else mask[..., np.argsort(self._in_order())]
+
+    def _places(self) -> list[int]:
+        """The positions of all rows of the history, oldest first: their places in it where they are shifted."""
+        if self.config.shifted:
+            cite("SINK-19")
+            return list(range(self.live))
+        cite("SINK-18")
+        return [*range(min(self.sinks, self.live)), *range(self.offset - self.live + self.sinks, self.offset)]
+
+    def positions(self) -> list[int]:
+        """The positions of the rows that the last append's newest query sees, oldest first."""
+        if self.queries is None:
+            raise refusals_sink.no_history("SINK-20")
+        if self.queries == 0:
+            cite("SINK-20")
+            return []
+        places = self._places()
+        return places[: self.sinks] + places[max(self.sinks, len(places) - self.recent) :]
+
+    def can_rewind(self, to: int) -> bool:
+        """Whether a rewind to this target would be accepted."""
+        cite("SINK-13")
+        return 0 <= to <= self.offset and (to == self.offset or self.offset <= self.most)
+
+    def rewind(self, to: int) -> None:
+        """Make `to` the offset, while no row was dropped."""
+        if not 0 <= to <= self.offset:
+            raise refusals.rewind_range("SINK-11", to, self.offset)
+        if to < self.offset and self.offset > self.most:
+            raise refusals_sink.rewind_dropped("SINK-12", to, self.offset, self.most)
+        self.queries = None
+        if to == self.offset:
+            cite("SINK-8")
+            return
+        cite("SINK-9", "SINK-10", "SINK-29")
+        self.offset = self.live = self.index = to

@@ -1,0 +1,26 @@
+"""Cost bounds of the operations on a window beside sinks."""
+
+from __future__ import annotations
+
+from kvspec.costs.terms import BUFFER, Case, Cost, crossing, how, no_rows, nothing, written
+
+
+def append(case: Case) -> Cost:
+    """Append rows: where exactly as many are held as a query sees, one row goes where the oldest was."""
+    n, row, most = case.op["n"], case.config.row_bytes, _most(case)
+    if n == 0:
+        return no_rows(case)
+    if n == 1 and case.cache.before.get("buffered") == most:
+        bound = written(case, "SINK-30", row, 1)
+        return Cost(f"{how(case)}, in place", (crossing(case, row), bound))
+    bound = written(case, "SINK-30", (2 * most + n) * row, 6, 2 * BUFFER)
+    return Cost(f"{how(case)}, in order", (crossing(case, n * row), bound))
+
+
+def _most(case: Case) -> int:
+    """Count the rows that a query sees."""
+    window, sinks = case.config.window or 0, case.config.sinks or 0
+    return window + sinks if case.config.beside else window
+
+
+positions = nothing

@@ -1,0 +1,27 @@
+"""A window beside sinks is observed as a growing cache is; it also says at which positions its rows stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvspec.operations.table import Operation
+from kvspec.session.offered import offered
+from kvspec.session.operations import growing
+from kvspec.session.state import SessionState
+from kvspec.session.step import Inputs, Step
+
+
+def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None:
+    """Observe lengths and rows; not the capacity, of which the chapter says nothing."""
+    growing.look(session, cache, step, which)
+    step.values.pop(f"capacity{which}", None)
+
+
+def positions(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """Ask for the positions of the rows that the newest query sees."""
+    with session.metered(step):
+        found = offered(cache, "positions")()
+    step.values["places"] = [int(position) for position in found]
+
+
+DO = {"positions": positions}
