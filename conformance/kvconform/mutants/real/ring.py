@@ -12,7 +12,7 @@ from kvspec.refusals import common
 
 @planted("REUSE-05", breaks="RING-10 RING-11", anomaly="desynchronised-layers")
 class AskedOfTheWidest(Ring):
-    """A layer with a window one row wider decides whether the rows of a prefix are still there."""
+    """Whether the rows of a prefix are still there is decided by a layer whose window is one row wider."""
 
     def can_rewind(self, to: int) -> bool:
         return super().can_rewind(to) or 0 <= to < self.offset == self.window + 1
