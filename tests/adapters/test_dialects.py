@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from kvspec.reading.clauses import index
 from kvspec.records.run import HELD, Record
-from kvspec.registry import DIALECTS
+from kvspec.registry import DIALECTS, KINDS, opened
 from support import dialect_engines
 from support.judging import broken, clause, record_of, verdicts
 
@@ -118,3 +119,7 @@ def test_a_question_that_is_not_to_be_claimed_is_left_out() -> None:
 def test_a_dialect_of_a_chapter_that_is_not_claimed_is_an_error() -> None:
     with pytest.raises(TypeError, match=r"mask\.made: the adapter claims ring"):
         dialect_engines.adapter(dialect_engines.WindowCache, dialect={"mask.made": "after"}, mask=None)
+
+
+def test_each_kind_names_the_clause_on_its_configs() -> None:
+    assert [kind for kind in KINDS if opened(kind).opens not in index()] == []
