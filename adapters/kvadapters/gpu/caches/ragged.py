@@ -176,12 +176,13 @@ class Ragged:
         if sequence < 0 or sequence >= len(self.lengths):
             raise refusals_ragged.sequence("RAGGED-19", sequence, len(self.lengths))
         self._demand_alone("extract", "a growing cache", into)
-        into.free()
+        made = type(into)(into.config, into.space)
         for run in self._runs(sequence):
             there = self.space.other(self.one, run.rows)
             self._move(run, there, 0)
-            into.append(*self._placed(there))
-            into.rewind(run.rows)
+            made.append(*self._placed(there))
+        into.free()
+        into.store, into.offset, into.written = made.store, made.offset, made.written
 
     def _placed(self, rows: Place) -> list[DeviceRows]:
         config, runtime = self.config.changed(batch=1), self.space.runtime
