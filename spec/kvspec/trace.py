@@ -260,7 +260,8 @@ def _spend(budget: Budget, op: Operation, kind: str, config: Config, where: str)
 def _cells(op: Operation) -> int:
     """The columns of a padded block, over all its sequences: each may be a row."""
     lengths = numbers_in(op["lengths"])
-    columns: int = max(op.get("n") or 0, op.get("values") or 0, *lengths, 0)
+    longest = max([0, *lengths]) if op.get("n") is None else op["n"]
+    columns: int = max(longest, op.get("values") or 0)
     return columns * max(1, len(lengths), op.get("batch") or 0)
 
 

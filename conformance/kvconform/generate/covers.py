@@ -73,7 +73,7 @@ class Walk:
     steps: list[Step]
 
 
-FROZEN = ("state", "history", "mask", "offset", "can")
+FROZEN = ("state", "history", "mask", "sees", "offset", "can")
 """The observers used here; bytes held and counted follow from these and have chapters of their own."""
 
 

@@ -146,6 +146,8 @@ def _in_limits(trace: Trace, adapter: Description) -> bool:
     sizes = ((adapter.largest_append, max(rows, default=0)), (adapter.largest_batch, max(batches)))
     if valid(trace.config) and _outside(OPENS_A, adapter, trace.config):
         return False
+    if adapter.lacks(needed_to_open(trace.kind, trace.config.changed(batch=1))):
+        return False
     return dtypes <= set(adapter.dtypes) and all(limit is None or size <= limit for limit, size in sizes)
 
 

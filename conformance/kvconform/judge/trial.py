@@ -217,9 +217,9 @@ class _Visible(_Trial):
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
         looks = observables(self.trace, self.adapter, self.result.level)
-        observe = tuple(o for o in OBSERVED if o in (*looks, "state", "mask"))
+        observe = tuple(o for o in OBSERVED if o in (*looks, "state", "mask", "sees"))
         self.oracle = ListModelSession(self.adapter, self.trace_inputs.book.kept, observe)
-        self.judge = visible.Judge(self.result.book, "mask" in looks)
+        self.judge = visible.Judge(self.result.book, "mask" in looks, "sees" in looks)
         self.widths: dict[visible.Looked, tuple[int, int]] = {}
 
     def expect(self, op: Operation, inputs: Inputs) -> Step:

@@ -29,10 +29,11 @@ def looked(op: Operation) -> Looked:
 
 
 class Judge:
-    """Compares the steps of one trace. `masked`: whether the adapter makes masks itself."""
+    """Compares the steps of one trace. `masked`: whether the adapter makes masks itself; `padded`: those of padded
+    blocks."""
 
-    def __init__(self, book: SerialBook, masked: bool) -> None:
-        self._book, self._masked = book, masked
+    def __init__(self, book: SerialBook, masked: bool, padded: bool) -> None:
+        self._book, self._masked, self._padded = book, masked, padded
         self._histories: dict[Looked, list[list[int]] | None] = {}
 
     def compare(
@@ -64,18 +65,20 @@ class Judge:
     ) -> Iterator[Difference]:
         if want.sees is None:
             return
+        masked = self._masked
         if "history.k" in got.arrays:
             yield from self._history(cache, got, room, want.least)
         elif "history.0.k" in got.arrays:
-            if not self._masked:
+            if not self._padded:
                 return  # nothing says which columns are padding; the rows of each sequence are seen by themselves
+            masked = True
             self._histories[cache] = padded(got, len(want.sees), self._book)
         names = self._histories.get(cache)
         if names is None or len(names) != len(want.sees):
             yield Difference("history", "history: keys and values, heads or sequences do not hold the same rows")
             return
         for sequence, heads in enumerate(want.sees):
-            if not self._masked:
+            if not masked:
                 yield from _all_there(heads[0], names[sequence][: want.least if room else None], windowed)
                 continue
             for head, queries in enumerate(heads):

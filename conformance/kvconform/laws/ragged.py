@@ -70,10 +70,15 @@ def _trace(config: Config, texts: Sequence[str], sequences: int) -> Trace:
     return trace("ragged", config, *texts, f"feed {listed([0] * sequences)}")
 
 
+def _several() -> st.SearchStrategy[Config]:
+    """Configurations of two sequences or more."""
+    return ragged.configs().map(lambda config: config.changed(batch=max(2, config.batch)))
+
+
 law = partial(register, configs=ragged.configs, compare=difference)
 
 
-@law("RAGGED-27", needs=("ragged",))
+@law("RAGGED-27", needs=("ragged",), configs=_several)
 def alone(draw: st.DrawFn, config: Config) -> Sides:
     """The first sequence among others, or by itself."""
     b = _built(draw, config)

@@ -15,7 +15,7 @@ from kvspec.operations.table import Operation, cache_of
 from kvspec.session.operations.draft import WHOLE
 from kvspec.session.step import NOTHING, Inputs, Step
 
-OBSERVED = ("state", "mask", "offset", "can")
+OBSERVED = ("state", "mask", "sees", "offset", "can")
 """What is observed: rows by name, what queries see, and what a cache says of itself."""
 
 NOT_SAID = ("retained", "buffered", "capacity", "bytes", "plan")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kvspec.contract import Description, Lengths
 from kvspec.reading.clauses import Clause
-from kvspec.registry import CACHES, needed
+from kvspec.registry import CACHES, RECORDS, needed
 
 TAKES = {**dict.fromkeys(Lengths._fields, "offset"), "can": "ask", "view": "view"}
 """The ability of a cache of one sequence that each observable takes."""
@@ -31,6 +31,9 @@ def _missing(seen: str, kinds: list[str], adapter: Description, level: str) -> I
         yield seen
     masked = "mask" in adapter.observed(kinds)
     if seen == "mask" and not masked:
+        yield seen
+    padded = any("sees" in RECORDS[kind].observe for kind in kinds)
+    if seen == "sees" and padded and "sees" not in adapter.observed(kinds):
         yield seen
     windowed = [adapter.chapters[kind] for kind in caches if "window" in needed(kind)]
     untold = any(claim.dialect("keeps") != "window - 1" for claim in windowed)

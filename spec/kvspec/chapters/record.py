@@ -80,7 +80,7 @@ class Ability(Part, frozen=True):
     argument: str = ""
     value: int | None = None
     like: str = ""
-    """The pattern of the values that it is about, of an argument that is a text."""
+    """The pattern of the values that it is about, of an argument or a field of a config that is a text."""
     mask: str = ""
     config: str = ""
 

@@ -32,12 +32,14 @@ def needed(op: Operation, kind: str, config: Config) -> Iterator[Needed]:
 
 def needed_to_open(kind: str, config: Config) -> Iterator[Needed]:
     """Give the abilities that opening a cache takes."""
-    yield from ((kind, a.name) for a in named_abilities(kind) if a.config and _sized(a, config))
+    yield from ((kind, a.name) for a in named_abilities(kind) if a.config and _opened_with(a, config))
 
 
-def _sized(ability: Ability, config: Config) -> bool:
-    size = getattr(config, ability.config) or 0
-    return bool(size > 1 if ability.value is None else size == ability.value)
+def _opened_with(ability: Ability, config: Config) -> bool:
+    value = getattr(config, ability.config)
+    if ability.like:
+        return value is not None and re.search(ability.like, value) is not None
+    return bool((value or 0) > 1 if ability.value is None else value == ability.value)
 
 
 def _given(ability: Ability, op: Operation) -> bool:

@@ -2,8 +2,9 @@
 
 Most real bugs lie between two features. A is a growing cache, B and C are rings of different windows, D is a store
 of several layers with a batch, E a buffer that rows are copied into, F a pool of pages, G a bucketed cache of
-several layers: as many of them as the adapter declares. A draw follows the list model and steers to boundaries: a
-full window, the end of a store, a full sequence, a pool without free pages, a bound.
+several layers, H a padded batch whose sequences come from A and go to I: as many of them as the adapter declares. A
+draw follows the list model and steers to boundaries: a full window, the end of a store, a full sequence, a pool
+without free pages, a bound.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 from kvconform.generate.strategies.configs import geometry
 from kvconform.generate.strategies.trace_builder import Drawing
 from kvspec.contract import CHAPTERS
-from kvspec.geometry import Config
+from kvspec.geometry import PADDINGS, Config
+from kvspec.operations.table import listed
 from kvspec.registry import CACHES
 from kvspec.trace import Trace
 
@@ -39,6 +41,8 @@ WORK = (
     ("rotate", ("rope",)),
     ("request pages table", ("page",)),
     ("filled decoded verified encoded", ("bucket",)),
+    ("padded beams", ("ragged",)),
+    ("joined", ("growing", "ragged")),
 )
 """Kinds of work, and the chapters that they need."""
 
@@ -76,7 +80,7 @@ class _System(Drawing):
         self.chapters = chapters
         for text in self._opened():
             self.do(text)
-        self.layers = [c for c, model in self.session.caches.items() if model.kind in CACHES]
+        self.layers = [c for c, model in self.session.caches.items() if model.kind in CACHES and c < "D"]
 
     def _opened(self) -> Iterator[str]:
         if "ring" in self.chapters:
@@ -91,6 +95,10 @@ class _System(Drawing):
         if "page" in self.chapters:
             pages = f"page_size={self.number(1, 3)} pages={self.number(1, 6)}{self.of('', ' debug=1')}"
             yield f"open F kind=page {pages}"
+        if "ragged" in self.chapters:
+            yield f"open H kind=ragged batch={self.number(1, 3)} padding={self.of(*PADDINGS)}"
+        if {"growing", "ragged"} <= set(self.chapters):
+            yield "open I kind=growing"
 
     def offset(self, layer: str) -> int:
         """Count the tokens in a layer."""
@@ -101,6 +109,25 @@ class _System(Drawing):
         window = self.session.caches[layer].config.window or 3
         room = max(0, window - self.offset(layer))
         return self.of(1, 1, 2, room, room + 1, window, window + 1, 0)
+
+    def _padded(self) -> Iterator[str]:
+        """Feed a block to the batch, or trim it."""
+        lengths = self.session.caches["H"].sequences()
+        yield f"H: feed {listed(self.number(0, 3) for _ in lengths)}{self.of('', '', ' fill=bits', ' n=4')}"
+        yield f"H: trim {listed(self.number(0, min(2, n)) for n in lengths)}"
+
+    def _beams(self) -> Iterator[str]:
+        """Rearrange the batch, and keep it small."""
+        now = len(self.session.caches["H"].sequences())
+        beams = listed(self.number(0, now - 1) for _ in range(now))
+        yield f"H: {self.of(f'reorder {beams}', 'repeat 2', 'extend H')}"
+        yield f"H: filter {listed(range(self.number(1, min(now, 3))))}"
+
+    def _joined(self) -> Iterator[str]:
+        """Make the rows of A a sequence, and those of a sequence the rows of I."""
+        yield f"H: {self.of('join A', 'join AI', 'join AA')}"
+        yield "H: extract 0 I"
+        yield f"I: {self.of('append 1', 'view', 'rewind 0')}"
 
     def _tokens(self) -> Iterator[str]:
         """Pass n tokens through every layer."""

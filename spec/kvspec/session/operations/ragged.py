@@ -20,9 +20,8 @@ def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None
     queries see."""
     lengths = [int(n) for n in cache.sequences()]
     step.values["sequences"] = lengths
-    if "state" in session.observe:
-        for sequence in range(len(lengths)):
-            session.take(step, f"state.{sequence}", cache.read_sequence(sequence), with_batch_axis)
+    for sequence in range(len(lengths)):
+        session.take(step, f"state.{sequence}", cache.read_sequence(sequence), with_batch_axis)
     positions = cache.positions()
     if positions is None:
         return
@@ -31,7 +30,7 @@ def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None
         step.values[f"positions.{sequence}"] = row
     if "history" in session.observe:
         _history(session, cache, step, lengths)
-    if "mask" in session.observe:
+    if "sees" in session.observe:
         session.note(step, "mask", cache.mask())
         _blank(step, owned)
 

@@ -1,0 +1,152 @@
+"""mlx-lm: `BatchKVCache` on sequences of unequal lengths, by the calls that its `BatchGenerator` makes.
+
+It keeps padding on the left, and takes it on the right: a block is handed over with its rows first, `prepare` says
+how much padding is behind them, `finalize` brings that to the front. So the adapter moves the columns of a block,
+and the rows of its mask back. Not claimed: padding on the right, trims by unequal counts (all are trimmed alike),
+`reorder`, `repeat`, and who owns arrays, since mlx copies what NumPy hands over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kvadapters.engines.mlx import growing, to_numpy
+from kvspec.contract import Pair
+from kvspec.errors import CannotRun, Unsupported
+from kvspec.geometry import Array, Config
+
+try:
+    import mlx.core as mx
+    from mlx_lm.models import cache as caches
+except ImportError as e:
+    raise CannotRun(f"mlx-lm cannot be imported ({e}); pip install 'kvconform[mlx-lm]'") from e
+
+
+class Fed(NamedTuple):
+    """What there was of the last block: what the update returned, and what was known before it."""
+
+    block: Pair
+    starts: list[int]
+    positions: Array
+    mask: Array
+
+
+class RaggedBatch:
+    """A batch cache of mlx-lm, and what its last update returned."""
+
+    def __init__(self, config: Config) -> None:
+        if config.padding != "left":
+            raise Unsupported("mlx-lm keeps padding on the left")
+        self.config = config
+        self._adopt(caches.BatchKVCache([0] * config.batch))
+
+    def _adopt(self, cache: Any) -> None:
+        self.cache = cache
+        self.cache.step = self.config.step
+        self._fed: Fed | None = None
+
+    def feed(self, keys: Array, values: Array, lengths: Sequence[int]) -> None:
+        """Update with the block, its padding behind the rows."""
+        columns, cache = keys.shape[2], self.cache
+        padding = [columns - n for n in lengths]
+        if any(padding):
+            cache.prepare(lengths=list(lengths), right_padding=padding)
+        mask = to_numpy(cache.make_mask(columns))
+        starts, first = cache.left_padding.tolist(), to_numpy(cache.offset)
+        block = [to_numpy(a) for a in cache.update_and_fetch(*(_rows_first(a, padding) for a in (keys, values)))]
+        if any(padding):
+            cache.finalize()
+        place = np.arange(columns) - np.array(padding)[:, None]
+        positions = np.where(place < 0, -1, first[:, None] + place)
+        self._fed = Fed(Pair(*block), starts, positions, _padding_first(mask, padding))
+
+    def trim(self, counts: Sequence[int]) -> None:
+        """Trim all by one number."""
+        (count,) = set(counts)
+        if len(counts) != len(self.sequences()):
+            raise ValueError(f"{len(counts)} counts for {len(self.sequences())} sequences")
+        self._fed = None
+        self.cache.trim(count)
+
+    def filter(self, order: Sequence[int]) -> None:
+        """Keep these sequences."""
+        self.cache.filter(list(order))
+        self._fed = None
+
+    def extend(self, other: RaggedBatch) -> None:
+        """Add those of another."""
+        self.cache.extend(other.cache)
+        self._fed = None
+
+    def join(self, others: Sequence[Any]) -> None:
+        """Merge caches of one sequence."""
+        self._adopt(caches.BatchKVCache.merge([other.cache for other in others]))
+
+    def extract(self, sequence: int, into: Any) -> None:
+        """Take out a sequence."""
+        into.cache = self.cache.extract(sequence)
+        into.cache.step = into.config.step
+
+    def sequences(self) -> list[int]:
+        """The offsets: padding was taken off when it was prepared for."""
+        offsets: list[int] = self.cache.offset.tolist()
+        return offsets
+
+    def read_sequence(self, sequence: int) -> Pair:
+        """The rows that would be taken out; none of a cache that never had any."""
+        if self.cache.empty():
+            return Pair(*(np.empty(self.config.shape(kind, 0)[1:], np.float32) for kind in "kv"))
+        return Pair(*(to_numpy(a)[0] for a in self.cache.extract(sequence).keys_and_values()))
+
+    def positions(self) -> Array | None:
+        """Counted on from the offsets before the update, as queries are turned."""
+        return None if self._fed is None else self._fed.positions
+
+    def history(self) -> Pair:
+        """What the update returned."""
+        return self._last.block
+
+    def starts(self) -> list[int]:
+        """The padding that stood on the left then."""
+        return self._last.starts
+
+    def mask(self) -> Array:
+        """The mask that was made before the update."""
+        return self._last.mask
+
+    @property
+    def _last(self) -> Fed:
+        assert self._fed is not None
+        return self._fed
+
+
+def _rows_first(block: Array, padding: Sequence[int]) -> Any:
+    """A block for mlx, its padding moved behind the rows."""
+    return mx.array(np.stack([np.roll(a, -n, axis=1) for a, n in zip(block, padding, strict=True)]))
+
+
+def _padding_first(mask: Array, padding: Sequence[int]) -> Array:
+    """The mask of such a block, its queries in the order of the block that was fed."""
+    whole = np.broadcast_to(mask, (len(padding), *mask.shape[-3:]))
+    return np.stack([np.roll(a, n, axis=1) for a, n in zip(whole, padding, strict=True)])
+
+
+class BatchAdapter:
+    """Opens batches of unequal lengths, and the caches of one sequence that they are made of."""
+
+    def describe(self) -> dict[str, Any]:
+        """What mlx-lm has of both."""
+        said = growing.describe()
+        without = ["scribble", "right", "reorder", "repeat", "each"]
+        chapters = {**said["chapters"], "ragged": {"level": "visible", "without": without}}
+        return {**said, "name": "mlx-ragged", "chapters": chapters}
+
+    def open(self, kind: str, config: Config) -> Any:
+        """A fresh cache."""
+        return RaggedBatch(config) if kind == "ragged" else growing.open(kind, config)
+
+
+ragged = BatchAdapter()
