@@ -23,8 +23,9 @@ from kvspec.reading.clauses import index
 from kvspec.records.mutants import Matrix, MutantRecord
 from kvspec.session.driver import Session
 
-PUBLISHED = Path("reports/published/mutants/mutants.json")
-PAGE, PICTURES = Path("spec/BUGS.md"), Path("spec/pictures")
+ROOT = Path(__file__).parents[2]
+PUBLISHED = ROOT / "reports/published/mutants/mutants.json"
+PAGE, PICTURES = ROOT / "spec/BUGS.md", ROOT / "spec/pictures"
 
 HEAD = ("bug", "what it does", "clauses that guard against it", "shortest trace that shows it")
 

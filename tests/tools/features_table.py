@@ -93,8 +93,8 @@ def written(text: str, root: Path) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the table into the README of this folder, or of the one named."""
-    root = Path(arguments[0] if arguments else ".")
+    """Write the table into the README of this checkout, or of the one named."""
+    root = Path(arguments[0]) if arguments else Path(__file__).parents[2]
     readme = root / "README.md"
     readme.write_text(written(readme.read_text(encoding="utf-8"), root), encoding="utf-8")
     return 0
