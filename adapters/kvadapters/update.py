@@ -42,7 +42,7 @@ class Functions:
     """A fresh cache of a config."""
     update: Update
     """Append rows, those of a cache, keys and values, and return the keys and values that the queries of these rows
-    attend to. Where the caller owns positions, that of the first row comes last."""
+    attend to. If the caller owns positions, the position of the first row comes last."""
     length: Callable[[Any], int] | None = None
     """The offset: rows appended and not trimmed. Without it the adapter counts, and says so (`by_adapter`)."""
     trim: Callable[[Any, int], Any] | None = None

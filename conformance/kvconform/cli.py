@@ -97,7 +97,8 @@ def _told(line: str, status: int, command: str = "") -> int:
 
 
 def _meaning(error: Exception, options: argparse.Namespace) -> tuple[str, int]:
-    """Give what an exception means: a line, and the exit status. What nobody expected is the harness's failure."""
+    """Give what an exception means: a line, and the exit status. An unexpected exception is a failure of the
+    harness."""
     from concurrent.futures import BrokenExecutor
 
     from kvspec.errors import BadInput, CannotRun

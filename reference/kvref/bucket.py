@@ -159,7 +159,8 @@ class Bucket:
         return [(0, handles.part(0, straight)), (straight, newest)]
 
     def _install(self, rows: list[tuple[int, Pair]], bound: int, room: int) -> Handles:
-        """New handles of all layers, zeros but for the past rows; the old ones are kept until these are there."""
+        """New handles of all layers, with the past rows and zeros elsewhere; the old ones are kept until these
+        are there."""
         cite("BUCKET-31", "BUCKET-33")
         made = Handles(self.config, bound, room)
         for slot, part in rows:

@@ -33,7 +33,7 @@ def narrows(source: str, target: str) -> bool:
 
 
 def narrowed(array: Array, dtype: str) -> Array:
-    """f32 values, each rounded once. In f64 all of this is exact but `rint`, which is the rounding."""
+    """f32 values, each rounded once. In f64 all of this is exact except `rint`, which is the rounding."""
     to = FORMATS[dtype]
     with np.errstate(invalid="ignore"):
         x = array.astype(np.float64)

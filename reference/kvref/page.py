@@ -168,7 +168,7 @@ class Pages:
         return of.length - of.table.index(page) * self.pool.size if page in of.table else 0
 
     def peek(self, page: int) -> Pair:
-        """A page as it lies in the pool, `[kv_heads, page_size, dim]`."""
+        """All slots of a page, `[kv_heads, page_size, dim]`."""
         if not 0 <= page < len(self.pool.counts):
             raise refusals_page.peek("PAGE-35", page, len(self.pool.counts))
         if not self.config.debug:

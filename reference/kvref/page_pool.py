@@ -76,7 +76,7 @@ class Pool:
                 rows.view(bits)[...] = np.iinfo(bits).max
 
     def copied(self, page: int, rows: int) -> int:
-        """A page of one's own with the first rows of a shared one, which is given back."""
+        """Give back a shared page, and take a new one with copies of its first rows."""
         cite("PAGE-20")
         new = self.take()
         for array in (self.keys, self.values):
@@ -110,5 +110,5 @@ class Pool:
         return whole
 
     def page(self, page: int) -> Pair:
-        """A page as it lies, `[kv_heads, page_size, dim]`."""
+        """All slots of a page, `[kv_heads, page_size, dim]`."""
         return Pair(meter.fetched(self.keys[page]), meter.fetched(self.values[page]))

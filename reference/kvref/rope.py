@@ -37,7 +37,7 @@ def rotate(rows: Array, positions: Array, rope: Rope) -> Array:
 
 def at_positions(asked: Rope | None, first: int, queries: Array, keys: Array) -> tuple[Array, Array]:
     """The queries and the new keys of an attend, each turned at its own position, those of the first row `first`;
-    unchanged where no RoPE is asked for."""
+    unchanged without RoPE."""
     if asked is None:
         return queries, keys
     positions = first + np.arange(keys.shape[2])

@@ -1,4 +1,4 @@
-"""Ids of clauses: their order, that of their chapters, and their anchors."""
+"""Ids of clauses: their order, the order of their chapters, and their anchors."""
 
 from __future__ import annotations
 

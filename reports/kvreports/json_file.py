@@ -76,7 +76,7 @@ def _no_number(text: str) -> NoReturn:
 
 
 def _number(text: str) -> float | str:
-    """A number beyond all floats stays text: where a number is wanted, that is refused."""
+    """A number beyond all floats stays text: it is refused where a number is expected."""
     return value if math.isfinite(value := float(text)) else text
 
 

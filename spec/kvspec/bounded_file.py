@@ -7,7 +7,7 @@ from pathlib import Path
 from kvspec.errors import BadInput
 
 LARGEST = 64 << 20
-"""Bytes a file may have where nothing else is said."""
+"""Bytes a file may have by default."""
 
 
 def read_bytes(path: str | Path, kind: str, largest: int = LARGEST) -> bytes:

@@ -107,7 +107,7 @@ def asked(config: Config, heads: int, n: int, rows: int) -> Traffic:
 
 def attended(config: Config, heads: int, n: int, rows: int) -> Traffic:
     """n rows appended, then n queries of each head over `rows` rows, the new ones among them: `asked`, and the new
-    rows once more in and out. Where keys and queries are turned first (RoPE), that is done on the way."""
+    rows once more in and out. RoPE turns keys and queries in the same pass."""
     queried, new = asked(config, heads, n, rows), n * config.row_bytes
     return queried._replace(read=queried.read + new, written=queried.written + new)
 

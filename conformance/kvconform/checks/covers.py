@@ -28,7 +28,7 @@ def checks() -> Iterator[Check]:
 
 
 def _judge_sample(under_test: AdapterUnderTest, cover: Cover, of: int) -> None:
-    """Judge a cover, or its share of the sample that is asked for, of the chapter's `of` traces."""
+    """Judge a cover, or its share of a sample of the chapter's `of` traces."""
     share = under_test.cover_traces / of
     judge(under_test, sampled(cover, share) if 0 < share < 1 else cover)
 

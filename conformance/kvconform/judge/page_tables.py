@@ -12,8 +12,8 @@ Values = Mapping[str, Any]
 
 
 def unsound(config: Config, values: Values) -> Iterator[tuple[str, str]]:
-    """What is wrong between the values of one step: the observable and a sentence. Who tells no tables is asked
-    whether there can be so many free pages, and nothing else."""
+    """What is wrong between the values of one step: the observable and a sentence. Where the adapter shows no
+    tables, only the number of free pages is checked."""
     size, total = config.page_size or 1, config.pages or 0
     needed = {s: -(-n // size) for s, n in enumerate(values.get("sequences") or ()) if n >= 0}
     references = values.get("references")

@@ -26,7 +26,7 @@ class Difference:
 
     field: str
     words: str | Callable[[], str]
-    """The message, or what makes it when it is asked for: to describe rows takes as long as to compare them."""
+    """The message, or a function that makes it: describing rows takes as long as comparing them."""
     clause: str = ""
     """The clause that is broken, where only one can be."""
 

@@ -28,7 +28,7 @@ def width(got: Step, room: int, held: int) -> Iterator[Difference]:
 
 def spare(got: Step, room: int, held: int, masked: bool) -> Array:
     """Tell of each slot `[S]` of a history whether it is spare: hidden from every query by the mask, or behind the
-    rows held where the cache makes no masks. Of a history that is no whole buffer, none is."""
+    rows held where the cache makes no masks. None if the history is not the whole buffer."""
     if _slots(got) != [room, room] or held == room:
         return NONE
     return hidden(got) if masked else np.arange(room) >= held

@@ -1,7 +1,7 @@
 """The laws of attention. Two sides are compared by all their outputs.
 
-At level storage outputs are the same bits, else they are within bounds. Where only one side has other sequences,
-sequence 0 is compared.
+At level storage outputs must have the same bits; else they must be within bounds. Where only one side has other
+sequences, sequence 0 is compared.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _unlike(left: Array, right: Array) -> Array:
 
 
 def _near(left: Array, right: Array, sides: Sides, least: int) -> Array:
-    """Where the two are no further apart than the bounds of both; anywhere that nothing is bounded."""
+    """Where the two differ by no more than the bounds of both together; anywhere that nothing is bounded."""
     bounds = sum(_joined(iter(_bounds(side)))[:least] for side in sides)
     with np.errstate(invalid="ignore"):
         off = np.abs(left.astype(np.float64) - right.astype(np.float64))

@@ -23,7 +23,7 @@ NOT_SAID = ("retained", "buffered", "capacity", "bytes", "plan")
 
 
 class ListModelSession(CitingSession):
-    """The list model on one trace. It observes serials in the place of arrays, and lends nobody anything."""
+    """The list model on one trace. It observes serials instead of arrays, and lends no arrays to a caller."""
 
     step_type: ClassVar[type[Step]] = Expected
 
@@ -107,7 +107,7 @@ class ListModelSession(CitingSession):
 
 
 class _Untouched:
-    """A given output to which nobody writes."""
+    """A given output that nothing is written to."""
 
     guarded = True
 

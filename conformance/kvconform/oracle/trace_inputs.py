@@ -185,7 +185,7 @@ def _through(op: Operation) -> masks.Logical | None:
 
 
 def halved(rows: Array, dims: int | None) -> Array:
-    """The first `dims` elements of rows, those of even number first, then those of odd number; then the others."""
+    """The first `dims` elements of rows, first the even ones, then the odd ones; then the others."""
     end = rows.shape[-1] if dims is None else max(0, dims)
     parts = rows[..., 0:end:2], rows[..., 1:end:2], rows[..., end:]
     return np.concatenate(parts, axis=-1)

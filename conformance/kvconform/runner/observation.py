@@ -12,7 +12,7 @@ TAKES = {**dict.fromkeys(Lengths._fields, "offset"), "can": "ask", "view": "view
 """The ability of a cache of one sequence that each observable takes."""
 
 OUTSIDE = "rows outside the window"
-"""What nobody can see of a ring at level visible without masks."""
+"""What cannot be seen of a ring at level visible without masks."""
 
 ALWAYS = ("result", "intact")
 """Observables that every adapter shows."""

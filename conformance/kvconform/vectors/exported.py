@@ -44,8 +44,8 @@ def _with_sees(vector: Document) -> Iterator[Document]:
 
 
 def _sees(sees: Sees) -> Document:
-    """Write serials for each sequence, head and query; one sequence or head stands for all that are alike. With the
-    scores that are added, where these are not all 0."""
+    """Write serials for each sequence, head and query; one sequence or head stands for all that are alike. With
+    the added scores, unless all are 0."""
     whole = _one_for_all([_one_for_all(heads) for heads in sees])
     serials = [[[None if query is None else sorted(query) for query in head] for head in heads] for heads in whole]
     scores = [[[_scores(query) for query in head] for head in heads] for heads in whole]

@@ -130,7 +130,7 @@ def _other_form(form: Any) -> Array:
 
 
 UNKNOWN = -1
-"""The elements of a row that nobody appended: no row that is made has them."""
+"""The elements of a row that was never appended: no row that is made has them."""
 
 
 def _names(line: Line) -> list[Name]:

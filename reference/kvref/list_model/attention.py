@@ -19,7 +19,7 @@ from kvspec.refusals import attention
 from kvspec.serials import ZEROED
 
 FIRST_OF_ZEROS = -100
-"""From here down serials stand for rows that nobody wrote, so that there can be several."""
+"""Serials from here down stand for rows that were never written, so that there can be several."""
 
 
 class KnownRows:
@@ -57,8 +57,8 @@ class KnownRows:
     def output(
         self, asked: Turned | None, sees: Sequence[Sequence[Sequence[Added]]], config: Config
     ) -> Output | None:
-        """What queries `[B, heads, L, k_dim]` make of what each sees, `[B][heads or 1][L]`; None where no arrays
-        were made, or where a row is seen that nobody knows."""
+        """What queries `[B, heads, L, k_dim]` make of what each sees, `[B][heads or 1][L]`; None if no arrays
+        were made, or if an unknown row is seen."""
         if asked is None or any(UNKNOWN in seen for each in sees for queries in each for seen in queries):
             return None
         off = attention_bound.Off(asked.bound, self.astray)
@@ -78,7 +78,7 @@ class KnownRows:
 
 
 class _Kept:
-    """Rows by serial; a row that nobody wrote is zeros."""
+    """Rows by serial; a row that was never written is zeros."""
 
     def __init__(self, known: KnownRows, config: Config) -> None:
         self._known, self._config = known, config
@@ -106,8 +106,8 @@ class Asked:
         self.logical = how.through
 
     def demand(self, config: Config, batch: int, n: int, rows: int, heads: int | None = None) -> None:
-        """Refuse what does not fit n queries of this many sequences, with this many rows to be masked; as many
-        heads as are said."""
+        """Refuse what does not fit n queries of each of `batch` sequences over `rows` rows; of any number of heads
+        if `heads` is None."""
         wanted = batch, heads, n, config.k_dim
         right = all(w in (None, size) for size, w in zip(self.queries.shape, wanted, strict=True))
         if not right or self.queries.dtype != "f32":

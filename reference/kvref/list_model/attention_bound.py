@@ -38,12 +38,12 @@ TINY = 2.0**-126
 """The least normal f32 number: of anything below it all may be lost."""
 
 LARGEST = float(np.finfo(np.float32).max) / 4
-"""What sums of absolute values may come to: beyond it one of them may overflow, and nothing is said."""
+"""What sums of absolute values may come to: beyond it one of them may overflow, and there is no bound."""
 
 
 class Output(NamedTuple):
-    """What outputs should be, and how far from that they may be: f64, both `[B, heads, L, v_dim]`. Where the bound
-    is infinite, and nowhere else, nothing is said; it is never NaN."""
+    """What outputs should be, and how far from that they may be: f64, both `[B, heads, L, v_dim]`. Only where the
+    bound is infinite may the output be anything; a bound is never NaN."""
 
     middle: Array
     bound: Array

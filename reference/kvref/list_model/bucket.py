@@ -62,7 +62,7 @@ class BucketModel:
         return keys.serials if keys.n else [[] for _ in self.layers]
 
     def _demand(self, queries: Queries, n: int, splits: int, out: Out) -> None:
-        """Refuse queries, or an output, that do not fit."""
+        """Refuse queries or an output that do not fit."""
         layers, batch, heads, rows, dim = queries.shape
         config = self.config
         right = heads and heads % config.kv_heads == 0 and splits > 0 and queries.dtype == "f32"

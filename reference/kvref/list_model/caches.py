@@ -45,7 +45,7 @@ class CacheModel:
         self.capacity: int | None = None
         """Rows that the adapter says it has allocated, where it says so."""
         self.held: list[int] | None = []
-        """Tokens that it still has; None where nobody knows which."""
+        """Tokens that it still has; None if they are not known."""
         self.in_round = False
         self.opened, self.shaped = config, claim.dialect("shape") == "opened"
         """The config it was opened with, and whether the geometry of its rows is fixed."""

@@ -1,7 +1,7 @@
 """The list model of a paged cache: for each sequence the list of its rows, and what it shares by identity.
 
-It knows no page numbers: a page is a thing of its own, free pages are those that nobody has. So it says when there
-is room, and leaves to the reference which page is taken.
+It knows no page numbers: a page is a thing of its own, free pages are those in no table. So it says when there is
+room, and leaves to the reference which page is taken.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class PoolModel:
         return [page for one in self.all if one for page in one.pages]
 
     def free_pages(self) -> int:
-        """Pages that nobody has."""
+        """Pages that no sequence has."""
         return self.total - len(set(self.held))
 
     def sequences(self) -> list[int]:
@@ -136,7 +136,7 @@ class PoolModel:
         return one
 
     def _write(self, serials: list[int], sequence: int) -> None:
-        """Rows behind those there are, in pages that nobody else has."""
+        """Append rows, in pages that no other sequence has."""
         one = self.one(sequence)
         cite("PAGE-6", "PAGE-10", "PAGE-18", "PAGE-27", *(["PAGE-19"] if one.pages else []))
         kept, new, _ = self._room(one, len(serials))

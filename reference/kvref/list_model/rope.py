@@ -9,8 +9,8 @@ With u = 2^-24, w half a unit in the last place of the dtype (0 for f32, which i
 - What the pair itself may be off by is turned with it.
 - The result y is rounded to the dtype: w |y|, and half the least number there is, or what f32 may flush.
 
-Where a result may be beyond the largest number of the dtype, and in a pair with NaN or an infinity, nothing is
-said. At position 0, and from the element `dims` on, nothing is turned, and nothing may be off.
+Where a result may be beyond the largest number of the dtype, and in a pair with NaN or an infinity, there is no
+bound. At position 0, and from the element `dims` on, nothing is turned, and nothing may be off.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LARGEST = {"f32": 2.0**127, "f16": 65504.0, "bf16": 2.0**127}
 
 
 class Turned(NamedTuple):
-    """What rows should be, how far from that they may be (f64, both; infinite where nothing is said), their
+    """What rows should be, how far from that they may be (f64, both; infinite where there is no bound), their
     dtype."""
 
     middle: Array

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from kvspec.geometry import Array, Config
 
 UNKNOWN = -4
-"""The serial of a row that nobody knows by name: one that was changed on its way through a host snapshot."""
+"""The serial of an unknown row: one that was changed on its way through a host snapshot."""
 
 ANYTHING = object()
 """What is read where the outcome depends on where rows are stored, which the list model does not know."""

@@ -24,7 +24,7 @@ SavedLayer = tuple[Rows, Rows]
 
 
 class StoreModel(AttendingModel):
-    """One store. `rule` says why rows are zeros that nobody wrote."""
+    """One store. `rule` says why rows that were never written are zeros."""
 
     kind = "store"
 

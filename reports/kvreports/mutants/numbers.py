@@ -68,7 +68,7 @@ def real(record: Matrix) -> Rows:
 
 
 def anomalies(record: Matrix) -> Rows:
-    """The bugs that go wrong in the ways real ones do, though nobody reported them."""
+    """Bugs of the same kinds as the real ones, which were not reported anywhere."""
     return [m for m in record.mutants if m.bug_class not in NOT_BUGS and not m.link]
 
 

@@ -110,7 +110,7 @@ class SessionState:
         return Pair(*(np.array(a) for a in pair))
 
     def resized(self, array: Any, shape: tuple[int, ...], dtype: str | None) -> Any:
-        """Rows cut or filled up with zeros to a shape, in another dtype where one is said."""
+        """Rows cut or padded with zeros to a shape, in another dtype if one is given."""
         new = np.zeros(shape, array.dtype)
         part = tuple(slice(min(a, b)) for a, b in zip(shape, array.shape, strict=True))
         new[part] = array[part]

@@ -66,7 +66,7 @@ class Bounded:
         return mem.held(self.store)
 
     def read(self, what: Readable) -> Pair | None:
-        """All live rows, whichever of the three is asked for."""
+        """All live rows: history, state and view are the same here."""
         there = self.queries is not None if what == "history" else self.written
         return self.store.read(self.offset) if there else None
 

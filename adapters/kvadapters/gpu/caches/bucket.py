@@ -238,7 +238,7 @@ class Bucket:
         return Pair(*(a[layer].copy() for a in self.rows))
 
     def handle(self, layer: int) -> Pair | None:
-        """A layer's handle, downloaded as it lies."""
+        """Download a layer's whole handle, padding included."""
         if self.handles is None:
             return None
         return self.handles.fetched((0, self.handles.bound + self.handles.behind), layer=layer)

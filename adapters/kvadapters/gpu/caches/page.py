@@ -188,7 +188,7 @@ class Pages:
         return found
 
     def peek(self, page: int) -> Pair:
-        """Download a page as it lies."""
+        """Download all slots of a page."""
         if page < 0 or page >= self.pool.total:
             raise refusals_page.peek("PAGE-35", page, self.pool.total)
         if self.config.debug is None:

@@ -57,7 +57,7 @@ class Ragged:
         return replace(place, keys_at=keys_at, values_at=place.values_at + before * self.one.v_bytes)
 
     def _runs(self, sequence: int, drop: int = 0) -> list[Run]:
-        """The rows of a sequence but for the newest."""
+        """The rows of a sequence without the newest."""
         if self.rows is None:
             return []
         rows = self.lengths[sequence] - drop

@@ -21,7 +21,7 @@ class Snapshot:
 
     @property
     def rows(self) -> Rows:
-        """The rows; only while nobody closed or consumed it."""
+        """The rows; only until it is closed or consumed."""
         assert not self.gone, "a used-up snapshot is refused before its rows are asked for"
         return self._rows
 

@@ -34,8 +34,8 @@ class Tables:
         self._kept: OrderedDict[Key, Block] = OrderedDict()
 
     def table(self, positions: Array, dims: int, base: int) -> Block:
-        """That of these positions, `[n, dims / 2, 2]` in f32: one that is there, or uploaded now in the place of
-        the oldest. Raises MemoryError, and has then kept what was there."""
+        """That of these positions, `[n, dims / 2, 2]` in f32: one that is there, or one uploaded now over the
+        oldest. Raises MemoryError, and has then kept what was there."""
         key = Key(positions.tobytes(), dims, base)
         if key not in self._kept:
             made = angles.table(positions, dims, base)

@@ -94,8 +94,8 @@ BEHIND, UNTOUCHED = 64, 0xA7
 
 
 class Others(CudaCPURuntime):
-    """A runtime that launches other kernels in the place of some, each time in another shape, and looks behind the
-    blocks that they were given."""
+    """A runtime that replaces some kernels by others, launches each time in another shape, and checks the bytes
+    behind the blocks of a launch."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -138,7 +138,7 @@ def _called(call: ast.Call) -> str:
 
 
 Made = Iterator[tuple[str, Callable[[], None]]]
-"""What is wrong, and how it comes to be."""
+"""What is wrong, and a function that makes it so."""
 
 
 def _changes(node: ast.AST, fine: bool) -> Iterator[Change]:
