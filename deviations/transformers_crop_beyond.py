@@ -1,10 +1,10 @@
-"""transformers 5.23.0: cropping more rows than there are is taken; a sliding layer's length falls below zero.
+"""transformers 5.23.0: cropping more rows than there are makes the length of a sliding layer less than zero.
 
-Shortest trace: growing: rewind -1 (GROW-7), ring window=2: append 1; rewind -1 (RING-9). (1) A growing layer is
-emptied without a word. (2) A sliding layer that has reached its window and records its past is emptied too, and
-says that its length is negative, so that the next position is. An unchecked argument: nothing promises a
-refusal. (2) needs `activate_past_recording`, which the shipped adapter does not use. Status 0 if it still
-reproduces.
+Shortest trace: ring window=4: append 6; rewind -4 (RING-9), by hand. (1) A growing layer is emptied without a
+word, which the adapter declares (`range: clamped at 0`). (2) A sliding layer that has reached its window and
+records its past is emptied too, and says that its length is negative, so that the next position is. An unchecked
+argument: nothing promises a refusal. (2) needs `activate_past_recording`, which the shipped adapter does not use.
+Status 0 if it still reproduces.
 """
 
 import sys

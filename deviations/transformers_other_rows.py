@@ -1,9 +1,8 @@
 """transformers 5.23.0: rows of another dtype, and values fewer or more than keys, are taken.
 
-Shortest traces: growing: append 1 v_dim=3 (GROW-10), ring window=1: append 1 values=3 (RING-13). `DynamicLayer`
-joins what it is given: one float32 row turns a whole float16 cache into float32, and three values may stand
-behind one key. The geometry of the first append is right whatever it is; that is a choice. An unchecked
-argument: nothing promises a refusal. Status 0 if it still reproduces.
+Shortest traces: growing: append 1 dtype=f32; append 1 (GROW-10), ring window=1: append 1 values=3 (RING-13).
+`DynamicLayer` joins what it is given: one float32 row turns a whole float16 cache into float32, and three values
+may stand behind one key. An unchecked argument: nothing promises a refusal. Status 0 if it still reproduces.
 """
 
 import sys

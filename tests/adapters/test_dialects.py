@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kvconform.runner.under_test import AdapterUnderTest
+from kvspec.notation import from_sentence
 from kvspec.reading.clauses import index
 from kvspec.records.run import HELD, Record
 from kvspec.registry import DIALECTS, KINDS, opened
 from support import dialect_engines
-from support.judging import broken, clause, record_of, verdicts
+from support.judging import Wired, broken, clause, record_of, verdicts
 
 ROOT = Path(__file__).parents[2]
 
@@ -123,3 +126,10 @@ def test_a_dialect_of_a_chapter_that_is_not_claimed_is_an_error() -> None:
 
 def test_each_kind_names_the_clause_on_its_configs() -> None:
     assert [kind for kind in KINDS if opened(kind).opens not in index()] == []
+
+
+def test_an_append_that_is_refused_hands_out_nothing() -> None:
+    name = f"{dialect_engines.__name__}:keeps_more"
+    worker: Any = Wired(name)
+    trace = from_sentence("ring window=2: append 1; rewind 0; append 1 values=3; append 1")
+    assert AdapterUnderTest(worker, worker.describe()).run(trace).differences == []

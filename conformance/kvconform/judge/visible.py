@@ -47,7 +47,8 @@ class Judge:
         if found:
             return found
         seen = [*self._sees(looked(op), want, got, windowed, room), *_numbers(want, got)]
-        if op["op"] == "append" and want.handed_out is not None:
+        appended = op["op"] == "append" and op["n"] > 0 and want.result == "ok"
+        if appended and want.handed_out is not None:
             seen += _handed_out(want.handed_out, self._histories.get(looked(op)) or ())
         return [*_values(want, got), *_rows(want, got, self._book), *seen]
 
