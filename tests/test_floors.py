@@ -13,7 +13,10 @@ from tools.floors import ROOT, files
 
 STDLIB = frozenset(sys.stdlib_module_names)
 SPEC = {"kvspec", "numpy", "ml_dtypes", "msgspec"}
-ENGINES = {"mlx", "mlx_lm", "torch", "transformers"}
+ENGINES = {
+    *("mlx", "mlx_lm", "torch", "transformers", "onnx", "onnxruntime"),
+    *("litgpt", "executorch", "torchtune", "flax", "jax"),
+}
 """What the adapters of released engines import, each its own."""
 
 FLOORS = {

@@ -34,6 +34,17 @@ ENGINES = {
     "transformers-sliding": "kvadapters.engines.transformers:sliding",
     "transformers-static": "kvadapters.engines.transformers:bounded",
     "transformers-static-sliding": "kvadapters.engines.transformers:static_sliding",
+    "onnx-attention": "kvadapters.engines.onnx:growing",
+    "onnx-attention-window": "kvadapters.engines.onnx:window",
+    "onnxruntime-attention": "kvadapters.engines.onnxruntime:growing",
+    "onnxruntime-gqa": "kvadapters.engines.onnxruntime:grouped",
+    "onnxruntime-gqa-window": "kvadapters.engines.onnxruntime:grouped_window",
+    "litgpt": "kvadapters.engines.litgpt:bounded",
+    "litgpt-sliding": "kvadapters.engines.litgpt:sliding",
+    "executorch": "kvadapters.engines.executorch:bounded",
+    "executorch-ring": "kvadapters.engines.executorch:ring",
+    "torchtune": "kvadapters.engines.torchtune:bounded",
+    "flax": "kvadapters.engines.flax:bounded",
 }
 """Adapters of released engines: one name for each class of cache. The extras install the engines."""
 

@@ -1,0 +1,84 @@
+"""executorch: `KVCache` and `RingKVCache` of its Llama example, updated with dynamic shapes.
+
+Positions are the caller's (`input_pos`). Not claimed: who owns arrays (the caches return their own buffers), and
+going back in a ring.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from kvadapters.engines.limits import one_width
+from kvadapters.update import UpdateAdapter, from_update
+from kvspec.errors import CannotRun
+from kvspec.geometry import Config
+
+try:
+    import torch
+    from executorch.examples.models.llama import attention
+
+    from kvadapters.engines.torch import DTYPES, to_numpy, to_torch
+except ImportError as e:
+    raise CannotRun(f"executorch cannot be imported ({e}); pip install 'kvconform[executorch]'") from e
+
+
+class Cache:
+    """A cache, and the position of the first row that was written last."""
+
+    def __init__(self, made: Any, rows: int, config: Config) -> None:
+        self.cache = made(config.batch, rows, config.kv_heads, one_width(config), True, DTYPES[config.dtype])
+        self.first = 0
+
+    def update(self, keys: Any, values: Any, first: int) -> Any:
+        """Write at these positions."""
+        found = self.cache.update(torch.arange(first, first + keys.shape[2]), keys, values)
+        self.first = first
+        return found
+
+
+class Bounded(Cache):
+    """`KVCache`, with the rows of the triangle that its attention takes as the mask."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(attention.KVCache, config.max_len or 0, config)
+
+    def mask(self, n: int) -> Any:
+        """The rows of these positions."""
+        rows = self.cache.max_context_length
+        return torch.ones(rows, rows, dtype=torch.bool).tril()[self.first : self.first + n]
+
+
+class Ring(Cache):
+    """`RingKVCache`, which knows the position of each slot, and makes the mask of it."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(attention.RingKVCache, config.window or 0, config)
+
+    def mask(self, n: int) -> Any:
+        """The mask that attention asks for after the update."""
+        return self.cache.create_causal_mask_for_ring_buffer(self.first, n)
+
+
+def adapter(name: str, kind: str, cache: type[Bounded | Ring], *also: str, **dialect: str) -> UpdateAdapter:
+    """Make the adapter of one class."""
+    return from_update(
+        name,
+        kind=kind,
+        make=cache,
+        update=cache.update,
+        mask=cache.mask,
+        to_engine=to_torch,
+        from_engine=to_numpy,
+        also=("batch", *also),
+        dialect={f"{kind}.positions": "caller", "mask.made": "after", **dialect},
+        said={
+            "version": version("executorch"),
+            "limits": {"dims": {"equal": True}},
+            "details": {"torch": str(torch.__version__)},
+        },
+    )
+
+
+bounded = adapter("executorch", "bounded", Bounded, "rewind", "ask")
+ring = adapter("executorch-ring", "ring", Ring, **{"ring.chunk": "2 * window"})

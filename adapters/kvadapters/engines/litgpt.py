@@ -1,0 +1,74 @@
+"""litgpt: `KVCache`, with and without its sliding window, and the masks that `GPT` and `CausalSelfAttention` make.
+
+Positions are the caller's (`input_pos`). Not claimed: who owns arrays (the cache returns its own buffers), and
+going back with a sliding window.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from kvadapters.update import UpdateAdapter, from_update
+from kvspec.errors import CannotRun
+from kvspec.geometry import Config
+
+try:
+    import torch
+    from litgpt import model
+
+    from kvadapters.engines.torch import DTYPES, to_numpy, to_torch
+except ImportError as e:
+    raise CannotRun(f"litgpt cannot be imported ({e}); pip install 'kvconform[litgpt]'") from e
+
+ROWS = 768
+"""The longest sequence of the sliding window, more than a trace appends."""
+
+
+class Cache:
+    """The cache of one layer, and the position of the first row that was written last."""
+
+    def __init__(self, config: Config) -> None:
+        rows = config.window or config.max_len or 0
+        self.cache = model.KVCache(
+            config.shape("k", rows),
+            config.shape("v", rows),
+            dtype=DTYPES[config.dtype],
+            is_sliding_window=config.window is not None,
+            sliding_window_size=config.window,
+        )
+        self.masks = model.build_mask_cache(config.max_len or ROWS)
+        self.first = 0
+
+    def update(self, keys: Any, values: Any, first: int) -> tuple[Any, Any]:
+        """Write at these positions, and take as much of the buffers as attention does."""
+        stop = first + keys.shape[2]
+        found = self.cache(torch.arange(first, stop), keys, values)
+        self.first = first
+        return found[0][..., :stop, :], found[1][..., :stop, :]
+
+    def mask(self, n: int) -> Any:
+        """The rows of the mask for these positions, cut to the columns of the keys, as attention does."""
+        stop = self.first + n
+        rows = model.batched_index_select(self.masks, 2, torch.arange(self.first, stop))
+        return rows[..., : min(stop, self.cache.max_cache_len)]
+
+
+def adapter(name: str, kind: str, also: tuple[str, ...], **dialect: str) -> UpdateAdapter:
+    """Make the adapter of one kind."""
+    return from_update(
+        name,
+        kind=kind,
+        make=Cache,
+        update=Cache.update,
+        mask=Cache.mask,
+        to_engine=to_torch,
+        from_engine=to_numpy,
+        also=("batch", *also),
+        dialect={f"{kind}.positions": "caller", "mask.made": "after", **dialect},
+        said={"version": version("litgpt"), "details": {"torch": str(torch.__version__)}},
+    )
+
+
+bounded = adapter("litgpt", "bounded", ("rewind", "ask"))
+sliding = adapter("litgpt-sliding", "ring", (), **{"ring.chunk": "window"})

@@ -1,0 +1,53 @@
+"""torchtune: `KVCache`, with the masks that its generation makes.
+
+Not claimed: rewinding, which torchtune has not, and who owns arrays. The cache returns its own buffers.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from kvadapters.engines.limits import one_width
+from kvadapters.update import from_update
+from kvspec.errors import CannotRun
+from kvspec.geometry import Config
+
+try:
+    import torch
+    from torchtune.generation import get_causal_mask_from_padding_mask
+    from torchtune.modules import KVCache
+
+    from kvadapters.engines.torch import DTYPES, to_numpy, to_torch
+except ImportError as e:
+    raise CannotRun(f"torchtune cannot be imported ({e}); pip install 'kvconform[torchtune]'") from e
+
+
+def make(config: Config) -> Any:
+    """Make a cache."""
+    return KVCache(config.batch, config.max_len, config.kv_heads, one_width(config), DTYPES[config.dtype])
+
+
+def mask(cache: Any, n: int) -> Any:
+    """The rows of these positions, of the mask for a prompt without padding."""
+    stop, columns = cache.size + n, cache.k_cache.shape[2]
+    mask = get_causal_mask_from_padding_mask(torch.ones(1, stop, dtype=torch.bool), columns)
+    return mask[:, cache.size : stop]
+
+
+bounded = from_update(
+    "torchtune",
+    kind="bounded",
+    make=make,
+    update=lambda cache, keys, values: cache.update(keys, values),
+    length=lambda cache: cache.size,
+    mask=mask,
+    reset=lambda cache: cache.reset(),
+    to_engine=to_torch,
+    from_engine=to_numpy,
+    said={
+        "version": version("torchtune"),
+        "limits": {"dims": {"equal": True}},
+        "details": {"torch": str(torch.__version__)},
+    },
+)
