@@ -12,6 +12,7 @@ from kvspec.notation import from_sentence
 from kvspec.reading.clauses import index
 from kvspec.records.run import HELD, Record
 from kvspec.registry import DIALECTS, KINDS, opened
+from kvspec.trace import from_json
 from support import dialect_engines
 from support.judging import Wired, broken, clause, record_of, verdicts
 
@@ -96,6 +97,11 @@ def test_rows_outside_a_window_are_looked_at_where_it_is_declared_which_are_kept
 def test_what_a_limit_excludes_is_refused(name: str) -> None:
     seen = judged(name)
     assert seen.exit_status == 1 and seen.problems[0].startswith("adapter: it declares ")
+
+
+def test_a_failure_is_shortened_within_the_limits() -> None:
+    traces = [from_json(f.trace) for f in judged("wide_and_too_wide").failures if "RING-1" in f.clauses]
+    assert traces and all(trace.config.window == 2 for trace in traces)
 
 
 def test_what_the_adapter_makes_up_is_set_apart() -> None:

@@ -12,7 +12,7 @@ from kvref.ring import Ring
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import Config, Pair, fits
 from support import fake_claims
-from support.update_engines import BELOW, WindowCache, adapter
+from support.update_engines import BELOW, TooWide, WindowCache, adapter
 
 
 class Chunks(WindowCache):
@@ -317,6 +317,12 @@ def limited(limits: dict[str, Any], opens: Callable[[Config], bool] = lambda con
     return adapter(WindowCache, make=make, said={"limits": limits})
 
 
+def _wide(window: int) -> WindowCache:
+    if window < 2:
+        raise ValueError("cannot be opened")
+    return TooWide(window)
+
+
 WIDE, EVEN = {"window": {"least": 2}}, {"dims": {"multiple": 4, "equal": True}}
 
 
@@ -326,6 +332,7 @@ def even(config: Config) -> bool:
 
 wide_kept, wide_broken = limited(WIDE, lambda config: (config.window or 0) > 1), limited(WIDE)
 even_kept, even_broken = limited(EVEN, even), limited(EVEN, lambda config: config.k_dim % 4 == 0)
+wide_and_too_wide = adapter(TooWide, make=lambda config: _wide(config.window), said={"limits": WIDE})
 wide_not_declared = limited({}, lambda config: (config.window or 0) > 1)
 
 

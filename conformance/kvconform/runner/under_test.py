@@ -159,7 +159,7 @@ class AdapterUnderTest:
         known = self._is_known(seen, clause)
 
         def fails(trace: Trace) -> int:
-            if claimed(trace, self.adapter) != trace:
+            if claimed(trace, self.adapter) != trace or not self.adapter.supports(trace.config):
                 return 0
             other = self.run(trace)
             same = other.failed and (other.verdict, other.cause) == (seen.verdict, seen.cause)

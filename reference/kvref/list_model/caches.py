@@ -284,7 +284,7 @@ class CacheModel:
         cite("SNAP-3", "SNAP-4", self._restore_clause(snapshot, to))
         self.width = snapshot.width if self.ring and to == snapshot.stop else to
         self.tokens = (self.tokens[: snapshot.start] + snapshot.tokens)[:to]
-        self.held, self.highest, self.before = None, snapshot.highest, to
+        self.held, self.highest, self.before, self.shaped = None, snapshot.highest, to, True
         self.queries = None
 
     def _restore_clause(self, snapshot: SavedTokens, to: int) -> str:
