@@ -23,6 +23,7 @@ from kvspec.geometry import Array, Config
 from kvspec.reading.clauses import index
 from kvspec.session.driver import Session
 from support.local_adapter import LocalAdapter
+from support.slow import counts
 
 
 def having(pages: type[Any]) -> Reference:
@@ -130,10 +131,11 @@ class Visible(Reference):
         return {**said, "chapters": dict.fromkeys(said["chapters"], "visible")}
 
 
-def test_whoever_takes_other_pages_can_claim_visible() -> None:
+@pytest.mark.parametrize("share", counts(5, 1))
+def test_whoever_takes_other_pages_can_claim_visible(share: int) -> None:
     under_test = LocalAdapter(Visible())
     for frozen in frozen_covers.load("page"):
-        covers.judge(under_test, frozen)
+        covers.judge(under_test, covers.sampled(frozen, 1 / share))
     for clause in (c for c in index().values() if c.chapter == "page"):
         for worked in clause.examples:
             examples.judge(under_test, worked)

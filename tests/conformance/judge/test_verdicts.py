@@ -285,6 +285,7 @@ def test_an_example_that_is_not_read_to_its_end_shows_nothing() -> None:
     assert "RING-10" not in tally.exercised and not tally.failures and not tally.own
 
 
+@pytest.mark.slow  # each end is told apart above; here the same in one command
 def test_every_end_of_a_worker_is_told_apart_in_a_whole_run() -> None:
     clauses = [x for c in ("GROW-3", "GROW-4", "GROW-5", "GROW-9") for x in ("--clause", c)]
     limits = ["--quick", "--traces", "0", "--memory", "300", "--deadline", "2"]

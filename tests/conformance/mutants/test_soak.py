@@ -113,8 +113,20 @@ def test_a_process_that_dies_is_told_and_the_others_go_on(tmp_path: Path, capfd:
     assert len(lost) == 3 and len(set(lost)) == 3
 
 
+AT_ONCE = """
+import sys
+from kvconform import cli
+from kvconform.commands import soak
+
+soak.EVERY = 0.0
+sys.exit(cli.main())
+"""
+"""The command line, where a soak tells its progress after each batch."""
+
+
 def test_what_was_judged_before_an_interruption_is_told(tmp_path: Path) -> None:
-    called = [sys.executable, "-m", "kvconform", "soak", "Whole", "--processes", "2", "--out", str(tmp_path)]
+    arguments = ["soak", "Whole", "--processes", "2", "--out", str(tmp_path)]
+    called = [sys.executable, "-c", AT_ONCE, *arguments]
     soaking = subprocess.Popen(called, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert soaking.stderr is not None
     soaking.stderr.readline()  # it is under way
