@@ -239,7 +239,7 @@ def test_a_run_ends_with_its_diagnosis(name: str, tmp_path: Path) -> None:
         else f"from kvconform.mutants import known_bugs as k\nAdapter = k.known_bugs()[{name!r}].adapter\n"
     )
     clause = KNOWN[known].clauses[0]
-    done = run("mine:Adapter", tmp_path, "--clause", clause, "--traces", "5")
+    done = run("mine:Adapter", tmp_path, "--clause", clause, "--quick")
     assert done.returncode == 1, done.stderr
     assert f"(`{known}`)".replace("`", "") in " ".join(done.stdout.split())
     record = json_file.load(tmp_path / "report" / "record.json", Record)
@@ -252,7 +252,7 @@ def test_a_run_ends_with_its_diagnosis(name: str, tmp_path: Path) -> None:
 
 
 def test_a_run_that_passes_has_no_diagnosis(tmp_path: Path) -> None:
-    done = run("reference", tmp_path, "--clause", "RING-8", "--traces", "5")
+    done = run("reference", tmp_path, "--clause", "RING-8", "--quick")
     assert done.returncode == 0, done.stderr
     assert "Diagnosis" not in done.stdout
     assert '"diagnosis"' not in (tmp_path / "report" / "record.json").read_text()
