@@ -18,7 +18,7 @@ COUNTED = ((2, 1), (3, 1), (3, 2), (4, 2))
 BESIDE = ((1, 1), (2, 1), (1, 2))
 """Windows beside sinks, and how many sinks."""
 
-OPERATIONS = (*caches.BASE, *("positions",) * 3)
+OPERATIONS = (*caches.BASE, *("A: positions",) * 3)
 
 
 def moves(session: Session) -> list[str]:

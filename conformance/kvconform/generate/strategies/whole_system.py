@@ -43,6 +43,7 @@ WORK = (
     ("filled decoded verified encoded", ("bucket",)),
     ("padded beams", ("ragged",)),
     ("joined", ("growing", "ragged")),
+    ("sinks", ("sink",)),
 )
 """Kinds of work, and the chapters that they need."""
 
@@ -99,6 +100,8 @@ class _System(Drawing):
             yield f"open H kind=ragged batch={self.number(1, 3)} padding={self.of(*PADDINGS)}"
         if {"growing", "ragged"} <= set(self.chapters):
             yield "open I kind=growing"
+        if "sink" in self.chapters:
+            yield f"open J kind=sink window={self.number(3, 5)} sinks={self.number(1, 2)}"
 
     def offset(self, layer: str) -> int:
         """Count the tokens in a layer."""
@@ -109,6 +112,12 @@ class _System(Drawing):
         window = self.session.caches[layer].config.window or 3
         room = max(0, window - self.offset(layer))
         return self.of(1, 1, 2, room, room + 1, window, window + 1, 0)
+
+    def _sinks(self) -> Iterator[str]:
+        """Append beside sinks, and ask for positions or go back."""
+        offset = self.offset("J")
+        yield f"J: append {self.of(1, 1, 2, 5, 0)}{self.of('', ' fill=bits')}"
+        yield f"J: {self.of('positions', 'view', f'rewind {self.number(0, offset)}', 'free')}"
 
     def _padded(self) -> Iterator[str]:
         """Feed a block to the batch, or trim it."""
