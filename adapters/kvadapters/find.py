@@ -30,6 +30,7 @@ ENGINES = {
     "mlx-rotating-keep": "kvadapters.engines.mlx:rotating_keep",
     "mlx-batch": "kvadapters.engines.mlx:batch",
     "mlx-batch-rotating": "kvadapters.engines.mlx:batch_rotating",
+    "mlx-ragged": "kvadapters.engines.mlx_ragged:ragged",
     "transformers-dynamic": "kvadapters.engines.transformers:growing",
     "transformers-sliding": "kvadapters.engines.transformers:sliding",
     "transformers-static": "kvadapters.engines.transformers:bounded",

@@ -23,6 +23,8 @@ HALF = {"RING-1", "RING-3", "RING-15"}
 """A row lost after an error."""
 SINK = {"SINK-4", "SINK-11", "SINK-13", "SINK-15", "SINK-16", "SINK-17", "SINK-21", "SINK-24", "SINK-31"}
 """Sinks that later queries of a chunk do not see, and senseless arguments."""
+RAGGED = {f"RAGGED-{n}" for n in (1, 9, 10, 15, 19, 22, 23, 30)}
+"""Senseless arguments, and sequences of a batch that holds nothing."""
 BROKEN = {
     "mlx-growing": GROWING,
     "mlx-batch": GROWING,
@@ -30,6 +32,7 @@ BROKEN = {
     "mlx-rotating": RING | HALF,
     "mlx-rotating-keep": SINK,
     "mlx-batch-rotating": RING | HALF,
+    "mlx-ragged": GROWING | RAGGED,
     "transformers-dynamic": GROWING,
     "transformers-static": {"BOUNDED-2", "BOUNDED-11", "BOUNDED-12", "BOUNDED-19"},
     "transformers-sliding": RING | HALF | {"RING-6", "MASK-2", "MASK-8"},
@@ -51,7 +54,7 @@ def needs(name: str) -> None:
 @pytest.mark.parametrize("name", BROKEN)
 def test_an_engine_deviates_in_nothing_but_what_is_known(name: str) -> None:
     needs(name)
-    seen = record_of(name, ("growing", "ring", "bounded", "mask", "sink"), traces=2)
+    seen = record_of(name, ("growing", "ring", "bounded", "mask", "sink", "ragged"), traces=2)
     assert broken(seen) <= BROKEN[name] and seen.problems == []
 
 

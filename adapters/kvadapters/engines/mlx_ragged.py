@@ -141,7 +141,7 @@ class BatchAdapter:
         """What mlx-lm has of both."""
         said = growing.describe()
         without = ["scribble", "right", "reorder", "repeat", "each"]
-        chapters = {**said["chapters"], "ragged": {"level": "visible", "without": without}}
+        chapters = {"growing": said["chapters"]["growing"], "ragged": {"level": "visible", "without": without}}
         return {**said, "name": "mlx-ragged", "chapters": chapters}
 
     def open(self, kind: str, config: Config) -> Any:
