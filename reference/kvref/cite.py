@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 _cited: list[str] = []
 
 
 def cite(*clauses: str) -> None:
     """Note that the line enforces these clauses."""
     _cited.extend(clauses)
+
+
+@contextmanager
+def uncited() -> Iterator[None]:
+    """What is done meanwhile is a means to something else, and exercises no clauses."""
+    before = len(_cited)
+    yield
+    del _cited[before:]
 
 
 def cited() -> tuple[str, ...]:

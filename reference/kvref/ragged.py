@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kvref import meter
-from kvref.cite import cite
+from kvref.cite import cite, uncited
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config, fits
 from kvspec.refusals import common as refusals
@@ -135,9 +135,10 @@ class Ragged:
             raise refusals_ragged.sequence("RAGGED-19", sequence, len(self.lengths))
         self._demand("extract", "a growing cache", into, self._alone(into))
         cite("RAGGED-22", "RAGGED-24")
-        into.free()
-        into.append(*(a[None] for a in self._rows(sequence)))
-        into.rewind(into.offset)
+        with uncited():
+            into.free()
+            into.append(*(a[None] for a in self._rows(sequence)))
+            into.rewind(into.offset)
 
     def _alone(self, other: Any) -> bool:
         """Whether it is a growing cache of one sequence, in no round of speculation."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvadapters.engines.mlx import growing, to_numpy
+from kvadapters.engines.mlx import LENGTH, adapter, to_numpy
 from kvspec.contract import Pair
 from kvspec.errors import CannotRun, Unsupported
 from kvspec.geometry import Array, Config
@@ -32,6 +32,10 @@ class Fed(NamedTuple):
     starts: list[int]
     positions: Array
     mask: Array
+
+
+alone = adapter("growing", "growing", lambda config: caches.KVCache(), **LENGTH)
+"""Caches of one sequence, which batches are made of; their masks are judged by themselves."""
 
 
 class RaggedBatch:
@@ -139,14 +143,14 @@ class BatchAdapter:
 
     def describe(self) -> dict[str, Any]:
         """What mlx-lm has of both."""
-        said = growing.describe()
+        said = alone.describe()
         without = ["scribble", "right", "reorder", "repeat", "each"]
-        chapters = {"growing": said["chapters"]["growing"], "ragged": {"level": "visible", "without": without}}
+        chapters = {**said["chapters"], "ragged": {"level": "visible", "without": without}}
         return {**said, "name": "mlx-ragged", "chapters": chapters}
 
     def open(self, kind: str, config: Config) -> Any:
         """A fresh cache."""
-        return RaggedBatch(config) if kind == "ragged" else growing.open(kind, config)
+        return RaggedBatch(config) if kind == "ragged" else alone.open(kind, config)
 
 
 ragged = BatchAdapter()

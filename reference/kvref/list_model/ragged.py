@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kvref.cite import cite
+from kvref.cite import cite, uncited
 from kvref.list_model.attention import KnownRows
 from kvref.list_model.caches import CacheModel
 from kvref.list_model.rows import Rows, fit
@@ -101,9 +101,10 @@ class RaggedModel:
             raise refusals_ragged.sequence("RAGGED-19", sequence, len(self.all))
         self._demand("extract", "a growing cache", into, self._alone(into))
         cite("RAGGED-22", "RAGGED-24")
-        into.free()
-        into.take(list(self.all[sequence]))
-        into.rewind(into.offset)
+        with uncited():
+            into.free()
+            into.take(list(self.all[sequence]))
+            into.rewind(into.offset)
 
     def _alone(self, other: Any) -> bool:
         known = isinstance(other, CacheModel) and not other.ring and not other.in_round
