@@ -129,31 +129,72 @@ def cubins(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-q", "tests/adapters/runtimes/test_nvrtc.py")
 
 
-def _engine(session: nox.Session, extra: str, prefix: str) -> None:
-    """Judge the caches of a released engine, each ending in a record, then reproduce the known deviations alone.
+KNOWN = "deviations/kvconform.toml"
 
-    An engine that deviates is no failure of the session.
+
+def _engines(session: nox.Session, *packages: str) -> None:
+    """Judge the caches of released engines, each ending in a record; reproduce the known deviations alone; then put
+    all records there are on a board. What is known to deviate is no failure.
     """
-    _install(session, f"[{extra}]")
+    _install(session, f"[{','.join(packages)}]")
+    words = {package.partition("-")[0] for package in packages}
     names = session.run("python", "-c", "from kvadapters.find import ENGINES; print(*ENGINES)", silent=True)
-    for name in str(names).split():
-        if name.startswith(prefix):
-            report = str(REPORTS / "engines" / name)
-            session.run("kvconform", "run", name, "--report", report, *session.posargs, success_codes=[0, 1])
-    for script in sorted(Path("deviations").glob(f"{prefix}_*.py")):
+    for name in (n for n in str(names).split() if n.partition("-")[0] in words):
+        report = str(REPORTS / "engines" / name)
+        session.run("kvconform", "run", name, "--known", KNOWN, "--report", report, *session.posargs)
+    for script in (s for s in sorted(Path("deviations").glob("*_*.py")) if s.stem.partition("_")[0] in words):
         session.run("python", str(script), success_codes=[0, 1])
+    records = sorted((REPORTS / "engines").glob("*/record.json"))
+    _board(session, records, REPORTS / "engines")
+
+
+def _board(session: nox.Session, records: list[Path], folder: Path) -> None:
+    session.run("kvconform", "board", *map(str, records), "--known", KNOWN, "--out", str(folder))
 
 
 @nox.session
 def engines(session: nox.Session) -> None:
-    """The conformance runs of mlx-lm's caches, ending in records; then its known deviations, alone."""
-    _engine(session, "mlx-lm", "mlx")
+    """The conformance runs of the caches of mlx-lm, onnx and onnxruntime, ending in records and a board."""
+    _engines(session, "mlx-lm", "onnx", "onnxruntime")
 
 
 @nox.session(name="engines-transformers")
 def engines_transformers(session: nox.Session) -> None:
     """The same for Hugging Face transformers, which takes torch: more than a gigabyte."""
-    _engine(session, "transformers", "transformers")
+    _engines(session, "transformers")
+
+
+@nox.session(name="engines-litgpt")
+def engines_litgpt(session: nox.Session) -> None:
+    """The same for litgpt, on torch."""
+    _engines(session, "litgpt")
+
+
+@nox.session(name="engines-executorch")
+def engines_executorch(session: nox.Session) -> None:
+    """The same for executorch, on torch."""
+    _engines(session, "executorch")
+
+
+@nox.session(name="engines-torchtune")
+def engines_torchtune(session: nox.Session) -> None:
+    """The same for torchtune, on torch."""
+    _engines(session, "torchtune")
+
+
+@nox.session(name="engines-flax")
+def engines_flax(session: nox.Session) -> None:
+    """The same for flax, on jax."""
+    _engines(session, "flax")
+
+
+@nox.session
+def board(session: nox.Session) -> None:
+    """Write the published board anew from the published records; its page goes to the other reports."""
+    _install(session)
+    folder = Path("reports/published/engines")
+    _board(session, sorted(folder.glob("*/record.json")), folder)
+    (folder / "board.html").replace(REPORTS / "board.html")
 
 
 def _where_it_can(session: nox.Session, *command: str) -> None:

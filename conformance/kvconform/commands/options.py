@@ -184,6 +184,14 @@ def _report(parser: ArgumentParser) -> None:
     add_format(parser)
 
 
+def _board(parser: ArgumentParser) -> None:
+    parser.add_argument("records", nargs="+", metavar="RECORD", help="record.json of an engine's cache")
+    add_known(parser)
+    parser.add_argument(
+        "--out", required=True, metavar="DIR", help="write README.md and board.html into this folder"
+    )
+
+
 def _new_adapter(parser: ArgumentParser) -> None:
     parser.add_argument("name", help="the adapter's name: small letters, digits and hyphens")
     parser.add_argument("--into", default=".", metavar="DIR", help="folder to write it into (.)")
@@ -203,6 +211,7 @@ COMMANDS = {
     "vectors": Command("export or verify frozen traces for an engine's own tests", _vectors),
     "strict": Command("hash the outputs of strict attention, for numpy and each adapter", _strict),
     "report": Command("render the records of runs, several side by side", _report),
+    "board": Command("put the records of released engines together on one board", _board),
     "new-adapter": Command("write the skeleton of an adapter package", _new_adapter),
 }
 """Every command, in the order of the help; the module of each is in `kvconform.commands`."""

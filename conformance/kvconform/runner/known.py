@@ -43,15 +43,23 @@ class KnownDeviation(Struct, frozen=True, forbid_unknown_fields=True):
     and still differs in the same, is this one."""
     versions: str = ""
     """Versions of the adapter that deviate, as a PEP 440 specifier; empty for all."""
-    adapter: str = ""
-    """The name of the adapter that deviates; empty for any."""
+    adapter: str | tuple[str, ...] = ""
+    """The name of the adapter that deviates, or of several; empty for any."""
     link: str = ""
     """Where the deviation is told of."""
+    sort: str = "known"
+    """What sort of deviation it is, in the words of the board: wrong result, after an error, choice, ..."""
+    script: str = ""
+    """The name of a script beside the file that shows it alone; a draft of a report may have the same name."""
 
     @property
     def clauses(self) -> tuple[str, ...]:
         """The clauses that it breaks."""
         return (self.clause,) if isinstance(self.clause, str) else self.clause
+
+    def names(self, adapter: str) -> bool:
+        """Tell whether it is about an adapter of this name."""
+        return not self.adapter or adapter in ((self.adapter,) if isinstance(self.adapter, str) else self.adapter)
 
     @property
     def because(self) -> str:
@@ -67,21 +75,38 @@ class KnownDeviation(Struct, frozen=True, forbid_unknown_fields=True):
         return bool(self.shows) and re.search(pattern, failure.message, re.DOTALL) is not None
 
 
+class UnjudgedEngine(Struct, frozen=True, forbid_unknown_fields=True):
+    """An engine that could not be judged, and what stopped it."""
+
+    engine: str
+    reason: str
+
+
 class _File(Struct, forbid_unknown_fields=True):
     known: list[KnownDeviation] = field(default_factory=list)
+    unjudged: list[UnjudgedEngine] = field(default_factory=list)
 
 
 def read(file: Path | None) -> tuple[KnownDeviation, ...]:
     """Read the known deviations of a file; of `FILE` where none is named, if it is there. Raises BadInput."""
+    entries = _load(file).known
+    return tuple(_checked(entry, f"{file or FILE}: known[{i}]") for i, entry in enumerate(entries))
+
+
+def unjudged(file: Path | None) -> tuple[UnjudgedEngine, ...]:
+    """Read the engines that could not be judged, from the same file. Raises BadInput."""
+    return tuple(_load(file).unjudged)
+
+
+def _load(file: Path | None) -> _File:
     if file is None and not FILE.is_file():
-        return ()
+        return _File()
     path = file or FILE
     text = read_bytes(path, "a file of known deviations")
     try:
-        entries = msgspec.convert(tomllib.loads(text.decode()), _File).known
+        return msgspec.convert(tomllib.loads(text.decode()), _File)
     except (ValueError, RecursionError) as e:
         raise BadInput(f"{path}: {e}") from None
-    return tuple(_checked(entry, f"{path}: known[{i}]") for i, entry in enumerate(entries))
 
 
 def _checked(entry: KnownDeviation, where: str) -> KnownDeviation:
@@ -103,7 +128,7 @@ def _checked(entry: KnownDeviation, where: str) -> KnownDeviation:
 
 def applying(known: Iterable[KnownDeviation], adapter: Description) -> tuple[KnownDeviation, ...]:
     """Give the known deviations of this adapter in this version. Raises BadInput for a version that none fits."""
-    return tuple(k for k in known if k.adapter in ("", adapter.name) and _fits(k.versions, adapter))
+    return tuple(k for k in known if k.names(adapter.name) and _fits(k.versions, adapter))
 
 
 def _fits(versions: str, adapter: Description) -> bool:

@@ -1,0 +1,119 @@
+"""What the board tells of each engine, from its record and from the file of known deviations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kvreports.run.overview import adapter_name
+from kvreports.run.standing import counts
+from kvspec.contract import CHAPTERS
+from kvspec.records.run import HELD, Failure, Record
+
+ORDINARY = {"level", "without", "grows"}
+"""What a claim says beside its dialects."""
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A failure of a record, and what is known of it; `script` and `draft` are addresses, or empty."""
+
+    failure: Failure
+    sort: str
+    reason: str
+    link: str = ""
+    script: str = ""
+    draft: str = ""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The record of one cache of an engine; `address` is where the record lies."""
+
+    record: Record
+    address: str
+    deviations: list[Deviation]
+
+    @property
+    def name(self) -> str:
+        """The adapter's name."""
+        return adapter_name(self.record)
+
+    @property
+    def version(self) -> str:
+        """The version of the engine."""
+        return str(self.record.adapter.get("version") or "unknown")
+
+    @property
+    def claims(self) -> Mapping[str, Mapping[str, Any]]:
+        """What it claims of each chapter, in the order of the chapters."""
+        claims = self.record.adapter.get("chapters") or {}
+        return {chapter: claims[chapter] for chapter in CHAPTERS if chapter in claims}
+
+    @property
+    def dialects(self) -> str:
+        """What it does on purpose otherwise than the spec by default, and its limits."""
+        said = [
+            f"{chapter} {name}: {value}"
+            for chapter, claim in self.claims.items()
+            for name, value in claim.items()
+            if name not in ORDINARY and value != 0
+        ]
+        limits = self.record.adapter.get("limits") or {}
+        said += [f"at most {limits[name]} rows" for name in ("append",) if limits.get(name)]
+        return ", ".join(
+            [*said, *(f"{name} {_parts(limits[name])}" for name in ("window", "dims") if name in limits)]
+        )
+
+    @property
+    def numbers(self) -> tuple[int, int, int, int]:
+        """Clauses claimed; of these that hold, that hold and were partly observed, and that are broken."""
+        verdicts = counts(self.record)
+        claimed = sum(verdicts.values()) - verdicts.get("NOT_CLAIMED", 0)
+        held = sum(verdicts.get(v, 0) for v in HELD)
+        partly = verdicts.get("PARTLY_OBSERVED", 0) + verdicts.get("BY_ADAPTER", 0)
+        return claimed, held, partly, claimed - held - verdicts.get("NOT_RUN", 0)
+
+    def chapter(self, name: str) -> str:
+        """How many clauses of a chapter hold, of those claimed: `13 of 14`; empty where it is not claimed."""
+        verdicts = [c.verdict for c in self.record.clauses if c.chapter == name and c.verdict != "NOT_CLAIMED"]
+        if name not in self.claims or not verdicts:
+            return ""
+        return f"{sum(v in HELD for v in verdicts)} of {len(verdicts)}"
+
+
+@dataclass(frozen=True)
+class Unjudged:
+    """An engine that could not be judged, and what stopped it."""
+
+    engine: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Board:
+    """All engines, by name."""
+
+    engines: list[Engine]
+    unjudged: list[Unjudged]
+
+    @property
+    def chapters(self) -> list[str]:
+        """The chapters that some engine claims."""
+        return [c for c in CHAPTERS if any(c in e.claims for e in self.engines)]
+
+    @property
+    def headline(self) -> str:
+        """How many caches were judged, and of what sorts the deviations are."""
+        sorts: dict[str, int] = {}
+        for deviation in (d for e in self.engines for d in e.deviations):
+            sorts[deviation.sort] = sorts.get(deviation.sort, 0) + 1
+        told = ", ".join(f"{n} {sort}" for sort, n in sorted(sorts.items(), key=lambda s: s[0] != "wrong result"))
+        clean = sum(not e.deviations for e in self.engines)
+        judged = f"{len(self.engines)} caches were judged, {clean} of them without a deviation"
+        return f"{judged}. Shortest traces by sort: {told or 'none'}"
+
+
+def _parts(limit: Mapping[str, Any]) -> str:
+    return " ".join(f"{name} {str(value).lower()}" for name, value in limit.items())
