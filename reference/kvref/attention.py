@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from kvref import masks, meter, rope
+from kvref import masks, meter, rope, scored_attention
 from kvref import strict_attention as strict
 from kvref.cite import cite
 from kvref.rows import Rows, count
@@ -27,6 +27,10 @@ class Answering:
     def attended(self, queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
         """The output of queries over the rows held, in position order."""
         return attended(queries, held, seen, splits)
+
+    def scored(self, queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
+        """The same by a scale or a softcap of their own."""
+        return scored(queries, held, seen, how)
 
 
 class Attending(Answering):
@@ -74,6 +78,8 @@ class Attending(Answering):
         slots = self.in_order()
         cite("ATTN-1", "ATTN-13" if out is None else "ATTN-14", *(["ATTN-6"] if window else []))
         held = Pair(*(a[:, :, slots] for a in (self.rows.keys, self.rows.values)))
+        if scored_attention.wanted(how):
+            return given(out, self.scored(queries, held, seen, how), queries)
         return given(out, self.attended(queries, held, seen, how.splits), queries)
 
 
@@ -147,6 +153,7 @@ def demand(config: Config, queries: Array, sizes: Sizes, how: Attention, rows: i
     if not fits or queries.dtype != np.float32:
         raise refusals.queries("ATTN-24", queries, wanted)
     demand_how(config, queries.shape[1], how.splits)
+    demand_scoring(how)
     masks.demand(how.through, batch, n, rows)
     for part in how.through:
         if isinstance(part, Explicit) and part.array.shape[1] not in (1, queries.shape[1]):
@@ -169,6 +176,26 @@ def demand_how(config: Config, heads: int, splits: int) -> None:
         raise refusals.heads("ATTN-25", heads, config.kv_heads)
     if splits < 1:
         raise refusals.splits("ATTN-26", splits)
+
+
+def demand_scoring(how: Attention) -> None:
+    """Refuse a scale that is not above 0, and a softcap below 0."""
+    if how.scale is not None and how.scale <= 0:
+        raise refusals.scale("ATTN-41", how.scale)
+    if how.softcap < 0:
+        raise refusals.softcap("ATTN-41", how.softcap)
+
+
+def scored(queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
+    """The output of queries over the rows held, in position order, by a scale or a softcap of their own."""
+    cite("ATTN-2", "ATTN-11", "ATTN-15", "ATTN-29", "ATTN-30", "ATTN-32", "ATTN-42")
+    cite(*(["ATTN-31"] if how.splits > 1 else []), *(["ATTN-3"] if how.scale is None else ["ATTN-38"]))
+    cite(*(["ATTN-39", "ATTN-40"] if how.softcap > 0 else []))
+    for array in arrays(seen.logical):
+        meter.taken(array)
+    keys, values = (np.asarray(a) for a in held)
+    asked = seen.asked(*queries.shape[:3])
+    return scored_attention.attend(meter.taken(queries), Pair(keys, values), seen.end - seen.rows, asked, how)
 
 
 def attended(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kvref import attention, rope
+from kvref import attention, rope, scored_attention
 from kvref.attention import Seen
 from kvref.batch import Batch, Batching
 from kvref.cite import cite
@@ -49,6 +49,8 @@ class Attending(Batching, attention.Answering):
         self.append(keys, values, layer)
         cite("ATTN-1", "ATTN-16", "ATTN-13" if out is None else "ATTN-14")
         held = Pair(self.keys[layer][None, :, :end], self.values[layer][None, :, :end])
+        if scored_attention.wanted(how):
+            return attention.given(out, self.scored(queries, held, seen, how), queries)
         return attention.given(out, self.attended(queries, held, seen, how.splits), queries)
 
     def _one(self, layer: int | None) -> None:

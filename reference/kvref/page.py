@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import index
 
-from kvref import attention, mem, rope
+from kvref import attention, mem, rope, scored_attention
 from kvref.attention import Seen
 from kvref.cite import cite
 from kvref.page_pool import Pool
@@ -207,6 +207,8 @@ class Pages:
         self.append(keys, values, of or 0)
         cite("PAGE-37", "ATTN-1", "ATTN-13" if out is None else "ATTN-14")
         held = Pair(*(a[None] for a in self.pool.seen(to.table, end)))
+        if scored_attention.wanted(how):
+            return attention.given(out, attention.scored(queries, held, Seen(how.through, end, end), how), queries)
         return attention.given(
             out, attention.attended(queries, held, Seen(how.through, end, end), how.splits), queries
         )

@@ -265,7 +265,9 @@ def judged(bound: float) -> bool:
     middle = np.ones((1, 1, 1, 1))
     op: Operation = {"op": "attend", "n": 1}
     want = Expected("ok", outputs=Output(middle, np.full_like(middle, bound)))
-    return not Judge(SerialBook(), False).compare(op, want, Step("ok", arrays={"output": F32(middle * 2)}), True)
+    return not Judge(SerialBook(), False, False).compare(
+        op, want, Step("ok", arrays={"output": F32(middle * 2)}), True
+    )
 
 
 def test_only_an_infinite_bound_says_nothing() -> None:

@@ -165,7 +165,7 @@ class Accounts:
                 self._saved[op[made]] = (got.values[what] or (0, 0, 0))[2]
 
 
-ALIKE = ("op", "n", "heads", "splits", "rope", "resident", "into", "layer")
+ALIKE = ("op", "n", "heads", "splits", "rope", "scale", "softcap", "resident", "into", "layer")
 """What operations have in common that need the same scratch space."""
 
 

@@ -55,14 +55,20 @@ class KnownRows:
         return rope.turned(asked, where, how.rope)
 
     def output(
-        self, asked: Turned | None, sees: Sequence[Sequence[Sequence[Added]]], config: Config
+        self,
+        asked: Turned | None,
+        sees: Sequence[Sequence[Sequence[Added]]],
+        config: Config,
+        how: Attention | None = None,
     ) -> Output | None:
         """What queries `[B, heads, L, k_dim]` make of what each sees, `[B][heads or 1][L]`; None if no arrays
         were made, or if an unknown row is seen."""
         if asked is None or any(UNKNOWN in seen for each in sees for queries in each for seen in queries):
             return None
         off = attention_bound.Off(asked.bound, self.astray)
-        return attention_bound.outputs(asked.middle, sees, _Kept(self, config), config.dtype, config.v_dim, off)
+        scoring = attention_bound.PLAIN if how is None else attention_bound.Scoring(how.scale, how.softcap)
+        kept = _Kept(self, config)
+        return attention_bound.outputs(asked.middle, sees, kept, config.dtype, config.v_dim, off, scoring)
 
     def stacked(
         self, queries: Array | None, sees: Sequence[Sequence[Sequence[Sequence[Added]]]], config: Config
@@ -114,6 +120,7 @@ class Asked:
             found = SimpleNamespace(shape=self.queries.shape, dtype=DTYPES[self.queries.dtype])
             raise attention.queries("ATTN-24", found, tuple(w or "heads" for w in wanted))
         demand_how(config, self.heads, self.how.splits)
+        _demand_scoring(self.how)
         for array in masks.demand(self.logical, self.batch, self.n, rows):
             if array.shape[1] not in (1, self.heads):
                 raise attention.mask_heads("ATTN-27", array, self.heads)
@@ -138,7 +145,9 @@ class Asked:
 
     def cite_common(self) -> None:
         """Cite the clauses of all queries that are answered."""
-        cite("ATTN-2", "ATTN-3", "ATTN-11", "ATTN-15", "ATTN-32", "ATTN-13" if self.out is None else "ATTN-14")
+        cite("ATTN-2", "ATTN-11", "ATTN-15", "ATTN-32", "ATTN-13" if self.out is None else "ATTN-14")
+        cite("ATTN-3" if self.how.scale is None else "ATTN-38")
+        cite(*(["ATTN-39", "ATTN-40"] if self.how.softcap > 0 else []))
         cite(*(c for p in self.logical for c in _clauses(p)))
 
 
@@ -148,6 +157,14 @@ def demand_how(config: Config, heads: int, splits: int) -> None:
         raise attention.heads("ATTN-25", heads, config.kv_heads)
     if splits <= 0:
         raise attention.splits("ATTN-26", splits)
+
+
+def _demand_scoring(how: Attention) -> None:
+    """Refuse a scale that is not above 0, and a softcap below 0."""
+    if how.scale is not None and not how.scale > 0:
+        raise attention.scale("ATTN-41", how.scale)
+    if how.softcap < 0:
+        raise attention.softcap("ATTN-41", how.softcap)
 
 
 def _clauses(part: Part) -> Iterator[str]:

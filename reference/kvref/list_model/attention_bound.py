@@ -12,6 +12,12 @@ p_j = w_j / sum w, outputs o and V = sum p |v|:
   mean of |v| by at most G, the same of | |v_j| - V |.
 - Products, sums, the division and weights that are rounded to the dtype of the rows (w), above the line and below,
   make at most R (V + G), R = (2 w + (2 K + 8) u) / (1 - w - (2 K + 8) u).
+- A scale that is given stands in the place of 1 / sqrt(k_dim); one above 1 multiplies f_j.
+- With a softcap c a score is c tanh(x / c) + what arrays add, x = q k_j times the scale. Let e be what e_j is of
+  x alone. The derivative of c tanh(x / c) is 1 / cosh(x / c)^2, at most 1, so what x is off moves the score no
+  further. An f32 tanh takes x / c or 2 x / c, rounded twice: 4 u sum |q k_j| scale. It is off by at most 14 u,
+  where 1 - exp(-2 |x| / c) is computed as it stands, and is multiplied by c: 16 u c in all (`CAPPED`). So with e'
+  = e + 4 u sum |q k_j| scale + 16 u c + 2^-126, e_j = e' + (n + 3) u (c + sum |added| + e').
 - What underflows in weights and in sums: `LOST` of each |v_j| and, for each row, of V + G; and K 2^-124.
 """
 
@@ -34,11 +40,25 @@ UNIT = {"f32": U, "f16": 2.0**-11, "bf16": 2.0**-8}
 LOST = {"f32": 2.0**-124, "f16": 2.0**-24, "bf16": 2.0**-124}
 """The most that a weight loses where it has no relative bound: twice 2^-125 in f32, the last digit of f16."""
 
+CAPPED = 16
+"""What an f32 tanh, times the cap, may be off, in units of the cap."""
+
 TINY = 2.0**-126
 """The least normal f32 number: of anything below it all may be lost."""
 
 LARGEST = float(np.finfo(np.float32).max) / 4
 """What sums of absolute values may come to: beyond it one of them may overflow, and there is no bound."""
+
+
+class Scoring(NamedTuple):
+    """How scores are made: the scale (None: 1 / sqrt(k_dim)), and the softcap (0: none)."""
+
+    scale: float | None = None
+    softcap: float = 0.0
+
+
+PLAIN = Scoring()
+"""No scale of its own, and no softcap."""
 
 
 class Output(NamedTuple):
@@ -74,6 +94,7 @@ def outputs(
     dtype: str,
     v_dim: int,
     off: Off | None = None,
+    how: Scoring = PLAIN,
 ) -> Output:
     """For queries `[B, heads, L, k_dim]` and what each of them sees, `[B][heads or 1][L]`."""
     off = Off(np.zeros_like(queries), {}) if off is None else off
@@ -82,7 +103,12 @@ def outputs(
         seen = sees[b][min(h, len(sees[b]) - 1)][i]
         if seen:
             found.middle[b, h, i], found.bound[b, h, i] = _one(
-                (queries[b, h, i], off.queries[b, h, i]), seen, (kept, off.keys), (b, h, queries.shape[1]), dtype
+                (queries[b, h, i], off.queries[b, h, i]),
+                seen,
+                (kept, off.keys),
+                (b, h, queries.shape[1]),
+                dtype,
+                how,
             )
     return found
 
@@ -93,6 +119,7 @@ def _one(
     known: tuple[Kept, Mapping[int, Array]],
     at: tuple[int, int, int],
     dtype: str,
+    how: Scoring,
 ) -> tuple[Array, Array]:
     (b, h, heads), (kept, off) = at, known
     head = h // (heads // kept[next(iter(seen))][0].shape[1])
@@ -101,16 +128,22 @@ def _one(
     query, loose = (a.astype(np.float64) for a in asked)
     astray = np.stack([off[s][b, head] if s in off else np.zeros_like(query) for s in seen])
     with np.errstate(all="ignore"):
-        scores = (np.abs(keys) @ loose + astray @ (np.abs(query) + loose)) / np.sqrt(len(query))
-        return weighed(query, keys, values, np.array(list(seen.values())).T, dtype, scores)
+        scores = (np.abs(keys) @ loose + astray @ (np.abs(query) + loose)) / _root(how, len(query))
+        return weighed(query, keys, values, np.array(list(seen.values())).T, dtype, scores, how)
 
 
 def weighed(
-    query: Array, keys: Array, values: Array, added: Array, dtype: str, astray: Array | float = 0.0
+    query: Array,
+    keys: Array,
+    values: Array,
+    added: Array,
+    dtype: str,
+    astray: Array | float = 0.0,
+    how: Scoring = PLAIN,
 ) -> tuple[Array, Array]:
     """The output of one query `[k_dim]` over rows `[K, dim]` of a dtype, and its bound `[v_dim]`, all in f64;
     `added` is what each array adds to the scores, `[n, K]`, or `[K]` of one. Scores may be `astray` beside."""
-    scores, error, sound = _scored(query, keys, np.atleast_2d(added), astray)
+    scores, error, sound = _scored(query, keys, np.atleast_2d(added), astray, how)
     rows, m, t = len(scores), scores.argmax(), scores - scores.max()
     weights, spread = np.exp(t), error + error[m] + (3 * np.abs(t) + 10 * len(t) + 20) * U
     more = np.where(np.arange(rows) == m, 0.0, np.exp(t + spread) - weights)
@@ -123,14 +156,35 @@ def weighed(
     return np.where(sound, output, np.nan), np.where(sound, bound, np.inf)
 
 
-def _scored(query: Array, keys: Array, added: Array, astray: Array | float) -> tuple[Array, Array, np.bool_]:
+def _root(how: Scoring, dim: int) -> float:
+    """What products of queries and keys are divided by."""
+    return float(np.sqrt(dim)) if how.scale is None else 1 / how.scale
+
+
+def _scored(
+    query: Array, keys: Array, added: Array, astray: Array | float, how: Scoring
+) -> tuple[Array, Array, np.bool_]:
     """The exact scores, how far each may be off, both `[K]`, and whether none can overflow."""
-    arrays, dim, root = len(added), len(query), np.sqrt(len(query))
+    if how.softcap > 0:
+        return _capped(query, keys, added, astray, how)
+    arrays, dim, root = len(added), len(query), _root(how, len(query))
     scores = keys @ query / root + added.sum(0)
-    before = astray + TINY * (np.abs(query) + np.abs(keys)).sum(-1)
+    before = astray + TINY * max(1.0, 1 / root) * (np.abs(query) + np.abs(keys)).sum(-1)
     size = np.abs(keys) @ np.abs(query) / root + np.abs(added).sum(0) + before
-    sound = (size.max() * root < LARGEST) & (np.abs(query).max() < LARGEST)
+    sound = (size.max() * max(root, 1.0) < LARGEST) & (np.abs(query).max() < LARGEST)
     return scores, before + (dim + max(arrays, 1) + 3) * U * size, sound
+
+
+def _capped(
+    query: Array, keys: Array, added: Array, astray: Array | float, how: Scoring
+) -> tuple[Array, Array, np.bool_]:
+    """The same of scores that are capped before anything is added to them."""
+    bare, error, sound = _scored(query, keys, np.zeros((1, len(keys))), astray, how._replace(softcap=0.0))
+    size = np.abs(keys) @ np.abs(query) / _root(how, len(query))
+    capped, more = how.softcap * np.tanh(bare / how.softcap), np.abs(added).sum(0)
+    error = error + 4 * U * size + CAPPED * U * how.softcap + TINY
+    error = error + (max(len(added), 1) + 3) * U * (how.softcap + more + error)
+    return capped + added.sum(0), error, sound & (more.max() < LARGEST)
 
 
 def _rounded(dtype: str, rows: int) -> float:
@@ -150,4 +204,4 @@ def _moved(more: Array, away: Array) -> Array:
     return np.asarray(np.where(away == 0, 0.0, more[:, None] * np.abs(away)).sum(0))
 
 
-__all__ = ["Kept", "Off", "Output", "outputs", "weighed"]
+__all__ = ["Kept", "Off", "Output", "Scoring", "outputs", "weighed"]

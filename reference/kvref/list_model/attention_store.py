@@ -53,7 +53,7 @@ class AttendingModel(BatchingModel):
             self.write(keys.serials, of)
         sees = asked.sees(1, apart(layer.live()))
         asked.cite(*clauses)
-        return self.known.output(turned, sees, self.config)
+        return self.known.output(turned, sees, self.config, asked.how)
 
     def attend_batch(self, queries: Queries, layer: int, splits: int = 1, out: Out = None) -> Output | None:
         """What a layer holds of each sequence."""

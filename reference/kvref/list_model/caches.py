@@ -144,7 +144,7 @@ class CacheModel:
         self.take(keys.serials[0])
         sees = asked.sees(batch, self.tokens, self.visible if self.ring else None)
         asked.cite(*(["ATTN-6"] if self.ring else []), *(["ROPE-20"] if self.ring and how.rope else []))
-        return self.known.output(turned, sees, self.config)
+        return self.known.output(turned, sees, self.config, how)
 
     def lengths(self) -> Lengths:
         """The offset; all other lengths are a matter of storage."""

@@ -156,7 +156,7 @@ class PoolModel:
         cite("PAGE-37")
         sees = asked.sees(1, one.rows)
         asked.cite()
-        return self.known.output(turned, sees, self.config)
+        return self.known.output(turned, sees, self.config, how)
 
     def truncate(self, sequence: int, to: int) -> None:
         """The first rows, and the pages in which they lie."""

@@ -18,12 +18,15 @@ class Rope(NamedTuple):
 
 
 class Attention(NamedTuple):
-    """Options of queries: their mask, in position order; the number of splits of their tiles; and how to rotate
-    queries and keys first, at their positions."""
+    """Options of queries: their mask, in position order; the number of splits of their tiles; how to rotate queries
+    and keys first, at their positions; what products are multiplied by (None: 1 / sqrt(k_dim)); and what scores are
+    capped at by tanh, before the mask (0: they are not)."""
 
     through: Logical = CAUSAL
     splits: int = 1
     rope: Rope | None = None
+    scale: float | None = None
+    softcap: float = 0.0
 
 
 class Attending(Protocol):

@@ -22,6 +22,15 @@ def attend(case: Case) -> Cost:
     if n == 0:
         return no_rows(case)
     queries = _queries(case, case.config.batch * n)
+    cost = _attend(case, queries)
+    if case.op.get("scale") is None and not argument(case.op, "softcap"):
+        return cost
+    most = _sum(_counts(cost), {"launches": 1, "allocations": 1})
+    return Cost(f"{cost.when}, scored", (Bound("ATTN-43", most),))
+
+
+def _attend(case: Case, queries: int) -> Cost:
+    """Bound it without a scale and a softcap."""
     if case.op.get("rope") is None:
         return _asked(case, queries, _counts(appends()[case.kind](case)))
     cost = _asked(case, queries, _sum(_counts(appends()[case.kind](case)), rope.inside(case, queries)))

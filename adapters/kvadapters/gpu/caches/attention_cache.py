@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvadapters.gpu.caches import rope
+from kvadapters.gpu.caches import rope, scored
 from kvadapters.gpu.caches.attention import TILE, Positions, Runs, prepare
 from kvadapters.gpu.caches.queries import Fit, asked, demand, empty, nothing
 from kvadapters.gpu.memory.buffers import Workspace
@@ -58,5 +58,6 @@ class Attending:
         # A ring's tiles may begin within its window: one more than fit in. Slots stay while a cache need not grow.
         ready = prepare(self.space, self.config, queries, asking, how.splits, self.slots_after(n) + TILE, out)
         ready, keys, values = rope.at_positions(self.space, self.config, how.rope, ready, keys, values, self.offset)
+        ready = scored.by(self.space, how, ready, held)
         self.append(keys, values)
         return ready.answer(self.in_order(), Positions(self.offset - held, self.offset))

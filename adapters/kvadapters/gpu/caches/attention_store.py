@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kvadapters.gpu.caches import attention, rope
+from kvadapters.gpu.caches import attention, rope, scored
 from kvadapters.gpu.caches.attention import Positions, Runs, prepare
 from kvadapters.gpu.caches.batch import Batching
 from kvadapters.gpu.caches.queries import FLOAT, Fit, asked, demand, demand_how, empty, nothing
@@ -47,6 +47,7 @@ class Attending(Batching):
         rope.demand(how.rope, self.config.k_dim)
         ready = prepare(self.space, self.config, queries, asked(how.through), how.splits, self.max_len, out)
         ready, keys, values = rope.at_positions(self.space, self.config, how.rope, ready, keys, values, end - n)
+        ready = scored.by(self.space, how, ready, end)
         self.append(keys, values, layer)
         return ready.answer(runs(self.layers, layer), Positions(0, end))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kvadapters.gpu.caches import mem, rope
+from kvadapters.gpu.caches import mem, rope, scored
 from kvadapters.gpu.caches.attention import Pages as Lying
 from kvadapters.gpu.caches.attention import Positions, prepare
 from kvadapters.gpu.caches.queries import Fit, asked, demand, empty, nothing
@@ -220,6 +220,7 @@ class Pages:
         ready, keys, values = rope.at_positions(
             self.space, self.config, how.rope, ready, keys, values, table.length
         )
+        ready = scored.by(self.space, how, ready, end)
         self.append(keys, values, sequence)
         lying = Lying(self.pool.rows.place, self.config.kv_heads * self.pool.size, table.there)
         return ready.answer(lying, Positions(0, end))

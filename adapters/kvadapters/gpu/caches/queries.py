@@ -75,6 +75,7 @@ def demand(config: Config, fit: Fit, queries: Any, how: Attention, out: Any = No
     if queries.dtype != FLOAT:
         raise refusals.queries("ATTN-24", queries, wanted)
     demand_how(config, shape[-3], how.splits)
+    demand_scoring(how)
     _demand_mask(how.through, mask.History(fit.front[-1], fit.n, fit.rows), shape[-3])
     shape = *shape[:-1], config.v_dim
     if out is not None and (tuple(out.shape) != shape or out.dtype != FLOAT):
@@ -94,6 +95,14 @@ def demand_how(config: Config, heads: int, splits: int) -> None:
         raise refusals.heads("ATTN-25", heads, config.kv_heads)
     if splits < 1:
         raise refusals.splits("ATTN-26", splits)
+
+
+def demand_scoring(how: Attention) -> None:
+    """Refuse a scale that is not above 0, then a softcap below 0."""
+    if how.scale is not None and how.scale <= 0:
+        raise refusals.scale("ATTN-41", how.scale)
+    if how.softcap < 0:
+        raise refusals.softcap("ATTN-41", how.softcap)
 
 
 def _demand_mask(logical: Logical, history: mask.History, heads: int) -> None:

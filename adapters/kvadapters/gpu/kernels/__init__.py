@@ -43,6 +43,9 @@ ROWS = {
 ATTENDS = {f"attend_{lie}_{dtype}": (lie, dtype) for lie in PLACES for dtype in NUMBERS}
 """The kernels that attend to rows."""
 
+SCORES = {f"scores_{lie}_{dtype}": (lie, dtype) for lie in PLACES for dtype in NUMBERS}
+"""The kernels that make scores by a scale or a softcap."""
+
 STORED = {"f32": "(x)", "f16": "(u16)f16_of(x)", "bf16": "(u16)bf16_of(x)"}
 """How an f32 number of these bits is rounded to what rows of a dtype are made of."""
 
@@ -52,6 +55,7 @@ ROPES = {f"rope_{dtype}": dtype for dtype in NUMBERS}
 KERNELS = {"prepare": 1, "bound": 1, "clear": 1} | {f"{k}{n}": b for k, b in _EACH.items() for n in WORDS}
 KERNELS |= {"number": 1, "poison": 1}
 KERNELS |= dict.fromkeys(COPIES, 4) | dict.fromkeys(ATTENDS, 7) | {"attend_join": 2} | dict.fromkeys(ROPES, 5)
+KERNELS |= dict.fromkeys(SCORES, 5)
 """Every kernel, and how many of its arguments, the first ones, are buffers; all others are integers of 64 bits."""
 
 LIMITS = {"stream_fill": 1, "stream_read": 2, "stream_write": 1, "stream_copy": 2}
@@ -62,9 +66,10 @@ SEVERAL = {f"{kind}{n}": f"{kind}.inc" for kind in _EACH for n in WORDS}
 SEVERAL |= (
     dict.fromkeys(COPIES, "copy.inc") | dict.fromkeys(ATTENDS, "attend.inc") | dict.fromkeys(ROPES, "rope.inc")
 )
+SEVERAL |= dict.fromkeys(SCORES, "scores.inc")
 """The kernels that there are several of, with the text that each is made of."""
 
-PLAIN = ("prepare.inc", "lengths.inc", "tables.inc", "casts.inc", "strict.inc")
+PLAIN = ("prepare.inc", "lengths.inc", "tables.inc", "casts.inc", "strict.inc", "capped.inc")
 """The texts that stand in the program once."""
 
 
@@ -98,7 +103,9 @@ def _macros(name: str, read: Read) -> dict[str, str]:
     if name in COPIES:
         return _copy(name)
     if name in ATTENDS:
-        return _attend(name, read)
+        return {"ATTEND": name, **_over(*ATTENDS[name], read)}
+    if name in SCORES:
+        return {"SCORE": name, **_over(*SCORES[name], read)}
     return _rope(name) if name in ROPES else _each(name)
 
 
@@ -114,12 +121,11 @@ def _copy(name: str) -> dict[str, str]:
     return {"FROM": read, "TO": written, "CONVERT(x)": f"{function}(x)", "COPY": name}
 
 
-def _attend(name: str, read: Read) -> dict[str, str]:
-    """A kernel that attends to rows of a dtype that lie in a certain way."""
-    lie, dtype = ATTENDS[name]
+def _over(lie: str, dtype: str, read: Read) -> dict[str, str]:
+    """What a kernel needs that reads rows of a dtype which lie in a certain way."""
     element, number = NUMBERS[dtype]
     places = {"PLACES": PLACES[lie], "ROW(p)": read(f"row of {lie}")}
-    return {"ATTEND": name, "ELEMENT": element, "NUMBER(x)": number, **places}
+    return {"ELEMENT": element, "NUMBER(x)": number, **places}
 
 
 def _rope(name: str) -> dict[str, str]:

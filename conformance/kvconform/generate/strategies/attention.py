@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
+from hypothesis import strategies as st
+
 from kvconform.generate.covers import Plan
 from kvconform.generate.strategies.attention_random import explored
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvspec.geometry import Config
-from kvspec.operations.table import caches_with
+from kvspec.operations.table import Operation, caches_with
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -139,7 +141,23 @@ def _name(start: Trace) -> str:
     return f"ring window={config.window}" if config.window else f"growing offset<={BOUND}"
 
 
+@st.composite
+def scored(draw: st.DrawFn, kind: str) -> Trace:
+    """Draw a trace of attends, most of them with a scale or a softcap."""
+    trace = draw(explored(kind))
+    return Trace(trace.kind, trace.config, tuple({**op, **draw(_scores(op))} for op in trace.ops))
+
+
+def _scores(op: Operation) -> st.SearchStrategy[dict[str, int]]:
+    if op["op"] != "attend":
+        return st.just({})
+    scale, softcap = st.sampled_from((1, 16, 90, 256, 1024, 0)), st.sampled_from((1, 2, 5, 30, 50, 0, -1))
+    return st.fixed_dictionaries({}, optional={"scale": scale, "softcap": softcap})
+
+
 EXPLORATIONS = (
     *(Exploration(kind, (kind,), partial(explored, kind)) for kind in caches_with("attend")),
     Exploration("store", ("store", "batch"), partial(explored, "store")),
+    *(Exploration(f"scored/{kind}", (kind,), partial(scored, kind)) for kind in caches_with("attend")),
+    Exploration("scored/store", ("store", "batch"), partial(scored, "store")),
 )

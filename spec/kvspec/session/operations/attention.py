@@ -15,11 +15,16 @@ from kvspec.session.operations.growing import history
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
 
+SCALES = 256
+"""A scale is written in traces as so many parts of one."""
+
 
 def how(op: Operation, inputs: Inputs) -> Attention:
     """Give the options of an operation's queries."""
     rope = None if op.get("rope") is None else Rope(op["rope"], argument(op, "base"))
-    return Attention(masks.CAUSAL if inputs.logical is None else inputs.logical, argument(op, "splits"), rope)
+    through = masks.CAUSAL if inputs.logical is None else inputs.logical
+    scale = None if op.get("scale") is None else op["scale"] / SCALES
+    return Attention(through, argument(op, "splits"), rope, scale, float(argument(op, "softcap")))
 
 
 def answered(session: SessionState, op: Operation, step: Step, inputs: Inputs, ask: Callable[[Any], Any]) -> None:

@@ -1,0 +1,92 @@
+"""Common bugs: rows that a query should not see, or should, and the scores by which it weighs them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvconform.mutants.planting import planted
+from kvref import scored_attention, strict_attention
+from kvref.attention import Answering, Seen
+from kvspec.contract import Attention, Pair
+from kvspec.geometry import Array
+
+
+@planted("wrong-mask", breaks="ATTN-40")
+class CapsTheMask(Answering):
+    """The softcap comes after the mask, so that what it hid has the score -c and returns."""
+
+    def scored(self, queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
+        if not how.softcap:
+            return super().scored(queries, held, seen, how)
+        asked = seen.asked(*queries.shape[:3])
+        bare = scored_attention.scores(np.asarray(queries), np.asarray(held.keys), how._replace(softcap=0.0))
+        with np.errstate(all="ignore"):
+            masked = np.where(asked.added == -np.inf, -np.inf, bare + asked.added)
+            added = scored_attention.capped(masked, how.softcap).astype(np.float32).astype(np.float64)
+        none = np.zeros(queries.shape), np.zeros(held.keys.shape)
+        first = seen.end - seen.rows
+        return strict_attention.attend(
+            *none, np.asarray(held.values), first, asked._replace(added=added), how.splits
+        )
+
+
+@planted("wrong-weight", breaks="ATTN-38")
+class ScalesTwice(Answering):
+    """A scale that is given multiplies the queries, and then the scores as well."""
+
+    def scored(self, queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
+        twice = how if how.scale is None else how._replace(scale=how.scale**2)
+        return super().scored(queries, held, seen, twice)
+
+
+@planted("wrong-weight", breaks="ATTN-38")
+class ScalesBesides(Answering):
+    """A scale that is given comes on top of the square root of k_dim."""
+
+    def scored(self, queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
+        root = float(np.sqrt(queries.shape[3]))
+        return super().scored(
+            queries, held, seen, how._replace(scale=None if how.scale is None else how.scale / root)
+        )
+
+
+@planted("wrong-weight", breaks="ATTN-39")
+class CapsBeforeItScales(Answering):
+    """Products are capped first, and scaled after that."""
+
+    def scored(self, queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
+        scale = float(scored_attention.scale(how, queries.shape[3]))
+        return super().scored(queries, held, seen, how._replace(softcap=how.softcap * scale))
+
+
+@planted("wrong-weight", breaks="ATTN-39")
+class CutsAtTheCap(Answering):
+    """Scores above the softcap are cut off at it, and the others left as they are."""
+
+    def scored(self, queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
+        if not how.softcap:
+            return super().scored(queries, held, seen, how)
+        asked = seen.asked(*queries.shape[:3])
+        bare = scored_attention.scores(np.asarray(queries), np.asarray(held.keys), how._replace(softcap=0.0))
+        added = np.clip(bare, -how.softcap, how.softcap) + asked.added
+        none = np.zeros(queries.shape), np.zeros(held.keys.shape)
+        first = seen.end - seen.rows
+        return strict_attention.attend(
+            *none, np.asarray(held.values), first, asked._replace(added=added), how.splits
+        )
+
+
+@planted("wrong-weight", breaks="ATTN-39")
+class ForgetsTheCap(Answering):
+    """A softcap is taken and not used."""
+
+    def scored(self, queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
+        return super().scored(queries, held, seen, how._replace(softcap=0.0))
+
+
+@planted("wrong-weight", breaks="ATTN-39")
+class NoneIsACap(Answering):
+    """A softcap of 0 is taken for a cap where a scale is given: every score is 0."""
+
+    def scored(self, queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
+        return super().scored(queries if how.softcap else np.zeros_like(queries), held, seen, how)
