@@ -59,7 +59,10 @@ class Judge:
             yield from whole_buffer.width(got, room, held)
             spare = whole_buffer.spare(got, room, held, self._masked)
             yield from whole_buffer.not_finite(got, spare, self._book)
-        self._histories[cache] = history_names(got, spare, self._book)
+        names = history_names(got, spare, self._book)
+        if names is None and self._masked:  # what a refused append left in slots that the mask hides
+            names = history_names(got, whole_buffer.hidden(got), self._book)
+        self._histories[cache] = names
 
     def _sees(
         self, cache: Looked, want: Expected, got: Step, windowed: bool, room: int | None
