@@ -24,7 +24,7 @@ class Engine:
     """Caches of one vector. It has all that any vector needs."""
 
     def __init__(self, vector: dict[str, Any]) -> None:
-        self.session = Session(Reference(), observe=("state", "history", "mask", "held", "offset", "can"))
+        self.session = Session(Reference(), observe=("state", "history", "mask", "sees", "held", "offset", "can"))
 
     def __call__(self, op: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
         """Perform an operation; give everything that is observed, by name."""

@@ -136,7 +136,7 @@ def seen(folder: Path, vector: dict[str, Any], adapter: Any) -> bool:
 
     def make() -> Any:
         made = Engine(vector)
-        made.session = Session(adapter, observe=("state", "history", "mask", "held", "offset", "can"))
+        made.session = Session(adapter, observe=("state", "history", "mask", "sees", "held", "offset", "can"))
         return made
 
     file = folder / files.name("mutants", index()[vector["clause"]].chapter)
