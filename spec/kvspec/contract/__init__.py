@@ -1,12 +1,12 @@
 """The contract an adapter implements. There is no base class: any object with these methods is an adapter.
 
 An adapter says what it is (`describe`) and opens caches (`open`). A `growing`, `ring` or `bounded` cache has the
-methods of `Cache`, a `copy` buffer those of `Buffer`, a `store` those of `Store`, a `page` cache those of `Paged`,
-a `ragged` cache those of `Ragged`, a `bucket` cache those of `Bucketed`. Further chapters need further methods: a
-cache those of `Masking` (chapter `mask`), `Snapshotting` (`snapshot`), `Planning` (`mem`), `Attending`
-(`attention`, stores and paged caches too); a store those of `Batching` (`batch`); the adapter itself those of
-`Speculating` (`draft`), `Fitting` (`mem`), `Rotating` (`rope`), `Metered` (`residency`). Arrays at this boundary
-are host arrays (numpy), or what the adapter's own `place` made of them.
+methods of `Cache`, a `sink` those of `Positioned` too, a `copy` buffer those of `Buffer`, a `store` those of
+`Store`, a `page` cache those of `Paged`, a `ragged` cache those of `Ragged`, a `bucket` cache those of `Bucketed`.
+Further chapters need further methods: a cache those of `Masking` (chapter `mask`), `Snapshotting` (`snapshot`),
+`Planning` (`mem`), `Attending` (`attention`, stores and paged caches too); a store those of `Batching` (`batch`);
+the adapter itself those of `Speculating` (`draft`), `Fitting` (`mem`), `Rotating` (`rope`), `Metered`
+(`residency`). Arrays at this boundary are host arrays (numpy), or what the adapter's own `place` made of them.
 
 Every method either does all of its work, or raises `Refused` or `Unsupported` and changes nothing.
 """
@@ -17,7 +17,7 @@ from kvspec.chapters import CHAPTERS
 from kvspec.chapters.record import METERED
 from kvspec.contract.adapters import Adapter, Fitting, Metered, Planning
 from kvspec.contract.attention import Attending, AttendingBatch, Attention, CapturedAttention, Rope, Rotating
-from kvspec.contract.caches import Buffer, Cache, Masking, Round, Snapshot, Snapshotting, Speculating
+from kvspec.contract.caches import Buffer, Cache, Masking, Positioned, Round, Snapshot, Snapshotting, Speculating
 from kvspec.contract.description import Claim, Description, description
 from kvspec.contract.handles import Bucketed, Paged, Ran
 from kvspec.contract.ragged import Ragged

@@ -63,6 +63,13 @@ class Masking(Protocol):
         """
 
 
+class Positioned(Protocol):
+    """What the chapter `sink` adds to a cache; an engine that tells no positions leaves it out."""
+
+    def positions(self) -> Sequence[int]:
+        """Give the positions of the rows that the newest query of the latest append sees, oldest first."""
+
+
 class Snapshotting(Protocol):
     """Methods that the chapter `snapshot` adds to a cache. A snapshot that would hold nothing is None."""
 
