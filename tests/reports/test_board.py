@@ -10,6 +10,7 @@ from kvconform.cli import main
 from kvconform.commands.board import NOT_FILED, board
 from kvconform.runner import known
 from kvreports import json_file
+from kvspec.records.run import Record
 from support.record_samples import failing, passing
 
 ROOT = Path(__file__).parents[2]
@@ -40,6 +41,13 @@ def test_every_failure_of_a_published_record_is_filed_with_its_script() -> None:
     assert [
         d.failure.words for d in deviations if d.sort in ("wrong result", "broken promise") and not d.draft
     ] == []
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=lambda p: p.parent.name)
+def test_all_clauses_of_every_failure_are_filed(path: Path) -> None:
+    record = json_file.load(path, Record)
+    filed = [k for k in known.read(KNOWN) if k.names(path.parent.name)]
+    assert [f.words for f in record.failures if set(f.clauses) - set(known.explanations(filed, f))] == []
 
 
 def test_every_script_that_is_named_is_there() -> None:
