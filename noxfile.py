@@ -194,6 +194,7 @@ def board(session: nox.Session) -> None:
     _install(session)
     folder = Path("reports/published/engines")
     _board(session, sorted(folder.glob("*/record.json")), folder)
+    REPORTS.mkdir(exist_ok=True)
     (folder / "board.html").replace(REPORTS / "board.html")
 
 
