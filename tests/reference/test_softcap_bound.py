@@ -69,7 +69,9 @@ def test_a_tanh_in_f32_is_within_it(scores: Scores, how: Scoring) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scores", "how"), [(scaled_twice, HOWS[3]), (capped_first, HOWS[0]), (clipped, HOWS[0])], ids=str
+    ("scores", "how"),
+    [(scaled_twice, HOWS[3]), (capped_first, HOWS[0]), (clipped, HOWS[0])],
+    ids=["scaled twice", "capped first", "clipped"],
 )
 def test_what_is_wrong_is_not(scores: Scores, how: Scoring) -> None:
     several = [c for seed in range(12) if len((c := case(seed, "plain", "f32")).keys) > 1]
