@@ -32,7 +32,7 @@ EXPLORED = {
     "batch": ["batch"],
     "mem": ["growing", "ring", "store", "batch"],
     "residency": ["growing", "ring", "bounded", "sink", "copy", "bucket", "store", "page", "batch", "attention"],
-    "attention": ["growing", "ring", "store"],
+    "attention": ["growing", "ring", "store", "scored/growing", "scored/ring", "scored/store"],
     "page": ["page", "attention"],
     "ragged": ["ragged"],
     "bucket": ["bucket"],

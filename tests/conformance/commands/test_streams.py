@@ -128,6 +128,7 @@ def test_a_terminal_that_closes_is_an_interruption(name: str, monkeypatch: Any, 
         return 0
 
     monkeypatch.setattr(list_command, "main", ended)
+    monkeypatch.setattr(signal, "getsignal", lambda number: signal.SIG_DFL)  # these tests may run under nohup
     assert cli.main(["list"]) == 130 and capsys.readouterr().err == "kvconform: interrupted\n"
 
 

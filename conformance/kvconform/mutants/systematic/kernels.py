@@ -49,6 +49,8 @@ CASTS = tuple(name for name in kernels.COPIES if name.startswith("cast"))
 ATTEND = (*_of("runs"), "attend_pages_f16")
 """Those of them that are enough to show a fault of what they share."""
 
+SCORES = tuple(name for name, (of, _) in kernels.SCORES.items() if of == "runs")
+
 ATTENDED = ("attention", "page", "bucket", "batch", "draft", "residency")
 
 PARTS = {
@@ -69,6 +71,8 @@ PARTS = {
     "kernels/rope": Part("rope.inc", tuple(kernels.ROPES), ("casts.inc", "strict.inc"), ("rope",)),
     "kernels/strict": Part("strict.inc", ("attend_join", *ATTEND), (), ATTENDED),
     "kernels/attend": Part("attend.inc", ATTEND, ("strict.inc",), ATTENDED),
+    "kernels/scores": Part("scores.inc", SCORES, ("strict.inc", "capped.inc"), ("attention",)),
+    "kernels/capped": Part("capped.inc", SCORES, ("strict.inc",), ("attention",)),
     "kernels/row_of_runs": Part(
         "row of runs", _of("runs"), ("strict.inc",), ("attention", "bucket", "batch", "draft")
     ),
