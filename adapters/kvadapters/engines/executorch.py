@@ -6,11 +6,10 @@ going back in a ring.
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Any
 
 from kvadapters.engines.limits import one_width
-from kvadapters.update import UpdateAdapter, from_update
+from kvadapters.update import UpdateAdapter
 from kvspec.errors import CannotRun
 from kvspec.geometry import Config
 
@@ -18,7 +17,8 @@ try:
     import torch
     from executorch.examples.models.llama import attention
 
-    from kvadapters.engines.torch import DTYPES, to_numpy, to_torch
+    from kvadapters.engines.torch import DTYPES
+    from kvadapters.engines.torch import adapter as torch_adapter
 except ImportError as e:
     raise CannotRun(f"executorch cannot be imported ({e}); pip install 'kvconform[executorch]'") from e
 
@@ -62,21 +62,16 @@ class Ring(Cache):
 
 def adapter(name: str, kind: str, cache: type[Bounded | Ring], *also: str, **dialect: str) -> UpdateAdapter:
     """Make the adapter of one class."""
-    return from_update(
+    return torch_adapter(
         name,
+        "executorch",
+        {"dims": {"equal": True}},
         kind=kind,
         make=cache,
         update=cache.update,
         mask=cache.mask,
-        to_engine=to_torch,
-        from_engine=to_numpy,
         also=("batch", *also),
         dialect={f"{kind}.positions": "caller", "mask.made": "after", **dialect},
-        said={
-            "version": version("executorch"),
-            "limits": {"dims": {"equal": True}},
-            "details": {"torch": str(torch.__version__)},
-        },
     )
 
 

@@ -6,10 +6,9 @@ going back with a sliding window.
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Any
 
-from kvadapters.update import UpdateAdapter, from_update
+from kvadapters.update import UpdateAdapter
 from kvspec.errors import CannotRun
 from kvspec.geometry import Config
 
@@ -17,7 +16,8 @@ try:
     import torch
     from litgpt import model
 
-    from kvadapters.engines.torch import DTYPES, to_numpy, to_torch
+    from kvadapters.engines.torch import DTYPES
+    from kvadapters.engines.torch import adapter as torch_adapter
 except ImportError as e:
     raise CannotRun(f"litgpt cannot be imported ({e}); pip install 'kvconform[litgpt]'") from e
 
@@ -56,17 +56,15 @@ class Cache:
 
 def adapter(name: str, kind: str, also: tuple[str, ...], **dialect: str) -> UpdateAdapter:
     """Make the adapter of one kind."""
-    return from_update(
+    return torch_adapter(
         name,
+        "litgpt",
         kind=kind,
         make=Cache,
         update=Cache.update,
         mask=Cache.mask,
-        to_engine=to_torch,
-        from_engine=to_numpy,
         also=("batch", *also),
         dialect={f"{kind}.positions": "caller", "mask.made": "after", **dialect},
-        said={"version": version("litgpt"), "details": {"torch": str(torch.__version__)}},
     )
 
 

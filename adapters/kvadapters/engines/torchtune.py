@@ -5,11 +5,9 @@ Not claimed: rewinding, which torchtune has not, and who owns arrays. The cache 
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Any
 
 from kvadapters.engines.limits import one_width
-from kvadapters.update import from_update
 from kvspec.errors import CannotRun
 from kvspec.geometry import Config
 
@@ -18,7 +16,7 @@ try:
     from torchtune.generation import get_causal_mask_from_padding_mask
     from torchtune.modules import KVCache
 
-    from kvadapters.engines.torch import DTYPES, to_numpy, to_torch
+    from kvadapters.engines.torch import DTYPES, adapter
 except ImportError as e:
     raise CannotRun(f"torchtune cannot be imported ({e}); pip install 'kvconform[torchtune]'") from e
 
@@ -35,19 +33,14 @@ def mask(cache: Any, n: int) -> Any:
     return mask[:, cache.size : stop]
 
 
-bounded = from_update(
+bounded = adapter(
     "torchtune",
+    "torchtune",
+    {"dims": {"equal": True}},
     kind="bounded",
     make=make,
     update=lambda cache, keys, values: cache.update(keys, values),
     length=lambda cache: cache.size,
     mask=mask,
     reset=lambda cache: cache.reset(),
-    to_engine=to_torch,
-    from_engine=to_numpy,
-    said={
-        "version": version("torchtune"),
-        "limits": {"dims": {"equal": True}},
-        "details": {"torch": str(torch.__version__)},
-    },
 )

@@ -10,17 +10,16 @@ from dataclasses import dataclass
 from functools import cache as cached
 from typing import Any
 
-import ml_dtypes
-import numpy as np
-
-from kvadapters.update import UpdateAdapter, from_update
+from kvadapters.update import UpdateAdapter
 from kvspec.errors import CannotRun
-from kvspec.geometry import Array, Config
+from kvspec.geometry import Config
 
 try:
     import torch
     import transformers
     from transformers import masking_utils
+
+    from kvadapters.engines.torch import adapter as torch_adapter
 except ImportError as e:
     raise CannotRun(f"transformers cannot be imported ({e}); pip install 'kvconform[transformers]'") from e
 
@@ -75,33 +74,17 @@ def mask(cache: Cache, n: int) -> Any:
     return found
 
 
-def to_torch(array: Array) -> Any:
-    """View an array of numpy; bfloat16 by its bits, since torch does not take that dtype from numpy."""
-    if array.dtype == ml_dtypes.bfloat16:
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(array)
-
-
-def to_numpy(tensor: Any) -> Array:
-    """View a tensor; bfloat16 by its bits."""
-    if tensor.dtype == torch.bfloat16:
-        return np.asarray(tensor.view(torch.int16)).view(ml_dtypes.bfloat16)
-    return np.asarray(tensor)
-
-
 def adapter(name: str, kind: str, make: Any, **functions: Any) -> UpdateAdapter:
     """Make the adapter of one class of cache."""
-    return from_update(
+    return torch_adapter(
         f"transformers-{name}",
+        "transformers",
         kind=kind,
         make=make,
         update=lambda cache, keys, values: cache.cache.update(keys, values, 0),
         length=lambda cache: cache.cache.get_seq_length(),
         mask=mask,
         reset=lambda cache: cache.cache.reset(),
-        to_engine=to_torch,
-        from_engine=to_numpy,
-        said={"version": transformers.__version__, "details": {"torch": str(torch.__version__)}},
         **functions,
     )
 
