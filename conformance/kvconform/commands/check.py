@@ -46,8 +46,7 @@ def _judged(name: str, life: Life, adapter: Description, expected: tuple[KnownDe
     tally.add(seen, "log", check)
     if not seen.failed:
         return CheckResult(check, tally, operations=len(seen.steps))
-    failed = failure(seen, "log", check)
-    failed.known = known.explanations(expected, failed)
+    failed = failure(seen, "log", check, known=expected)
     tally.failures.append(failed)
     last = len(seen.steps)
     sys.stderr.write(f"kvconform: {name}, {life.where(last - 1)}: {seen.differences[0].message}\n")

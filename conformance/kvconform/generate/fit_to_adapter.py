@@ -113,10 +113,8 @@ def lacking(trace: Trace, adapter: Description) -> Iterator[tuple[Operation, lis
     for op in trace.ops:
         if op["op"] == OPEN.name:
             caches[cache_of(op)] = opening(trace, op)
-        yield (
-            op,
-            [*adapter.lacks(needed(op, *caches[cache_of(op)])), *_outside(op, adapter, caches[cache_of(op)][1])],
-        )
+        kind, config = caches[cache_of(op)]
+        yield op, [*adapter.lacks(needed(op, kind, config)), *_outside(op, adapter, config)]
 
 
 def _outside(op: Operation, adapter: Description, config: Config) -> list[str]:
@@ -125,10 +123,9 @@ def _outside(op: Operation, adapter: Description, config: Config) -> list[str]:
     if op["op"] != OPEN.name or not valid(config):
         return []
     narrow = config.window is not None and config.window < adapter.least_window
-    window = [f"a window of {config.window}"] if narrow else []
-    return (
-        window if adapter.takes_widths(config) else [*window, f"rows of {config.k_dim} and {config.v_dim} elements"]
-    )
+    windows = [f"a window of {config.window}"] if narrow else []
+    widths = [f"rows of {config.k_dim} and {config.v_dim} elements"]
+    return windows if adapter.takes_widths(config) else windows + widths
 
 
 def cut(trace: Trace, adapter: Description) -> Trace:

@@ -58,9 +58,8 @@ class TrialResult:
             return tuple(dict.fromkeys(d.clause for d in self.differences))
         cites = self.steps[-1][0].cites if self.failed else ()
         fields = {d.field for d in self.differences}
-        fields |= (
-            {"history"} if "sees" in fields else set()
-        )  # what is seen wrongly may be wrong rows, or a wrong mask
+        if "sees" in fields:
+            fields.add("history")  # what is seen wrongly may be wrong rows, or a wrong mask
         governing = tuple(c for c in cites if c in index() and fields & set(index()[c].seen_in))
         return governing or cites
 

@@ -173,7 +173,7 @@ class AdapterUnderTest:
         return final if final.failed else seen
 
     def _is_known(self, seen: TrialResult, clause: str) -> bool:
-        return bool(self.known) and clause in explanations(self.known, failure(seen, "", self.check))
+        return bool(self.known) and clause in failure(seen, "", self.check, known=self.known).known
 
     def _is_alike(self, seen: TrialResult, short: TrialResult) -> bool:
         """Tell whether it became a known trace, and differs as before: in the same, after the same operation."""
@@ -181,8 +181,7 @@ class AdapterUnderTest:
         return known and _difference(seen) == _difference(short)
 
     def _add(self, seen: TrialResult, source: str, deterministic: bool = True) -> Failure:
-        kept = failure(seen, source, self.check, deterministic)
-        kept.known = explanations(self.known, kept)
+        kept = failure(seen, source, self.check, deterministic, self.known)
         if not kept.expected or all(kept.words != f.words for f in self.tally.failures):
             self.tally.failures.append(kept)
         return kept
@@ -254,12 +253,18 @@ def count(covered: Coverage, trace: Trace, done: int) -> None:
         covered.pairs[pair] = covered.pairs.get(pair, 0) + 1
 
 
-def failure(seen: TrialResult, source: str, check: str, deterministic: bool = True) -> Failure:
-    """A failed trial as it stands in the record."""
+def failure(
+    seen: TrialResult,
+    source: str,
+    check: str,
+    deterministic: bool = True,
+    known: Iterable[KnownDeviation] = (),
+) -> Failure:
+    """A failed trial as it stands in the record, with what known deviations explain of it."""
     trace, message = seen.trace.cut(len(seen.steps)), "; ".join(d.message for d in seen.differences[:3])
     if not deterministic:
         message = f"nondeterministic: the same trace passed when run again. {message}"
-    return Failure(
+    found = Failure(
         verdict=seen.verdict,
         cause=seen.cause,
         clauses=list(seen.blamed),
@@ -274,3 +279,5 @@ def failure(seen: TrialResult, source: str, check: str, deterministic: bool = Tr
         steps=steps.failing_steps(seen),
         deterministic=deterministic,
     )
+    found.known = explanations(known, found)
+    return found

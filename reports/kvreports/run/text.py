@@ -71,8 +71,9 @@ def _suspects(record: Record, width: int) -> str:
 
 
 def _reasons(record: Record, width: int) -> str:
-    unclaimed = {g.ids[0]: chapter for g in groups(record) if (chapter := _unclaimed(g, record))}
-    reasons = [g for g in groups(record) if g.ids[0] not in unclaimed]
+    found = groups(record)
+    unclaimed = {g.ids[0]: chapter for g in found if (chapter := _unclaimed(g, record))}
+    reasons = [g for g in found if g.ids[0] not in unclaimed]
     rows = [
         [g.verdict, ", ".join(map(line, g.ids)), line(shortened(g.reason, 400)) or "no reason given"]
         for g in reasons

@@ -52,7 +52,7 @@ class Bounded:
         self.offset, self.written = self.offset + n, True
 
     def _reaching(self, end: int) -> Rows:
-        """The buffer, if it has so many slots, or else a longer one with the live rows copied over."""
+        """Give the buffer if it has `end` slots; else copy the live rows to a longer one."""
         old, step = self.store.rows, self.config.step
         if old is not None and end <= old.slots:
             return old

@@ -71,7 +71,8 @@ def bits(how: Attention, k_dim: int) -> tuple[int, ...]:
 
 
 def by(space: Workspace, how: Attention, ready: Ready, rows: int) -> Any:
-    """What is ready for at most so many rows, by its scale and softcap, if it has one. Raises MemoryError."""
+    """Give the attend that is ready, with room for the scores of `rows` rows if it has a scale or a softcap. Raises
+    MemoryError."""
     if how.scale is None and not how.softcap:
         return ready
     nbytes = (NUMBERS + ready.size.units // ready.size.splits * rows) * FLOAT.itemsize
