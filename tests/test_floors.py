@@ -33,7 +33,6 @@ FLOORS = {
         "hypothesis",
         "pytest",
         "tabulate",
-        "pebble",
         "psutil",
         "packaging",
         "distributed",

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from functools import lru_cache
 
-from pebble import ProcessExpired
-
 from kvconform.checks.check import Check
 from kvconform.checks.suite import suite
 from kvconform.runner.result import CheckResult
@@ -19,7 +17,7 @@ from kvconform.runner.settings import Settings
 from kvconform.runner.tally import Tally
 from kvconform.runner.under_test import AdapterUnderTest, Differs, DiffersAsKnown, opened
 from kvconform.worker import memory
-from kvconform.worker.tasks import Pool, completed
+from kvconform.worker.tasks import Pool, ProcessDied, completed
 
 LONGEST_REASON = 300
 """Characters of an exception's message that a problem of the record shows."""
@@ -77,7 +75,7 @@ def judge_on(pool: Pool, settings: Settings, checks: Sequence[Check]) -> Iterato
     """
     lost = deque[Check]()
     for (_, check), future in completed(pool, judge_check, ((settings, check.id) for check in checks)):
-        if isinstance(future.exception(), ProcessExpired):
+        if isinstance(future.exception(), ProcessDied):
             lost.append(suite()[check])
         else:
             yield _result(suite()[check], future)
@@ -95,7 +93,7 @@ def _result(check: Check, future: Future[CheckResult]) -> CheckResult:
 
 
 def _ending(error: BaseException) -> str:
-    if isinstance(error, ProcessExpired):
+    if isinstance(error, ProcessDied):
         return f"the process that judged it ended with status {error.exitcode}, twice"
     return reason(error)
 

@@ -7,7 +7,6 @@ import sys
 from argparse import Namespace
 from concurrent.futures import BrokenExecutor
 
-from pebble import ProcessExpired
 from tabulate import tabulate
 
 from kvconform.generate.covers import planned
@@ -17,6 +16,7 @@ from kvconform.prove.claims import Judge
 from kvconform.prove.configurations import Candidate, Configuration, in_order, plans
 from kvconform.prove.proof import Proof
 from kvconform.runner.pool import opened
+from kvconform.worker.tasks import ProcessDied
 from kvspec.contract import Description
 from kvspec.errors import BadInput
 from kvspec.registry import RECORDS
@@ -66,7 +66,7 @@ def _proved(candidate: Candidate, chosen: list[Configuration], options: Namespac
     try:
         with opened(options.processes, options.on) as pool:
             proofs.extend(in_order(pool, candidate, chosen))
-    except (BrokenExecutor, ProcessExpired) as e:
+    except (BrokenExecutor, ProcessDied) as e:
         sys.stderr.write(f"kvconform: {e}; {len(proofs)} of {len(chosen)} configurations were proved\n")
         return proofs, True
     return proofs, False

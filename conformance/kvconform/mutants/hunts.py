@@ -6,9 +6,8 @@ import faulthandler
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from multiprocessing import get_context
-
-from pebble import ProcessExpired, concurrent
+from contextlib import closing
+from functools import partial
 
 from kvconform.mutants import kinds
 from kvconform.mutants.hints import LatestKills
@@ -16,7 +15,8 @@ from kvconform.mutants.hunt import HuntResult, death, hunt
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.systematic import kernels, modules
 from kvconform.mutants.trace_sources import SOURCES, Hints
-from kvconform.worker.tasks import Pool, completed
+from kvconform.worker.task_process import TaskProcess
+from kvconform.worker.tasks import Pool, ProcessDied, completed
 from kvspec.errors import CannotRun
 
 LONGEST = 240.0
@@ -57,7 +57,7 @@ def _result(mutant: Mutant, future: Future[HuntResult]) -> HuntResult:
 
 
 def _ending(e: BaseException) -> str:
-    if isinstance(e, ProcessExpired):
+    if isinstance(e, ProcessDied):
         return f"its process died with status {e.exitcode}"
     return f"its hunt ended with {type(e).__name__}: {e}"
 
@@ -92,15 +92,15 @@ def prepare(mutants: Iterable[Mutant], processes: int | None = None) -> None:
 
 
 def _in_its_own_process(mutant: Mutant, hints: Hints) -> HuntResult:
-    """Hunt it in a copy of this process. Raises TimeoutError, and pebble's ProcessExpired."""
-    forked = concurrent.process(timeout=LONGEST, context=get_context("fork"))  # type: ignore[call-overload]
-    result = forked(_silently)(mutant, hints).result()
+    """Hunt it in a copy of this process. Raises TimeoutError, and ProcessDied."""
+    with closing(TaskProcess(LONGEST, 0, "fork")) as process:
+        result = process.do(partial(_silently, mutant.id, hints))
     assert isinstance(result, HuntResult), "a mutant that wrote anywhere may send anything"
     return result
 
 
-def _silently(mutant: Mutant, hints: Hints) -> HuntResult:
+def _silently(id_: str, hints: Hints) -> HuntResult:
     """Hunt it with standard error closed: C and Python both write there when memory is broken."""
     faulthandler.disable()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    return hunt(mutant, hints)
+    return hunt(KNOWN[id_], hints)

@@ -16,8 +16,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pebble import ProcessExpired
-
 from kvadapters.find import load
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.shrink import shrink
@@ -26,7 +24,7 @@ from kvconform.generate.strategies.exploration import explorations
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.mutants import correct_variants
-from kvconform.worker.tasks import Pool, completed
+from kvconform.worker.tasks import Pool, ProcessDied, completed
 from kvspec.contract import Description, description
 from kvspec.notation import sentence
 from kvspec.operations.table import caches_with
@@ -189,7 +187,7 @@ class Soak:
             for (job,), future in completed(pool, perform, jobs):
                 try:
                     self._take(job, future.result())
-                except ProcessExpired as e:
+                except ProcessDied as e:
                     self.lost.append(f"{job.where}: its process died with status {e.exitcode}")
                 progress()
         if not self._left:

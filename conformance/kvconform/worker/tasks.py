@@ -19,11 +19,19 @@ PATIENCE = 60.0
 """Seconds that a pool may be without any process: a cluster starts a new one where one died."""
 
 
+class ProcessDied(Exception):
+    """The process of a task died. A negative `exitcode` is the signal that killed it; None is not known."""
+
+    def __init__(self, message: str, exitcode: int | None = None) -> None:
+        super().__init__(message)
+        self.exitcode = exitcode
+
+
 class Pool(Executor):
     """An executor that knows how many tasks it can do at once.
 
-    The exception of a future is the task's own; or TimeoutError where it took too long; or pebble's ProcessExpired
-    where its process died; or BrokenExecutor where the pool is gone.
+    The exception of a future is the task's own; or TimeoutError where it took too long; or ProcessDied; or
+    BrokenExecutor where the pool is gone.
     """
 
     @property

@@ -15,7 +15,6 @@ from typing import Any
 
 import psutil
 import pytest
-from pebble import ProcessExpired
 
 from conformance.commands.test_interrupted import soon
 from conformance.runner.test_pool import LIMIT, does, sleeps, until_asked
@@ -23,7 +22,7 @@ from kvconform import cli
 from kvconform.commands.soak import Progress
 from kvconform.runner.pool import opened
 from kvconform.runner.run import Run
-from kvconform.worker.tasks import completed
+from kvconform.worker.tasks import ProcessDied, completed
 from support.slow import one_in
 
 distributed = pytest.importorskip("distributed", reason="dask is an extra: pip install 'kvconform[dask]'")
@@ -66,8 +65,8 @@ def test_every_task_comes_to_its_own_end(cluster: Any) -> None:
     with opened(on=cluster.scheduler_address, seconds=2.0, memory_limit=LIMIT) as pool:
         ended = {name: future for (name,), future in completed(pool, does, ((n,) for n in names))}
     assert {n: type(f.exception()) for n, f in ended.items() if f.exception()} == {
-        "exits": ProcessExpired,
-        "faults": ProcessExpired,
+        "exits": ProcessDied,
+        "faults": ProcessDied,
         "hangs": TimeoutError,
         "eats": MemoryError,
         "raises": ValueError,

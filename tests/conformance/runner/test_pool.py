@@ -15,17 +15,16 @@ from typing import Any
 
 import psutil
 import pytest
-from pebble import ProcessExpired
 
 from conformance.commands.test_interrupted import soon
 from kvconform.runner.pool import opened
 from kvconform.worker import tasks
-from kvconform.worker.tasks import Pool, completed
+from kvconform.worker.tasks import Pool, ProcessDied, completed
 from support.deaths import die
 
 ENDS = {
-    "exits": ProcessExpired,
-    "faults": ProcessExpired,
+    "exits": ProcessDied,
+    "faults": ProcessDied,
     "hangs": TimeoutError,
     "eats": MemoryError,
     "raises": ValueError,
@@ -88,6 +87,32 @@ def test_arguments_are_taken_when_a_process_is_free() -> None:
 def test_several_tasks_are_done_at_once() -> None:
     with opened(3) as pool:
         assert len({f.result() for _, f in completed(pool, sleeps, [(0.5,)] * 3)}) == 3
+
+
+def test_processes_may_be_killed_at_any_moment() -> None:
+    """Also while they take a task, give a result, or wait: each costs at most its own task."""
+    with opened(2) as pool:
+        here, over = set(psutil.Process().children()), threading.Event()
+        assert pool.submit(does, "first").result() == "FIRST"
+
+        def kill() -> None:
+            while not over.wait(0.002):
+                for child in set(psutil.Process().children()) - here:
+                    child.kill()
+
+        killing = threading.Thread(target=kill)
+        killing.start()
+        ends = [future for _, future in completed(pool, does, ((f"task {i}",) for i in range(300)))]
+        over.set()
+        killing.join()
+        assert {type(future.exception()) for future in ends} <= {ProcessDied, type(None)} and len(ends) == 300
+        assert {pool.submit(does, "last").result() for _ in range(4)} == {"LAST"}
+
+
+def test_a_result_that_cannot_be_sent_is_told() -> None:
+    with opened(1) as pool:
+        assert "cannot be sent" in str(pool.submit(threading.Lock).exception())
+        assert pool.submit(does, "a").result() == "A"
 
 
 def test_nothing_is_left_running(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Pools of processes for the tasks of runs, mutants, proofs and soaks, behind one `concurrent.futures.Executor`.
 
-On this machine it is pebble's process pool. On a cluster it is `dask.distributed`; its workers pass each task on
+On this machine it is a process pool of ours. On a cluster it is `dask.distributed`; its workers pass each task on
 to a pool of their own. A task is a function of a module; only names, traces and verdicts are pickled.
 """
 

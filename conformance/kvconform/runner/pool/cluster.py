@@ -19,12 +19,11 @@ from uuid import uuid4
 
 import hypothesis
 from distributed import Client, get_worker
-from pebble import ProcessExpired
 
 from kvconform import SUITE_VERSION
 from kvconform.runner.pool.local import LAST_BREATH, LocalPool
 from kvconform.runner.provenance import suite_digest
-from kvconform.worker.tasks import Pool
+from kvconform.worker.tasks import Pool, ProcessDied
 from kvspec import SPEC_VERSION
 from kvspec.errors import BadInput
 from kvspec.reading import clauses
@@ -89,7 +88,7 @@ class Cluster(Pool):
         except CancelledError:
             error = BrokenExecutor(f"the cluster at {self.address} went away")
         except Exception as e:  # dask gave it up: its workers died several times
-            error = ProcessExpired(f"{type(e).__name__}: {e}")  # type: ignore[no-untyped-call]
+            error = ProcessDied(f"{type(e).__name__}: {e}")
         if error is None:
             future.set_result(result)
         else:
