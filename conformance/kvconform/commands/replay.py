@@ -7,8 +7,6 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from msgspec import UNSET
-
 from kvadapters.reference import Reference
 from kvconform.judge import steps, trial
 from kvconform.judge.trial_result import TrialResult
@@ -53,7 +51,9 @@ def read(path: str) -> Trace:
 
 
 def _on_reference(trace: Trace, level: str | None) -> TrialResult:
-    return trial.run(trace, CitingReference(), description(Reference().describe()), level)
+    adapter = description(Reference().describe())
+    level = level or trial.level_of(trace, adapter)
+    return trial.run(trace, CitingReference(observe=trial.observables(trace, adapter, level)), adapter, level)
 
 
 def _on_adapter(trace: Trace, options: Namespace) -> TrialResult:
@@ -71,9 +71,9 @@ def _on_adapter(trace: Trace, options: Namespace) -> TrialResult:
 def _plain(seen: TrialResult) -> str:
     lines = []
     for op, step in zip(seen.trace.ops, steps.failing_steps(seen), strict=False):
-        shown = [(k, getattr(step.found, k)) for k in ("result", "offset", "slots")]
-        told = [f"{k} {_value(v)}" for k, v in shown if v is not UNSET]
-        wrong = [f"expected {k} {_value(step.expected.get(k))}" for k in step.differs]
+        expected, found = steps.said(step.expected), steps.said(step.found)
+        told = [f"{k} {_value(found[k])}" for k in ("result", "offset", "slots") if k in found]
+        wrong = [f"expected {k} {_value(expected[k])}" for k in step.differs if k in expected]
         lines.append(f"  {words(op):24} {', '.join([*told, *wrong])}")
     return "\n".join(lines)
 

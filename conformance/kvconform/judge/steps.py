@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from msgspec import UNSET
 
+from kvconform.judge.storage import observable
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.expected import Expected
 from kvspec.geometry import Array
@@ -33,11 +34,13 @@ COUNTED = ("held", "meter")
 """Values that are told beside the rows; the first are not the same at level visible, the
 last are there after every operation."""
 
-_OTHERS = dict.fromkeys((*SNAPSHOTS, *SAID), "other")
-_DRAWN_AS = {"state": "slots", "mask": "queries", "batch": "layers", "saved": "layers"} | _OTHERS
-_DRAWN_AS |= dict.fromkeys(("gathered", "page", "host", "handle"), "layers")
-_DRAWN_AS |= dict.fromkeys(("output", "rotated"), "other")
-"""Keys of `Observation` for observables that go by another name there."""
+DRAWN_AS = {
+    **dict.fromkeys(("mask", "sees"), ("queries",)),
+    **dict.fromkeys(("batch", "saved", "gathered", "page", "host", "handle"), ("layers",)),
+    "state": ("slots", "layers"),
+    "history": ("history", "queries", "layers"),
+}
+"""Keys of `Observation` for observables that have another name there."""
 
 
 def steps(seen: TrialResult, told: Container[str] = ()) -> list[StepRecord]:
@@ -55,18 +58,28 @@ def steps(seen: TrialResult, told: Container[str] = ()) -> list[StepRecord]:
 
 
 def failing_steps(seen: TrialResult) -> list[StepRecord]:
-    """The same, with what differs marked in the last."""
-    drawn = steps(seen, {d.field for d in seen.differences})
-    if drawn:
-        last = drawn[-1]
-        fields = last.expected.__struct_fields__
-        last.differs = [k for k in fields if last.expected.get(k) != last.found.get(k)]
-        # a difference in dtype, shape or bits has no other letters: mark what it was found in
-        named = [_DRAWN_AS.get(d.field, d.field) for d in seen.differences]
-        named += ["layers"] if "slots" in named else []
-        there = [k for k in fields if UNSET is not getattr(last.expected, k) or UNSET is not getattr(last.found, k)]
-        last.differs = last.differs or [k for k in there if k in named]
+    """The same, with what differs marked in the last, and nothing that was not compared."""
+    fields = {d.field for d in seen.differences}
+    drawn = steps(seen, fields)
+    if fields:
+        drawn[-1].differs = _marked(drawn[-1], fields)
     return drawn
+
+
+def _marked(step: StepRecord, fields: Collection[str]) -> list[str]:
+    """The keys in which a step differs; of `other` the names of its values too."""
+    expected, found = (said(side) for side in (step.expected, step.found))
+    keys = {key for field in fields for key in DRAWN_AS.get(field, (field,))}
+    there = [name for name in {**expected, **found} if name in keys or observable(name) in keys]
+    unequal = [name for name in there if expected.get(name) != found.get(name)]
+    marked = unequal or there  # a difference in dtype, shape or bits has no other letters
+    return [*marked, "other"] if set(marked).difference(Observation.__struct_fields__) else marked
+
+
+def said(seen: Observation) -> dict[str, Any]:
+    """What an observation says, by name; values of `other` by their own."""
+    said = {k: getattr(seen, k) for k in seen.__struct_fields__ if k != "other"}
+    return {k: v for k, v in (said | (seen.get("other") or {})).items() if v is not UNSET}
 
 
 def _expected(want: Step, book: SerialBook, told: Container[str]) -> Observation:

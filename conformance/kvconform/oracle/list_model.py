@@ -58,7 +58,7 @@ class ListModelSession(CitingSession):
             return
         serials = pair[0].serials[0] if isinstance(pair, tuple) else pair
         if serials is not None and UNKNOWN not in serials:
-            step.rows[what] = serials
+            step.rows[what] = list(serials)
 
     def note(self, step: Step, what: str, array: Any, resident: bool = False) -> None:
         """Note what queries see, and what outputs should be."""

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import UNSET
+
 from kvreports.drawing.row_fates import Alive, fates
 from kvreports.safe_text import line, plain, shortened
-from kvspec.records.run import Observation, StepRecord
+from kvspec.records.run import Observation, Rows, StepRecord
 
 STEPS = 40
 """Steps that a drawing shows: of a longer trace the first few and the last."""
@@ -84,26 +86,27 @@ def _frame(i: int, step: StepRecord, alive: Alive) -> Frame:
 
 def _facts(step: StepRecord) -> list[Fact]:
     expected, found = step.expected, step.found
-    out = [_fact(n, expected.get(n), found.get(n), step) for n in ("result", "offset", "buffered", "capacity")]
-    others = {**(expected.other or {}), **(found.other or {})}
-    for name in list(others)[:8]:
-        wanted, got = ((seen.other or {}).get(name) for seen in (expected, found))
-        out.append(_fact(name.replace(".", " "), wanted, got, step, name))
+    out = [
+        _fact(n, n, getattr(expected, n), getattr(found, n), step)
+        for n in ("result", "offset", "buffered", "capacity")
+    ]
+    for name in list({**(expected.other or {}), **(found.other or {})})[:8]:
+        wanted, got = ((seen.other or {}).get(name, UNSET) for seen in (expected, found))
+        out.append(_fact(name.replace(".", " "), name, wanted, got, step))
     return [f for f in out if f is not None]
 
 
-def _fact(name: str, expected: Any, found: Any, step: StepRecord, key: str = "") -> Fact | None:
-    differs = name in step.differs or (name == "result" and expected != found)
-    if "other" in step.differs and (key or name) in (step.expected.other or {}):
-        differs = expected != found
-    if (expected is None and found is None) or (name == "result" and expected == "ok" and not differs):
+def _fact(label: str, name: str, expected: Any, found: Any, step: StepRecord) -> Fact | None:
+    """What is expected; what was found where nothing is expected."""
+    differs, value = name in step.differs, found if expected is UNSET else expected
+    if not differs and (value in (None, UNSET) or (name == "result" and value == "ok")):
         return None
-    return Fact(plain(name), _value(expected), _value(found) if differs else None)
+    return Fact(plain(label), _value(value), _value(found) if differs else None)
 
 
 def _value(value: Any) -> str:
-    if value is None or isinstance(value, bool):
-        return {None: "nothing", True: "yes", False: "no"}[value]
+    if value in (None, UNSET) or isinstance(value, bool):
+        return {None: "nothing", UNSET: "nothing", True: "yes", False: "no"}[value]
     if isinstance(value, dict):
         counts = ", ".join(f"{str(name).replace('_', ' ')} {n}" for name, n in value.items() if n)
         return shortened(line(plain(counts)) or "nothing", 160)
@@ -111,11 +114,11 @@ def _value(value: Any) -> str:
 
 
 def _strips(what: str, step: StepRecord, alive: Alive) -> list[Strip]:
-    expected, found = step.expected.get(what), step.found.get(what)
+    expected, found = getattr(step.expected, what), step.found.get(what)
     differs = what in step.differs or (what == "slots" and "state" in step.differs)
     if what == "history" and _as_slots(step, differs):
         return []
-    if expected is None and found is None:
+    if expected in (None, UNSET) and found is None:
         return []
     return _pair(what, expected, found, differs, step, alive)
 
@@ -124,9 +127,10 @@ def _layers(step: StepRecord) -> list[Strip]:
     """Strips for one of several: a store's layers, the caches of a round."""
     expected, found = (seen.layers or {} for seen in (step.expected, step.found))
     names = [*dict.fromkeys([*expected, *found])]
-    differing = [n for n in names if "layers" in step.differs and expected.get(n) != found.get(n)]
+    differing = [n for n in expected if "layers" in step.differs and expected[n] != found.get(n)]
     shown = [n for i, n in enumerate(names) if i < LAYERS or n in differing[:LAYERS]]
-    strips = [s for n in shown for s in _pair(_named(n), expected.get(n), found.get(n), n in differing, step, None)]
+    pairs = [(n, expected.get(n, UNSET), found.get(n)) for n in shown]
+    strips = [s for n, want, got in pairs for s in _pair(_named(n), want, got, n in differing, step, None)]
     more = len(names) - len(shown)
     return strips + ([Strip("layers", "both", [], f"{more:,} more not drawn")] if more else [])
 
@@ -138,14 +142,16 @@ def _named(layer: str) -> str:
 
 def _pair(
     what: str,
-    expected: list[str] | None,
+    expected: Rows,
     found: list[str] | None,
     differs: bool,
     step: StepRecord,
     alive: Alive,
 ) -> list[Strip]:
-    """One strip if found agrees with expected or was not observed, else two."""
+    """One strip if found agrees with expected, or one of them is not said, else two."""
     spare = [_spare(seen) if what == "slots" else "" for seen in (step.expected, step.found)]
+    if expected is UNSET:
+        return [_strip(what, "found", found, [], alive, spare[1])]
     if expected == found or (found is None and not differs):
         who = "both" if expected == found else "expected"
         return [_strip(what, who, expected, [], alive, spare[0])]

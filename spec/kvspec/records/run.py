@@ -91,7 +91,8 @@ class StepRecord(Part):
     expected: Observation
     found: Observation
     differs: list[str]
-    """Fields in which found differs from expected; empty for all but the last step."""
+    """Fields in which found differs from expected, and the values of `other` that do; empty for all but the last
+    step."""
 
 
 class Fits(Part):
