@@ -80,6 +80,15 @@ def test_a_known_deviation_is_an_xfail(tmp_path: Path) -> None:
     assert "rewinds are clipped" in done.stdout
 
 
+def test_a_deviation_that_the_adapter_declares_is_an_xfail(tmp_path: Path) -> None:
+    asked = ("-rx", "-k", "growing and example and (GROW-7 or GROW-1.1)")
+    done = front_end(tmp_path, "--kv-adapter", "support.fake_declarations:KnownDeviation", *asked)
+    assert done.returncode == 0 and re.search(r"^1 passed, \d+ deselected, 1 xfailed", done.stdout, re.M), (
+        done.stdout
+    )
+    assert "known: rewinds are clipped. GROW-7: expected refused GROW-7, found ok" in done.stdout
+
+
 @pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
 def test_the_processes_of_xdist_tell_one_record(tmp_path: Path) -> None:
     options = ("--kv-adapter", FAULTY, "-k", "growing/law or growing/example", "--kv-report", "report")

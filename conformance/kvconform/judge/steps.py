@@ -61,7 +61,7 @@ def failing_steps(seen: TrialResult) -> list[StepRecord]:
     """The same, with what differs marked in the last, and nothing that was not compared."""
     fields = {d.field for d in seen.differences}
     drawn = steps(seen, fields)
-    if fields:
+    if fields and drawn:  # where cache A was not opened, no operation is drawn
         drawn[-1].differs = _marked(drawn[-1], fields)
     return drawn
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -206,22 +206,38 @@ class AdapterUnderTest:
 
     def explains(self, seen: TrialResult) -> bool:
         """Whether a trace failed only in deviations that are known, or that the adapter declares."""
-        declared = seen.verdict == "FAIL" and bool(seen.blamed) and set(seen.blamed) <= set(self.adapter.known)
-        return seen.known or declared
+        return seen.known or self._declares(seen.verdict, seen.blamed)
+
+    def _declares(self, verdict: str, clauses: Collection[str]) -> bool:
+        """Whether the adapter declares of each of these clauses that it breaks it."""
+        return verdict == "FAIL" and bool(clauses) and set(clauses) <= set(self.adapter.known)
+
+    def _why(self, failed: Failure) -> str:
+        """Why a failure is known, in a file or by what the adapter declares; empty if it is not."""
+        if failed.expected:
+            return "; ".join(dict.fromkeys(failed.known.values()))
+        declared = self._declares(failed.verdict, failed.clauses)
+        return "; ".join(self.adapter.known[c] for c in failed.clauses) if declared else ""
 
     def require_no_difference(self) -> None:
         """Raise Differs, which shows the shortest trace, if anything differed in this check; DiffersAsKnown if
         known deviations explain all that did."""
-        unknown = [f for f in self.tally.failures if not f.expected]
+        unknown = [f for f in self.tally.failures if not self._why(f)]
         shortest = min(unknown or self.tally.failures, key=lambda f: len(f.steps), default=None)
+        own = {c: m for c, m in self.tally.own.items() if c not in self.adapter.known}
+        if unknown and shortest is not None:
+            raise Differs(f"{shortest.verdict} {_told(shortest)}")
+        if own or self.tally.problems:
+            raise Differs("; ".join([f"{c}: {m}" for c, m in own.items()] + self.tally.problems))
         if shortest is not None:
-            blamed = ", ".join(shortest.clauses) or "no clause"
-            told = f"{blamed}: {shortest.message}\n  {shortest.words}"
-            if unknown:
-                raise Differs(f"{shortest.verdict} {told}")
-            raise DiffersAsKnown(f"known: {'; '.join(dict.fromkeys(shortest.known.values()))}. {told}")
-        if self.tally.own or self.tally.problems:
-            raise Differs("; ".join([f"{c}: {m}" for c, m in self.tally.own.items()] + self.tally.problems))
+            raise DiffersAsKnown(f"known: {self._why(shortest)}. {_told(shortest)}")
+        if self.tally.own:
+            clause, message = next(iter(self.tally.own.items()))
+            raise DiffersAsKnown(f"known: {self.adapter.known[clause]}. {clause}: {message}")
+
+
+def _told(failed: Failure) -> str:
+    return f"{', '.join(failed.clauses) or 'no clause'}: {failed.message}\n  {failed.words}"
 
 
 def opened(settings: Settings) -> AdapterUnderTest:

@@ -11,6 +11,8 @@ from kvconform.judge import steps, trial
 from kvconform.judge.trial_result import TrialResult
 from kvreports.run.text import draw
 from kvspec.contract import CHAPTERS, Lengths
+from kvspec.errors import Refused
+from kvspec.geometry import Config
 from kvspec.notation import from_sentence
 from kvspec.reading.clauses import index
 from kvspec.session.driver import Session
@@ -87,3 +89,15 @@ def test_the_replay_of_a_trace_that_agrees_says_nothing_of_differences(command: 
     done = kvconform("replay", words, "--level", "visible", *command)
     assert done.returncode == 0 and "append 2" in done.stdout
     assert not {"differs", "expected", "(nothing)"} & set(done.stdout.split())
+
+
+class OpensNothing(Honest):
+    """Refuses every cache."""
+
+    def open(self, kind: str, config: Config) -> Growing:
+        raise Refused("", "not today")
+
+
+def test_a_cache_that_is_not_opened_has_no_steps_to_draw() -> None:
+    seen = judged(OpensNothing(), from_sentence("growing: append 2"), "visible")
+    assert seen.failed and steps.failing_steps(seen) == []

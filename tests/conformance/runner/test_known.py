@@ -133,6 +133,14 @@ def test_the_command_reads_the_file_of_its_folder_and_junit_skips(tmp_path: Path
         assert "not counted" in (tmp_path / "report" / page).read_text()
 
 
+def test_what_the_adapter_declares_is_skipped_by_junit_too(tmp_path: Path) -> None:
+    options = ("--clause", "GROW-7", "--traces", "3", "--processes", "1", "--report", tmp_path)
+    done = command_line.kvconform("run", "support.fake_declarations:KnownDeviation", *options)
+    assert done.returncode == 0 and "FAIL" not in done.stderr, done.stdout + done.stderr
+    (suite,) = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert suite.get("failures") == "0" and suite.get("skipped") != "0"
+
+
 def test_a_file_that_is_wrong_is_a_usage_error(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("known = 3\n")
