@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from kvconform.judge import storage, visible
+from kvconform.judge.kept_arrays import KeptArrays
 from kvconform.judge.ledger import Accounts
 from kvconform.judge.storage import Difference
 from kvconform.judge.trial_result import TrialResult
@@ -94,6 +95,7 @@ class _Trial:
         self.trace_inputs = trace_inputs
         self.result = TrialResult(trace, level, book=self.trace_inputs.book)
         self.accounts = Accounts(adapter, level)
+        self.kept = KeptArrays()
         self.watch = self.past = False
         self.speculated: set[str] = set()
         """Caches that were in a round: drafts that were not kept may have made them grow."""
@@ -157,6 +159,9 @@ class _Trial:
         self.result.differences += self.compare(asked, got)
         if got.result == asked.want.result:
             self._account(asked, got)
+        if not self.result.failed:
+            self.let_go(asked.want, got)
+        self.kept.keep(got)
         return not self.result.failed
 
     def _refused(self, want: Step, got: Step) -> Step:
@@ -182,6 +187,9 @@ class _Trial:
     def told(self, letter: str, step: Step) -> None:
         """Take in what the adapter says of a cache and the oracle cannot know."""
 
+    def let_go(self, want: Step, got: Step) -> None:
+        """Drop what need not be kept of an answer that agrees."""
+
     def state(self) -> Key:
         """The state of the oracle's cache A, up to renaming rows and shifting positions."""
         raise NotImplementedError
@@ -203,6 +211,9 @@ class _Storage(_Trial):
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
         self.oracle = CitingReference(observe=observables(self.trace, self.adapter, "storage"))
+
+    def let_go(self, want: Step, got: Step) -> None:
+        got.arrays = dict(want.arrays)  # they are equal, and the oracle keeps its own
 
     def state(self) -> Key:
         return key(self.oracle, self.result.book)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from kvconform.worker.answers import foreign
 from kvconform.worker.client import Worker, WorkerFailure
 from kvspec import masks
 from kvspec.geometry import FIELDS, Config
-from kvspec.operations.table import Operation
+from kvspec.operations.table import Operation, cache_of
 from kvspec.registry import OBSERVABLES
 from kvspec.session.step import NOTHING, Inputs, Step
 from kvspec.wire import messages
@@ -21,10 +23,13 @@ class RemoteSession:
         self.worker = worker
         self._observe = list(observe)
         self._lost = True
+        self._kinds: dict[str, frozenset[str]] = {}
+        """The kinds that each cache of the trace was opened as, by its letter: an opening may be refused."""
 
     def begin(self, kind: str, config: Config) -> Step:
         """Drop everything and open cache A."""
         self._lost = False
+        self._kinds = {"A": frozenset([kind])}
         opening = {"kind": kind, "config": config.to_json()}
         return self._sent({"op": "begin", **opening, "observe": self._observe})()
 
@@ -42,6 +47,8 @@ class RemoteSession:
             return self._sent(*messages.with_mask(op, parts))
         if inputs.opening is not None:
             kind, config = inputs.opening
+            if op["op"] == "open":
+                self._kinds[cache_of(op)] = self._kinds.get(cache_of(op), frozenset()) | {kind}
             kept = {k: v for k, v in op.items() if k not in FIELDS}
             return self._sent(kept | {"kind": kind, "config": config.to_json()})
         head, tensors = op, messages.Tensors()
@@ -59,13 +66,13 @@ class RemoteSession:
         except WorkerFailure as e:
             step = self._failed(e)
             return lambda: step
-        return self._received
+        return partial(self._received, head["op"], self._kinds.get(cache_of(head), frozenset()))
 
-    def _received(self) -> Step:
+    def _received(self, operation: str, kinds: frozenset[str]) -> Step:
         if self._lost:
             return Step("absent")
         try:
-            return self._step(*self.worker.receive())
+            return self._step(operation, kinds, *self.worker.receive())
         except WorkerFailure as e:
             return self._failed(e)
 
@@ -73,8 +80,14 @@ class RemoteSession:
         self._lost = True
         return Step(e.verdict.lower(), message=str(e))
 
-    def _step(self, answer: dict[str, Any], arrays: messages.Tensors) -> Step:
+    def _step(
+        self, operation: str, kinds: frozenset[str], answer: dict[str, Any], arrays: messages.Tensors
+    ) -> Step:
         try:
-            return messages.step(answer, arrays)
+            step = messages.step(answer, arrays)
+            wrong = foreign(operation, kinds, arrays)
         except messages.ProtocolError as e:
-            raise self.worker.broken(str(e)) from None
+            wrong = str(e)
+        if wrong:
+            raise self.worker.broken(wrong)
+        return step

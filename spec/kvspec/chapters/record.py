@@ -124,6 +124,10 @@ class Tensor(Part, frozen=True):
 
     name: str
     pair: bool = True
+    after: tuple[str, ...] = ()
+    """The operations whose answers may hold it."""
+    kinds: tuple[str, ...] = ()
+    """The kinds of caches whose answers may all hold it. Any answer may, if nothing is said here and above."""
 
 
 class Column(Part, frozen=True):
