@@ -98,6 +98,6 @@ class OpensNothing(Honest):
         raise Refused("", "not today")
 
 
-def test_a_cache_that_is_not_opened_has_no_steps_to_draw() -> None:
-    seen = judged(OpensNothing(), from_sentence("growing: append 2"), "visible")
+def test_a_trace_of_no_operations_has_no_steps_to_draw() -> None:
+    seen = judged(OpensNothing(), from_sentence("growing: append 2").cut(0), "visible")
     assert seen.failed and steps.failing_steps(seen) == []
