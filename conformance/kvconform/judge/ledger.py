@@ -52,6 +52,7 @@ class Accounts:
         self._configs: dict[str, Config] = {}
         seen = adapter.observed()
         self._mem, self._meter = "held" in seen, "meter" in seen
+        self._each = launches_each(adapter)
         self._exact = level == "storage"
         self._values: dict[str, dict[str, Any]] = {}
         self._opened: dict[str, int] = {}
@@ -113,6 +114,7 @@ class Accounts:
             if got.result == "ok":
                 found.differences.append(Difference("meter", f"{op['op']}: nothing was counted"))
             return
+        cost = cost.each() if self._each else cost
         found.cites += [b.clause for b in cost.bounds] + (["RESIDENCY-12"] if case.resident else [])
         found.differences += [Difference("meter", message, clause) for clause, message in cost.breaches(meter)]
         found.spent = Spent(kind, op["op"], cost.when, meter)
@@ -163,6 +165,12 @@ class Accounts:
         for what, made in (("snapshot", "name"), ("parent", "parent"), ("child", "child")):
             if what in got.values and made in OPERATIONS[op["op"]].makes:
                 self._saved[op[made]] = (got.values[what] or (0, 0, 0))[2]
+
+
+def launches_each(adapter: Description) -> bool:
+    """Whether the adapter declares a launch for keys and another for values."""
+    claim = adapter.chapters.get(LETTERS["RESIDENCY"])
+    return claim is not None and claim.dialect("launches") == "each"
 
 
 ALIKE = ("op", "n", "heads", "splits", "rope", "scale", "softcap", "resident", "into", "layer")

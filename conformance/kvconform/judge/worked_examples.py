@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from kvconform.judge import visible, whole_buffer
+from kvconform.judge.ledger import launches_each
 from kvconform.judge.storage import outcome
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.expected import Expected
@@ -63,6 +64,8 @@ def _judged(heading: str, level: str, adapter: Description, example: Example) ->
     observer = {"can": "can", **dict.fromkeys(Lengths._fields, "offset")}.get(column.of or heading)
     if observer and kind in CACHES and observer not in adapter.observed((kind,)):
         return False
+    if heading == "launches" and launches_each(adapter):
+        return False  # the table counts one launch for keys and values
     if heading == "bytes" and not adapter.supports(example.trace.config):
         return False  # it was judged on rows of another size
     return level == "storage" or not column.storage

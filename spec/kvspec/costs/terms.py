@@ -47,6 +47,11 @@ class Cost(Struct, frozen=True):
         named = {name: (name, b.clause, most) for b in self.bounds for name, most in b.most.items()}
         return [named.get(name, (name, self.bounds[0].clause, 0)) for name in METERED]
 
+    def each(self) -> Cost:
+        """Give the cost where keys and values have launches of their own: twice as many."""
+        most = ({n: 2 * m if n == "launches" else m for n, m in b.most.items()} for b in self.bounds)
+        return Cost(self.when, tuple(map(Bound, (b.clause for b in self.bounds), most)))
+
     def breaches(self, meter: Mapping[str, int]) -> list[tuple[str, str]]:
         """Clause and sentence for each count that is beyond what is allowed."""
         when = f" ({self.when})" if self.when else ""
