@@ -29,11 +29,12 @@ def test_the_page_is_followed_to_its_end(tmp_path: Path) -> None:
                 folder = folder / line.removeprefix("cd ")
             else:
                 ran.append(_run(line, folder))
-    assert len(ran) == 7
+    assert len(ran) == 8
     assert all("Conforms (" in out for out in ran[1:3])
-    assert "kvconform replay 'ring kv_heads=1 window=1: append 2' --draw" in ran[3]
-    assert "query 1 sees a b; expected b" in ran[5]
-    assert "Conforms, except for known deviations" in ran[6]
+    assert '"ring": {"level": "visible", "without": ["ask", "free", "rewind", "view"]}' in ran[3]
+    assert "kvconform replay 'ring kv_heads=1 window=1: append 2' --draw" in ran[4]
+    assert "query 1 sees a b; expected b" in ran[6]
+    assert "Conforms, except for known deviations" in ran[7]
 
 
 def _run(line: str, folder: Path) -> str:

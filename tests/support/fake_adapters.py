@@ -37,6 +37,15 @@ class WrongDtype(Fake):
             return pair if what != "history" or pair is None else Pair(*(a.astype(np.float32) for a in pair))
 
 
+class StateBackwards(Fake):
+    """Stores the newest row first, and claims level storage."""
+
+    class growing(Growing):
+        def read(self, what: Readable) -> Pair | None:
+            pair = super().read(what)
+            return pair if what != "state" or pair is None else Pair(*(a[:, :, ::-1] for a in pair))
+
+
 class SendsNaN(Fake):
     """Returns NaN for the newest row."""
 

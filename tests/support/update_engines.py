@@ -120,6 +120,14 @@ class CountsLaterRows(WindowCache):
         return super().update_and_fetch(*new)
 
 
+class CountsTrimmedRows(WindowCache):
+    """Drops rows when it is told to, and goes on counting them."""
+
+    def trim(self, n: int) -> None:
+        super().trim(n)
+        self.offset += n
+
+
 def adapter(cache: type[WindowCache], *also: str, **more: Any) -> UpdateAdapter:
     functions: dict[str, Any] = {
         "kind": "ring",
@@ -137,6 +145,7 @@ def adapter(cache: type[WindowCache], *also: str, **more: Any) -> UpdateAdapter:
 right, too_wide, never_drops = adapter(WindowCache), adapter(TooWide), adapter(NeverDrops)
 hands_out_its_buffer, behind_a_refusal = adapter(HandsOutItsBuffer, "scribble"), adapter(WrongBehindARefusal)
 counts_before_it_checks, counts_later_rows = adapter(CountsBeforeItChecks), adapter(CountsLaterRows)
+counts_trimmed_rows, claims_a_view = adapter(CountsTrimmedRows), adapter(WindowCache, "view")
 BELOW, NEVER = {"ring.rewind": "below"}, {"ring.rewind": "never"}
 only_below, only_below_declared = adapter(OnlyBelow), adapter(OnlyBelow, dialect=BELOW)
 never, never_declared = adapter(Never), adapter(Never, dialect=NEVER)

@@ -201,7 +201,7 @@ COMMANDS = {
     "run": Command("judge an adapter", _run),
     "check": Command("judge what an engine logged of itself, with no adapter", _check),
     "profile": Command("measure an adapter's speed beside its peers and the limits of its device", _profile),
-    "smoke": Command("try a new adapter in a few steps: does it start, answer and keep its rows?", _smoke),
+    "smoke": Command("try a new adapter in a few steps, then each ability once; propose a claim", _smoke),
     "list": Command("list adapters, chapters or clauses", _list),
     "explain": Command("explain a clause: its rule, the reason, and worked examples", _explain),
     "replay": Command("replay a trace step by step, on the reference or on an adapter", _replay),

@@ -1,19 +1,24 @@
 """`kvconform smoke ADAPTER`: runs a few steps in order and says what each failure means. A failure here means that
-the adapter is connected wrongly; it says little about the cache behind it.
+the adapter is connected wrongly; it says little about the cache behind it. Then it tries each ability once, and
+proposes a claim.
 """
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
+from kvconform.generate.proposed_claim import Proposal
 from kvconform.judge import trial
 from kvconform.worker.client import Worker, WorkerFailure, python_worker
 from kvconform.worker.remote_session import RemoteSession
-from kvspec.contract import Description
+from kvspec.contract import Claim, Description
 from kvspec.geometry import Config
 from kvspec.notation import operation
 from kvspec.operations.abilities import needed
+from kvspec.registry import Needed, abilities
 from kvspec.tables import table
 from kvspec.trace import Trace
 
@@ -47,6 +52,7 @@ def main(options: Namespace) -> int:
             print(f"FAIL  it starts and describes itself: {e.verdict}: {e}")
             return 1
         fine = [_try(worker, adapter, kind, *plan) for kind, plan in plans().items() if kind in adapter.chapters]
+        print("\n".join(_proposed(adapter, Proposal(worker, adapter))))
         return int(not all(fine))
 
 
@@ -64,3 +70,49 @@ def _try(worker: Worker, adapter: Description, kind: str, config: Config, steps:
     if result.failed:
         print(f"      {result.differences[0].message}\n      Likely: {tried[-1].means}")
     return not result.failed
+
+
+def _proposed(adapter: Description, proposal: Proposal) -> Iterator[str]:
+    """Say what of each ability did not go as the spec says, and the claim as JSON."""
+    yield "\nEach ability tried once on a small cache:"
+    tried = list(_told(adapter, proposal))
+    yield from tried or ["  all went as the spec says"]
+    claimed = proposal.description()
+    if not claimed.chapters:
+        yield "\nThere is nothing to claim yet: no cache takes rows."
+        return
+    yield "\nA claim to begin with. Leave out what the engine does not promise; put in what it should have done.\n"
+    yield claim_json(claimed)
+
+
+def _told(adapter: Description, proposal: Proposal) -> Iterator[str]:
+    """Say what differs; and of the chapters that are claimed, what is not there or is right only when seen."""
+    for ability, attempt in proposal.attempts.items():
+        claimed = adapter.claims(ability[0])
+        if attempt.message and (attempt.done or claimed):
+            yield _line(ability, "differs" if attempt.done else "not there", attempt.message, attempt.words)
+        elif attempt.in_storage and adapter.claims(ability[0], "storage"):
+            yield _line(ability, "right at level visible only", attempt.in_storage, attempt.words)
+
+
+def _line(ability: Needed, how: str, message: str, words: str) -> str:
+    return f"  {'.'.join(ability)}: {how}: {message.splitlines()[0]:.160}\n      {words}".rstrip()
+
+
+def claim_json(claimed: Description) -> str:
+    """Write a description as JSON: one chapter a line, and nothing that goes without saying."""
+    usual = Description(claimed.name, claimed.chapters).to_json()
+    fields = {
+        name: value for name, value in claimed.to_json().items() if name == "name" or value != usual.get(name)
+    }
+    chapters = [f"{json.dumps(name)}: {json.dumps(_short(name, c))}" for name, c in claimed.chapters.items()]
+    return json.dumps(fields)[:-1] + ', "chapters": {\n  ' + ",\n  ".join(chapters) + "}}"
+
+
+def _short(chapter: str, claim: Claim) -> str | dict[str, Any]:
+    """The claim on a chapter, by what it is with or without, whichever is shorter; its level where that is all."""
+    fields = {name: value for name, value in claim.to_json().items() if (name, value) != ("grows", "free")}
+    able = [name for name in abilities(chapter) if name not in claim.without]
+    if len(able) < len(claim.without):
+        fields = {name: value for name, value in fields.items() if name != "without"} | {"with": able}
+    return claim.level if fields == {"level": claim.level} else fields

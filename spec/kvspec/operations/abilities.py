@@ -39,7 +39,8 @@ def _opened_with(ability: Ability, config: Config) -> bool:
     value = getattr(config, ability.config)
     if ability.like:
         return value is not None and re.search(ability.like, value) is not None
-    return bool((value or 0) > 1 if ability.value is None else value == ability.value)
+    size = value or 0  # a size that is not given is 0
+    return bool(size > 1 if ability.value is None else size == ability.value)
 
 
 def _given(ability: Ability, op: Operation) -> bool:

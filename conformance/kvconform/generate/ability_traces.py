@@ -1,0 +1,82 @@
+"""Traces that show an ability: the beginnings of worked examples that end with an operation which takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from kvspec.chapters.record import Ability
+from kvspec.operations.abilities import needed, needed_to_open
+from kvspec.operations.table import OPEN, TAKES_ROWS, cache_of
+from kvspec.reading.clauses import index
+from kvspec.registry import CORE, KINDS, RECORDS, Needed, abilities, named_abilities, opened
+from kvspec.trace import Trace, opening
+
+LONG = 4
+"""Operations of a trace that may show more than one thing."""
+
+
+@dataclass(frozen=True)
+class AbilityTrace:
+    """A trace, and the abilities that it takes, each with its chapter."""
+
+    trace: Trace
+    takes: frozenset[Needed]
+
+    @property
+    def rank(self) -> tuple[bool, int, bool]:
+        """The best come first: with rows in the cache, of few abilities, not long; else as the clauses stand."""
+        rows = any(op["op"] in TAKES_ROWS and op.get("n") != 0 for op in self.trace.ops)
+        return not rows, len(self.takes), len(self.trace.ops) > LONG
+
+
+@cache
+def ability_traces() -> Mapping[Needed, list[AbilityTrace]]:
+    """Give for each ability the traces that show it, the best first; and those of `first_operation`."""
+    found = dict[Needed, list[AbilityTrace]]()
+    for example in (e for clause in index().values() for e in clause.examples):
+        for ability, trace in _beginnings(example.trace):
+            found.setdefault(ability, []).append(trace)
+    for kind in KINDS:
+        rows = min(found[first_operation(kind)], key=lambda each: each.rank)
+        for named in named_abilities(kind):
+            found.setdefault((kind, named.name), []).extend(_opened(rows, named))
+    return {ability: sorted(traces, key=lambda each: each.rank) for ability, traces in found.items()}
+
+
+def first_operation(kind: str) -> Needed:
+    """Give the operation by which rows come into caches of a kind: no cache is without it."""
+    return kind, CORE[0] if opened(kind).sequence else RECORDS[kind].operations[0].name
+
+
+@cache
+def _known(chapter: str) -> frozenset[str]:
+    return frozenset(abilities(chapter))
+
+
+def _beginnings(trace: Trace) -> Iterator[tuple[Needed, AbilityTrace]]:
+    """Give each beginning of a trace, by the abilities of its last operation and by those of opening the cache."""
+    caches = {"A": (trace.kind, trace.config)}
+    opens = frozenset(needed_to_open(trace.kind, trace.config))
+    takes = opens | {first_operation(trace.kind)}
+    yield from ((ability, AbilityTrace(trace.cut(0), opens)) for ability in opens)
+    for n, op in enumerate(trace.ops, 1):
+        if op["op"] == OPEN.name:
+            caches[cache_of(op)] = opening(trace, op)
+        if cache_of(op) not in caches:
+            return
+        own = frozenset(needed(op, *caches[cache_of(op)]))
+        takes |= {(chapter, name) for chapter, name in own if name in _known(chapter)}
+        yield from ((ability, AbilityTrace(trace.cut(n), takes)) for ability in own | opens)
+
+
+def _opened(shortest: AbilityTrace, ability: Ability) -> Iterator[AbilityTrace]:
+    """Give a trace that opens a cache as no worked example does: with a size above 1, or of the ability's value."""
+    trace, size = shortest.trace, 2 if ability.value is None else ability.value
+    takes = shortest.takes | {(trace.kind, ability.name)}
+    if ability.config and not ability.like:
+        yield AbilityTrace(Trace(trace.kind, trace.config.changed(**{ability.config: size}), trace.ops), takes)
+    if ability.operation == OPEN.name:
+        another = {"op": OPEN.name, "cache": "B", ability.argument: size}
+        yield AbilityTrace(Trace(trace.kind, trace.config, (*trace.ops, another)), takes)

@@ -1,0 +1,147 @@
+"""A claim to propose: each ability of the kinds that an adapter opens is tried once, and what was done is claimed.
+
+What was done wrongly is proposed only where it is claimed already: a fault does not leave a claim, and what an
+engine never promised does not come into it. Dialects, limits, and claims on chapters without abilities are
+taken as the adapter declares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from kvconform.generate.ability_traces import AbilityTrace, ability_traces, first_operation
+from kvconform.generate.fit_to_adapter import suits, within
+from kvconform.judge import trial
+from kvconform.judge.trial_result import TrialResult
+from kvconform.worker.client import Worker
+from kvconform.worker.remote_session import RemoteSession
+from kvspec.contract import CHAPTERS, LEVELS, Claim, Description, Level
+from kvspec.notation import sentence
+from kvspec.registry import CACHES, KINDS, RECORDS, Needed, abilities
+from kvspec.trace import Trace, used_chapters
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """How it went to try an ability."""
+
+    level: Level = "visible"
+    """The level at which nothing differed, if nothing did."""
+    done: bool = False
+    """Whether it was done, rightly or not."""
+    message: str = "no worked example shows it within the limits"
+    """What differed first; empty if nothing did."""
+    words: str = ""
+    """The trace."""
+    in_storage: str = ""
+    """What differed first at level storage, where nothing did at level visible."""
+
+
+class Proposal:
+    """Tries every ability of what an adapter opens, and proposes a claim. Abilities that others take come first."""
+
+    def __init__(self, worker: Worker, adapter: Description) -> None:
+        self.worker, self.adapter = worker, adapter
+        self.attempts: dict[Needed, Attempt] = {}
+        """Every ability that was tried. One is not, if nothing that shows it goes without one that is not there."""
+        self.able: set[Needed] = set()
+        """Abilities to claim."""
+        self._left = [ability for ability in _everything() if self._may_have(ability)]
+        while (ability := self._next()) is not None:
+            self._left.remove(ability)
+            self.attempts[ability] = attempt = self._try(ability)
+            if attempt.done and (not attempt.message or self._claimed(ability)):
+                self.able.add(ability)
+
+    def description(self) -> Description:
+        """Give the description of the adapter with the claims to propose."""
+        claims = {chapter: self._claim(chapter) for chapter in CHAPTERS if self._has_any(chapter)}
+        kept = {name: claim for name, claim in self.adapter.chapters.items() if not abilities(name)}
+        return replace(self.adapter, chapters=claims | kept)
+
+    def _may_have(self, ability: Needed) -> bool:
+        """Tell whether the adapter opens the kind; masks that are made early are not asked for later."""
+        chapter, name = ability
+        claim = self.adapter.chapters.get(chapter)
+        early = claim is not None and claim.dialects.get("made") == "before"
+        return (chapter not in KINDS or claim is not None) and not (early and name == chapter)
+
+    def _claimed(self, ability: Needed) -> bool:
+        return ability[0] in self.adapter.chapters and self.adapter.able([ability])
+
+    def _next(self) -> Needed | None:
+        """Give the next ability to try: one that is shown by what is there, or by what is still to be tried."""
+        alone = (a for a in self._left if any(self._traces(a)))
+        return next(alone, None) or next((a for a in self._left if any(self._traces(a, self._left))), None)
+
+    def _traces(self, ability: Needed, untried: Iterable[Needed] = ()) -> Iterator[AbilityTrace]:
+        """Give what shows an ability, and takes no others but those that are there, or these."""
+        anything = replace(self.adapter, chapters=dict.fromkeys(CHAPTERS, Claim("visible")))
+        takes = {ability, *self.able, *untried}
+        for each in (each for shown in self._shown_by(ability) for each in ability_traces().get(shown, ())):
+            if each.takes <= takes and used_chapters(each.trace) & set(KINDS) <= set(self.adapter.chapters):
+                trace = within(each.trace, self.adapter)
+                yield from [replace(each, trace=trace)] if suits(trace, anything) else []
+
+    def _shown_by(self, ability: Needed) -> Iterable[Needed]:
+        """What is observed is also shown by the operation by which rows come into a cache."""
+        chapter, name = ability
+        observed = name in RECORDS[chapter].observe.values()
+        kinds = (chapter,) if chapter in KINDS else CACHES
+        return (ability, *(first_operation(kind) for kind in kinds if observed))
+
+    def _try(self, ability: Needed) -> Attempt:
+        """Try the best of the traces on which the spec lets the last operation succeed."""
+        for each in (*self._traces(ability), *self._traces(ability, self._left)):
+            seen = self._judged(each.trace, {*each.takes, ability})
+            want, got = seen[-1].steps[-1] if seen[-1].steps else (None, None)
+            if want is None or want.result == "ok":
+                done = not seen[-1].failed if got is None else got.result == "ok"
+                level: Level = "storage" if seen[-1].level == "storage" else "visible"
+                return Attempt(level, done, _first(seen[-1]), sentence(each.trace), _first(seen[0]))
+        return Attempt()
+
+    def _judged(self, trace: Trace, takes: set[Needed]) -> list[TrialResult]:
+        """Judge a trace at level storage, unless a dialect is declared; where that differs at level visible too."""
+        trying = self._trying(trace, takes, "storage")
+        first = [self._run(trace, trying, "storage")] if trying.plain else []
+        if first and not first[0].failed:
+            return first
+        return [*first, self._run(trace, self._trying(trace, takes, "visible"), "visible")]
+
+    def _run(self, trace: Trace, trying: Description, level: Level) -> TrialResult:
+        session = RemoteSession(self.worker, trial.observables(trace, trying, level))
+        return trial.run(trace, session, trying, level, past=True)
+
+    def _trying(self, trace: Trace, takes: set[Needed], level: Level) -> Description:
+        """The adapter, if it claimed what is there and what a trace takes, of the chapters that this is about."""
+        chapters = {*used_chapters(trace), *(chapter for chapter, _ in takes)}
+        claims = {chapter: self._claim(chapter, self.able | takes) for chapter in chapters}
+        return replace(self.adapter, chapters={c: replace(claim, level=level) for c, claim in claims.items()})
+
+    def _claim(self, chapter: str, able: set[Needed] | None = None) -> Claim:
+        """A claim on a chapter as it is declared, with these abilities alone; by default those to propose."""
+        having = self.able if able is None else able
+        without = frozenset(name for name in abilities(chapter) if (chapter, name) not in having)
+        right = {of: attempt.level for of, attempt in self.attempts.items() if not attempt.message}
+        levels = [level for (of, _), level in right.items() if of == chapter]
+        claim = self.adapter.chapters.get(chapter, Claim("visible"))
+        return replace(claim, level=min(levels, key=LEVELS.index, default=claim.level), without=without)
+
+    def _has_any(self, chapter: str) -> bool:
+        """Tell whether something of a chapter is there; of a kind, whether rows come into it."""
+        any_of_it = any(of == chapter for of, _ in self.able)
+        return first_operation(chapter) in self.able if chapter in KINDS else any_of_it
+
+
+def _first(seen: TrialResult) -> str:
+    return seen.differences[0].message if seen.failed else ""
+
+
+def _everything() -> list[Needed]:
+    """How rows come into caches; what is observed, so that it is when the rest is tried; every other ability."""
+    rows = [first_operation(kind) for kind in KINDS]
+    observed = [(chapter, name) for chapter in CHAPTERS for name in RECORDS[chapter].observe.values() if name]
+    every = [(chapter, name) for chapter in CHAPTERS for name in abilities(chapter)]
+    return list(dict.fromkeys([*rows, *observed, *every]))
