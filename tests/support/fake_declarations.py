@@ -110,6 +110,28 @@ class DoesSnapshotsUndeclared(Fake):
         return Reference.open(self, kind, config)
 
 
+class RaisesItsOwn(Fake):
+    """No lie: has no masks and one dtype, and answers what it does not claim with errors of its own."""
+
+    more: ClassVar[dict[str, Any]] = {"dtypes": ["f16"], "refusals": "own"}
+    chapters: ClassVar[dict[str, Any]] = {"growing": "visible"}
+
+    class growing(Growing):
+        def mask(self, logical: Logical) -> Array | None:
+            raise NotImplementedError("masks are made elsewhere")
+
+    def open(self, kind: str, config: Config) -> Cache:
+        if kind != "growing" or config.dtype != "f16":
+            raise KeyError(kind)
+        return super().open(kind, config)
+
+
+class CitesAndRaises(RaisesItsOwn):
+    """The same, and says that it refuses as the contract says."""
+
+    more: ClassVar[dict[str, Any]] = {**RaisesItsOwn.more, "refusals": "cited"}
+
+
 class RefusesButChanges(Fake):
     """Does not declare the chapter mask, refuses it, and forgets a row as it does."""
 

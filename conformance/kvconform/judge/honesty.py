@@ -20,14 +20,13 @@ TOO_MANY = 1 << 10
 
 
 def undeclared(adapter: Description, worker: Worker) -> Iterator[str]:
-    """What the adapter does though it does not declare it, one sentence each."""
-    own = ("error",) if adapter.refusals == "own" else ()
-    attempts = [(a, ()) for a in _attempts(adapter)] + [(a, own) for a in _beyond_limits(adapter)]
-    for (trace, why), errors in attempts:
+    """What the adapter does though it does not declare it, one sentence each. Its own error may be a refusal."""
+    refusals = ("unsupported", "refused", *(("error",) if adapter.refusals == "own" else ()))
+    for trace, why in (*_attempts(adapter), *_beyond_limits(adapter)):
         found, changed = _last(adapter, worker, trace)
         if found.result == "absent":
             continue  # it did not come so far; the other sources say why
-        if found.result not in ("unsupported", "refused", *errors):
+        if found.result not in refusals:
             yield f"{why}, yet `{sentence(trace)}` ended with {found.result} {found.message}".strip()
         elif changed:
             yield f"{why} and refuses, but `{words(trace.ops[-1])}` changed the cache: {changed}"
@@ -45,7 +44,7 @@ def _attempts(adapter: Description) -> Iterator[tuple[Trace, str]]:
 
 
 def _beyond_limits(adapter: Description) -> Iterator[tuple[Trace, str]]:
-    """Attempts at more than the adapter declares, which its engine may refuse by an error of its own."""
+    """Attempts at more than the adapter declares."""
     for kind in (kind for kind in KINDS if kind in adapter.chapters):
         config = _config(adapter, kind)
         yield from _limits(adapter, kind, config)

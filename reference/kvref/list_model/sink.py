@@ -133,8 +133,9 @@ class SinkModel(CacheModel):
         target = self._clamped(to)
         if 0 <= target <= self.offset and not self._reaches(target, self.offset):
             raise Refused("SINK-12", "rows were dropped")
-        self.first = self.first if target == self.offset else 0
+        unmoved = target == self.offset
         super().rewind(to)
+        self.first = self.first if unmoved else 0
 
     def free(self) -> None:
         """Forget everything."""

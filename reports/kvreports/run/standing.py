@@ -78,6 +78,8 @@ def standing(record: Record) -> Standing:
     if record.unexplained:
         traces = "a trace that breaks a clause" if len(record.unexplained) == 1 else "traces that break clauses"
         return Standing("bad", "Does not conform", f"{traces} outside the selection")
+    if dishonest := _first(record, "adapter: "):
+        return Standing("bad", "Does not conform", dishonest)
     status = record.exit_status
     held = sum(verdicts.get(v, 0) for v in HELD)
     if record.partial and held and not verdicts.get("HARNESS_ERROR"):
@@ -139,8 +141,9 @@ def _unbroken(verdicts: dict[str, int]) -> Standing:
     return Standing("good", "Conforms", passed)
 
 
-def _first(record: Record) -> str:
-    return record.problems[0] if record.problems else ""
+def _first(record: Record, start: str = "") -> str:
+    """The first problem that begins so; empty if none does."""
+    return next((p.removeprefix(start) for p in record.problems if p.startswith(start)), "")
 
 
 def _clauses(n: int) -> str:

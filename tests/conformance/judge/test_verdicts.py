@@ -210,6 +210,7 @@ DISHONEST = {
     "DoesSnapshotsUndeclared": "it does not declare the chapter snapshot, yet ",
     "TakesMoreThanItSays": "it declares appends of 1 rows at most, yet ",
     "RefusesButChanges": "refuses, but `mask causal` changed the cache: offset 2 became 1",
+    "CitesAndRaises": "it does not declare the dtype f32, yet `growing dtype=f32: ` ended with error",
 }
 
 
@@ -218,6 +219,13 @@ def test_what_is_not_declared_must_be_refused_and_change_nothing(name: str, word
     seen = judging.judged(name)
     assert seen.exit_status == 1 and broken(seen) == set()
     assert any(p.startswith("adapter: ") and words in p for p in seen.problems)
+    said = standing.standing(seen)
+    assert said.words == "Does not conform" and f"adapter: {said.because}" in seen.problems
+
+
+def test_an_engine_may_refuse_what_it_does_not_claim_by_errors_of_its_own() -> None:
+    seen = judging.judged("RaisesItsOwn")
+    assert (seen.exit_status, seen.problems, broken(seen)) == (0, [], set())
 
 
 def test_honesty_says_the_same_every_time() -> None:

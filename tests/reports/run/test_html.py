@@ -250,6 +250,7 @@ def test_every_verdict_has_words_a_kind_and_a_shape(v: str) -> None:
         ({"exit_status": 0, "clauses": []}, "Nothing was exercised"),
         ({"exit_status": 0, "clauses": [clause("RING-1", "NOT_RUN", "x")]}, "Nothing was exercised"),
         ({"exit_status": 3}, "The harness failed"),
+        ({"exit_status": 1, "problems": ["adapter: it does what it does not claim"]}, "Does not conform"),
         ({"exit_status": 0, "clauses": [clause("RING-1"), clause("RING-4", "FAIL", "x")]}, "Does not conform"),
         ({"exit_status": 0, "clauses": [clause("RING-1"), clause("RING-4", "XPASS", "x")]}, "Does not conform"),
         ({"clauses": [clause("RING-1"), clause("RING-4", "HARNESS_ERROR", "x")]}, "The harness failed"),
