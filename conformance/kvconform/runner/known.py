@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -153,3 +153,10 @@ def reasons(known: Iterable[KnownDeviation]) -> dict[str, str]:
     entries = list(known)
     clauses = dict.fromkeys(clause for entry in entries for clause in entry.clauses)
     return {c: "; ".join(k.because for k in entries if c in k.clauses) for c in clauses}
+
+
+def gone(known: Mapping[str, str], failures: Iterable[Failure]) -> dict[str, str]:
+    """Give those of `reasons` that explain no failure of any clause. One deviation may break several clauses, and
+    which of them are blamed may differ from run to run."""
+    shown = {reason for failure in failures for reason in failure.known.values()}
+    return {clause: why for clause, why in known.items() if not any(reason in why for reason in shown)}

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from kvconform import SUITE_VERSION
 from kvconform.generate import frozen_covers
+from kvconform.runner.known import gone
 from kvconform.runner.provenance import machine, suite_digest
 from kvconform.runner.tally import Tally
 from kvconform.runner.verdict import Evidence, exit_status, judged_level, shortest_failure, verdict_on
@@ -25,7 +26,7 @@ from kvspec.records.run import CAUSES, ClauseRecord, Failure, Record
 def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], about: Mapping[str, Any]) -> Record:
     """The record of a run. `about` holds started, seconds, partial, partial_reason, command, selection, memory."""
     in_part = about["partial"] or "left out" in about["selection"]
-    known = {} if in_part else about["selection"].get("known", {})
+    known = {} if in_part else gone(about["selection"].get("known", {}), tally.failures)
     evidence = [Evidence(c, tally, adapter, about["partial"], known.get(c.id, "")) for c in selected.values()]
     found = [_clause(e) for e in evidence]
     whole = Record(

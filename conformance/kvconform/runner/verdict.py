@@ -26,7 +26,7 @@ class Evidence(NamedTuple):
     partial: bool
     """Whether the run was cut short."""
     known: str = ""
-    """Why the clause is known to break in a run of all traces; empty if it is not."""
+    """Why the clause is known to break, where that showed nowhere in a run of all traces; else empty."""
 
 
 class Verdict(NamedTuple):
