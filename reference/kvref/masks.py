@@ -75,14 +75,20 @@ def _cite_explicit(array: Array) -> None:
 
 
 def intersected(a: Array, b: Array) -> Array:
-    """Both booleans: and. One of scores: minus infinity where the other hides. Both of scores: their sum."""
+    """Both booleans: and. One of scores: minus infinity where the other hides. Both of scores: their sum, and minus
+    infinity where one has it."""
     if a.dtype == bool and b.dtype == bool:
         return np.asarray(a & b)
     if a.dtype != bool and b.dtype != bool:
-        with np.errstate(over="ignore"):
-            return np.asarray(a + b)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _hiding(a + b, a, b)
     seen, scores = (a, b) if a.dtype == bool else (b, a)
     return np.where(seen, scores, np.float32(-np.inf))
+
+
+def _hiding(added: Array, a: Array, b: Array) -> Array:
+    """A sum of scores that hides what either hides: one of them may have overflowed, and their sum be NaN."""
+    return np.where(np.isneginf(a) | np.isneginf(b), np.float32(-np.inf), added)
 
 
 def gathered(mask: Array, index: int, rows: int) -> Array:

@@ -92,10 +92,15 @@ def _slot_order(space: Workspace, array: Array, history: History) -> Array:
 
 
 def _both(one: Array, other: Array) -> Array:
-    """Two booleans by `and`; two arrays of scores by their sum; of a boolean and scores the scores, with minus
-    infinity where the boolean hides."""
+    """Two booleans by `and`; two arrays of scores by their sum, minus infinity where one has it; of a boolean and
+    scores the scores, minus infinity where the boolean hides."""
     if one.dtype == other.dtype:
         with np.errstate(all="ignore"):
-            return np.asarray(one & other if one.dtype == bool else one + other)
+            return np.asarray(one & other if one.dtype == bool else _hiding(one + other, one, other))
     visible, scores = (one, other) if one.dtype == bool else (other, one)
     return np.where(visible, scores, np.float32("-inf"))
+
+
+def _hiding(added: Array, one: Array, other: Array) -> Array:
+    """A sum of scores, minus infinity where either is: plus infinity from an overflow does not outweigh it."""
+    return np.where(np.minimum(one, other) == -np.inf, np.float32("-inf"), added)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from kvconform.mutants.planting import planted
 from kvref import masks
 from kvref.draft import Round
+from kvref.growing import Growing
 from kvspec.geometry import Array
 from kvspec.masks import Explicit, Logical, Window
 
@@ -39,3 +42,17 @@ class WindowOfTheFirst(Round):
         rows, queries = found.shape[3], found.shape[2]
         narrow = masks.in_position_order((Window(first),), 1, queries, rows)
         return found if narrow is None or rows == 1 else masks.intersected(found, narrow)
+
+
+@planted("MASK-09", breaks="MASK-7")
+class AddsInfinities(Growing):
+    """Scores that add up to infinity and minus infinity come to NaN, which hides nothing."""
+
+    def mask(self, logical: Logical) -> Array | None:
+        found = super().mask(logical)
+        scores = [p.array for p in logical if isinstance(p, Explicit) and p.array.dtype != bool]
+        if found is None or not scores:
+            return found
+        with np.errstate(over="ignore", invalid="ignore"):
+            spoilt = np.isnan(sum(scores, np.float32(0)))
+        return np.where(spoilt, np.float32(np.nan), found)
