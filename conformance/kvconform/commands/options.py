@@ -45,7 +45,9 @@ def _run(parser: ArgumentParser) -> None:
         action="store_true",
         help="worked examples, and a small share of the covers and of what is drawn: seconds instead of minutes",
     )
-    parser.add_argument("--traces", type=count, help="random traces for each exploration (60; with --quick 5)")
+    parser.add_argument(
+        "--traces", type=count, help="random traces for each exploration (60; with --clause 20, with --quick 5)"
+    )
     parser.add_argument("--seed", type=count, default=0, help="seed of the random traces (0)")
     add_known(parser)
     add_level(parser)

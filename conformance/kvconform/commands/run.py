@@ -32,8 +32,8 @@ SAMPLE = 500
 SMALLEST = 100
 """Cover traces of each chapter that a quick run judges."""
 
-TRACES = {False: 60, True: 5}
-"""Traces that each exploration draws, by whether the run is quick."""
+TRACES, OF_CLAUSES, OF_QUICK = 60, 20, 5
+"""Traces that each exploration draws: in a whole run, in a run on single clauses, and in a quick one."""
 
 
 def main(options: Namespace) -> int:
@@ -57,7 +57,7 @@ def settings_of(options: Namespace) -> Settings:
     return Settings(
         adapter=options.adapter or Path(options.process[0]).name,
         command=tuple(options.process),
-        traces=TRACES[options.quick] if options.traces is None else options.traces,
+        traces=_usual_traces(options) if options.traces is None else options.traces,
         seed=options.seed,
         chapters=tuple(options.chapter),
         clauses=tuple(options.clause),
@@ -68,6 +68,10 @@ def settings_of(options: Namespace) -> Settings:
         quick=options.quick,
         known=known.read(options.known),
     )
+
+
+def _usual_traces(options: Namespace) -> int:
+    return OF_QUICK if options.quick else OF_CLAUSES if options.clause else TRACES
 
 
 def started(settings: Settings, folder: Path | None) -> Run:

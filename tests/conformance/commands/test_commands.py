@@ -18,7 +18,7 @@ import jsonschema
 import pytest
 
 from kvconform import cli
-from kvconform.commands import options
+from kvconform.commands import options, run
 from kvconform.mutants import kinds
 from kvspec import notation, trace
 from kvspec.reading.clauses import index
@@ -205,6 +205,16 @@ def test_a_report_prints_the_command_that_replays_its_first_failure(failed: Any)
 def test_words_that_say_no_trace_end_with_2(words: str) -> None:
     done = kvconform("replay", words)
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "Traceback" not in done.stderr
+
+
+USUAL_TRACES = {(): 60, ("--clause", "GROW-1"): 20, ("--quick",): 5, ("--clause", "GROW-1", "--traces", "60"): 60}
+
+
+@pytest.mark.parametrize(("given", "traces"), USUAL_TRACES.items())
+def test_a_run_on_a_clause_draws_fewer_traces_and_a_quick_one_fewest(given: tuple[str, ...], traces: int) -> None:
+    read = cli.parser().parse_args(["run", "reference", *given])
+    read.process = ()
+    assert run.settings_of(read).traces == traces
 
 
 def test_a_quick_run_says_what_it_left_out(tmp_path: Path) -> None:
