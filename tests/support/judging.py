@@ -52,6 +52,9 @@ class Wired:
     def receive(self) -> Answer:
         return self.answers.popleft()
 
+    def close(self) -> None:
+        """It is in this process, and goes on."""
+
     def broken(self, message: str) -> ProtocolBroken:
         return ProtocolBroken(message)
 

@@ -15,6 +15,9 @@ class Local:
     def __init__(self, adapter: Any) -> None:
         self.adapter = adapter
 
+    def close(self) -> None:
+        """Nothing was started."""
+
     def peak(self) -> int:
         """Bytes of a process that there is not."""
         return 0

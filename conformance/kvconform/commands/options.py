@@ -103,6 +103,9 @@ def _replay(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--adapter", help="judge this adapter on the trace; without it, show what the reference does"
     )
+    parser.add_argument(
+        "--after", metavar="TRACE", help="run this trace first, in the same process of the adapter; not judged"
+    )
     parser.add_argument("--draw", action="store_true", help="draw slots and queries at each step")
     parser.add_argument("--svg", metavar="FILE", help="write the drawing of --draw to this file as SVG")
     add_level(parser)

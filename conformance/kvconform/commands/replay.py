@@ -19,7 +19,7 @@ from kvreports.run.text import draw as drawn
 from kvspec import notation
 from kvspec import trace as traces
 from kvspec.bounded_file import read_bytes
-from kvspec.contract import description
+from kvspec.contract import Description, description
 from kvspec.errors import BadInput
 from kvspec.notation import sentence, words
 from kvspec.trace import Trace, used_chapters
@@ -63,9 +63,15 @@ def _on_adapter(trace: Trace, options: Namespace) -> TrialResult:
         missing = used_chapters(trace) - set(adapter.chapters)
         if missing:
             raise BadInput(f"{adapter.name} does not declare {', '.join(sorted(missing))}, which the trace uses")
-        level = options.level or trial.level_of(trace, adapter)
-        session = RemoteSession(worker, trial.observables(trace, adapter, level))
-        return trial.run(trace, session, adapter, level)
+        if options.after:
+            _judged(read(options.after), worker, adapter, options.level)
+        return _judged(trace, worker, adapter, options.level)
+
+
+def _judged(trace: Trace, worker: Worker, adapter: Description, level: str | None) -> TrialResult:
+    level = level or trial.level_of(trace, adapter)
+    session = RemoteSession(worker, trial.observables(trace, adapter, level))
+    return trial.run(trace, session, adapter, level)
 
 
 def _plain(seen: TrialResult) -> str:

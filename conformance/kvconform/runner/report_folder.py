@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+from msgspec import UNSET
 
 from kvconform.runner import junit, output
 from kvconform.runner.result import CheckResult
 from kvreports import json_file
 from kvspec import trace
 from kvspec.errors import BadInput
-from kvspec.records.run import Failure, Record
+from kvspec.records.run import Record
 
 
 def write(record: Record, results: Iterable[CheckResult], folder: Path) -> Path:
@@ -18,22 +21,27 @@ def write(record: Record, results: Iterable[CheckResult], folder: Path) -> Path:
     failures = folder / "failures"
     if failures.is_symlink():
         raise BadInput(f"{failures}: a link; a report writes into its own folder only")
-    old = _traces(_earlier(folder))
+    old = _files(_earlier(folder))
     page = output.write(record, folder)
     output.leave(folder / "junit.xml", junit.dumps(results))
-    new = _traces(record)
+    new = _files(record)
     for file in failures.glob("*.json"):
         if file.name in old and file.name not in new:
             file.unlink()
-    for name, failed in new.items():
-        output.leave(failures / name, trace.dumps(trace.from_json(failed.trace)))
+    for name, document in new.items():
+        output.leave(failures / name, trace.dumps(trace.from_json(document)))
     return page
 
 
-def _traces(record: Record | None) -> dict[str, Failure]:
-    """The names of the files of a record's failures."""
-    failures = record.failures if record else []
-    return {f"{i:02d}-{(failed.clauses or ['trace'])[0]}.json": failed for i, failed in enumerate(failures, 1)}
+def _files(record: Record | None) -> dict[str, dict[str, Any]]:
+    """The traces of a record's failures, and those that have to run before them, by the names of their files."""
+    files = {}
+    for i, failed in enumerate(record.failures if record else [], 1):
+        name = f"{i:02d}-{(failed.clauses or ['trace'])[0]}"
+        files[f"{name}.json"] = failed.trace
+        if failed.after is not UNSET:
+            files[f"{name}-after.json"] = failed.after.trace
+    return files
 
 
 def _earlier(folder: Path) -> Record | None:

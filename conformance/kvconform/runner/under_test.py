@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
+
+from msgspec import UNSET
 
 from kvconform.generate.fit_to_adapter import claimed, fitted
 from kvconform.generate.shrink import shrink
@@ -17,6 +19,7 @@ from kvconform.judge.storage import Difference
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.reference import Performs
 from kvconform.runner.known import KnownDeviation, applying, explanations
+from kvconform.runner.predecessors import LOOK_BACK, SEARCHES, predecessor
 from kvconform.runner.settings import Settings, require_known
 from kvconform.runner.tally import Tally, empty_coverage
 from kvconform.worker.client import Worker
@@ -24,7 +27,7 @@ from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description
 from kvspec.notation import sentence
 from kvspec.reading.clauses import index
-from kvspec.records.run import Cause, Coverage, Failure
+from kvspec.records.run import Cause, Coverage, Failure, Predecessor
 from kvspec.trace import Trace
 
 ENOUGH = {"FAIL": 40, "PROTOCOL": 5, "CRASH": 5, "OOM": 3, "HANG": 1}
@@ -72,11 +75,16 @@ class AdapterUnderTest:
     """Share of this check's failure budget used; at 1.0 its remaining traces are skipped."""
     recognised: Counter[tuple[str, Cause]] = field(default_factory=Counter)
     """Traces of this check that proved to be a known deviation when they were made short, by clause and cause."""
+    ran: deque[Trace] = field(default_factory=lambda: deque(maxlen=LOOK_BACK + 1))
+    """The traces that ran last in the worker's process, the newest at the end."""
+    searches: int = 0
+    """Searches of this check for a trace that a failure needs before it."""
 
     @contextmanager
     def judging(self, check: str) -> Iterator[Tally]:
         """A fresh tally for one check."""
         self.check, self.tally, self.budget_used, self.recognised = check, Tally(), 0.0, Counter()
+        self.searches = 0
         yield self.tally
 
     def session(self, observe: tuple[str, ...]) -> Performs:
@@ -89,7 +97,16 @@ class AdapterUnderTest:
         session = self.session(trial.observables(trace, self.adapter, level))
         seen = trial.run(trace, session, self.adapter, level, watch, past)
         self.operations += len(seen.steps)
+        self.ran.append(trace)
         return seen
+
+    def afresh(self, trace: Trace, *before: Trace) -> TrialResult:
+        """One trial in a new process, after these traces."""
+        self.worker.close()
+        self.ran.clear()
+        for earlier in before:
+            self.run(earlier)
+        return self.run(trace)
 
     def judge(self, trace: Trace, source: str, watch: bool = False) -> TrialResult:
         """One trial, counted; a failure is confirmed, shortened and kept."""
@@ -129,24 +146,43 @@ class AdapterUnderTest:
             if not self.tally.failures:
                 self._add(seen, source)
             return False
+        earlier = [*self.ran][:-1]
         again = self.run(seen.trace.cut(len(seen.steps)))
         if not again.failed:
-            return self._add(seen, source, deterministic=False).expected
-        known = [self._keep_one(seen, clause, source) for clause in seen.blamed or ("",)]
+            return self._keep_after(seen, source, earlier)
+        known = [self._keep_one(seen, clause, source, earlier) for clause in seen.blamed or ("",)]
         return all(known)
 
-    def _keep_one(self, seen: TrialResult, clause: str, source: str) -> bool:
+    def _keep_one(self, seen: TrialResult, clause: str, source: str, earlier: Sequence[Trace]) -> bool:
         """Keep this failure for one clause; tell whether a known deviation explains it."""
         if clause in self._kept(seen.cause):
             return False
         if self.recognised[clause, seen.cause] >= SAME.get(seen.verdict, 1):
             return True
         short = self._shortest(seen, clause)
+        if not self._is_known(short, clause) and not self.afresh(short.trace).failed:
+            if not self.afresh(seen.trace.cut(len(seen.steps))).failed:
+                return self._keep_after(seen, source, earlier)
+            short = seen  # only what ran before made its shorter traces fail
         kept = self._add(short, source)
         self.recognised[clause, seen.cause] += clause in kept.known
         if not kept.expected:
             self.confirmed |= {(short.verdict, c) for c in short.blamed or ("",)}
         return clause in kept.known
+
+    def _keep_after(self, seen: TrialResult, source: str, earlier: Sequence[Trace]) -> bool:
+        """Keep a failure that does not repeat by itself, with the trace that it needs before it if there is one."""
+        needy = {c for f in self.tally.failures if f.after is not UNSET for c in f.clauses or ("",)}
+        if needy >= set(seen.blamed or ("",)):
+            return False
+        self.searches += 1
+        found = predecessor(seen, earlier, self.afresh) if self.searches <= SEARCHES else None
+        if found is None:
+            return self._add(seen, source, deterministic=False).expected
+        again, before = found
+        kept = self._add(again, source)
+        kept.after = Predecessor(words=sentence(before), trace=before.to_json())
+        return kept.expected
 
     def _kept(self, cause: Cause) -> set[str]:
         """Clauses for which this check keeps a failure of this cause that is not known; of no clause: any failure

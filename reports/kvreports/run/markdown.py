@@ -9,7 +9,7 @@ from kvreports.markdown import code, fenced, literal, table
 from kvreports.run import diagnosis, residency
 from kvreports.run.overview import Clauses, Column, Overview, Row, overview
 from kvreports.run.standing import LESS, causes, groups, score, verdict
-from kvreports.run.text import NONDETERMINISTIC, draw
+from kvreports.run.text import NONDETERMINISTIC, after, draw
 from kvreports.safe_text import cleaned_record, line
 from kvspec.records.run import Failure, Record
 
@@ -94,4 +94,5 @@ def _failure(failure: Failure) -> str:
     parts += [f"> {literal(inline_markdown.text(p), 900)}" for p in diagnosis.paragraphs(failure)]
     parts += [literal(failure.message, 1500), code(failure.words, 1500)]
     parts += [] if failure.deterministic else [NONDETERMINISTIC]
+    parts += [literal(text, 1500) for text in after(failure)]
     return "\n\n".join([*parts, fenced(draw(failure.steps))])

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Sequence
 from textwrap import fill
 
+from msgspec import UNSET
 from tabulate import tabulate
 
 from kvreports import inline_markdown
@@ -110,8 +111,16 @@ def failure(failed: Failure, adapter: str, width: int = 100) -> str:
     texts = [line(inline_markdown.text(shortened(p, 900))) for p in diagnosis.paragraphs(failed)]
     texts += [line(shortened(failed.words, 600)), line(shortened(failed.message, 600))]
     texts += [] if failed.deterministic else [NONDETERMINISTIC]
+    texts += after(failed)
     paragraphs = [fill(t, width, initial_indent="  ", subsequent_indent="  ") for t in texts]
     return "\n".join([head, *paragraphs, "", draw(failed.steps)])
+
+
+def after(failed: Failure) -> list[str]:
+    """The trace that has to run first; nothing where the failure needs none."""
+    if failed.after is UNSET:
+        return []
+    return [f"It fails only after another trace in the same process: {line(shortened(failed.after.words, 600))}"]
 
 
 def _replay(record: Record) -> str:

@@ -118,6 +118,15 @@ class KnownBug(Part):
     fits: Fits
 
 
+class Predecessor(Part):
+    """A trace that has to run first, in the same process, for another one to fail."""
+
+    words: str
+    """The trace in the compact notation, in a line."""
+    trace: dict[str, Any]
+    """The trace: see kvconform:trace."""
+
+
 class Failure(Part):
     """A trace on which the adapter differed, as short as could be made."""
 
@@ -149,6 +158,8 @@ class Failure(Part):
     diagnosis: list[KnownBug] | UnsetType = UNSET
     """Known bugs that answer as the adapter did, the likeliest first; empty where none does. Absent where nobody
     looked."""
+    after: Predecessor | UnsetType = UNSET
+    """The trace after which this one fails; absent where it fails by itself, in a new process."""
 
     @property
     def expected(self) -> bool:
