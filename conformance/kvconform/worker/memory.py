@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import resource
 import sys
+from contextlib import suppress
 from time import monotonic
 
 import psutil
@@ -42,16 +43,27 @@ def peak() -> int:
 class Family:
     """A process and its descendants. Their memory is checked often."""
 
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
+    def __init__(self, pid: int, without_itself: bool = False) -> None:
+        self.pid, self._without_itself = pid, without_itself
         self._members: list[psutil.Process] = []
         self._looked = -LOOK_AGAIN
 
     def resident(self) -> int:
         """Give the resident bytes of all of them now; 0 once they are gone."""
-        if (now := monotonic()) - self._looked >= LOOK_AGAIN:
-            self._members, self._looked = [*_itself(self.pid), *_relatives(self.pid)], now
+        if monotonic() - self._looked >= LOOK_AGAIN:
+            self.look()
         return sum(map(_resident, self._members))
+
+    def look(self) -> None:
+        """Search for its members, while its first process lives."""
+        itself = [] if self._without_itself else _itself(self.pid)
+        self._members, self._looked = [*itself, *_relatives(self.pid)], monotonic()
+
+    def kill(self) -> None:
+        """Kill the members that were seen last."""
+        for member in self._members:
+            with suppress(psutil.Error):
+                member.kill()  # psutil looks whether the pid is still theirs
 
 
 def _itself(pid: int) -> list[psutil.Process]:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kvconform.worker import memory
+from kvconform.worker.start import end, started
 from kvspec.errors import BadInput
 from kvspec.wire import messages
 
@@ -69,16 +69,11 @@ class Process:
     """A process in its own session. All three pipes are non-blocking; only `answer_within` waits."""
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None) -> None:
-        pipe = subprocess.PIPE
         try:
-            self._popen = subprocess.Popen(
-                argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, env=env, start_new_session=True
-            )
+            self._popen, self.family, self.pid = started(argv, env)
         except (OSError, ValueError) as e:
             raise BadInput(f"cannot start {argv[0]}: {e}") from None
-        self.pid = self._popen.pid
-        self.family = memory.Family(self.pid)
-        self._kill = weakref.finalize(self, _end, self._popen)
+        self._kill = weakref.finalize(self, end, self._popen, self.family, self.pid)
         self._decoder = messages.Decoder()
         self._stderr = bytearray()
         self._unsent = bytearray()
@@ -211,21 +206,6 @@ def _widen(pipe: int) -> None:
     if hasattr(fcntl, "F_SETPIPE_SZ"):
         with contextlib.suppress(OSError):
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE)
-
-
-def _end(popen: subprocess.Popen[bytes]) -> None:
-    """End all relatives: those in other sessions are found by descent, others, orphans too, by the group."""
-    relatives = memory.family(popen.pid)[1:] if popen.poll() is None else []
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(popen.pid, signal.SIGKILL)
-    for pid in relatives:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
-    with contextlib.suppress(subprocess.TimeoutExpired):  # a driver may hold it in the kernel
-        popen.wait(10)
-    for pipe in (popen.stdin, popen.stdout, popen.stderr):
-        if pipe is not None:
-            pipe.close()
 
 
 def _ending(status: int) -> str:

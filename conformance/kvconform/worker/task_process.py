@@ -18,6 +18,8 @@ from typing import Any, Literal, TypeVar
 
 from kvconform.worker import memory
 from kvconform.worker.signals import handling, interrupt
+from kvconform.worker.start import SUPERVISED
+from kvconform.worker.supervisor import signal_when_parent_ends
 from kvconform.worker.tasks import ProcessDied
 
 Result = TypeVar("Result")
@@ -25,6 +27,9 @@ Start = Literal["fork", "spawn"]
 
 ENDS = signal.SIGUSR1
 """Asks a process to end its task with what it has: raises KeyboardInterrupt in the task."""
+
+PARENT_GONE = signal.SIGUSR2
+"""Comes when the parent has ended, or the thread of it that started the process. Linux alone sends it."""
 
 LOOK_AGAIN = 1.0
 """Seconds after which each side of a pipe checks that the other still lives; a sibling may keep a pipe open."""
@@ -115,16 +120,19 @@ def _send(pid: int, number: signal.Signals) -> None:
 
 def _serve(pipe: Connection, parent: int, memory_limit: int) -> None:
     """In the process: do tasks until the parent closes the pipe or is gone."""
-    _begin(memory_limit)
+    _begin(parent, memory_limit)
     with suppress(EOFError, OSError):
         while os.getppid() == parent:
             if pipe.poll(LOOK_AGAIN):
                 _answer(pipe, *_performed(pipe.recv()))
 
 
-def _begin(memory_limit: int) -> None:
+def _begin(parent: int, memory_limit: int) -> None:
     """Before the first task. The parent, not the terminal, tells when to end."""
     memory.collect_seldom()
+    if SUPERVISED:
+        signal.signal(PARENT_GONE, lambda *_: None if os.getppid() == parent else os._exit(1))
+        signal_when_parent_ends(PARENT_GONE)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for number in (signal.SIGINT, signal.SIGHUP, ENDS):
         signal.signal(number, signal.SIG_IGN)

@@ -100,7 +100,7 @@ def test_an_interrupt_while_an_adapter_hangs_is_heard_at_once(tmp_path: Path) ->
 
 def test_an_interrupt_before_the_adapter_answers_leaves_nothing(tmp_path: Path) -> None:
     running = Running(tmp_path / "report", "support.fakes:HangsInDescribe")
-    assert soon(lambda: len(judging.workers_of(str(tmp_path))) == 2)
+    assert soon(lambda: len(judging.workers_of(str(tmp_path))) >= 2)
     time.sleep(0.5)
     status, out, err = running.ended_by(signal.SIGINT)
     assert (status, out) == (130, "") and err.endswith("kvconform: interrupted\n") and "Traceback" not in err

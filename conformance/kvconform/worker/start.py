@@ -1,0 +1,79 @@
+"""Starts a worker's process with its pipes, and ends it with all that it started.
+
+On Linux a supervisor stands between, so that nothing outlives the worker or the harness. On other systems nobody
+adopts orphans: what left the worker's session before its parent died survives, and a hung worker outlives a
+harness that was killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kvconform.worker import supervisor
+from kvconform.worker.memory import Family
+
+SUPERVISED = sys.platform == "linux"
+PATIENCE = 10.0
+"""Seconds for all to end: a driver may hold a process in the kernel."""
+
+Popen = subprocess.Popen[bytes]
+
+
+def started(argv: Sequence[str], env: Mapping[str, str] | None) -> tuple[Popen, Family, int]:
+    """Start a command in its own session; give the process that ends as it does, its family and its pid. Raises
+    OSError, ValueError."""
+    if not SUPERVISED:
+        popen = _popen(argv, env)
+        return popen, Family(popen.pid), popen.pid
+    told, tells = os.pipe()
+    with open(told, "rb") as words:
+        try:
+            python = [sys.executable, "-I", "-S", supervisor.__file__, str(os.getpid()), str(tells)]
+            popen = _popen([*python, *argv], env, pass_fds=(tells,))
+        finally:
+            os.close(tells)
+        family = Family(popen.pid, without_itself=True)
+        try:
+            pid, _, error = words.read().decode().partition("-")
+            if error or not pid:
+                raise OSError(error or "its supervisor ended")
+        except BaseException:
+            end(popen, family, popen.pid)
+            raise
+    return popen, family, int(pid)
+
+
+def _popen(argv: Sequence[str], env: Mapping[str, str] | None, **more: Any) -> Popen:
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, env=env, start_new_session=True, **more
+    )
+
+
+def end(popen: Popen, family: Family, pid: int) -> None:
+    """End the process and all its relatives, reap it, close its pipes. `pid` leads the group of the command."""
+    if popen.poll() is None:
+        family.look()
+    if SUPERVISED:
+        popen.terminate()  # it ends all others before itself
+        _wait(popen)
+    family.kill()
+    if not SUPERVISED or popen.poll() in (None, -signal.SIGKILL):  # or somebody else ended the supervisor
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
+        popen.kill()
+        _wait(popen)
+    for pipe in (popen.stdin, popen.stdout, popen.stderr):
+        if pipe is not None:
+            pipe.close()
+
+
+def _wait(popen: Popen) -> None:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        popen.wait(PATIENCE)

@@ -1,0 +1,1 @@
+"""Hostile cases: adapters, processes, environments, signals and files that mean harm, or do it."""
