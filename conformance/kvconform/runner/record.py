@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from kvconform import SUITE_VERSION
 from kvconform.generate import frozen_covers
 from kvconform.runner.known import gone
+from kvconform.runner.private import published
 from kvconform.runner.provenance import machine, suite_digest
 from kvconform.runner.tally import Tally
 from kvconform.runner.verdict import Evidence, exit_status, judged_level, shortest_failure, verdict_on
@@ -51,7 +52,7 @@ def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], a
         residency=[tally.spent[name] for name in sorted(tally.spent)],
     )
     whole.exit_status = exit_status(whole)
-    return whole
+    return published(whole)
 
 
 def kept(tally: Tally) -> list[Failure]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from importlib import resources
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from kvconform.vectors import files, verify
@@ -21,6 +24,8 @@ from kvspec.session.operations import DO
 
 INDEX = "index.json"
 SCHEMAS = {"schema.json": "vectors.json", "trace.schema.json": "trace.json"}
+HASHED = ("README.md", "LICENSE", *SCHEMAS, "clauses.json")
+"""Files beside the vectors, whose hashes the index tells."""
 
 
 def export(
@@ -34,21 +39,32 @@ def export(
 
     With `verified` all that is frozen is first compared with the reference; tensors always are. `progress` is told
     each file before it is written, and how many there are. Raises BadInput if the reference differs from them, or
-    the folder cannot be written.
+    the folder cannot be written; an earlier export there is then as it was.
     """
     found = list(files.there(files.FROZEN, chosen, chapters))
     if not found:
         raise BadInput("no vectors are frozen for these sources and chapters")
-    listed = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for file in found:
-            progress(file, len(found))
-            listed.append(_file(file, folder, verified))
-        index = _index(listed)
-        _beside(folder, index)
+        with TemporaryDirectory(prefix=".export-", dir=folder) as beside:
+            index = _written(found, Path(beside), verified, progress)
+            for name in sorted(os.listdir(beside), key=INDEX.__eq__):  # the index last: it vouches for the others
+                os.replace(Path(beside, name), folder / name)
     except OSError as e:
         raise BadInput(f"{e.filename or folder}: cannot be written: {e.strerror or e}") from None
+    return index
+
+
+def _written(
+    found: list[Path], folder: Path, verified: bool, progress: Callable[[Path, int], None]
+) -> dict[str, Any]:
+    """Write all files; give the index."""
+    listed = []
+    for file in found:
+        progress(file, len(found))
+        listed.append(_file(file, folder, verified))
+    index = _index(listed)
+    _beside(folder, index)
     return index
 
 
@@ -80,7 +96,7 @@ def _total(listed: list[dict[str, Any]]) -> dict[str, int]:
 
 
 def _beside(folder: Path, index: dict[str, Any]) -> None:
-    """Write the other files of the folder."""
+    """Write the other files of the folder; the index gets their hashes."""
     counts = ", ".join(f"{count} {what}" for what, count in index["counts"].items())
     filled = {"@counts@": counts, "@spec@": index["spec"], "@operations@": _operations()}
     readme = resources.files("kvconform").joinpath("templates", "vectors", "README.md.txt").read_text("utf-8")
@@ -89,9 +105,14 @@ def _beside(folder: Path, index: dict[str, Any]) -> None:
     spec = resources.files("kvspec")
     texts = {"README.md": readme, "LICENSE": files.FROZEN.joinpath("LICENSE").read_text("utf-8")}
     texts |= {name: spec.joinpath("schemas", of).read_text("utf-8") for name, of in SCHEMAS.items()}
-    texts |= {"clauses.json": _json(_clauses()), INDEX: _json(index)}
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    texts |= {"clauses.json": _json(_clauses())}
+    index["sha256"] = {name: _sha256(text.encode()) for name, text in texts.items()}
+    for name, text in (texts | {INDEX: _json(index)}).items():
+        (folder / name).write_bytes(text.encode())
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def _json(document: Any) -> str:
@@ -118,7 +139,8 @@ def index_of(folder: Path) -> dict[str, Any]:
     try:
         index = json.loads(text)
         listed = [str(entry["file"]) for entry in index["files"] if _total([entry])]
-    except (ValueError, KeyError, TypeError) as e:
+        listed += [str(name) for name in dict(index["sha256"])]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
         raise BadInput(f"{folder / INDEX}: not the index of a folder of vectors ({e!s:.100})") from None
     odd = [name for name in listed if Path(name).name != name]
     if odd:
@@ -131,12 +153,22 @@ def differences(folder: Path, index: dict[str, Any], chosen: Collection[str]) ->
     unreadable files."""
     if index.get("counts") != _total(index["files"]):
         yield f"{INDEX}: counts {index.get('counts')}, and its files come to {_total(index['files'])}"
+    yield from _changed(folder, index["sha256"])
     for entry in (entry for entry in index["files"] if entry["file"] in chosen):
         file = folder / entry["file"]
         said = files.read(file)["counts"]
         if {"file": file.name, **said} != entry:
             yield f"{INDEX}: {file.name} is said to hold {_without_file(entry)}, its header says {said}"
         yield from verify.differences(file, with_tensors=True)
+
+
+def _changed(folder: Path, hashes: dict[str, str]) -> Iterator[str]:
+    """Name the files beside the vectors that are not as they were exported, and those that the index leaves out."""
+    yield from (f"{INDEX}: no hash of {name}" for name in HASHED if name not in hashes)
+    for name, said in hashes.items():
+        found = _sha256(read_bytes(folder / name, "a file beside vectors"))
+        if found != said:
+            yield f"{name}: not as it was exported: its sha256 is {found}; the index says {said}"
 
 
 def _without_file(entry: dict[str, Any]) -> dict[str, Any]:

@@ -161,6 +161,35 @@ def test_the_index_counts_its_files(kvconform: Said, folder: Path) -> None:
     assert status == 1 and "index.json: counts" in out and "examples-mask.json is said to hold" in out
 
 
+@pytest.mark.parametrize("name", ["schema.json", "trace.schema.json", "clauses.json", "README.md", "LICENSE"])
+def test_a_file_beside_the_vectors_that_was_changed_is_named(kvconform: Said, folder: Path, name: str) -> None:
+    (folder / name).write_text((folder / name).read_text() + " ")
+    status, out, _ = kvconform("verify", str(folder), "--chapter", "copy")
+    assert status == 1 and out.startswith(f"{name}: not as it was exported: its sha256 is ")
+
+
+def test_an_index_that_leaves_out_a_hash_differs(kvconform: Said, folder: Path) -> None:
+    index = json.loads((folder / "index.json").read_text())
+    del index["sha256"]["schema.json"]
+    (folder / "index.json").write_text(json.dumps(index))
+    status, out, _ = kvconform("verify", str(folder), "--chapter", "copy")
+    assert status == 1 and out.startswith("index.json: no hash of schema.json\n")
+
+
+def test_an_export_that_fails_leaves_the_one_before_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+
+    def full(named: Any, file: Path) -> None:
+        if "rope" in file.name:
+            raise OSError(28, "No space left on device")
+        file.with_suffix(".safetensors").write_bytes(b"")
+
+    monkeypatch.setattr(files, "write_tensors", full)
+    with pytest.raises(BadInput, match="cannot be written: No space left on device"):
+        export.export(folder, ["examples"], CHAPTERS)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+
+
 def test_other_clauses_are_mentioned(kvconform: Said, folder: Path) -> None:
     index = json.loads((folder / "index.json").read_text()) | {"spec": "0123"}
     (folder / "index.json").write_text(json.dumps(index))
@@ -187,7 +216,14 @@ BROKEN = [
     ("examples-rope.safetensors", text("\x02" + "\0" * 7 + "??"), "its header is no JSON object"),
     ("examples-rope.safetensors", Path.unlink, "examples-rope.safetensors: cannot be read: No such file"),
     ("index.json", half, "index.json: not the index of a folder of vectors"),
-    ("index.json", text('{"files": [{"file": "../x", "vectors": 1}]}'), "'../x' is not the name of a file in that"),
+    (
+        "index.json",
+        text('{"files": [{"file": "../x", "vectors": 1}], "sha256": {}}'),
+        "'../x' is not the name of a file in that",
+    ),
+    ("index.json", text('{"files": [], "sha256": ["../x"]}'), "index.json: not the index of a folder of vectors"),
+    ("index.json", text('{"files": [], "sha256": {"../x": ""}}'), "'../x' is not the name of a file in that"),
+    ("clauses.json", Path.unlink, "clauses.json: cannot be read: No such file"),
     ("index.json", Path.unlink, "index.json: cannot be read: No such file"),
 ]
 
