@@ -59,9 +59,9 @@ class Functions:
     capacity: Callable[[Any], int] | None = None
     """Rows that it has allocated."""
     to_engine: Callable[[Array], Any] = np.asarray
-    """An array of the engine, from numpy. A view shows whether the engine keeps arrays of its caller."""
+    """An array of the engine, from numpy; a copy or a view."""
     from_engine: Callable[[Any], Any] = np.asarray
-    """The way back. A view shows whether the engine hands out arrays that it goes on to write on."""
+    """The way back. The harness keeps the engine's arrays, and reads them again to see what became of them."""
 
 
 class UpdateCache:
@@ -75,22 +75,27 @@ class UpdateCache:
         self._mask: Any = None
         self._counted = self._queries = 0
 
-    def append(self, keys: Array, values: Array) -> None:
+    def append(self, keys: Any, values: Any) -> None:
         """Make the mask, where the engine makes one before, then update; or the other way round."""
         engine, n = self.engine, keys.shape[2]
         first = (self._counted,) if self.adapter.says("positions") == "caller" else ()
         late = self.adapter.says("made") == "after"
         mask = engine.mask(self.cache, n) if engine.mask and not late else None
-        self._returned = engine.update(self.cache, engine.to_engine(keys), engine.to_engine(values), *first)
+        self._returned = engine.update(self.cache, self._own(keys), self._own(values), *first)
         self._mask = engine.mask(self.cache, n) if engine.mask and late else mask
         self._queries = n
         self._counted += n
 
+    def _own(self, array: Any) -> Any:
+        """The engine's array of an array; whoever has one already hands it in as it is."""
+        return self.engine.to_engine(array) if isinstance(array, np.ndarray) else array
+
     def read(self, what: str) -> Pair:
-        """Give what the last update returned: the history. No engine has more without being asked for it."""
+        """Give what the last update returned, arrays of the engine: the history. No engine has more without being
+        asked for it."""
         if what != "history" or self._returned is None:
             raise Unsupported(f"no {what}")
-        return Pair(*map(self.engine.from_engine, self._returned))
+        return Pair(*self._returned)
 
     def lengths(self) -> Lengths:
         """Give the offset, and what else the engine says."""
@@ -179,6 +184,14 @@ class UpdateAdapter:
             chapters[chapter][own] = value
         counted = {} if engine.length else {"by_adapter": ["offset"]}
         return {"name": self.name, "chapters": chapters, **counted, **self.said}
+
+    def to_engine(self, array: Array) -> Any:
+        """Make an array of the engine."""
+        return self.engine.to_engine(array)
+
+    def from_engine(self, array: Any) -> Array:
+        """Give the elements of an array of the engine."""
+        return np.asarray(self.engine.from_engine(array))
 
     def open(self, kind: str, config: Config) -> UpdateCache:
         """Open a fresh cache of the engine."""

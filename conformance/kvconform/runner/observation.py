@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kvspec.contract import Description, Lengths
 from kvspec.reading.clauses import Clause
-from kvspec.registry import CACHES, RECORDS, needed
+from kvspec.registry import CACHES, KINDS, RECORDS, needed, opened
 
 TAKES = {**dict.fromkeys(Lengths._fields, "offset"), "can": "ask", "view": "view"}
 """The ability of a cache of one sequence that each observable takes."""
@@ -16,6 +16,9 @@ OUTSIDE = "rows outside the window"
 
 ALWAYS = ("result", "intact")
 """Observables that every adapter shows."""
+
+OWNERSHIP = frozenset(opened(kind).ownership for kind in KINDS)
+"""The clauses that leave arrays to their caller."""
 
 
 def unobserved(clause: Clause, adapter: Description, level: str) -> list[str]:
@@ -42,6 +45,9 @@ def _missing(seen: str, kinds: list[str], adapter: Description, level: str) -> I
 
 
 def answered_by_adapter(clause: Clause, adapter: Description) -> bool:
-    """Tell whether the adapter answers for its engine everything in which a breach of the clause shows."""
+    """Tell whether the adapter answers for its engine everything in which a breach of the clause shows; of who
+    owns arrays, whether the arrays are the adapter's."""
+    if "intact" in adapter.answers and clause.id in OWNERSHIP:
+        return True
     shown = set(clause.seen_in).difference(ALWAYS)
     return bool(shown) and shown <= adapter.answers

@@ -6,7 +6,8 @@ methods of `Cache`, a `sink` those of `Positioned` too, a `copy` buffer those of
 Further chapters need further methods: a cache those of `Masking` (chapter `mask`), `Snapshotting` (`snapshot`),
 `Planning` (`mem`), `Attending` (`attention`, stores and paged caches too); a store those of `Batching` (`batch`);
 the adapter itself those of `Speculating` (`draft`), `Fitting` (`mem`), `Rotating` (`rope`), `Metered`
-(`residency`). Arrays at this boundary are host arrays (numpy), or what the adapter's own `place` made of them.
+(`residency`). Arrays at this boundary are host arrays (numpy), what the adapter's own `place` made of them, or
+arrays of its engine (`OwnArrays`).
 
 Every method either does all of its work, or raises `Refused` or `Unsupported` and changes nothing.
 """
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 from kvspec.chapters import CHAPTERS
 from kvspec.chapters.record import METERED
-from kvspec.contract.adapters import Adapter, Fitting, Metered, Planning
+from kvspec.contract.adapters import Adapter, Fitting, Metered, OwnArrays, Planning
 from kvspec.contract.attention import Attending, AttendingBatch, Attention, CapturedAttention, Rope, Rotating
 from kvspec.contract.caches import Buffer, Cache, Masking, Positioned, Round, Snapshot, Snapshotting, Speculating
 from kvspec.contract.description import Claim, Description, description

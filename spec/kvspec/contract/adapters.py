@@ -19,6 +19,17 @@ class Adapter(Protocol):
         limits."""
 
 
+class OwnArrays(Protocol):
+    """Methods of an adapter whose engine has arrays of its own. Rows and queries are then handed in as the engine's
+    arrays, and what it hands out is kept as it is: who owns them is judged on these. Both may give views."""
+
+    def to_engine(self, array: Array) -> Any:
+        """Make an array of the engine."""
+
+    def from_engine(self, array: Any) -> Array:
+        """Give the elements of an array of the engine."""
+
+
 class Planning(Protocol):
     """Methods that the chapter `mem` adds to caches and stores."""
 

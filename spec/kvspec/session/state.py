@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,12 +63,16 @@ class SessionState:
         return any(c is cache for r in live for c in r.caches)
 
     def handed(self, op: Operation, inputs: Inputs) -> tuple[Any, ...]:
-        """Give the queries and rows to pass in, noted as lent; on the device if the operation says so."""
+        """Give the queries and rows to pass in, noted as lent; on the device if the operation says so, else as
+        arrays of the engine if the adapter makes those."""
         arrays = (*(() if inputs.queries is None else (inputs.queries,)), *(inputs.rows or ()))
+        if not op.get("resident"):
+            own = tuple(map(getattr(self.adapter, "to_engine", np.asarray), arrays))
+            for array in own:
+                self.keep(array)
+            return own
         for array in arrays:
             self.keep(array)
-        if not op.get("resident"):
-            return arrays
         placed = tuple(self._placing()(*arrays))
         for array, there in zip(arrays, placed, strict=True):
             self._lend_there(there, np.array(array))
@@ -99,7 +103,8 @@ class SessionState:
         """Note copies of arrays that were read, `arranged` as `[B, H, n, dim]`; the originals are the caller's, to
         scribble on."""
         for part, array in zip("kv", (None, None) if pair is None else pair, strict=True):
-            step.arrays[f"{what}.{part}"] = self.keep(None if array is None else arranged(array))
+            copy = self.keep(array)
+            step.arrays[f"{what}.{part}"] = None if copy is None else arranged(copy)
 
     def note(self, step: Step, what: str, array: Any, resident: bool = False) -> None:
         """Note a copy of a mask, or of an output."""
@@ -120,8 +125,10 @@ class SessionState:
         """Remember an array that was passed in or out as lent, with a copy."""
         if array is None:
             return None
-        copy = np.array(array)
-        self.lent[self._now].append((array, copy))
+        read = None if isinstance(array, np.ndarray) else getattr(self.adapter, "from_engine", None)
+        lent = EngineArray(array, read) if read else np.asarray(array)
+        copy = np.array(read(array) if read else lent)
+        self.lent[self._now].append((lent, copy))
         return copy
 
     def keep_there(self, array: Any) -> Array:
@@ -168,3 +175,12 @@ class Placed:
     def tobytes(self) -> bytes:
         """Give its current content as bytes, like a host array."""
         return np.asarray(self.fetch(self.array)).tobytes()
+
+
+class EngineArray(Placed):
+    """An array of the engine's own, lent as it is and read by the adapter's `from_engine`."""
+
+    def overwrite(self, value: float) -> None:
+        """Overwrite its elements, unless it is an array that nothing changes."""
+        with suppress(Exception):
+            self.array[...] = value

@@ -10,7 +10,7 @@ from kvspec import masks
 from kvspec.contract import Lengths
 from kvspec.operations.table import Operation, cache_of
 from kvspec.registry import CACHES
-from kvspec.session.state import SessionState
+from kvspec.session.state import EngineArray, SessionState
 from kvspec.session.step import Inputs, Step
 
 
@@ -77,9 +77,12 @@ def scribble(session: SessionState, cache: Any, op: Operation, step: Step, input
     """Check that the newest arrays passed in or out are unchanged; then overwrite all of them."""
     lent = session.lent[cache_of(op)]
     step.values["intact"] = all(array.tobytes() == copy.tobytes() for array, copy in lent)
-    for array in [array for array, _ in lent]:
-        if isinstance(array, np.ndarray) and array.flags.writeable:
-            array[...] = False if array.dtype == bool else np.nan
+    for array, copy in lent:
+        value = False if copy.dtype == bool else np.nan
+        if isinstance(array, EngineArray):
+            array.overwrite(value)
+        elif isinstance(array, np.ndarray) and array.flags.writeable:
+            array[...] = value
     lent.clear()
 
 
