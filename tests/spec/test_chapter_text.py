@@ -70,6 +70,12 @@ def ending(example: Example) -> tuple[list[str], dict[str, Any]]:
     return sorted(map(str, example.trace.ops)), dict(example.rows[-1].said)
 
 
+def test_the_width_of_a_mask_is_defined_at_level_visible() -> None:
+    assert "At level visible K is the number of rows that the cache hands out" in " ".join(
+        chapter_text("mask").split()
+    )
+
+
 def test_both_orders_of_a_law_on_orders_are_shown() -> None:
     first, other, truncated, dropped = index()["PAGE-46"].examples
     assert first.trace.ops != other.trace.ops and ending(first) == ending(other)

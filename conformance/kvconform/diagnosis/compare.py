@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kvconform.judge import storage, visible
+from kvconform.judge import mask_columns, storage, visible
 from kvconform.judge.trial import observables
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.expected import Expected
@@ -75,7 +75,7 @@ class Sight:
 
     def __init__(self, book: SerialBook, masked: bool) -> None:
         self.book, self.masked = book, masked
-        self.histories: dict[visible.Looked, Any] = {}
+        self.histories: dict[mask_columns.Looked, Any] = {}
 
     def facts(self, op: Operation, want: Expected, step: Step) -> tuple[Any, ...]:
         """The answers that an adapter owes at level `visible`."""
@@ -97,7 +97,7 @@ class Sight:
         """The rows that each query sees, in every head of every sequence."""
         if want.sees is None:
             return None
-        looked = visible.looked(op)
+        looked = mask_columns.looked(op)
         if "history.k" in step.arrays:
             self.histories[looked] = self._names(step, "history")
         keys, values = self.histories.get(looked, (None, None))

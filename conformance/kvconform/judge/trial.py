@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
 from msgspec import Struct
 
 from kvconform.judge import storage, visible
 from kvconform.judge.kept_arrays import KeptArrays
 from kvconform.judge.ledger import Accounts
+from kvconform.judge.mask_columns import HANDING_OUT, Widths
 from kvconform.judge.storage import Difference
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.abstract_state import Key, key
@@ -22,9 +22,8 @@ from kvconform.oracle.reference import CitingReference, Performs
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.worker.remote_session import RemoteSession
 from kvref.list_model.caches import CacheModel
-from kvspec import masks
 from kvspec.contract import LEVELS, Claim, Description
-from kvspec.geometry import Array, Config
+from kvspec.geometry import Config
 from kvspec.operations.table import Operation, argument, cache_of
 from kvspec.registry import opened
 from kvspec.session.step import Inputs, Step
@@ -231,10 +230,14 @@ class _Visible(_Trial):
         observe = tuple(o for o in OBSERVED if o in (*looks, "state", "mask", "sees"))
         self.oracle = ListModelSession(self.adapter, self.trace_inputs.book.kept, observe)
         self.judge = visible.Judge(self.result.book, "mask" in looks, "sees" in looks)
-        self.widths: dict[visible.Looked, tuple[int, int]] = {}
+        self.widths = Widths()
 
     def expect(self, op: Operation, inputs: Inputs) -> Step:
-        return super().expect(op, self.trace_inputs.named(op, inputs))
+        want = super().expect(op, self.trace_inputs.named(op, inputs))
+        judged = want.result == "ok" or want.clause == "MASK-12"
+        if op["op"] == "mask" and judged and self.widths.unknown(op, inputs.logical or ()):
+            want.result, want.cites = "any", ()
+        return want
 
     def state(self) -> Key:
         key: Key = self.oracle.caches["A"].key()
@@ -246,7 +249,9 @@ class _Visible(_Trial):
         self.told(cache_of(op), got)
         history = got.arrays.get("history.k")
         if history is not None and history.ndim == 4:
-            self.widths[visible.looked(op)] = self._width(op), int(history.shape[2])
+            self.widths.note(op, self._width(op), int(history.shape[2]))
+        elif op["op"] in HANDING_OUT and want.result == "ok":
+            self.widths.forget(op)
         return self.judge.compare(op, want, got, asked.config.window is not None, asked.config.max_len)
 
     def told(self, letter: str, step: Step) -> None:
@@ -263,28 +268,10 @@ class _Visible(_Trial):
 
     def fitted(self, op: Operation, inputs: Inputs) -> Inputs:
         """Explicit masks are as wide as the reference's history; make them as wide as this adapter's."""
-        if op["op"] != "mask" or inputs.logical is None or visible.looked(op) not in self.widths:
+        if op["op"] != "mask" or inputs.logical is None:
             return inputs
-        wanted, width = self.widths[visible.looked(op)]
-        whole = width == self.trace_inputs.opened_as(op)[1].max_len
-        return Inputs(logical=tuple(_fitted(p, wanted, width, whole) for p in inputs.logical))
-
-
-def _fitted(part: masks.Part, wanted: int, width: int, whole: bool) -> masks.Part:
-    if not isinstance(part, masks.Explicit) or part.array.ndim != 4 or part.array.shape[3] == 1:
-        return part
-    return masks.Explicit(_columns(part.array, width + part.array.shape[3] - wanted, whole))
-
-
-def _columns(array: Array, width: int, whole: bool) -> Array:
-    """The newest `width` columns; columns that are missing belong to older rows, or to the spare slots behind all
-    rows where the history is a `whole` buffer, and hide them."""
-    missing = width - array.shape[3]
-    if missing <= 0:
-        return np.ascontiguousarray(array[..., -missing:])
-    hidden = False if array.dtype == bool else -np.inf
-    added = (0, missing) if whole else (missing, 0)
-    return np.pad(array, [(0, 0)] * 3 + [added], constant_values=hidden)
+        room = self.trace_inputs.opened_as(op)[1].max_len
+        return Inputs(logical=self.widths.fitted(op, inputs.logical, room))
 
 
 def observables(trace: Trace, adapter: Description, level: str) -> tuple[str, ...]:

@@ -9,23 +9,15 @@ from typing import Any
 import numpy as np
 
 from kvconform.judge import whole_buffer
+from kvconform.judge.mask_columns import Looked, looked
 from kvconform.judge.storage import Difference, agree, observable, result
 from kvconform.oracle.expected import Expected
 from kvref.list_model.caches import Scores
 from kvspec.geometry import DTYPES, Array
-from kvspec.operations.table import Operation, cache_of
+from kvspec.operations.table import Operation
 from kvspec.rows import SerialBook
 from kvspec.serials import letters
 from kvspec.session.step import Step
-
-Looked = tuple[str, str]
-"""Whose history it is: a cache, and the round of speculation where it is that of drafts."""
-
-
-def looked(op: Operation) -> Looked:
-    """Whose history an operation makes or looks at."""
-    name = op["name"] if op["op"] == "draft" else op.get("round")
-    return cache_of(op), name or ""
 
 
 class Judge:
