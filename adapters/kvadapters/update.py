@@ -26,6 +26,7 @@ from kvspec.contract import Lengths, Pair
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical
+from kvspec.registry import RECORDS
 
 Make = Callable[[Config], Any]
 Update = Callable[..., tuple[Any, Any]]
@@ -54,6 +55,10 @@ class Functions:
     the engine, whose last two axes are queries and keys; None for no mask; "causal" where the kernel makes it."""
     reset: Callable[[Any], Any] | None = None
     """Empty the cache."""
+    state: Callable[[Any], Any] | None = None
+    """All of the cache, as the engine saves it. Nothing is copied: what is saved must not change by itself."""
+    set_state: Callable[[Any, Any], Any] | None = None
+    """Put what was saved into a fresh cache. With `state` and `trim` snapshots are claimed, as a whole."""
     retained: Callable[[Any], int] | None = None
     """Rows that can still be read."""
     capacity: Callable[[Any], int] | None = None
@@ -64,16 +69,30 @@ class Functions:
     """The way back. The harness keeps the engine's arrays, and reads them again to see what became of them."""
 
 
+@dataclass(frozen=True)
+class Saved:
+    """What the engine saved of a cache, at an offset."""
+
+    state: Any
+    stop: int
+    start: int = 0
+    nbytes: int = 0
+    """Not known."""
+
+
 class UpdateCache:
     """One cache of the engine, and what its last `update` returned."""
 
     def __init__(self, adapter: UpdateAdapter, config: Config) -> None:
         self.adapter, self.engine, self.config = adapter, adapter.engine, config
-        left = adapter.says("counts") == "left only" and config.window is not None
-        self.cache = self.engine.make(config.changed(window=(config.window or 0) - 1) if left else config)
+        self.cache = self._fresh()
         self._returned: tuple[Any, Any] | None = None
         self._mask: Any = None
         self._counted = self._queries = 0
+
+    def _fresh(self) -> Any:
+        left = self.adapter.says("counts") == "left only" and self.config.window is not None
+        return self.engine.make(self.config.changed(window=(self.config.window or 0) - 1) if left else self.config)
 
     def append(self, keys: Any, values: Any) -> None:
         """Make the mask, where the engine makes one before, then update; or the other way round."""
@@ -137,6 +156,25 @@ class UpdateCache:
         self.engine.reset(self.cache)
         self._counted, self._returned = 0, None
 
+    def snapshot(self, start: int) -> Saved | None:
+        """Have the engine save all there is; None where that is nothing."""
+        if self.engine.state is None:
+            raise Unsupported("no state")
+        return Saved(self.engine.state(self.cache), self._offset) if self._offset else None
+
+    def restore(self, saved: Saved | None, to: int) -> None:
+        """Put what was saved into a fresh cache, and trim it; then it takes the place of the cache there was."""
+        if saved is None:
+            return self.rewind(to)
+        if self.engine.set_state is None:
+            raise Unsupported("no set_state")
+        cache = self._fresh()
+        self.engine.set_state(cache, saved.state)
+        if to != saved.stop:
+            self._trim(cache, saved.stop - to)
+        self.cache, self._counted, self._returned = cache, to, None
+        return None
+
     def mask(self, logical: Logical) -> Array | None:
         """Give the mask that was made before the last update, `[1 or B, 1 or heads, L, K]`."""
         if self.engine.mask is None:
@@ -177,6 +215,8 @@ class UpdateAdapter:
         chapters: dict[str, Any] = {self.kind: {"level": "visible", "with": [*able, *self.also]}}
         if engine.mask:
             chapters["mask"] = {"level": "visible", "with": ["causal"], **USUAL}
+        if engine.state and engine.set_state and engine.trim and self.kind in RECORDS["snapshot"].on:
+            chapters["snapshot"] = {"level": "visible", "with": ["snapshot", "restore"]}
         for name, value in self.dialect.items():
             chapter, _, own = name.partition(".")
             if chapter not in chapters:

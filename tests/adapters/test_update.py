@@ -12,10 +12,12 @@ from kvspec.contract import description
 from kvspec.errors import Unsupported
 from kvspec.geometry import Config
 from kvspec.masks import CAUSAL
+from kvspec.notation import from_sentence
 from kvspec.records.run import Record
 from kvspec.trace import from_json
 from support import update_engines
 from support.judging import broken, clause, record_of, verdicts
+from support.local_adapter import LocalAdapter, judge_examples
 
 
 @cache
@@ -78,6 +80,26 @@ def test_a_shortened_trace_holds_nothing_that_is_not_claimed() -> None:
     about = description(update_engines.counts_later_rows.describe())
     traces = [from_json(f.trace) for f in judged("counts_later_rows").failures if f.trace is not None]
     assert traces and [claimed(trace, about) for trace in traces] == traces
+
+
+def test_an_engine_that_saves_and_loads_its_state_conforms_as_a_whole() -> None:
+    under_test = LocalAdapter(update_engines.saves)
+    judge_examples(under_test, "snapshot")
+    assert [f.message for f in under_test.tally.failures] == [] and under_test.tally.own == {}
+    assert {"SNAP-3", "SNAP-5", "SNAP-13"} <= set(under_test.tally.exercised)
+    assert "snapshot" not in update_engines.right.describe()["chapters"]
+
+
+@pytest.mark.parametrize(
+    ("name", "trace", "message"),
+    [
+        ("saves_by_reference", "append 1; append 1; snapshot s; append 1; restore s 2; append 1", "query 0 sees"),
+        ("loads_no_offset", "append 2; snapshot s; append 1; restore s 2", "offset: expected 2, found 0"),
+    ],
+)
+def test_a_fault_in_saving_is_found(name: str, trace: str, message: str) -> None:
+    seen = LocalAdapter(getattr(update_engines, name)).run(from_sentence(f"ring window=2: {trace}"))
+    assert [d.message for d in seen.differences if message in d.message], seen.differences
 
 
 def test_no_mask_is_given_where_the_engine_makes_none() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from kvadapters.update import UpdateAdapter, from_update
+from kvspec.geometry import Config
 
 
 class WindowCache:
@@ -142,10 +143,50 @@ def adapter(cache: type[WindowCache], *also: str, **more: Any) -> UpdateAdapter:
     )
 
 
+class Saves(WindowCache):
+    """Saves its rows in arrays of their own, with the sizes it was made for."""
+
+    sizes: tuple[Any, ...] = ()
+
+    def save(self) -> Any:
+        return [a.copy() for a in self.rows], self.offset, self.sizes
+
+    def load(self, saved: Any) -> None:
+        rows, offset, sizes = saved
+        if sizes != self.sizes:
+            raise ValueError("the rows are of a cache of other sizes")
+        self.rows, self.offset = list(rows), offset
+
+
+class SavesByReference(Saves, HandsOutItsBuffer):
+    """Saves the arrays that it goes on to write into."""
+
+    def save(self) -> Any:
+        return self.rows, self.offset, self.sizes
+
+
+class LoadsNoOffset(Saves):
+    """Counts from 0 when its rows are back."""
+
+    def load(self, saved: Any) -> None:
+        super().load(saved)
+        self.offset = 0
+
+
+def saving(cache: type[Saves]) -> UpdateAdapter:
+    def make(config: Config) -> Saves:
+        made = cache(config.window or 0)
+        made.sizes = (config.window, config.batch, config.kv_heads, config.k_dim, config.v_dim, config.dtype)
+        return made
+
+    return adapter(cache, make=make, state=lambda c: c.save(), set_state=lambda c, saved: c.load(saved))
+
+
 right, too_wide, never_drops = adapter(WindowCache), adapter(TooWide), adapter(NeverDrops)
 hands_out_its_buffer, behind_a_refusal = adapter(HandsOutItsBuffer, "scribble"), adapter(WrongBehindARefusal)
 counts_before_it_checks, counts_later_rows = adapter(CountsBeforeItChecks), adapter(CountsLaterRows)
 counts_trimmed_rows, claims_a_view = adapter(CountsTrimmedRows), adapter(WindowCache, "view")
+saves, saves_by_reference, loads_no_offset = saving(Saves), saving(SavesByReference), saving(LoadsNoOffset)
 BELOW, NEVER = {"ring.rewind": "below"}, {"ring.rewind": "never"}
 only_below, only_below_declared = adapter(OnlyBelow), adapter(OnlyBelow, dialect=BELOW)
 never, never_declared = adapter(Never), adapter(Never, dialect=NEVER)
