@@ -18,6 +18,7 @@ from kvref.list_model import rope as listed_rope
 from kvspec.chapters.arguments import PAIRINGS
 from kvspec.contract import Rope
 from kvspec.geometry import DTYPES, Array
+from support.rope_engines import Frequencies, by_exponential, by_power, by_running_product
 
 PLACES = (0, 1, 2, 3, 7, 100, 4095, 65_536, 100_000, 1_000_003, (1 << 31) - 1, 1 << 40, (1 << 62) + 12_345)
 POSITIONS = np.array([*PLACES, *(-p for p in PLACES[1:])], np.int64)
@@ -161,3 +162,17 @@ def test_the_bound_leaves_room_for_any_way_to_compute_frequencies_in_f64(base: i
     middle, bound, _ = listed_rope.turned(listed_rope.exactly(rows, "f32"), positions, how)
     assert (np.abs(found - middle) <= bound).all()
     assert (np.abs(found - middle) > bound / 10).any()
+
+
+@pytest.mark.parametrize("frequencies", [by_power, by_exponential, by_running_product])
+@pytest.mark.parametrize("base", [7, 10_000, 500_000, 1 << 30])
+def test_angles_in_f32_are_within_what_their_bound_allows(frequencies: Frequencies, base: int) -> None:
+    positions = np.array([1, 2, 63, 4096, 50_000, 131_071, 1_000_003, 20_000_001])
+    for dims in (2, 6, 64, 128, 518):
+        exact_frequencies = [float(rope_angles.frequency(i, dims, base)) for i in range(dims // 2)]
+        for pair, (found, frequency) in enumerate(zip(frequencies(base, dims), exact_frequencies, strict=True)):
+            angle = positions * frequency
+            in_f32 = (positions.astype(np.float32) * found).astype(np.float64)
+            cosines = np.stack([np.abs(f(in_f32.astype(np.float32)) - f(angle)) for f in (np.cos, np.sin)])
+            allowed = listed_rope.off_in_f32(angle, pair, dims, base)
+            assert (np.abs(in_f32 - angle) <= allowed).all() and (cosines <= allowed).all()

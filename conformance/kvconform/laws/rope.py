@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kvconform.judge.trial_result import TrialResult
 from kvconform.laws import caches
 from kvconform.laws.law import Results, Sides, register, stopped
+from kvconform.oracle.expected import Expected
 from kvconform.oracle.follow import expected
 from kvconform.oracle.trace_inputs import halved
 from kvspec.geometry import Array, Config
@@ -44,7 +45,7 @@ def _last(side: Trace, name: str) -> Any:
 
 def _end(side: Trace, result: TrialResult, n: int, halves: bool) -> tuple[Array, Array]:
     """The numbers of the last n rows or queries in f64, and how far they may be off."""
-    steps = [(got.arrays, want) for (_, got), want in zip(result.steps, expected(side), strict=True)]
+    steps = [(got.arrays, want) for (_, got), want in zip(result.steps, _wanted(side, result), strict=True)]
     if side.ops[-1]["op"] == "rotate":
         arrays, want = steps[-1]
         both = _wide(arrays["rotated"]), want.rotated.bound if want.rotated else np.zeros(())
@@ -54,6 +55,12 @@ def _end(side: Trace, result: TrialResult, n: int, halves: bool) -> tuple[Array,
     outputs = [(_wide(arrays["output"]), want.outputs.bound) for arrays, want in steps if want.outputs]
     numbers, bound = (np.concatenate(part, axis=2)[:, :, -n:] for part in zip(*outputs, strict=True))
     return numbers, bound
+
+
+def _wanted(side: Trace, result: TrialResult) -> list[Expected]:
+    """What the list model expects of each step: with what the adapter declares, where that was the oracle."""
+    judged = [want for want, _ in result.steps if isinstance(want, Expected)]
+    return judged if len(judged) == len(result.steps) else expected(side)
 
 
 def _wide(array: Array | None) -> Array:

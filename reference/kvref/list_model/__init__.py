@@ -19,7 +19,7 @@ from kvref.list_model.rope import Turned
 from kvref.list_model.rows import Rows
 from kvspec.contract import CHAPTERS, Claim, Rope
 from kvspec.geometry import Array, Config
-from kvspec.registry import CACHES, found
+from kvspec.registry import CACHES, LETTERS, found
 
 
 class ListModel:
@@ -29,7 +29,9 @@ class ListModel:
     def __init__(
         self, claims: Mapping[str, Claim] | None = None, rows: Mapping[int, KeyAndValue] | None = None
     ) -> None:
-        self._claims, self._known = claims or {}, KnownRows(rows)
+        self._claims = claims or {}
+        self._angles = str(self._claims.get(LETTERS["ROPE"], Claim("visible")).dialect("angles"))
+        self._known = KnownRows(rows, self._angles)
 
     def describe(self) -> dict[str, Any]:
         """What it is and claims."""
@@ -52,7 +54,7 @@ class ListModel:
 
     def rotate(self, rows: Rows | Turned | None, positions: Array, rope_: Rope) -> Turned | None:
         """Rows turned each by its position."""
-        return rope.rotate(rows, positions, rope_)
+        return rope.rotate(rows, positions, rope_, self._angles)
 
     def fetch(self, rows: Rows) -> Rows:
         """There is no device: rows are where they are."""

@@ -24,10 +24,11 @@ FIRST_OF_ZEROS = -100
 
 class KnownRows:
     """The rows themselves, by serial, where arrays were made of them; `astray` is how far the keys of those that
-    RoPE turned may be from the ones kept."""
+    RoPE turned may be from the ones kept. `angles`: in which numbers those of RoPE are computed."""
 
-    def __init__(self, rows: Mapping[int, attention_bound.Rows] | None = None) -> None:
+    def __init__(self, rows: Mapping[int, attention_bound.Rows] | None = None, angles: str = "f64") -> None:
         self._made: Mapping[int, attention_bound.Rows] = {} if rows is None else rows
+        self._angles = angles
         self._turned: dict[int, attention_bound.Rows] = {}
         self.astray: dict[int, Array] = {}
 
@@ -48,11 +49,11 @@ class KnownRows:
         if how.rope is None or keys.array is None:
             return asked
         where = first + np.arange(keys.n)
-        turned = rope.turned(rope.exactly(keys.array, config.dtype), where, how.rope)
+        turned = rope.turned(rope.exactly(keys.array, config.dtype), where, how.rope, self._angles)
         for i, serial in enumerate(keys.serials[0]):
             self._turned[serial] = turned.middle[:, :, i], self._made[serial][1]
             self.astray[serial] = turned.bound[:, :, i]
-        return rope.turned(asked, where, how.rope)
+        return rope.turned(asked, where, how.rope, self._angles)
 
     def output(
         self,

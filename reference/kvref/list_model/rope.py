@@ -4,7 +4,8 @@ With u = 2^-24, w half a unit in the last place of the dtype (0 for f32, which i
 (a, b) at an angle t = position * base^(-2i/dims):
 
 - Cosine and sine, as f32 numbers of an angle in f64, are off by at most e = 2^-24 + `FAR` |t|: the frequency, the
-  position and their product are computed in f64, there and here.
+  position and their product are computed in f64, there and here. Where a claim declares angles in f32, `off_in_f32`
+  is added.
 - Two products and a sum, in any order, contracted or not, add at most 3 u (1 + e) (|a| + |b|).
 - What the pair itself may be off by is turned with it.
 - The result y is rounded to the dtype: w |y|, and half the least number there is, or what f32 may flush.
@@ -36,6 +37,17 @@ FAR = 2.0**-46
 """Largest relative error of an angle in f64 and of another that is computed in another way together; ROPE has it in
 units of 2^-53, up to bases of 2^31: 90 for an exponential of a logarithm there, 26 for the power here."""
 
+
+def off_in_f32(angle: Array, pair: int, dims: int, base: int) -> Array:
+    """How much further cosines and sines may be off where all is computed in f32: ROPE derives it.
+
+    The digits of the exponent count as often as it is large; a running product adds 3 units a pair. Cosine and sine
+    are within 4.
+    """
+    units = 4 * (2 * pair / dims) * np.log(base) + 3 * pair + 5
+    return np.asarray((4 + units * np.abs(angle)) * U)
+
+
 LARGEST = {"f32": 2.0**127, "f16": 65504.0, "bf16": 2.0**127}
 """Results up to this are certain not to overflow on the way."""
 
@@ -49,22 +61,22 @@ class Turned(NamedTuple):
     dtype: str
 
 
-def rotate(rows: Rows | Turned | None, positions: Array, rope: Rope) -> Turned | None:
-    """Rows `[B, H, n, dim]` turned each by its position, `[n]`; rows that were turned before may be turned again.
-    None where no arrays were made."""
+def rotate(rows: Rows | Turned | None, positions: Array, rope: Rope, angles: str = "f64") -> Turned | None:
+    """Rows `[B, H, n, dim]` turned each by its position, `[n]`, by angles in f64 or f32; rows that were turned
+    before may be turned again. None where no arrays were made."""
     if rows is None or isinstance(rows, Turned):
-        return rows and _unless_empty(rows, positions, rope)
+        return rows and _unless_empty(rows, positions, rope, angles)
     cite("ROPE-9")
     if 0 in rows.shape:
         cite("ROPE-10")
     else:
         demand(rows.shape, positions, rope)
         cite_turned(rows, positions, rope)
-    return None if rows.array is None else _unless_empty(exactly(rows.array, rows.dtype), positions, rope)
+    return None if rows.array is None else _unless_empty(exactly(rows.array, rows.dtype), positions, rope, angles)
 
 
-def _unless_empty(rows: Turned, positions: Array, rope: Rope) -> Turned:
-    return turned(rows, positions, rope) if rows.middle.size else rows
+def _unless_empty(rows: Turned, positions: Array, rope: Rope, angles: str) -> Turned:
+    return turned(rows, positions, rope, angles) if rows.middle.size else rows
 
 
 def demand(shape: tuple[int, ...], positions: Array, rope: Rope) -> None:
@@ -95,21 +107,23 @@ def exactly(rows: Array, dtype: str) -> Turned:
     return Turned(wide, np.zeros_like(wide), dtype)
 
 
-def turned(given: Turned, positions: Array, rope: Rope) -> Turned:
-    """Rows `[..., n, dim]` that may be off already, turned each by its position, `[n]`."""
+def turned(given: Turned, positions: Array, rope: Rope, angles: str = "f64") -> Turned:
+    """Rows `[..., n, dim]` that may be off already, turned each by its position, `[n]`, by angles in f64 or f32."""
     middle, bound, dims = given.middle.copy(), given.bound.copy(), rope.dims or given.middle.shape[-1]
     for i in range(dims // 2):
         at = [2 * i, 2 * i + 1] if rope.pairing == "norm" else [i, i + dims // 2]
         angle = positions.astype(np.float64) * float(rope.base) ** (-2.0 * i / dims)
+        off = U + FAR * np.abs(angle) + (off_in_f32(angle, i, dims, rope.base) if angles == "f32" else 0)
         with np.errstate(all="ignore"):
-            middle[..., at], bound[..., at] = _pair(given.middle[..., at], given.bound[..., at], angle, given.dtype)
+            pair = given.middle[..., at], given.bound[..., at]
+            middle[..., at], bound[..., at] = _pair(*pair, angle, off, given.dtype)
     return Turned(middle, bound, given.dtype)
 
 
-def _pair(x: Array, off: Array, angle: Array, dtype: str) -> tuple[Array, Array]:
-    """Pairs `[..., n, 2]` turned by angles `[n]`."""
+def _pair(x: Array, off: Array, angle: Array, astray: Array, dtype: str) -> tuple[Array, Array]:
+    """Pairs `[..., n, 2]` turned by angles `[n]`, whose cosines and sines are `astray`."""
     c, s = np.cos(angle), np.sin(angle)
-    e = (U + FAR * np.abs(angle))[:, None]
+    e = astray[:, None]
     y = np.stack([x[..., 0] * c - x[..., 1] * s, x[..., 0] * s + x[..., 1] * c], -1)
     c, s = np.abs(c), np.abs(s)
     before = np.stack([off[..., 0] * c + off[..., 1] * s, off[..., 0] * s + off[..., 1] * c], -1)
