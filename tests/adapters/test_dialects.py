@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from kvadapters.reference import Reference
+from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.strategies import sample
+from kvconform.generate.strategies.exploration import explorations
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.notation import from_sentence
 from kvspec.reading.clauses import index
@@ -15,6 +19,7 @@ from kvspec.registry import DIALECTS, KINDS, opened
 from kvspec.trace import from_json
 from support import dialect_engines
 from support.judging import Wired, broken, clause, record_of, verdicts
+from support.local_adapter import LocalAdapter
 
 ROOT = Path(__file__).parents[2]
 
@@ -140,3 +145,16 @@ def test_an_append_that_is_refused_hands_out_nothing() -> None:
     worker: Any = Wired(name)
     trace = from_sentence("ring window=2: append 1; rewind 0; append 1 values=3; append 1")
     assert AdapterUnderTest(worker, worker.describe()).run(trace).differences == []
+
+
+DRAWN = {"rows_kept": "rewinds that a ring refuses by default", "clamped_kept": "rewinds to nowhere that succeed"}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_what_is_drawn_shows_a_dialect_beyond_its_own_traces(name: str) -> None:
+    under_test, shown = LocalAdapter(getattr(dialect_engines, name)), 0
+    for trace in fitted(sample.some(explorations()["ring"][0].strategy(), 30, 0), under_test.adapter):
+        declared, usual = under_test.run(trace), LocalAdapter(Reference()).run(trace)
+        pairs = zip(trace.ops, declared.steps, usual.steps, strict=False)
+        shown += sum(op["op"] == "rewind" and a.result == "ok" != b.result for op, (a, _), (b, _) in pairs)
+    assert shown >= 2

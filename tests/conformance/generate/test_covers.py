@@ -11,6 +11,7 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform.generate import covers, frozen_covers
 from kvconform.generate.strategies import ring, snapshot
+from kvconform.vectors import files
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvspec import notation
@@ -52,6 +53,11 @@ TOLD_APART = [c for p in ("growing", "ring", "snapshot", "draft") for c in froze
 @pytest.mark.parametrize("frozen", TOLD_APART, ids=lambda c: c.name)
 def test_continuations_tell_all_states_apart(frozen: frozen_covers.Cover) -> None:
     assert frozen.told_apart and frozen.states > 1 and frozen.transitions > frozen.states
+
+
+def test_covers_of_attention_exercise_scales_and_softcaps() -> None:
+    frozen = files.read(files.FROZEN / files.name("covering", "attention"))["vectors"]
+    assert {f"ATTN-{i}" for i in range(38, 43)} <= {clause for v in frozen for clause in v["exercises"]}
 
 
 def test_traces_come_shortest_first_and_none_twice() -> None:

@@ -65,6 +65,32 @@ def cache_continuations(session: Session) -> list[str]:
     ]
 
 
+UNSCORED = ("attend 1 scale=0", "attend 1 scale=-256", "attend 1 softcap=-1", "attend 0 scale=0 softcap=-1")
+"""Attends by a scale or a softcap that any cache refuses, and one of no rows."""
+
+
+def scored_moves(session: Session) -> list[str]:
+    """Give attends by a scale, by a softcap and by both, rewinds, and attends that are refused."""
+    cache = session.caches["A"]
+    layer = " layer=0" if cache.config.layers else ""
+    fits = cache.config.layers or cache.config.window or cache.offset + 2 <= BOUND
+    ways = ("1{} scale=64", "1{} heads=4 softcap=2", "2{} scale=1024 softcap=30 splits=2") if fits else ()
+    back = "rollback 0" if layer else "rewind 0"
+    return [*(f"attend {way.format(layer)}" for way in ways), back, *(f"{text}{layer}" for text in UNSCORED)]
+
+
+def scored_continuations(session: Session) -> list[str]:
+    """Give attends by both beside a mask, and by one; in a store on either layer."""
+    room = session.caches["A"].config.max_len
+    if room:
+        full = f"setlength 0 {room}; rollback 0"
+        return [f"{full}; attend 1 layer=0 softcap=1; attend 1 layer=1 scale=16 softcap=5 into=1"]
+    scores = "[" + " ".join(str(j % 3 - 1) for j in range(held(session, 1))) + "]"
+    return [
+        f"attend 1 heads=4 into=1 scale=16 softcap=5 through {scores} & causal; attend 1 queries=huge softcap=1"
+    ]
+
+
 STORE = (
     *("attend 1 layer=-1", "attend 1 layer=2", "attend 1", "attend 1 layer=0 k_dim=9", "attend 1 layer=0 values=2"),
     *("attend 1 layer=0 heads=3", "attend 1 layer=0 splits=0", "attend 1 layer=0 q_dim=9", "attend 0 layer=9"),
@@ -126,11 +152,17 @@ def plans() -> list[Plan]:
     caches = [Trace("growing", Config(step=2, v_dim=5))]
     caches += [Trace("ring", Config(window=w, step=s, v_dim=5)) for w, s in ((1, 256), (2, 1), (3, 2))]
     store = Trace("store", Config(layers=2, max_len=1, v_dim=5))
+    larger = Trace("store", Config(layers=2, max_len=3, v_dim=5))
     batches = [Trace("store", Config(layers=x, max_len=3 - x, v_dim=5)) for x in (1, 2)]
     return [
         *(plan(f"attention {_name(t)}", t, cache_moves, cache_continuations) for t in caches),
         plan("attention store", store, store_moves, store_continuations, look="append 0"),
         *(plan(f"attention {_name(t)}", t, batch_moves, batch_continuations, look="append 0") for t in batches),
+        *(
+            plan(f"attention scored {_name(t)}", t, scored_moves, scored_continuations)
+            for t in (caches[0], caches[2])
+        ),
+        plan("attention scored store", larger, scored_moves, scored_continuations, look="append 0"),
     ]
 
 
