@@ -14,6 +14,7 @@ from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.contract import CHAPTERS, description
 from kvspec.reading.clauses import chapter_text, index
 from kvspec.reading.examples import Example
+from kvspec.registry import CACHES, has
 from support import unwritten_engines
 from support.judging import Wired
 
@@ -50,6 +51,12 @@ LEFT_OUT = {
 @pytest.mark.parametrize(("chapter", "words"), LEFT_OUT.values(), ids=LEFT_OUT)
 def test_what_a_chapter_leaves_out_of_its_source_is_said(chapter: str, words: str) -> None:
     assert words in " ".join(chapter_text(chapter).split())
+
+
+@pytest.mark.parametrize("kind", [kind for kind in CACHES if not has(kind, "snapshot", "attend")] + ["ragged"])
+def test_a_cache_without_snapshots_and_attends_says_that_they_are_not_covered(kind: str) -> None:
+    _, _, left_out = chapter_text(kind).partition("**Not covered.** Snapshots")
+    assert "ATTN" in left_out.partition("\n\n")[0]
 
 
 EXCEPTIONS = {"GROW-8": "DRAFT-13", "RING-11": "DRAFT-13", "BATCH-21": "BATCH-5"}
