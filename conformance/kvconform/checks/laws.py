@@ -35,7 +35,7 @@ def judge(under_test: AdapterUnderTest, law: Law) -> None:
         if not _same_law(pair, sides, adapter):
             continue
         left, right = under_test.judge(sides.left, "law"), under_test.judge(sides.right, "law")
-        if not adapter.plain and (_refused(left) or _refused(right)):
+        if left.lacks or right.lacks or (not adapter.plain and (_refused(left) or _refused(right))):
             continue
         wrong = law.compare(sides, (left, right))
         if wrong and not any(under_test.explains(side) for side in (left, right)):

@@ -81,6 +81,12 @@ class TrialResult:
         return "wrong length" if fields <= {*SIZES} else "wrong row"
 
     @property
+    def lacks(self) -> bool:
+        """Whether it ended at an operation that is claimed and not there, which says nothing of other clauses."""
+        opening = any(d.clause for d in self.differences)
+        return self.failed and not opening and self.cause == "claimed, not there"
+
+    @property
     def implicated(self) -> tuple[str, ...]:
         """Clauses that earlier steps exercised."""
         earlier = dict.fromkeys(c for want, _ in self.steps[:-1] for c in want.cites)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from kvconform.generate.fit_to_adapter import beyond
@@ -85,7 +86,10 @@ def _held(e: Evidence) -> Verdict:
     known = e.adapter.known.get(e.clause.id) or e.known
     if known:
         return Verdict("XPASS", f"declared as known to break, but holds: {known}")
-    missing = unobserved(e.clause, e.adapter, judged_level(e.clause, e.adapter))
+    level = judged_level(e.clause, e.adapter)
+    missing = unobserved(e.clause, e.adapter, level)
+    if gone := set(unobserved(e.clause, _found(e), level)) - set(missing):
+        return Verdict("PARTLY_OBSERVED", f"claimed and not there: {', '.join(sorted(gone))}")
     if set(e.clause.seen_in) <= set(missing):
         return Verdict("NOT_CLAIMED", f"it is seen in {', '.join(missing)}, which the adapter does not claim")
     if missing:
@@ -93,6 +97,14 @@ def _held(e: Evidence) -> Verdict:
     if answered_by_adapter(e.clause, e.adapter):
         return Verdict("BY_ADAPTER", f"the adapter answers {', '.join(sorted(e.adapter.answers))} for its engine")
     return Verdict("PASS")
+
+
+def _found(e: Evidence) -> Description:
+    """The adapter without the operations that it claims and that were not there."""
+    lacking = [f.trace for f in e.tally.failures if f.cause == "claimed, not there" and f.trace]
+    gone = {trace["ops"][-1]["op"] for trace in lacking if trace["ops"]}
+    claims = {c: replace(claim, without=claim.without | gone) for c, claim in e.adapter.chapters.items()}
+    return replace(e.adapter, chapters=claims) if gone else e.adapter
 
 
 RULES: tuple[Callable[[Evidence], Verdict | None], ...] = (

@@ -36,6 +36,13 @@ def test_what_is_claimed_and_not_there_is_a_failure_of_its_own() -> None:
     assert {f.cause for f in seen.failures} == {"claimed, not there"}
 
 
+def test_what_is_not_there_fails_its_own_clause_and_no_other() -> None:
+    seen = judged(fake_claims.ClaimsAView)
+    assert broken(seen) == {"GROW-4"}
+    assert clause(seen, "GROW-12").verdict == "PARTLY_OBSERVED"
+    assert clause(seen, "GROW-12").reason == "claimed and not there: view"
+
+
 def test_a_row_too_many_is_seen_without_a_mask() -> None:
     seen = judged(fake_claims.KeepsTooMuch)
     assert "GROW-2" in broken(seen) and seen.failures[0].cause == "wrong row"
