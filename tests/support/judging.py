@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kvadapters.serve import Server
-from kvconform.checks import covers, dialects, examples, honesty, laws
+from kvconform.checks import covers, dialects, examples, honesty, laws, moved_examples
 from kvconform.generate import frozen_covers
 from kvconform.generate.strategies import caches
 from kvconform.laws.registry import LAWS
@@ -105,7 +105,7 @@ def _sources(under_test: AdapterUnderTest, chapters: tuple[str, ...]) -> Any:
     for clause in index().values():
         for worked in clause.examples if clause.chapter in declared else ():
             yield f"example {worked.id}", partial(examples.judge, under_test, worked)
-    for check in (c for c in dialects.checks() if c.chapter in declared):
+    for check in (c for c in (*moved_examples.checks(), *dialects.checks()) if c.chapter in declared):
         yield check.id, partial(check.run, under_test)
     for chapter in declared:
         for frozen in frozen_covers.load(chapter):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from itertools import chain
 
-from kvconform.checks import covers, dialects, examples, exploration, honesty, laws, system
+from kvconform.checks import covers, dialects, examples, exploration, honesty, laws, moved_examples, system
 from kvconform.checks.check import Check
 from kvconform.runner.settings import Settings
 from kvspec.contract import CHAPTERS, Description
@@ -21,7 +21,8 @@ def suite() -> Mapping[str, Check]:
     Worked examples come first: they take seconds, and show most failures on the most readable traces. Then one
     chapter follows another, the basic ones first.
     """
-    rest = sorted(chain(dialects.checks(), covers.checks(), laws.checks(), exploration.checks()), key=_chapter)
+    sources = moved_examples, dialects, covers, laws, exploration
+    rest = sorted(chain.from_iterable(source.checks() for source in sources), key=_chapter)
     return {check.id: check for check in (*examples.checks(), *honesty.checks(), *rest, *system.checks())}
 
 

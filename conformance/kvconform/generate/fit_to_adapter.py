@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
+from typing import Any
 
-from kvspec.contract import Description
+from kvconform.judge.trial import looked_at
+from kvspec.contract import LEVELS, Description
 from kvspec.geometry import Config, valid
 from kvspec.operations.abilities import needed, needed_to_open
 from kvspec.operations.table import OPEN, OPERATIONS, Operation, argument, cache_of, caches_named, names_used
@@ -154,14 +156,32 @@ def _to_open(trace: Trace, adapter: Description) -> list[str]:
 
 
 def beyond(clause: Clause, adapter: Description) -> str:
-    """Tell why no worked example of the clause can be judged whole, unless fitted; empty if one can."""
-    traces = [e.trace for e in clause.examples if used_chapters(e.trace) <= set(adapter.chapters)]
-    lacks = [
-        [*_to_open(trace, adapter), *(n for _, names in lacking(trace, adapter) for n in names)] for trace in traces
-    ]
-    if lacks and all(lacks):
-        fewest = min(lacks, key=lambda names: len(names))
-        return f"it takes {', '.join(dict.fromkeys(fewest))}, which the adapter does not claim"
+    """Tell why no worked example of the clause can be judged whole, at its level; empty if one can."""
+    traces = [e.trace for e in clause.examples]
+    if all(missing := [used_chapters(trace) - set(adapter.chapters) for trace in traces]):
+        return f"what shows it takes {_words(missing)}, which the adapter does not declare"
+    traces = [trace for trace, chapters in zip(traces, missing, strict=True) if not chapters]
+    if all(low := [_below(clause.level, trace, adapter) for trace in traces]):
+        return f"what shows it takes {_words(low)}, which the adapter claims at level visible"
+    traces = [trace for trace, chapters in zip(traces, low, strict=True) if not chapters]
+    if all(lacks := [_lacked(trace, adapter) for trace in traces]):
+        return f"it takes {_words(lacks)}, which the adapter does not claim"
     if any(_in_limits(trace, adapter) for trace in traces):
         return ""
     return "what shows it lies beyond the limits that the adapter declares"
+
+
+def _below(level: str, trace: Trace, adapter: Description) -> set[str]:
+    """The chapters of a trace that the adapter claims below a level."""
+    used = {c for c in looked_at(trace) if c in adapter.chapters}
+    return {c for c in used if LEVELS.index(adapter.chapters[c].level) < LEVELS.index(level)}
+
+
+def _lacked(trace: Trace, adapter: Description) -> list[str]:
+    return [*_to_open(trace, adapter), *(name for _, names in lacking(trace, adapter) for name in names)]
+
+
+def _words(each: list[Any]) -> str:
+    """The fewest of several names, in words."""
+    fewest = min(each, key=len)
+    return ", ".join(sorted(fewest) if isinstance(fewest, set) else dict.fromkeys(fewest))
