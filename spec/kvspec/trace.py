@@ -34,7 +34,7 @@ from kvspec.operations.table import (
     overridden,
     unknown,
 )
-from kvspec.registry import FIELDS_OF_SOME, KINDS, fields_of, fitted, needed
+from kvspec.registry import FIELDS_OF_SOME, KINDS, fields_of, fitted, has, needed
 from kvspec.replay_bounds import Budget
 
 VERSION = 2
@@ -278,3 +278,10 @@ def used_chapters(trace: Trace) -> set[str]:
     """The chapters a trace needs an adapter to have, beside masks observed in passing."""
     opened = {op["kind"] for op in trace.ops if op["op"] == "open" and op.get("kind")}
     return {trace.kind}.union(opened, *map(chapters_of, trace.ops))
+
+
+def looked_at(trace: Trace) -> set[str]:
+    """The chapters that a trace uses, and masks where these are observed in passing."""
+    used = used_chapters(trace)
+    masked = any(has(kind, "mask", "mask") for kind in used & set(KINDS))
+    return used | {"mask"} if masked else used

@@ -1,6 +1,7 @@
 """The reference, claiming a part of what it does: `support.parts_of_reference:ring_storage_mask_snapshot_visible`.
 
-The name lists the chapters that it claims, and behind them their level. It does the rest too, and claims it not.
+The name lists the chapters that it claims, and behind them their level; `mask-causal` is the chapter without an
+ability. It does the rest too, and claims it not.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from kvspec.contract import LEVELS
 
 
 def __getattr__(name: str) -> type[Reference]:
-    claims, chapters = dict[str, str](), list[str]()
+    claims, chapters = dict[str, Any](), list[str]()
     for word in name.split("_"):
         if word in LEVELS:
-            claims |= dict.fromkeys(chapters, word)
+            parts = [chapter.split("-") for chapter in chapters]
+            claims |= {chapter: {"level": word, "without": without} for chapter, *without in parts}
             chapters = []
         else:
             chapters.append(word)

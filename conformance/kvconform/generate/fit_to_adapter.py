@@ -13,13 +13,12 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from typing import Any
 
-from kvconform.judge.trial import looked_at
 from kvspec.contract import LEVELS, Description
 from kvspec.geometry import Config, valid
 from kvspec.operations.abilities import needed, needed_to_open
 from kvspec.operations.table import OPEN, OPERATIONS, Operation, argument, cache_of, caches_named, names_used
 from kvspec.reading.clauses import Clause
-from kvspec.trace import Trace, opening, used_chapters
+from kvspec.trace import Trace, looked_at, opening, used_chapters
 
 OPENS_A: Operation = {"op": OPEN.name}
 

@@ -25,21 +25,15 @@ from kvref.list_model.caches import CacheModel
 from kvspec.contract import LEVELS, Claim, Description
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation, argument, cache_of
-from kvspec.registry import KINDS, has, opened
+from kvspec.registry import opened
 from kvspec.session.step import Inputs, Step
-from kvspec.trace import Trace, used_chapters
+from kvspec.trace import Trace, looked_at, used_chapters
 
 
 def level_of(trace: Trace, adapter: Description) -> str:
     """The level a trace is judged at: the lowest that the adapter claims of what the trace uses."""
     levels = [adapter.chapters[p].level for p in looked_at(trace) if p in adapter.chapters]
     return min(levels, key=LEVELS.index)
-
-
-def looked_at(trace: Trace) -> set[str]:
-    """The chapters that a trace uses, and masks where they are observed in passing."""
-    used = used_chapters(trace)
-    return used | {"mask"} if any(has(kind, "mask", "mask") for kind in used & set(KINDS)) else used
 
 
 def run(

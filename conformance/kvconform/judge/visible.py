@@ -61,7 +61,7 @@ class Judge:
     ) -> Iterator[Difference]:
         if want.sees is None:
             return
-        masked = self._masked
+        masked = self._masked or "mask" in got.arrays
         if "history.k" in got.arrays:
             yield from self._history(cache, got, room, want.least)
         elif "history.0.k" in got.arrays:

@@ -66,6 +66,9 @@ def _judged(heading: str, level: str, adapter: Description, example: Example) ->
     observer = {"can": "can", **dict.fromkeys(Lengths._fields, "offset")}.get(column.of or heading)
     if observer and kind in CACHES and observer not in adapter.observed((kind,)):
         return False
+    shown_by = "sees" if column.of.startswith("history") else "mask"
+    if column.reads == "queries" and shown_by not in adapter.observed((kind,)):
+        return False  # nobody says what a query sees
     if heading == "launches" and launches_each(adapter):
         return False  # the table counts one launch for keys and values
     if heading == "bytes" and not adapter.supports(example.trace.config):
