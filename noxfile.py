@@ -46,6 +46,9 @@ SOAKED = ("reference", "opencl", "cuda-cpu", "Linked", "Whole", "HeadMajor", "Fr
 BY_FILE = ("-n", "auto", "--dist", "loadfile")
 """One process takes all tests of a file, so that what they share is made once."""
 
+SPREAD = ("-n", "auto")
+"""Each process takes the next test: those of hostile cases share nothing."""
+
 CANNOT_RUN = 4
 CHAPTERS = sorted(text.stem for text in Path("spec/kvspec/chapters").glob("*.md"))
 VECTORS = ("cover", "examples", "covering", "mutants")
@@ -266,6 +269,13 @@ def slow(session: nox.Session) -> None:
     """The tests that repeat many times what `tests` does in part. `-- PATHS` for some of them."""
     _install(session, "[opencl,dask]", *DEV)
     session.run("python", "-m", "pytest", *BY_FILE, "-m", "slow", *session.posargs)
+
+
+@nox.session
+def hostile(session: nox.Session) -> None:
+    """Adapters, processes, environments, signals and files that mean harm; ends with the table of all cases."""
+    _install(session, "", *DEV)
+    session.run("python", "-m", "pytest", *SPREAD, "-m", "hostile or not hostile", "--table", "tests/hostile")
 
 
 @nox.session

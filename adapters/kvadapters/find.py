@@ -8,6 +8,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from kvspec.contract import Adapter
@@ -81,8 +82,9 @@ def load(name: str) -> Adapter:
 
 def _attribute(target: str) -> Any:
     module, _, path = target.partition(":")
-    if os.getcwd() not in sys.path and "" not in sys.path:
-        sys.path.append(os.getcwd())
+    with suppress(FileNotFoundError):  # the working folder may be gone
+        if os.getcwd() not in sys.path and "" not in sys.path:
+            sys.path.append(os.getcwd())
     found: Any = importlib.import_module(module)
     for attribute in path.split("."):
         found = getattr(found, attribute)

@@ -53,7 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             sys.stdout.flush()
         except OSError as e:
-            return _told(f"standard output cannot be written: {e.strerror}", 3)
+            status = _told(f"standard output cannot be written: {e.strerror}", 3)
+        if sys.flags.inspect:  # PYTHONINSPECT would put an interpreter's status in the place of ours
+            os._exit(status)
         return status
 
 
@@ -68,7 +70,7 @@ def _main(given: list[str]) -> int:
         try:
             return _run(parser().parse_args(given), process)
         except SystemExit as e:
-            return int(e.code or 0)
+            return e.code if isinstance(e.code, int) else _told(str(e.code), 3) if e.code else 0
         except KeyboardInterrupt:
             return _told("interrupted", 130)
 

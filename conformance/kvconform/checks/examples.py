@@ -37,7 +37,8 @@ def judge(under_test: AdapterUnderTest, worked: Example) -> None:
     if under_test.explains(seen) and (seen.known or worked.clause not in adapter.known):
         return  # it ends early in a known deviation, or in one that is declared, of another clause
     if wrong or seen.failed:
-        under_test.broke(worked.clause, "; ".join([*wrong, *(d.message for d in seen.differences)][:3]))
+        message = "; ".join([*wrong, *(d.message for d in seen.differences)][:3])
+        under_test.broke(worked.clause, message, seen.verdict)
     elif _read_to_its_end(worked, seen, adapter):
         under_test.tally.held(worked.clause, "example", under_test.check, seen.oracle)
 

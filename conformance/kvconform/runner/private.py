@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,8 +22,8 @@ SHORTEST = 4
 
 def public(text: str) -> str:
     """The text with the last part of each absolute path in its place, and `host` for the name of this one."""
-    for folder in map(str, (Path.cwd(), Path.home())):
-        text = text.replace(f"{folder}/", "") if folder != "/" else text
+    for folder in _folders():
+        text = text.replace(f"{folder}/", "")
     return _host().sub("host", _PATH.sub(_last, text))
 
 
@@ -38,6 +39,15 @@ def published(value: T) -> T:
     elif isinstance(value, list | tuple):
         made = [published(v) for v in value]
     return made  # type: ignore[no-any-return]
+
+
+def _folders() -> list[str]:
+    """The working folder and the home, where there are such: their names may hold what ends a path in a text."""
+    found = list[str]()
+    for folder in (Path.cwd, Path.home):
+        with suppress(OSError, RuntimeError):
+            found.append(str(folder()))
+    return [folder for folder in found if folder != "/"]
 
 
 def _last(path: re.Match[str]) -> str:

@@ -12,7 +12,7 @@ import msgspec
 
 from kvconform.judge.trial_result import TrialResult
 from kvspec.contract import METERED
-from kvspec.records.run import Coverage, Failure, KnownBug, Residency
+from kvspec.records.run import Coverage, Failure, KnownBug, Residency, VerdictName
 
 Counts = Mapping[str, int]
 """The counts of a meter."""
@@ -36,6 +36,8 @@ class Tally:
     failures: list[Failure] = field(default_factory=list)
     own: dict[str, str] = field(default_factory=dict)
     """Clauses whose own example or law failed, and how."""
+    ended: dict[str, VerdictName] = field(default_factory=dict)
+    """Those of them in whose own example or law the worker ended, or broke the protocol."""
     unfinished: dict[str, str] = field(default_factory=dict)
     """Clauses whose own check the harness could not finish, and why."""
     coverage: dict[str, Coverage] = field(default_factory=dict)
@@ -117,6 +119,7 @@ class Tally:
         self.failing += other.failing
         self.failures += other.failures
         self.own = other.own | self.own
+        self.ended = other.ended | self.ended
         self.unfinished = other.unfinished | self.unfinished
         self.problems += other.problems
         self.diagnosis |= other.diagnosis

@@ -27,7 +27,7 @@ from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description
 from kvspec.notation import sentence
 from kvspec.reading.clauses import index
-from kvspec.records.run import Cause, Coverage, Failure, Predecessor
+from kvspec.records.run import Cause, Coverage, Failure, Predecessor, VerdictName
 from kvspec.trace import Trace
 
 ENOUGH = {"FAIL": 40, "PROTOCOL": 5, "CRASH": 5, "OOM": 3, "HANG": 1}
@@ -222,9 +222,11 @@ class AdapterUnderTest:
             self.tally.failures.append(kept)
         return kept
 
-    def broke(self, clause: str, message: str) -> None:
-        """The clause's own example or law failed."""
+    def broke(self, clause: str, message: str, verdict: VerdictName = "FAIL") -> None:
+        """The clause's own example or law failed, or the worker ended in it."""
         self.tally.own.setdefault(clause, message)
+        if verdict in ATTEMPTS and verdict != "FAIL":
+            self.tally.ended.setdefault(clause, verdict)
 
     def relation_broke(self, clause: str, side: TrialResult, message: str) -> Failure:
         """A law failed, though each of its sides may be right by itself: keep and give the side that shows it."""

@@ -63,7 +63,7 @@ def _breach(clause: str, tally: Tally) -> Verdict | None:
         failures = [f for f in tally.failures if clause in f.clauses and clause not in f.known]
         return Verdict(min((f.verdict for f in failures), key=WORST.index), failure.message)
     if clause in tally.own:
-        return Verdict("FAIL", tally.own[clause])
+        return Verdict(tally.ended.get(clause, "FAIL"), tally.own[clause])
     if tally.differed[clause]:
         return Verdict("FAIL", f"differed in {tally.differed[clause]} traces that failed for another clause too")
     return None
