@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from kvconform.oracle.expected import Expected
+from kvconform.runner.under_test import AdapterUnderTest
+from kvspec.geometry import Array
+from kvspec.notation import from_sentence
 from kvspec.records.run import Record
 from support import rope_engines
-from support.judging import broken, record_of
+from support.judging import Wired, broken, record_of
 
 
 def judged(name: str) -> Record:
@@ -22,3 +28,15 @@ def test_angles_in_f32_conform_where_they_are_declared(name: str) -> None:
 @pytest.mark.parametrize("name", ["Undeclared", "Of16Bits", "HalfAsExact"])
 def test_angles_that_are_worse_than_declared_are_a_breach(name: str) -> None:
     assert "ROPE-5" in broken(judged(name))
+
+
+def allowed(name: str) -> Array:
+    worker: Any = Wired(f"{rope_engines.__name__}:{name}")
+    trace = from_sentence("growing dtype=f32: append 9 fill=random; attend 1 rope=neox fill=random")
+    ((want, _), *_) = reversed(AdapterUnderTest(worker, worker.describe()).run(trace).steps)
+    assert isinstance(want, Expected) and want.outputs is not None
+    return want.outputs.bound
+
+
+def test_an_attend_is_held_to_the_angles_that_are_declared() -> None:
+    assert (allowed("Turning") > allowed("Undeclared")).all()
