@@ -54,6 +54,7 @@ def test_a_fault_is_found_and_named(name: str) -> None:
 def test_a_refusal_does_not_stand_in_for_what_is_wrong_behind_it() -> None:
     causes = [f.cause for f in judged("behind_a_refusal").failures if "RING-7" in f.clauses]
     assert causes == ["wrong length", "refused though owed"]
+    assert clause(judged("behind_a_refusal"), "RING-7").reason == "offset: expected 2, found 3"
 
 
 @pytest.mark.parametrize("name", ["only_below_declared", "never_declared"])

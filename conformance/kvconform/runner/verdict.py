@@ -11,7 +11,7 @@ from kvconform.runner.observation import answered_by_adapter, unobserved
 from kvconform.runner.tally import Tally
 from kvspec.contract import LEVELS, Description
 from kvspec.reading.clauses import Clause
-from kvspec.records.run import BROKEN, HELD, Failure, Record, VerdictName
+from kvspec.records.run import BROKEN, CAUSES, HELD, Failure, Record, VerdictName
 from kvspec.registry import LETTERS
 
 WORST: tuple[VerdictName, ...] = ("CRASH", "HANG", "OOM", "PROTOCOL", "FAIL")
@@ -142,9 +142,10 @@ def judged_level(clause: Clause, adapter: Description) -> str:
 
 
 def shortest_failure(clause: str, tally: Tally) -> Failure | None:
-    """The failure that shows the clause broken in the fewest steps; a known deviation if there is no other."""
+    """The failure of the worst cause that shows the clause broken in the fewest steps; a known deviation if there
+    is no other."""
     failures = (f for f in tally.failures if clause in f.clauses)
-    return min(failures, key=lambda f: (clause in f.known, len(f.steps)), default=None)
+    return min(failures, key=lambda f: (clause in f.known, CAUSES.index(f.cause), len(f.steps)), default=None)
 
 
 def exit_status(whole: Record) -> int:
