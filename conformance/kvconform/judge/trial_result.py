@@ -8,14 +8,19 @@ from typing import Any
 from kvconform.judge.ledger import Spent
 from kvconform.judge.storage import Difference
 from kvspec.contract import Lengths
+from kvspec.operations.table import OPERATIONS
 from kvspec.reading.clauses import index
 from kvspec.records.run import Cause, VerdictName
+from kvspec.registry import TENSORS
 from kvspec.rows import SerialBook
 from kvspec.session.step import Step
 from kvspec.trace import Trace
 
 SIZES = (*Lengths._fields, "lengths", "sequences", "bytes", "held", "plan", "fit")
 """Observables that are sizes."""
+
+ROWS = frozenset(("sees", *(tensor.name for tensor in TENSORS.values() if tensor.pair)))
+"""Observables that are rows, or show them."""
 
 VERDICT_OF: dict[str, VerdictName] = {"crash": "CRASH", "hang": "HANG", "oom": "OOM", "protocol": "PROTOCOL"}
 
@@ -87,6 +92,20 @@ class TrialResult:
         return self.failed and not opening and self.cause == "claimed, not there"
 
     @property
+    def wrote(self) -> tuple[str, ...]:
+        """Clauses of the newest earlier operation that put named rows back, such as a restore or a commit, where
+        nobody looked at the rows then and the failing step reads wrong ones.
+
+        It may be to blame in a trace from which no operation can be left out.
+        """
+        if not self.failed or not ROWS & {d.field for d in self.differences}:
+            return ()
+        earlier = zip(self.trace.ops, self.steps[:-1], strict=False)
+        steps = [want for op, (want, _) in earlier if OPERATIONS[op["op"]].uses]
+        unseen = [_unseen(want) for want in reversed(steps) if want.result == "ok"]
+        return next((clauses for clauses in unseen if clauses), ())
+
+    @property
     def implicated(self) -> tuple[str, ...]:
         """Clauses that earlier steps exercised."""
         earlier = dict.fromkeys(c for want, _ in self.steps[:-1] for c in want.cites)
@@ -95,3 +114,11 @@ class TrialResult:
     def exercised(self) -> list[str]:
         """Clauses, once for each step that exercised them."""
         return [c for want, _ in self.steps for c in want.cites]
+
+
+def _unseen(want: Step) -> tuple[str, ...]:
+    """The clauses of a step that speak of rows, if it showed none."""
+    shown = {name.partition(".")[0] for name in (*want.arrays, *getattr(want, "rows", ()))} & ROWS
+    if shown or getattr(want, "sees", None) is not None:
+        return ()
+    return tuple(c for c in want.cites if c in index() and ROWS & set(index()[c].seen_in))

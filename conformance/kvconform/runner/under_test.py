@@ -167,6 +167,8 @@ class AdapterUnderTest:
         kept = self._add(short, source)
         self.recognised[clause, seen.cause] += clause in kept.known
         if not kept.expected:
+            kept.clauses += [c for c in short.wrote if c not in kept.clauses]
+            kept.implicated = [c for c in kept.implicated if c not in kept.clauses]
             self.confirmed |= {(short.verdict, c) for c in short.blamed or ("",)}
         return clause in kept.known
 

@@ -133,7 +133,7 @@ class Failure(Part):
     verdict: VerdictName
     """FAIL, CRASH, HANG, OOM, PROTOCOL."""
     clauses: list[str]
-    """Clauses that the differing step fails."""
+    """Clauses that the differing step fails, and those of the operation that put back the rows it reads wrongly."""
     implicated: list[str]
     """Clauses exercised by earlier steps of the trace."""
     source: str
