@@ -275,7 +275,8 @@ def slow(session: nox.Session) -> None:
 def hostile(session: nox.Session) -> None:
     """Adapters, processes, environments, signals and files that mean harm; ends with the table of all cases."""
     _install(session, "", *DEV)
-    session.run("python", "-m", "pytest", *SPREAD, "-m", "hostile or not hostile", "--table", "tests/hostile")
+    cases = ("-m", "hostile or not hostile", "--table", "tests/hostile")
+    session.run("python", "-m", "pytest", *SPREAD, *cases, *session.posargs)
 
 
 @nox.session
