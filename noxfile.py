@@ -191,6 +191,12 @@ def engines_flax(session: nox.Session) -> None:
     _engines(session, "flax")
 
 
+@nox.session(name="engines-llama")
+def engines_llama(session: nox.Session) -> None:
+    """The same for llama.cpp, which pip builds: minutes, and a C++ compiler."""
+    _engines(session, "llama-cpp")
+
+
 @nox.session
 def board(session: nox.Session) -> None:
     """Write the published board anew from the published records; its page goes to the other reports."""

@@ -38,7 +38,9 @@ ENGINES = {
     "transformers-static-sliding": "kvadapters.engines.transformers:static_sliding",
     "onnx-attention": "kvadapters.engines.onnx:growing",
     "onnx-attention-window": "kvadapters.engines.onnx:window",
+    "onnx-scatter": "kvadapters.engines.onnx:scatter",
     "onnxruntime-attention": "kvadapters.engines.onnxruntime:growing",
+    "onnxruntime-scatter": "kvadapters.engines.onnxruntime:scatter",
     "onnxruntime-gqa": "kvadapters.engines.onnxruntime:grouped",
     "onnxruntime-gqa-window": "kvadapters.engines.onnxruntime:grouped_window",
     "litgpt": "kvadapters.engines.litgpt:bounded",
@@ -47,6 +49,9 @@ ENGINES = {
     "executorch-ring": "kvadapters.engines.executorch:ring",
     "torchtune": "kvadapters.engines.torchtune:bounded",
     "flax": "kvadapters.engines.flax:bounded",
+    "llama-growing": "kvadapters.engines.llama:growing",
+    "llama-window": "kvadapters.engines.llama:window",
+    "llama-window-tight": "kvadapters.engines.llama:tight",
 }
 """Adapters of released engines: one name for each class of cache. The extras install the engines."""
 

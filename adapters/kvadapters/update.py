@@ -210,7 +210,7 @@ class UpdateAdapter:
     def describe(self) -> dict[str, Any]:
         """Say what the engine was given for, and nothing else."""
         engine = self.engine
-        given = {"offset": True, "rewind": engine.trim, "ask": engine.trim, "free": engine.reset}
+        given = {"offset": True, "bits": True, "rewind": engine.trim, "ask": engine.trim, "free": engine.reset}
         able = [ability for ability, there in given.items() if there and ability not in self.without]
         chapters: dict[str, Any] = {self.kind: {"level": "visible", "with": [*able, *self.also]}}
         if engine.mask:

@@ -15,7 +15,7 @@ from kvspec.errors import CannotRun
 from support.judging import broken, record_of
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = {"mlx": "mlx_lm"} | {
+PACKAGES = {"mlx": "mlx_lm", "llama": "llama_cpp"} | {
     name: name for name in ("transformers", "onnx", "onnxruntime", "litgpt", "executorch", "torchtune", "flax")
 }
 """The package of an engine, by the first word of its adapters and scripts."""

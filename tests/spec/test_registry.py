@@ -16,7 +16,10 @@ PACKAGES = ("spec/kvspec", "reference/kvref", "adapters/kvadapters", "conformanc
 
 REGISTRY = {"spec/kvspec/chapters/__init__.py"}
 
-ENGINES = ("mlx", "transformers", "onnx", "onnxruntime", "litgpt", "executorch", "torchtune", "flax")
+ENGINES = (
+    *("mlx", "transformers", "onnx", "onnx_scatter", "onnxruntime"),
+    *("litgpt", "executorch", "torchtune", "flax", "llama"),
+)
 ADAPTERS = ("gpu/adapter", "gpu/adapters", "update", *(f"engines/{name}" for name in ENGINES))
 SAYS_WHAT_IT_CLAIMS = {f"adapters/kvadapters/{name}.py" for name in ADAPTERS}
 """Adapters: what they claim is theirs to say."""

@@ -1,4 +1,4 @@
-"""ONNX's reference evaluator: the operator Attention with its past.
+"""ONNX's reference evaluator: the operator Attention with its past, and with a static cache.
 
 A mask is what Attention itself applies: its weights after the softmax for rows of zeros, in which every row that
 a query sees weighs the same. Not claimed: appends of no rows, rewinding (the caller cuts the past) and who owns
@@ -20,28 +20,17 @@ try:
     import onnx
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
+
+    from kvadapters.engines import onnx_scatter
+    from kvadapters.engines.onnx_model import OPSET, model
 except ImportError as e:
     raise CannotRun(f"onnx cannot be imported ({e}); pip install 'kvconform[onnx]'") from e
-
-OPSET = 25
-"""The first with sliding windows; ONNX counts the rows left of the query."""
-
-AXES = [None] * 4
-"""Of any length."""
-
-
-def model(inputs: list[str], outputs: list[str], node: Any, dtype: str) -> Any:
-    """Make a model of one node, whose arrays are all of four axes and of the dtype."""
-    element = helper.np_dtype_to_tensor_dtype(DTYPES[dtype])
-    values = [[helper.make_tensor_value_info(n, element, AXES) for n in names] for names in (inputs, outputs)]
-    graph = helper.make_graph([node], "one node", *values)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=11)
 
 
 def attention(dtype: str, window: int | None) -> Any:
     """The model of an Attention with its past: queries see their own row and all before it, or `window` of them.
 
-    Raises ValueError for a window below 0: -1 is ONNX's word for all.
+    ONNX counts the rows left of the query. Raises ValueError for a window below 0: -1 is its word for all.
     """
     if window is not None and window < 0:
         raise ValueError(f"no window of {window} rows left of the query can be said")
@@ -51,7 +40,7 @@ def attention(dtype: str, window: int | None) -> Any:
     node = helper.make_node(
         "Attention", [*inputs, "", *past], outputs, is_causal=1, qk_matmul_output_mode=3, **bound
     )
-    return model([*inputs, *past], outputs, node, dtype)
+    return model([node], dtype)
 
 
 class Cache:
@@ -105,3 +94,16 @@ def adapter(name: str, kind: str, **dialect: str) -> UpdateAdapter:
 
 growing = adapter("attention", "growing")
 window = adapter("attention-window", "ring", **{"ring.counts": "left only"})
+
+
+@cached
+def scatter_evaluator(dtype: str) -> Any:
+    """Make the evaluator of a static cache once."""
+    return ReferenceEvaluator(onnx_scatter.attention(dtype))
+
+
+scatter = onnx_scatter.adapter(
+    "onnx-scatter",
+    lambda config: scatter_evaluator(config.dtype),
+    {"version": onnx.__version__, "details": {"opset": onnx_scatter.OPSET}},
+)

@@ -1,5 +1,5 @@
-"""ONNX Runtime on a CPU: Attention with its past, and GroupQueryAttention with its past, with and without a local
-window.
+"""ONNX Runtime on a CPU: Attention with its past and with a static cache, and GroupQueryAttention with its past,
+with and without a local window.
 
 Masks are what the operator itself applies, as in `kvadapters.engines.onnx`. Not claimed: appends of no rows, who
 owns arrays, and batches of GroupQueryAttention, which takes several rows of one sequence only. Nothing is opened: a
@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from kvadapters.engines import onnx
+from kvadapters.engines import onnx, onnx_scatter
 from kvadapters.engines.limits import one_of, one_width
+from kvadapters.engines.onnx_model import MICROSOFT, model
 from kvadapters.update import UpdateAdapter, from_update
 from kvspec.errors import CannotRun
 from kvspec.geometry import DTYPES, Array, Config
@@ -30,9 +31,9 @@ FLOATS = ["f32", "f16"]
 SAID: dict[str, Any] = {"version": onnxruntime.__version__, "dtypes": FLOATS}
 
 
-def session(model: Any) -> Any:
-    """Make a session on the CPU."""
-    return onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+def session(made: Any) -> Any:
+    """Make a session of a model on the CPU."""
+    return onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
 
 
 @cached
@@ -53,6 +54,15 @@ growing = from_update(
 )
 
 
+@cached
+def scatter_session(dtype: str) -> Any:
+    """Make the session of a static cache once."""
+    return session(onnx_scatter.attention(dtype))
+
+
+scatter = onnx_scatter.adapter("onnxruntime-scatter", lambda config: scatter_session(one_of(config, FLOATS)), SAID)
+
+
 NAMES = ("query", "key", "value", "past_key", "past_value", "seqlens_k", "total")
 """The inputs of GroupQueryAttention: the lengths that it is given are those after the append, less one."""
 
@@ -64,21 +74,13 @@ def grouped_query(dtype: str, heads: int, window: int | None) -> Any:
         "GroupQueryAttention",
         NAMES,
         ("output", "present_key", "present_value", "weights"),
-        domain="com.microsoft",
+        domain=MICROSOFT,
         num_heads=heads,
         kv_num_heads=heads,
         qk_output=2,
         local_window_size=-1 if window is None else window,
     )
-    element = helper.np_dtype_to_tensor_dtype(DTYPES[dtype])
-    whole = dict.fromkeys(NAMES[5:], TensorProto.INT32)
-    values = [
-        [helper.make_tensor_value_info(name, whole.get(name, element), None) for name in names]
-        for names in (node.input, node.output)
-    ]
-    graph = helper.make_graph([node], "one node", *values)
-    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
-    return session(helper.make_model(graph, opset_imports=opsets, ir_version=10))
+    return session(model([node], dtype, dict.fromkeys(NAMES[5:], TensorProto.INT32), opset=21))
 
 
 class Grouped:
