@@ -441,12 +441,12 @@ class Forks(Deadly):
 
 
 class AnswersForAnother(Deadly):
-    """Answers by itself, before its worker does."""
+    """Answers a question that nobody asked, before its worker answers its own."""
 
     def die(self) -> None:
         for number in wire():
             try:
-                os.write(number, json.dumps({"id": 3, "result": "ok"}).encode() + b"\n")
+                os.write(number, json.dumps({"id": 999, "result": "ok"}).encode() + b"\n")
             except OSError:
                 continue
 

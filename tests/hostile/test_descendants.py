@@ -17,7 +17,10 @@ from hostile import descendants
 from kvconform.worker.client import Worker, WorkerFailure
 from support import fakes, judging
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="nobody adopts orphans here; spec/WIRE.md says so")
+pytestmark = [
+    pytest.mark.hostile,
+    pytest.mark.skipif(sys.platform != "linux", reason="nobody adopts orphans here; spec/WIRE.md says so"),
+]
 
 HARNESS = """
 import sys, time
