@@ -1,7 +1,7 @@
 """mlx-lm: the caches of `mlx_lm.models.cache`, each by the calls that mlx-lm's own models and server make.
 
 Not claimed: appends of no rows, snapshots as the spec cuts them (a state is taken whole), `free` (one makes a new
-cache), and who owns arrays: mlx copies what NumPy hands over, so that only copies of the adapter would be judged.
+cache), and who owns arrays: the caches that concatenate and that rotate return arrays which they keep.
 """
 
 from __future__ import annotations
