@@ -59,8 +59,8 @@ def test_a_fault_does_not_leave_the_claim() -> None:
 
 
 def test_what_was_never_claimed_and_goes_wrong_is_not_proposed() -> None:
-    proposed, told = smoke("support.bounded_engines:right")
-    assert "zero" in proposed.chapters["bounded"].without and "bounded.zero: differs" in told
+    proposed, told = smoke("support.dialect_engines:keeps_all")
+    assert "ask" in proposed.chapters["ring"].without and "ring.ask: differs: can: expected True" in told
 
 
 def test_what_is_right_only_when_seen_is_not_proposed_at_level_storage() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvspec.records.run import Record
-from support import fake_claims
+from support import fake_claims, update_engines
 from support.judging import broken, clause, record_of, verdicts
 
 
@@ -37,10 +37,11 @@ def test_what_is_claimed_and_not_there_is_a_failure_of_its_own() -> None:
 
 
 def test_what_is_not_there_fails_its_own_clause_and_no_other() -> None:
-    seen = judged(fake_claims.ClaimsAView)
-    assert broken(seen) == {"GROW-4"}
-    assert clause(seen, "GROW-12").verdict == "PARTLY_OBSERVED"
-    assert clause(seen, "GROW-12").reason == "claimed and not there: view"
+    assert broken(judged(fake_claims.ClaimsAView)) == {"GROW-4"}
+    seen = record_of(f"{update_engines.__name__}:claims_a_view", ("ring", "mask"), traces=2)
+    assert broken(seen) == {"RING-5"}
+    assert clause(seen, "RING-8").verdict == "PARTLY_OBSERVED"
+    assert clause(seen, "RING-8").reason == "claimed and not there: view"
 
 
 def test_a_row_too_many_is_seen_without_a_mask() -> None:
