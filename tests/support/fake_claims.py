@@ -84,7 +84,7 @@ class ChangesThenRaises(Engine):
 class ClaimsAView(Engine):
     """Claims a view and has none."""
 
-    chapters: Said = {"growing": {"level": "visible", "with": ["view"]}}  # noqa: RUF012
+    chapters: Said = {"growing": {"level": "visible", "with": ["view", "bits"]}}  # noqa: RUF012
 
 
 class KeepsTooMuch(Engine):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from kvconform.generate.fit_to_adapter import claimed
+from kvspec import notation
+from kvspec.contract import description
 from kvspec.records.run import Record
 from support import fake_claims, update_engines
 from support.judging import broken, clause, record_of, verdicts
@@ -28,6 +31,13 @@ def test_what_an_exception_leaves_changed_is_found() -> None:
     seen = judged(fake_claims.ChangesThenRaises)
     assert clause(seen, "GROW-10").verdict == "FAIL"
     assert {f.cause for f in seen.failures if "GROW-10" in f.clauses} >= {"changed though refused"}
+
+
+def test_rows_of_arbitrary_bits_are_not_asked_of_an_engine_that_claims_none() -> None:
+    said = {**fake_claims.Plain().describe(), "chapters": {"growing": {"level": "visible", "without": ["bits"]}}}
+    trace = notation.from_sentence("growing: append 1; append 2 fill=bits; append 1")
+    assert [notation.words(op) for op in claimed(trace, description(said)).ops] == ["append 1", "append 1"]
+    assert "growing.bits" in clause(judged(fake_claims.Plain), "GROW-12").reason
 
 
 def test_what_is_claimed_and_not_there_is_a_failure_of_its_own() -> None:
