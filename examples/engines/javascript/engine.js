@@ -181,7 +181,8 @@ function both(one, two) {
   if (one.dtype === two.dtype && one.dtype === "bool")
     return { dtype: "bool", shape, at: (...at) => place(one, at) && place(two, at) };
   const score = (mask, at) => (mask.dtype === "f32" ? place(mask, at) : place(mask, at) ? 0 : -Infinity);
-  return { dtype: "f32", shape, at: (...at) => Math.fround(score(one, at) + score(two, at)) };
+  const sum = (a, b) => (a === -Infinity || b === -Infinity ? -Infinity : Math.fround(a + b)); // hidden stays hidden
+  return { dtype: "f32", shape, at: (...at) => sum(score(one, at), score(two, at)) };
 }
 
 // ---- the wire: a question is a line of JSON and the bytes of its tensors, and so is an answer ---------------

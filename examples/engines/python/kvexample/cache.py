@@ -113,9 +113,12 @@ class Cache:
 
 
 def _both(a: Array, b: Array) -> Array:
-    """Intersect two masks: *and*, a sum of scores, or scores with minus infinity where the other hides."""
+    """Intersect two masks: *and*, a sum of scores, or scores with minus infinity where the other hides. In a sum
+    minus infinity wins, over infinity too."""
+    if a.dtype == b.dtype == bool:
+        return a & b
     if a.dtype == b.dtype:
-        with np.errstate(over="ignore"):
-            return a & b if a.dtype == bool else a + b
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.where(np.isneginf(a) | np.isneginf(b), np.float32(-np.inf), a + b)
     seen, scores = (a, b) if a.dtype == bool else (b, a)
     return np.where(seen, scores, np.float32(-np.inf))
