@@ -26,7 +26,7 @@ def _must(request: pytest.FixtureRequest) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """A line for each case: its file, its name, what it must get, whether it holds."""
-    if not config.getoption("--table"):
+    if not config.getoption("--table", default=False):
         return
     reports = [
         (report, state == "passed")
