@@ -31,7 +31,7 @@ def after_a_removal(whole: bool) -> tuple[bool, int, float]:
 
 whole, reused = after_a_removal(True), after_a_removal(False)
 for name, (said, first, off) in (("swa_full", whole), ("not swa_full", reused)):
-    print(f"{name}: removal {said}, first position {first}, logits off by {off:.3g}")
+    print(f"{name}: removal {said}, first position {first}, logits off by {off:.3g}", file=sys.stderr)
 needed = LEFT - WINDOW + 1
 found = whole[2] < 1e-3 and reused[0] and reused[1] > needed and reused[2] > 1e-3
 sys.exit(report(found, f"rows from position {needed} on are needed, and {reused[1]} is the first there is"))

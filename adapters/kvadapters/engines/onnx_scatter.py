@@ -45,7 +45,7 @@ class Buffer:
         """Run with queries of zeros: the buffers of keys and values, the output, the weights."""
         names = ("query", "key", "value", "past_key", "past_value", "at", "valid")
         places = [np.full(keys.shape[0], n, np.int64) for n in (first, first + keys.shape[2])]
-        arrays = (keys * 0, keys, values, *past, *places)
+        arrays = (np.zeros_like(keys), keys, values, *past, *places)
         outputs: list[Array] = self.session.run(None, dict(zip(names, arrays, strict=True)))
         return outputs
 
