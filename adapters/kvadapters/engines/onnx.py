@@ -53,9 +53,9 @@ class Cache:
     def run(self, keys: Array, values: Array, past: list[Array]) -> list[Array]:
         """Run with queries of zeros."""
         names = ("Q", "K", "V", "past_key", "past_value")
-        outputs: list[Array] = self.session.run(
-            None, dict(zip(names, (keys * 0, keys, values, *past), strict=True))
-        )
+        arrays = (np.zeros_like(keys), keys, values, *past)
+        with np.errstate(invalid="ignore"):  # scores of rows that hold NaN
+            outputs: list[Array] = self.session.run(None, dict(zip(names, arrays, strict=True)))
         return outputs
 
     def update(self, keys: Array, values: Array) -> tuple[Array, Array]:

@@ -46,7 +46,8 @@ class Buffer:
         names = ("query", "key", "value", "past_key", "past_value", "at", "valid")
         places = [np.full(keys.shape[0], n, np.int64) for n in (first, first + keys.shape[2])]
         arrays = (np.zeros_like(keys), keys, values, *past, *places)
-        outputs: list[Array] = self.session.run(None, dict(zip(names, arrays, strict=True)))
+        with np.errstate(invalid="ignore"):  # scores of rows that hold NaN
+            outputs: list[Array] = self.session.run(None, dict(zip(names, arrays, strict=True)))
         return outputs
 
     def update(self, keys: Array, values: Array, first: int) -> tuple[Array, Array]:

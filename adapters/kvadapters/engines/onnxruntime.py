@@ -94,7 +94,7 @@ class Grouped:
 
     def run(self, keys: Array, values: Array, past: list[Array]) -> list[Array]:
         """Run with queries of zeros, heads side by side as the operator has them."""
-        flat = [a.swapaxes(1, 2).reshape(a.shape[0], a.shape[2], -1) for a in (keys * 0, keys, values)]
+        flat = [a.swapaxes(1, 2).reshape(a.shape[0], a.shape[2], -1) for a in (np.zeros_like(keys), keys, values)]
         total = past[0].shape[2] + keys.shape[2]
         lengths = [np.full(keys.shape[0], total - 1, np.int32), np.array([total], np.int32)]
         outputs: list[Array] = self.session.run(None, dict(zip(NAMES, (*flat, *past, *lengths), strict=True)))
