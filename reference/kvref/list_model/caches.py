@@ -317,5 +317,7 @@ def scores(seen: Added) -> Scores:
 
 
 def _total(added: Sequence[float]) -> float:
+    if len(added) < 2:
+        return sum(added, 0.0)
     with np.errstate(over="ignore"):
-        return float(sum(map(np.float32, added), np.float32(0))) if len(added) > 1 else sum(added, 0.0)
+        return float(sum(map(np.float32, added), np.float32(0)))

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Future
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,8 @@ def test_processes_may_be_killed_at_any_moment() -> None:
         def kill() -> None:
             while not over.wait(0.002):
                 for child in set(psutil.Process().children()) - here:
-                    child.kill()
+                    with suppress(psutil.NoSuchProcess):
+                        child.kill()
 
         killing = threading.Thread(target=kill)
         killing.start()
