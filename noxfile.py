@@ -43,8 +43,9 @@ SOON = ("--retries", "0", "--timeout", "15")
 SOAKED = ("reference", "opencl", "cuda-cpu", "Linked", "Whole", "HeadMajor", "FromTheTop")
 """What must never be accused: every runtime that needs no GPU, and correct caches that are stored differently."""
 
-BY_FILE = ("-n", "auto", "--dist", "loadfile")
-"""One process takes all tests of a file, so that what they share is made once."""
+BY_FILE = ("-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
+"""One process takes all tests of a file, so that what they share is made once. In order: xdist would leave files of
+few tests to the end, and some of these take longest."""
 
 SPREAD = ("-n", "auto")
 """Each process takes the next test: those of hostile cases share nothing."""
@@ -279,10 +280,12 @@ def slow(session: nox.Session) -> None:
 
 @nox.session
 def hostile(session: nox.Session) -> None:
-    """Adapters, processes, environments, signals and files that mean harm; ends with the table of all cases."""
+    """Adapters, processes, environments, signals and files that mean harm; ends with the table of all cases.
+    `-- PATHS` for some of them.
+    """
     _install(session, "", *DEV)
-    cases = ("-m", "hostile or not hostile", "--table", "tests/hostile")
-    session.run("python", "-m", "pytest", *SPREAD, *cases, *session.posargs)
+    cases = ("-m", "hostile or not hostile", "--table", *(session.posargs or ["tests/hostile"]))
+    session.run("python", "-m", "pytest", *SPREAD, *cases)
 
 
 @nox.session
