@@ -49,7 +49,8 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     with lasting():
-        status = _main(list(sys.argv[1:] if arguments is None else arguments))
+        heard = _heard(whole=arguments is None)
+        status = _main(list(sys.argv[1:] if arguments is None else arguments), heard)
         try:
             sys.stdout.flush()
         except OSError as e:
@@ -59,13 +60,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return status
 
 
-def _main(given: list[str]) -> int:
+def _heard(whole: bool) -> list[signal.Signals]:
+    """Give the signals that end a command. Where it is the whole process they are ignored but while it runs: one
+    that comes while Python ends would put its own status in the place of ours."""
+    ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    heard = [s for s in ends if signal.getsignal(s) is not signal.SIG_IGN]  # nohup ignores one for us
+    for number in heard if whole else ():
+        signal.signal(number, signal.SIG_IGN)
+    return heard
+
+
+def _main(given: list[str], heard: Sequence[signal.Signals]) -> int:
     process: tuple[str, ...] = ()
     if "--" in given:
         cut = given.index("--")
         given, process = given[:cut], tuple(given[cut + 1 :])
-    ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    heard = [s for s in ends if signal.getsignal(s) is not signal.SIG_IGN]  # nohup ignores one for us
     with handling(interrupt, *heard, deaf=IMPATIENCE):
         try:
             return _run(parser().parse_args(given), process)

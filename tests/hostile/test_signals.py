@@ -98,6 +98,18 @@ def test_it_is(words: tuple[str, ...], when: str, numbers: list[signal.Signals],
     assert when != "judged" or json.loads(record.read_text())["partial"]
 
 
+@pytest.mark.must("130, no traceback")
+def test_a_ctrl_c_that_is_held_down(tmp_path: Path) -> None:
+    """Also while Python ends: a signal in its last moments would be the status."""
+    command = Command(tmp_path, *REFERENCE)
+    wait_until(command, "judged")
+    while command.process.poll() is None:
+        command.process.send_signal(signal.SIGINT)
+        time.sleep(0.0005)
+    status, err = command.ended()
+    assert (status, "Traceback" in err) == (130, False), err
+
+
 def wait_until(command: Command, when: str) -> None:
     match when:
         case "importing":
