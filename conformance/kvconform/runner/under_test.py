@@ -77,6 +77,8 @@ class AdapterUnderTest:
     """Traces of this check that proved to be a known deviation when they were made short, by clause and cause."""
     ran: deque[Trace] = field(default_factory=lambda: deque(maxlen=LOOK_BACK + 1))
     """The traces that ran last in the worker's process, the newest at the end."""
+    alone: set[tuple[str, Cause]] = field(default_factory=set)
+    """Clause and cause of every failure that repeated in a new process, in any check."""
     searches: int = 0
     """Searches of this check for a trace that a failure needs before it."""
 
@@ -160,7 +162,7 @@ class AdapterUnderTest:
         if self.recognised[clause, seen.cause] >= SAME.get(seen.verdict, 1):
             return True
         short = self._shortest(seen, clause)
-        if not self._is_known(short, clause) and not self.afresh(short.trace).failed:
+        if not self._is_known(short, clause) and not self._repeats(short, clause):
             if not self.afresh(seen.trace.cut(len(seen.steps))).failed:
                 return self._keep_after(seen, source, earlier)
             short = seen  # only what ran before made its shorter traces fail
@@ -171,6 +173,13 @@ class AdapterUnderTest:
             kept.implicated = [c for c in kept.implicated if c not in kept.clauses]
             self.confirmed |= {(short.verdict, c) for c in short.blamed or ("",)}
         return clause in kept.known
+
+    def _repeats(self, short: TrialResult, clause: str) -> bool:
+        """Tell whether it fails in a new process too. Tried until it did once for the clause and cause."""
+        failing = clause, short.cause
+        if failing not in self.alone and self.afresh(short.trace).failed:
+            self.alone.add(failing)
+        return failing in self.alone
 
     def _keep_after(self, seen: TrialResult, source: str, earlier: Sequence[Trace]) -> bool:
         """Keep a failure that does not repeat by itself, with the trace that it needs before it if there is one."""
