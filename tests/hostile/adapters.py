@@ -24,7 +24,7 @@ from kvspec.contract import Cache, Lengths, Pair, Readable
 from kvspec.errors import Refused
 from kvspec.geometry import Array, Config
 
-FOREVER = 60.0
+FOREVER = 600.0
 
 
 class Agreeable(np.ndarray):

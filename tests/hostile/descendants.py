@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-FOREVER = 60.0
+FOREVER = 600.0
 
 
 def child() -> None:

@@ -6,8 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +14,7 @@ import pytest
 from hostile import descendants
 from kvconform.worker.client import Worker, WorkerFailure
 from support import fakes, judging
+from support.waiting import soon
 
 pytestmark = [
     pytest.mark.hostile,
@@ -29,18 +28,18 @@ worker = Worker(sys.argv[1:])
 worker.ask({"op": "free"})
 worker.send({"op": "free"})
 print("asked", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 POOL = """
 import time
 from kvconform.runner.pool import opened
 with opened(2) as pool:
-    tasks = [pool.submit(time.sleep, 60) for _ in range(2)]
+    tasks = [pool.submit(time.sleep, 600) for _ in range(2)]
     while not all(task.running() for task in tasks):
         time.sleep(0.05)
     print("asked", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 CASES = {
@@ -71,13 +70,6 @@ def command(leaves: str, ends: str) -> list[str]:
 def gone(folder: Path) -> bool:
     """Whether within a few seconds no process is left that carries this folder's name in its environment."""
     return soon(lambda: not judging.workers_of(str(folder)))
-
-
-def soon(holds: Callable[[], bool], seconds: float = 5.0) -> bool:
-    until = time.monotonic() + seconds
-    while not holds() and time.monotonic() < until:
-        time.sleep(0.02)
-    return holds()
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -122,7 +114,7 @@ def killed(folder: Path, script: str, *arguments: str) -> None:
     said = folder / "said"
     with said.open("wb") as file:
         harness = subprocess.Popen([sys.executable, "-c", script, *arguments], env=environment(folder), stdout=file)
-    assert soon(lambda: said.read_bytes() == b"asked\n", 30) and len(judging.workers_of(str(folder))) >= 3
+    assert soon(lambda: said.read_bytes() == b"asked\n") and len(judging.workers_of(str(folder))) >= 3
     os.kill(harness.pid, signal.SIGKILL)
     harness.wait()
     assert gone(folder)

@@ -7,12 +7,12 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from support import command_line, fakes, judging
+from support.waiting import soon
 
 pytestmark = pytest.mark.hostile
 
@@ -59,13 +59,6 @@ class Command:
         return self.process.returncode, err
 
 
-def soon(holds: Callable[[], object], seconds: float = 40.0) -> bool:
-    until = time.monotonic() + seconds
-    while not holds() and time.monotonic() < until:
-        time.sleep(0.02)
-    return bool(holds())
-
-
 MOMENTS: dict[str, tuple[tuple[str, ...], str, list[signal.Signals]]] = {
     "Ctrl-C before Python has started": (REFERENCE, "at once", [signal.SIGINT]),
     "Ctrl-C while modules are imported": (REFERENCE, "importing", [signal.SIGINT]),
@@ -93,7 +86,7 @@ def test_it_is(words: tuple[str, ...], when: str, numbers: list[signal.Signals],
     status, err = command.ended()
     assert status == (-signal.SIGINT if when == "at once" else 130), err
     assert when in ("at once", "importing") or "Traceback" not in err, err
-    assert soon(lambda: not judging.workers_of(str(tmp_path)), 5)
+    assert soon(lambda: not judging.workers_of(str(tmp_path)))
     record = tmp_path / "report" / "record.json"
     assert when != "judged" or json.loads(record.read_text())["partial"]
 
@@ -143,7 +136,7 @@ def test_a_process_of_a_pool_that_is_killed(tmp_path: Path) -> None:
     os.kill(children[0], signal.SIGKILL)
     status, err = command.ended()
     assert status == 0 and "Traceback" not in err, err
-    assert soon(lambda: not judging.workers_of(str(tmp_path)), 5)
+    assert soon(lambda: not judging.workers_of(str(tmp_path)))
 
 
 def parent(pid: int) -> int:

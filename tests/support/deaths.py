@@ -16,7 +16,7 @@ def die(how: str, size: int) -> int:
         faulthandler.disable()
         ctypes.string_at(0)  # a real fault: one that is sent comes back from pytest's own handler
     if how == "hangs":
-        time.sleep(60)
+        time.sleep(600)
     if how == "raises":
         raise ValueError("as said")
     return len(bytearray(size)) if how == "eats" else 0

@@ -20,7 +20,7 @@ from kvspec.contract import Cache, Pair, Readable
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config
 
-FOREVER = 60.0
+FOREVER = 600.0
 
 
 class DiesOnView(Fake):

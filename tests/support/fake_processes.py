@@ -12,7 +12,7 @@ import sys
 import time
 from typing import Any, NoReturn
 
-FOREVER = 60.0
+FOREVER = 600.0
 
 
 def ask() -> dict[str, Any]:

@@ -19,7 +19,7 @@ from kvspec.contract import Lengths, Pair, Readable
 from kvspec.errors import CannotRun, Refused, Unsupported
 from kvspec.geometry import DTYPES, Array, Config, fits, valid
 
-FOREVER = 60.0
+FOREVER = 600.0
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from kvconform.runner.private import public
+from kvconform.runner.private import published
 from kvconform.runner.result import CheckResult
 
 
@@ -43,5 +43,5 @@ def _message(tag: str, text: str) -> str:
 
 
 def _legal(text: str) -> str:
-    """Without the characters that XML does not allow, and without what is nobody's business."""
-    return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in public(text))
+    """The text made public, without the characters that XML does not allow."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in published(text))

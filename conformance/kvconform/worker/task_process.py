@@ -28,15 +28,24 @@ Start = Literal["fork", "spawn"]
 ENDS = signal.SIGUSR1
 """Asks a process to end its task with what it has: raises KeyboardInterrupt in the task."""
 
+TAKEN = "taken"
+"""What a process says before it begins a task."""
+
 PARENT_GONE = signal.SIGUSR2
 """Comes when the parent has ended, or the thread of it that started the process. Linux alone sends it."""
+
+STARTS = 300.0
+"""Seconds in which a process must have taken a task: a new one imports what the task needs, on a busy machine."""
 
 LOOK_AGAIN = 1.0
 """Seconds after which each side of a pipe checks that the other still lives; a sibling may keep a pipe open."""
 
 
 class TaskProcess:
-    """A process that does one task after another. Where it died, the next task starts a new one."""
+    """A process that does one task after another. Where it died, the next task starts a new one.
+
+    The seconds of a task count from when the process has taken it.
+    """
 
     def __init__(self, seconds: float | None, memory_limit: int, start: Start) -> None:
         self._seconds, self._memory_limit = seconds, memory_limit
@@ -70,23 +79,24 @@ class TaskProcess:
             self.start()
         try:
             self._pipe.send(task)
-            self._await_answer()
-            result, error = self._pipe.recv()
+            self._answer(STARTS)  # it has taken the task
+            result, error = self._answer(self._seconds)
         except (EOFError, ConnectionError):
             raise self._death() from None
         if error is not None:
             raise error
         return result  # type: ignore[no-any-return]
 
-    def _await_answer(self) -> None:
-        """Wait until it answers. Raises EOFError when it has died, TimeoutError after its seconds."""
-        ends = monotonic() + self._seconds if self._seconds else float("inf")
+    def _answer(self, seconds: float | None) -> Any:
+        """What it says next. Raises EOFError when it has died, TimeoutError after the seconds."""
+        ends = monotonic() + seconds if seconds else float("inf")
         while not self._pipe.poll(max(0.0, min(LOOK_AGAIN, ends - monotonic()))):
             if monotonic() >= ends:
                 self.kill()
-                raise TimeoutError(f"it took more than {self._seconds:g} seconds")
+                raise TimeoutError(f"it took more than {seconds:g} seconds")
             if not self.alive:
                 raise EOFError
+        return self._pipe.recv()
 
     def _death(self) -> ProcessDied:
         self.kill()
@@ -124,7 +134,9 @@ def _serve(pipe: Connection, parent: int, memory_limit: int) -> None:
     with suppress(EOFError, OSError):
         while os.getppid() == parent:
             if pipe.poll(LOOK_AGAIN):
-                _answer(pipe, *_performed(pipe.recv()))
+                task = pipe.recv()
+                pipe.send(TAKEN)
+                _answer(pipe, *_performed(task))
 
 
 def _begin(parent: int, memory_limit: int) -> None:
@@ -155,7 +167,7 @@ def _answer(pipe: Connection, result: Any, error: BaseException | None) -> None:
     """Send a result. One that cannot be sent is told as an error."""
     try:
         pipe.send((result, error))
-    except (OSError, EOFError):
+    except OSError:
         raise
     except Exception as e:
         pipe.send((None, RuntimeError(f"its result cannot be sent: {type(e).__name__}: {e}\n{error or ''}")))

@@ -16,7 +16,6 @@ from typing import Any
 import psutil
 import pytest
 
-from conformance.commands.test_interrupted import soon
 from conformance.runner.test_pool import LIMIT, does, sleeps, until_asked
 from kvconform import cli
 from kvconform.commands.soak import Progress
@@ -24,6 +23,7 @@ from kvconform.runner.pool import opened
 from kvconform.runner.run import Run
 from kvconform.worker.tasks import ProcessDied, completed
 from support.slow import one_in
+from support.waiting import soon
 
 distributed = pytest.importorskip("distributed", reason="dask is an extra: pip install 'kvconform[dask]'")
 
@@ -57,12 +57,12 @@ def busy(cluster: Any) -> list[int]:
 
 def once_busy(cluster: Any, action: Callable[[], None]) -> None:
     """Do something when both workers are at work."""
-    threading.Thread(target=lambda: soon(lambda: len(busy(cluster)) == 2, 60) and action()).start()
+    threading.Thread(target=lambda: soon(lambda: len(busy(cluster)) == 2) and action()).start()
 
 
 def test_every_task_comes_to_its_own_end(cluster: Any) -> None:
     names = ("a", "exits", "b", "faults", "hangs", "eats", "raises", "c")
-    with opened(on=cluster.scheduler_address, seconds=2.0, memory_limit=LIMIT) as pool:
+    with opened(on=cluster.scheduler_address, seconds=4.0, memory_limit=LIMIT) as pool:
         ended = {name: future for (name,), future in completed(pool, does, ((n,) for n in names))}
     assert {n: type(f.exception()) for n, f in ended.items() if f.exception()} == {
         "exits": ProcessDied,
@@ -72,7 +72,7 @@ def test_every_task_comes_to_its_own_end(cluster: Any) -> None:
         "raises": ValueError,
     }
     assert {n: f.result() for n, f in ended.items() if not f.exception()} == {n: n.upper() for n in "abc"}
-    assert soon(lambda: not busy(cluster), 5), "its processes end with the command"
+    assert soon(lambda: not busy(cluster)), "its processes end with the command"
 
 
 @pytest.mark.slow  # it takes that both workers begin at once, which a busy machine does not always grant

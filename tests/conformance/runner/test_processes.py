@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from conformance.commands.test_interrupted import Running, soon
+from conformance.commands.test_interrupted import Running
 from kvconform.commands.run import FEWEST
 from kvconform.worker import memory
 from kvconform.worker.start import SUPERVISED
 from kvspec.reading.clauses import index
 from support import judging
 from support.command_line import kvconform
+from support.waiting import soon
 
 OWN = ("started", "seconds", "memory")
 """What two runs of the same do not share."""
@@ -53,7 +54,7 @@ def test_a_process_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     """What it judged at that moment is judged again by the one that takes its place."""
     running = Running(tmp_path, "reference", *SOME, "--processes", "2")
     examples = sum(len(c.examples) for c in index().values() if c.chapter == "copy")
-    assert soon(lambda: running.judged() >= examples, 60)  # each is at a longer task from then on
+    assert soon(lambda: running.judged() >= examples)  # each is at a longer task from then on
     judges = [pid for pid in memory.family(running.process.pid)[1:] if _forked(pid)]
     assert len(judges) == 2
     os.kill(judges[0], signal.SIGKILL)
@@ -61,7 +62,7 @@ def test_a_process_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     seen = json.loads(out)
     assert (running.process.returncode, seen["exit_status"], seen["problems"]) == (0, 0, []), err[-500:]
     assert set(seen["summary"]) == {"PASS"}
-    assert soon(lambda: not judging.workers_of(str(tmp_path)), 3)
+    assert soon(lambda: not judging.workers_of(str(tmp_path)))
 
 
 def _forked(pid: int) -> bool:
@@ -73,7 +74,7 @@ def test_an_interruption_keeps_what_each_process_has_judged_of_its_check(tmp_pat
     """The journal then ends with the covers that were under way, of which a part was judged."""
     running = Running(tmp_path, "reference", "--chapter", "snapshot", "--processes", "2")
     examples = sum(len(c.examples) for c in index().values() if c.chapter == "snapshot")
-    assert soon(lambda: running.judged() >= examples - 1, 90)
+    assert soon(lambda: running.judged() >= examples - 1)
     time.sleep(2.0)
     before = running.judged()
     status, _, err = running.ended_by(signal.SIGINT)
@@ -83,7 +84,7 @@ def test_an_interruption_keeps_what_each_process_has_judged_of_its_check(tmp_pat
     under_way = tests[before:]  # one that has only just begun has judged nothing yet
     assert any(e["tally"]["agreed"] for e in under_way) and "/cover/" in under_way[-1]["test"]
     assert json.loads((tmp_path / "record.json").read_text())["partial"]
-    assert soon(lambda: not judging.workers_of(str(tmp_path)), 3)
+    assert soon(lambda: not judging.workers_of(str(tmp_path)))
 
 
 def test_the_number_of_processes_is_one_or_more() -> None:
