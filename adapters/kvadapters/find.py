@@ -43,6 +43,7 @@ ENGINES = {
     "onnxruntime-scatter": "kvadapters.engines.onnxruntime:scatter",
     "onnxruntime-gqa": "kvadapters.engines.onnxruntime:grouped",
     "onnxruntime-gqa-window": "kvadapters.engines.onnxruntime:grouped_window",
+    "onnxruntime-gqa-shared": "kvadapters.engines.onnxruntime:grouped_shared",
     "litgpt": "kvadapters.engines.litgpt:bounded",
     "litgpt-sliding": "kvadapters.engines.litgpt:sliding",
     "executorch": "kvadapters.engines.executorch:bounded",

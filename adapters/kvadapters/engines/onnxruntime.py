@@ -1,5 +1,5 @@
-"""ONNX Runtime on a CPU: Attention with its past and with a static cache, and GroupQueryAttention with its past,
-with and without a local window.
+"""ONNX Runtime on a CPU: Attention with its past and with a static cache; GroupQueryAttention with its past, with
+and without a local window, and with one buffer that is past and present.
 
 Masks are what the operator itself applies, as in `kvadapters.engines.onnx`. Not claimed: appends of no rows, who
 owns arrays, and batches of GroupQueryAttention, which takes several rows of one sequence only. Nothing is opened: a
@@ -87,44 +87,100 @@ class Grouped:
     """The past of a GroupQueryAttention: what was present, as the past of the next."""
 
     def __init__(self, config: Config) -> None:
-        self.config = config
         self.session = grouped_query(one_of(config, FLOATS), config.kv_heads, config.window)
-        shape = (config.batch, config.kv_heads, 0, one_width(config, 8))
-        self.past = [np.zeros(shape, DTYPES[config.dtype])] * 2
+        self.past = self._empty(config, 0)
 
-    def run(self, keys: Array, values: Array, past: list[Array]) -> list[Array]:
-        """Run with queries of zeros, heads side by side as the operator has them."""
+    def _empty(self, config: Config, rows: int) -> list[Array]:
+        shape = (config.batch, config.kv_heads, rows, one_width(config, 8))
+        return [np.zeros(shape, DTYPES[config.dtype]) for _ in "kv"]
+
+    def run(self, keys: Array, values: Array, past: list[Array], first: int) -> list[Array]:
+        """Run with queries of zeros, heads side by side as the operator has them: the output, the keys and values
+        that are present, the weights."""
         flat = [a.swapaxes(1, 2).reshape(a.shape[0], a.shape[2], -1) for a in (np.zeros_like(keys), keys, values)]
-        total = past[0].shape[2] + keys.shape[2]
+        total = first + keys.shape[2]
         lengths = [np.full(keys.shape[0], total - 1, np.int32), np.array([total], np.int32)]
-        outputs: list[Array] = self.session.run(None, dict(zip(NAMES, (*flat, *past, *lengths), strict=True)))
+        return self.performed(dict(zip(NAMES, (*flat, *past, *lengths), strict=True)))
+
+    def performed(self, inputs: dict[str, Array]) -> list[Array]:
+        """Have ONNX Runtime make the arrays of the outputs."""
+        outputs: list[Array] = self.session.run(None, inputs)
         return outputs
 
     def update(self, keys: Array, values: Array) -> tuple[Array, Array]:
         """Attend, and keep what is present."""
-        self.past = self.run(keys, values, self.past)[1:3]
+        self.past = self.run(keys, values, self.past, self.length())[1:3]
         return self.past[0], self.past[1]
+
+    def length(self) -> int:
+        """The rows of the past."""
+        return int(self.past[0].shape[2])
 
     def mask(self, n: int) -> Array:
         """The rows that weigh something when all are zeros."""
-        shape, past = self.past[0].shape, [np.zeros_like(a) for a in self.past]
-        rows = np.zeros((*shape[:2], n, shape[3]), self.past[0].dtype)
-        return self.run(rows, rows, past)[3][:, :1] > 0
+        return self.weights(n, self.length())
+
+    def weights(self, n: int, first: int) -> Array:
+        """Which rows weigh something for n rows from a place on, when all are zeros."""
+        past = [np.zeros_like(a) for a in self.past]
+        shape = past[0].shape
+        rows = np.zeros((*shape[:2], n, shape[3]), past[0].dtype)
+        return self.run(rows, rows, past, first)[3][:, :1] > 0
 
 
-def grouped_adapter(name: str, kind: str) -> UpdateAdapter:
+class Shared(Grouped):
+    """One buffer is past and present, as models are run that know their longest text: nothing is copied."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.past = self._empty(config, config.max_len or 0)
+        self.first = 0
+
+    def performed(self, inputs: dict[str, Array]) -> list[Array]:
+        """Bind each buffer as an input and as an output."""
+        binding, inputs = self.session.io_binding(), {n: np.ascontiguousarray(a) for n, a in inputs.items()}
+        binding.bind_output("output")
+        for name, array in inputs.items():
+            where = ("cpu", 0, array.dtype, array.shape, array.ctypes.data)
+            binding.bind_input(name, *where)
+            if name.startswith("past_"):
+                binding.bind_output(name.replace("past", "present"), *where)
+        binding.bind_output("weights")
+        self.session.run_with_iobinding(binding)
+        return [output.numpy() for output in binding.get_outputs()]
+
+    def place(self, keys: Array, values: Array, first: int) -> tuple[Array, Array]:
+        """Write from a place on, and give the rows up to there."""
+        self.run(keys, values, self.past, first)
+        self.first, total = first, first + keys.shape[2]
+        return self.past[0][:, :, :total], self.past[1][:, :, :total]
+
+    def mask(self, n: int) -> Array:
+        """The rows that weigh something for the newest."""
+        return self.weights(n, self.first)
+
+
+def grouped_adapter(name: str, kind: str, make: type[Grouped], **functions: Any) -> UpdateAdapter:
     """Make the adapter of one kind."""
     return from_update(
         f"onnxruntime-{name}",
         kind=kind,
-        make=Grouped,
-        update=Grouped.update,
-        mask=Grouped.mask,
-        length=lambda cache: cache.past[0].shape[2],
-        also=(),
+        make=make,
         said={**SAID, "limits": {"dims": {"equal": True, "multiple": 8}}},
+        **functions,
     )
 
 
-grouped = grouped_adapter("gqa", "growing")
-grouped_window = grouped_adapter("gqa-window", "ring")
+WHOLE: dict[str, Any] = {"update": Grouped.update, "mask": Grouped.mask, "length": Grouped.length, "also": ()}
+
+grouped = grouped_adapter("gqa", "growing", Grouped, **WHOLE)
+grouped_window = grouped_adapter("gqa-window", "ring", Grouped, **WHOLE)
+grouped_shared = grouped_adapter(
+    "gqa-shared",
+    "bounded",
+    Shared,
+    update=Shared.place,
+    mask=Shared.mask,
+    also=("rewind",),
+    dialect={"bounded.positions": "caller", "mask.made": "after"},
+)
