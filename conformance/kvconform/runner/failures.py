@@ -1,0 +1,189 @@
+"""Failures of the check at hand: each confirmed, made short, and kept once for each clause and cause.
+
+Some need a predecessor: the trace fails only after another one in the same process, as where caches share a buffer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from msgspec import UNSET
+
+from kvconform.generate.fit_to_adapter import claimed
+from kvconform.generate.shrink import shrink
+from kvconform.judge.trial_result import TrialResult
+from kvconform.runner.known import KnownDeviation
+from kvspec.contract import Description
+from kvspec.notation import sentence
+from kvspec.records.run import Cause, Failure, Predecessor
+from kvspec.trace import Trace
+
+ATTEMPTS = {"FAIL": 300, "CRASH": 30, "PROTOCOL": 30, "OOM": 4, "HANG": 3}
+"""Replays spent on making a failing trace short, by verdict: a hang costs its deadline each time."""
+
+SAME = {"FAIL": 8}
+"""When this many failing traces of one check, clause and cause were made short and proved to be a known
+deviation, others like them are not made short. One for other verdicts."""
+
+
+LOOK_BACK = 8
+"""Traces that ran last in a process, each of which may be the one that a failure needs."""
+
+SEARCHES = 3
+"""Searches for a predecessor in one check: each of them starts processes."""
+
+
+class Replays(Protocol):
+    """The adapter under test, as far as its failures need it."""
+
+    adapter: Description
+    known: tuple[KnownDeviation, ...]
+    ran: deque[Trace]
+
+    @property
+    def kept(self) -> list[Failure]:
+        """The failures that this check keeps."""
+
+    def run(self, trace: Trace) -> TrialResult:
+        """One trial, counted nowhere."""
+
+    def afresh(self, trace: Trace, *before: Trace) -> TrialResult:
+        """One trial in a new process, after these traces."""
+
+    def failure(self, seen: TrialResult, source: str, deterministic: bool = True) -> Failure:
+        """A failed trial as it stands in the record."""
+
+
+@dataclass
+class Failures:
+    """Keeps the failures of one check after another."""
+
+    under_test: Replays
+    confirmed: set[tuple[str, str]] = field(default_factory=set)
+    """Verdict and clause of every failure that repeated and was shortened, in any check."""
+    alone: set[tuple[str, Cause]] = field(default_factory=set)
+    """Clause and cause of every failure that repeated in a new process, in any check."""
+    recognised: Counter[tuple[str, Cause]] = field(default_factory=Counter)
+    """Traces of this check that proved to be a known deviation when they were made short, by clause and cause."""
+    searches: int = 0
+    """Searches of this check for a trace that a failure needs before it."""
+
+    def begin_check(self) -> None:
+        """Forget what concerns one check alone."""
+        self.recognised, self.searches = Counter(), 0
+
+    def keep(self, seen: TrialResult, source: str) -> bool:
+        """Keep the shortest trace for each clause and cause of this failure that has none yet in this check.
+
+        What kills the worker is confirmed and shortened once for each clause in the whole run. Tells whether known
+        deviations explain all of it.
+        """
+        if seen.verdict != "FAIL" and self.confirmed >= {(seen.verdict, c) for c in seen.blamed or ("",)}:
+            if not self.under_test.kept:
+                self._add(seen, source)
+            return False
+        earlier = [*self.under_test.ran][:-1]
+        again = self.under_test.run(seen.trace.cut(len(seen.steps)))
+        if not again.failed:
+            return self._keep_after(seen, source, earlier)
+        known = [self._keep_one(seen, clause, source, earlier) for clause in seen.blamed or ("",)]
+        return all(known)
+
+    def _keep_one(self, seen: TrialResult, clause: str, source: str, earlier: Sequence[Trace]) -> bool:
+        """Keep this failure for one clause; tell whether a known deviation explains it."""
+        if clause in self._kept(seen.cause):
+            return False
+        if self.recognised[clause, seen.cause] >= SAME.get(seen.verdict, 1):
+            return True
+        short = self._shortest(seen, clause)
+        if not self._is_known(short, clause) and not self._repeats(short, clause):
+            if not self.under_test.afresh(seen.trace.cut(len(seen.steps))).failed:
+                return self._keep_after(seen, source, earlier)
+            short = seen  # only what ran before made its shorter traces fail
+        kept = self._add(short, source)
+        self.recognised[clause, seen.cause] += clause in kept.known
+        if not kept.expected:
+            kept.clauses += [c for c in short.wrote if c not in kept.clauses]
+            kept.implicated = [c for c in kept.implicated if c not in kept.clauses]
+            self.confirmed |= {(short.verdict, c) for c in short.blamed or ("",)}
+        return clause in kept.known
+
+    def _repeats(self, short: TrialResult, clause: str) -> bool:
+        """Tell whether it fails in a new process too. Tried until it did once for the clause and cause."""
+        failing = clause, short.cause
+        if failing not in self.alone and self.under_test.afresh(short.trace).failed:
+            self.alone.add(failing)
+        return failing in self.alone
+
+    def _keep_after(self, seen: TrialResult, source: str, earlier: Sequence[Trace]) -> bool:
+        """Keep a failure that does not repeat by itself, with the trace that it needs before it if there is one."""
+        needy = {c for f in self.under_test.kept if f.after is not UNSET for c in f.clauses or ("",)}
+        if needy >= set(seen.blamed or ("",)):
+            return False
+        self.searches += 1
+        found = predecessor(seen, earlier, self.under_test.afresh) if self.searches <= SEARCHES else None
+        if found is None:
+            return self._add(seen, source, deterministic=False).expected
+        again, before = found
+        kept = self._add(again, source)
+        kept.after = Predecessor(words=sentence(before), trace=before.to_json())
+        return kept.expected
+
+    def _kept(self, cause: Cause) -> set[str]:
+        """Clauses for which this check keeps a failure of this cause that is not known; of no clause: any failure
+        will do."""
+        clauses = {c for f in self.under_test.kept if f.cause == cause for c in f.clauses if c not in f.known}
+        return clauses | ({""} if self.under_test.kept else set())
+
+    def _shortest(self, seen: TrialResult, clause: str) -> TrialResult:
+        """The same failure, of the same cause, on a shorter trace of what the adapter claims."""
+        adapter, known = self.under_test.adapter, self._is_known(seen, clause)
+
+        def fails(trace: Trace) -> int:
+            if claimed(trace, adapter) != trace or not adapter.supports(trace.config):
+                return 0
+            other = self.under_test.run(trace)
+            same = other.failed and (other.verdict, other.cause) == (seen.verdict, seen.cause)
+            same = same and (not clause or clause in other.blamed)
+            if same and self._is_known(other, clause) != known:  # else a failure slips into another
+                same = not known and self._is_alike(seen, other)
+            return max(1, len(other.steps)) if same else 0
+
+        short = shrink(seen.trace.cut(len(seen.steps)), fails, ATTEMPTS[seen.verdict])
+        final = self.under_test.run(short)
+        return final if final.failed else seen
+
+    def _is_known(self, seen: TrialResult, clause: str) -> bool:
+        return bool(self.under_test.known) and clause in self.under_test.failure(seen, "").known
+
+    def _is_alike(self, seen: TrialResult, short: TrialResult) -> bool:
+        """Tell whether it became a known trace, and differs as before: in the same, after the same operation."""
+        known = self.under_test.failure(short, "").words in {k.trace for k in self.under_test.known}
+        return known and _difference(seen) == _difference(short)
+
+    def _add(self, seen: TrialResult, source: str, deterministic: bool = True) -> Failure:
+        kept = self.under_test.failure(seen, source, deterministic)
+        if not kept.expected or all(kept.words != f.words for f in self.under_test.kept):
+            self.under_test.kept.append(kept)
+        return kept
+
+
+def _difference(seen: TrialResult) -> tuple[str, str, set[str]]:
+    """In what a failure differs, after which operation, and which clauses it fails."""
+    return seen.differences[0].field, seen.trace.ops[len(seen.steps) - 1]["op"], set(seen.blamed)
+
+
+def predecessor(
+    seen: TrialResult, earlier: Sequence[Trace], afresh: Callable[[Trace, Trace], TrialResult]
+) -> tuple[TrialResult, Trace] | None:
+    """Find the newest of the earlier traces after which a failing trace fails again, in a new process each; give
+    that failure too. None if there is none."""
+    cut = seen.trace.cut(len(seen.steps))
+    for before in reversed(earlier):
+        found = afresh(cut, before)
+        if found.failed and found.verdict == seen.verdict:
+            return found, before
+    return None
