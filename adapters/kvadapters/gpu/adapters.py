@@ -37,7 +37,8 @@ class OpenCL(Caches):
 
 
 class OpenCLFast(Caches):
-    """`opencl-fast`: as `opencl`, but claims attention within the bound, not to the bit."""
+    """`opencl-fast`: as `opencl`, but claims outputs within the bound, not to the bit: attention, and the graphs of
+    buckets."""
 
     def __init__(self, checks: bool | None = None) -> None:
         runtime = opencl_fast.shared(os.environ.get(SELECT, ""))
@@ -47,4 +48,4 @@ class OpenCLFast(Caches):
     def describe(self) -> dict[str, Any]:
         """What it is and claims."""
         found = super().describe()
-        return {**found, "chapters": {**found["chapters"], "attention": "visible"}}
+        return {**found, "chapters": {**found["chapters"], "attention": "visible", "bucket": "visible"}}

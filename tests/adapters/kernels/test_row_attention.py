@@ -281,16 +281,22 @@ def test_captured_work_reads_the_length_anew(runtime: OpenCLRuntime, monkeypatch
         assert (np.abs(fetched(out) - exact) <= bound).all()
 
 
-def test_on_a_simulator() -> None:
+NARROW = Case("f16", 5, 17, 3, held=20, wrap=20, turn=7), Case("f32", 16, 16, 4, held=9, wrap=12, count=2)
+WIDE = Case("f16", 6, 18, 3, held=20, wrap=20, turn=7), Case("f32", 8, 16, 4, held=9, wrap=12, count=2)
+
+
+@pytest.mark.parametrize(("lanes", "cases"), [(8, NARROW), (16, WIDE)], ids=["8 lanes", "16 lanes"])
+def test_on_a_simulator(lanes: int, cases: tuple[Case, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """Oclgrind runs the same text; it would say so if anything were read or written outside a buffer."""
     runtime = opencl.shared("oclgrind")
-    for case in (Case("f16", 5, 17, 3, held=20, wrap=20, turn=7), Case("f32", 16, 16, 4, held=9, wrap=12, count=2)):
+    monkeypatch.setattr(runtime, "lanes", lanes)
+    for case in cases:
         check(runtime, case)
 
 
 def test_a_device_that_is_not_for_it_is_refused(runtime: OpenCLRuntime, monkeypatch: Any) -> None:
     monkeypatch.setattr(runtime, "cpu", False)
-    with pytest.raises(CannotRun, match="pocl-opencl-icd"):
+    with pytest.raises(CannotRun, match="CPU runtime of OpenCL"):
         RowAttention(runtime, "f32", 16, 16, 1, 1)
 
 

@@ -1,7 +1,8 @@
 /* Attention over rows as a CPU wants it; a text of its own, behind prelude_cl.h, in OpenCL C 1.2.
  *
  * Compiled for each ROW_F32, ROW_F16 or ROW_BF16 (how keys and values are stored), K_DIM, V_DIM, QUERY_HEADS (of a
- * group, which shares a kv head) and SCALE, by which queries are multiplied: scores are counted in powers of 2.
+ * group, which shares a kv head), SCALE, by which queries are multiplied: scores are counted in powers of 2, and
+ * LANES, 8 or 16, the numbers of a vector: some compilers end the process at vectors of 16.
  *
  * One work-item takes one query of all heads of a group and a run of rows of their kv head. It walks the rows in
  * position order, BLOCK at a time: first the scores of the block, then their weights below the running maximum m,
@@ -11,31 +12,38 @@
  */
 #pragma OPENCL FP_CONTRACT ON
 #define INLINE static inline __attribute__((always_inline))
-#define LANES 16
+#define JOINED(a, b) a##b
+#define TYPE(type, n) JOINED(type, n)
+#define FLOATS TYPE(float, LANES)
+#define UINTS TYPE(uint, LANES)
+#define VLOAD TYPE(vload, LANES)
+#define VSTORE TYPE(vstore, LANES)
+#define AS_FLOATS TYPE(as_float, LANES)
+#define AS_INTS TYPE(as_int, LANES)
 #define LINES(dim) (((dim) + LANES - 1) / LANES)
 #define BLOCK 128
 
 #if defined(ROW_F32)
 typedef float row_t;
-#define LOAD(j, row) vload16(j, row)
+#define LOAD(j, row) VLOAD(j, row)
 #define LOAD1(d, row) ((row)[d])
 #elif defined(ROW_F16)
 typedef half row_t;
-#define LOAD(j, row) vload_half16(j, row)
+#define LOAD(j, row) TYPE(vload_half, LANES)(j, row)
 #define LOAD1(d, row) vload_half(d, row)
 #else
 typedef ushort row_t;
-#define LOAD(j, row) as_float16(convert_uint16(vload16(j, row)) << 16)
+#define LOAD(j, row) AS_FLOATS(TYPE(convert_uint, LANES)(VLOAD(j, row)) << 16)
 #define LOAD1(d, row) as_float((uint)(row)[d] << 16)
 #endif
 
 /* A step takes so many rows and so many heads that their scores fill the lanes of one vector: a register each for
- * the 16 sums. Heads that do not fit go in further passes over the block, which the cache holds by then. Where the
+ * the sums. Heads that do not fit go in further passes over the block, which the cache holds by then. Where the
  * passes do not come out even, heads of zeros are added. */
-#define PASSES ((QUERY_HEADS + 7) / 8)
+#define PASSES ((QUERY_HEADS + LANES / 2 - 1) / (LANES / 2))
 #define TOGETHER ((QUERY_HEADS + PASSES - 1) / PASSES)
 #define HEADS (PASSES * TOGETHER)
-#define STEP (TOGETHER == 1 ? 16 : TOGETHER == 2 ? 8 : TOGETHER <= 4 ? 4 : 2)
+#define STEP (LANES / (TOGETHER <= 2 ? TOGETHER : TOGETHER <= 4 ? 4 : 8))
 
 /* Rows are fetched into the second level of cache this many bytes before they are needed, line by line in the order
  * of memory: steps read several rows side by side, which hardware does not foresee. */
@@ -53,12 +61,12 @@ typedef struct __attribute__((aligned(64))) {
   float q[HEADS][LINES(K_DIM) * LANES], a[HEADS][LINES(V_DIM) * LANES], s[HEADS][BLOCK], m[HEADS], l[HEADS];
 } State;
 
-/* The elements 16 j to 16 j + 15 of a row; zeros beyond its end, where nothing is read. */
-INLINE float16 line(GLOBAL const row_t *row, const int j, const int dim) {
+/* The elements of a row from LANES * j on, as many; zeros beyond its end, where nothing is read. */
+INLINE FLOATS line(GLOBAL const row_t *row, const int j, const int dim) {
   if (dim % LANES == 0 || j < dim / LANES) return LOAD(j, row);
   float x[LANES];
   for (int d = 0; d < LANES; ++d) x[d] = d < dim % LANES ? LOAD1(dim / LANES * LANES + d, row) : 0.0f;
-  return vload16(0, x);
+  return VLOAD(0, x);
 }
 
 /* Part j of what a step has fetched; `ahead` is null where the run of rows ends before. */
@@ -69,55 +77,71 @@ INLINE void fetch(GLOBAL const row_t *ahead, const int j, const int dim) {
     if (ahead) FETCH(from + i * CACHE_LINE);
 }
 
-/* Sums of the lanes of 16 vectors at once: each of the four levels halves how many vectors there are. AT(n) is
- * where a vector has to be for its sum to come out in lane n. */
+/* Sums of the lanes of LANES vectors at once: each level halves how many vectors there are. AT(n) is where a vector
+ * has to be for its sum to come out in lane n. */
+#define FOLD(a, b, one, other) (shuffle2(a, b, (UINTS)one) + shuffle2(a, b, (UINTS)other))
+#if LANES == 16
 #define AT(n) ((n) % 4 * 4 + (n) / 4)
-#define FOLD(a, b, one, other) (shuffle2(a, b, (uint16)one) + shuffle2(a, b, (uint16)other))
-INLINE float16 halves(float16 a, float16 b) {
+INLINE FLOATS halves(FLOATS a, FLOATS b) {
   return FOLD(a, b, (0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),
               (8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31));
 }
-INLINE float16 quarters(const float16 *x) {
+INLINE FLOATS quarters(const FLOATS *x) {
   return FOLD(halves(x[0], x[1]), halves(x[2], x[3]), (0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27),
               (4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31));
 }
-INLINE float16 pairs(const float16 *x) {
+INLINE FLOATS pairs(const FLOATS *x) {
   return FOLD(quarters(x), quarters(x + 4), (0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29),
               (2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31));
 }
-INLINE float16 sums(const float16 *x) {
+INLINE FLOATS sums(const FLOATS *x) {
   return FOLD(pairs(x), pairs(x + 8), (0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30),
               (1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31));
 }
-INLINE float sum(float16 x) {
-  const float8 y = x.lo + x.hi;
+#define EIGHT(x, of) of((x).lo, (x).hi)
+#else
+#define AT(n) ((n) % 2 + (n) / 2 % 2 * 4 + (n) / 4 * 2)
+INLINE FLOATS halves(FLOATS a, FLOATS b) {
+  return FOLD(a, b, (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15));
+}
+INLINE FLOATS pairs(const FLOATS *x) {
+  return FOLD(halves(x[0], x[1]), halves(x[2], x[3]), (0, 1, 4, 5, 8, 9, 12, 13), (2, 3, 6, 7, 10, 11, 14, 15));
+}
+INLINE FLOATS sums(const FLOATS *x) {
+  return FOLD(pairs(x), pairs(x + 4), (0, 2, 8, 10, 4, 6, 12, 14), (1, 3, 9, 11, 5, 7, 13, 15));
+}
+#define EIGHT(x, of) (x)
+#endif
+#define ADDED(a, b) ((a) + (b))
+INLINE float sum(FLOATS x) {
+  const float8 y = EIGHT(x, ADDED);
   const float4 z = y.lo + y.hi;
   return (z.x + z.y) + (z.z + z.w);
 }
-INLINE float most(float16 x) {
-  const float8 y = fmax(x.lo, x.hi);
+INLINE float most(FLOATS x) {
+  const float8 y = EIGHT(x, fmax);
   const float4 z = fmax(y.lo, y.hi);
   return fmax(fmax(z.x, z.y), fmax(z.z, z.w));
 }
 
 /* 2^x for x <= 0: 0 below -125, NaN for NaN; else ln(2)^i / i! of what the nearest whole number leaves. Adding 1.5
  * times 2^23 rounds to a whole number and leaves it in the lowest bits, from where it is added to the exponent. */
-INLINE float16 power(float16 x) {
-  const float16 near = fmax(x, -125.0f), shifted = near + 12582912.0f, rest = near - (shifted - 12582912.0f);
-  float16 p = 1.5403530393381610e-4f;
+INLINE FLOATS power(FLOATS x) {
+  const FLOATS near = fmax(x, -125.0f), shifted = near + 12582912.0f, rest = near - (shifted - 12582912.0f);
+  FLOATS p = 1.5403530393381610e-4f;
   p = p * rest + 1.3333558146428443e-3f;
   p = p * rest + 9.6181291076284770e-3f;
   p = p * rest + 5.5504108664821580e-2f;
   p = p * rest + 2.4022650695910072e-1f;
   p = p * rest + 6.9314718055994531e-1f;
   p = p * rest + 1.0f;
-  const float16 found = as_float16(as_int16(p) + (as_int16(shifted) << 23));
-  return isnan(x) ? x : x < -125.0f ? (float16)0.0f : found;
+  const FLOATS found = AS_FLOATS(AS_INTS(p) + (AS_INTS(shifted) << 23));
+  return isnan(x) ? x : x < -125.0f ? (FLOATS)0.0f : found;
 }
 
 /* The scores of rows t to t + STEP - 1 of a block, for the heads of the pass that begins at head h. */
 INLINE void score(State *of, const int h, const int t, GLOBAL const row_t *keys, GLOBAL const row_t *ahead) {
-  float16 x[LANES], k[STEP];
+  FLOATS x[LANES], k[STEP];
   float y[LANES];
 #pragma unroll
   for (int i = 0; i < LANES; ++i) x[i] = 0.0f;
@@ -127,12 +151,12 @@ INLINE void score(State *of, const int h, const int t, GLOBAL const row_t *keys,
     for (int r = 0; r < STEP; ++r) k[r] = line(keys + r * K_DIM, j, K_DIM);
 #pragma unroll
     for (int g = 0; g < TOGETHER; ++g) {
-      const float16 q = vload16(j, of->q[h + g]);
+      const FLOATS q = VLOAD(j, of->q[h + g]);
 #pragma unroll
       for (int r = 0; r < STEP; ++r) x[AT(g * STEP + r)] += q * k[r];
     }
   }
-  vstore16(sums(x), 0, y);
+  VSTORE(sums(x), 0, y);
 #pragma unroll
   for (int g = 0; g < TOGETHER; ++g)
 #pragma unroll
@@ -142,8 +166,8 @@ INLINE void score(State *of, const int h, const int t, GLOBAL const row_t *keys,
 /* The same for a single row and all heads. */
 INLINE void score_one(State *of, const int t, GLOBAL const row_t *key) {
   for (int h = 0; h < HEADS; ++h) {
-    float16 x = 0.0f;
-    for (int j = 0; j < LINES(K_DIM); ++j) x += vload16(j, of->q[h]) * line(key, j, K_DIM);
+    FLOATS x = 0.0f;
+    for (int j = 0; j < LINES(K_DIM); ++j) x += VLOAD(j, of->q[h]) * line(key, j, K_DIM);
     of->s[h][t] = sum(x);
   }
 }
@@ -151,7 +175,7 @@ INLINE void score_one(State *of, const int t, GLOBAL const row_t *key) {
 /* Adds the values of rows t to t + STEP - 1, weighted, for the heads of a pass. */
 INLINE void add(State *of, const int h, const int t, GLOBAL const row_t *values, GLOBAL const row_t *ahead) {
   float p[LANES];
-  float16 v[STEP];
+  FLOATS v[STEP];
 #pragma unroll
   for (int g = 0; g < TOGETHER; ++g)
 #pragma unroll
@@ -162,10 +186,10 @@ INLINE void add(State *of, const int h, const int t, GLOBAL const row_t *values,
     for (int r = 0; r < STEP; ++r) v[r] = line(values + r * V_DIM, j, V_DIM);
 #pragma unroll
     for (int g = 0; g < TOGETHER; ++g) {
-      float16 x = vload16(j, of->a[h + g]);
+      FLOATS x = VLOAD(j, of->a[h + g]);
 #pragma unroll
       for (int r = 0; r < STEP; ++r) x += p[g * STEP + r] * v[r];
-      vstore16(x, j, of->a[h + g]);
+      VSTORE(x, j, of->a[h + g]);
     }
   }
 }
@@ -173,23 +197,23 @@ INLINE void add(State *of, const int h, const int t, GLOBAL const row_t *values,
 INLINE void add_one(State *of, const int t, GLOBAL const row_t *value) {
   for (int h = 0; h < HEADS; ++h)
     for (int j = 0; j < LINES(V_DIM); ++j)
-      vstore16(vload16(j, of->a[h]) + of->s[h][t] * line(value, j, V_DIM), j, of->a[h]);
+      VSTORE(VLOAD(j, of->a[h]) + of->s[h][t] * line(value, j, V_DIM), j, of->a[h]);
 }
 
 /* Scores of n rows into weights. Where the maximum rises, what was summed so far is made smaller by as much. */
 INLINE void weigh(State *of, const int h, const int n) {
-  float16 most_of = -INFINITY, l = 0.0f;
+  FLOATS most_of = -INFINITY, l = 0.0f;
   for (int t = n; t < BLOCK; ++t) of->s[h][t] = -INFINITY;
-  for (int j = 0; j < BLOCK / LANES; ++j) most_of = fmax(most_of, vload16(j, of->s[h]));
+  for (int j = 0; j < BLOCK / LANES; ++j) most_of = fmax(most_of, VLOAD(j, of->s[h]));
   const float m = fmax(of->m[h], most(most_of)), below = m == -INFINITY ? 0.0f : m;
   if (m > of->m[h]) {
-    const float16 less = power((float16)(of->m[h] - m));
+    const FLOATS less = power((FLOATS)(of->m[h] - m));
     of->l[h] *= less.x;
-    for (int j = 0; j < LINES(V_DIM); ++j) vstore16(vload16(j, of->a[h]) * less, j, of->a[h]);
+    for (int j = 0; j < LINES(V_DIM); ++j) VSTORE(VLOAD(j, of->a[h]) * less, j, of->a[h]);
   }
   for (int j = 0; j < BLOCK / LANES; ++j) {
-    const float16 p = power(vload16(j, of->s[h]) - below);
-    vstore16(p, j, of->s[h]);
+    const FLOATS p = power(VLOAD(j, of->s[h]) - below);
+    VSTORE(p, j, of->s[h]);
     l += p;
   }
   of->m[h] = m, of->l[h] += sum(l);
@@ -280,7 +304,7 @@ KERNEL JOIN(GLOBAL const float *parts, GLOBAL float *out, i64 cells, i64 splits,
     for (int d = 0; d < V_DIM; ++d) a[d] = 0.0f;
     for (GLOBAL const float *p = part; p < end; p += V_DIM + 2)
       if (p[V_DIM + 1] != 0.0f) {
-        const float weight = power((float16)(p[V_DIM] - m)).x;
+        const float weight = power((FLOATS)(p[V_DIM] - m)).x;
         l += weight * p[V_DIM + 1];
         for (int d = 0; d < V_DIM; ++d) a[d] += weight * p[d];
       }

@@ -1,10 +1,10 @@
 """Tables of RoPE, made on the host: the f32 numbers nearest to cosine and sine of position * base^(-2i/dims).
 
-Angles are counted in turns, as whole numbers of 2^-192: an angle is then one product of position and frequency,
-and its digits above the point, whole turns, drop out, however large the position. The nearest quarter of a turn
-is subtracted exactly; the rest becomes an f64 number, however small, so that cosine and sine are good to a few
-units in the last place of f64. About one such number in two million is too near the midpoint of two f32 numbers
-to tell the nearest. It is recomputed in whole numbers.
+Angles are counted in turns, as whole numbers of 2^-192. An angle is one product of position and frequency, and
+whole turns are dropped exactly, also at large positions. The nearest quarter of a turn is subtracted exactly too.
+The rest, which may be very small, becomes an f64 number, so that cosine and sine are right to a few units in the
+last place of f64. About one in two million of them lies too near the midpoint of two f32 numbers to say which f32
+number is nearest. Such a one is computed again in whole numbers.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ DIGITS = 192
 """Binary digits of an angle in turns, behind the point."""
 
 LIMB = 32
-"""Binary digits of a limb, as products of two fit into 64."""
+"""Binary digits of a limb: the product of two limbs fits into 64."""
 
 PI = "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798"
 
 DOUBT = 1 << 8
-"""Units in the last place of f64 within which a number may be on either side of the midpoint of two f32 numbers."""
+"""How near an f64 number may lie to the midpoint of two f32 numbers, in units in the last place of f64, until it is
+computed again."""
 
 
 @lru_cache(maxsize=64)

@@ -143,14 +143,14 @@ class Kernel:
         self._body = ctypes.cast(getattr(library, f"call_{name}"), ctypes.c_void_p)
         self._arity = int(getattr(library, f"arity_{name}")())
         self._cells = ctypes.c_int64 * (6 + self._arity)
-        assert buffers <= self._arity, f"{name} has {self._arity} arguments, of which {buffers} cannot be buffers"
+        assert buffers <= self._arity, f"{name} has {self._arity} arguments, fewer than {buffers} buffers"
 
     def __call__(self, group: launch_shapes.Axes, groups: launch_shapes.Axes, *args: Block | int) -> None:
-        """Run it to its end. Refuses shapes that no GPU launches: no blocks, or too many along an axis."""
+        """Run it to its end. Raises RuntimeError for what no GPU launches: no blocks, or too many along an axis."""
         if len(args) != self._arity:
             raise TypeError(f"{self.name} takes {self._arity} arguments, {len(args)} were given")
         if min(groups) < 1 or max(groups[1:]) > launch_shapes.MOST_GROUPS:
-            raise RuntimeError(f"{self.name}: no GPU launches so many blocks, {groups}")
+            raise RuntimeError(f"{self.name}: no GPU launches {groups} blocks")
         values = (a.handle.address if isinstance(a, Block) else a for a in args)
         if self._library.shim_launch(self._body, self._cells(*group, *groups, *values)):
             raise RuntimeError(f"{self.name}: {self._library.shim_message().decode()}")

@@ -27,7 +27,7 @@ class OpenCLRuntime:
 
     Launches are shaped for a CPU, or for a GPU if it is one or with `wide`; or by `shape`. `text` and `names` are
     the text and the kernels called in it, each with the number of its arguments that are buffers. `workers` is how
-    many work-items keep a CPU busy; `vectors` says whether wide vectors compile (see `devices`).
+    many work-items keep a CPU busy; `lanes` is how many floats a vector may have (see `opencl_devices`).
     """
 
     dialect: Literal["cl", "cuda"] = "cl"
@@ -52,7 +52,7 @@ class OpenCLRuntime:
         kind = self._choice.taken.kind
         memory = self._choice.taken.device.global_mem_size
         self.stream_bytes = min(STREAMED.get(kind, HOST_BYTES), memory // 16)
-        self.cpu, self.vectors = kind != "a GPU", self._choice.taken.vectors
+        self.cpu, self.lanes = kind != "a GPU", self._choice.taken.lanes
         self.workers = 1 if kind.startswith("Oclgrind") else 4 * self._choice.taken.device.max_compute_units
         self._shape = shape or (self._for_a_cpu if self.cpu and not wide else launch_shapes.gpu)
 

@@ -70,9 +70,10 @@ class Candidate:
         return float(own[1]) if own else 0.0
 
     @property
-    def vectors(self) -> bool:
-        """Tell whether vectors of 16 floats compile: PoCL 3.0 was seen to end the process on the maximum of two."""
-        return self.pocl == 0.0 or self.pocl >= 3.1
+    def lanes(self) -> int:
+        """Floats of the widest vector that compiles: PoCL 3.0 was seen to end the process on the maximum of two of
+        16."""
+        return 8 if 0.0 < self.pocl < 3.1 else 16
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ WORTH_SPLITTING = 1 << 20
 FLOAT = 4
 """Bytes of an f32."""
 
-INSTALL = "it takes a CPU runtime of OpenCL such as the system package pocl-opencl-icd, PoCL 3.1 or newer"
+INSTALL = "it takes a CPU runtime of OpenCL; pip install 'kvconform[opencl]' brings one"
 
 
 class RowAttention:
@@ -29,8 +29,7 @@ class RowAttention:
     (heads / kv_heads); scores are q k / sqrt(k_dim), and must be finite in f32 when multiplied by log2(e).
 
     For the error of a result see tests/adapters/kernels/test_row_attention.py. A geometry is compiled when the
-    first of it is made on a runtime. Raises CannotRun if the device is no CPU, or its compiler fails on wide
-    vectors.
+    first of it is made on a runtime. Raises CannotRun if the device is no CPU.
     """
 
     def __init__(
@@ -41,7 +40,7 @@ class RowAttention:
         self.k_dim, self.v_dim, self.size = k_dim, v_dim, DTYPES[dtype].itemsize
         self._attend, self._join = names(dtype, k_dim, v_dim, heads // kv_heads)
         if not runtime.knows(self._attend):
-            text = source(dtype, k_dim, v_dim, heads // kv_heads)
+            text = source(dtype, k_dim, v_dim, heads // kv_heads, runtime.lanes)
             runtime.learn(text, {self._attend: 6, self._join: 2})
         # Only fewer runs than workers are split, into fewer pieces than twice as many altogether.
         self._parts = runtime.allocate(2 * runtime.workers * (heads // kv_heads) * (v_dim + 2) * FLOAT)
@@ -101,8 +100,8 @@ class RowAttention:
 
 
 def demand(runtime: OpenCLRuntime) -> None:
-    """Raise CannotRun if the device is no CPU, or its compiler fails on wide vectors."""
-    if not (runtime.cpu and runtime.vectors):
+    """Raise CannotRun if the device is no CPU."""
+    if not runtime.cpu:
         raise CannotRun(f"attention by rows is not for {runtime.describe()['device']}; {INSTALL}")
 
 
@@ -112,12 +111,13 @@ def names(dtype: str, k_dim: int, v_dim: int, group: int) -> tuple[str, str]:
     return f"attend_rows_{geometry}", f"join_rows_{geometry}"
 
 
-def source(dtype: str, k_dim: int, v_dim: int, group: int) -> str:
-    """Write the whole program text for a geometry; `group` is how many query heads share a kv head."""
+def source(dtype: str, k_dim: int, v_dim: int, group: int, lanes: int) -> str:
+    """Write the whole program text for a geometry: `group` query heads share a kv head, a vector has `lanes`
+    floats."""
     attend, join = names(dtype, k_dim, v_dim, group)
     scale = float(np.float32(math.log2(math.e) / math.sqrt(k_dim)))
     defined = {"ATTEND": attend, "JOIN": join, f"ROW_{dtype.upper()}": 1, "K_DIM": k_dim, "V_DIM": v_dim}
-    defined |= {"QUERY_HEADS": group, "SCALE": f"{scale.hex()}f"}
+    defined |= {"QUERY_HEADS": group, "SCALE": f"{scale.hex()}f", "LANES": lanes}
     lines = "".join(f"#define {name} {means}\n" for name, means in defined.items())
     folder = files(kernels)
     return lines + "".join(folder.joinpath(name).read_text() for name in ("prelude_cl.h", "attend_rows.cl"))
