@@ -20,6 +20,7 @@ from kvspec.trace import from_json
 from support import dialect_engines
 from support.judging import Wired, broken, clause, record_of, verdicts
 from support.local_adapter import LocalAdapter
+from support.slow import one_in
 
 ROOT = Path(__file__).parents[2]
 
@@ -74,7 +75,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("name", one_in(2, BROKEN))
 def test_what_is_declared_and_broken_is_a_breach(name: str) -> None:
     blamed, cause = BROKEN[name]
     seen = judged(name)

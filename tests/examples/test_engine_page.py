@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from support import fakes
 from tools.floors import ROOT
 
@@ -16,6 +18,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 STATUS = re.compile(r"  # exit status (\d)$")
 
 
+@pytest.mark.slow  # eight commands, five of which judge a cache
 def test_the_page_is_followed_to_its_end(tmp_path: Path) -> None:
     folder, ran = tmp_path, list[str]()
     for language, text in BLOCK.findall((ROOT / "ENGINE.md").read_text(encoding="utf-8")):

@@ -27,7 +27,7 @@ EVERYWHERE: dict[str, Callable[[], Caches]] = ADAPTERS | {
 
 @pytest.mark.parametrize("kind", ["growing", "ring", "store"])
 @pytest.mark.parametrize("name", EVERYWHERE)
-@pytest.mark.parametrize("count", slow.counts(5, 25))
+@pytest.mark.parametrize("count", slow.counts(3, 25))
 def test_random_attends_give_the_same_bits(count: int, name: str, kind: str) -> None:
     ours = EVERYWHERE[name]()
     for seed in range(count // 3 if name == "opencl wide" else count):
@@ -68,7 +68,7 @@ def _config(kind: str, random: np.random.Generator) -> Config:
 
 
 @pytest.mark.parametrize("name", EVERYWHERE)
-@pytest.mark.parametrize("count", slow.counts(5, 20))
+@pytest.mark.parametrize("count", slow.counts(3, 20))
 def test_random_batches_and_replays_give_the_same_bits(count: int, name: str) -> None:
     ours = EVERYWHERE[name]()
     for seed in range(count // 3 if name == "opencl wide" else count):

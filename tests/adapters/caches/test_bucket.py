@@ -21,7 +21,7 @@ from support.devices import ADAPTERS, Scarce, adapter
 
 @pytest.mark.parametrize("drawn", [(bucket.explored,), (residency.explored, "bucket")], ids=["host", "device"])
 @pytest.mark.parametrize("name", ADAPTERS)
-@pytest.mark.parametrize("count", slow.counts(10, 40))
+@pytest.mark.parametrize("count", slow.counts(5, 40))
 def test_random_operations_observe_the_same(count: int, name: str, drawn: Any) -> None:
     random_traces.observe_the_same(ADAPTERS[name](), random_traces.drawn(*drawn, count=count))
 

@@ -42,7 +42,7 @@ def under_test(wide: bool) -> LocalAdapter:
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["on a CPU", "as on a GPU"])
-@pytest.mark.parametrize("count", slow.counts(40, 150))
+@pytest.mark.parametrize("count", slow.counts(20, 150))
 def test_what_is_drawn_does_what_the_reference_does(count: int, wide: bool) -> None:
     for trace in random_traces.drawn(draft.explored, draft.EVERYTHING, count=count):
         if suits(trace, under_test(wide).adapter):

@@ -18,7 +18,7 @@ from support.devices import ADAPTERS, Scarce, adapter
 
 
 @pytest.mark.parametrize("name", ADAPTERS)
-@pytest.mark.parametrize("count", slow.counts(12, 60))
+@pytest.mark.parametrize("count", slow.counts(6, 60))
 def test_random_operations_observe_the_same(count: int, name: str) -> None:
     random_traces.observe_the_same(ADAPTERS[name](), random_traces.drawn(ragged.explored, count=count))
 

@@ -16,7 +16,7 @@ from kvadapters.gpu import kernels
 from kvadapters.gpu.adapters import CudaCPU
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.reference import Reference
-from kvref.casts import narrowed
+from kvref.arithmetic.casts import narrowed
 from kvspec.cast_edges import EDGES
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.rows import cast, settled

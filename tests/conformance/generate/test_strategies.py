@@ -47,7 +47,7 @@ def test_a_system_has_no_more_than_is_declared(chapters: tuple[str, ...]) -> Non
     assert all(suits(t, adapter) for t in of(*chapters))
 
 
-@pytest.mark.parametrize("count", slow.counts(30, DRAWN))
+@pytest.mark.parametrize("count", slow.counts(15, DRAWN))
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_what_is_explored_may_be_read_from_a_file(chapter: str, count: int) -> None:
     """In this process nobody looks at bounds that the wire and files of traces hold operations to."""

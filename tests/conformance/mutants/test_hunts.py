@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,7 @@ from kvref.growing import Growing
 from kvspec import notation
 from kvspec.errors import CannotRun
 from support.deaths import die
+from support.slow import one_in
 
 NAMES = ("a", "exits", "b", "faults", "hangs", "c", "eats", "raises", "d")
 ROOM = 1 << 30
@@ -58,8 +60,7 @@ def little(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hunts, "LONGEST_TASK", 3.0)
 
 
-@pytest.mark.parametrize("alone", [False, True])
-@pytest.mark.parametrize("processes", [1, 3])
+@pytest.mark.parametrize(("processes", "alone"), one_in(3, itertools.product((1, 3), (False, True))))
 def test_every_mutant_comes_to_an_end_and_says_how(
     processes: int, alone: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
