@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kvref import mem, meter
+from kvref import mem
 from kvref.draft import Round
+from kvref.memory import meter
 from kvref.rope import rotate
 from kvspec import SPEC_VERSION
 from kvspec.contract import CHAPTERS, Cache, Rope

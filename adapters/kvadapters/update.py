@@ -106,7 +106,7 @@ class UpdateCache:
         self._counted += n
 
     def _own(self, array: Any) -> Any:
-        """The engine's array of an array; whoever has one already hands it in as it is."""
+        """An array of the engine, from numpy; an array of the engine stays as it is."""
         return self.engine.to_engine(array) if isinstance(array, np.ndarray) else array
 
     def read(self, what: str) -> Pair:

@@ -9,10 +9,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from kvref import masks, meter, rope, scored_attention
-from kvref import strict_attention as strict
+from kvref import masks, rope
+from kvref.arithmetic import scored_attention
+from kvref.arithmetic import strict_attention as strict
 from kvref.cite import cite
-from kvref.rows import Rows, count
+from kvref.memory import meter
+from kvref.memory.rows import Rows, count
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Array, Config
 from kvspec.masks import Causal, Explicit, Logical, Part, Window

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kvref import attention, rope, scored_attention
+from kvref import attention, rope
+from kvref.arithmetic import scored_attention
 from kvref.attention import Seen
 from kvref.batch import Batch, Batching
 from kvref.cite import cite

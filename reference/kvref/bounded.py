@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kvref import masks
 from kvref.cite import cite
-from kvref.rows import Rows, count
+from kvref.memory.rows import Rows, count
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from kvref import meter
 from kvref.cite import cite
-from kvref.compiled_graph import Graph, Handles, asks, fits, over
+from kvref.memory import meter
+from kvref.memory.compiled_graph import Graph, Handles, asks, fits, over
 from kvspec.contract import Pair, Ran
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.refusals import bucket as refusals_bucket

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
-from kvref import mem, meter
-from kvref.casts import narrowed, narrows
+from kvref import mem
+from kvref.arithmetic.casts import narrowed, narrows
 from kvref.cite import cite
+from kvref.memory import meter
 from kvspec.contract import Pair, Readable
 from kvspec.geometry import DTYPES, LAYOUTS, Array, Config
 from kvspec.refusals import common as refusals

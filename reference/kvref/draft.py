@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from kvref import attention, masks
 from kvref.cite import cite
-from kvref.rows import Rows, count
+from kvref.memory.rows import Rows, count
 from kvspec.contract import Pair
 from kvspec.geometry import Array
 from kvspec.masks import Logical, Window

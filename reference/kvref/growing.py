@@ -6,7 +6,7 @@ from kvref import masks, mem, snapshot
 from kvref.attention import Attending
 from kvref.cite import cite
 from kvref.draft import speculative
-from kvref.rows import Rows, count
+from kvref.memory.rows import Rows, count
 from kvref.snapshot import Snapshot
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config

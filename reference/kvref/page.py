@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import index
 
-from kvref import attention, mem, rope, scored_attention
+from kvref import attention, mem, rope
+from kvref.arithmetic import scored_attention
 from kvref.attention import Seen
 from kvref.cite import cite
-from kvref.page_pool import Pool
-from kvref.rows import count
+from kvref.memory.page_pool import Pool
+from kvref.memory.rows import count
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Array, Config
 from kvspec.refusals import common as refusals

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from kvref import meter
 from kvref.cite import cite, uncited
+from kvref.memory import meter
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config, fits
 from kvspec.refusals import common as refusals

@@ -1,6 +1,6 @@
 """RoPE, with every rounding fixed: pairs of elements of a row are turned as points of the plane.
 
-A pair (x0, x1) at an angle whose cosine and sine are the f32 numbers c and s (`kvref.rope_angles`) becomes, in f32,
+A pair (x0, x1), at an angle whose cosine and sine are the f32 numbers c and s of `rope_angles`, becomes in f32
 
     y0 = fma(x0, c, -(x1 * s))
     y1 = fma(x0, s, x1 * c)
@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from kvref import meter
-from kvref import rope_angles as angles
+from kvref.arithmetic import rope_angles as angles
+from kvref.arithmetic.strict_attention import fma
 from kvref.cite import cite
-from kvref.strict_attention import fma
+from kvref.memory import meter
 from kvspec.contract import Rope
 from kvspec.geometry import DTYPES, Array
 from kvspec.refusals import rope as refusals

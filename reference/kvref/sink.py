@@ -11,7 +11,7 @@ import numpy as np
 
 from kvref import masks
 from kvref.cite import cite
-from kvref.rows import Rows, count
+from kvref.memory.rows import Rows, count
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical, Window

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kvref import meter
-from kvref import rows as pairs
 from kvref.cite import cite
+from kvref.memory import meter
+from kvref.memory import rows as pairs
 from kvspec.contract import Pair
 from kvspec.geometry import Config, same_geometry
 from kvspec.refusals import common as refusals

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kvref import mem, meter
+from kvref import mem
 from kvref.attention_store import Attending
 from kvref.cite import cite
-from kvref.rows import count
+from kvref.memory import meter
+from kvref.memory.rows import count
 from kvspec import fingerprint as sums
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config, same_geometry

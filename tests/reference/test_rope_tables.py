@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from kvadapters.gpu.memory import rope_angles as device_angles
-from kvref import rope, rope_angles
+from kvref import rope
+from kvref.arithmetic import rope_angles
 from kvref.list_model import rope as listed_rope
 from kvspec.chapters.arguments import PAIRINGS
 from kvspec.contract import Rope

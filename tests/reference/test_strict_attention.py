@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvref import strict_attention
-from kvref.strict_attention import Asked
+from kvref.arithmetic import strict_attention
+from kvref.arithmetic.strict_attention import Asked
 from kvspec.geometry import Array
 from kvspec.reading.clauses import chapter_text
 from support import exact_attention as exact

@@ -15,8 +15,8 @@ from kvadapters.gpu.memory.buffers import Workspace
 from kvadapters.gpu.memory.device_arrays import DeviceRows
 from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtime import Block, Runtime
+from kvref.arithmetic.strict_attention import attend
 from kvref.attention import Seen
-from kvref.strict_attention import attend
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit, Logical, Window
 from support.attention_pair import settled

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvref import strict_attention
+from kvref.arithmetic import strict_attention
 from kvref.list_model.attention_bound import weighed
 from kvspec.geometry import DTYPES, Array
 

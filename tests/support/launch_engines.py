@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from kvadapters.reference import Reference
-from kvref import meter
 from kvref.growing import Growing
+from kvref.memory import meter
 from kvspec.geometry import Array
 
 

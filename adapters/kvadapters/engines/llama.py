@@ -35,7 +35,7 @@ except ImportError as e:
     raise CannotRun(f"llama.cpp cannot be imported ({e}); pip install 'kvconform[llama-cpp]'") from e
 
 PADDED = 256
-"""Of which the cells of llama.cpp are a multiple."""
+"""llama.cpp makes a multiple of this many cells."""
 
 ROWS = 1024
 """Cells of a sequence, more than a trace appends."""

@@ -10,11 +10,12 @@ import numpy as np
 
 from kvadapters.reference import Reference
 from kvconform.mutants.fakes import Fake
-from kvref import meter, snapshot
+from kvref import snapshot
 from kvref.cite import cite
 from kvref.growing import Growing
+from kvref.memory import meter
+from kvref.memory.page_pool import Pool
 from kvref.page import Pages
-from kvref.page_pool import Pool
 from kvref.ragged import Ragged
 from kvref.snapshot import Snapshot
 from kvref.store import Store

@@ -21,11 +21,11 @@ from kvconform.mutants.catalogue import CLASSES, SEEN
 from kvconform.mutants.mutant import Mutant, says
 from kvref.attention import Answering, Seen
 from kvref.bucket import Bucket
-from kvref.compiled_graph import Graph
 from kvref.draft import Layer, Round, speculative
 from kvref.growing import Growing
+from kvref.memory.compiled_graph import Graph
+from kvref.memory.page_pool import Pool
 from kvref.page import Pages
-from kvref.page_pool import Pool
 from kvref.ring import Ring
 from kvref.store import Store
 from kvspec.contract import Pair

@@ -14,7 +14,7 @@ from kvconform.generate import frozen_covers
 from kvconform.generate.strategies import page
 from kvconform.judge import page_tables, trial
 from kvconform.laws.registry import LAWS
-from kvref import meter
+from kvref.memory import meter
 from kvref.page import Pages
 from kvspec import notation
 from kvspec.contract import Pair, description

@@ -80,7 +80,7 @@ def test_a_changed_text_is_what_runs_and_the_sound_one_still_does() -> None:
 def test_copies_share_no_state() -> None:
     meters = [names(reference())["snapshot"].meter.meter for _ in "ab"]
     meters[0].launches += 1
-    assert meters[1].launches == 0 and meters[0] is not sys.modules["kvref.meter"].meter
+    assert meters[1].launches == 0 and meters[0] is not sys.modules["kvref.memory.meter"].meter
 
 
 def test_a_text_that_fails_leaves_everything_as_it_was() -> None:
@@ -89,11 +89,11 @@ def test_a_text_that_fails_leaves_everything_as_it_was() -> None:
 
 
 def test_a_module_that_nobody_had_is_nobodys_afterwards() -> None:
-    kept = sys.modules.pop("kvref.casts")
+    kept = sys.modules.pop("kvref.arithmetic.casts")
     del vars(sys.modules["kvref"])["casts"]
     try:
         assert reference().Reference
-        assert "kvref.casts" not in sys.modules and not hasattr(sys.modules["kvref"], "casts")
+        assert "kvref.arithmetic.casts" not in sys.modules and not hasattr(sys.modules["kvref"], "casts")
     finally:
-        sys.modules["kvref.casts"] = kept
+        sys.modules["kvref.arithmetic.casts"] = kept
         vars(sys.modules["kvref"])["casts"] = kept

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kvconform.mutants.planting import planted
 from kvref.growing import Growing
-from kvref.rows import count
+from kvref.memory.rows import count
 from kvspec.contract import Pair
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from kvconform.mutants.planting import Over, planted
 from kvref.growing import Growing
-from kvref.rows import count
+from kvref.memory.rows import count
 from kvref.snapshot import Snapshot
 from kvspec.contract import Pair
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from copy import deepcopy
 
 from kvconform.mutants.planting import Over, planted
+from kvref.memory.rows import count
 from kvref.ragged import Ragged
-from kvref.rows import count
 from kvref.snapshot import Snapshot
 from kvref.store import Store
 from kvspec.contract import Pair

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kvconform.mutants.planting import planted
-from kvref import scored_attention, strict_attention
+from kvref.arithmetic import scored_attention, strict_attention
 from kvref.attention import Answering, Seen
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Array

@@ -9,7 +9,7 @@ import numpy as np
 
 from kvconform.mutants.planting import planted
 from kvconform.mutants.real.store import RoomForOne
-from kvref import strict_attention
+from kvref.arithmetic import strict_attention
 from kvref.attention import Answering, Seen
 from kvref.attention_store import CapturedAttention
 from kvref.growing import Growing

@@ -8,7 +8,7 @@ import numpy as np
 
 from kvconform.mutants.planting import planted
 from kvref.bucket import Bucket
-from kvref.compiled_graph import over
+from kvref.memory.compiled_graph import over
 from kvspec.contract import Pair
 from kvspec.geometry import Array
 

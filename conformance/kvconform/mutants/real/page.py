@@ -7,8 +7,8 @@ from typing import ClassVar
 from weakref import WeakSet
 
 from kvconform.mutants.planting import planted
+from kvref.memory.page_pool import Pool
 from kvref.page import Numbered, Pages
-from kvref.page_pool import Pool
 from kvspec.contract import Pair
 from kvspec.errors import Refused
 from kvspec.geometry import Array, Config

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kvconform.mutants.planting import planted
-from kvref import meter
 from kvref.growing import Growing
+from kvref.memory import meter
 
 
 @planted("ASYNC-04", breaks="RESIDENCY-11", anomaly="needless-traffic")

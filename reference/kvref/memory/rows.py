@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kvref import meter
+from kvref.memory import meter
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 

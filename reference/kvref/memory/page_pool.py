@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvref import meter
 from kvref.cite import cite
+from kvref.memory import meter
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Config
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvref import strict_attention as strict
+from kvref.arithmetic import strict_attention as strict
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Array
 

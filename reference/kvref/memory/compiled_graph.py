@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvref import meter
-from kvref import strict_attention as strict
+from kvref.arithmetic import strict_attention as strict
 from kvref.cite import cite
+from kvref.memory import meter
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 

@@ -1,0 +1,1 @@
+"""Arithmetic that the spec defines to the bit, and no cache's own."""

@@ -1,0 +1,1 @@
+"""What holds rows and counts what is allocated and moved."""
