@@ -90,10 +90,10 @@ def test_a_text_that_fails_leaves_everything_as_it_was() -> None:
 
 def test_a_module_that_nobody_had_is_nobodys_afterwards() -> None:
     kept = sys.modules.pop("kvref.arithmetic.casts")
-    del vars(sys.modules["kvref"])["casts"]
+    del vars(sys.modules["kvref.arithmetic"])["casts"]
     try:
         assert reference().Reference
-        assert "kvref.arithmetic.casts" not in sys.modules and not hasattr(sys.modules["kvref"], "casts")
+        assert "kvref.arithmetic.casts" not in sys.modules and not hasattr(sys.modules["kvref.arithmetic"], "casts")
     finally:
         sys.modules["kvref.arithmetic.casts"] = kept
-        vars(sys.modules["kvref"])["casts"] = kept
+        vars(sys.modules["kvref.arithmetic"])["casts"] = kept
