@@ -24,13 +24,14 @@ from kvspec.registry import KINDS, LETTERS, opened
 _ID = re.compile(rf"\b(?:{'|'.join(LETTERS)})-\d+\b")
 
 
-def text_of(package: object, *names: str) -> str:
+def text_of(package: object, *patterns: str) -> str:
     folder = Path(package.__file__).parent  # type: ignore[attr-defined]
-    files = [folder / n for n in names] or sorted(f for f in folder.rglob("*") if f.suffix in (".py", ".toml"))
+    files = [f for pattern in patterns or ("**/*.py", "**/*.toml") for f in sorted(folder.glob(pattern))]
+    assert files, patterns
     return "\n".join(f.read_text() for f in files)
 
 
-REFERENCE = text_of(kvref, *(f.name for f in Path(str(kvref.__file__)).parent.glob("*.py")))
+REFERENCE = text_of(kvref, "*.py") + text_of(kvref.arithmetic) + text_of(kvref.memory)
 LISTS = text_of(kvref.list_model)
 OPERATION = (
     text_of(kvconform, "oracle/citing.py", "judge/ledger.py")
