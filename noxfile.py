@@ -40,7 +40,10 @@ TORCH, TORCH_INDEX = "torch==2.13.0+cpu", "https://download.pytorch.org/whl/cpu"
 SOON = ("--retries", "0", "--timeout", "15")
 """The peer torch by its small build for CPUs. Where that is not to be had, the profile says so and goes on."""
 
-SOAKED = ("reference", "opencl", "cuda-cpu", "Linked", "Whole", "HeadMajor", "FromTheTop")
+SOAKED = (
+    *("reference", "opencl", "cuda-cpu", "Linked", "Whole", "HeadMajor", "FromTheTop", "MoreThanRagged"),
+    *("Transposed", "FromTheEnd", "PagedRing", "RowLimit", "LazyWrites"),
+)
 """What must never be accused: every runtime that needs no GPU, and correct caches that are stored differently."""
 
 BY_FILE = ("-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder")

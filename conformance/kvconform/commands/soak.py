@@ -11,10 +11,14 @@ from pathlib import Path
 
 from kvconform.mutants.soak import Score, Soak, describe
 from kvconform.runner.pool import opened
+from kvconform.worker import memory
 from kvconform.worker.tasks import Pool
 
 EVERY = 10.0
 """Seconds between lines of progress."""
+
+EARLY = 0.1
+"""The share of a soak after which its memory is first looked at: what is loaded once is there by then."""
 
 
 def main(options: Namespace) -> int:
@@ -22,19 +26,21 @@ def main(options: Namespace) -> int:
     with opened(options.processes, options.on) as pool:
         abouts = {name: pool.submit(describe, name).result() for name in options.adapters}
         soak = Soak(abouts, options.operations, Path(options.out), options.seed)
-        status, ending = _run(soak, pool)
+        progress = Progress(soak)
+        status, ending = _run(soak, pool, progress)
     for score in soak.scores.values():
         print("\n".join(_lines(score, ending)), flush=True)
+    print(progress.memory(), flush=True)
     sys.stderr.writelines(f"kvconform soak: {lost}\n" for lost in soak.lost)
     if any(score.found for score in soak.scores.values()):
         return 1
     return status or 3 * bool(soak.lost)
 
 
-def _run(soak: Soak, pool: Pool) -> tuple[int, str]:
+def _run(soak: Soak, pool: Pool, progress: Progress) -> tuple[int, str]:
     """Run to the end; give the status, and the word for a soak that ended early."""
     try:
-        soak.run(pool, Progress(soak))
+        soak.run(pool, progress)
     except KeyboardInterrupt:
         return 130, " (interrupted)"
     except BrokenExecutor as e:
@@ -44,14 +50,16 @@ def _run(soak: Soak, pool: Pool) -> tuple[int, str]:
 
 
 class Progress:
-    """Writes a line of progress to standard error every few seconds."""
+    """Writes a line of progress to standard error every few seconds, and watches the memory of this process."""
 
     def __init__(self, soak: Soak) -> None:
         self.soak, self.began = soak, time.monotonic()
-        self.last = self.began
+        self.last, self.early = self.began, 0
 
     def __call__(self) -> None:
         """Count a judged batch; write a line if it is time."""
+        if not self.early and self.soak.share >= EARLY:
+            self.early = memory.resident()
         if (now := time.monotonic()) - self.last < EVERY:
             return
         self.last = now
@@ -59,6 +67,11 @@ class Progress:
         passed = f"{done} of {self.soak.operations} operations, {now - self.began:.0f} s"
         sys.stderr.write(f"kvconform soak: {passed}\n")
         sys.stderr.flush()
+
+    def memory(self) -> str:
+        """Say what this process holds now, and what it held when the soak had come a tenth of its way."""
+        early = f"{self.early >> 20} MiB after a tenth of the operations, " if self.early else ""
+        return f"memory of this process: {early}{memory.resident() >> 20} MiB at the end"
 
 
 def _short(score: Score) -> str:

@@ -200,6 +200,12 @@ class Soak:
             return ()
         return tuple(s.name for s in every if s.operations < self.operations and len(s.found) < ENOUGH)
 
+    @property
+    def share(self) -> float:
+        """The share of all operations asked for that were judged."""
+        judged = sum(min(s.operations, self.operations) for s in self.scores.values())
+        return judged / (self.operations * len(self.scores))
+
     def _jobs(self) -> Iterator[tuple[Job]]:
         """Batches, source after source, until no adapter is behind; shortenings first."""
         while self._left:

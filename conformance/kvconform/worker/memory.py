@@ -40,6 +40,11 @@ def peak() -> int:
     return most if sys.platform == "darwin" else most * 1024  # KiB everywhere but there
 
 
+def resident() -> int:
+    """Give the resident bytes of this process now; 0 if they cannot be told."""
+    return _resident(psutil.Process())
+
+
 class Family:
     """A process and its descendants. Their memory is checked often."""
 

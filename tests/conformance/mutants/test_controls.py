@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kvconform.checks import examples
 from kvconform.mutants import controls, correct_variants
-from kvconform.mutants.correct_variants import Linked
+from kvconform.mutants.correct_variants import (
+    FromTheEnd,
+    LazyWrites,
+    PagedRing,
+    RowLimit,
+    Transposed,
+    lazy_writes,
+    linked,
+    paged_ring,
+)
+from kvconform.mutants.correct_variants.lazy_writes import LateRows
+from kvconform.mutants.correct_variants.paged_ring import BACK, PAGE, WindowPages
+from kvconform.mutants.correct_variants.row_limit import StaticBounded
 from kvspec import notation
-from kvspec.geometry import Config
+from kvspec.contract import Pair
+from kvspec.geometry import Array, Config
+from kvspec.masks import Logical
 from kvspec.reading.clauses import index
+from kvspec.rows import legible
 from support.local_adapter import LocalAdapter
 
 EVERY = 4
@@ -44,13 +60,84 @@ def test_who_must_be_found_is_found_by_its_clause(wrong: type[Any]) -> None:
 
 def test_the_variants_do_store_otherwise() -> None:
     """Chunks are as many as appends; heads lie side by side over all layers; pages come from the top."""
-    linked = Linked().open("growing", Config())
+    chunks: Any = correct_variants.Linked().open("growing", Config())
     heads: Any = correct_variants.HeadMajor().open("store", Config(layers=3, max_len=2))
     assert heads.keys[0].base is heads.keys[2].base
-    assert isinstance(linked.rows, correct_variants.Chunks)  # type: ignore[attr-defined]
+    assert isinstance(chunks.rows, linked.Chunks)
     trace = notation.trace("page", "pages=4 page_size=1", "admit; append 1")
     seen = LocalAdapter(correct_variants.FromTheTop()).run(trace)
     assert not seen.failed and seen.steps[-1][1].values["table.0"] == [3]
+
+
+def fed(adapter: Any, kind: str, appends: int, **sizes: int) -> Any:
+    """A cache of this kind after so many appends of one row."""
+    cache: Any = adapter.open(kind, config := Config(**sizes))
+    for serial in range(appends):
+        cache.append(*(legible(config, array, serial, 1) for array in "kv"))
+    return cache
+
+
+def test_columns_and_rows_from_the_end_lie_so_in_memory() -> None:
+    kinds: dict[str, dict[str, int]] = {"growing": {}, "ring": {"window": 4}, "sink": {"window": 4, "sinks": 1}}
+    for kind, sizes in kinds.items():
+        columns, backwards = (fed(v(), kind, 6, **sizes) for v in (Transposed, FromTheEnd))
+        assert columns.rows.keys.strides[3] > columns.rows.keys.strides[2] > 0
+        assert backwards.rows.keys.strides[2] < 0
+
+
+def test_pages_in_front_of_the_window_are_used_again() -> None:
+    ring = fed(PagedRing(), "ring", 40, window=4)
+    slots = ring.rows.keys.shape[2]
+    assert slots < 40 and ring.rows.first > 30 and len(ring.rows.table) + len(ring.rows.free) == slots // PAGE
+
+
+def test_a_static_buffer_is_handed_out_whole_and_late_rows_are_not_written() -> None:
+    static, late = fed(RowLimit(), "bounded", 2, max_len=5), fed(LazyWrites(), "growing", 2)
+    assert static.read("history").keys.shape[2] == 5 and static.mask(()).tolist() == [[[[True] * 2 + [False] * 3]]]
+    assert len(late.rows.waiting) == 2 and late.rows.written.keys.shape[2] == 0
+    assert late.read("history").keys.shape[2] == 2
+
+
+class GivesBackTooEarly(WindowPages):
+    """A page goes back while the window still has its last row."""
+
+    def keep(self, start: int, stop: int) -> None:
+        super().keep(start + BACK + 1, stop)
+
+
+class KeepsTheFirstWrite(LateRows):
+    """Where writes wait for the same slot, the first one counts."""
+
+    def read(self, start: int, stop: int) -> Pair:
+        self.waiting.reverse()
+        rows = super().read(start, stop)
+        self.waiting.reverse()
+        return rows
+
+
+class ShowsSpareSlots(StaticBounded):
+    """The mask lets queries see all of the buffer."""
+
+    def mask(self, logical: Logical) -> Array | None:
+        mask = super().mask(logical)
+        return mask if mask is None else np.ones_like(mask)
+
+
+PLANTED = (
+    (PagedRing, paged_ring, "WindowPages", GivesBackTooEarly, "RING-3"),
+    (LazyWrites, lazy_writes, "LateRows", KeepsTheFirstWrite, "GROW-2"),
+    (RowLimit, RowLimit, "bounded", ShowsSpareSlots, "BOUNDED-15"),
+)
+"""Designs, where a part of them stands, a wrong part, and a clause that must be blamed."""
+
+
+@pytest.mark.parametrize(("variant", "where", "name", "wrong", "clause"), PLANTED)
+def test_the_same_design_with_a_bug_is_found(
+    variant: Any, where: Any, name: str, wrong: Any, clause: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(where, name, wrong)
+    under_test = judged(variant(), (index()[clause].chapter,))
+    assert clause in {c for f in under_test.tally.failures for c in f.clauses}
 
 
 def test_every_control_says_whether_it_must_live() -> None:

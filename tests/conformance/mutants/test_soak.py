@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +14,11 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform import cli
+from kvconform.commands.soak import Progress
 from kvconform.mutants import correct_variants, soak
 from kvconform.mutants.soak import Judged, Soak
 from kvconform.runner.pool import opened
+from kvconform.worker import memory
 from kvref.store import Store
 from kvspec import notation
 from kvspec.trace import from_json
@@ -77,10 +80,44 @@ def test_the_same_traces_are_judged_on_each_until_it_has_enough(tmp_path: Path, 
 def test_processes_share_the_seeds(tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(soak, "BATCH", 2)
     assert command(tmp_path, "Whole", "--operations", "200", "--processes", "2", "--seed", "4") == 0
-    first, sources, *found = capfd.readouterr().out.splitlines()
+    first, sources, *found, held = capfd.readouterr().out.splitlines()
     assert first.startswith("Whole: ") and ", 0 accused, " in first and not found
+    assert re.fullmatch(
+        r"memory of this process: \d+ MiB after a tenth of the operations, \d+ MiB at the end", held
+    )
     batches = int(first.rpartition(" ")[2]) - 4 + 1
     assert 2 <= batches < 100 and len(sources.split(",")) <= batches
+
+
+class UnderWay:
+    """A soak as far as its progress looks at it."""
+
+    share = 0.0
+    scores: ClassVar[dict[str, Any]] = {}
+    operations = 10
+
+
+def test_memory_is_looked_at_after_a_tenth_and_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = [n << 20 for n in (40, 50, 60)]
+    monkeypatch.setattr("kvconform.worker.memory.resident", lambda: held.pop(0))
+    under_way: Any = UnderWay()
+    progress = Progress(under_way)
+    for under_way.share in (0.0, 0.09, 0.1, 0.5):
+        progress()
+    assert progress.memory() == "memory of this process: 40 MiB after a tenth of the operations, 50 MiB at the end"
+    assert Progress(under_way).memory() == "memory of this process: 60 MiB at the end"
+
+
+def test_memory_is_that_of_this_process() -> None:
+    before = memory.resident()
+    block = b"1" * (64 << 20)
+    assert memory.resident() > before + (48 << 20) and block
+
+
+def test_the_night_soaks_every_variant() -> None:
+    noxfile = (Path(__file__).parents[3] / "noxfile.py").read_text(encoding="utf-8")
+    (soaked,) = re.findall(r"^SOAKED = (\(.*?^\))", noxfile, re.MULTILINE | re.DOTALL)
+    assert {v.__name__ for v in correct_variants.VARIANTS} < set(re.findall(r'"([^"]+)"', soaked))
 
 
 def test_what_differs_is_written_down_short_and_can_be_replayed(tmp_path: Path, monkeypatch: Any) -> None:
