@@ -15,25 +15,34 @@
 #define JOINED(a, b) a##b
 #define TYPE(type, n) JOINED(type, n)
 #define FLOATS TYPE(float, LANES)
-#define UINTS TYPE(uint, LANES)
-#define VLOAD TYPE(vload, LANES)
-#define VSTORE TYPE(vstore, LANES)
 #define AS_FLOATS TYPE(as_float, LANES)
 #define AS_INTS TYPE(as_int, LANES)
+
+/* Vectors that begin at any element. PoCL 3.0 calls vload, vstore, shuffle and fmax as functions; so none is used. */
+typedef TYPE(float, LANES) __attribute__((aligned(4))) floats_t;
+typedef TYPE(ushort, LANES) __attribute__((aligned(2))) ushorts_t;
+#define LOADED(j, x) (((const floats_t *)(x))[j])
+#define STORE(x, j, to) (((floats_t *)(to))[j] = (x))
+#define LARGER(a, b) ((a) > (b) ? (a) : (b))
 #define LINES(dim) (((dim) + LANES - 1) / LANES)
 #define BLOCK 128
 
 #if defined(ROW_F32)
 typedef float row_t;
-#define LOAD(j, row) VLOAD(j, row)
+#define LOAD(j, row) (((GLOBAL const floats_t *)(row))[j])
 #define LOAD1(d, row) ((row)[d])
 #elif defined(ROW_F16)
 typedef half row_t;
-#define LOAD(j, row) TYPE(vload_half, LANES)(j, row)
+#ifdef POCL_DEVICE_ADDRESS_BITS
+typedef __fp16 __attribute__((ext_vector_type(LANES), aligned(2))) halves_t;
+#define LOAD(j, row) __builtin_convertvector(((GLOBAL const halves_t *)(row))[j], FLOATS)
+#else
+#define LOAD(j, row) TYPE(vload_half, LANES)(j, row) /* a simulator knows no __fp16 */
+#endif
 #define LOAD1(d, row) vload_half(d, row)
 #else
 typedef ushort row_t;
-#define LOAD(j, row) AS_FLOATS(TYPE(convert_uint, LANES)(VLOAD(j, row)) << 16)
+#define LOAD(j, row) AS_FLOATS(__builtin_convertvector(((GLOBAL const ushorts_t *)(row))[j], TYPE(uint, LANES)) << 16)
 #define LOAD1(d, row) as_float((uint)(row)[d] << 16)
 #endif
 
@@ -66,7 +75,7 @@ INLINE FLOATS line(GLOBAL const row_t *row, const int j, const int dim) {
   if (dim % LANES == 0 || j < dim / LANES) return LOAD(j, row);
   float x[LANES];
   for (int d = 0; d < LANES; ++d) x[d] = d < dim % LANES ? LOAD1(dim / LANES * LANES + d, row) : 0.0f;
-  return VLOAD(0, x);
+  return LOADED(0, x);
 }
 
 /* Part j of what a step has fetched; `ahead` is null where the run of rows ends before. */
@@ -79,36 +88,34 @@ INLINE void fetch(GLOBAL const row_t *ahead, const int j, const int dim) {
 
 /* Sums of the lanes of LANES vectors at once: each level halves how many vectors there are. AT(n) is where a vector
  * has to be for its sum to come out in lane n. */
-#define FOLD(a, b, one, other) (shuffle2(a, b, (UINTS)one) + shuffle2(a, b, (UINTS)other))
 #if LANES == 16
 #define AT(n) ((n) % 4 * 4 + (n) / 4)
-INLINE FLOATS halves(FLOATS a, FLOATS b) {
-  return FOLD(a, b, (0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),
-              (8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31));
-}
+INLINE FLOATS halves(FLOATS a, FLOATS b) { return (FLOATS)(a.lo, b.lo) + (FLOATS)(a.hi, b.hi); }
 INLINE FLOATS quarters(const FLOATS *x) {
-  return FOLD(halves(x[0], x[1]), halves(x[2], x[3]), (0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27),
-              (4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31));
+  const FLOATS a = halves(x[0], x[1]), b = halves(x[2], x[3]);
+  return (FLOATS)(a.s012389ab, b.s012389ab) + (FLOATS)(a.s4567cdef, b.s4567cdef);
 }
 INLINE FLOATS pairs(const FLOATS *x) {
-  return FOLD(quarters(x), quarters(x + 4), (0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29),
-              (2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31));
+  const FLOATS a = quarters(x), b = quarters(x + 4);
+  return (FLOATS)(a.s01, b.s01, a.s45, b.s45, a.s89, b.s89, a.scd, b.scd) +
+         (FLOATS)(a.s23, b.s23, a.s67, b.s67, a.sab, b.sab, a.sef, b.sef);
 }
 INLINE FLOATS sums(const FLOATS *x) {
-  return FOLD(pairs(x), pairs(x + 8), (0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30),
-              (1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31));
+  const FLOATS a = pairs(x), b = pairs(x + 8);
+  return (FLOATS)(a.s02, b.s02, a.s46, b.s46, a.s8a, b.s8a, a.sce, b.sce) +
+         (FLOATS)(a.s13, b.s13, a.s57, b.s57, a.s9b, b.s9b, a.sdf, b.sdf);
 }
 #define EIGHT(x, of) of((x).lo, (x).hi)
 #else
 #define AT(n) ((n) % 2 + (n) / 2 % 2 * 4 + (n) / 4 * 2)
-INLINE FLOATS halves(FLOATS a, FLOATS b) {
-  return FOLD(a, b, (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15));
-}
+INLINE FLOATS halves(FLOATS a, FLOATS b) { return (FLOATS)(a.lo, b.lo) + (FLOATS)(a.hi, b.hi); }
 INLINE FLOATS pairs(const FLOATS *x) {
-  return FOLD(halves(x[0], x[1]), halves(x[2], x[3]), (0, 1, 4, 5, 8, 9, 12, 13), (2, 3, 6, 7, 10, 11, 14, 15));
+  const FLOATS a = halves(x[0], x[1]), b = halves(x[2], x[3]);
+  return (FLOATS)(a.s0145, b.s0145) + (FLOATS)(a.s2367, b.s2367);
 }
 INLINE FLOATS sums(const FLOATS *x) {
-  return FOLD(pairs(x), pairs(x + 4), (0, 2, 8, 10, 4, 6, 12, 14), (1, 3, 9, 11, 5, 7, 13, 15));
+  const FLOATS a = pairs(x), b = pairs(x + 4);
+  return (FLOATS)(a.s02, b.s02, a.s46, b.s46) + (FLOATS)(a.s13, b.s13, a.s57, b.s57);
 }
 #define EIGHT(x, of) (x)
 #endif
@@ -119,15 +126,16 @@ INLINE float sum(FLOATS x) {
   return (z.x + z.y) + (z.z + z.w);
 }
 INLINE float most(FLOATS x) {
-  const float8 y = EIGHT(x, fmax);
-  const float4 z = fmax(y.lo, y.hi);
-  return fmax(fmax(z.x, z.y), fmax(z.z, z.w));
+  const float8 y = EIGHT(x, LARGER);
+  const float4 z = LARGER(y.lo, y.hi);
+  const float2 w = LARGER(z.lo, z.hi);
+  return LARGER(w.x, w.y);
 }
 
 /* 2^x for x <= 0: 0 below -125, NaN for NaN; else ln(2)^i / i! of what the nearest whole number leaves. Adding 1.5
  * times 2^23 rounds to a whole number and leaves it in the lowest bits, from where it is added to the exponent. */
 INLINE FLOATS power(FLOATS x) {
-  const FLOATS near = fmax(x, -125.0f), shifted = near + 12582912.0f, rest = near - (shifted - 12582912.0f);
+  const FLOATS near = LARGER(x, (FLOATS)-125.0f), shifted = near + 12582912.0f, rest = near - (shifted - 12582912.0f);
   FLOATS p = 1.5403530393381610e-4f;
   p = p * rest + 1.3333558146428443e-3f;
   p = p * rest + 9.6181291076284770e-3f;
@@ -136,7 +144,7 @@ INLINE FLOATS power(FLOATS x) {
   p = p * rest + 6.9314718055994531e-1f;
   p = p * rest + 1.0f;
   const FLOATS found = AS_FLOATS(AS_INTS(p) + (AS_INTS(shifted) << 23));
-  return isnan(x) ? x : x < -125.0f ? (FLOATS)0.0f : found;
+  return x != x ? x : x < -125.0f ? (FLOATS)0.0f : found;
 }
 
 /* The scores of rows t to t + STEP - 1 of a block, for the heads of the pass that begins at head h. */
@@ -151,12 +159,12 @@ INLINE void score(State *of, const int h, const int t, GLOBAL const row_t *keys,
     for (int r = 0; r < STEP; ++r) k[r] = line(keys + r * K_DIM, j, K_DIM);
 #pragma unroll
     for (int g = 0; g < TOGETHER; ++g) {
-      const FLOATS q = VLOAD(j, of->q[h + g]);
+      const FLOATS q = LOADED(j, of->q[h + g]);
 #pragma unroll
       for (int r = 0; r < STEP; ++r) x[AT(g * STEP + r)] += q * k[r];
     }
   }
-  VSTORE(sums(x), 0, y);
+  STORE(sums(x), 0, y);
 #pragma unroll
   for (int g = 0; g < TOGETHER; ++g)
 #pragma unroll
@@ -167,7 +175,7 @@ INLINE void score(State *of, const int h, const int t, GLOBAL const row_t *keys,
 INLINE void score_one(State *of, const int t, GLOBAL const row_t *key) {
   for (int h = 0; h < HEADS; ++h) {
     FLOATS x = 0.0f;
-    for (int j = 0; j < LINES(K_DIM); ++j) x += VLOAD(j, of->q[h]) * line(key, j, K_DIM);
+    for (int j = 0; j < LINES(K_DIM); ++j) x += LOADED(j, of->q[h]) * line(key, j, K_DIM);
     of->s[h][t] = sum(x);
   }
 }
@@ -186,10 +194,10 @@ INLINE void add(State *of, const int h, const int t, GLOBAL const row_t *values,
     for (int r = 0; r < STEP; ++r) v[r] = line(values + r * V_DIM, j, V_DIM);
 #pragma unroll
     for (int g = 0; g < TOGETHER; ++g) {
-      FLOATS x = VLOAD(j, of->a[h + g]);
+      FLOATS x = LOADED(j, of->a[h + g]);
 #pragma unroll
       for (int r = 0; r < STEP; ++r) x += p[g * STEP + r] * v[r];
-      VSTORE(x, j, of->a[h + g]);
+      STORE(x, j, of->a[h + g]);
     }
   }
 }
@@ -197,23 +205,23 @@ INLINE void add(State *of, const int h, const int t, GLOBAL const row_t *values,
 INLINE void add_one(State *of, const int t, GLOBAL const row_t *value) {
   for (int h = 0; h < HEADS; ++h)
     for (int j = 0; j < LINES(V_DIM); ++j)
-      VSTORE(VLOAD(j, of->a[h]) + of->s[h][t] * line(value, j, V_DIM), j, of->a[h]);
+      STORE(LOADED(j, of->a[h]) + of->s[h][t] * line(value, j, V_DIM), j, of->a[h]);
 }
 
 /* Scores of n rows into weights. Where the maximum rises, what was summed so far is made smaller by as much. */
 INLINE void weigh(State *of, const int h, const int n) {
   FLOATS most_of = -INFINITY, l = 0.0f;
   for (int t = n; t < BLOCK; ++t) of->s[h][t] = -INFINITY;
-  for (int j = 0; j < BLOCK / LANES; ++j) most_of = fmax(most_of, VLOAD(j, of->s[h]));
-  const float m = fmax(of->m[h], most(most_of)), below = m == -INFINITY ? 0.0f : m;
+  for (int j = 0; j < BLOCK / LANES; ++j) most_of = LARGER(LOADED(j, of->s[h]), most_of);
+  const float m = LARGER(most(most_of), of->m[h]), below = m == -INFINITY ? 0.0f : m;
   if (m > of->m[h]) {
     const FLOATS less = power((FLOATS)(of->m[h] - m));
     of->l[h] *= less.x;
-    for (int j = 0; j < LINES(V_DIM); ++j) VSTORE(VLOAD(j, of->a[h]) * less, j, of->a[h]);
+    for (int j = 0; j < LINES(V_DIM); ++j) STORE(LOADED(j, of->a[h]) * less, j, of->a[h]);
   }
   for (int j = 0; j < BLOCK / LANES; ++j) {
-    const FLOATS p = power(VLOAD(j, of->s[h]) - below);
-    VSTORE(p, j, of->s[h]);
+    const FLOATS p = power(LOADED(j, of->s[h]) - below);
+    STORE(p, j, of->s[h]);
     l += p;
   }
   of->m[h] = m, of->l[h] += sum(l);
@@ -300,7 +308,7 @@ KERNEL JOIN(GLOBAL const float *parts, GLOBAL float *out, i64 cells, i64 splits,
   for (i64 cell = GROUP(0) * ITEMS(1) + ITEM(1); cell < cells; cell += GROUPS(0) * ITEMS(1)) {
     GLOBAL const float *part = parts + cell * splits * (V_DIM + 2), *end = part + splits * (V_DIM + 2);
     float m = -INFINITY, l = 0.0f, a[V_DIM];
-    for (GLOBAL const float *p = part; p < end; p += V_DIM + 2) m = fmax(m, p[V_DIM]);
+    for (GLOBAL const float *p = part; p < end; p += V_DIM + 2) m = LARGER(p[V_DIM], m);
     for (int d = 0; d < V_DIM; ++d) a[d] = 0.0f;
     for (GLOBAL const float *p = part; p < end; p += V_DIM + 2)
       if (p[V_DIM + 1] != 0.0f) {

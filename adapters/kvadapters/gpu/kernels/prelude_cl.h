@@ -15,7 +15,11 @@ typedef long i64;
 #define MEET_NEAR() barrier(CLK_LOCAL_MEM_FENCE)
 #define SHARED __local
 #define LOCAL __local
+#ifdef POCL_DEVICE_ADDRESS_BITS
+#define FMA(a, b, c) __builtin_fmaf(a, b, c) /* PoCL 3.0 calls its own fma as a function */
+#else
 #define FMA(a, b, c) fma(a, b, c)
+#endif
 #define FLOAT(bits) as_float(bits)
 #define BITS(number) as_uint(number)
 #pragma OPENCL FP_CONTRACT OFF
