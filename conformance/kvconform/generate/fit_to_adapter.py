@@ -41,15 +41,26 @@ def within(trace: Trace, adapter: Description) -> Trace:
     if valid(config):
         config = adapter.widened(config, _widths_named(trace))
     ops = trace.ops if largest is None else tuple(piece for op in trace.ops for piece in _pieces(op, largest))
-    return Trace(trace.kind, config, tuple(_in_chunks(trace.kind, config, ops, adapter)))
+    fit = Trace(trace.kind, config, ops)
+    return Trace(trace.kind, config, tuple(_in_chunks(fit, adapter)))
 
 
-def _in_chunks(kind: str, config: Config, ops: Iterable[Operation], adapter: Description) -> Iterator[Operation]:
-    """Split appends of more rows than a ring takes at once; one row more stays whole, because it is refused."""
+def _in_chunks(trace: Trace, adapter: Description) -> Iterator[Operation]:
+    """Split appends and drafts of more rows than a ring takes at once. An append of one row more stays whole,
+    because it is refused; no such draft does, because it may be taken or refused."""
+    chunks = {"A": _chunk(trace.kind, trace.config, adapter)}
+    for op in trace.ops:
+        if op["op"] == OPEN.name:
+            chunks[cache_of(op)] = _chunk(*opening(trace, op), adapter)
+        chunk = chunks.get(cache_of(op))
+        refused = chunk is not None and op["op"] == "append" and op["n"] == chunk + 1
+        yield from [op] if chunk is None or refused else _pieces(op, chunk)
+
+
+def _chunk(kind: str, config: Config, adapter: Description) -> int | None:
+    """Give the most rows that a cache takes at once; None for any."""
     claim = adapter.chapters.get(kind)
-    chunk = None if claim is None else claim.largest_append(config)
-    for op in ops:
-        yield from [op] if chunk is None or op.get("n") == chunk + 1 else _pieces(op, chunk)
+    return None if claim is None else claim.largest_append(config)
 
 
 def _widths_named(trace: Trace) -> set[int]:

@@ -34,6 +34,9 @@ class DraftLayer(CacheModel):
         except Refused:
             raise Refused("DRAFT-8", "drafts of another geometry") from None
 
+    def _demand_chunk(self, n: int) -> None:
+        """Drafts are no append: RING-3 does not limit them."""
+
     def take(self, serials: list[int]) -> None:
         """More drafts."""
         self.queries = len(serials)

@@ -135,6 +135,15 @@ def test_drafts_and_appends_to_stores_come_in_pieces() -> None:
     assert suits(rounds, one) and suits(stored, one)
 
 
+def test_of_more_rows_than_each_ring_takes_only_appends_are_tried() -> None:
+    rings = {"ring": {"level": "visible", "chunk": "window"}, "draft": "visible"}
+    one = description({"name": "x", "chapters": rings})
+    words = "open B window=3; append 2; B: append 3; B: append 4; speculate r AB; draft r 2; B: draft r 4"
+    fit = within(notation.trace("ring", "window=1", words), one)
+    drafts = ["draft r 1", "draft r 1", "B: draft r 3", "B: draft r 1"]
+    assert [notation.words(op) for op in fit.ops] == [*words.split("; ")[:5], *drafts]
+
+
 def test_what_lies_beyond_a_limit_does_not_suit() -> None:
     assert not suits(notation.trace("store", "layers=1 max_len=4", "batch 3"), _limited(batch=2))
     assert suits(notation.trace("store", "layers=1 max_len=4", "batch 2"), _limited(batch=2))

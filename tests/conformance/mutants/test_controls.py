@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kvadapters.reference import Reference
 from kvconform.checks import examples
 from kvconform.mutants import controls, correct_variants
 from kvconform.mutants.correct_variants import (
@@ -138,6 +139,27 @@ def test_the_same_design_with_a_bug_is_found(
     monkeypatch.setattr(where, name, wrong)
     under_test = judged(variant(), (index()[clause].chapter,))
     assert clause in {c for f in under_test.tally.failures for c in f.clauses}
+
+
+DRAFTS = "append 1; speculate r A; draft r 2; draft r 3; commit r 5; append 1"
+"""More drafts at once, and in all, than rows that a ring with a window of one row takes."""
+
+
+def test_a_ring_that_takes_few_rows_at_once_takes_any_drafts() -> None:
+    """It was accused: the list model refused such drafts, although RING-3 speaks of appends."""
+    trace = notation.trace("ring", "window=1", DRAFTS)
+    assert not LocalAdapter(PagedRing()).run(trace).failed
+
+
+class CommitsAtOnce(PagedRing):
+    """A commit is one append, and refused if it is of too many rows."""
+
+    speculate = Reference.speculate
+
+
+def test_a_commit_of_more_rows_than_a_ring_takes_at_once_is_owed() -> None:
+    trial = LocalAdapter(CommitsAtOnce()).run(notation.trace("ring", "window=1", DRAFTS))
+    assert trial.failed and len(trial.steps) == 5
 
 
 def test_every_control_says_whether_it_must_live() -> None:

@@ -39,7 +39,7 @@ VARIANTS: dict[type[Any], tuple[str, ...]] = {
     MoreThanRagged: ("ragged",),
     Transposed: OF_POSITIONS,
     FromTheEnd: OF_POSITIONS,
-    PagedRing: ("ring", "mask", "snapshot", "attention", "rope"),
+    PagedRing: ("ring", "mask", "snapshot", "draft", "attention", "rope"),
     RowLimit: ("bounded", "mask"),
     LazyWrites: ("growing", "mask", "snapshot", "draft", "attention", "rope"),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from kvconform.mutants.correct_variants.whole import MaskedRing
 from kvconform.mutants.fakes import Fake
 from kvref import masks, snapshot
-from kvref.memory.rows import count
+from kvref.draft import Layer, Round, speculative
+from kvref.memory.rows import Rows, count
 from kvref.snapshot import Snapshot
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.errors import Refused
@@ -61,6 +63,7 @@ class WindowPages:
             self.free.append(self.table.pop())
 
 
+@speculative
 class RingOfPages(MaskedRing):
     """Keeps what a rewind by BACK rows needs, and what else is on its pages; hands it out in the order of slots."""
 
@@ -103,6 +106,12 @@ class RingOfPages(MaskedRing):
         """The slots of the rows that an attend is about, oldest first."""
         n = self.queries or 0
         return self._slots(min(self.offset - n, self.window - 1) + n)
+
+    def aside(self) -> Rows:
+        """A copy of the rows that a next query would find beside itself."""
+        made = Rows(self.config)
+        made.join(self.rows.gather(self._slots(self.window - 1)))
+        return made
 
     def held_after(self, n: int) -> int:
         """How many rows an attend of n rows is about."""
@@ -165,6 +174,16 @@ class RingOfPages(MaskedRing):
         self._cut(to)
 
 
+class LayerInPieces(Layer):
+    """A layer of a round, whose drafts are kept by as many appends as they need."""
+
+    def keep(self, n: int) -> None:
+        """Append the first n drafts to the cache."""
+        drafts, most = range(self.before, self.before + n), 2 * self.cache.window
+        for first in drafts[::most]:
+            self.cache.append(*self.rows.part(first, min(first + most, drafts.stop)))
+
+
 class PagedRing(Fake):
     """A ring over a block table and a small pool of pages, at level visible; it takes two windows at once, and can
     go back two rows past its window."""
@@ -172,5 +191,11 @@ class PagedRing(Fake):
     ring: ClassVar[Any] = RingOfPages
     chapters: ClassVar[dict[str, Any]] = {
         "ring": {"level": "visible", "rewind": BACK, "chunk": "2 * window"},
-        **dict.fromkeys(("mask", "snapshot", "attention", "rope"), "visible"),
+        **dict.fromkeys(("mask", "snapshot", "draft", "attention", "rope"), "visible"),
     }
+
+    def speculate(self, caches: Sequence[Any], isolated: bool) -> Round:
+        """A round, of which any number of drafts can be kept."""
+        made = super().speculate(caches, isolated)
+        made.layers = {i: LayerInPieces(layer.cache) for i, layer in made.layers.items()}
+        return made
