@@ -170,4 +170,4 @@ def test_a_report_tells_nobody_where_it_was_made(tmp_path: Path) -> None:
     assert {"record.json", "report.html", "report.md", "junit.xml"} <= {f.name for f in published}
     for said in (file.read_text() for file in published):
         assert str(tmp_path) not in said and not re.search(r"[\s\"](/usr|/home|/root)/", said)
-    assert "hostile/adapters.py" not in (tmp_path / "report" / "record.json").read_text()
+    assert "hostile/adapters" not in (tmp_path / "report" / "record.json").read_text()
