@@ -38,6 +38,13 @@ def test_random_cases_agree_to_the_bit(count: int, name: str, lie: str) -> None:
     ] == []
 
 
+@pytest.mark.parametrize("lie", ["ring", "pages"])
+def test_the_text_for_a_cpu_gives_the_same_bits_on_a_simulator(lie: str) -> None:
+    """Oclgrind takes the functions of OpenCL where PoCL takes those of its compiler."""
+    runtime = OpenCLRuntime("oclgrind", text=kernels.source("cl", True))
+    assert all(attention_cases.agree(attention_cases.drawn(seed), runtime, lie) for seed in range(4))
+
+
 SHAPES = [((1, 1, 1), (1, 1, 1)), ((5, 3, 2), (2, 2, 3)), ((3, 1, 1), (7, 1, 1)), ((128, 1, 1), (1, 5, 2))]
 """Items of a group, and groups."""
 

@@ -83,9 +83,15 @@ Read = Callable[[str], str]
 
 
 @cache
-def source(dialect: Literal["cl", "cuda"]) -> str:
-    """The whole program text in one dialect, ready to be compiled; it includes nothing."""
-    return "".join(map(text, (f"prelude_{dialect}.h", *PLAIN))) + several()
+def source(dialect: Literal["cl", "cuda"], cpu: bool = False) -> str:
+    """The whole program text in one dialect, ready to be compiled; it includes nothing. `cpu` takes the texts that
+    give the same bits in an order of work for CPUs."""
+    plain = "".join(map(text, (f"prelude_{dialect}.h", *PLAIN, *(["strict_cpu.inc"] if cpu else []))))
+    return plain + several(read=_for_a_cpu if cpu else text)
+
+
+def _for_a_cpu(name: str) -> str:
+    return text("attend_cpu.inc" if name == "attend.inc" else name)
 
 
 def limits(dialect: Literal["cl", "cuda"]) -> str:
@@ -125,7 +131,7 @@ def _over(lie: str, dtype: str, read: Read) -> dict[str, str]:
     """What a kernel needs that reads rows of a dtype which lie in a certain way."""
     element, number = NUMBERS[dtype]
     places = {"PLACES": PLACES[lie], "ROW(p)": read(f"row of {lie}")}
-    return {"ELEMENT": element, "NUMBER(x)": number, **places}
+    return {"ELEMENT": element, "NUMBER(x)": number, "EIGHT(p)": f"{dtype}_eight(p)", **places}
 
 
 def _rope(name: str) -> dict[str, str]:

@@ -48,8 +48,9 @@ class OpenCLRuntime:
         self._context = self._choice.context
         self._queue = cl.CommandQueue(self._context, properties=cl.command_queue_properties.PROFILING_ENABLE)
         self._events: list[Any] | None = None
-        self._kernels = self._compiled(kernels.source("cl") if text is None else text, names)
         kind = self._choice.taken.kind
+        rows = kind in opencl_devices.CPUS and not wide and shape is None
+        self._kernels = self._compiled(kernels.source("cl", rows) if text is None else text, names)
         memory = self._choice.taken.device.global_mem_size
         self.stream_bytes = min(STREAMED.get(kind, HOST_BYTES), memory // 16)
         self.cpu, self.lanes = kind != "a GPU", self._choice.taken.lanes

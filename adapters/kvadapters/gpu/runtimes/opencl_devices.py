@@ -27,6 +27,9 @@ TRIAL = "__kernel void trial(__global int *x) { x[get_global_id(0)] = 40 + (int)
 KINDS = ("a GPU", "an installed CPU runtime", "PoCL on the CPU", "Oclgrind, a simulator on the CPU")
 """Kinds of devices, best first."""
 
+CPUS = KINDS[1:3]
+"""Those that compile for the CPU."""
+
 GPU = "a GPU with its vendor's OpenCL driver"
 FASTER = dict(
     zip(KINDS, ("", GPU, GPU, f"{GPU}, or a CPU runtime such as the system package pocl-opencl-icd"), strict=True)
