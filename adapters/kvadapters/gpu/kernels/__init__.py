@@ -72,6 +72,9 @@ SEVERAL |= dict.fromkeys(SCORES, "scores.inc")
 PLAIN = ("prepare.inc", "lengths.inc", "tables.inc", "casts.inc", "strict.inc", "capped.inc")
 """The texts that stand in the program once."""
 
+CPU = ("casts_cpu.inc", "strict_cpu.inc")
+"""What is beside these in a program for a CPU."""
+
 
 def text(name: str) -> str:
     """What a file of this folder holds, or one of `ROWS`."""
@@ -86,7 +89,7 @@ Read = Callable[[str], str]
 def source(dialect: Literal["cl", "cuda"], cpu: bool = False) -> str:
     """The whole program text in one dialect, ready to be compiled; it includes nothing. `cpu` takes the texts that
     give the same bits in an order of work for CPUs."""
-    plain = "".join(map(text, (f"prelude_{dialect}.h", *PLAIN, *(["strict_cpu.inc"] if cpu else []))))
+    plain = "".join(map(text, (f"prelude_{dialect}.h", *PLAIN, *(CPU if cpu else ()))))
     return plain + several(read=_for_a_cpu if cpu else text)
 
 
