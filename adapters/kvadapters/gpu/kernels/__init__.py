@@ -75,6 +75,9 @@ PLAIN = ("prepare.inc", "lengths.inc", "tables.inc", "casts.inc", "strict.inc", 
 CPU = ("casts_cpu.inc", "strict_cpu.inc")
 """What is beside these in a program for a CPU."""
 
+INSTEAD = {"attend.inc": "attend_cpu.inc", "prepare.inc": "prepare_cpu.inc"}
+"""What a program for a CPU takes in the place of another text."""
+
 
 def text(name: str) -> str:
     """What a file of this folder holds, or one of `ROWS`."""
@@ -88,13 +91,13 @@ Read = Callable[[str], str]
 @cache
 def source(dialect: Literal["cl", "cuda"], cpu: bool = False) -> str:
     """The whole program text in one dialect, ready to be compiled; it includes nothing. `cpu` takes the texts that
-    give the same bits in an order of work for CPUs."""
-    plain = "".join(map(text, (f"prelude_{dialect}.h", *PLAIN, *(CPU if cpu else ()))))
-    return plain + several(read=_for_a_cpu if cpu else text)
+    do the same in an order of work for CPUs."""
+    read, beside = (_for_a_cpu, CPU) if cpu else (text, ())
+    return "".join(map(read, (f"prelude_{dialect}.h", *PLAIN, *beside))) + several(read=read)
 
 
 def _for_a_cpu(name: str) -> str:
-    return text("attend_cpu.inc" if name == "attend.inc" else name)
+    return text(INSTEAD.get(name, name))
 
 
 def limits(dialect: Literal["cl", "cuda"]) -> str:

@@ -55,7 +55,16 @@ class OpenCLRuntime:
         self.stream_bytes = min(STREAMED.get(kind, HOST_BYTES), memory // 16)
         self.cpu, self.lanes = kind != "a GPU", self._choice.taken.lanes
         self.workers = 1 if kind.startswith("Oclgrind") else 4 * self._choice.taken.device.max_compute_units
+        self._memory = self._pool(kind)
         self._shape = shape or (self._for_a_cpu if self.cpu and not wide else launch_shapes.gpu)
+
+    def _pool(self, kind: str) -> Callable[[int], Any]:
+        """What gives memory: a pool, since the first write to new memory takes several times as long as the next. A
+        simulator gets each buffer anew, so that it sees where it ends."""
+        tools = self._cl.tools
+        if kind.startswith("Oclgrind"):
+            return tools.ImmediateAllocator(self._queue)  # type: ignore[no-any-return]
+        return tools.MemoryPool(tools.ImmediateAllocator(self._queue)).allocate  # type: ignore[no-any-return]
 
     def _for_a_cpu(self, work: Work) -> tuple[launch_shapes.Axes, launch_shapes.Axes]:
         return launch_shapes.cpu(work, self.workers)
@@ -71,7 +80,7 @@ class OpenCLRuntime:
         """Allocate memory. Raises MemoryError."""
         self._recorder.refuse("allocate")
         try:
-            handle = self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, nbytes)
+            handle = self._memory(nbytes)
         except self._cl.Error as e:
             raise MemoryError(f"the device has no room for {nbytes} bytes: {e}") from e
         return Block(handle, nbytes, self.meter)
