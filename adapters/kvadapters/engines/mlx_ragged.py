@@ -148,6 +148,10 @@ class BatchAdapter:
         chapters = {**said["chapters"], "ragged": {"level": "visible", "without": without}}
         return {**said, "name": "mlx-ragged", "chapters": chapters}
 
+    def from_engine(self, array: Any) -> Array:
+        """Give the elements of an array of mlx, which caches of one sequence hand out."""
+        return alone.from_engine(array)
+
     def open(self, kind: str, config: Config) -> Any:
         """A fresh cache."""
         return RaggedBatch(config) if kind == "ragged" else alone.open(kind, config)
