@@ -213,7 +213,7 @@ def engines_llama(session: nox.Session) -> None:
 
 @nox.session
 def board(session: nox.Session) -> None:
-    """Write the published board anew from the published records; its page goes to the other reports."""
+    """Write the published board again from the published records; its page goes to the other reports."""
     _install(session)
     folder = Path("reports/published/engines")
     _board(session, sorted(folder.glob("*/record.json")), folder)
@@ -333,7 +333,7 @@ def nightly(session: nox.Session) -> None:
 
 @nox.session
 def vectors(session: nox.Session) -> None:
-    """Compute all that is frozen anew and compare; `-- --write` writes what changed, for review. Then export the
+    """Compute all that is frozen again and compare; `-- --write` writes what changed, for review. Then export the
     vectors, verify them, and replay them with the plain reader."""
     _install(session)
     _tool(session, "freeze_vectors", *session.posargs)

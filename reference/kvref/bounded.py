@@ -59,7 +59,7 @@ class Bounded:
             raise refusals.no_room("BOUNDED-2", count(new), self.offset, self.max_len)
 
     def _reach(self, rows: int) -> None:
-        """Grow by whole steps until so many rows fit, and not past the bound."""
+        """Grow by whole steps until this many rows fit, and not past the bound."""
         cite("BOUNDED-17")
         step = self.config.step
         slots = min(-(-rows // step) * step, self.max_len)

@@ -45,7 +45,7 @@ class Bucket:
         return Pair(*(np.empty(shape, DTYPES[self.config.dtype]) for shape in shapes))
 
     def prefill(self, keys: Array, values: Array) -> None:
-        """The host's rows become these; handles that there are have to be installed anew."""
+        """Replace the host's rows; existing handles have to be installed again."""
         new = self._taken(Pair(keys, values))
         cite("BUCKET-2")
         self.rows = Pair(*(np.array(a) for a in new))

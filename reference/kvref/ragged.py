@@ -66,7 +66,7 @@ class Ragged:
         return Pair(*(meter.resident(a[sequence, :, start:stop]) for a in self.block))
 
     def feed(self, keys: Array, values: Array, lengths: Sequence[int]) -> None:
-        """Append a padded block `[sequences, kv_heads, n, dim]`, of which each sequence owns so many columns."""
+        """Append a padded block `[sequences, kv_heads, n, dim]`; a sequence owns as many columns as it has rows."""
         new = Pair(keys, values)
         if not fits(self.config.changed(batch=len(self.lengths)), new):
             raise refusals.rows("RAGGED-10", self.config.changed(batch=len(self.lengths)), keys, values)
@@ -87,7 +87,7 @@ class Ragged:
         return positions
 
     def trim(self, counts: Sequence[int]) -> None:
-        """Drop the newest rows of each sequence; or, if one has not so many, of none."""
+        """Drop the newest rows of each sequence; of none if one has fewer."""
         right = len(counts) == len(self.lengths)
         if not right or not all(0 <= count <= self.lengths[s] for s, count in enumerate(counts)):
             raise refusals_ragged.trim("RAGGED-15", list(counts), self.lengths)

@@ -21,7 +21,7 @@ from kvspec.tables import table
 
 def modules(room: str) -> dict[str, ModuleType]:
     """Give the modules of a room by chapter, in the order of the chapters."""
-    # Not cached: systematic mutants execute the modules of the reference anew, and must get their own.
+    # Not cached: systematic mutants execute the modules of the reference again, and must get their own.
     return {name: import_module(f"{room}.{name}") for name in CHAPTERS if find_spec(f"{room}.{name}") is not None}
 
 

@@ -126,7 +126,7 @@ def test_a_signal_that_means_nothing(number: signal.Signals, tmp_path: Path) -> 
     assert status == 0 and "Traceback" not in err, err
 
 
-@pytest.mark.must("the check is judged anew")
+@pytest.mark.must("the check is judged again")
 def test_a_process_of_a_pool_that_is_killed(tmp_path: Path) -> None:
     command = Command(
         tmp_path, "run", "reference", "--chapter", "copy", "--chapter", "mask", "--quick", "--processes", "2"

@@ -30,7 +30,7 @@ def test_the_published_board_is_what_the_records_and_the_known_deviations_make(t
         main(["board", *records, "--known", str(tmp_path / "deviations" / KNOWN.name), "--out", str(folder)]) == 0
     )
     written = (folder / "README.md").read_text(encoding="utf-8")
-    assert written == (PUBLISHED / "README.md").read_text(encoding="utf-8"), "nox -s board writes it anew"
+    assert written == (PUBLISHED / "README.md").read_text(encoding="utf-8"), "nox -s board writes it again"
     assert "Content-Security-Policy" in (folder / "board.html").read_text(encoding="utf-8")
 
 

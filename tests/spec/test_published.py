@@ -12,7 +12,7 @@ from tools import schemas as published
 
 @pytest.mark.parametrize("name", published.SCHEMAS)
 def test_what_is_published_is_what_the_code_makes(name: str) -> None:
-    """`python -m tools.schemas` publishes them anew."""
+    """`python -m tools.schemas` publishes them again."""
     assert published.path(name).read_text(encoding="utf-8") == published.text(name)
 
 

@@ -84,7 +84,7 @@ def record_of(
     level: str | None = None,
     known: tuple[KnownDeviation, ...] = (),
 ) -> Record:
-    """The same for any adapter by its name, anew each time."""
+    """The same for any adapter by its name, again each time."""
     worker: Any = Wired(adapter)
     about = worker.describe()
     claimed = about.at_most("visible") if level == "visible" else about

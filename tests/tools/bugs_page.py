@@ -1,6 +1,6 @@
 """`spec/BUGS.md`: the classes of real bugs, each with a picture, the bugs planted here, the clauses against them.
 
-`python -m tools.bugs_page` writes it anew from the published mutation matrix, and the pictures beside it.
+`python -m tools.bugs_page` writes it again from the published mutation matrix, and the pictures beside it.
 """
 
 from __future__ import annotations

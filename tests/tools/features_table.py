@@ -1,6 +1,6 @@
 """The table of the README: every feature of the systems this spec was written from, and what became of it.
 
-`python -m tools.features_table` writes it anew from `kvspec/feature_table.toml` and the published records: for each
+`python -m tools.features_table` writes it from `kvspec/feature_table.toml` and the published records: for each
 feature its clauses, and for each published runtime the verdict on them.
 """
 
@@ -87,7 +87,7 @@ def section(root: Path) -> str:
 
 
 def written(text: str, root: Path) -> str:
-    """The README with its table made anew. Raises ValueError where it has no marks."""
+    """The README with its table made again. Raises ValueError where it has no marks."""
     before, behind = text.index(BEGIN), text.index(END) + len(END)
     return text[:before] + section(root) + text[behind:]
 

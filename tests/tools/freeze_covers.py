@@ -1,4 +1,4 @@
-"""Covers, computed anew from the plans of the chapters, as `freeze_vectors` writes them.
+"""Covers, computed again from the plans of the chapters, as `freeze_vectors` writes them.
 
 A cover follows each transition with continuations, appends that reveal hidden state (a ring index lost on a restore
 is invisible until the next append). Whether the continuations distinguish all states is computed, not assumed, and

@@ -1,4 +1,4 @@
-"""What is frozen, computed anew: `python -m tools.freeze_vectors [--write] [--mutants mutants.json] [NAME ...]`."""
+"""What is frozen, made again: `python -m tools.freeze_vectors [--write] [--mutants mutants.json] [NAME ...]`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
         changed += was != new
         if options.write and was != new:
             _put(file, new)
-        said = "as frozen" if was == new else "written anew" if options.write else "DIFFERS from what is frozen"
+        said = "as frozen" if was == new else "written again" if options.write else "DIFFERS from what is frozen"
         print(f"{file.name}: {said}", flush=True)
     return int(changed > 0 and not options.write)
 

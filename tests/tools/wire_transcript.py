@@ -1,6 +1,6 @@
 """The transcript in `spec/WIRE.md`: a short trace over the wire, its headers as they are sent.
 
-`python -m tools.wire_transcript` writes it anew. A ring of the reference answers; it claims ring and mask alone.
+`python -m tools.wire_transcript` writes it again. A ring of the reference answers; it claims ring and mask alone.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def transcript() -> Iterator[str]:
 
 
 def written(text: str) -> str:
-    """The page with its transcript made anew. Raises ValueError where it has no marks."""
+    """The page with its transcript made again. Raises ValueError where it has no marks."""
     before, behind = text.index(BEGIN), text.index(END)
     lines = "\n".join(f"    {line}" for line in transcript())
     return f"{text[:before]}{BEGIN}\n\n{lines}\n\n{text[behind:]}"

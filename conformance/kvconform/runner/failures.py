@@ -30,7 +30,7 @@ deviation, others like them are not made short. One for other verdicts."""
 
 
 LOOK_BACK = 8
-"""Traces that ran last in a process, each of which may be the one that a failure needs."""
+"""How many of the traces that ran last in a process are tried as the one that a failure needs."""
 
 SEARCHES = 3
 """Searches for a predecessor in one check: each of them starts processes."""

@@ -17,7 +17,7 @@ WIDEST = 100
 
 
 class Progress:
-    """One line that is rewritten on a terminal, and printed anew every few seconds elsewhere."""
+    """One line that is rewritten on a terminal, and printed again every few seconds elsewhere."""
 
     def __init__(self, adapter: Description) -> None:
         self.total, self.done, self.operations = 0, 0, 0

@@ -205,7 +205,7 @@ def opened(settings: Settings) -> AdapterUnderTest:
 
 
 def count(covered: Coverage, trace: Trace, done: int) -> None:
-    """Count one trace of which `done` operations were performed."""
+    """Count one trace; `done` of its operations were performed."""
     covered.traces += 1
     covered.operations += done
     names = [op["op"] for op in trace.ops[:done]]

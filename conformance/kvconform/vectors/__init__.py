@@ -4,7 +4,7 @@
 What is `written` down step by step, with all that goes in and all that must come out, is for an engine's own tests:
 the worked examples, a covering set of the covers' traces, the shortest trace of each mutant.
 
-`nox -s vectors` computes all of them anew and says what changed; with `-- --write` it writes them.
+`nox -s vectors` computes all of them again and says what changed; with `-- --write` it writes them.
 """
 
 SOURCES = ("examples", "covering", "mutants")

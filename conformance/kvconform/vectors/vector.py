@@ -48,7 +48,7 @@ class Vector:
 
 
 def read(v: dict[str, Any]) -> Vector:
-    """Read a vector of a document, to write it anew. Raises BadInput if it holds no trace."""
+    """Read a vector of a document, to write it again. Raises BadInput if it holds no trace."""
     try:
         _, *ops = (step["op"] for step in v["steps"])
         made = trace.from_json({"kvtrace": trace.VERSION, "kind": v["kind"], "config": v["config"], "ops": ops})

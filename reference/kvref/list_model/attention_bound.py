@@ -1,7 +1,7 @@
 """Attention in the list model: each query's output in float64, and how far from it an f32 implementation may be.
 
 The bound is that of ATTN-32, where it is derived. With u = 2^-24, for a query that sees K rows with exact scores
-s_j = q k_j / sqrt(k_dim) + what n arrays add, of which the largest is s_m, t_j = s_j - s_m, weights w_j = exp(t_j),
+s_j = q k_j / sqrt(k_dim) + what n arrays add; the largest is s_m; t_j = s_j - s_m, weights w_j = exp(t_j),
 p_j = w_j / sum w, outputs o and V = sum p |v|:
 
 - A score is off by at most e_j = f_j + (k_dim + n + 3) u (sum |q k_j| / sqrt(k_dim) + sum |added| + f_j), n being 1

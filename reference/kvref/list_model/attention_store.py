@@ -21,7 +21,7 @@ class AttendingModel(BatchingModel):
 
     known: KnownRows
     began: object
-    """Another one each time the store begins anew."""
+    """A new one each time the store is initialised."""
 
     def meant(self, layer: int | None) -> list[Layer]:
         """The layers that an operation is for."""

@@ -80,7 +80,7 @@ class BatchingModel:
         return self.batched
 
     def end_batch(self) -> None:
-        """What is left of a batch when the store begins anew."""
+        """What is left of a batch when the store starts again."""
         if self.batched is not None:
             cite("BATCH-5")
         self.batched = None

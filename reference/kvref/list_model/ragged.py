@@ -17,7 +17,7 @@ from kvspec.refusals import common
 from kvspec.refusals import ragged as refusals_ragged
 
 Sees = dict[int, float] | None
-"""What a query sees, each row with score 0; None for padding, of which nothing is expected."""
+"""What a query sees, each row with score 0; None for padding, where nothing is expected."""
 
 
 class RaggedModel:

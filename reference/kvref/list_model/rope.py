@@ -90,7 +90,7 @@ def demand(shape: tuple[int, ...], positions: Array, rope: Rope) -> None:
 
 
 def cite_turned(rows: Rows, positions: Array, rope: Rope) -> None:
-    """What every turning owes, and what is owed by the arguments of this one."""
+    """Cite the clauses of every rotation, and those of this one's arguments."""
     cite("ROPE-1" if rope.pairing == "norm" else "ROPE-2", "ROPE-3", "ROPE-5", "ROPE-8")
     if rope.dims not in (None, rows.shape[3]):
         cite("ROPE-4")

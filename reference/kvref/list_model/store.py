@@ -53,7 +53,7 @@ class StoreModel(AttendingModel):
         return tuple(layer.length for layer in self.layers)
 
     def init(self, config: Config) -> None:
-        """Initialise again; anew, where the geometry is another one."""
+        """Initialise again, with new rows where the geometry is another one."""
         self._refuse(config)
         if same_geometry(config, self.config):
             cite("STORE-25")
@@ -109,7 +109,7 @@ class StoreModel(AttendingModel):
     def plan(self, n: int) -> tuple[int, ...]:
         """How many bytes is for the adapter to say; whether there is room at all is known."""
         if n and max(self.lengths()) + n > self.room:
-            raise Refused("STORE-8", "no room for so many rows")
+            raise Refused("STORE-8", "no room for these rows")
         cite("MEM-18")
         return ()
 

@@ -19,7 +19,7 @@ from kvspec.geometry import DTYPES, Array, Config
 
 class Handles:
     """Keys and values `[layers, batch, kv_heads, slots, dim]` on the device: the slots of a bound, zeros at
-    first, and `room` behind them for the rows that a graph writes, `behind` of which are in use."""
+    first, and `room` behind them for the rows that a graph writes; `behind` of them are in use."""
 
     def __init__(self, config: Config, bound: int, room: int) -> None:
         self.bound, self.behind = bound, 0

@@ -222,7 +222,7 @@ def _kind(row: str, where: dict[str, int] | None) -> str:
 
 
 def _seam(rows: Sequence[str], where: dict[str, int]) -> int:
-    """The slot in which positions begin anew; -1 where they do not, or do so more than once."""
+    """The slot where positions start again; -1 if they do not, or do so more than once."""
     places = [where.get(r, -1) for r in rows]
     drops = [i for i in range(1, len(places)) if 0 <= places[i] < places[i - 1]]
     return drops[0] if len(drops) == 1 else -1

@@ -172,7 +172,7 @@ class Kind(Part, frozen=True):
 
 
 class Probe(Part, frozen=True):
-    """Operations of which the last is the chapter's own, and the kinds they are tried on; every kind by default."""
+    """Operations, the last one the chapter's own, and the kinds they are tried on; every kind by default."""
 
     operations: tuple[str, ...]
     kinds: tuple[str, ...] = ()

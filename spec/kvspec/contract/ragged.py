@@ -12,7 +12,7 @@ class Ragged(Protocol):
     """A cache opened as `ragged`: sequences of unequal lengths, padded to one block on the side `padding`."""
 
     def feed(self, keys: Any, values: Any, lengths: Sequence[int]) -> None:
-        """Append a block `[sequences, kv_heads, n, dim]`, of which sequence s owns `lengths[s]` columns: the first
+        """Append a block `[sequences, kv_heads, n, dim]`, in which sequence s owns `lengths[s]` columns: the first
         of them, or the last if padding is on the left."""
 
     def trim(self, counts: Sequence[int]) -> None:

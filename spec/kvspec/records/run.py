@@ -154,7 +154,7 @@ class Failure(Part):
     """False where the same trace passed when it was run again."""
     cause: Cause = "wrong row"
     known: dict[str, str] = {}  # noqa: RUF012  (msgspec copies it)
-    """Clauses of which this failure is a known deviation, each with the reason."""
+    """Clauses whose known deviation this failure is, each with the reason."""
     diagnosis: list[KnownBug] | UnsetType = UNSET
     """Known bugs that answer as the adapter did, the likeliest first; empty where none does. Absent where nobody
     looked."""

@@ -244,7 +244,7 @@ def _refused(clause: str, operation: Callable[[], Any]) -> None:
 MASKED = Attention((Explicit(np.zeros((1, 1, 2, 5), np.float32)), Explicit(np.ones((1, 4, 2, 1), bool))), 3)
 FAILING: dict[str, tuple[str, Callable[[Caches, Any], Any], int]] = {
     "growing": ("growing", lambda _, c: c.attend(_asks(2), *_rows(2), MASKED), 5),
-    "growing anew": ("growing", lambda _, c: c.attend(_asks(70), *_rows(70), HOW), 5),
+    "growing again": ("growing", lambda _, c: c.attend(_asks(70), *_rows(70), HOW), 5),
     "ring": ("ring", lambda _, c: c.attend(_asks(), *_rows(1), HOW), 4),
     "ring, a chunk": ("ring", lambda _, c: c.attend(_asks(40), *_rows(40), HOW), 5),
     "store": ("store", lambda _, c: c.attend(_asks(2), *_rows(2), MASKED, None, 1), 5),

@@ -1,4 +1,4 @@
-"""Modules executed anew stand apart from those that everybody uses, and leave everything as it was."""
+"""Modules executed again stand apart from those that everybody uses, and leave everything as it was."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENTRY = "kvadapters.reference"
 
 
 def reference(changed: dict[str, str] | None = None) -> ModuleType:
-    """The reference's adapter executed anew."""
+    """The reference's adapter executed again."""
     return patched_modules.loaded(ENTRY, modules.REFERENCE_AGAIN, changed or {})
 
 

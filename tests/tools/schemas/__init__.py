@@ -1,6 +1,6 @@
 """The JSON schemas that are published in `kvspec/schemas`.
 
-`python -m tools.schemas`, run in `tests/`, writes them anew.
+`python -m tools.schemas`, run in `tests/`, writes them again.
 """
 
 from __future__ import annotations

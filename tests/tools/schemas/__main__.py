@@ -1,4 +1,4 @@
-"""Writes the published schemas anew."""
+"""Writes the published schemas again."""
 
 from tools.schemas import SCHEMAS, path, text
 

@@ -44,7 +44,7 @@ class Store(Attending):
         self.lengths_ = [0] * layers.groups
 
     def init(self, config: Config) -> None:
-        """Leave everything as it is, or begin anew if the geometry differs: the old rows are freed after the new
+        """Leave everything as it is, or start again if the geometry differs: the old rows are freed after the new
         ones are made."""
         self._demand(config)
         if same_geometry(self.config, config):

@@ -46,8 +46,8 @@ typedef ushort row_t;
 #define LOAD1(d, row) as_float((uint)(row)[d] << 16)
 #endif
 
-/* A step takes so many rows and so many heads that their scores fill the lanes of one vector: a register each for
- * the sums. Heads that do not fit go in further passes over the block, which the cache holds by then. Where the
+/* A step takes STEP rows and TOGETHER heads: their scores fill the lanes of one vector, with a register for each
+ * sum. Heads that do not fit go in further passes over the block, which the cache holds by then. Where the
  * passes do not come out even, heads of zeros are added. */
 #define PASSES ((QUERY_HEADS + LANES / 2 - 1) / (LANES / 2))
 #define TOGETHER ((QUERY_HEADS + PASSES - 1) / PASSES)
@@ -262,7 +262,7 @@ INLINE void put(GLOBAL float *part, const float *a, const float m, const float l
   part[V_DIM] = m, part[V_DIM + 1] = l;
 }
 
-/* Outputs, or with more than one split the parts of which `join` makes them: a, m and l, V_DIM + 2 numbers.
+/* Outputs; with more than one split the parts from which `join` makes them: a, m and l, V_DIM + 2 numbers.
  *
  * Queries are [entries, kv_heads * QUERY_HEADS, count, K_DIM] from the element `queries_at` on; outputs and parts
  * end in V_DIM and in [splits, V_DIM + 2] instead. Rows are held of the positions `first` to end - 1, where end is

@@ -36,7 +36,7 @@ def cpu(work: Work, workers: int) -> tuple[Axes, Axes]:
 
     Heads first, because the rows of a head lie side by side: an item that strides over rows visits all pages of a
     head to move a part of it. That made long copies three times slower (`kvconform profile`). Groups of one,
-    because a CPU runtime compiles every kernel anew for each group size.
+    because a CPU runtime compiles every kernel again for each group size.
     """
     heads = min(work.heads, workers)
     rows = min(work.rows, max(1, workers // heads))

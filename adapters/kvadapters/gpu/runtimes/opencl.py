@@ -60,7 +60,7 @@ class OpenCLRuntime:
 
     def _pool(self, kind: str) -> Callable[[int], Any]:
         """What gives memory: a pool, since the first write to new memory takes several times as long as the next. A
-        simulator gets each buffer anew, so that it sees where it ends."""
+        simulator allocates each buffer by itself, so that it sees where it ends."""
         tools = self._cl.tools
         if kind.startswith("Oclgrind"):
             return tools.ImmediateAllocator(self._queue)  # type: ignore[no-any-return]

@@ -47,7 +47,7 @@ class LateRows:
         return self.slots
 
     def grow(self, slots: int, live: int) -> None:
-        """Promise so many slots."""
+        """Promise this many slots."""
         self.slots = slots
 
     def write(self, slot: int, new: Pair) -> None:

@@ -55,7 +55,7 @@ class WindowPages:
         return Pair(self.keys[:, :, slots], self.values[:, :, slots])
 
     def keep(self, start: int, stop: int) -> None:
-        """Give back the pages of which no position is in start..stop-1."""
+        """Give back the pages that hold no position in start..stop-1."""
         while self.table and self.first + PAGE <= start:
             self.free.append(self.table.pop(0))
             self.first += PAGE
@@ -99,7 +99,7 @@ class RingOfPages(MaskedRing):
         return Pair(*self.rows.gather(slots))
 
     def _slots(self, newest: int) -> list[int]:
-        """The slots of so many newest rows, or of all that are held, oldest first."""
+        """The slots of the newest rows, this many or all that are held, oldest first."""
         return list(self.rows.slots(max(self.rows.first, self.offset - newest), self.offset))
 
     def in_order(self) -> list[int]:
@@ -195,7 +195,7 @@ class PagedRing(Fake):
     }
 
     def speculate(self, caches: Sequence[Any], isolated: bool) -> Round:
-        """A round, of which any number of drafts can be kept."""
+        """A round that can keep any number of its drafts."""
         made = super().speculate(caches, isolated)
         made.layers = {i: LayerInPieces(layer.cache) for i, layer in made.layers.items()}
         return made

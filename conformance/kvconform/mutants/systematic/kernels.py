@@ -125,7 +125,7 @@ class Others(CudaCPURuntime):
 
 
 class Judged(Caches):
-    """The GPU caches, guard bands checked. Shapes begin anew with a trace, so that it is the same every time."""
+    """The GPU caches, guard bands checked. Shapes start again with a trace, so that it is the same every time."""
 
     def open(self, kind: str, config: Config) -> Cache:
         """A fresh cache."""

@@ -42,7 +42,7 @@ GPU_AGAIN = (
     "kvadapters.gpu.adapter",
     "kvadapters.gpu.runtimes.cuda_cpu",
 )
-"""What is executed anew for a mutant: whatever may hold one, and the adapter over it. The rest is shared."""
+"""What is executed again for a mutant: whatever may hold one, and the adapter over it. The rest is shared."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Modules once more, beside those that everybody uses: with the text of some of them changed.
 
-A mutant has to live next to the sound reference that judges it. So its modules are executed anew under their own
+A mutant has to live next to the sound reference that judges it. So its modules are executed again under their own
 names, which are then given back.
 """
 
@@ -31,7 +31,7 @@ def _code(name: str) -> CodeType:
 
 
 def loaded(entry: str, again: Collection[str], changed: Mapping[str, str]) -> ModuleType:
-    """The module `entry`, executed anew like all named in `again`; those in `changed` with another text."""
+    """The module `entry`, executed again like all named in `again`; those in `changed` with another text."""
     with _aside(again), _found(again, changed):
         return importlib.import_module(entry)
 

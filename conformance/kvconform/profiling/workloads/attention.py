@@ -25,7 +25,7 @@ PATIENCE = 0.2
 """Seconds that an attend may take before no other splits are tried."""
 
 AROUND = 32
-"""Captured attends keep their row: they begin this many rows below the context, and begin anew this many above
+"""Captured attends keep their row: they begin this many rows below the context, and start again this many above
 it."""
 
 

@@ -16,7 +16,7 @@ from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
 
 SCALES = 256
-"""A scale is written in traces as so many parts of one."""
+"""A scale is written in a trace as a whole number of parts; this many make one."""
 
 
 def how(op: Operation, inputs: Inputs) -> Attention:

@@ -12,7 +12,7 @@ from kvspec.session.step import Inputs, Step
 
 
 def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None:
-    """Observe lengths and rows; not the capacity, of which the chapter says nothing."""
+    """Observe lengths and rows; not the capacity: the chapter says nothing about it."""
     growing.look(session, cache, step, which)
     step.values.pop(f"capacity{which}", None)
 
