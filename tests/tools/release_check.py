@@ -17,6 +17,9 @@ from kvspec.records.run import Record
 
 PUBLISHED = Path("reports/published")
 
+WITHIN_A_BOUND = {"opencl-fast"}
+"""Adapters that claim outputs within the bound, and not to the bit."""
+
 
 def faults(folder: Path) -> Iterator[str]:
     """What is wrong with the records in the folders of a folder."""
@@ -32,10 +35,15 @@ def faults(folder: Path) -> Iterator[str]:
 def _faults(record: Record) -> Iterator[str]:
     if record.spec.hash != clauses.digest():
         yield "the chapters changed; run it again and publish that"
-    if {c.id: c.verdict for c in record.clauses} != dict.fromkeys(clauses.index(), "PASS"):
+    if [c.id for c in record.clauses] != list(clauses.index()) or set(record.summary) != whole(record):
         yield "not every clause of the chapters passes"
     if (record.exit_status, record.partial, record.problems) != (0, False, []):
         yield "the run did not end well"
+
+
+def whole(record: Record) -> set[str]:
+    """The verdicts of a run that is well: what is not claimed is left out where outputs are not to the bit."""
+    return {"PASS", "NOT_CLAIMED"} if record.adapter["name"] in WITHIN_A_BOUND else {"PASS"}
 
 
 def main() -> int:
