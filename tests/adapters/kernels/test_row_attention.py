@@ -27,7 +27,7 @@ import numpy as np
 import pytest
 
 from kvadapters.gpu.adapters import OpenCL, OpenCLFast
-from kvadapters.gpu.caches.attention import Positions, Runs
+from kvadapters.gpu.caches.attention import Pages, Positions, Runs
 from kvadapters.gpu.memory.device_arrays import fetched, placed
 from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtimes import opencl, opencl_devices, row_attention
@@ -143,6 +143,34 @@ def attended(runtime: OpenCLRuntime, case: Case) -> Array:
     return fetched(out)
 
 
+def paged(runtime: OpenCLRuntime, case: Case, slots: int) -> Array:
+    """The same of rows in pages of a few slots, in any order of pages; NaN in all other slots."""
+    random, each = np.random.default_rng(case.seed), -(-(case.first + case.held) // slots)
+    tables = random.permutation(case.entries * each + 2).astype(np.int32)[: case.entries * each]
+    pages = [
+        _in_pages(rows, tables.reshape(case.entries, each), case.first, slots) for rows in (case.keys, case.values)
+    ]
+    keys, values = placed(runtime, *pages)
+    block = runtime.allocate(tables.nbytes + 4)
+    runtime.upload(np.array([-1, *tables], np.int32), block)
+    heads = case.kv_heads * case.group
+    attention = RowAttention(runtime, case.dtype, case.k_dim, case.v_dim, heads, case.kv_heads, "pages")
+    nowhere = np.full((*case.queries.shape[:3], case.v_dim), np.nan, np.float32)
+    queries, out = placed(runtime, case.queries, nowhere)
+    place = Place(keys.block, values.block, keys.at, values.at, slots)
+    rows = Pages(place, case.kv_heads * slots, block, 1, each)
+    attention.attend(queries, rows, positions(runtime, case), out, case.causal, case.window, case.held)
+    return fetched(out)
+
+
+def _in_pages(rows: Array, tables: Array, first: int, slots: int) -> Array:
+    shape = tables.size + 2, rows.shape[1], slots, rows.shape[3]
+    found = np.full((*shape, rows.dtype.itemsize), 0xFF, np.uint8).view(rows.dtype).reshape(shape)
+    for entry, t in np.ndindex(len(rows), rows.shape[2]):
+        found[tables[entry, (first + t) // slots], :, (first + t) % slots] = rows[entry, :, t]
+    return found
+
+
 def positions(runtime: OpenCLRuntime, case: Case) -> Positions:
     """Where the rows end: as the host knows it, or in every second number of a block on the device."""
     end = case.first + case.held
@@ -155,9 +183,10 @@ def positions(runtime: OpenCLRuntime, case: Case) -> Positions:
     return Positions(case.first, 0, block, 1, 2)
 
 
-def check(runtime: OpenCLRuntime, case: Case) -> None:
-    """Every element within its bound."""
-    found, (exact, bound) = attended(runtime, case), case.exact()
+def check(runtime: OpenCLRuntime, case: Case, slots: int | None = None) -> None:
+    """Every element within its bound; rows in runs, or in pages of this many slots."""
+    found = attended(runtime, case) if slots is None else paged(runtime, case, slots)
+    exact, bound = case.exact()
     off = np.abs(found - exact)
     assert (off <= bound).all(), (
         case,
@@ -217,6 +246,14 @@ def cases(dtype: str, k_dim: int, v_dim: int, group: int, n: int) -> Iterator[Ca
 def test_every_element_is_within_its_bound(runtime: OpenCLRuntime, geometry: tuple[str, int, int, int]) -> None:
     for case in cases(*geometry, 8):
         check(runtime, case)
+
+
+@pytest.mark.usefixtures("worth")
+@pytest.mark.parametrize("slots", [1, 5, 16, 64])
+@pytest.mark.parametrize("geometry", GEOMETRIES[::3], ids=lambda g: "-".join(map(str, g)))
+def test_rows_in_pages(runtime: OpenCLRuntime, geometry: tuple[str, int, int, int], slots: int) -> None:
+    for case in cases(*geometry, 4):
+        check(runtime, case, slots)
 
 
 @pytest.mark.usefixtures("worth")
@@ -292,6 +329,7 @@ def test_on_a_simulator(lanes: int, cases: tuple[Case, ...], monkeypatch: pytest
     monkeypatch.setattr(runtime, "lanes", lanes)
     for case in cases:
         check(runtime, case)
+        check(runtime, case, 4)
 
 
 def test_a_device_that_is_not_for_it_is_refused(runtime: OpenCLRuntime, monkeypatch: Any) -> None:
@@ -310,7 +348,7 @@ def test_the_adapter_attends_by_it_unless_a_mask_comes_as_an_array(runtime: Open
         found, strict = (cache.attend(queries, *rows, Attention(through)) for cache in caches)
         assert np.abs(found - strict).max() < 1e-5
         assert (found.tobytes() == strict.tobytes()) == alike
-    assert fast_one.runtime.knows("attend_rows_f16_8_6_2")  # type: ignore[attr-defined]
+    assert fast_one.runtime.knows("attend_rows_runs_f16_8_6_2")  # type: ignore[attr-defined]
 
 
 def test_the_adapter_captures_it_once_it_was_made(runtime: OpenCLRuntime) -> None:
@@ -323,7 +361,7 @@ def test_the_adapter_captures_it_once_it_was_made(runtime: OpenCLRuntime) -> Non
     adapter = OpenCLFast()
     for made in (False, True):
         store: Any = adapter.open("store", config)
-        assert adapter.runtime.knows("attend_rows_f32_24_8_1") == made  # type: ignore[attr-defined]
+        assert adapter.runtime.knows("attend_rows_runs_f32_24_8_1") == made  # type: ignore[attr-defined]
         captured = store.capture_attend(0, 1)
         assert np.abs(captured.replay(queries, keys, values) - values).max() < 1e-6
         store.attend(queries, keys, values, Attention(), of=0)

@@ -2,7 +2,8 @@
  *
  * Compiled for each ROW_F32, ROW_F16 or ROW_BF16 (how keys and values are stored), K_DIM, V_DIM, QUERY_HEADS (of a
  * group, which shares a kv head), SCALE, by which queries are multiplied: scores are counted in powers of 2, and
- * LANES, 8 or 16, the numbers of a vector: some compilers end the process at vectors of 16.
+ * LANES, 8 or 16, the numbers of a vector: some compilers end the process at vectors of 16. With PAGES rows lie in
+ * pages, else in runs.
  *
  * One work-item takes one query of all heads of a group and a run of rows of their kv head. It walks the rows in
  * position order, BLOCK at a time: first the scores of the block, then their weights below the running maximum m,
@@ -262,20 +263,35 @@ INLINE void put(GLOBAL float *part, const float *a, const float m, const float l
   part[V_DIM] = m, part[V_DIM + 1] = l;
 }
 
+/* Where rows lie: ROW(t) is the row of position first + t, and up to SIDE_BY_SIDE(t) they lie side by side. */
+#ifdef PAGES
+#define TABLES GLOBAL const int *tables,
+#define PLACES i64 tables_at, i64 tables_stride
+#define IN_PAGE(t) ((first + (t)) % slots)
+#define ROW(t) ((i64)tables[tables_at + entry * tables_stride + (first + (t)) / slots] * apart + IN_PAGE(t))
+#define SIDE_BY_SIDE(t) ((t) + slots - IN_PAGE(t))
+#else
+#define TABLES
+#define PLACES i64 start, i64 before, i64 then
+#define ROW(t) (entry * apart + ((t) < before ? start + (t) : then + (t)-before))
+#define SIDE_BY_SIDE(t) ((t) < before ? before : until)
+#endif
+
 /* Outputs; with more than one split the parts from which `join` makes them: a, m and l, V_DIM + 2 numbers.
  *
  * Queries are [entries, kv_heads * QUERY_HEADS, count, K_DIM] from the element `queries_at` on; outputs and parts
  * end in V_DIM and in [splits, V_DIM + 2] instead. Rows are held of the positions `first` to end - 1, where end is
- * `given` or, with `reads`, number lengths_at + entry * lengths_stride of `lengths`. Of these the first `before`
- * lie in the slots from `start` on, the others in those from `then` on; head h of entry e begins
- * e * apart + h * slots rows behind the element `keys_at` (`values_at`). The queries stand at the last `count`
- * positions. Each sees those up to its own if `causal`, else all, none of them `window` or more before its own
+ * `given` or, with `reads`, number lengths_at + entry * lengths_stride of `lengths`. The first `before` of them lie
+ * in the slots from `start` on, the others in those from `then` on; head h of entry e begins
+ * e * apart + h * slots rows behind the element `keys_at` (`values_at`). With PAGES position p lies in slot p % slots
+ * of a page, whose number is element tables_at + entry * tables_stride + p / slots of `tables`; head h of page g
+ * begins g * apart + h * slots rows behind. The queries stand at the last `count` positions. Each sees those up to its own if `causal`, else all, none of them `window` or more before its own
  * if that is not 0; no other row is read.
  */
 KERNEL ATTEND(GLOBAL const float *queries, GLOBAL const row_t *keys, GLOBAL const row_t *values,
-              GLOBAL const i64 *lengths, GLOBAL float *parts, GLOBAL float *out, i64 entries, i64 kv_heads,
-              i64 count, i64 splits, i64 queries_at, i64 out_at, i64 keys_at, i64 values_at, i64 apart, i64 slots,
-              i64 start, i64 before, i64 then, i64 first, i64 given, i64 reads, i64 lengths_at, i64 lengths_stride,
+              GLOBAL const i64 *lengths, GLOBAL float *parts, GLOBAL float *out, TABLES i64 entries, i64 kv_heads,
+              i64 count, i64 splits, i64 queries_at, i64 out_at, i64 keys_at, i64 values_at, i64 slots, i64 apart,
+              PLACES, i64 first, i64 given, i64 reads, i64 lengths_at, i64 lengths_stride,
               i64 causal, i64 window) {
   const i64 tasks = entries * kv_heads * count * splits;
   for (i64 z = GROUP(0) * ITEMS(1) + ITEM(1); z < tasks; z += GROUPS(0) * ITEMS(1)) {
@@ -285,12 +301,11 @@ KERNEL ATTEND(GLOBAL const float *queries, GLOBAL const row_t *keys, GLOBAL cons
     const i64 stop = (causal ? position + 1 : end) - first;
     const i64 each = ((stop - from + splits - 1) / splits + LANES - 1) / LANES * LANES;
     const i64 until = min(from + (split + 1) * each, stop), cell = line * QUERY_HEADS * count + i;
-    const i64 row = entry * apart + line % kv_heads * slots;
+    const i64 row = line % kv_heads * slots;
     State of;
     begin(&of, queries + queries_at + cell * K_DIM, count * K_DIM);
     for (i64 t = from + split * each; t < until;) {
-      const i64 at = row + (t < before ? start + t : then + t - before);
-      const i64 left = min(until, t < before ? before : until) - t;
+      const i64 at = row + ROW(t), left = min(until, SIDE_BY_SIDE(t)) - t;
       const int n = (int)min(left, (i64)BLOCK);
       block(&of, n, left, keys + keys_at + at * K_DIM, values + values_at + at * V_DIM);
       t += n;

@@ -1,16 +1,16 @@
 """The runtime of `opencl-fast`: OpenCL on a CPU device, attention by the row-shaped kernel where it applies.
 
-It applies to rows in runs (growing caches, rings in place, stores, batches, buckets) seen through causal masks and
-windows. The strict kernels handle pages, and masks given as arrays.
+It applies wherever rows lie, seen through causal masks and windows. Masks given as arrays go to the strict kernels.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple, cast
 
-from kvadapters.gpu.caches.attention import Positions, Runs
+from kvadapters.gpu.caches.attention import Pages, Positions, Runs
 from kvadapters.gpu.caches.queries import FLOAT
 from kvadapters.gpu.memory.device_arrays import DeviceRows
 from kvadapters.gpu.memory.layout import Place
@@ -20,22 +20,23 @@ from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 from kvadapters.gpu.runtimes.row_attention import RowAttention
 from kvspec.geometry import DTYPES
 
-RUNS, JOIN = "attend_runs_", "attend_join"
-"""The strict kernels: over rows in runs, by dtype; and the one that joins parts into outputs."""
+ATTEND, JOIN = re.compile(r"attend_(runs|pages)_(\w+)"), "attend_join"
+"""The strict kernels: by how rows lie, and their dtype; and the one that joins parts into outputs."""
 
 
 class Geometry(NamedTuple):
-    """The geometry that a `RowAttention` is compiled for."""
+    """What a `RowAttention` is compiled for."""
 
     dtype: str
     k_dim: int
     v_dim: int
     heads: int
     kv_heads: int
+    lie: str
 
 
 class Asked(NamedTuple):
-    """The arguments of the strict kernel over runs, in its order: see `kernels/attend.inc`."""
+    """The arguments of a strict kernel, in its order: see `kernels/attend.inc`."""
 
     keys: Block
     values: Block
@@ -64,24 +65,36 @@ class Asked(NamedTuple):
     causal: int
     window: int
     masks: int
-    apart: int
-    start: int
-    before: int
-    then: int
+    lying: tuple[int, ...]
 
-    def geometry(self, dtype: str) -> Geometry:
+    def geometry(self, lie: str, dtype: str) -> Geometry:
         """Give the geometry to compile for."""
-        return Geometry(dtype, self.k_dim, self.v_dim, self.heads, self.kv_heads)
+        return Geometry(dtype, self.k_dim, self.v_dim, self.heads, self.kv_heads, lie)
 
-    def rows(self, size: int) -> Runs:
+    def rows(self, lie: str, size: int) -> Runs | Pages:
         """Give the places of the rows, for elements of this many bytes."""
         place = Place(self.keys, self.values, self.keys_at * size, self.values_at * size, self.slots)
-        return Runs(place, self.apart, self.start, self.before, self.then)
+        if lie == "pages":
+            page, at, stride = self.lying
+            return Pages(place, page, self.tables, at, stride)
+        return Runs(place, *self.lying)
+
+    def most(self, lie: str) -> int | None:
+        """Give the number of positions there may be, if their end is on the device."""
+        if not self.reads:
+            return None
+        return self.slots * max(1, self.lying[2]) if lie == "pages" else self.slots
 
     def positions(self) -> Positions:
         """Give the positions of the queries."""
         lengths = self.lengths if self.reads else None
         return Positions(self.first, self.given, lengths, self.lengths_at, self.lengths_stride)
+
+
+def asked(*args: Any) -> Asked:
+    """Take the arguments of a strict kernel apart: the last ones say where rows lie."""
+    named = len(Asked._fields) - 1
+    return Asked._make((*args[:named], args[named:]))
 
 
 class FastRuntime(OpenCLRuntime):
@@ -91,35 +104,36 @@ class FastRuntime(OpenCLRuntime):
     def __init__(self, wanted: str | None = None) -> None:
         super().__init__(wanted)
         self._made: dict[Geometry, RowAttention] = {}
-        self._noted: tuple[str, Asked] | None = None
+        self._noted: tuple[str, str, Asked] | None = None
         self._capturing = False
 
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
         """Start a kernel, or the fast one in its place."""
-        if kernel.startswith(RUNS) and self._noting(kernel.removeprefix(RUNS), Asked(*cast(Any, args))):
+        strict = ATTEND.fullmatch(kernel)
+        if strict and self._noting(strict[1], strict[2], asked(*args)):
             return
         if kernel == JOIN and self._noted is not None:
             self._instead(*cast(Any, args))
             return
         super().launch(kernel, work, *args)
 
-    def _noting(self, dtype: str, asked: Asked) -> bool:
+    def _noting(self, lie: str, dtype: str, asked: Asked) -> bool:
         """Note the arguments if the fast kernel applies, and tell whether it does. Capturing cannot allocate, so a
         geometry that was not compiled before is left to the strict kernel."""
-        made = asked.geometry(dtype) in self._made
+        made = asked.geometry(lie, dtype) in self._made
         applies = asked.masks == 0 and (made or not self._capturing)
-        self._noted = (dtype, asked) if applies else None
+        self._noted = (lie, dtype, asked) if applies else None
         return applies
 
     def _instead(self, parts: Block, out: Block, units: int, splits: int, width: int, at: int) -> None:
         """Attend with the noted arguments; outputs go from the element `at` on."""
         assert self._noted is not None
-        (dtype, asked), self._noted = self._noted, None
+        (lie, dtype, asked), self._noted = self._noted, None
         shape = asked.entries, asked.heads, asked.each
         queries = DeviceRows(self, asked.queries, (*shape, asked.k_dim), FLOAT, asked.queries_at * FLOAT.itemsize)
         target = DeviceRows(self, out, (*shape, width), FLOAT, at * FLOAT.itemsize)
-        rows, most = asked.rows(DTYPES[dtype].itemsize), asked.slots if asked.reads else None
-        attention = self._attention(asked.geometry(dtype))
+        rows, most = asked.rows(lie, DTYPES[dtype].itemsize), asked.most(lie)
+        attention = self._attention(asked.geometry(lie, dtype))
         attention.attend(queries, rows, asked.positions(), target, bool(asked.causal), asked.window, most)
 
     def _attention(self, geometry: Geometry) -> RowAttention:

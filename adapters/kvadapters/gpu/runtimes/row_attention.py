@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 
 from kvadapters.gpu import kernels
-from kvadapters.gpu.caches.attention import Positions, Runs
+from kvadapters.gpu.caches.attention import Pages, Positions, Runs
 from kvadapters.gpu.memory.device_arrays import DeviceRows
 from kvadapters.gpu.runtime import Work
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
@@ -17,6 +17,9 @@ from kvspec.geometry import DTYPES
 
 WORTH_SPLITTING = 1 << 20
 """Least bytes of rows in a split: the joining launch takes about as long as reading them."""
+
+BLOCKS = {"runs": 6, "pages": 7}
+"""The ways in which rows lie, each with the buffers that its kernel takes."""
 
 FLOAT = 4
 """Bytes of an f32."""
@@ -33,22 +36,29 @@ class RowAttention:
     """
 
     def __init__(
-        self, runtime: OpenCLRuntime, dtype: str, k_dim: int, v_dim: int, heads: int, kv_heads: int
+        self,
+        runtime: OpenCLRuntime,
+        dtype: str,
+        k_dim: int,
+        v_dim: int,
+        heads: int,
+        kv_heads: int,
+        lie: str = "runs",
     ) -> None:
         demand(runtime)
         self.runtime, self.heads, self.kv_heads = runtime, heads, kv_heads
         self.k_dim, self.v_dim, self.size = k_dim, v_dim, DTYPES[dtype].itemsize
-        self._attend, self._join = names(dtype, k_dim, v_dim, heads // kv_heads)
+        self._attend, self._join = names(lie, dtype, k_dim, v_dim, heads // kv_heads)
         if not runtime.knows(self._attend):
-            text = source(dtype, k_dim, v_dim, heads // kv_heads, runtime.lanes)
-            runtime.learn(text, {self._attend: 6, self._join: 2})
+            text = source(lie, dtype, k_dim, v_dim, heads // kv_heads, runtime.lanes)
+            runtime.learn(text, {self._attend: BLOCKS[lie], self._join: 2})
         # Only fewer runs than workers are split, into fewer pieces than twice as many altogether.
         self._parts = runtime.allocate(2 * runtime.workers * (heads // kv_heads) * (v_dim + 2) * FLOAT)
 
     def attend(
         self,
         queries: DeviceRows,
-        rows: Runs,
+        rows: Runs | Pages,
         positions: Positions,
         out: DeviceRows,
         causal: bool = True,
@@ -56,7 +66,7 @@ class RowAttention:
         most: int | None = None,
     ) -> None:
         """Write the outputs `[entries, heads, n, v_dim]` of queries `[entries, heads, n, k_dim]`, both f32, over
-        the rows of each entry: see `gpu.attention` for where these lie and where the queries stand.
+        the rows of each entry: see `caches.attention` for where these lie and where the queries stand.
 
         A query sees the positions up to its own if `causal`, else all, of them none further back than the newest
         `window` up to its own (0: any number). Zeros come out where it sees none, and no row is read that no query
@@ -74,6 +84,7 @@ class RowAttention:
             positions.lengths or out.block,
             self._parts,
             out.block,
+            *((rows.tables,) if isinstance(rows, Pages) else ()),
         )
         places = (
             queries.at // FLOAT,
@@ -81,7 +92,7 @@ class RowAttention:
             rows.place.keys_at // self.size,
             rows.place.values_at // self.size,
         )
-        lies = rows.entry, rows.place.slots, rows.start, rows.before, rows.then
+        lies = rows.place.slots, *_lying(rows)
         ends = positions.first, positions.end, int(positions.lengths is not None), positions.at, positions.stride
         sizes = entries, self.kv_heads, count, splits
         work = Work(1, lines * count * splits)
@@ -99,25 +110,31 @@ class RowAttention:
         return -(-self.runtime.workers // max(1, runs))
 
 
+def _lying(rows: Runs | Pages) -> tuple[int, ...]:
+    if isinstance(rows, Pages):
+        return rows.page, rows.at, rows.stride
+    return rows.entry, rows.start, rows.before, rows.then
+
+
 def demand(runtime: OpenCLRuntime) -> None:
     """Raise CannotRun if the device is no CPU."""
     if not runtime.cpu:
         raise CannotRun(f"attention by rows is not for {runtime.describe()['device']}; {INSTALL}")
 
 
-def names(dtype: str, k_dim: int, v_dim: int, group: int) -> tuple[str, str]:
+def names(lie: str, dtype: str, k_dim: int, v_dim: int, group: int) -> tuple[str, str]:
     """Name the two kernels of a geometry."""
-    geometry = f"{dtype}_{k_dim}_{v_dim}_{group}"
+    geometry = f"{lie}_{dtype}_{k_dim}_{v_dim}_{group}"
     return f"attend_rows_{geometry}", f"join_rows_{geometry}"
 
 
-def source(dtype: str, k_dim: int, v_dim: int, group: int, lanes: int) -> str:
-    """Write the whole program text for a geometry: `group` query heads share a kv head, a vector has `lanes`
-    floats."""
-    attend, join = names(dtype, k_dim, v_dim, group)
+def source(lie: str, dtype: str, k_dim: int, v_dim: int, group: int, lanes: int) -> str:
+    """Write the whole program text for a geometry: rows lie in `runs` or `pages`, `group` query heads share a kv
+    head, a vector has `lanes` floats."""
+    attend, join = names(lie, dtype, k_dim, v_dim, group)
     scale = float(np.float32(math.log2(math.e) / math.sqrt(k_dim)))
     defined = {"ATTEND": attend, "JOIN": join, f"ROW_{dtype.upper()}": 1, "K_DIM": k_dim, "V_DIM": v_dim}
-    defined |= {"QUERY_HEADS": group, "SCALE": f"{scale.hex()}f", "LANES": lanes}
+    defined |= {"QUERY_HEADS": group, "SCALE": f"{scale.hex()}f", "LANES": lanes, lie.upper(): 1}
     lines = "".join(f"#define {name} {means}\n" for name, means in defined.items())
     folder = files(kernels)
     return lines + "".join(folder.joinpath(name).read_text() for name in ("prelude_cl.h", "attend_rows.cl"))
