@@ -119,7 +119,8 @@ class SessionState:
         new = np.zeros(shape, array.dtype)
         part = tuple(slice(min(a, b)) for a, b in zip(shape, array.shape, strict=True))
         new[part] = array[part]
-        return new if dtype is None else new.astype(DTYPES[dtype])
+        with np.errstate(invalid="ignore", over="ignore"):  # of NaN and of numbers too large
+            return new if dtype is None else new.astype(DTYPES[dtype])
 
     def keep(self, array: Any) -> Array | None:
         """Remember an array that was passed in or out as lent, with a copy."""

@@ -170,3 +170,17 @@ def test_a_cache_folder_others_can_write_to_is_not_used(tmp_path: Path, monkeypa
     os.rmdir(usual)
     os.symlink(tmp_path, usual)
     assert build_folder.folder("test") != usual
+
+
+def test_vectors_are_as_wide_as_compiles() -> None:
+    assert [c.lanes for c in RANKED] == [16, 16, 16, 8, 16]
+
+
+def test_memory_that_was_released_is_taken_again() -> None:
+    runtime = opencl.shared(os.environ.get(opencl_devices.SELECT, ""))
+    if not runtime.cpu or runtime.workers == 1:
+        pytest.skip("a simulator allocates each buffer by itself")
+    first = runtime.allocate(12345)
+    place = first.handle.int_ptr
+    first.release()
+    assert runtime.allocate(12345).handle.int_ptr == place
