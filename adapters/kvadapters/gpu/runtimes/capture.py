@@ -34,7 +34,7 @@ class Recording(NamedTuple):
         for kernel, _, args in self.launches:
             for i, arg in enumerate(args):
                 if isinstance(arg, Block) and arg.handle is None:
-                    raise RuntimeError(f"replay: argument {i} of {kernel} was released since; capture it again")
+                    raise RuntimeError(f"replay: argument {i} of {kernel} was released since; capture it anew")
 
 
 class Recorder:
