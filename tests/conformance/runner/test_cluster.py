@@ -167,6 +167,7 @@ def test_a_soak_whose_cluster_goes_away_says_how_far_it_came(
     assert "went away" in shown.err
 
 
+@pytest.mark.slow
 def test_a_run_whose_cluster_goes_away_keeps_what_was_judged(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
