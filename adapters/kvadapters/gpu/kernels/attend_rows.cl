@@ -34,7 +34,7 @@ typedef float row_t;
 #define LOAD1(d, row) ((row)[d])
 #elif defined(ROW_F16)
 typedef half row_t;
-#ifdef POCL_DEVICE_ADDRESS_BITS
+#if defined(POCL_DEVICE_ADDRESS_BITS) && defined(__F16C__)
 typedef __fp16 __attribute__((ext_vector_type(LANES), aligned(2))) halves_t;
 #define LOAD(j, row) __builtin_convertvector(((GLOBAL const halves_t *)(row))[j], FLOATS)
 #else

@@ -15,7 +15,7 @@ typedef long i64;
 #define MEET_NEAR() barrier(CLK_LOCAL_MEM_FENCE)
 #define SHARED __local
 #define LOCAL __local
-#ifdef POCL_DEVICE_ADDRESS_BITS
+#if defined(POCL_DEVICE_ADDRESS_BITS) && defined(__FMA__)
 #define FMA(a, b, c) __builtin_fmaf(a, b, c) /* PoCL 3.0 calls its own fma as a function */
 #else
 #define FMA(a, b, c) fma(a, b, c)
