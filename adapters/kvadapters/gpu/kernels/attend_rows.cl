@@ -71,7 +71,7 @@ typedef struct __attribute__((aligned(64))) {
   float q[HEADS][LINES(K_DIM) * LANES], a[HEADS][LINES(V_DIM) * LANES], s[HEADS][BLOCK], m[HEADS], l[HEADS];
 } State;
 
-/* The elements of a row from LANES * j on, as many; zeros beyond its end, where nothing is read. */
+/* LANES elements of a row, from LANES * j on; zeros beyond its end, where nothing is read. */
 INLINE FLOATS line(GLOBAL const row_t *row, const int j, const int dim) {
   if (dim % LANES == 0 || j < dim / LANES) return LOAD(j, row);
   float x[LANES];
@@ -89,9 +89,9 @@ INLINE void fetch(GLOBAL const row_t *ahead, const int j, const int dim) {
 
 /* Sums of the lanes of LANES vectors at once: each level halves how many vectors there are. AT(n) is where a vector
  * has to be for its sum to come out in lane n. */
+INLINE FLOATS halves(FLOATS a, FLOATS b) { return (FLOATS)(a.lo, b.lo) + (FLOATS)(a.hi, b.hi); }
 #if LANES == 16
 #define AT(n) ((n) % 4 * 4 + (n) / 4)
-INLINE FLOATS halves(FLOATS a, FLOATS b) { return (FLOATS)(a.lo, b.lo) + (FLOATS)(a.hi, b.hi); }
 INLINE FLOATS quarters(const FLOATS *x) {
   const FLOATS a = halves(x[0], x[1]), b = halves(x[2], x[3]);
   return (FLOATS)(a.s012389ab, b.s012389ab) + (FLOATS)(a.s4567cdef, b.s4567cdef);
@@ -109,7 +109,6 @@ INLINE FLOATS sums(const FLOATS *x) {
 #define EIGHT(x, of) of((x).lo, (x).hi)
 #else
 #define AT(n) ((n) % 2 + (n) / 2 % 2 * 4 + (n) / 4 * 2)
-INLINE FLOATS halves(FLOATS a, FLOATS b) { return (FLOATS)(a.lo, b.lo) + (FLOATS)(a.hi, b.hi); }
 INLINE FLOATS pairs(const FLOATS *x) {
   const FLOATS a = halves(x[0], x[1]), b = halves(x[2], x[3]);
   return (FLOATS)(a.s0145, b.s0145) + (FLOATS)(a.s2367, b.s2367);
@@ -285,8 +284,9 @@ INLINE void put(GLOBAL float *part, const float *a, const float m, const float l
  * in the slots from `start` on, the others in those from `then` on; head h of entry e begins
  * e * apart + h * slots rows behind the element `keys_at` (`values_at`). With PAGES position p lies in slot p % slots
  * of a page, whose number is element tables_at + entry * tables_stride + p / slots of `tables`; head h of page g
- * begins g * apart + h * slots rows behind. The queries stand at the last `count` positions. Each sees those up to its own if `causal`, else all, none of them `window` or more before its own
- * if that is not 0; no other row is read.
+ * begins g * apart + h * slots rows behind. The queries stand at the last `count` positions. Each sees those up to
+ * its own if `causal`, else all, none of them `window` or more before its own if that is not 0; no other row is
+ * read.
  */
 KERNEL ATTEND(GLOBAL const float *queries, GLOBAL const row_t *keys, GLOBAL const row_t *values,
               GLOBAL const i64 *lengths, GLOBAL float *parts, GLOBAL float *out, TABLES i64 entries, i64 kv_heads,

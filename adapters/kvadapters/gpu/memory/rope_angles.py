@@ -4,7 +4,7 @@ Angles are counted in turns, as whole numbers of 2^-192. An angle is one product
 whole turns are dropped exactly, also at large positions. The nearest quarter of a turn is subtracted exactly too.
 The rest, which may be very small, becomes an f64 number, so that cosine and sine are right to a few units in the
 last place of f64. About one in two million of them lies too near the midpoint of two f32 numbers to say which f32
-number is nearest. Such a one is computed again in whole numbers.
+number is nearest; such a number is computed again in whole numbers.
 """
 
 from __future__ import annotations

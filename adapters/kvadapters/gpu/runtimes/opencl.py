@@ -49,18 +49,18 @@ class OpenCLRuntime:
         self._queue = cl.CommandQueue(self._context, properties=cl.command_queue_properties.PROFILING_ENABLE)
         self._events: list[Any] | None = None
         kind = self._choice.taken.kind
-        rows = kind in opencl_devices.CPUS and not wide and shape is None
-        self._kernels = self._compiled(kernels.source("cl", rows) if text is None else text, names)
+        for_a_cpu = kind in opencl_devices.CPUS and not wide and shape is None
+        self._kernels = self._compiled(kernels.source("cl", for_a_cpu) if text is None else text, names)
         memory = self._choice.taken.device.global_mem_size
         self.stream_bytes = min(STREAMED.get(kind, HOST_BYTES), memory // 16)
         self.cpu, self.lanes = kind != "a GPU", self._choice.taken.lanes
         self.workers = 1 if kind.startswith("Oclgrind") else 4 * self._choice.taken.device.max_compute_units
-        self._memory = self._pool(kind)
+        self._new_buffer = self._allocator(kind)
         self._shape = shape or (self._for_a_cpu if self.cpu and not wide else launch_shapes.gpu)
 
-    def _pool(self, kind: str) -> Callable[[int], Any]:
-        """What gives memory: a pool, since the first write to new memory takes several times as long as the next. A
-        simulator allocates each buffer by itself, so that it sees where it ends."""
+    def _allocator(self, kind: str) -> Callable[[int], Any]:
+        """Give the function that allocates: from a pool, since the first write to new memory takes several times as
+        long as the next. A simulator allocates each buffer by itself, so that it sees where it ends."""
         tools = self._cl.tools
         if kind.startswith("Oclgrind"):
             return tools.ImmediateAllocator(self._queue)  # type: ignore[no-any-return]
@@ -80,7 +80,7 @@ class OpenCLRuntime:
         """Allocate memory. Raises MemoryError."""
         self._recorder.refuse("allocate")
         try:
-            handle = self._memory(nbytes)
+            handle = self._new_buffer(nbytes)
         except self._cl.Error as e:
             raise MemoryError(f"the device has no room for {nbytes} bytes: {e}") from e
         return Block(handle, nbytes, self.meter)
