@@ -74,7 +74,7 @@ def _chapter(name: str, rows: Sequence[MutantRecord]) -> Iterator[str]:
 
 
 def _row(m: MutantRecord) -> list[str]:
-    links = ", ".join(f"[{c}](kvspec/chapters/{index()[c].chapter}.md)" for c in m.clauses)
+    links = ", ".join(f"[{c}](kvspec/chapters/{index()[c].chapter}.md#{c})" for c in m.clauses)
     return [f"[{m.id}]({m.link})", m.says, links, f"`{m.trace}`"]
 
 

@@ -2,12 +2,13 @@
 
 A chapter is Markdown. A clause is a paragraph that begins
 
+<a id="RING-4"></a>
 **RING-4** (visible; seen in history). One normative sentence.
 
-with, in the brackets, its level; the cache it speaks of if it is only one (`visible, growing`); `law` if it
-relates whole traces to each other; and the observables in which a breach shows. `*Why:*` paragraphs and examples
-follow it. Reading is strict: a line that looks like a clause or an example but cannot be read is an error, never
-a comment.
+Above it stands the anchor that links lead to. In the brackets are its level; the cache it speaks of if it is only
+one (`visible, growing`); `law` if it relates whole traces to each other; and the observables in which a breach
+shows. `*Why:*` paragraphs and examples follow it. Reading is strict: a line that looks like a clause or an example
+but cannot be read is an error, never a comment.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ _CLAUSE = re.compile(
     r"(?P<text>.+?)(?=\n\n|\Z)",
     re.M | re.S,
 )
+_ANCHOR = re.compile(r'^<a id="([A-Z]+-[1-9]\d*)"></a>\n', re.M)
+"""The line above a clause that links lead to."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,8 @@ def index() -> dict[str, Clause]:
 
 
 def digest() -> str:
-    """Hash the text of all chapters."""
-    whole = "".join(chapter_text(p) for p in LETTERS.values())
+    """Hash the text of all chapters, without the anchors: they say nothing."""
+    whole = "".join(_ANCHOR.sub("", chapter_text(p)) for p in LETTERS.values())
     return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 

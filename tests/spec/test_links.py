@@ -1,0 +1,53 @@
+"""Links lead somewhere: on a code host every clause has an address, and pages link to it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kvspec.reading.clauses import chapter_text, digest, index
+from kvspec.registry import CHAPTERS
+from tools import markdown_links
+
+PAGES = markdown_links.pages()
+ROOT = markdown_links.ROOT
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_within_the_repository_lead_somewhere(page: Path) -> None:
+    assert markdown_links.broken(page) == []
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_each_clause_has_its_anchor_just_above_it(chapter: str) -> None:
+    text = chapter_text(chapter)
+    pairs = re.findall(r'^<a id="([^"]*)"></a>\n\*\*([A-Z]+-\d+)\*\* \(', text, re.M)
+    ids = [id_ for id_, clause in index().items() if clause.chapter == chapter]
+    assert [a for a, _ in pairs] == [b for _, b in pairs] == re.findall(r"^\*\*([A-Z]+-\d+)\*\* \(", text, re.M)
+    assert sorted(ids) == sorted(a for a, _ in pairs)
+
+
+def test_anchors_do_not_change_what_records_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, bare = digest(), {c: re.sub(r"<a id=.*</a>\n", "", chapter_text(c)) for c in CHAPTERS}
+    monkeypatch.setattr("kvspec.reading.clauses.chapter_text", bare.__getitem__)
+    assert digest() == before
+
+
+@pytest.mark.parametrize("name", ["README", "DIFFERENCES", "EXAMPLES", "GLOSSARY", "BUGS", "WIRE"])
+def test_ids_of_clauses_are_links(name: str) -> None:
+    text = (ROOT / "spec" / f"{name}.md").read_text(encoding="utf-8")
+    text, _, _ = text.partition("## Not planted")  # there RING-9 is an entry of the catalogue
+    assert markdown_links.bare_ids(text, set(index())) == []
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# A head: *two* parts\n\n[a](#a-head-two-parts) [b](#b) [c](page.md#RING-1) [d](none.md) `[e](x.md)`\n"
+    )
+    assert markdown_links.broken(page) == ["#b", "page.md#RING-1", "none.md"]
+    assert markdown_links.bare_ids(
+        "RING-1, `RING-2`, [RING-3](x), **RING-4**", {f"RING-{n}" for n in range(5)}
+    ) == ["RING-1"]
