@@ -123,8 +123,8 @@ def cupy(session: nox.Session) -> None:
 
 @nox.session(venv_backend="venv")  # pip alone takes the options of SOON
 def profile(session: nox.Session) -> None:
-    """How fast the OpenCL adapter is beside numpy, memcpy and torch, ending in a record and its page. No test."""
-    _install(session, "[opencl]")
+    """How fast the OpenCL adapter is beside its peers, ending in a record and its page. No test."""
+    _install(session, "[opencl,onnxruntime]")
     session.install(TORCH, "--extra-index-url", TORCH_INDEX, *SOON, success_codes=[0, 1], silent=True)
     folder = REPORTS / "opencl"
     session.run("kvconform", "profile", "opencl", "--report", str(folder), *session.posargs)

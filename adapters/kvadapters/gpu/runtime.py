@@ -89,6 +89,8 @@ class Runtime(Protocol):
     meter: Meter
     dialect: Literal["cl", "cuda"]
     """The dialect of the kernels' text."""
+    gpu: bool
+    """Whether the device is a GPU."""
     clock: str
     """What `elapsed` measures, in words."""
     stream_bytes: int

@@ -28,6 +28,11 @@ class Timing:
 
     runtime: Runtime
 
+    @property
+    def gpu(self) -> bool:
+        """Whether the device is a GPU: then a profile takes the peers that run on one."""
+        return self.runtime.gpu
+
     def clock(self) -> str:
         """How the runtime measures."""
         return self.runtime.clock

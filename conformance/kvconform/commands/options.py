@@ -71,7 +71,9 @@ def _check(parser: ArgumentParser) -> None:
 def _profile(parser: ArgumentParser) -> None:
     parser.add_argument("adapter", help="a name (see `kvconform list`) or module:Class")
     parser.add_argument(
-        "--peers", metavar="NAMES", help="only these peers, separated by commas (all that are installed)"
+        "--peers",
+        metavar="NAMES",
+        help="only these peers, separated by commas (all installed that suit the device)",
     )
     parser.add_argument("--cases", metavar="PATTERN", help="only cases whose id matches this regular expression")
     parser.add_argument("--quick", action="store_true", help="only a few small cases, to see that everything works")

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import UNSET
 
 from kvconform.profiling import peers
 from kvconform.profiling.case import Case
 from kvconform.profiling.measure import Pace, Party, Taken, metered, rounds
 from kvconform.profiling.operation import Job, Operation
 from kvconform.profiling.peers import host_arrays
+from kvconform.profiling.peers.correct import Wrong
 from kvconform.profiling.quartiles import ratios, scaled, spread
 from kvconform.profiling.subject import Subject
 from kvconform.profiling.workloads import OPERATIONS
@@ -121,9 +124,16 @@ class Session:
         if held > MOST * self.memory:
             raise Left(f"it holds {held >> 20} MiB, and --memory allows {MOST * self.memory >> 20}")
 
-    def _others(self, case: Case) -> Sequence[Party]:
-        jobs = [(peer, peer.job(case, self.memory)) for peer in self.peers.peers]
-        return [Party(peer.name, job, None, peer.wait) for peer, job in jobs if job is not None]
+    def _others(self, case: Case) -> Iterator[Party]:
+        """Give the peers that do this work; one that does it wrongly gets no time."""
+        for peer in self.peers.peers:
+            try:
+                job = peer.job(case, self.memory)
+            except Wrong as e:
+                self.skipped.append(SkippedCase(id=f"{case.id} by {peer.name}", reason=str(e)))
+            else:
+                if job is not None:
+                    yield Party(peer.name, job, None, peer.wait)
 
     def _told(
         self,
@@ -165,8 +175,8 @@ class Session:
         )
 
     def _peer(self, party: Party, totals: list[float]) -> PeerTime:
-        times = [t.total for t in party.taken]
-        return PeerTime(peer=party.name, ms=scaled(times, 1e3), ratio=ratios(totals, times))
+        times, form = [t.total for t in party.taken], party.job.about.get("form") or UNSET
+        return PeerTime(peer=party.name, ms=scaled(times, 1e3), ratio=ratios(totals, times), form=form)
 
     def _rates(self, name: str, taken: Sequence[Taken]) -> list[float]:
         """Give the GB/s of a limit, round by round."""

@@ -39,6 +39,10 @@ class Timed(Protocol):
     def elapsed(self, work: Work) -> float:
         """Do the work, wait for the device, and give the seconds the device was busy with it."""
 
+    @property
+    def gpu(self) -> bool:
+        """Whether the device is a GPU."""
+
     def synchronise(self) -> None:
         """Wait until the device has done everything."""
 
@@ -52,6 +56,8 @@ HOST_BYTES = 256 << 20
 
 class HostTimed:
     """The device is the host: its clock is the host's, its limits are numpy's."""
+
+    gpu = False
 
     def clock(self) -> str:
         """The host's."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from msgspec import UNSET, UnsetType
+
 from kvspec.records.document import Count, Document, Part, Seconds, Version
 
 VERSION = 2
@@ -39,6 +41,8 @@ class PeerTime(Part):
     ms: Spread
     ratio: Spread
     """The adapter's time over the peer's, round by round: below 1 the adapter is faster."""
+    form: str | UnsetType = UNSET
+    """The form of the work that was fastest, where the peer has several."""
 
 
 class PeerRecord(Part):

@@ -99,7 +99,10 @@ def test_a_profile_in_which_nothing_was_measured_ends_with_3(capsys: pytest.Capt
     ("arguments", "words"),
     [
         (("referense",), "unknown adapter 'referense'; did you mean reference?"),
-        (("reference", "--peers", "numpy,scipy"), "unknown peer 'scipy'; known: numpy, memcpy, torch, index_copy_"),
+        (
+            ("reference", "--peers", "numpy,scipy"),
+            "unknown peer 'scipy'; known: numpy, memcpy, torch, index_copy_, onnxruntime",
+        ),
         (("reference", "--cases", "("), "'(' is no regular expression"),
         (("reference", "--cases", "no such case"), "no case matches 'no such case'"),
         (("reference", "--rounds", "0"), "argument --rounds: it must be 1 or more"),

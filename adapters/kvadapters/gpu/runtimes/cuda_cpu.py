@@ -42,6 +42,7 @@ class CudaCPURuntime:
     """
 
     dialect: Literal["cl", "cuda"] = "cuda"
+    gpu = False
     clock = "wall time: the device is the host, where every thread of a kernel takes its turn"
     stream_bytes = 16 << 20
 

@@ -33,6 +33,7 @@ class CuPyRuntime:
     """
 
     dialect: Literal["cl", "cuda"] = "cuda"
+    gpu = True
     clock = "CUDA events: from the first command's start to the last one's end"
     stream_bytes = 4 << 30
 

@@ -53,7 +53,8 @@ class OpenCLRuntime:
         self._kernels = self._compiled(kernels.source("cl", for_a_cpu) if text is None else text, names)
         memory = self._choice.taken.device.global_mem_size
         self.stream_bytes = min(STREAMED.get(kind, HOST_BYTES), memory // 16)
-        self.cpu, self.lanes = kind != "a GPU", self._choice.taken.lanes
+        self.gpu, self.lanes = kind == "a GPU", self._choice.taken.lanes
+        self.cpu = not self.gpu
         self.workers = 1 if kind.startswith("Oclgrind") else 4 * self._choice.taken.device.max_compute_units
         self._new_buffer = self._allocator(kind)
         self._shape = shape or (self._for_a_cpu if self.cpu and not wide else launch_shapes.gpu)

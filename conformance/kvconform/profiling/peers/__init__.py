@@ -1,7 +1,8 @@
 """Peers: other ways of doing the same work, measured beside the adapter in the same rounds.
 
 A peer is an object with a name, a description, and `job`. `job` gives the work of a case, or None if the peer has
-no such work. To add one, write a module here and name it in `PEERS`.
+no such work, or raises `correct.Wrong` if what it computes is not right. To add one, write a module here and name
+it in `PEERS`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from kvconform.profiling.case import Case
 from kvconform.profiling.operation import Job
-from kvspec.errors import BadInput
+from kvspec.errors import BadInput, CannotRun
 from kvspec.records.profile import PeerRecord
 
 
@@ -23,7 +24,8 @@ class Peer(Protocol):
     words: str
 
     def job(self, case: Case, memory: int) -> Job | None:
-        """Give the work of a case, with this many bytes of rows in rotation; None if there is no such work."""
+        """Give the work of a case, with this many bytes of rows in rotation; None if there is no such work. Raises
+        Wrong if what it computes is not right."""
 
     def wait(self) -> None:
         """Wait until everything is done."""
@@ -34,8 +36,12 @@ PEERS = {
     "memcpy": "memcpy_peer:Memcpy",
     "torch": "torch_peer:Torch",
     "index_copy_": "torch_peer:IndexCopy",
+    "onnxruntime": "onnxruntime_peer:GroupQueryAttention",
 }
 """Every peer and its place in this package."""
+
+ON_GPU = ("torch", "index_copy_")
+"""Those that compute on a GPU; beside one, the others take part only if asked for."""
 
 
 class Found(NamedTuple):
@@ -45,17 +51,17 @@ class Found(NamedTuple):
     records: list[PeerRecord]
 
 
-def find(names: Sequence[str] = ()) -> Found:
-    """Find the peers of these names, or all. Raises BadInput for an unknown name."""
+def find(names: Sequence[str] = (), gpu: bool = False) -> Found:
+    """Find the peers of these names, or those that suit the device. Raises BadInput for an unknown name."""
     for name in names:
         if name not in PEERS:
             raise BadInput(f"--peers: unknown peer {name!r:.40}; known: {', '.join(PEERS)}")
     peers: list[Peer] = []
     records: list[PeerRecord] = []
-    for name in names or PEERS:
+    for name in names or (ON_GPU if gpu else PEERS):
         try:
             peer = _made(PEERS[name])
-        except ImportError as e:
+        except (ImportError, CannotRun) as e:
             records.append(PeerRecord(name=name, words="", missing=f"it cannot be imported ({e})"))
             continue
         peers.append(peer)

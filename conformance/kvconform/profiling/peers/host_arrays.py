@@ -15,8 +15,17 @@ from kvspec.geometry import DTYPES, Array
 class Library(Protocol):
     """The functions that array libraries name differently."""
 
+    form: str
+    """How it attends, for the record; empty where there is one way only."""
+
     def wrap(self, array: Array) -> Any:
         """Make an array of the library with these elements."""
+
+    def queries(self, array: Array, dtype: str) -> Any:
+        """Make queries of these, in the dtype that the library attends in over rows of a dtype."""
+
+    def host(self, array: Any) -> Array:
+        """Give the elements as an array of the host, in any dtype that holds them all."""
 
     def copy(self, array: Any) -> Any:
         """Copy into new memory."""
@@ -65,9 +74,10 @@ class Rows:
         return self.pairs((self.layers * self.case.batch, self.case.model.kv_heads, rows), most, "", kind)
 
     def queries(self, turn: int = 3) -> Any:
-        """Make queries `[layers * B, heads, n, dim]` in f32; another `turn` gives others."""
+        """Make queries `[layers * B, heads, n, dim]` as the library wants them; another `turn` gives others."""
         case, model = self.case, self.case.model
-        return self.library.wrap(noise((self.layers * case.batch, model.heads, case.rows, model.dim), "f32", turn))
+        shape = self.layers * case.batch, model.heads, case.rows, model.dim
+        return self.library.queries(noise(shape, "f32", turn), case.dtype)
 
     def write(self, target: tuple[Any, Any], axis: int, at: int, source: tuple[Any, Any]) -> None:
         """Write both keys and values."""

@@ -1,4 +1,9 @@
-"""torch: slice assignment or `index_copy_`, and scaled_dot_product_attention; on a GPU if torch has one."""
+"""torch: slice assignment or `index_copy_`, and scaled_dot_product_attention; on a GPU if torch has one.
+
+Attention has two forms, the faster of which is measured: the heads of a group folded into queries, so that all of
+them read a key together, and `enable_gqa`. Queries are in the dtype of the rows, and masks are there, before the
+clock runs.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +16,18 @@ from typing import Any
 import numpy as np
 
 from kvconform.profiling.peers.array_work import WORK, ArrayPeer
-from kvspec.geometry import Array
+from kvspec.geometry import DTYPES, Array
 
 POSITIONED = ("append", "ring append", "store append", "batch step", "captured step")
 """Operations that write rows at positions and cast none."""
 
 
 class Tensors:
-    """torch as a library of arrays."""
+    """torch as a library of arrays; `folded` is the form of its attention."""
 
-    def __init__(self) -> None:
+    def __init__(self, folded: bool = False) -> None:
+        self.form = "folded" if folded else "enable_gqa"
+        self._folded, self._masks = folded, dict[tuple[int, ...], Any]()
         os.environ.setdefault(
             "OMP_WAIT_POLICY", "PASSIVE"
         )  # threads that wait by spinning keep others from their turn
@@ -31,6 +38,15 @@ class Tensors:
         """Make a tensor of the same bits: torch takes no bf16 from numpy."""
         bits = self.torch.from_numpy(np.ascontiguousarray(array).view(np.dtype(f"i{array.dtype.itemsize}")))
         return bits.view(getattr(self.torch, array.dtype.name)).to(self.device)
+
+    def queries(self, array: Array, dtype: str) -> Any:
+        """Make a tensor in the dtype of the rows."""
+        return self.wrap(array.astype(DTYPES[dtype]))
+
+    def host(self, array: Any) -> Array:
+        """Copy to the host in f32, which holds every element."""
+        found: Array = array.float().cpu().numpy()
+        return found
 
     def copy(self, array: Any) -> Any:
         """Copy into new memory."""
@@ -49,13 +65,22 @@ class Tensors:
         return self.torch.index_select(array, 0, entries)
 
     def attend(self, queries: Any, keys: Any, values: Any, seen: int | None = None) -> Any:
-        """Attend by SDPA with grouped heads, queries in the dtype of the rows."""
-        n, rows = queries.shape[2], keys.shape[2]
-        mask = None
-        if n > 1 or seen is not None:
-            mask = self.torch.ones(n, rows, dtype=self.torch.bool, device=self.device).tril((seen or rows) - n)
-        attention = self.torch.nn.functional.scaled_dot_product_attention
-        return attention(queries.to(keys.dtype), keys, values, attn_mask=mask, enable_gqa=True)
+        """Attend by SDPA."""
+        attention, (heads, n) = self.torch.nn.functional.scaled_dot_product_attention, queries.shape[1:3]
+        group = heads // keys.shape[1]
+        mask = None if n == 1 and seen is None else self._mask(n, keys.shape[2], seen or keys.shape[2], group)
+        if not self._folded:
+            return attention(queries, keys, values, attn_mask=mask, enable_gqa=group > 1)
+        asked = queries.reshape(len(queries), keys.shape[1], group * n, -1)
+        return attention(asked, keys, values, attn_mask=mask).reshape(*queries.shape[:3], -1)
+
+    def _mask(self, n: int, rows: int, seen: int, group: int) -> Any:
+        """Give which rows each query sees, the queries of a folded group one behind the other; made once."""
+        key = n, rows, seen, group if self._folded else 1
+        if key not in self._masks:
+            mask = self.torch.ones(n, rows, dtype=self.torch.bool, device=self.device).tril(seen - n)
+            self._masks[key] = mask.repeat(key[3], 1)
+        return self._masks[key]
 
 
 class Positions(Tensors):
@@ -72,15 +97,17 @@ class Torch(ArrayPeer):
 
     name = "torch"
 
-    def __init__(self, library: Tensors | None = None) -> None:
-        self.tensors = Tensors() if library is None else library
-        super().__init__(self.tensors)
+    def __init__(self, *forms: Tensors) -> None:
+        forms = forms or (Tensors(folded=True), Tensors())
+        self.tensors = forms[0]
+        super().__init__(*forms)
         torch, device = self.tensors.torch, self.tensors.device
         threads = f", {torch.get_num_threads()} threads that do not spin" if device == "cpu" else ""
         self.words = f"torch {torch.__version__} on {device}{threads}: {self.ways}"
 
     ways = (
-        "slices assigned, pages by index_select; scaled_dot_product_attention with enable_gqa, in the rows' dtype"
+        "slices assigned, pages by index_select; scaled_dot_product_attention in the rows' dtype, the heads of a "
+        "group folded into queries or with enable_gqa, whichever is faster"
     )
 
     def wait(self) -> None:
