@@ -171,7 +171,7 @@ class Runtime:
     """`cupy.cuda.runtime`. `driver` is 0 where there is none, `fails` what counting the devices raises."""
 
     CUDARuntimeError = CUDARuntimeError
-    memcpyHostToDevice, memcpyDeviceToHost = 1, 2
+    memcpyHostToDevice, memcpyDeviceToHost, memcpyDeviceToDevice = 1, 2, 3
 
     def __init__(self, driver: int = 13000, devices: int = 1, fails: str = "") -> None:
         self._driver, self._devices, self._fails = driver, devices, fails
@@ -196,10 +196,13 @@ class Runtime:
     def memcpyAsync(self, dst: int, src: int, size: int, kind: int, stream: int) -> None:
         self.memcpy2DAsync(dst, size, src, size, size, 1, kind, stream)
 
+    def memsetAsync(self, ptr: int, value: int, size: int, stream: int) -> None:
+        STREAMS[stream]._enqueue(lambda: ctypes.memset(ptr, value, size) and None)
+
     def memcpy2DAsync(
         self, dst: int, dpitch: int, src: int, spitch: int, width: int, height: int, kind: int, stream: int
     ) -> None:
-        assert kind in (self.memcpyHostToDevice, self.memcpyDeviceToHost)
+        assert kind in (self.memcpyHostToDevice, self.memcpyDeviceToHost, self.memcpyDeviceToDevice)
         assert width <= min(dpitch, spitch), "cudaErrorInvalidPitchValue"
 
         def copy() -> None:

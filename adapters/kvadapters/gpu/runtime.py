@@ -116,6 +116,12 @@ class Runtime(Protocol):
         `work` returns, any call but `launch` and `describe` raises RuntimeError.
         """
 
+    def fill(self, to: Block) -> None:
+        """Write a whole block by the device's own means, not by a kernel: a limit to compare with."""
+
+    def copy(self, source: Block, to: Block) -> None:
+        """Copy a whole block to one of its size by the device's own means, not by a kernel."""
+
     def synchronise(self) -> None:
         """Wait until everything is done."""
 

@@ -16,6 +16,9 @@ WORD = 16
 WIDTHS = (256, 4096, 65536)
 """Words of a line: a GPU wants many short lines, a CPU a few long ones. Each kernel takes what suits it."""
 
+GRIDS = (1, 4, 16, 64, 256)
+"""Lines for each item that takes lines of its own: one, or a run of them; the more, the smaller the grid."""
+
 TRIES = 3
 """How often each width is tried; the first launch compiles, and the fastest counts."""
 
@@ -46,16 +49,25 @@ class Timing:
         self.runtime.synchronise()
 
     def streams(self) -> Streams:
-        """The kernels of `kernels/limits.inc`, each in its fastest shape, over two blocks of random bits."""
+        """For each the fastest way over two blocks of random bits: a kernel of `kernels/limits.inc` in some shape,
+        or the device's own fill or copy."""
         runtime = self.runtime
         runtime.learn(kernels.limits(runtime.dialect), kernels.LIMITS)
         lines = max(1, runtime.stream_bytes // (WORD * WIDTHS[-1]))
         ends = Ends(runtime, lines * WIDTHS[-1], *(runtime.allocate(lines * WIDTHS[-1] * WORD) for _ in "ab"))
         ends.fill()
         chosen = {name: ends.fastest(name) for name in ("read", "write", "copy")}
-        words = ", ".join(f"{name} in lines of {width * WORD >> 10} KiB" for name, width in chosen.items())
-        read, write, copy = (partial(ends.stream, name, width) for name, width in chosen.items())
-        return Streams(read, write, copy, ends.words * WORD, f"plain kernels, 16 bytes at a time: {words}")
+        words = ", ".join(f"{name} {way.words}" for name, way in chosen.items())
+        read, write, copy = (way.work for way in chosen.values())
+        said = f"the fastest of plain kernels, four loads of 16 bytes under way, and of fill and copy: {words}"
+        return Streams(read, write, copy, ends.words * WORD, said)
+
+
+class Way(NamedTuple):
+    """A way to read, write or copy everything once."""
+
+    words: str
+    work: Callable[[], None]
 
 
 class Ends(NamedTuple):
@@ -71,23 +83,38 @@ class Ends(NamedTuple):
         for block in (self.source, self.target):
             self._launch("fill", WIDTHS[0], block)
 
-    def stream(self, name: str, width: int) -> None:
-        """Read the source once, or write the target, or copy the one to the other."""
+    def stream(self, name: str, width: int, each: int) -> None:
+        """Read the source once, or write the target, or copy the one to the other; an item takes `each` lines."""
         if name == "read":
-            self._launch("read", width, self.source, self.target, last=(NEVER,))
+            self._launch("read", width, self.source, self.target, last=(NEVER,), each=each)
         elif name == "write":
-            self._launch("write", width, self.target, last=(NEVER,))
+            self._launch("write", width, self.target, last=(NEVER,), each=each)
         else:
-            self._launch("copy", width, self.source, self.target)
+            self._launch("copy", width, self.source, self.target, each=each)
 
-    def _launch(self, name: str, width: int, *blocks: Block, last: tuple[int, ...] = ()) -> None:
+    def _launch(self, name: str, width: int, *blocks: Block, last: tuple[int, ...] = (), each: int = 1) -> None:
         lines = self.words // width
-        self.runtime.launch(f"stream_{name}", Work(width, lines), *blocks, lines, width, *last)
+        work = Work(width, max(1, lines // each))
+        self.runtime.launch(f"stream_{name}", work, *blocks, lines, width, *last)
 
-    def fastest(self, name: str) -> int:
-        """The width that this is fastest with."""
+    def ways(self, name: str) -> list[Way]:
+        """All ways: kernels by the width of a line and the size of the grid, then the device's own."""
+        found = [
+            Way(f"in lines of {width * WORD >> 10} KiB, {each} an item", partial(self.stream, name, width, each))
+            for width in WIDTHS
+            for each in GRIDS
+            if each <= self.words // width
+        ]
+        if name == "write":
+            found.append(Way("by the device's fill", partial(self.runtime.fill, self.target)))
+        if name == "copy":
+            found.append(Way("by the device's copy", partial(self.runtime.copy, self.source, self.target)))
+        return found
 
-        def taken(width: int) -> float:
-            return min(self.runtime.elapsed(partial(self.stream, name, width)) for _ in range(TRIES))
+    def fastest(self, name: str) -> Way:
+        """The fastest way."""
 
-        return min(WIDTHS, key=taken)
+        def taken(way: Way) -> float:
+            return min(self.runtime.elapsed(way.work) for _ in range(TRIES))
+
+        return min(self.ways(name), key=taken)

@@ -14,7 +14,7 @@ from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.runtime import Work
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
-from kvadapters.gpu.timing import NEVER, WIDTHS
+from kvadapters.gpu.timing import NEVER, WIDTHS, Ends
 from kvadapters.reference import Reference
 from support import fake_cupy
 
@@ -90,10 +90,38 @@ def test_an_adapter_streams_as_many_bytes_as_it_says(runtime: Any, monkeypatch: 
     with fake_cupy.installed():
         streams = Caches("any", runtime).streams()
     assert streams.nbytes == WIDTHS[-1] * 16 == 1 << 20 and streams.moved("copy") == 2 * streams.moved("read")
-    launches = runtime.meter.launches
     for work in (streams.read, streams.write, streams.copy):
         assert runtime.elapsed(work) > 0
-    assert runtime.meter.launches == launches + 3 and NEVER < 1 << 32
+    assert NEVER < 1 << 32
+
+
+def test_every_way_to_write_and_to_copy_does_all_of_it(runtime: Any) -> None:
+    words = 4 * WIDTHS[-1]
+    ends = Ends(runtime, words, *(runtime.allocate(words * 16) for _ in "ab"))
+    ends.fill()
+    source, filled = whole(runtime, ends.source), whole(runtime, ends.target)
+    for name in ("copy", "write"):
+        for way in ends.ways(name):
+            runtime.upload(filled, ends.target)
+            way.work()
+            found = whole(runtime, ends.target)
+            assert np.array_equal(found, source) if name == "copy" else len(np.unique(found)) <= 4, way.words
+    widths = {(way.words, way.words.startswith("in lines")) for way in ends.ways("read")}
+    assert len(widths) == 5 + 4 + 2 and all(kernel for _, kernel in widths)
+
+
+def whole(runtime: Any, block: Any) -> Any:
+    return runtime.download(block, 0, block.nbytes)[0]
+
+
+def test_the_fastest_way_is_the_limit(runtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = Ends(runtime, WIDTHS[-1], *(runtime.allocate(WIDTHS[-1] * 16) for _ in "ab"))
+    for name, best in (("write", "by the device's fill"), ("read", "in lines of 64 KiB, 16 an item")):
+        ways = [way._replace(work=lambda words=way.words: words) for way in ends.ways(name)]
+        monkeypatch.setattr(Ends, "ways", lambda ends, name, ways=ways: ways)
+        monkeypatch.setattr(runtime, "elapsed", lambda work, best=best: 1.0 + (work() != best))
+        assert ends.fastest(name).words == best
+        monkeypatch.undo()
 
 
 def test_more_work_takes_longer_and_none_takes_next_to_nothing(runtime: Any) -> None:

@@ -97,6 +97,14 @@ class CudaCPURuntime:
         self.meter.synchronisations += 1
         return lines
 
+    def fill(self, to: Block) -> None:
+        """Fill the host's memory."""
+        to.handle.bytes[:] = 77
+
+    def copy(self, source: Block, to: Block) -> None:
+        """Copy the host's memory."""
+        to.handle.bytes[:] = source.handle.bytes
+
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
         """Run a kernel. Raises RuntimeError if its threads do not meet at a barrier."""
         if not self._recorder.takes(kernel, work, args):

@@ -24,6 +24,9 @@ from kvspec.geometry import Array
 
 INSTALL = "pip install 'kvconform[cupy]' brings it, for CUDA 13"
 
+FILLED = 77
+"""What `fill` writes to each byte; any number would do."""
+
 
 class CuPyRuntime:
     """The current GPU (CUDA_VISIBLE_DEVICES chooses), with a stream and a memory pool of its own.
@@ -96,6 +99,15 @@ class CuPyRuntime:
         self.synchronise()
         self.meter.device_to_host += found.nbytes
         return found
+
+    def fill(self, to: Block) -> None:
+        """Fill by memset."""
+        self._cuda.memsetAsync(to.handle.ptr, FILLED, to.nbytes, self._stream.ptr)
+
+    def copy(self, source: Block, to: Block) -> None:
+        """Copy by memcpy."""
+        kind = self._cuda.memcpyDeviceToDevice
+        self._cuda.memcpyAsync(to.handle.ptr, source.handle.ptr, to.nbytes, kind, self._stream.ptr)
 
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
         """Start a kernel, with one item for each word."""

@@ -22,6 +22,10 @@ STREAMED = {"a GPU": 4 << 30, "Oclgrind, a simulator on the CPU": 16 << 20}
 """Bytes to stream when measuring the limits of a kind of device; `HOST_BYTES` for any other."""
 
 
+FILLED = 77
+"""What `fill` writes; any number would do."""
+
+
 class OpenCLRuntime:
     """One device with one in-order queue.
 
@@ -111,6 +115,14 @@ class OpenCLRuntime:
         pitches = {"buffer_pitches": (pitch,), "host_pitches": (width,)}
         lines = {"region": (width, height, 1), **origins, **pitches}
         self._watched(self._cl.enqueue_copy(self._queue, found, source.handle, **lines))
+
+    def fill(self, to: Block) -> None:
+        """Enqueue a fill."""
+        self._watched(self._cl.enqueue_fill_buffer(self._queue, to.handle, np.uint32(FILLED), 0, to.nbytes))
+
+    def copy(self, source: Block, to: Block) -> None:
+        """Enqueue a copy."""
+        self._watched(self._cl.enqueue_copy(self._queue, to.handle, source.handle, byte_count=to.nbytes))
 
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
         """Start a kernel in the shape that suits the device."""
