@@ -191,7 +191,7 @@ class Runtime:
         return 0
 
     def getDeviceProperties(self, device: int) -> dict[str, Any]:
-        return {"name": b"NVIDIA Stand-In", "totalGlobalMem": 1 << 26}
+        return {"name": b"NVIDIA Stand-In", "totalGlobalMem": 1 << 26, "l2CacheSize": 1 << 20}
 
     def memcpyAsync(self, dst: int, src: int, size: int, kind: int, stream: int) -> None:
         self.memcpy2DAsync(dst, size, src, size, size, 1, kind, stream)

@@ -91,6 +91,8 @@ class Runtime(Protocol):
     """The dialect of the kernels' text."""
     gpu: bool
     """Whether the device is a GPU."""
+    cache_bytes: int
+    """Bytes of the device's last-level cache; 0 where nobody knows."""
     clock: str
     """What `elapsed` measures, in words."""
     stream_bytes: int

@@ -36,6 +36,11 @@ class Timing:
         """Whether the device is a GPU: then a profile takes the peers that run on one."""
         return self.runtime.gpu
 
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes of the device's last-level cache."""
+        return self.runtime.cache_bytes
+
     def clock(self) -> str:
         """How the runtime measures."""
         return self.runtime.clock

@@ -78,7 +78,11 @@ def _profile(parser: ArgumentParser) -> None:
     parser.add_argument("--cases", metavar="PATTERN", help="only cases whose id matches this regular expression")
     parser.add_argument("--quick", action="store_true", help="only a few small cases, to see that everything works")
     parser.add_argument("--rounds", type=above_zero, default=9, help="rounds of each case (9)")
-    parser.add_argument("--memory", type=above_zero, default=256, help="MiB of rows to rotate through (256)")
+    parser.add_argument(
+        "--memory",
+        type=above_zero,
+        help="MiB of rows to rotate through (256, or 8 times the last-level cache)",
+    )
     parser.add_argument("--minutes", type=above_zero, default=8, help="time limit for all cases together (8)")
     add_report(parser, "profile.json, profile.html and profile.md")
     add_format(parser)

@@ -12,12 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from kvadapters import find
 from kvconform import SUITE_VERSION
 from kvconform.profiling import cases, peers
 from kvconform.profiling.case import Case
 from kvconform.profiling.measure import Pace
-from kvconform.profiling.profile_run import Session
+from kvconform.profiling.profile_run import BEYOND, Session
 from kvconform.runner import output
 from kvconform.runner.provenance import machine, suite_digest
 from kvspec import SPEC_VERSION
@@ -28,6 +30,9 @@ from kvspec.records.profile import Profile
 
 QUICK = 3, 0.002, 1.0
 """The `Pace` of a quick profile: it shows that everything works; its numbers say little."""
+
+MEMORY = 256
+"""Least MiB of rows to rotate through."""
 
 QUICK_MEMORY = 8
 """Most MiB of rows to rotate through in a quick profile."""
@@ -45,11 +50,11 @@ def main(options: Namespace) -> int:
         if peer.missing:
             _say(f"peer {peer.name} takes no part: {peer.missing}")
     pace = Pace(*QUICK) if options.quick else Pace(rounds=options.rounds, whole=options.minutes * 60)
-    memory = min(options.memory, QUICK_MEMORY) if options.quick else options.memory
-    session = Session(adapter, said, found, memory << 20, pace, _say)
-    about: dict[str, Any] = {"started": datetime.now(UTC).isoformat(timespec="seconds"), "load": _load()}
+    session = Session(adapter, said, found, _memory(options, adapter) << 20, pace, _say)
+    about: dict[str, Any] = {"started": datetime.now(UTC).isoformat(timespec="seconds"), "before": _state()}
     began = time.perf_counter()
     about["reason"] = _run(session, todo)
+    about["after"] = {f"{name} after": text for name, text in _state().items()}
     about["seconds"] = round(time.perf_counter() - began, 1)
     whole = record(session, options, about)
     write = partial(output.write, whole, Path(options.report)) if options.report else None
@@ -63,9 +68,18 @@ def _names(given: str | None) -> Sequence[str]:
     return [name for name in (given or "").split(",") if name]
 
 
-def _load() -> str:
-    """Give the machine's load before the profile: other work makes the numbers less reliable."""
-    return f"{os.getloadavg()[0]:.2f} over the last minute, on {os.cpu_count()} cores"
+def _memory(options: Namespace, adapter: Any) -> int:
+    """Give the MiB of rows to rotate through: half of them are written or read at a time."""
+    cache = int(getattr(adapter, "cache_bytes", 0)) >> 20
+    memory = options.memory or max(MEMORY, 2 * BEYOND * cache)
+    return min(memory, QUICK_MEMORY) if options.quick else memory
+
+
+def _state() -> dict[str, str]:
+    """Give the machine's load, as other work makes the numbers less reliable, and its clock where it tells."""
+    clock = psutil.cpu_freq() if hasattr(psutil, "cpu_freq") else None
+    load = f"{os.getloadavg()[0]:.2f} over the last minute, on {os.cpu_count()} cores"
+    return {"load": load, **({"clock": f"{clock.current:.0f} MHz"} if clock else {})}
 
 
 def _say(text: str) -> None:
@@ -92,7 +106,7 @@ def record(session: Session, options: Namespace, about: dict[str, Any]) -> Profi
         seconds=about["seconds"],
         partial=bool(about["reason"]),
         partial_reason=about["reason"],
-        machine={**machine(), "load": about["load"]},
+        machine={**machine(), **about["before"], **about["after"]},
         command=[options.adapter],
         adapter=session.said.to_json(),
         clock=session.clock,
@@ -103,6 +117,7 @@ def record(session: Session, options: Namespace, about: dict[str, Any]) -> Profi
             "case_seconds": pace.case,
             "whole_seconds": pace.whole,
             "memory_bytes": session.memory,
+            "cache_bytes": session.cache_bytes,
             "quick": options.quick,
             "cases": options.cases,
         },

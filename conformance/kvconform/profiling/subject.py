@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from kvconform.profiling.case import Case
 from kvconform.profiling.random_rows import noise, turns
 from kvspec.geometry import DTYPES, Config
 
 
-class Subject(NamedTuple):
+@dataclass
+class Subject:
     """An adapter and a case; `memory` is how many bytes of rows to rotate through, so that device caches cannot
-    hold them."""
+    hold them. `opened` and `given` count the caches and the bytes of arrays that this came to."""
 
     adapter: Any
     case: Case
     config: Config
     memory: int
+    opened: int = 0
+    given: int = 0
 
-    def open(self, kind: str) -> Any:
-        """Open a fresh cache."""
-        return self.adapter.open(kind, self.config)
+    def open(self, kind: str, config: Config | None = None, contexts: int = 1) -> Any:
+        """Open a fresh cache, which will hold this many contexts."""
+        self.opened += contexts
+        return self.adapter.open(kind, config or self.config)
+
+    def rotates(self, each: int) -> int:
+        """Count the bytes of rows that pass by before any comes back, where `each` cache has this many."""
+        return self.opened * each + self.given
 
     def turns(self, rows: int, most: int = 256) -> int:
         """Count the arrays of this many rows to rotate through."""
@@ -40,7 +49,9 @@ class Subject(NamedTuple):
     def arrays(self, shapes: Sequence[tuple[int, ...]], turn: int = 0, dtype: str = "") -> tuple[Any, ...]:
         """Make random arrays; another `turn` gives others."""
         first = turn * len(shapes)
-        return self.placed(*(noise(shape, dtype or self.config.dtype, first + i) for i, shape in enumerate(shapes)))
+        made = [noise(shape, dtype or self.config.dtype, first + i) for i, shape in enumerate(shapes)]
+        self.given += sum(array.nbytes for array in made)
+        return self.placed(*made)
 
     def rows(self, n: int, turn: int = 0) -> tuple[Any, ...]:
         """Make n random rows for `append`."""

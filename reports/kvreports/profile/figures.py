@@ -23,6 +23,13 @@ def share(spread: Spread | None) -> str:
     return NONE if spread is None else f"{spread.median:.2f}"
 
 
+def near(case: Measurement) -> str:
+    """How close a case came to its limit, and which that is; or that its rows were in a cache."""
+    if case.get("in_cache"):
+        return "in cache"
+    return share(case.fraction) + (f" {case.limit}" if case.limit else "")
+
+
 def quartiles(spread: Spread | None) -> str:
     """The quartiles."""
     return NONE if spread is None else f"{digits(spread.low)} to {digits(spread.high)}"

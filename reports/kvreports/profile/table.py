@@ -51,7 +51,7 @@ def row(case: Measurement, peers: list[str]) -> list[str]:
         figures.time(case.device_ms),
         figures.time(case.host_ms),
         figures.rate(case.rate),
-        figures.share(case.fraction) + (f" {case.limit}" if case.limit else ""),
+        figures.near(case),
         figures.quartiles(case.fraction),
         *(figures.count(case, name) for name in ("launches", "allocations", "host_to_device", "device_to_host")),
         *(figures.share(figures.ratio(case, peer)) for peer in peers),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -43,6 +44,10 @@ class Timed(Protocol):
     def gpu(self) -> bool:
         """Whether the device is a GPU."""
 
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes of the device's last-level cache; 0 where nobody knows."""
+
     def synchronise(self) -> None:
         """Wait until the device has done everything."""
 
@@ -50,14 +55,28 @@ class Timed(Protocol):
         """Plain reads, writes and copies on this device, by which its limits are measured."""
 
 
+CACHES, UNITS = Path("/sys/devices/system/cpu/cpu0/cache"), {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+"""Where Linux tells of the caches of a processor, and how it writes sizes."""
+
 HOST_BYTES = 256 << 20
 """Bytes of each array that is streamed on a CPU: several times the largest cache of most."""
+
+
+def host_cache() -> int:
+    """Bytes of the host's last-level cache as Linux knows it; 0 where it does not."""
+    sizes = [path.read_text().strip() for path in CACHES.glob("index*/size")]
+    return max((int(size[:-1]) * UNITS[size[-1]] for size in sizes if size[-1:] in UNITS), default=0)
 
 
 class HostTimed:
     """The device is the host: its clock is the host's, its limits are numpy's."""
 
     gpu = False
+
+    @property
+    def cache_bytes(self) -> int:
+        """That of the host."""
+        return host_cache()
 
     def clock(self) -> str:
         """The host's."""

@@ -55,7 +55,7 @@ class PeerRecord(Part):
     """Why it took no part; empty where it did."""
 
 
-class Measurement(Part):
+class Measurement(Part, kw_only=True):
     """One operation at one shape. Times, counts and bytes are of one operation."""
 
     id: str
@@ -93,6 +93,8 @@ class Measurement(Part):
     """The limit it is held against; null where nothing moves."""
     fraction: Spread | None
     """Its rate over that limit's, each measured in the same round."""
+    in_cache: bool | UnsetType = UNSET
+    """True where its rows are fewer than four times the device's last-level cache, so that it has no fraction."""
     metered: dict[str, float] | None
     """What the adapter's meter counted; null where it has none."""
     peers: list[PeerTime]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ from kvconform.profiling.peers import Found, host_arrays
 from kvconform.profiling.peers.numpy_peer import Arrays, Numpy
 from kvconform.profiling.quartiles import ratios, scaled, spread
 from kvconform.profiling.random_rows import noise, turns
+from kvconform.profiling.subject import Subject
 from kvconform.profiling.workloads import OPERATIONS
-from kvspec.contract import description
+from kvspec.contract import description, timing
 from kvspec.contract.timing import Streams
 from kvspec.records.profile import Spread
 
@@ -218,6 +220,32 @@ def test_the_rate_is_bytes_over_device_time_and_the_share_is_of_the_limit() -> N
         {"read": 2, "write": 2, "copy": 4}
     )
     assert [limits[n].rounds for n in ("read", "copy")] == [2, 4], "its limit took part in the rounds of the case"
+
+
+@pytest.mark.parametrize(("cache", "marked"), [(0, False), (10_000, False), (1 << 16, True)])
+def test_what_a_cache_of_the_device_may_hold_has_no_share(cache: int, marked: bool) -> None:
+    adapter: Any = Clocked()
+    adapter.cache_bytes = cache
+    (found,) = profiled(adapter, Case("append", GPT2, 8, 4)).measured
+    assert (found.get("in_cache") is True) == (found.fraction is None) == (found.limit is None) == marked
+    assert profile_run.told(found).endswith("in cache") == marked and found.rate is not None
+
+
+def test_the_rows_that_pass_by_are_those_of_all_caches_and_arrays() -> None:
+    subject = Subject(Clocked(), SMALL, SMALL.config(), 1 << 16)
+    subject.rows(2)
+    subject.open("growing")
+    subject.open("page", contexts=3)
+    assert (subject.opened, subject.rotates(1000)) == (4, 4000 + 2 * SMALL.config().row_bytes)
+
+
+def test_linux_tells_of_the_last_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "CACHES", tmp_path)
+    assert timing.host_cache() == 0
+    for i, size in enumerate(("32K", "32768K", "1024K")):
+        (tmp_path / f"index{i}").mkdir()
+        (tmp_path / f"index{i}" / "size").write_text(size + "\n")
+    assert timing.host_cache() == 32 << 20
 
 
 def test_what_holds_more_than_the_memory_allows_is_left_out() -> None:

@@ -85,6 +85,15 @@ def test_a_partial_a_quick_and_an_unclocked_profile_say_so() -> None:
     assert "offers no clock" in Page(profile_html.render(SAMPLES["unclocked"])).text
 
 
+def test_a_case_in_a_cache_has_no_share_and_says_so() -> None:
+    case = measurement("append", 1.0, 1 << 20, None, in_cache=True)
+    sample = changed(whole(), measurements=[case])
+    assert "in cache" in profile_text.render(sample)
+    assert Page(profile_html.render(sample)).text.count("in cache") == 3, (
+        "in words, beside its bars, and in the table"
+    )
+
+
 def test_nothing_passes_or_fails() -> None:
     page = Page(profile_html.render(whole())).text
     assert "Nothing here passes or fails" in page and not {"PASS", "FAIL"} & set(re.findall(r"\w+", page))

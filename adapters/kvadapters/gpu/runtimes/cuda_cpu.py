@@ -15,6 +15,7 @@ from kvadapters.gpu import kernels
 from kvadapters.gpu.runtime import Block, Meter, Work
 from kvadapters.gpu.runtimes import cpp_compiler, launch_shapes
 from kvadapters.gpu.runtimes.capture import Launch, Recorder, Replayable, recorded
+from kvspec.contract.timing import host_cache
 from kvspec.geometry import Array
 
 
@@ -53,7 +54,7 @@ class CudaCPURuntime:
         sanitizer: str = "",
         shape: launch_shapes.Shape = launch_shapes.gpu,
     ) -> None:
-        self._shape = shape
+        self._shape, self.cache_bytes = shape, host_cache()
         self._compiler, self._sanitizer = cpp_compiler.find(), sanitizer
         self._library = self._made(kernels.source("cuda") if text is None else text, names, cpp_compiler.FLAGS)
         self._kernels = {name: Kernel(self._library, name, buffers) for name, buffers in names.items()}

@@ -45,6 +45,7 @@ class CuPyRuntime:
         self._cuda = cupy.cuda.runtime
         _find_device(cupy)
         self._capability = str(cupy.cuda.Device().compute_capability)
+        self.cache_bytes = int(self._cuda.getDeviceProperties(self._cuda.getDevice())["l2CacheSize"])
         self.meter = Meter()
         self._recorder = Recorder(self.meter)
         self._stream = cupy.cuda.Stream(non_blocking=True)

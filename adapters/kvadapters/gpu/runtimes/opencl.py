@@ -14,7 +14,7 @@ from kvadapters.gpu import kernels
 from kvadapters.gpu.runtime import Block, Meter, Work
 from kvadapters.gpu.runtimes import build_folder, launch_shapes, opencl_devices
 from kvadapters.gpu.runtimes.capture import Launch, Recorder, Replayable, recorded
-from kvspec.contract.timing import HOST_BYTES
+from kvspec.contract.timing import HOST_BYTES, host_cache
 from kvspec.errors import CannotRun
 from kvspec.geometry import Array
 
@@ -59,6 +59,7 @@ class OpenCLRuntime:
         self.stream_bytes = min(STREAMED.get(kind, HOST_BYTES), memory // 16)
         self.gpu, self.lanes = kind == "a GPU", self._choice.taken.lanes
         self.cpu = not self.gpu
+        self.cache_bytes = self._choice.taken.device.global_mem_cache_size if self.gpu else host_cache()
         self.workers = 1 if kind.startswith("Oclgrind") else 4 * self._choice.taken.device.max_compute_units
         self._new_buffer = self._allocator(kind)
         self._shape = shape or (self._for_a_cpu if self.cpu and not wide else launch_shapes.gpu)

@@ -39,7 +39,7 @@ def scattered(subject: Subject, rows: int) -> Scattered:
     """
     count, size = subject.turns(subject.case.context), _size(subject.case)
     config = subject.config.changed(pages=2 * count * pages_for(subject.case))
-    cache, order = subject.adapter.open("page", config), np.random.default_rng(7)
+    cache, order = subject.open("page", config, count), np.random.default_rng(7)
     sequences = [cache.admit() for _ in range(2 * count)]
     for first in range(0, rows, size):
         new = subject.rows(min(size, rows - first), first // size)
