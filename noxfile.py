@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,10 @@ NVRTC = "nvidia-cuda-nvrtc==13.0.88"
 """One version, so that what compiles today compiles tomorrow."""
 
 TORCH, TORCH_INDEX = "torch==2.13.0+cpu", "https://download.pytorch.org/whl/cpu"
+PLAYWRIGHT, AXE = "playwright==1.65.2", "axe-core@4.11.0"
+LOOKED_AT = ("", "guide", "ring", "RING-3", "RING-10", "differences", "board", "bugs", "words", "search", "player")
+"""What drives the browser, what looks for barriers, and which pages are looked at: one of each sort."""
+
 SOON = ("--retries", "0", "--timeout", "15")
 """The peer torch by its small build for CPUs. Where that is not to be had, the profile says so and goes on."""
 
@@ -69,7 +74,7 @@ IN_THE_WHEEL = (
     *(f"kvspec/vectors/{source}-{n}.json" for source in VECTORS for n in CHAPTERS),
     *(f"kvadapters/gpu/kernels/{n}.inc" for n in ("move", "limits", "attend")),
     *(f"kvadapters/gpu/shim/{n}" for n in ("cuda.h", "scheduler.cpp")),
-    *(f"kvreports/templates/{n}.html.j2" for n in ("page", "run", "profile", "mutants")),
+    *(f"kvreports/templates/{n}.html.j2" for n in ("page", "run", "profile", "mutants", "site/clause")),
     "kvconform/commands/smoke.toml",
     "kvconform/mutants/catalogue.toml",
     *(f"kvconform/mutants/real/{n}.toml" for n in ("growing", "ring", "store")),
@@ -280,14 +285,14 @@ def mutants(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """The project's own tests: the harness, its fakes, the reports, the floors, the GPU caches."""
-    _install(session, "[opencl,dask]", *DEV)
+    _install(session, "[opencl,dask,site]", *DEV)
     session.run("python", "-m", "pytest", *BY_FILE, *session.posargs)
 
 
 @nox.session
 def slow(session: nox.Session) -> None:
     """The tests that repeat many times what `tests` does in part. `-- PATHS` for some of them."""
-    _install(session, "[opencl,dask]", *DEV)
+    _install(session, "[opencl,dask,site]", *DEV)
     session.run("python", "-m", "pytest", *BY_FILE, "-m", "slow", *session.posargs)
 
 
@@ -312,7 +317,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Mypy, strict."""
-    _install(session, "", *DEV)
+    _install(session, "[site]", *DEV)
     session.run("mypy")
     session.run("mypy", "bench")
 
@@ -365,12 +370,60 @@ def languages(session: nox.Session) -> None:
 
 @nox.session
 def reports(session: nox.Session) -> None:
-    """Render the published records and open the pages in a headless browser, at both widths, light and dark."""
+    """Render the published records and look at the pages in a real browser."""
     _install(session)
+    pages = []
     for name, records in PUBLISHED.items():
-        page = REPORTS / "published" / f"{name}.html"
-        session.run("kvconform", "report", *map(str, records), "--html", str(page))
-        _tool(session, "check_in_browser", str(page), "--out", str(REPORTS / "screens"), success_codes=[0, 4])
+        pages.append(str(REPORTS / "published" / f"{name}.html"))
+        session.run("kvconform", "report", *map(str, records), "--html", pages[-1])
+    _look(session, *pages)
+
+
+@nox.session
+def site(session: nox.Session) -> None:
+    """Build the spec as a site, a page for each clause, with the published records, and follow every link."""
+    _site(session)
+
+
+@nox.session
+def browser(session: nox.Session) -> None:
+    """Build the site and look at its pages in a real browser; `-- NAME...` for some of them, such as RING-19."""
+    pages = session.posargs or LOOKED_AT
+    folder = _site(session)
+    _look(session, *(str(folder / name / "index.html") for name in pages))
+    session.install("pytest")
+    session.run("python", "-m", "pytest", "-q", "tests/reports/test_in_browser.py")
+
+
+def _site(session: nox.Session) -> Path:
+    _install(session, "[site]")
+    folder, records = REPORTS / "site", sorted(Path("reports/published").glob("**/record.json"))
+    session.run(
+        *("kvconform", "site", *map(str, records), "--known", KNOWN),
+        *("--repository", ".", "--out", str(folder)),
+    )
+    _tool(session, "site_links", str(folder))
+    return folder
+
+
+def _look(session: nox.Session, *pages: str) -> None:
+    """Look at pages, with axe-core where npm can be had. Where there is no browser, say so."""
+    session.install(PLAYWRIGHT)
+    axe = _axe(session)
+    found = ("--axe", str(axe)) if axe else ()
+    _tool(session, "check_in_browser", *pages, "--out", str(REPORTS / "screens"), *found, success_codes=[0, 4])
+
+
+def _axe(session: nox.Session) -> Path | None:
+    """The one file of axe-core, which is not ours to keep: MPL-2.0, half a megabyte."""
+    folder = Path(session.create_tmp())
+    if shutil.which("npm") is None:
+        session.log("npm is not installed: axe-core is left out")
+        return None
+    session.run("npm", "pack", AXE, "--pack-destination", str(folder), external=True, silent=True)
+    with tarfile.open(max(folder.glob("axe-core-*.tgz"))) as packed:
+        packed.extract("package/axe.min.js", folder)
+    return folder / "package/axe.min.js"
 
 
 @nox.session

@@ -23,7 +23,7 @@ FLOORS = {
     "spec/kvspec": SPEC,
     "reference/kvref": SPEC | {"kvref"},
     "adapters/kvadapters": SPEC | {"kvref", "kvadapters", "pyopencl", "cupy", "tabulate"} | ENGINES,
-    "reports/kvreports": {"kvspec", "kvreports", "msgspec", "jinja2", "markupsafe", "tabulate"},
+    "reports/kvreports": {"kvspec", "kvreports", "msgspec", "jinja2", "markupsafe", "markdown_it", "tabulate"},
     "conformance/kvconform": SPEC
     | {
         "kvref",

@@ -19,17 +19,13 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 def render(template: str, styles: Sequence[str], scripts: Sequence[str], **values: Any) -> str:
     """The page that a template makes of these values, with its styles and scripts."""
-    return (
-        _environment()
-        .get_template(template)
-        .render(
-            style=source(*styles),
-            script=source(*scripts),
-            policy=policy(styles, scripts),
-            cut=shortened,
-            **values,
-        )
-    )
+    locked = {"style": source(*styles), "script": source(*scripts), "policy": policy(styles, scripts)}
+    return fill(template, cut=shortened, **locked, **values)
+
+
+def fill(template: str, **values: Any) -> str:
+    """What a template makes of these values, all of which are escaped that are not HTML already."""
+    return _environment().get_template(template).render(**values)
 
 
 @cache

@@ -1,69 +1,51 @@
-"""Looks at a page in a real browser: `python -m tools.check_in_browser PAGE.html --out DIR`.
+"""Looks at pages in a real browser: `python -m tools.check_in_browser PAGE.html... --out DIR --axe axe.min.js`.
 
-Writes a screenshot for a desktop and for a phone, in light and dark, and checks that the page's script ran
-without an error, that nothing was blocked, and that the page does not scroll sideways. Exit status: 0 fine,
-1 the page is at fault, 2 usage, 3 the browser failed, 4 no browser here.
+For a desktop and a phone, in light and dark, it takes a screenshot and asks: did a script fail, was anything loaded
+from outside or missing, does the page scroll sideways, does axe-core find something serious? Then, once for each
+page: does Tab reach all that takes the focus, and is the focus seen; is the text there without scripts; is the page
+whole in print; do keys step its first trace? Exit status: 0 fine, 1 a page is at fault, 2 usage, 4 no browser here.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import re
 import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from html import escape, unescape
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-    "--enable-logging=stderr",
-)
 WIDTHS = {"desktop": 1280, "phone": 390}
-SCHEMES = {"dark": 0, "light": 1}
-HIGHEST = 16_000
+SCHEMES = ("light", "dark")
+SERIOUS = ("serious", "critical")
+HIGHEST = 12_000
 """Pixels a screenshot is high at most."""
+SCROLLS = ".drawn, .wide, pre, .command, .many, .skip, .symbols, table"
+"""What may be wider than the page, or lies outside it on purpose."""
+MOST_STOPS = 150
+"""Elements that Tab is followed through on a page."""
 
-HOST = """<!doctype html><meta charset="utf-8">
-<style>body {{ margin: 0 }} iframe {{ border: 0; display: block }}</style>
-<iframe width="{width}" height="{height}" srcdoc="{page}"></iframe>
-<script>onload = function () {{
-  var root = document.querySelector("iframe").contentDocument.documentElement;
-  document.body.dataset.seen = JSON.stringify({{
-    wide: root.scrollWidth, high: root.scrollHeight, ran: root.classList.contains("scripted"),
-    over: Array.from(root.querySelectorAll("body *")).filter(function (e) {{
-      return e.getBoundingClientRect().right > {width} + 1 && !e.closest(".drawn, .wide, pre, .command");
-    }}).slice(0, 5).map(function (e) {{ return e.outerHTML.slice(0, 120); }})
-  }});
-}};</script>
-"""
-"""The page in a frame: browsers make no window as narrow as a phone."""
-
-
-class BrowserFailed(Exception):
-    """The browser did not do what it was asked."""
+SIDEWAYS = """([width, scrolls]) => document.documentElement.scrollWidth <= width ? [] :
+  [...document.querySelectorAll("body *")].filter(e => !e.closest(scrolls))
+  .filter(e => e.getBoundingClientRect().right > width + 1).slice(0, 5).map(e => e.outerHTML.slice(0, 120))"""
+STOPS = """() => [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")]
+  .filter(e => e.checkVisibility() && !e.disabled).length"""
+FOCUSED = """() => { const e = document.activeElement, box = e.getBoundingClientRect(), style = getComputedStyle(e);
+  if (!e.dataset.stop) { e.dataset.stop = document.querySelectorAll("[data-stop]").length + 1; }
+  return {stop: e === document.body ? 0 : Number(e.dataset.stop), seen: box.width > 0 && box.height > 0,
+    marked: style.outlineStyle !== "none" || style.boxShadow !== "none", what: e.outerHTML.slice(0, 100)}; }"""
+WORDS = "() => document.querySelector('main').textContent.split(/\\s+/).length"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Look:
-    """What was seen of the page at one width in one scheme."""
+    """What was found at fault in one way of looking at a page."""
 
-    name: str
-    screenshot: Path
-    faults: list[str]
+    page: str
+    how: str
+    faults: list[str] = field(default_factory=list)
 
 
 def find_browser() -> str | None:
@@ -71,83 +53,158 @@ def find_browser() -> str | None:
     return next((found for b in BROWSERS if (found := shutil.which(b))), None)
 
 
-def looks(page: Path, out: Path, browser: str) -> Iterator[Look]:
-    """Look at the page in every width and scheme. Raises BrowserFailed."""
-    out.mkdir(parents=True, exist_ok=True)
+def looks(browser: Any, page: Path, out: Path, axe: str) -> Iterator[Look]:
+    """Look at one page in every way. Screenshots go to `out`."""
+    name = page.stem if page.stem != "index" else page.parent.name
     for device, width in WIDTHS.items():
         for scheme in SCHEMES:
-            with tempfile.TemporaryDirectory() as scratch:
-                yield _look(page, out / f"{page.stem}-{device}-{scheme}.png", browser, width, scheme, Path(scratch))
+            yield _seen(
+                browser,
+                page,
+                out / f"{name}-{device}-{scheme}.png",
+                width,
+                scheme,
+                axe,
+                Look(name, f"{device}, {scheme}"),
+            )
+    for how, look in (
+        ("keyboard", _keyboard),
+        ("without script", _without_script),
+        ("print", _print),
+        ("player", _player),
+    ):
+        found = Look(name, how)
+        look(browser, page, out / f"{name}-{how.replace(' ', '-')}", found.faults)
+        yield found
 
 
-def _look(page: Path, shot: Path, browser: str, width: int, scheme: str, scratch: Path) -> Look:
-    dom, log = _run(browser, scratch, page, width, 900, scheme, "--dump-dom")
-    seen = _seen(dom)
-    high = min(int(seen["high"]), HIGHEST)
-    _run(browser, scratch, page, width, high, scheme, f"--screenshot={shot.resolve()}")
-    return Look(f"{width} px, {scheme}", shot, _faults(seen, width, log))
+def _open(browser: Any, page: Path, faults: list[str], width: int = 1280, **context: Any) -> Any:
+    """Open the page; what goes wrong while it is read is a fault."""
+    tab = browser.new_context(viewport={"width": width, "height": 900}, **context).new_page()
+    tab.on("console", lambda m: faults.append(f"console: {m.text}") if m.type == "error" else None)
+    tab.on("pageerror", lambda e: faults.append(f"script: {e}"))
+    tab.on(
+        "request", lambda r: None if r.url.startswith(("file:", "data:")) else faults.append(f"asks for {r.url}")
+    )
+    tab.on("requestfailed", lambda r: faults.append(f"not there: {r.url}"))
+    tab.goto(page.resolve().as_uri())
+    return tab
 
 
-def _run(
-    browser: str, scratch: Path, page: Path, width: int, high: int, scheme: str, action: str
-) -> tuple[str, str]:
-    host = scratch / "host.html"
-    text = page.read_text(encoding="utf-8")
-    host.write_text(HOST.format(width=width, height=high, page=escape(text)), encoding="utf-8")
-    flags = [
-        *FLAGS,
-        f"--user-data-dir={scratch / 'profile'}",
-        f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}",
-    ]
-    command = [browser, *flags, f"--window-size={width},{high}", action, host.as_uri()]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=120, check=False)
-    except (OSError, subprocess.TimeoutExpired) as e:
-        raise BrowserFailed(f"{browser}: {e}") from None
-    if done.returncode:
-        raise BrowserFailed(f"{browser} ended with {done.returncode}: {done.stderr[-400:].strip()}")
-    return done.stdout, done.stderr
+def _seen(browser: Any, page: Path, shot: Path, width: int, scheme: str, axe: str, look: Look) -> Look:
+    tab = _open(browser, page, look.faults, width, color_scheme=scheme)
+    if not tab.evaluate("document.documentElement.classList.contains('scripted')"):
+        look.faults.append("the script of the page did not run")
+    look.faults += [f"scrolls sideways: {e}" for e in tab.evaluate(SIDEWAYS, [width, SCROLLS])]
+    if axe:
+        look.faults += list(_axe(tab, axe))
+    high = min(HIGHEST, tab.evaluate("document.documentElement.scrollHeight"))
+    tab.set_viewport_size({"width": width, "height": max(600, high)})
+    tab.screenshot(path=str(shot))
+    tab.context.close()
+    return look
 
 
-def _seen(dom: str) -> dict[str, Any]:
-    found = re.search(r'<body data-seen="([^"]*)"', dom)
-    if found is None:
-        raise BrowserFailed("the browser showed nothing of the page; was it cut short?")
-    return dict(json.loads(unescape(found[1])))
+def _axe(tab: Any, axe: str) -> Iterator[str]:
+    """What axe-core calls serious or worse."""
+    tab.evaluate(axe)
+    found = tab.evaluate("axe.run(document, {resultTypes: ['violations'], preload: false})")
+    for violation in found["violations"]:
+        if violation["impact"] in SERIOUS:
+            nodes = violation["nodes"]
+            yield f"axe, {violation['impact']}: {violation['id']} at {len(nodes)}: {nodes[0]['html'][:160]}"
 
 
-def _faults(seen: dict[str, Any], width: int, log: str) -> list[str]:
-    faults = [m[1] for m in re.finditer(r"CONSOLE[^\"]*(\".*)", log)]
-    if not seen["ran"]:
-        faults.append("the script of the page did not run")
-    if seen["wide"] > width:
-        faults.append(f"it scrolls sideways: {seen['wide']} px wide; beyond the edge: {seen['over']}")
-    return faults
+def _keyboard(browser: Any, page: Path, shot: Path, faults: list[str]) -> None:
+    """Tab reaches everything that can take the focus, in turn, and each stop is seen."""
+    tab = _open(browser, page, faults)
+    stops = min(MOST_STOPS, tab.evaluate(STOPS))
+    for number in range(1, stops + 1):
+        tab.keyboard.press("Tab")
+        at = tab.evaluate(FOCUSED)
+        if at["stop"] != number:
+            faults.append(f"Tab {number} of {stops} leads to stop {at['stop']}: {at['what']}")
+            break
+        if not (at["seen"] and at["marked"]):
+            faults.append(f"the focus is not seen on {at['what']}")
+    tab.screenshot(path=f"{shot}.png")
+    tab.context.close()
+
+
+def _without_script(browser: Any, page: Path, shot: Path, faults: list[str]) -> None:
+    """The text that is there with scripts is there without them."""
+    count = []
+    for enabled in (True, False):
+        tab = _open(browser, page, faults if enabled else [], java_script_enabled=enabled)
+        count.append(len(tab.locator("main").inner_text().split()))
+        tab.screenshot(path=f"{shot}.png")
+        tab.context.close()
+    if count[1] < 0.95 * count[0] - 10:
+        faults.append(f"{count[0]} words with scripts, {count[1]} without")
+
+
+def _print(browser: Any, page: Path, shot: Path, faults: list[str]) -> None:
+    """On paper nothing is cut off at the right."""
+    tab = _open(browser, page, faults)
+    tab.emulate_media(media="print")
+    tab.pdf(path=f"{shot}.pdf", format="A4")
+    tab.set_viewport_size({"width": 980, "height": 1200})
+    tab.screenshot(path=f"{shot}.png")
+    faults += [f"cut off in print: {e}" for e in tab.evaluate(SIDEWAYS, [980, SCROLLS])]
+    tab.context.close()
+
+
+def _player(browser: Any, page: Path, shot: Path, faults: list[str]) -> None:
+    """The first trace is stepped to its end by keys, and a link carries it."""
+    tab = _open(browser, page, faults)
+    button = tab.locator(".trace-tools button:visible").first
+    if tab.locator(".trace-tools button:visible").count():
+        button.click()
+        told = tab.locator(".player output").first
+        told.wait_for()
+        first, _, last = told.inner_text().removeprefix("step ").partition(" of ")
+        for _ in range(int(last) - int(first)):
+            tab.keyboard.press("ArrowRight")
+        if told.inner_text() != f"step {last} of {last}":
+            faults.append(f"keys step to {told.inner_text()!r}, not to the last of {last}")
+        tab.locator(".player").first.screenshot(path=f"{shot}.png")
+        tab.locator(".player-link").first.click()
+        tab.locator("#carried .player output").wait_for(timeout=5000)
+        if tab.locator("#carried .player output").inner_text() != f"step {last} of {last}":
+            faults.append("the link does not lead to its step")
+    tab.context.close()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(
-        prog="python -m tools.check_in_browser", description="Look at a page in a browser."
+        prog="python -m tools.check_in_browser", description="Look at pages in a browser."
     )
-    parser.add_argument("page", type=Path, help="the page")
+    parser.add_argument("pages", type=Path, nargs="+", help="the pages")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where screenshots go")
+    parser.add_argument(
+        "--axe", type=Path, metavar="FILE", help="axe.min.js of axe-core; without it axe is left out"
+    )
     asked = parser.parse_args(arguments)
     browser = find_browser()
     if browser is None:
         print(f"no browser found; looked for {', '.join(BROWSERS)}", file=sys.stderr)
         return 4
-    if not asked.page.is_file():
-        parser.error(f"{asked.page}: no such page")
-    try:
-        return max([_told(look) for look in looks(asked.page, asked.out, browser)])
-    except (BrowserFailed, OSError) as e:
-        print(e, file=sys.stderr)
-        return 3
+    if missing := [str(p) for p in asked.pages if not p.is_file()]:
+        parser.error(f"no such page: {', '.join(missing)}")
+    from playwright.sync_api import sync_playwright
+
+    asked.out.mkdir(parents=True, exist_ok=True)
+    axe = asked.axe.read_text(encoding="utf-8") if asked.axe else ""
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"])
+        told = [_told(look) for page in asked.pages for look in looks(opened, page, asked.out, axe)]
+        opened.close()
+    return max(told)
 
 
 def _told(look: Look) -> int:
-    print(f"{look.name}: {'; '.join(look.faults) or 'fine'}  {look.screenshot}")
+    print(f"{look.page}, {look.how}: {'; '.join(dict.fromkeys(look.faults)) or 'fine'}", flush=True)
     return 1 if look.faults else 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from kvconform.commands.arguments import (
@@ -203,6 +204,15 @@ def _board(parser: ArgumentParser) -> None:
     )
 
 
+def _site(parser: ArgumentParser) -> None:
+    parser.add_argument("records", nargs="*", metavar="RECORD", help="record.json to show beside each clause")
+    add_known(parser)
+    parser.add_argument(
+        "--repository", type=Path, metavar="DIR", help="a checkout of kvconform: its guides, bugs and history too"
+    )
+    parser.add_argument("--out", required=True, metavar="DIR", help="write the site into this folder")
+
+
 def _new_adapter(parser: ArgumentParser) -> None:
     parser.add_argument("name", help="the adapter's name: small letters, digits and hyphens")
     parser.add_argument("--into", default=".", metavar="DIR", help="folder to write it into (.)")
@@ -223,6 +233,7 @@ COMMANDS = {
     "strict": Command("hash the outputs of strict attention, for numpy and each adapter", _strict),
     "report": Command("render the records of runs, several side by side", _report),
     "board": Command("put the records of released engines together on one board", _board),
+    "site": Command("write the spec as a site, a page for each clause, with the verdicts of records", _site),
     "new-adapter": Command("write the skeleton of an adapter package", _new_adapter),
 }
 """Every command, in the order of the help; the module of each is in `kvconform.commands`."""

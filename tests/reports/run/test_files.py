@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +12,11 @@ import pytest
 from msgspec import to_builtins
 
 from kvreports import json_file
-from kvreports.run import html as run_html
 from kvspec.bounded_file import LARGEST
 from kvspec.errors import BadInput
 from kvspec.records.run import Record
 from reports.run.test_schema import put
-from support.record_samples import SAMPLES, TEXTS, failing, passing
+from support.record_samples import SAMPLES, failing, passing
 from tools import check_in_browser
 
 
@@ -116,37 +113,3 @@ def test_without_a_browser_looking_says_so(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(shutil, "which", lambda _: None)
     assert check_in_browser.main([str(tmp_path / "p.html"), "--out", str(tmp_path)]) == 4
     assert "no browser found; looked for chromium" in capsys.readouterr().err
-
-
-def fake(folder: Path, seen: str, log: str = "") -> str:
-    """A browser that shows what it is told."""
-    path = folder / "browser"
-    said = f"<body data-seen='{seen}'>".replace('"', "&quot;").replace("'", '"')
-    path.write_text(f"#!{sys.executable}\nimport sys\nprint({said!r})\nprint({log!r}, file=sys.stderr)\n")
-    path.chmod(0o755)
-    return str(path)
-
-
-@pytest.mark.parametrize(
-    ("seen", "log", "fault"),
-    [
-        ({"wide": 390, "high": 100, "ran": True, "over": []}, "", ""),
-        ({"wide": 390, "high": 100, "ran": False, "over": []}, "", "did not run"),
-        ({"wide": 1400, "high": 100, "ran": True, "over": ["<pre>"]}, "", "scrolls sideways: 1400 px wide"),
-        ({"wide": 9, "high": 9, "ran": True, "over": []}, 'INFO:CONSOLE:1] "Uncaught Error: x"', "Uncaught Error"),
-    ],
-)
-def test_a_browser_is_listened_to(seen: Any, log: str, fault: str, tmp_path: Path) -> None:
-    page = tmp_path / "p.html"
-    page.write_text(run_html.render([passing()], TEXTS), encoding="utf-8")
-    look = next(check_in_browser.looks(page, tmp_path / "out", fake(tmp_path, json.dumps(seen), log)))
-    assert fault in "; ".join(look.faults) and bool(look.faults) == bool(fault)
-
-
-def test_a_browser_that_shows_nothing_has_failed(tmp_path: Path) -> None:
-    page = tmp_path / "p.html"
-    page.write_text("x")
-    (tmp_path / "browser").write_text("#!/bin/sh\nexit 0\n")
-    (tmp_path / "browser").chmod(0o755)
-    with pytest.raises(check_in_browser.BrowserFailed, match="showed nothing"):
-        next(check_in_browser.looks(page, tmp_path / "out", str(tmp_path / "browser")))

@@ -1,0 +1,49 @@
+"""Where each page of the site is. Every page is `NAME/index.html`, so that `/NAME` is its address on any server."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Container
+
+from kvspec.contract import CHAPTERS
+
+TEXTS = {
+    "spec/README.md": ("guide", "Reading guide"),
+    "spec/EXAMPLES.md": ("examples", "How clauses and examples are written"),
+    "spec/GLOSSARY.md": ("glossary", "Glossary"),
+    "spec/DIFFERENCES.md": ("differences", "Where engines differ"),
+    "spec/BUGS.md": ("bugs", "Bugs"),
+    "spec/WIRE.md": ("wire", "Engines in any language"),
+    "TUTORIAL.md": ("tutorial", "Tutorial"),
+    "ENGINE.md": ("engine", "Judge a released engine"),
+    "spec/kvspec/appendices/anomalies.md": ("anomalies", "Anomalies"),
+    "spec/kvspec/appendices/prove.md": ("prove", "Prove"),
+}
+"""The Markdown pages of the repository that are pages of the site: the address and the title of each."""
+
+CHAPTER_FILES = {f"spec/kvspec/chapters/{c}.md": c for c in CHAPTERS}
+BOARD = "reports/published/engines/README.md"
+
+
+def file(name: str) -> str:
+    """The file of a page; the first page has no name."""
+    return f"{name}/index.html" if name else "index.html"
+
+
+def to(name: str, here: str, anchor: str = "") -> str:
+    """A link from one page to another, by files, so that it leads there without a server too."""
+    path = posixpath.relpath(file(name), here or ".")
+    return f"{path}#{anchor}" if anchor else path
+
+
+def resolved(link: str, source: str, here: str, pages: Container[str]) -> str | None:
+    """A link in a file of the repository, as it is on the page `here`; None where the site has no such page."""
+    if re.match(r"https?://", link):
+        return link
+    path, _, anchor = link.partition("#")
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(source), path)) if path else source
+    if target in CHAPTER_FILES:
+        return to(anchor if anchor in pages else CHAPTER_FILES[target], here, "" if anchor in pages else anchor)
+    name = "board" if target == BOARD else TEXTS.get(target, ("",))[0]
+    return to(name, here, anchor) if name and name in pages else None

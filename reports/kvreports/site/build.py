@@ -1,0 +1,129 @@
+"""Every file of the site."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from kvreports import inline_markdown, page
+from kvreports.drawing.packed import packed
+from kvreports.drawing.svg import draw_svg
+from kvreports.safe_text import Html, shortened
+from kvreports.site import addresses, dialects
+from kvreports.site.chapter import Prose, Written, parts
+from kvreports.site.content import Content, Drawn
+from kvreports.site.pages import SCRIPTS, STYLES, Site
+from kvreports.site.words import GLOSSARY, Word, words
+from kvspec.contract import CHAPTERS
+from kvspec.reading.anomalies import anomalies
+from kvspec.reading.clauses import Clause, chapter_text
+from kvspec.records.run import HELD, Failure
+
+
+def files(content: Content) -> Iterator[tuple[str, str]]:
+    """The path and the text of every file. Texts come from our own chapters, and from records that were cleaned."""
+    site = Site(content)
+    index = words(content.texts.get(GLOSSARY, ""), content.clauses)
+    yield "style.css", page.source(*STYLES)
+    yield "script.js", page.source(*SCRIPTS)
+    yield "search.js", _search(site, index)
+    yield from ((path.removeprefix("spec/"), picture) for path, picture in content.pictures.items())
+    yield addresses.file(""), site.render("home.html.j2", "")
+    yield addresses.file("chapters"), site.render("chapters.html.j2", "chapters", chapters=_chapters(content))
+    for name in ("search", "player"):
+        yield addresses.file(name), site.render(f"{name}.html.j2", name)
+    yield addresses.file("words"), site.render("words.html.j2", "words", words=index)
+    yield addresses.file("board"), site.render("board.html.j2", "board", board=content.board, trace=_failing)
+    yield from _texts(site)
+    yield from _chapter_pages(site)
+
+
+def _texts(site: Site) -> Iterator[tuple[str, str]]:
+    board = site.content.board
+    for path, text in site.content.texts.items():
+        name, _ = addresses.TEXTS[path]
+        told: dict[str, Any] = {"declared": dialects.declared(board), "broken": dialects.broken(board)}
+        body = site.text(text, path, name)
+        yield (
+            addresses.file(name),
+            site.render("text.html.j2", name, body=body, **told if name == "differences" else {}),
+        )
+
+
+def _chapters(content: Content) -> list[tuple[str, str, list[Clause]]]:
+    """Each chapter with its title and its clauses."""
+    return [
+        (
+            c,
+            chapter_text(c).splitlines()[0].removeprefix("# "),
+            [k for k in content.clauses.values() if k.chapter == c],
+        )
+        for c in CHAPTERS
+    ]
+
+
+def _chapter_pages(site: Site) -> Iterator[tuple[str, str]]:
+    """The page of each chapter, and those of its clauses."""
+    for chapter in CHAPTERS:
+        source, pieces = f"spec/kvspec/chapters/{chapter}.md", parts(chapter_text(chapter))
+        shown = [(isinstance(p, Written), p) for p in pieces]
+        yield addresses.file(chapter), site.render("chapter.html.j2", chapter, source=source, pieces=shown)
+        section, ids = "", [p.id for p in pieces if isinstance(p, Written)]
+        for piece in pieces:
+            if isinstance(piece, Prose):
+                section = piece.text.splitlines()[0].lstrip("# ") if piece.text.startswith("## ") else section
+                continue
+            at = ids.index(piece.id)
+            beside = (ids[at - 1] if at else None, ids[at + 1] if at + 1 < len(ids) else None)
+            yield addresses.file(piece.id), _clause(site, piece, source, section, beside)
+
+
+def _clause(site: Site, written: Written, source: str, section: str, beside: tuple[str | None, str | None]) -> str:
+    content = site.content
+    verdicts = content.verdicts(written.id)
+    return site.render(
+        "clause.html.j2",
+        written.id,
+        title=f"{written.id}: {shortened(inline_markdown.text(content.clauses[written.id].text), 70)}",
+        clause=content.clauses[written.id],
+        written=written,
+        source=source,
+        section=section,
+        beside=beside,
+        drawn={t.id: content.examples[t.id] for t in written.examples},
+        trace=_example,
+        failing=_failing,
+        asked=[v for v in verdicts if v.clause.verdict not in ("NOT_CLAIMED", "NOT_RUN")],
+        silent=[v for v in verdicts if v.clause.verdict in ("NOT_CLAIMED", "NOT_RUN")],
+        held=sum(v.clause.verdict in HELD for v in verdicts),
+        bugs=content.bugs.get(written.id, ()),
+        guards=[a for a in anomalies().values() if written.id in a.clauses],
+        history=content.history.get(written.id, ()),
+    )
+
+
+def _example(drawn: Drawn) -> tuple[Html, str]:
+    """The drawing of an example, and the trace as a link carries it."""
+    title = f"Example {drawn.id}: {drawn.sentence}"
+    return draw_svg(drawn.steps, title, standalone=False), packed(drawn.steps, drawn.kind, title)
+
+
+def _failing(failure: Failure, title: str = "") -> tuple[Html, str]:
+    """The same of a failure."""
+    title = f"{title} on {failure.words}".strip()
+    picture = draw_svg(failure.steps, title[:200], standalone=False)
+    return picture, packed(failure.steps, str(failure.trace.get("kind", "")), title)
+
+
+def _search(site: Site, index: list[Word]) -> str:
+    """What the search page looks through, as a script: a page that is read without a server may fetch nothing."""
+    content = site.content
+    rows = [
+        [c.id, addresses.file(c.id), inline_markdown.text(f"{c.text} {c.reason}")] for c in content.clauses.values()
+    ]
+    rows += [[f"word: {w.name}", f"words/index.html#{w.anchor}", inline_markdown.text(w.meaning)] for w in index]
+    for path, text in content.texts.items():
+        name, title = addresses.TEXTS[path]
+        rows.append([title, addresses.file(name), inline_markdown.text(text)[:20_000]])
+    return f"var KVCONFORM_PAGES = {json.dumps(rows, ensure_ascii=False)};\n{page.source('site/search.js')}"

@@ -1,0 +1,90 @@
+"""What the site is made of: the command gathers it, the pages show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kvreports.board.engines import Board
+from kvreports.run.overview import adapter_name
+from kvreports.safe_text import Html
+from kvspec.reading.clauses import Clause
+from kvspec.records.run import ClauseRecord, Failure, Record, StepRecord
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A worked example as the reference performs it."""
+
+    id: str
+    kind: str
+    """The kind of cache."""
+    sentence: str
+    """The trace in the compact notation."""
+    steps: Sequence[StepRecord]
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A real bug of an engine that breaks a clause; `link` leads to where it was seen."""
+
+    id: str
+    says: str
+    link: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """A day on which the sentence of a clause became another, or was new."""
+
+    day: str
+    what: str
+    subject: str
+    """What the commit says."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one published record says of a clause."""
+
+    record: Record
+    clause: ClauseRecord
+
+    @property
+    def adapter(self) -> str:
+        """The adapter's name."""
+        return adapter_name(self.record)
+
+    @property
+    def version(self) -> str:
+        """Its version."""
+        return str(self.record.adapter.get("version") or "unknown")
+
+    @property
+    def failure(self) -> Failure | None:
+        """The shortest failure that the clause is blamed for."""
+        return next((f for f in self.record.failures if self.clause.id in f.clauses), None)
+
+
+@dataclass(frozen=True)
+class Content:
+    """Everything that the site shows."""
+
+    version: str
+    """The version of the spec, and the hash of its chapters."""
+    digest: str
+    clauses: Mapping[str, Clause]
+    examples: Mapping[str, Drawn]
+    board: Board
+    bugs: Mapping[str, Sequence[Bug]] = field(default_factory=dict)
+    """Real bugs by the clause that they break."""
+    history: Mapping[str, Sequence[Change]] = field(default_factory=dict)
+    """By clause; empty where no history of the chapters is there."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Markdown pages by their path in the repository: `spec/README.md`."""
+    pictures: Mapping[str, Html] = field(default_factory=dict)
+    """SVG pictures by their path in the repository."""
+
+    def verdicts(self, clause: str) -> list[Verdict]:
+        """What each record says of a clause, the names in order."""
+        return [Verdict(e.record, c) for e in self.board.engines for c in e.record.clauses if c.id == clause]

@@ -1,0 +1,92 @@
+"""The frame that all pages of the site share, and how their texts become HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from kvreports import page
+from kvreports.run import standing
+from kvreports.safe_text import Html, shortened
+from kvreports.site import addresses, markdown
+from kvreports.site.content import Content
+from kvspec.contract import CHAPTERS
+from kvspec.registry import LETTERS
+
+STYLES = ("page.css", "drawing.css", "player.css", "site/site.css")
+SCRIPTS = ("theme.js", "player.js")
+POLICY = (
+    "default-src 'none'; style-src 'self' file:; script-src 'self' file:; img-src 'self' file: data:; "
+    "base-uri 'none'; form-action 'self' file:"
+)
+"""Nothing is fetched but the site's own files; `file:` is for reading it without a server."""
+
+MENU = (
+    ("guide", "Guide"),
+    ("chapters", "Chapters"),
+    ("differences", "Where engines differ"),
+    ("board", "Board"),
+    ("bugs", "Bugs"),
+    ("words", "Words"),
+    ("search", "Search"),
+)
+
+
+@dataclass(frozen=True)
+class Site:
+    """The content and the pages that it makes; renders a page in the frame."""
+
+    content: Content
+
+    @cached_property
+    def pages(self) -> Mapping[str, str]:
+        """Every page by its name, with its title."""
+        texts = {name: title for path, (name, title) in addresses.TEXTS.items() if path in self.content.texts}
+        made = {"": "The spec", "chapters": "Chapters", "board": "The board", "words": "Index of words"}
+        rest = {"search": "Search", "player": "Trace player"}
+        letters = {chapter: f"{LETTER[chapter]}: {chapter}" for chapter in CHAPTERS}
+        return {**made, **rest, **texts, **letters, **{id_: id_ for id_ in self.content.clauses}}
+
+    def render(self, template: str, name: str, title: str = "", **values: Any) -> str:
+        """One page."""
+        return page.fill(
+            f"site/{template}",
+            policy=POLICY,
+            name=name,
+            title=title or self.pages[name],
+            menu=[(n, words) for n, words in MENU if n in self.pages],
+            pages=self.pages,
+            content=self.content,
+            to=lambda target, anchor="": addresses.to(target, name, anchor),
+            asset=lambda path: "../" * bool(name) + path,
+            text=lambda markdown, source="spec/README.md": self.text(markdown, source, name),
+            sentence=lambda markdown, source="spec/README.md": self.sentence(markdown, source, name),
+            kinds=standing.KINDS,
+            meaning=standing.WORDS,
+            cut=shortened,
+            **values,
+        )
+
+    def text(self, text: str, source: str, here: str, level: int = 0) -> Html:
+        """Markdown of a file of the repository as it stands on a page."""
+        return markdown.html(text, *self._links(source, here), level)
+
+    def sentence(self, text: str, source: str, here: str) -> Html:
+        """The same of one sentence."""
+        return markdown.inline(text, *self._links(source, here))
+
+    def _links(self, source: str, here: str) -> tuple[markdown.Resolve, markdown.Resolve]:
+        def resolve(link: str) -> str | None:
+            if f"spec/{link}" in self.content.pictures:
+                return "../" * bool(here) + link
+            return addresses.resolved(link, source, here, self.pages)
+
+        def clause(id_: str) -> str | None:
+            return addresses.to(id_, here) if id_ in self.content.clauses and id_ != here else None
+
+        return resolve, clause
+
+
+LETTER = {chapter: letters for letters, chapter in LETTERS.items()}

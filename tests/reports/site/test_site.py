@@ -1,0 +1,138 @@
+"""The site: a page for every clause, links that lead somewhere, nothing loaded from outside, texts escaped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import takewhile
+from pathlib import Path
+
+import pytest
+
+from kvconform.commands import site
+from kvconform.commands.clause_history import history, rules
+from kvconform.commands.options import COMMANDS
+from kvreports.drawing.packed import unpacked
+from kvreports.site import build
+from kvreports.site.chapter import Prose, Written, parts
+from kvreports.site.content import Content, Drawn
+from kvreports.site.words import words
+from kvspec.reading.clauses import chapter_text, index
+from kvspec.registry import CHAPTERS
+from tools import site_links
+
+ROOT = Path(__file__).parents[3]
+RECORDS = [ROOT / f"reports/published/engines/{n}/record.json" for n in ("mlx-rotating", "executorch-ring")]
+
+
+@pytest.fixture(scope="module")
+def content() -> Content:
+    """All of the repository with two records; only the examples of RING are performed."""
+    ring = {e.id: e for e in site._examples([c for c in index().values() if c.chapter == "ring"])}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site, "_examples", lambda clauses: [])
+        patch.setattr(site, "history", lambda repository: {})
+        found = site.gathered(RECORDS, ROOT / "deviations/kvconform.toml", ROOT)
+    undrawn = {e.id: Drawn(e.id, e.trace.kind, "", ()) for c in index().values() for e in c.examples}
+    return replace(found, examples={**undrawn, **ring})
+
+
+@pytest.fixture(scope="module")
+def files(content: Content) -> dict[str, str]:
+    return dict(build.files(content))
+
+
+def test_every_clause_has_its_page_and_every_link_leads_somewhere(files: dict[str, str], tmp_path: Path) -> None:
+    assert site._write(tmp_path, iter(files.items())) == len(files)
+    assert list(site_links.faults(tmp_path)) == []
+
+
+def test_a_fault_of_a_site_is_found(files: dict[str, str], tmp_path: Path) -> None:
+    broken = dict(files)
+    del broken["RING-19/index.html"]
+    broken["words/index.html"] += '<a href="#nowhere">a</a><img src="https://example.com/x.png"><p id="main">'
+    broken["style.css"] += "@import 'x.css'; a { background: url(http://example.com/y) }"
+    site._write(tmp_path, iter(broken.items()))
+    found = " | ".join(site_links.faults(tmp_path))
+    assert "RING-19: no page" in found and "../RING-19/index.html leads nowhere" in found
+    assert "#nowhere leads nowhere" in found and "loads https://example.com/x.png" in found
+    assert "'main' stands twice" in found and "@import 'x.css'" in found and "url(http://example.com/y)" in found
+
+
+def test_the_page_of_a_clause_says_all_there_is_of_it(files: dict[str, str]) -> None:
+    page = files["RING-3/index.html"]
+    assert "every query finds its whole\nwindow" in page and "<em>Why:</em>" in page
+    assert "https://github.com/Lightning-AI/litgpt/pull/2215" in page
+    assert 'aria-label="Drawing: example RING-3.1"' in page and "Example RING-3.2, ring window=3" in page
+    assert '<th scope="row"><a href="../board/index.html#mlx-rotating">' in page and 'class="v known"' in page
+    assert "step through it" in page and "PAD-10/PaddingInTheWindow" in page
+    assert "RING-3, kvconform: the spec of transformer KV caches, version 0.1" in page
+
+
+def test_a_link_carries_the_trace(files: dict[str, str]) -> None:
+    _, _, rest = files["RING-1/index.html"].partition("player/index.html#trace=")
+    told = unpacked(rest.partition('"')[0])
+    assert told["title"].startswith("Example RING-1.1: ring window=3: append 1; append 1") and told["round"]
+    assert [f["do"] for f in told["frames"]] == ["append 1"] * 4 + ["append 3"]
+
+
+def test_the_page_of_differences_names_who_declares_what(files: dict[str, str]) -> None:
+    page = files["differences/index.html"]
+    assert "<td>chunk</td><td><code>2 * window</code></td><td>executorch-ring 1.5.1</td>" in page
+    assert '<a href="../RING-1/index.html">RING-1</a>' in page
+
+
+def test_the_search_knows_clauses_and_words(files: dict[str, str]) -> None:
+    assert (
+        '["RING-19", "RING-19/index.html", ' in files["search.js"]
+        and '"word: block table, table"' in files["search.js"]
+    )
+
+
+def test_what_a_record_says_cannot_break_out(content: Content) -> None:
+    (engine, *rest) = content.board.engines
+    hostile = "</script><script>alert(1)</script>"
+    clauses = [
+        type(c)(**{f: getattr(c, f) for f in c.__struct_fields__} | {"reason": hostile})
+        for c in engine.record.clauses
+    ]
+    fields = {f: getattr(engine.record, f) for f in engine.record.__struct_fields__}
+    record = type(engine.record)(
+        **fields | {"clauses": clauses, "adapter": engine.record.adapter | {"version": hostile}}
+    )
+    board = replace(content.board, engines=[replace(engine, record=record), *rest])
+    files = build.files(replace(content, board=board))
+    pages = dict(takewhile(lambda file: file[0] != "RING-2/index.html", files))
+    assert "&lt;/script&gt;" in pages["RING-1/index.html"] and "board/index.html" in pages
+    assert [name for name, text in pages.items() if "<script>alert" in text] == []
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_chapter_comes_apart_into_what_the_index_reads(chapter: str) -> None:
+    pieces = parts(chapter_text(chapter))
+    written = [p for p in pieces if isinstance(p, Written)]
+    clauses = [c for c in index().values() if c.chapter == chapter]
+    assert [w.id for w in written] == [c.id for c in clauses]
+    assert [[t.id for t in w.examples] for w in written] == [[e.id for e in c.examples] for c in clauses]
+    assert [" ".join(w.rule.split()) for w in written] == [c.text for c in clauses]
+    assert not any("**" + c.id in p.text for c in clauses for p in pieces if isinstance(p, Prose))
+
+
+def test_a_word_is_found_in_its_forms() -> None:
+    table = "# G\n\n| word | meaning |\n|---|---|\n| window, W | rows |\n| zzz | none |\n\n## x\n\n| no | no |\n"
+    first, second = words(table, index())
+    assert "RING-1" in first.clauses and first.anchor == "window-w" and second.clauses == ()
+
+
+def test_the_history_of_a_clause_is_that_of_its_sentence() -> None:
+    text = '<a id="A-1"></a>\n**A-1** (visible; seen in view). One\nrule.\n\n*Why:* so.\n'
+    assert rules(text) == {"A-1": "(visible; seen in view). One rule."}
+    found = history(ROOT)
+    if found:  # a shallow clone has none
+        assert found["RING-1"][0].what == "new" and all(h.day.startswith("20") for h in found["RING-1"])
+
+
+def test_without_a_repository_there_is_a_site_too(content: Content, tmp_path: Path) -> None:
+    bare = replace(content, texts={}, pictures={})
+    site._write(tmp_path, build.files(bare))
+    assert list(site_links.faults(tmp_path)) == []
+    assert history(tmp_path) == {} and "site" in COMMANDS

@@ -1,0 +1,84 @@
+"""What looks at pages in a browser finds what is wrong with them. `nox -s browser` has all that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvreports.drawing.packed import packed
+from kvreports.drawing.svg import draw_svg
+from kvreports.page import source
+from support.record_samples import failing
+from tools import check_in_browser
+
+BROWSER = check_in_browser.find_browser()
+driver = pytest.importorskip("playwright.sync_api", reason="`nox -s browser` has a browser")
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no browser")
+
+SOUND = """<!doctype html><html lang="en">
+<head><meta charset="utf-8"><title>a page</title><style>{style}</style></head>
+<body><main><h1>A page</h1><p>Some words that are there <a href="#here">and a link</a>.</p>{body}</main>
+<script>document.documentElement.classList.add("scripted");{script}</script></body></html>"""
+
+TRAP = '<button onkeydown="event.preventDefault()">a</button><button>b</button>'
+SERIOUS = "({violations: [{impact: 'serious', id: 'planted', nodes: [{html: '<p>'}]}]})"
+"""What axe-core answers of a page with a serious barrier."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with driver.sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+
+
+def look(
+    browser: Any, folder: Path, body: str = "", style: str = "", script: str = "", axe: str = ""
+) -> dict[str, str]:
+    page = folder / "page.html"
+    page.write_text(SOUND.format(style=style, body=body, script=script), encoding="utf-8")
+    return {found.how: " ".join(found.faults) for found in check_in_browser.looks(browser, page, folder, axe)}
+
+
+def trace() -> str:
+    failure = next(f for f in failing().failures if f.steps)
+    drawing = draw_svg(failure.steps, "t", standalone=False)
+    carried = packed(failure.steps, "ring", "t")
+    return f'<div class="trace" data-trace="{carried}"><div class="drawn">{drawing}</div></div>'
+
+
+def test_a_sound_page_with_a_trace_is_fine(browser: Any, tmp_path: Path) -> None:
+    found = look(browser, tmp_path, trace(), source("page.css", "drawing.css", "player.css"), source("player.js"))
+    assert {how: faults for how, faults in found.items() if faults} == {}
+    assert (tmp_path / "page-player.png").is_file() and (tmp_path / "page-print.pdf").is_file()
+
+
+@pytest.mark.parametrize(
+    ("how", "fault", "planted"),
+    [
+        ("phone, dark", "scrolls sideways", {"body": '<p style="width: 600px">wide</p>'}),
+        ("desktop, light", "script: boom", {"script": "throw Error('boom')"}),
+        ("desktop, light", "asks for http://127.0.0.1:9/x", {"body": '<img src="http://127.0.0.1:9/x" alt="">'}),
+        ("desktop, dark", "not there", {"body": '<img src="none.png" alt="">'}),
+        ("keyboard", "the focus is not seen", {"style": "a { outline: none !important }"}),
+        ("keyboard", "Tab 3 of 3 leads to stop 2", {"body": TRAP}),
+        ("without script", "without", {"script": "document.querySelector('main').append('word '.repeat(99))"}),
+        ("print", "cut off in print", {"style": "@media print { p { width: 1400px } }"}),
+        (
+            "desktop, light",
+            "axe, serious: planted at 1: <p>",
+            {"axe": f"window.axe = {{run: async () => {SERIOUS}}}"},
+        ),
+    ],
+)
+def test_what_is_wrong_is_found(
+    browser: Any, tmp_path: Path, how: str, fault: str, planted: dict[str, str]
+) -> None:
+    assert fault in look(browser, tmp_path, **planted)[how]
+
+
+def test_a_player_that_keys_do_not_step_is_found(browser: Any, tmp_path: Path) -> None:
+    script = source("player.js").replace("ArrowRight: now + 1", "ArrowRight: now")
+    assert "keys step to" in look(browser, tmp_path, trace(), source("player.css"), script)["player"]
