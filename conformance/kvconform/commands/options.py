@@ -77,7 +77,9 @@ def _profile(parser: ArgumentParser) -> None:
         help="only these peers, separated by commas (all installed that suit the device)",
     )
     parser.add_argument("--cases", metavar="PATTERN", help="only cases whose id matches this regular expression")
-    parser.add_argument("--quick", action="store_true", help="only a few small cases, to see that everything works")
+    few = parser.add_mutually_exclusive_group()
+    few.add_argument("--quick", action="store_true", help="only a few small cases, to see that everything works")
+    few.add_argument("--models", action="store_true", help="instead: the attention of current models, in bf16")
     parser.add_argument("--rounds", type=above_zero, default=9, help="rounds of each case (9)")
     parser.add_argument(
         "--memory",
@@ -190,7 +192,10 @@ def _strict(parser: ArgumentParser) -> None:
 
 def _report(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "records", nargs="+", metavar="RECORD", help="record.json, or the journal of a run cut short"
+        "records",
+        nargs="+",
+        metavar="RECORD",
+        help="record.json, the journal of a run, or two profile.json, the older first",
     )
     parser.add_argument("--html", metavar="FILE", help="write the page to this file")
     add_format(parser)

@@ -43,7 +43,8 @@ NOTHING_MEASURED = 3
 
 def main(options: Namespace) -> int:
     """Measure, print the table, write the record and the page; never 1, because nothing is judged."""
-    todo, adapter = cases.selected(options.quick, options.cases), find.load(options.adapter)
+    choice: cases.Choice = "quick" if options.quick else "models" if options.models else "table"
+    todo, adapter = cases.selected(choice, options.cases), find.load(options.adapter)
     found = peers.find(_names(options.peers), bool(getattr(adapter, "gpu", False)))
     said = description(find.guarded(options.adapter, "cannot be asked what it is", adapter.describe))
     for peer in found.records:

@@ -18,6 +18,9 @@ from kvspec.records.mutants import Matrix
 from kvspec.records.profile import Profile
 from kvspec.records.run import Record
 
+MOST: dict[type[Document], int] = {Profile: 2, Matrix: 1}
+"""Records of a kind that are rendered together; any number of runs is."""
+
 
 def main(options: Namespace) -> int:
     """Render the records and return 0. Raises BadInput for one that cannot be read."""
@@ -32,11 +35,11 @@ def main(options: Namespace) -> int:
 
 def load(paths: Sequence[Path]) -> Sequence[Document]:
     """The records in these files. Raises BadInput."""
-    for kind in (Profile, Matrix):
+    for kind, most in MOST.items():
         if any(json_file.begins(path, kind) for path in paths):
-            if len(paths) > 1:
-                raise BadInput("the record of a profile or of mutants is rendered by itself; name one record")
-            return [json_file.load(paths[0], kind)]
+            if len(paths) > most:
+                raise BadInput("name one record of mutants, or one or two of profiles, the older one first")
+            return [json_file.load(path, kind) for path in paths]
     return [load_run(path) for path in paths]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Any, Literal
 
 from kvconform.profiling.case import Case
 from kvconform.profiling.model_shapes import MODELS
@@ -29,15 +31,27 @@ def read(text: str) -> Case:
     return Case(operation, model, int(context), **fields)
 
 
-def cases(quick: bool = False) -> tuple[Case, ...]:
-    """Give every case in the order of measurement; or a few small ones, whose numbers say little."""
-    return tuple(map(read, table(__package__, "cases")["quick" if quick else "table"]))
+Choice = Literal["table", "quick", "models"]
+"""The lists of cases: the usual one; a few small ones, whose numbers say little; attention of current models."""
 
 
-def selected(quick: bool, pattern: str | None) -> tuple[Case, ...]:
+def cases(choice: Choice = "table") -> tuple[Case, ...]:
+    """Give every case of a list in the order of measurement."""
+    listed = table(__package__, "cases")[choice]
+    return tuple(map(read, _of_models(listed) if choice == "models" else listed))
+
+
+def _of_models(lines: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Give the ids of a case for each model, context and ending of each line."""
+    for line in lines:
+        for name, context, ending in product(line["models"], line["contexts"], line["endings"]):
+            yield "/".join(filter(None, (line["operation"], name, "bf16", str(context), ending)))
+
+
+def selected(choice: Choice, pattern: str | None) -> tuple[Case, ...]:
     """Select the cases whose id matches a pattern. Raises BadInput if it is not a regular expression or matches
     none."""
-    every = cases(quick)
+    every = cases(choice)
     try:
         found = tuple(case for case in every if re.search(pattern or "", case.id))
     except re.error as e:

@@ -35,6 +35,16 @@ MISTRAL = Model("Mistral-7B-v0.1", 32, 8, 128, 32, 4096, "huggingface.co/mistral
 GEMMA = Model("Gemma-2-9B", 16, 8, 256, 42, 4096, "github.com/google/gemma_pytorch, gemma/config.py")
 PHI = Model("Phi-3-mini-4k", 32, 32, 96, 32, None, "huggingface.co/microsoft/Phi-3-mini-4k-instruct")
 GPT2 = Model("GPT-2 small", 12, 12, 64, 12, None, "huggingface.co/openai-community/gpt2")
+QWEN3_8B = Model("Qwen3-8B", 32, 8, 128, 36, None, "huggingface.co/Qwen/Qwen3-8B")
+QWEN3_30B = Model("Qwen3-30B-A3B", 32, 4, 128, 48, None, "huggingface.co/Qwen/Qwen3-30B-A3B")
+QWEN3_235B = Model("Qwen3-235B-A22B", 64, 4, 128, 94, None, "huggingface.co/Qwen/Qwen3-235B-A22B")
+GEMMA3_4B = Model("Gemma-3-4B", 8, 4, 256, 34, 1024, "huggingface.co/google/gemma-3-4b-it")
+GEMMA3_27B = Model("Gemma-3-27B", 32, 16, 128, 62, 1024, "huggingface.co/google/gemma-3-27b-it")
+GPT_OSS = Model("gpt-oss-120b", 64, 8, 64, 36, 128, "huggingface.co/openai/gpt-oss-120b")
+LLAMA4 = Model("Llama-4-Scout", 40, 8, 128, 48, None, "huggingface.co/meta-llama/Llama-4-Scout-17B-16E")
 
-MODELS = (LLAMA_8B, LLAMA_70B, QWEN, MISTRAL, GEMMA, PHI, GPT2)
-"""All models: 4 to 32 key-value heads, rows of 64 to 256 elements, 1 to 8 query heads per key-value head."""
+MODELS = (
+    *(LLAMA_8B, LLAMA_70B, QWEN, MISTRAL, GEMMA, PHI, GPT2),
+    *(QWEN3_8B, QWEN3_30B, QWEN3_235B, GEMMA3_4B, GEMMA3_27B, GPT_OSS, LLAMA4),
+)
+"""All models: 4 to 32 key-value heads, rows of 64 to 256 elements, 1 to 16 query heads per key-value head."""

@@ -30,10 +30,10 @@ class Forms(NamedTuple):
 
 FORMS: dict[type[Document], Forms] = {
     Record: Forms("record", "report", "run", lambda records: (records, index())),
-    Profile: Forms("profile", "profile", "profile", tuple),
+    Profile: Forms("profile", "profile", "profile", lambda records: tuple(reversed(records))),
     Matrix: Forms("mutants", "mutants", "mutants", tuple),
 }
-"""Every kind of record. Runs are rendered side by side; a profile and a matrix by themselves."""
+"""Every kind of record. Runs are rendered side by side, a profile beside one before it, a matrix by itself."""
 
 
 def _rendered(records: Sequence[Document], form: str) -> str:

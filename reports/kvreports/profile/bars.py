@@ -84,7 +84,8 @@ class Line:
     cases: int
     share: str
     limit: str
-    peers: list[str]
+    peers: list[float | None]
+    """The middle one of the ratios to each peer; None where it has no such work."""
 
 
 def short(record: Profile) -> list[Line]:
@@ -95,7 +96,7 @@ def short(record: Profile) -> list[Line]:
 def _line(operation: str, cases: list[Measurement], record: Profile) -> Line:
     shares = sorted(case.fraction.median for case in cases if case.fraction)
     limits = sorted({case.limit for case in cases if case.limit})
-    ratios = [_middle(cases, peer) for peer in figures.peers(record)]
+    ratios = [middle(cases, peer) for peer in figures.peers(record)]
     return Line(operation, len(cases), _span(shares), ", ".join(limits), ratios)
 
 
@@ -105,6 +106,7 @@ def _span(shares: list[float]) -> str:
     return f"{shares[0]:.2f} to {shares[-1]:.2f}"
 
 
-def _middle(cases: list[Measurement], peer: str) -> str:
+def middle(cases: list[Measurement], peer: str) -> float | None:
+    """The middle one of the ratios to a peer."""
     ratios = sorted(p.ratio.median for case in cases for p in case.peers if p.peer == peer)
-    return f"{ratios[len(ratios) // 2]:.2f}" if ratios else figures.NONE
+    return ratios[len(ratios) // 2] if ratios else None

@@ -12,6 +12,8 @@ HEAD = (
     *("launches", "allocations", "to device", "to host"),
 )
 """The columns before those of the peers."""
+READING = "Times are medians, and so is what follows a slash: the time over that peer's. Lower is better in both."
+"""How to read it, in a line."""
 LIMITS = ("limit", "GB/s", "quartiles", "rounds")
 """The columns of the limits."""
 

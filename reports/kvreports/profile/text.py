@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from tabulate import tabulate
 
-from kvreports.profile import figures, table
+from kvreports.profile import comparison, figures, findings, table
 from kvreports.safe_text import cleaned, line, shortened
 from kvspec.records.profile import Profile
 
 
-def render(record: Profile) -> str:
-    """The limits, a row for each measurement, and what was left out."""
+def render(record: Profile, before: Profile | None = None) -> str:
+    """What was found, what changed since a profile before, the limits, a row for each measurement, and what was
+    left out."""
     record = cleaned(record)
     parts = [table.headline(record), *(["PARTIAL: " + line(record.partial_reason)] if record.partial else [])]
+    parts.append("\n".join(map(line, findings.sentences(record))))
+    parts += [_compared(cleaned(before), record)] if before is not None else []
+    parts.append(table.READING)
     parts.append(tabulate(table.limits(record), table.LIMITS, disable_numparse=True))
     head = [*table.HEAD, *(f"/ {line(peer)}" for peer in figures.peers(record))]
     rows = table.rows(record)
@@ -20,3 +24,8 @@ def render(record: Profile) -> str:
     parts += [f"not measured: {line(s.id)}: {line(shortened(s.reason, 200))}" for s in record.skipped]
     parts += [f"no peer: {line(p.name)}: {line(p.missing)}" for p in record.peers if p.missing]
     return "\n\n".join(parts) + "\n"
+
+
+def _compared(before: Profile, now: Profile) -> str:
+    rows = [[line(cell) for cell in row] for row in comparison.rows(before, now)]
+    return f"{comparison.summary(before, now)}\n\n{tabulate(rows, comparison.HEAD, disable_numparse=True)}"

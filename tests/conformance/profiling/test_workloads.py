@@ -12,7 +12,7 @@ from kvadapters.reference import Reference
 from kvconform.profiling import cases
 from kvconform.profiling.case import Case
 from kvconform.profiling.measure import Party, metered
-from kvconform.profiling.model_shapes import GPT2, Model
+from kvconform.profiling.model_shapes import GPT2, MODELS, Model
 from kvconform.profiling.operation import Job
 from kvconform.profiling.subject import Subject
 from kvconform.profiling.workloads import OPERATIONS, attention, page
@@ -52,6 +52,15 @@ def made(name: str, adapter: Any) -> Job:
     """Its job."""
     case = small(name)
     return OPERATIONS[name].job(Subject(adapter, case, OPERATIONS[name].config(case), MEMORY))
+
+
+def test_the_models_of_today_are_a_list_of_their_own() -> None:
+    """Every line of the grid makes a case of each model, context and ending; the usual list stays as short."""
+    ids = [case.id for case in cases.cases("models")]
+    assert len(ids) == len(set(ids)) and "attention/qwen3-8b/bf16/32768/b32" in ids
+    assert {case.dtype for case in cases.cases("models")} == {"bf16"} and len(cases.cases()) < 110
+    windows = {(case.model.name, case.context) for case in cases.cases("models") if case.operation[:4] == "ring"}
+    assert windows == {(m.name, m.window) for m in MODELS if m.name.startswith(("Gemma-3", "gpt-oss"))}
 
 
 def measured_of(kind: str, operation: str) -> list[str]:

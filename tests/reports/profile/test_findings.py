@@ -1,0 +1,80 @@
+"""What a profile says first: which cases are slow and why; and of two profiles, what got slower."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec import convert
+
+from kvconform.runner import output
+from kvreports.profile import comparison, findings
+from kvreports.profile import html as profile_html
+from kvspec.records.profile import Measurement, Profile
+from reports.run.test_html import Page
+from support.profile_samples import changed, measurement, spread, whole
+
+
+def case(ms: float = 4.0, ratio: float = 2.0, **more: Any) -> dict[str, Any]:
+    peers = [
+        {"peer": "memcpy", "ms": spread(ms / 9), "ratio": spread(9.0)},
+        {"peer": "numpy", "ms": spread(ms / ratio), "ratio": spread(ratio)},
+        {"peer": "torch", "ms": spread(ms * 2), "ratio": spread(0.5)},
+    ]
+    return measurement("snapshot", ms, 32 << 20, **{"peers": peers, **more})
+
+
+def profile(*cases: dict[str, Any]) -> Profile:
+    return changed(whole(), measurements=list(cases))
+
+
+def test_the_slow_cases_are_counted_and_the_slowest_of_each_operation_is_named() -> None:
+    other = {**case(ratio=7.0), "operation": "view", "id": "view/model"}
+    found = findings.sentences(profile(case(ratio=3.0), case(ratio=1.6), case(ratio=1.4), other))
+    assert found[0] == "3 of 4 cases take more than 1.5 times the time of the fastest peer."
+    assert [s.split(" (")[0] for s in found[1:]] == ["view", "snapshot"] and "3 times numpy's time" in found[2]
+
+
+def test_where_nothing_is_slow_nothing_is_named() -> None:
+    assert len(findings.sentences(profile(case(ratio=1.5)))) == 1
+    assert findings.sentences(profile(case(peers=[]))) == ["No case has a peer to compare with."]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"host_ms": spread(3.0)}, "the call alone takes 3.00 ms of 4.00 ms"),
+        ({"metered": {"device_to_host": 4096.0}, "host_ms": spread(3.0)}, "4.00 KiB cross to the host"),
+        ({"fraction": spread(0.4)}, "its kernels reach 0.40 of the copy limit"),
+        ({"fraction": spread(0.9), "metered": {"allocations": 1.0}}, "it allocates memory in each operation"),
+        ({"fraction": spread(0.9)}, "the device is near its limit"),
+        ({"fraction": None}, "its kernels take the time"),
+    ],
+)
+def test_the_reason_is_what_was_counted_and_timed(more: dict[str, Any], words: str) -> None:
+    assert findings.why(convert(case(**{"metered": None, **more}), Measurement)) == words
+
+
+def test_what_got_slower_is_on_top_in_every_form() -> None:
+    before = profile({**case(4.0), "id": "a"}, {**case(4.0), "id": "b"}, {**case(4.0), "id": "c"})
+    now = profile({**case(2.0), "id": "a"}, {**case(9.0), "id": "b"}, {**case(4.1), "id": "c"}, case())
+    assert [row[0] for row in comparison.rows(before, now)] == ["b", "c", "a"]
+    assert comparison.rows(before, now)[0] == ["b", "4.00 ms", "9.00 ms", "2.25", "numpy", "2.00", "0.19 copy"]
+    told = "Of 3 cases in both, 1 got slower and 1 faster by more than their quartiles; 1 are new and 0 are gone."
+    assert comparison.summary(before, now) == told
+    for form in ("table", "markdown"):
+        text = output.text([before, now], form)
+        assert told in text and text.index("2.25") < text.index("0.50"), form
+    page = Page(profile_html.render(now, before))
+    assert told in page.text and [a["class"] for a in page.named("td") if a.get("class") == "heat2"]
+    assert "Since" not in Page(profile_html.render(now)).text
+
+
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_it_is_said_that_lower_is_better(form: str) -> None:
+    assert "Lower is better" in output.text([whole()], form)
+
+
+def test_it_is_said_on_the_page_too() -> None:
+    page = Page(profile_html.render(whole())).text
+    assert "lower is better" in page and "cases take more than 1.5 times" in page
