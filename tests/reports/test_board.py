@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,10 @@ from kvconform.cli import main
 from kvconform.commands.board import NOT_FILED, board
 from kvconform.runner import known
 from kvreports import json_file
+from kvreports.board import badge as badges
+from kvreports.board import html
+from kvreports.board.engines import Board, Engine
+from kvreports.board.trend import trend
 from kvspec.records.run import Record
 from support.record_samples import failing, passing
 
@@ -74,3 +80,50 @@ def test_what_is_not_filed_is_said(tmp_path: Path) -> None:
 def test_a_record_that_cannot_be_read_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["board", str(tmp_path / "none.json"), "--out", str(tmp_path)]) == 2
     assert "cannot be read" in capsys.readouterr().err
+
+
+def engine(record: Record, version: str, day: int) -> Engine:
+    """A record of an adapter as one of its versions left it."""
+    fields = {name: getattr(record, name) for name in record.__struct_fields__}
+    about = {**record.adapter, "name": "a/b", "version": version}
+    return Engine(
+        Record(**fields | {"adapter": about, "started": f"2026-01-{day:02}T00:00:00+00:00"}), "r.json", []
+    )
+
+
+TWO = Board([engine(failing(), "1.0", 1), engine(passing(), "1.1", 2)], [])
+
+
+def test_records_of_one_cache_stand_together_with_their_trend() -> None:
+    (cache,) = TWO.caches
+    assert [e.version for e in cache.engines] == ["1.0", "1.1"] and cache.newest.version == "1.1"
+    drawn = trend(cache)
+    heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", drawn)]
+    assert len(heights) == 2 and all(a > b for a, b in pairwise(heights)), "what holds rises"
+    assert cache.trend in drawn and re.fullmatch(r"\d+ of \d+ \(1\.0\), \d+ of \d+ \(1\.1\)", cache.trend)
+
+
+def test_the_page_has_every_version_and_leads_from_each_cell_to_its_clauses() -> None:
+    page = html.render(TWO)
+    assert 'data-versions="a/b"' in page and page.count('<svg class="trend"') == 2
+    cells = re.findall(r'<td class="cell-of (\w+)"><a href="#([\w-]+)">', page)
+    assert {kind for kind, _ in cells} == {"bad", "good"}
+    assert cells and all(f'id="{to}"' in page for _, to in cells)
+    assert {to.rpartition("-")[0] for _, to in cells} == {"a-b-1", "a-b-2"}
+
+
+def test_a_badge_says_what_holds_and_is_coloured_by_the_worst() -> None:
+    bad, good = (badges.badge(e) for e in TWO.engines)
+    claimed, held, *_ = TWO.engines[1].numbers
+    assert f"{held} of {claimed} clauses</text>" in good and 'aria-label="a/b 1.1, KV cache:' in good
+    assert badges.COLOURS["good"] in good and badges.COLOURS["bad"] in bad
+    hostile = badges.drawn("a", "<script>", "#000", '"><x')
+    assert "<script>" not in hostile and '"><x' not in hostile
+
+
+def test_a_badge_of_each_record_is_written_where_it_is_asked_for(tmp_path: Path) -> None:
+    name = "mlx-rotating"
+    record = str(PUBLISHED / name / "record.json")
+    folder = tmp_path / "badges"
+    assert main(["board", record, "--known", str(KNOWN), "--out", str(tmp_path), "--badges", str(folder)]) == 0
+    assert badges.COLOURS["known"] in (folder / f"{name}.svg").read_text(encoding="utf-8")

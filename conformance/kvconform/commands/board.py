@@ -11,6 +11,7 @@ from kvconform.runner import known, output
 from kvconform.runner.known import KnownDeviation
 from kvreports import json_file
 from kvreports.board import html, markdown
+from kvreports.board.badge import badge
 from kvreports.board.engines import Board, Deviation, Engine, Unjudged
 from kvreports.safe_text import cleaned_record
 from kvspec.records.run import Failure, Record
@@ -27,6 +28,8 @@ def main(options: Namespace) -> int:
     found = board([Path(p) for p in options.records], options.known, folder)
     for name, text in zip(NAMES, (markdown.render(found), html.render(found)), strict=True):
         output.leave(folder / name, text)
+    for anchor, engine in zip(found.anchors, found.engines, strict=True) if options.badges else ():
+        output.leave(Path(options.badges) / f"{anchor}.svg", badge(engine))
     sys.stderr.write(f"kvconform: board at {folder / NAMES[1]}\n")
     return 0
 
@@ -37,7 +40,7 @@ def board(records: list[Path], file: Path | None, folder: Path) -> Board:
     beside = (file or known.FILE).parent
     engines = [_engine(path, entries, beside, folder) for path in records]
     unjudged = [Unjudged(u.engine, u.reason) for u in known.unjudged(file)]
-    return Board(sorted(engines, key=lambda e: e.name), unjudged)
+    return Board(sorted(engines, key=lambda e: (e.name, e.record.started)), unjudged)
 
 
 def _engine(path: Path, entries: tuple[KnownDeviation, ...], beside: Path, folder: Path) -> Engine:

@@ -207,6 +207,7 @@ def _board(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--out", required=True, metavar="DIR", help="write README.md and board.html into this folder"
     )
+    parser.add_argument("--badges", metavar="DIR", help="write a badge of each record, NAME.svg, into this folder")
 
 
 def _site(parser: ArgumentParser) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 from kvreports.run.overview import adapter_name
-from kvreports.run.standing import counts
+from kvreports.run.standing import KINDS, counts
 from kvspec.contract import CHAPTERS
 from kvspec.records.run import HELD, Failure, Record
 
@@ -82,6 +85,30 @@ class Engine:
             return ""
         return f"{sum(v in HELD for v in verdicts)} of {len(verdicts)}"
 
+    def kind(self, chapter: str) -> str:
+        """How a cell is coloured: good, known where all that deviates is known, bad."""
+        verdicts = {c.verdict for c in self.record.clauses if c.chapter == chapter} - set(HELD)
+        kinds = {KINDS.get(v, "none") for v in verdicts}
+        return next((k for k in ("bad", "known") if k in kinds), "good")
+
+
+@dataclass(frozen=True)
+class Cache:
+    """One cache of an engine and its records, the oldest first."""
+
+    name: str
+    engines: list[Engine]
+
+    @property
+    def newest(self) -> Engine:
+        """The newest record."""
+        return self.engines[-1]
+
+    @property
+    def trend(self) -> str:
+        """What held at each record: `4 of 9 (1.0), 9 of 9 (1.1)`."""
+        return ", ".join(f"{e.numbers[1]} of {e.numbers[0]} ({e.version})" for e in self.engines)
+
 
 @dataclass(frozen=True)
 class Unjudged:
@@ -97,6 +124,27 @@ class Board:
 
     engines: list[Engine]
     unjudged: list[Unjudged]
+
+    @property
+    def caches(self) -> list[Cache]:
+        """The caches by name, each with all of its records."""
+        by = groupby(sorted(self.engines, key=lambda e: (e.name, e.record.started)), key=lambda e: e.name)
+        return [Cache(name, list(engines)) for name, engines in by]
+
+    @cached_property
+    def anchors(self) -> list[str]:
+        """A name for each record that is safe in an address and a path."""
+        names = [re.sub(r"[^A-Za-z0-9_-]+", "-", e.name)[:80] for e in self.engines]
+        return [n if names.count(n) == 1 else f"{n}-{names[: i + 1].count(n)}" for i, n in enumerate(names)]
+
+    @property
+    def has_versions(self) -> bool:
+        """Whether some cache has more than one record."""
+        return any(len(c.engines) > 1 for c in self.caches)
+
+    def anchor(self, engine: Engine) -> str:
+        """The name of a record in an address."""
+        return next(a for a, e in zip(self.anchors, self.engines, strict=True) if e is engine)
 
     @property
     def chapters(self) -> list[str]:

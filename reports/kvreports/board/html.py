@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 from kvreports import page
-from kvreports.board.engines import Board, Deviation
+from kvreports.board.engines import Board
+from kvreports.board.trend import trend
+from kvreports.drawing.packed import packed
 from kvreports.drawing.svg import draw_svg
+from kvreports.run import standing
 from kvreports.safe_text import Html
+from kvspec.records.run import Failure
 
-STYLES, SCRIPTS = ("page.css", "drawing.css"), ("theme.js",)
+STYLES = ("page.css", "drawing.css", "player.css", "board.css")
+SCRIPTS = ("theme.js", "board.js", "player.js")
 
 
 def render(board: Board) -> str:
     """The page."""
-    return page.render("board.html.j2", STYLES, SCRIPTS, board=board, drawing=drawing)
+    return page.render(
+        "board.html.j2",
+        STYLES,
+        SCRIPTS,
+        board=board,
+        trend=trend,
+        traced=traced,
+        kinds=standing.KINDS,
+        meaning=standing.WORDS,
+        no_page=lambda clause: "",
+        to_record=lambda anchor, chapter="": f"#{anchor}-{chapter}" if chapter else f"#{anchor}",
+    )
 
 
-def drawing(deviation: Deviation) -> Html:
-    """The picture of its shortest trace."""
-    title = f"The trace {deviation.failure.words[:200]}, drawn step by step"
-    return draw_svg(deviation.failure.steps, title, standalone=False)
+def traced(failure: Failure, of: str = "") -> tuple[Html, str]:
+    """The picture of the shortest trace of a failure, and the trace as a link carries it."""
+    title = f"{of}: {failure.words}" if of else failure.words
+    picture = draw_svg(failure.steps, f"The trace {failure.words[:200]}, drawn step by step", standalone=False)
+    return picture, packed(failure.steps, str(failure.trace.get("kind", "")), title)

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from kvreports import inline_markdown, page
+from kvreports.board.badge import badge
+from kvreports.board.html import traced
+from kvreports.board.trend import trend
 from kvreports.drawing.packed import packed
 from kvreports.drawing.svg import draw_svg
 from kvreports.safe_text import Html, shortened
@@ -18,7 +21,7 @@ from kvreports.site.words import GLOSSARY, Word, words
 from kvspec.contract import CHAPTERS
 from kvspec.reading.anomalies import anomalies
 from kvspec.reading.clauses import Clause, chapter_text
-from kvspec.records.run import HELD, Failure
+from kvspec.records.run import HELD
 
 
 def files(content: Content) -> Iterator[tuple[str, str]]:
@@ -34,9 +37,19 @@ def files(content: Content) -> Iterator[tuple[str, str]]:
     for name in ("search", "player"):
         yield addresses.file(name), site.render(f"{name}.html.j2", name)
     yield addresses.file("words"), site.render("words.html.j2", "words", words=index)
-    yield addresses.file("board"), site.render("board.html.j2", "board", board=content.board, trace=_failing)
+    yield addresses.file("board"), site.render("board.html.j2", "board", board=content.board, trend=trend)
+    yield from _records(site)
     yield from _texts(site)
     yield from _chapter_pages(site)
+
+
+def _records(site: Site) -> Iterator[tuple[str, str]]:
+    """The page and the badge of each record."""
+    for number, engine in enumerate(site.content.board.engines):
+        anchor, title = site.content.board.anchors[number], f"{engine.name} {engine.version}"
+        told = {"engine": engine, "anchor": anchor, "trace": traced}
+        yield f"badges/{anchor}.svg", badge(engine)
+        yield addresses.file(f"board-{anchor}"), site.render("record.html.j2", f"board-{anchor}", title, **told)
 
 
 def _texts(site: Site) -> Iterator[tuple[str, str]]:
@@ -93,7 +106,7 @@ def _clause(site: Site, written: Written, source: str, section: str, beside: tup
         beside=beside,
         drawn={t.id: content.examples[t.id] for t in written.examples},
         trace=_example,
-        failing=_failing,
+        failing=traced,
         asked=[v for v in verdicts if v.clause.verdict not in ("NOT_CLAIMED", "NOT_RUN")],
         silent=[v for v in verdicts if v.clause.verdict in ("NOT_CLAIMED", "NOT_RUN")],
         held=sum(v.clause.verdict in HELD for v in verdicts),
@@ -107,13 +120,6 @@ def _example(drawn: Drawn) -> tuple[Html, str]:
     """The drawing of an example, and the trace as a link carries it."""
     title = f"Example {drawn.id}: {drawn.sentence}"
     return draw_svg(drawn.steps, title, standalone=False), packed(drawn.steps, drawn.kind, title)
-
-
-def _failing(failure: Failure, title: str = "") -> tuple[Html, str]:
-    """The same of a failure."""
-    title = f"{title} on {failure.words}".strip()
-    picture = draw_svg(failure.steps, title[:200], standalone=False)
-    return picture, packed(failure.steps, str(failure.trace.get("kind", "")), title)
 
 
 def _search(site: Site, index: list[Word]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from kvreports.board.engines import Board
 from kvreports.run.overview import adapter_name
@@ -49,6 +50,8 @@ class Verdict:
 
     record: Record
     clause: ClauseRecord
+    anchor: str
+    """The record's name in an address."""
 
     @property
     def adapter(self) -> str:
@@ -87,4 +90,12 @@ class Content:
 
     def verdicts(self, clause: str) -> list[Verdict]:
         """What each record says of a clause, the names in order."""
-        return [Verdict(e.record, c) for e in self.board.engines for c in e.record.clauses if c.id == clause]
+        return self._verdicts.get(clause, [])
+
+    @cached_property
+    def _verdicts(self) -> dict[str, list[Verdict]]:
+        found: dict[str, list[Verdict]] = {}
+        for number, engine in enumerate(self.board.engines):
+            for clause in engine.record.clauses:
+                found.setdefault(clause.id, []).append(Verdict(engine.record, clause, self.board.anchors[number]))
+        return found

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from kvreports import page
+from kvreports.board import html
 from kvreports.run import standing
 from kvreports.safe_text import Html, shortened
 from kvreports.site import addresses, markdown
@@ -15,8 +16,8 @@ from kvreports.site.content import Content
 from kvspec.contract import CHAPTERS
 from kvspec.registry import LETTERS
 
-STYLES = ("page.css", "drawing.css", "player.css", "site/site.css")
-SCRIPTS = ("theme.js", "player.js")
+STYLES = (*html.STYLES, "site/site.css")
+SCRIPTS = html.SCRIPTS
 POLICY = (
     "default-src 'none'; style-src 'self' file:; script-src 'self' file:; img-src 'self' file: data:; "
     "base-uri 'none'; form-action 'self' file:"
@@ -47,7 +48,8 @@ class Site:
         made = {"": "The spec", "chapters": "Chapters", "board": "The board", "words": "Index of words"}
         rest = {"search": "Search", "player": "Trace player"}
         letters = {chapter: f"{LETTER[chapter]}: {chapter}" for chapter in CHAPTERS}
-        return {**made, **rest, **texts, **letters, **{id_: id_ for id_ in self.content.clauses}}
+        records = {f"board-{at}": "" for at in self.content.board.anchors}
+        return {**made, **rest, **texts, **letters, **records, **{id_: id_ for id_ in self.content.clauses}}
 
     def render(self, template: str, name: str, title: str = "", **values: Any) -> str:
         """One page."""
@@ -60,6 +62,8 @@ class Site:
             pages=self.pages,
             content=self.content,
             to=lambda target, anchor="": addresses.to(target, name, anchor),
+            to_clause=lambda id_: addresses.to(id_, name) if id_ in self.content.clauses else "",
+            to_record=lambda at, chapter="": addresses.to(f"board-{at}", name, chapter),
             asset=lambda path: "../" * bool(name) + path,
             text=lambda markdown, source="spec/README.md": self.text(markdown, source, name),
             sentence=lambda markdown, source="spec/README.md": self.sentence(markdown, source, name),

@@ -63,7 +63,7 @@ def test_the_page_of_a_clause_says_all_there_is_of_it(files: dict[str, str]) -> 
     assert "every query finds its whole\nwindow" in page and "<em>Why:</em>" in page
     assert "https://github.com/Lightning-AI/litgpt/pull/2215" in page
     assert 'aria-label="Drawing: example RING-3.1"' in page and "Example RING-3.2, ring window=3" in page
-    assert '<th scope="row"><a href="../board/index.html#mlx-rotating">' in page and 'class="v known"' in page
+    assert '<th scope="row"><a href="../board-mlx-rotating/index.html">' in page and 'class="v known"' in page
     assert "step through it" in page and "PAD-10/PaddingInTheWindow" in page
     assert "RING-3, kvconform: the spec of transformer KV caches, version 0.1" in page
 
