@@ -9,7 +9,7 @@ from argparse import Namespace
 from kvadapters.reference import Reference
 from kvconform.judge import steps, trial
 from kvconform.oracle.reference import CitingReference
-from kvreports.run.text import draw as drawn
+from kvreports.drawing.text import draw as drawn
 from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.notation import sentence

@@ -15,7 +15,7 @@ from kvconform.runner import output
 from kvconform.worker.client import Worker, python_worker
 from kvconform.worker.remote_session import RemoteSession
 from kvreports.drawing.svg import draw_svg
-from kvreports.run.text import draw as drawn
+from kvreports.drawing.text import draw as drawn
 from kvspec import notation
 from kvspec import trace as traces
 from kvspec.bounded_file import read_bytes

@@ -8,13 +8,17 @@ from xml.etree.ElementTree import Element, SubElement
 
 from kvconform.runner.private import published
 from kvconform.runner.result import CheckResult
+from kvreports.run import findings
+from kvspec.records.run import Record
 
 
-def dumps(results: Iterable[CheckResult]) -> str:
+def dumps(results: Iterable[CheckResult], record: Record | None = None) -> str:
     """One test case for each check: `failure` where the adapter differs, `skipped` where it differs as is known,
-    `error` where the harness failed."""
+    `error` where the harness failed. With its record, what to look at first comes first, as in every report."""
     suite = Element("testsuite", name="kvconform")
-    for result in results:
+    if record is not None:
+        _look_first_at(record, suite)
+    for result in _in_order(results, record):
         chapter = result.check.partition("/")[0]
         case = SubElement(suite, "testcase", classname=f"kvconform.{chapter}", name=result.check)
         case.set("time", f"{result.seconds:.3f}")
@@ -25,7 +29,7 @@ def dumps(results: Iterable[CheckResult]) -> str:
         ):
             if text:
                 SubElement(case, tag, message=_message(tag, text)).text = _legal(text)
-    cases = list(suite)
+    cases = suite.findall("testcase")
     suite.set("tests", str(len(cases)))
     for tag, count in (("failures", "failure"), ("skipped", "skipped"), ("errors", "error")):
         suite.set(tag, str(sum(case.find(count) is not None for case in cases)))
@@ -34,6 +38,25 @@ def dumps(results: Iterable[CheckResult]) -> str:
     root.append(suite)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _look_first_at(record: Record, suite: Element) -> None:
+    """Name the clause that every report leads with, in a property of the suite."""
+    for finding in findings.findings(record)[:1]:
+        value = f"{', '.join(finding.ids) or 'no clause'}: {finding.message}"
+        SubElement(SubElement(suite, "properties"), "property", name="look first at", value=_legal(value))
+
+
+def _in_order(results: Iterable[CheckResult], record: Record | None) -> list[CheckResult]:
+    """The checks whose failures the record shows, in its order; then others that failed; then the rest."""
+    shown = [failure.test for failure, _ in findings.failures(record)] if record else []
+
+    def place(result: CheckResult) -> int:
+        if result.check in shown:
+            return shown.index(result.check)
+        return len(shown) + (not (result.difference or result.error))
+
+    return sorted(results, key=place) if record else list(results)
 
 
 def _message(tag: str, text: str) -> str:

@@ -16,6 +16,7 @@ from kvconform.runner.private import published
 from kvconform.runner.provenance import machine, suite_digest
 from kvconform.runner.tally import Tally
 from kvconform.runner.verdict import Evidence, exit_status, judged_level, shortest_failure, verdict_on
+from kvreports.run import findings
 from kvspec import SPEC_VERSION
 from kvspec.contract import Description
 from kvspec.reading import clauses
@@ -51,6 +52,7 @@ def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], a
         memory=about["memory"],
         residency=[tally.spent[name] for name in sorted(tally.spent)],
     )
+    whole.failures = [failure for failure, _ in findings.failures(whole)]
     whole.exit_status = exit_status(whole)
     return published(whole)
 

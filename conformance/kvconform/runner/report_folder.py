@@ -11,6 +11,7 @@ from msgspec import UNSET
 from kvconform.runner import junit, output
 from kvconform.runner.result import CheckResult
 from kvreports import json_file
+from kvreports.run import replay
 from kvspec import trace
 from kvspec.errors import BadInput
 from kvspec.records.run import Record
@@ -18,29 +19,30 @@ from kvspec.records.run import Record
 
 def write(record: Record, results: Iterable[CheckResult], folder: Path) -> Path:
     """Write all of it; give the page. Traces of the record that stood there before are deleted. Raises BadInput."""
-    failures = folder / "failures"
+    failures = folder / replay.FOLDER
     if failures.is_symlink():
         raise BadInput(f"{failures}: a link; a report writes into its own folder only")
     old = _files(_earlier(folder))
     page = output.write(record, folder)
-    output.leave(folder / "junit.xml", junit.dumps(results))
+    output.leave(folder / "junit.xml", junit.dumps(results, record))
     new = _files(record)
     for file in failures.glob("*.json"):
-        if file.name in old and file.name not in new:
+        if f"{replay.FOLDER}/{file.name}" in old.keys() - new.keys():
             file.unlink()
     for name, document in new.items():
-        output.leave(failures / name, trace.dumps(trace.from_json(document)))
+        output.leave(folder / name, trace.dumps(trace.from_json(document)))
     return page
 
 
 def _files(record: Record | None) -> dict[str, dict[str, Any]]:
     """The traces of a record's failures, and those that have to run before them, by the names of their files."""
-    files = {}
-    for i, failed in enumerate(record.failures if record else [], 1):
-        name = f"{i:02d}-{(failed.clauses or ['trace'])[0]}"
-        files[f"{name}.json"] = failed.trace
+    files: dict[str, dict[str, Any]] = {}
+    if record is None:
+        return files
+    for failed in record.failures:
+        files[replay.file(failed, record)] = failed.trace
         if failed.after is not UNSET:
-            files[f"{name}-after.json"] = failed.after.trace
+            files[replay.file(failed, record, replay.AFTER)] = failed.after.trace
     return files
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kvreports.board.engines import Board, Deviation, Engine
+from kvreports.drawing.text import draw
 from kvreports.markdown import code, fenced, literal, table
-from kvreports.run.text import draw
 
 INTRODUCTION = """\
 Each row is a cache of a released engine, judged through its adapter by `kvconform run`. *Holds* counts the clauses

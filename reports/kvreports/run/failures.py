@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvreports.drawing.svg import draw_svg
-from kvreports.run import replay
+from kvreports.drawing.text import draw
+from kvreports.run import findings, replay
 from kvreports.run.overview import Column
-from kvreports.run.text import draw
 from kvreports.safe_text import Html
 from kvspec.records.run import Failure
 
@@ -21,10 +21,12 @@ LARGEST_TRACE = 100_000
 
 @dataclass(frozen=True)
 class FailureDrawing:
-    """One failure as the page shows it; `file` is a name to save the trace under."""
+    """One failure as the page shows it; `file` is where the report's folder has the trace."""
 
     anchor: str
     failure: Failure
+    ids: list[str]
+    """The clauses to read it for."""
     drawing: Html
     text: str
     trace: str
@@ -34,7 +36,13 @@ class FailureDrawing:
 
 def drawings(column: Column) -> list[FailureDrawing]:
     """The failures of one run, as many as a page draws."""
-    return [_drawing(anchor(column, n), f, column) for n, f in enumerate(column.record.failures[:DRAWN], 1)]
+    shown = findings.failures(column.record)[:DRAWN]
+    return [_drawing(anchor(column, n), f, ids, column) for n, (f, ids) in enumerate(shown, 1)]
+
+
+def undrawn(column: Column) -> list[tuple[Failure, list[str]]]:
+    """The other failures of one run, each with its clauses."""
+    return findings.failures(column.record)[DRAWN:]
 
 
 def anchor(column: Column, n: int) -> str:
@@ -45,17 +53,17 @@ def anchor(column: Column, n: int) -> str:
 def anchors(column: Column) -> dict[str, str]:
     """For each clause, the anchor of its first drawn failure."""
     first: dict[str, str] = {}
-    for n, failure in enumerate(column.record.failures[:DRAWN], 1):
-        for id_ in failure.clauses:
+    for n, (failure, ids) in enumerate(findings.failures(column.record)[:DRAWN], 1):
+        for id_ in (*ids, *failure.clauses):
             first.setdefault(id_, anchor(column, n))
     return first
 
 
-def _drawing(anchor: str, failure: Failure, column: Column) -> FailureDrawing:
-    file, command = replay.file(failure), replay.command(failure, column.record.command)
+def _drawing(anchor: str, failure: Failure, ids: list[str], column: Column) -> FailureDrawing:
+    file, command = replay.file(failure, column.record), replay.command(failure, column.record)
     title = f"The trace {failure.words[:200]}, drawn step by step; the same drawing follows as text"
     drawing = draw_svg(failure.steps, title, standalone=False)
-    return FailureDrawing(anchor, failure, drawing, draw(failure.steps), _trace(failure), file, command)
+    return FailureDrawing(anchor, failure, ids, drawing, draw(failure.steps), _trace(failure), file, command)
 
 
 def _trace(failure: Failure) -> str:

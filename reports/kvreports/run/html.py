@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from kvreports import facts, inline_markdown, page
 from kvreports.drawing.svg import legend
-from kvreports.run import coverage, diagnosis, failures, residency, standing
+from kvreports.run import coverage, diagnosis, failures, findings, residency, standing
 from kvreports.run.overview import Clauses, Column, overview
 from kvreports.safe_text import Html, cleaned_record, shortened
-from kvspec.records.run import VERDICTS, Record
+from kvspec.records.run import VERDICTS, ClauseRecord, Record
 
 STYLES, SCRIPTS = ("page.css", "drawing.css"), ("theme.js", "page.js")
 
@@ -31,7 +31,8 @@ def render(records: Sequence[Record], clauses: Clauses) -> str:
         md=lambda text: inline_markdown.html(shortened(text, 4000), view.anchors),
         clause_link=lambda id_: Html(inline_markdown.clause_link(id_, view.anchors)),
         different=facts.differing([c.record for c in view.columns]),
-        suspects=lambda column: standing.suspects(column.record),
+        findings={c.number: findings.findings(c.record) for c in view.columns},
+        suspects=lambda column: _pointed_at(column.record),
         verdicts=[v for v in VERDICTS if any(v in c.counts for c in view.columns)],
         texts={row.id: row.clause for chapter in view.chapters for row in chapter.rows},
         legend=legend(),
@@ -47,6 +48,11 @@ def render(records: Sequence[Record], clauses: Clauses) -> str:
         shares=shares,
         all_verdicts=VERDICTS,
     )
+
+
+def _pointed_at(record: Record) -> list[ClauseRecord]:
+    """The broken clauses that differing traces point at, the likeliest first."""
+    return [c for c in findings.suspects(record) if c.suspicion > 0][: findings.SUSPECTS]
 
 
 def shares(column: Column) -> list[tuple[str, str, float, float]]:

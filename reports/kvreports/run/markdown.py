@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvreports import facts, inline_markdown
+from kvreports.drawing.text import draw
 from kvreports.markdown import code, fenced, literal, table
 from kvreports.run import diagnosis, residency
+from kvreports.run.findings import Finding, failures, findings
 from kvreports.run.overview import Clauses, Column, Overview, Row, overview
-from kvreports.run.standing import LESS, causes, groups, score, verdict
-from kvreports.run.text import NONDETERMINISTIC, after, draw
+from kvreports.run.standing import LESS, groups, unclaimed_chapters, verdict
+from kvreports.run.text import NONDETERMINISTIC, after
 from kvreports.safe_text import cleaned_record, line
 from kvspec.records.run import Failure, Record
 
@@ -18,14 +20,14 @@ DRAWN = 10
 
 
 def render(records: Sequence[Record], clauses: Clauses) -> str:
-    """Summary, clause by adapter, failures drawn as text, and why clauses did not pass."""
+    """Summary; for each adapter what is wrong, drawn, and why clauses did not pass; then clause by adapter."""
     view = overview([cleaned_record(r) for r in records], clauses)
     parts = ["# KV cache conformance", _summary(view)]
     parts += [_partial(c) for c in view.columns if c.partial]
     parts += [_quick(c) for c in view.columns if "left out" in c.record.selection]
-    parts += ["## Clauses", _matrix(view)] if view.chapters else []
     for column in view.columns:
-        parts += _column(column)
+        parts += _column(column, clauses)
+    parts += ["## Clauses", _matrix(view)] if view.chapters else []
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
@@ -35,7 +37,7 @@ def _summary(view: Overview) -> str:
         counts = ", ".join(f"{n} {v}" for v, n in c.counts.items())
         values = [literal(v, 80) for k, v in facts.brief(c.record) if k not in ("machine", "version")]
         result = f"**{c.standing.words}**" + (" (partial run)" if c.partial else "")
-        result += f", {score(c.record)}" if c.record.clauses else ""
+        result += f": {literal(c.standing.because, 300)}" if c.standing.because else ""
         rows.append([literal(c.label), result, counts, *values])
     head = ["adapter", "result", "clauses", "device", "spec", "suite", "vectors", "seed", "run"]
     return table(head, rows) if rows else "There are no run records here."
@@ -70,29 +72,63 @@ def _cells(row: Row) -> list[str]:
     return ["" if c is None else plain.get(c.verdict, f"**{literal(c.verdict)}**") for c in row.cells]
 
 
-def _column(column: Column) -> list[str]:
-    reasons, failures = groups(column.record), column.record.failures
-    parts = [f"## {literal(column.label)}"] if reasons or failures or column.record.problems else []
-    parts += [f"- Problem: {literal(p)}" for p in column.record.problems[:20]]
-    if reasons:
-        rows = [[literal(g.verdict), literal(", ".join(g.ids), 2000), literal(g.reason)] for g in reasons]
-        parts.append(table(["verdict", "clauses", "reason"], rows))
-    for cause, of in causes(column.record).items():
-        parts += [f"**{cause.capitalize()}**: {len(of)} of {len(failures)} failures."]
-        parts += [_failure(f) for f in of if f in failures[:DRAWN]]
-    if len(failures) > DRAWN:
-        parts.append(f"{len(failures) - DRAWN} more failures are in the run record.")
-    costs = [[literal(cell, 60) for cell in row] for row in residency.rows(column.record)]
-    if costs:
-        parts += ["### What operations cost" if parts else f"## {literal(column.label)}: what operations cost"]
-        parts.append(table(residency.HEAD, costs))
+def _column(column: Column, clauses: Clauses) -> list[str]:
+    """What is wrong, its failures drawn, why other clauses did not pass, and what operations cost."""
+    record, label = column.record, literal(column.label)
+    parts = [f"- Problem: {literal(p)}" for p in record.problems[:20]]
+    parts += _wrong(findings(record), clauses)
+    shown = failures(record)
+    parts += [part for failed, ids in shown[:DRAWN] for part in _failure(failed, ids)]
+    if len(shown) > DRAWN:
+        parts.append(f"{len(shown) - DRAWN} more failures are in the run record.")
+    parts += _not_passed(column)
+    costs = [[literal(cell, 60) for cell in row] for row in residency.rows(record)]
+    parts += ["### What operations cost", table(residency.HEAD, costs)] if costs else []
+    return [f"## {label}", *parts] if parts else []
+
+
+def _wrong(found: list[Finding], clauses: Clauses) -> list[str]:
+    """Where to look first, then every other clause that broke, once, by what went wrong."""
+    if not found:
+        return []
+    first, *others = found
+    texts = [line(inline_markdown.text(clauses[i].text)) for i in first.ids[:1] if i in clauses]
+    ids = literal(", ".join(first.ids))
+    parts = [f"**Look first at {ids}**: {literal(first.verdict)}, {literal(first.cause)}."]
+    parts += [f"> {literal(text, 900)}" for text in texts]
+    parts += [] if first.failure else [literal(first.message)]
+    rows = [[literal(f.cause), literal(", ".join(f.ids), 2000), _shown(f, first)] for f in others]
+    return [*parts, table(["also broken", "clauses", "shown by"], rows)] if rows else parts
+
+
+def _shown(finding: Finding, first: Finding) -> str:
+    if finding.failure is None:
+        return literal(finding.message)
+    return "the same trace" if finding.failure is first.failure else literal(finding.failure.words, 120)
+
+
+def _not_passed(column: Column) -> list[str]:
+    """Why clauses neither passed nor broke; those that are not claimed are folded."""
+    rows = [
+        (g, [literal(g.verdict), literal(", ".join(g.ids), 2000), literal(g.reason)]) for g in groups(column.record)
+    ]
+    head = ["verdict", "clauses", "reason"]
+    open_rows = [row for g, row in rows if g.verdict != "NOT_CLAIMED"]
+    folded = [row for g, row in rows if g.verdict == "NOT_CLAIMED"]
+    parts = [table(head, open_rows)] if open_rows else []
+    if left_out := unclaimed_chapters(column.record):
+        parts.append(f"Not claimed: {literal(', '.join(left_out))} ({sum(left_out.values())} clauses).")
+    if folded:
+        count = sum(len(g.ids) for g, _ in rows if g.verdict == "NOT_CLAIMED")
+        summary = f"<summary>{count} clauses of its own chapters are not claimed</summary>"
+        parts.append(f"<details>{summary}\n\n{table(head, folded)}\n\n</details>")
     return parts
 
 
-def _failure(failure: Failure) -> str:
-    parts = [f"### {literal(verdict(failure))} {literal(', '.join(failure.clauses))}"]
+def _failure(failure: Failure, ids: list[str]) -> list[str]:
+    parts = [f"### {literal(verdict(failure))} {literal(', '.join(ids))}"]
     parts += [f"> {literal(inline_markdown.text(p), 900)}" for p in diagnosis.paragraphs(failure)]
     parts += [literal(failure.message, 1500), code(failure.words, 1500)]
     parts += [] if failure.deterministic else [NONDETERMINISTIC]
     parts += [literal(text, 1500) for text in after(failure)]
-    return "\n\n".join([*parts, fenced(draw(failure.steps))])
+    return [*parts, fenced(draw(failure.steps))]

@@ -7,16 +7,23 @@ import shlex
 
 from msgspec import UNSET
 
-from kvspec.records.run import Failure
+from kvspec.records.run import Failure, Record
+
+FOLDER, AFTER = "failures", "-after"
+"""The folder of traces in that of a report, and how the names of predecessors end."""
 
 LONGEST = 300
 """Characters of a trace that a command holds."""
 
 
-def command(failure: Failure, run: list[str]) -> str:
-    """The command, with the adapter named as the `run` named it: by name, or as the command behind `--`."""
-    what = shlex.quote(failure.words) if in_words(failure) else file(failure)
-    what += "" if failure.after is UNSET else f" --after {shlex.quote(failure.after.words)}"
+def command(failure: Failure, record: Record) -> str:
+    """The command, with the adapter named as the `run` named it: by name, or as the command behind `--`. Files are
+    named from the folder of the report."""
+    own, before = failure.words, "" if failure.after is UNSET else failure.after.words
+    if not in_words(failure):
+        own, before = file(failure, record), file(failure, record, AFTER) if before else ""
+    run = record.command
+    what = shlex.quote(own) + (f" --after {shlex.quote(before)}" if before else "")
     adapter = shlex.join(run) if run[:1] == ["--"] else f"--adapter {shlex.join(run)}"
     return f"kvconform replay {what} --draw {adapter}"
 
@@ -27,7 +34,8 @@ def in_words(failure: Failure) -> bool:
     return all(len(text) <= LONGEST and not re.search(r"\b(bool|f32)\[", text) for text in words)
 
 
-def file(failure: Failure) -> str:
-    """The file that holds the trace, where the words do not say it."""
-    words = re.findall(r"[a-z0-9]+", " ".join([*failure.clauses[:1], failure.source]).lower())
-    return f"{'-'.join(words)[:60] or 'trace'}.json"
+def file(failure: Failure, record: Record, suffix: str = "") -> str:
+    """Where the report's folder has the trace of a failure; with AFTER, the one that has to run before it."""
+    number = next(i for i, f in enumerate(record.failures, 1) if f is failure)
+    words = re.sub(r"[^A-Za-z0-9-]+", "-", (failure.clauses or ["trace"])[0])[:60]
+    return f"{FOLDER}/{number:02d}-{words}{suffix}.json"

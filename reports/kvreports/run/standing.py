@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from kvreports.clauses import order
+from kvreports.clauses import chapter_order, order
 from kvspec.contract import CHAPTERS
-from kvspec.records.run import BROKEN, HELD, VERDICTS, ClauseRecord, Failure, Record
+from kvspec.records.run import BROKEN, HELD, VERDICTS, Failure, Record
 
 WORDS = {
     "PASS": "exercised, no difference",
@@ -72,9 +72,8 @@ def counts(record: Record) -> dict[str, int]:
 def standing(record: Record) -> Standing:
     """The result of the run as a whole. It is never better than its clauses, whatever the exit status."""
     verdicts = counts(record)
-    broken = sum(verdicts.get(v, 0) for v in BROKEN)
-    if broken:
-        return Standing("bad", "Does not conform", f"{broken} of {_clauses(sum(verdicts.values()))} broken")
+    if any(verdicts.get(v) for v in BROKEN):
+        return Standing("bad", "Does not conform", score(record))
     if record.unexplained:
         traces = "a trace that breaks a clause" if len(record.unexplained) == 1 else "traces that break clauses"
         return Standing("bad", "Does not conform", f"{traces} outside the selection")
@@ -83,8 +82,7 @@ def standing(record: Record) -> Standing:
     status = record.exit_status
     held = sum(verdicts.get(v, 0) for v in HELD)
     if record.partial and held and not verdicts.get("HARNESS_ERROR"):
-        passed = _clauses(held)
-        return Standing("known", "No difference so far", f"{passed} passed; the run did not finish")
+        return Standing("known", "No difference so far", f"{score(record)}; the run did not finish")
     if status == 4:
         return Standing("none", "Cannot run here", _first(record))
     if status == 2:
@@ -93,23 +91,22 @@ def standing(record: Record) -> Standing:
         return Standing("bad", "Nothing was exercised", _first(record))
     if status != 0 or verdicts.get("HARNESS_ERROR"):
         return Standing("bad", "The harness failed", _first(record))
-    return _unbroken(verdicts)
+    if verdicts.get("XFAIL"):
+        return Standing("known", "Conforms, except for known deviations", score(record))
+    return Standing("good", "Conforms", score(record))
 
 
 def score(record: Record) -> str:
-    """How much holds of what it claims: conforms in 61 of 64 clauses it claims, 3 partly observed, 2 of 14
-    chapters."""
+    """How much holds of what it claims: 61 of 64 clauses it claims, 3 of them partly observed, 2 of 17 chapters."""
     verdicts, claimed = counts(record), len(record.clauses) - counts(record).get("NOT_CLAIMED", 0)
-    partly = verdicts.get("PARTLY_OBSERVED", 0)
-    chapters = set(CHAPTERS) & set(record.adapter.get("chapters") or ())
-    parts = [f"conforms in {sum(verdicts.get(v, 0) for v in HELD)} of {_clauses(claimed)} it claims"]
-    parts += [f"{partly} partly observed"] if partly else []
-    return ", ".join([*parts, f"{len(chapters)} of {len(CHAPTERS)} chapters"])
-
-
-def cause(failure: Failure) -> str:
-    """What went wrong in a failure, or that it is known."""
-    return "known deviation" if failure.expected else failure.cause
+    held = sum(verdicts.get(v, 0) for v in HELD)
+    less = [f"{verdicts[v]} of them {words}" for v, words in LESS.items() if v in verdicts]
+    broken = sum(verdicts.get(v, 0) for v in BROKEN)
+    rest = [f"{broken} broken"] * bool(broken)
+    rest += [f"{verdicts[v]} {words}" for v, words in REST.items() if v in verdicts]
+    judged = {c.chapter for c in record.clauses} & set(record.adapter.get("chapters") or ())
+    chapters = f"{len(judged)} of {len(CHAPTERS)} chapters"
+    return ", ".join([f"{held} of {_clauses(claimed)} it claims", *less, *rest, chapters])
 
 
 def verdict(failure: Failure) -> str:
@@ -117,28 +114,11 @@ def verdict(failure: Failure) -> str:
     return "XFAIL" if failure.expected else failure.verdict
 
 
-def causes(record: Record) -> dict[str, list[Failure]]:
-    """The failures by cause: wrong rows first, known deviations last."""
-    by_cause: dict[str, list[Failure]] = {}
-    for failure in record.failures:
-        by_cause.setdefault(cause(failure), []).append(failure)
-    return by_cause
-
-
 LESS = {"PARTLY_OBSERVED": "partly observed", "BY_ADAPTER": "answered by the adapter"}
 """Verdicts that are less than PASS, in the words of the headline."""
 
-
-def _unbroken(verdicts: dict[str, int]) -> Standing:
-    passed = f"{_clauses(verdicts.get('PASS', 0))} passed"
-    passed += "".join(f", {verdicts[v]} {words}" for v, words in LESS.items() if v in verdicts)
-    if verdicts.get("XFAIL"):
-        return Standing(
-            "known", "Conforms, except for known deviations", f"{passed}, {verdicts['XFAIL']} known to differ"
-        )
-    if verdicts.get("NOT_RUN"):
-        return Standing("good", "Conforms", f"{passed}, {verdicts['NOT_RUN']} not run")
-    return Standing("good", "Conforms", passed)
+REST = {"XFAIL": "known to differ", "NOT_RUN": "not run", "HARNESS_ERROR": "not finished"}
+"""Verdicts that are neither, in the words of the headline."""
 
 
 def _first(record: Record, start: str = "") -> str:
@@ -151,25 +131,24 @@ def _clauses(n: int) -> str:
 
 
 def groups(record: Record) -> list[Group]:
-    """Every clause that did not pass, with its reason, most urgent verdicts first."""
+    """Every clause that neither passed nor is broken, with its reason, most urgent verdicts first. `findings` tells
+    of those that are broken, `unclaimed_chapters` of chapters of which nothing is claimed."""
     ids: dict[tuple[str, str], list[str]] = {}
+    left_out = unclaimed_chapters(record)
     for c in record.clauses:
-        if c.verdict != "PASS":
+        if c.chapter not in left_out and c.verdict not in ("PASS", "XFAIL", *BROKEN):
             ids.setdefault((c.verdict, c.reason), []).append(c.id)
     unsorted = [Group(verdict, reason, tuple(sorted(of, key=order))) for (verdict, reason), of in ids.items()]
     return sorted(unsorted, key=lambda g: (urgency(g.verdict), order(g.ids[0])))
 
 
+def unclaimed_chapters(record: Record) -> dict[str, int]:
+    """The chapters of the run that the adapter does not declare, each with the number of its clauses."""
+    declared = record.adapter.get("chapters") or ()
+    left = [c for c in record.clauses if c.verdict == "NOT_CLAIMED" and c.chapter not in declared]
+    return dict(sorted(Counter(c.chapter for c in left).items(), key=lambda item: chapter_order(item[0])))
+
+
 def urgency(verdict: str) -> int:
     """Sorts verdicts, the most urgent first."""
     return URGENCY.index(verdict) if verdict in URGENCY else len(URGENCY)
-
-
-SUSPECTS = 8
-"""Clauses that a report names as those to look at first."""
-
-
-def suspects(record: Record) -> list[ClauseRecord]:
-    """The broken clauses that the differing traces point at, the likeliest first."""
-    broken = [c for c in record.clauses if c.suspicion > 0 and c.verdict in (*BROKEN, "XFAIL")]
-    return sorted(broken, key=lambda c: -c.suspicion)[:SUSPECTS]

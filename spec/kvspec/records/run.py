@@ -261,7 +261,7 @@ class Record(Document, tag_field="kvrecord", tag=VERSION, omit_defaults=True):
     """Clauses by verdict."""
     clauses: list[ClauseRecord]
     failures: list[Failure]
-    """Shortest first; each is the shortest for some clause."""
+    """What to look at first is the first; each is the shortest for some clause."""
     coverage: dict[str, Coverage]
     """By source and chapter: "cover ring"."""
     problems: list[str]

@@ -9,7 +9,7 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform.judge import steps, trial
 from kvconform.judge.trial_result import TrialResult
-from kvreports.run.text import draw
+from kvreports.drawing.text import draw
 from kvspec.contract import CHAPTERS, Lengths
 from kvspec.errors import Refused
 from kvspec.geometry import Config

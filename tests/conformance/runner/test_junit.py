@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 from kvconform.runner import junit
 from kvconform.runner.result import CheckResult
+from support.record_samples import failing
 
 RESULTS = (
     CheckResult("growing/example/GROW-1.1", seconds=0.25),
@@ -36,3 +37,17 @@ def test_each_check_is_a_test_case() -> None:
 def test_a_run_of_nothing_is_an_empty_suite() -> None:
     (suite,) = ElementTree.fromstring(junit.dumps([]))
     assert (suite.get("tests"), list(suite)) == ("0", [])
+
+
+def test_what_to_look_at_first_comes_first() -> None:
+    seen = failing()
+    results = [CheckResult("growing/example/GROW-1.1"), CheckResult("other", difference="x")]
+    for n, failed in enumerate(seen.failures):
+        failed.test = f"check {n}"
+        results.insert(0, CheckResult(failed.test, difference=failed.message))
+    (suite,) = ElementTree.fromstring(junit.dumps(results, seen))
+    assert [case.get("name") for case in suite.findall("testcase")] == [
+        *("check 0", "check 1", "check 2", "other", "growing/example/GROW-1.1")
+    ]
+    (first,) = suite.iter("property")
+    assert (first.get("name"), first.get("value")) == ("look first at", f"GROW-7: {seen.failures[0].message}")

@@ -11,7 +11,7 @@ from msgspec import convert, to_builtins
 from kvreports.drawing.frames import CELLS, QUERIES, STEPS, frames
 from kvreports.drawing.row_fates import fates
 from kvreports.drawing.svg import draw_svg
-from kvreports.run.text import draw
+from kvreports.drawing.text import draw
 from kvspec.records.run import StepRecord
 
 SVG = "{http://www.w3.org/2000/svg}"

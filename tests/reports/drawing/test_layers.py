@@ -17,8 +17,8 @@ from kvref.growing import Growing
 from kvref.store import Store
 from kvreports.drawing.frames import LAYERS, frames
 from kvreports.drawing.svg import draw_svg
+from kvreports.drawing.text import draw
 from kvreports.run import html as run_html
-from kvreports.run.text import draw
 from kvspec import notation
 from kvspec.records.run import Failure
 from reports.drawing.test_drawings import step

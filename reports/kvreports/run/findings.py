@@ -1,0 +1,126 @@
+"""Where to look: the clause to read first, with the trace that shows it; then every other clause once, by cause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from msgspec import UNSET
+
+from kvreports.clauses import chapter_order, order
+from kvreports.run.standing import WORDS
+from kvspec.records.run import BROKEN, ClauseRecord, Failure, Record
+
+SUSPECTS = 8
+"""Clauses whose suspicion a page shows."""
+
+OWN = "own example or law"
+"""What went wrong with a clause that no failing trace shows: its own example, or its law."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Clauses that broke in one way, those to read first at the front, and the failure that shows the first."""
+
+    cause: str
+    clauses: tuple[ClauseRecord, ...]
+    failure: Failure | None
+    """The shortest trace for the first clause; None where no trace shows it."""
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of its clauses; those of the failure, where it broke none that was selected."""
+        return [c.id for c in self.clauses] or (self.failure.clauses if self.failure else [])
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on the first clause."""
+        return self.clauses[0].verdict if self.clauses else self.failure.verdict if self.failure else "FAIL"
+
+    @property
+    def message(self) -> str:
+        """What a person would say of it."""
+        return self.failure.message if self.failure else self.clauses[0].reason if self.clauses else ""
+
+
+def findings(record: Record) -> list[Finding]:
+    """The finding to look at first, of one clause; then the others, by what went wrong and by chapter. Each clause
+    is in one of them."""
+    broken = suspects(record)
+    by_cause: dict[tuple[str, str], list[ClauseRecord]] = {}
+    for clause in broken[1:]:
+        by_cause.setdefault((_cause(clause, _shown(clause.id, record)), clause.chapter), []).append(clause)
+    groups = [broken[:1], *by_cause.values()] if broken else []
+    return [_finding(clauses, record) for clauses in groups] or _unselected(record)
+
+
+def _finding(clauses: list[ClauseRecord], record: Record) -> Finding:
+    failure = _shown(clauses[0].id, record)
+    return Finding(_cause(clauses[0], failure), tuple(clauses), failure)
+
+
+def _unselected(record: Record) -> list[Finding]:
+    """A failure that breaks no clause of the run, where nothing else failed."""
+    return [Finding(_kind(f), (), f) for f in record.unexplained[:1]]
+
+
+def suspects(record: Record) -> list[ClauseRecord]:
+    """The clauses that broke, the one to look at first at the front; known deviations are the last.
+
+    Clauses of the bug that was diagnosed come first: the cache does exactly what the bug does. Then the clauses
+    that differing traces point at (`suspicion`), of those alike the ones that a differing step fails.
+    """
+    broken = [c for c in record.clauses if c.verdict in (*BROKEN, "XFAIL")]
+    named = _diagnosed(record)
+    return sorted(
+        broken,
+        key=lambda c: (
+            c.verdict == "XFAIL",
+            c.id not in named,
+            -round(c.suspicion, 2),
+            not c.differed,
+            chapter_order(c.chapter),
+            order(c.id),
+        ),
+    )
+
+
+def _diagnosed(record: Record) -> set[str]:
+    """The clauses of the likeliest bug of the first failure that was diagnosed."""
+    named = [f.diagnosis[0] for f in record.failures if f.diagnosis is not UNSET and f.diagnosis and not f.expected]
+    return set(named[0].clauses) if named else set()
+
+
+def _shown(clause: str, record: Record) -> Failure | None:
+    """The failure that shows a clause broken; where there is none, the shortest that exercises it."""
+    failed = [f for f in record.failures if clause in f.clauses]
+    exercised = [f for f in record.failures if clause in f.implicated or clause in _last_step(f)]
+    return min(failed or exercised, key=lambda f: (clause in f.known or f.expected, len(f.steps)), default=None)
+
+
+def _last_step(failure: Failure) -> list[str]:
+    return failure.steps[-1].clauses if failure.steps else []
+
+
+def _cause(clause: ClauseRecord, failure: Failure | None) -> str:
+    if clause.verdict == "XFAIL":
+        return "known deviation"
+    if failure is None:
+        return OWN if clause.verdict == "FAIL" else WORDS[clause.verdict]
+    return _kind(failure)
+
+
+def _kind(failure: Failure) -> str:
+    """What went wrong: wrong row, the adapter died, ..."""
+    return failure.cause if failure.verdict == "FAIL" else WORDS[failure.verdict]
+
+
+def failures(record: Record) -> list[tuple[Failure, list[str]]]:
+    """Every failure once, the first finding's first, each with the clauses that it is the trace of. Those that are
+    the trace of none stand at the end, with the clauses that they break."""
+    clauses = [c for finding in findings(record) for c in finding.clauses]
+    of = {id(f): (f, list[str]()) for clause in clauses if (f := _shown(clause.id, record))}
+    for clause in clauses:
+        if (failure := _shown(clause.id, record)) is not None:
+            of[id(failure)][1].append(clause.id)
+    rest = [(f, f.clauses) for f in record.failures if id(f) not in of]
+    return [*of.values(), *rest]
