@@ -36,6 +36,7 @@ FLOORS = {
         "psutil",
         "packaging",
         "distributed",
+        "argcomplete",
     },
 }
 """Beside the standard library, what each package may import; the lowest first."""

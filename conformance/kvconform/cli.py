@@ -7,8 +7,10 @@ failed, or nothing was exercised; 4 the adapter cannot run here; 130 interrupted
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib
 import os
+import re
 import signal
 import sys
 import traceback
@@ -16,9 +18,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from kvconform import SUITE_VERSION
 from kvconform.commands.options import COMMANDS
 from kvconform.commands.standard_streams import lasting
 from kvconform.worker.signals import handling, interrupt
+
+BEGIN = "Begin with `kvconform demo`, then `kvconform new-adapter my-engine`."
+"""The last line of the help."""
 
 IMPATIENCE = 10.0
 """Seconds after an interruption in which further ones are ignored, while what was judged is written."""
@@ -33,16 +39,41 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Write what is wrong and exit with status 2."""
-        sys.stderr.write(f"{self.prog}: {message}; see `{self.prog} --help`\n")
+        sys.stderr.write(f"{self.prog}: {_with_hint(message)}; see `{self.prog} --help`\n")
         raise SystemExit(2)
+
+
+class Versions(argparse.Action):
+    """Print the versions of suite and spec, and stop."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
+        """Import the spec only now: `--help` is quick."""
+        from kvspec import SPEC_VERSION
+
+        print(f"kvconform {SUITE_VERSION}, spec {SPEC_VERSION}")
+        parser.exit()
+
+
+def _with_hint(message: str) -> str:
+    """A message about a choice that there is not: with those most like it, in the place of all choices."""
+    choice = re.fullmatch(r"(.*invalid choice: '(.*)') \(choose from (.*)\)", message)
+    if choice is None:
+        return message
+    near = difflib.get_close_matches(choice[2], re.findall(r"[\w-]+", choice[3]))
+    return f"{choice[1]}; did you mean {' or '.join(near)}?" if near else message
 
 
 def parser() -> argparse.ArgumentParser:
     """Build the parser of all commands and their options."""
-    top = Parser(prog="kvconform", description="The conformance suite for transformer KV caches.")
+    top = Parser(prog="kvconform", description="The conformance suite for transformer KV caches.", epilog=BEGIN)
+    top.add_argument("--version", action=Versions, nargs=0, help="print the versions of suite and spec, and stop")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
         command.add_arguments(commands.add_parser(name, help=command.help))
+    if "_ARGCOMPLETE" in os.environ:  # set by the shell while it completes a line: see CONTRIBUTING.md
+        import argcomplete
+
+        argcomplete.autocomplete(top)
     return top
 
 
@@ -71,6 +102,9 @@ def _heard(whole: bool) -> list[signal.Signals]:
 
 
 def _main(given: list[str], heard: Sequence[signal.Signals]) -> int:
+    if not given:
+        parser().print_help()
+        return 2
     process: tuple[str, ...] = ()
     if "--" in given:
         cut = given.index("--")
@@ -91,7 +125,7 @@ def _run(options: argparse.Namespace, process: tuple[str, ...]) -> int:
         ):
             return _told("name one adapter, or a command after --", 2, f" {options.command}")
         options.process = process
-    if options.command in ("run", "smoke", "prove", "profile"):
+    if options.command in ("run", "smoke", "prove", "profile") and not getattr(options, "quiet", False):
         doing = "profiling" if options.command == "profile" else "judging"
         sys.stderr.write(f"kvconform: {doing} {options.adapter or process[0]}\n")
         sys.stderr.flush()

@@ -54,6 +54,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Begin a run if an adapter is named."""
     name = config.getoption("--kv-adapter")
     if not name:
+        if config.getoption("pyargs", False) and any(str(a).startswith(SUITE) for a in config.args):
+            raise pytest.UsageError(UNNAMED)
         return
     from kvconform.runner.run import Run
     from kvconform.worker.process import WorkerFailure

@@ -125,6 +125,21 @@ def test_what_cannot_be_judged_is_said_in_a_line(arguments: tuple[str, ...], wor
     assert "Traceback" not in done.stdout + done.stderr
 
 
+def test_without_an_adapter_it_is_one_usage_error(tmp_path: Path) -> None:
+    done = front_end(tmp_path)
+    assert (done.returncode, done.stdout) == (pytest.ExitCode.USAGE_ERROR, "")
+    assert done.stderr.strip() == "ERROR: the suite judges an adapter: name it with --kv-adapter"
+
+
+def test_the_plugin_loads_nothing_heavy_into_the_tests_of_others(tmp_path: Path) -> None:
+    own = {"hypothesis", "numpy", "msgspec", "kvspec", "kvreports"}
+    (tmp_path / "test_own.py").write_text(f"import sys\ndef test_own():\n    assert not {own} & set(sys.modules)\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "kvconform.plugin", "test_own.py"]
+    alone = judging.fakes.environment() | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(command, cwd=tmp_path, env=alone, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_checks_of_ones_own_count_in_the_record(tmp_path: Path) -> None:
     (tmp_path / "test_own.py").write_text(
         "from kvspec import notation\n"

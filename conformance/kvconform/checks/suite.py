@@ -13,21 +13,28 @@ from kvspec.contract import CHAPTERS, Description
 from kvspec.operations.table import caches_with
 from kvspec.reading import clauses
 
+BASIC = ("growing", "ring", "mask")
+"""The chapters that are judged first."""
+
+ORDER = (*BASIC, *(chapter for chapter in CHAPTERS if chapter not in BASIC))
+"""All chapters, in the order in which they are judged."""
+
 
 @cache
 def suite() -> Mapping[str, Check]:
     """All checks by their ids, in the order in which they are judged.
 
     Worked examples come first: they take seconds, and show most failures on the most readable traces. Then one
-    chapter follows another, the basic ones first.
+    chapter follows another. Both begin with the basic chapters: what breaks there breaks many others too.
     """
     sources = moved_examples, dialects, covers, laws, exploration
-    rest = sorted(chain.from_iterable(source.checks() for source in sources), key=_chapter)
-    return {check.id: check for check in (*examples.checks(), *honesty.checks(), *rest, *system.checks())}
+    first = sorted(examples.checks(), key=_place)
+    rest = sorted(chain.from_iterable(source.checks() for source in sources), key=_place)
+    return {check.id: check for check in (*first, *honesty.checks(), *rest, *system.checks())}
 
 
-def _chapter(check: Check) -> int:
-    return CHAPTERS.index(check.chapter)
+def _place(check: Check) -> int:
+    return ORDER.index(check.chapter)
 
 
 def selected(settings: Settings, adapter: Description) -> list[Check]:
@@ -41,5 +48,7 @@ def selected(settings: Settings, adapter: Description) -> list[Check]:
     return [
         check
         for check in suite().values()
-        if check.needs <= claimed and (check.clause in asked if check.clause else check.chapter in chapters)
+        if check.needs <= claimed
+        and (check.clause in asked if check.clause else check.chapter in chapters)
+        and (not settings.again or check.id in settings.again)
     ]

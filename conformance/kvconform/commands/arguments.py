@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
+from typing import Any
 
 FORMATS = ("table", "json", "markdown")
 
@@ -11,7 +12,28 @@ FORMATS = ("table", "json", "markdown")
 def add_adapter(parser: ArgumentParser) -> None:
     """Add the adapter, by its name, or by the command behind `--` that starts its worker."""
     parser.usage = f"{parser.prog} [options] (ADAPTER | -- COMMAND ...)"
-    parser.add_argument("adapter", nargs="?", help="a name (see `kvconform list`) or module:Class")
+    adapter: Any = parser.add_argument("adapter", nargs="?", help="a name (see `kvconform list`) or module:Class")
+    adapter.completer = adapter_names
+
+
+def add_chapter(parser: ArgumentParser, help: str) -> None:
+    """Add a chapter, which may be named several times."""
+    chapter: Any = parser.add_argument("--chapter", action="append", default=[], help=help)
+    chapter.completer = chapter_names
+
+
+def adapter_names(**_: object) -> list[str]:
+    """The names of adapters, for shells that complete a line."""
+    from kvadapters import find  # `--help` is quick
+
+    return sorted(find.names())
+
+
+def chapter_names(**_: object) -> list[str]:
+    """The names of chapters, for shells that complete a line."""
+    from kvspec.chapters import CHAPTERS
+
+    return list(CHAPTERS)
 
 
 def add_deadline(parser: ArgumentParser) -> None:
@@ -48,6 +70,14 @@ def add_pool(parser: ArgumentParser, help: str) -> None:
 def add_format(parser: ArgumentParser) -> None:
     """Add the output format."""
     parser.add_argument("--format", choices=FORMATS, default="table", help="output format (table)")
+    parser.add_argument("--json", action="store_const", dest="format", const="json", help="as --format json")
+
+
+def add_unclaimed(parser: ArgumentParser) -> None:
+    """Add that the table lists what is not claimed."""
+    parser.add_argument(
+        "--unclaimed", action="store_true", help="also list the clauses that are not claimed, and why"
+    )
 
 
 def count(text: str) -> int:

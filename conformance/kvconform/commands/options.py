@@ -10,12 +10,14 @@ from typing import NamedTuple
 from kvconform.commands.arguments import (
     above_zero,
     add_adapter,
+    add_chapter,
     add_deadline,
     add_format,
     add_known,
     add_level,
     add_pool,
     add_report,
+    add_unclaimed,
     count,
 )
 from kvconform.vectors import SOURCES
@@ -33,7 +35,7 @@ class Command(NamedTuple):
 
 def _run(parser: ArgumentParser) -> None:
     add_adapter(parser)
-    parser.add_argument("--chapter", action="append", default=[], help="only this chapter (repeatable)")
+    add_chapter(parser, "only this chapter (repeatable)")
     parser.add_argument(
         "--clause",
         action="append",
@@ -58,7 +60,29 @@ def _run(parser: ArgumentParser) -> None:
         "--memory", type=count, default=4096, help="MiB of resident memory the adapter may use (4096)"
     )
     add_pool(parser, "processes that judge at once, each with its own adapter (one per core, up to 4)")
+    _add_ending(parser)
+    add_unclaimed(parser)
+    parser.add_argument("-q", "--quiet", action="store_true", help="print the result in one line, and no progress")
     add_format(parser)
+
+
+def _add_ending(parser: ArgumentParser) -> None:
+    """Add when a run ends early, and that it goes on with what failed."""
+    ending = parser.add_mutually_exclusive_group()
+    ending.add_argument(
+        "-x",
+        "--exitfirst",
+        action="store_const",
+        dest="maxfail",
+        const=1,
+        help="stop at the first failure",
+    )
+    ending.add_argument("--maxfail", type=count, default=0, metavar="N", help="stop when N checks have failed")
+    parser.add_argument(
+        "--last-failed",
+        action="store_true",
+        help="judge only what failed in the run before, whose report is in DIR",
+    )
 
 
 def _check(parser: ArgumentParser) -> None:
@@ -123,9 +147,7 @@ def _replay(parser: ArgumentParser) -> None:
 
 def _prove(parser: ArgumentParser) -> None:
     add_adapter(parser)
-    parser.add_argument(
-        "--chapter", action="append", default=[], help="chapter to explore (repeatable; ring), or all"
-    )
+    add_chapter(parser, "chapter to explore (repeatable; ring), or all")
     parser.add_argument("--window", type=count, help="largest window (8 for the reference, 4 for other adapters)")
     parser.add_argument(
         "--k",
@@ -198,6 +220,7 @@ def _report(parser: ArgumentParser) -> None:
         help="record.json, the journal of a run, or two profile.json, the older first",
     )
     parser.add_argument("--html", metavar="FILE", help="write the page to this file")
+    add_unclaimed(parser)
     add_format(parser)
 
 

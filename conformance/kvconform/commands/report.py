@@ -29,7 +29,7 @@ def main(options: Namespace) -> int:
         output.leave(Path(options.html), output.page(records))
         sys.stderr.write(f"kvconform: report at {options.html}\n")
     else:
-        sys.stdout.write(output.text(records, options.format))
+        output.deliver(records, options.format, unclaimed=options.unclaimed)
     return 0
 
 

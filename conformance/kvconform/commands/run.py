@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,13 +13,15 @@ from pathlib import Path
 from kvconform.checks.check import Check
 from kvconform.checks.suite import selected, suite
 from kvconform.checks.task import judge_here, judge_on
-from kvconform.runner import known, output, report_folder
+from kvconform.commands import next_command
+from kvconform.runner import journal, known, output, report_folder
 from kvconform.runner.pool import opened
 from kvconform.runner.run import Run
 from kvconform.runner.settings import Settings
 from kvconform.worker import memory
 from kvconform.worker.client import WorkerFailure
 from kvspec.errors import BadInput
+from kvspec.records.run import Record
 
 MOST = 4
 """Default limit on judging processes: each worker takes memory and opens the device itself."""
@@ -39,17 +42,29 @@ TRACES, OF_CLAUSES, OF_QUICK = 60, 20, 5
 def main(options: Namespace) -> int:
     """Judge an adapter; print the result and write the report."""
     folder = Path(options.report) if options.report else None
+    settings = settings_of(options)
     suite()  # read before the adapter starts, so that an interruption from then on leaves a record
     memory.collect_seldom()
-    run = started(settings_of(options), folder)
+    run = started(settings, folder, options.quiet)
     try:
         checks = _judged(run, options.processes or min(MOST, os.cpu_count() or 1), options.on)
         record = run.record([check.id for check in checks])
     finally:
         run.close()
     write = partial(report_folder.write, record, run.results.values(), folder) if folder else None
-    unwritten = output.deliver([record], options.format, write)
+    unwritten = _deliver(record, options, write)
     return 130 if run.interrupted else unwritten or record.exit_status
+
+
+def _deliver(record: Record, options: Namespace, write: Callable[[], Path] | None) -> int:
+    """Print the result, write the report, and name the next command. Gives 3 if the report cannot be written."""
+    if options.quiet and options.format == "table":
+        print(next_command.headline(record))
+        return output.written(write) if write else 0
+    unwritten = output.deliver([record], options.format, write, unclaimed=options.unclaimed)
+    if options.format == "table" and not record.partial:
+        sys.stderr.write(f"kvconform: next: {next_command.after_run(record, options)}\n")
+    return unwritten
 
 
 def settings_of(options: Namespace) -> Settings:
@@ -67,17 +82,29 @@ def settings_of(options: Namespace) -> Settings:
         cover_traces=SMALLEST if options.quick else SAMPLE if options.clause else 0,
         quick=options.quick,
         known=known.read(options.known),
+        max_failures=options.maxfail or 0,
+        again=_failed_before(options) if options.last_failed else (),
     )
+
+
+def _failed_before(options: Namespace) -> tuple[str, ...]:
+    """The checks that failed in the run whose report is in the folder. Raises BadInput."""
+    if not options.report:
+        raise BadInput("--last-failed needs --report DIR, the folder of the run before")
+    failed = journal.failed(Path(options.report))
+    if not failed:
+        sys.stderr.write("kvconform: nothing failed in the run before: all checks are judged\n")
+    return failed
 
 
 def _usual_traces(options: Namespace) -> int:
     return OF_QUICK if options.quick else OF_CLAUSES if options.clause else TRACES
 
 
-def started(settings: Settings, folder: Path | None) -> Run:
+def started(settings: Settings, folder: Path | None, quiet: bool = False) -> Run:
     """A run whose worker answers. Raises BadInput, CannotRun."""
     try:
-        return Run(settings, folder)
+        return Run(settings, folder, quiet)
     except WorkerFailure as e:
         raise BadInput(f"{settings.adapter}: its worker does not start: {e.verdict}: {e}") from None
 

@@ -6,10 +6,12 @@ proposes a claim.
 from __future__ import annotations
 
 import json
+import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from kvconform.commands.next_command import after_smoke
 from kvconform.generate.proposed_claim import Proposal
 from kvconform.judge import trial
 from kvconform.worker.client import Worker, WorkerFailure, python_worker
@@ -53,6 +55,8 @@ def main(options: Namespace) -> int:
             return 1
         fine = [_try(worker, adapter, kind, *plan) for kind, plan in plans().items() if kind in adapter.chapters]
         print("\n".join(_proposed(adapter, Proposal(worker, adapter))))
+        sys.stdout.flush()
+        sys.stderr.write(f"kvconform: next: {after_smoke(all(fine), options)}\n")
         return int(not all(fine))
 
 

@@ -34,6 +34,10 @@ class _Text(io.TextIOWrapper):
             text = own + plain(text.removeprefix(own))
         return super().write(text)
 
+    def write_painted(self, text: str) -> int:
+        """Write text of ours that commands colours: see `kvconform.runner.colours`."""
+        return super().write(text)
+
 
 @contextmanager
 def lasting() -> Iterator[None]:

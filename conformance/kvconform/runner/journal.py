@@ -56,6 +56,12 @@ def read(path: Path) -> tuple[dict[str, Any], Tally]:
     return start, _total(tallies.values())
 
 
+def failed(folder: Path) -> tuple[str, ...]:
+    """The checks that failed in the run whose journal a folder holds, but for known deviations. Raises BadInput."""
+    tallies = {e["test"]: from_json(e["tally"]) for e in _events(folder / NAME) if e.get("event") == "judged"}
+    return tuple(check for check, tally in tallies.items() if tally.broken)
+
+
 def _total(tallies: Iterable[Tally]) -> Tally:
     total = Tally()
     for tally in tallies:

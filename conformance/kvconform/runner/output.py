@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kvconform.runner import colours
 from kvreports import json_file
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import index
@@ -36,11 +37,11 @@ FORMS: dict[type[Document], Forms] = {
 """Every kind of record. Runs are rendered side by side, a profile beside one before it, a matrix by itself."""
 
 
-def _rendered(records: Sequence[Document], form: str) -> str:
+def _rendered(records: Sequence[Document], form: str, **options: bool) -> str:
     """Render records as html, markdown or text. What renders is imported now: most need one form only."""
     forms = FORMS[type(records[0])]
     render: Callable[..., str] = import_module(f"kvreports.{forms.folder}.{form}").render
-    return render(*forms.arguments(records))
+    return render(*forms.arguments(records), **options)
 
 
 def write(record: Document, folder: Path) -> Path:
@@ -53,11 +54,12 @@ def write(record: Document, folder: Path) -> Path:
     return page
 
 
-def text(records: Sequence[Document], form: str) -> str:
-    """Records of one kind as text: table, json or markdown."""
+def text(records: Sequence[Document], form: str, unclaimed: bool = False) -> str:
+    """Records as text: table, json or markdown. With `unclaimed` the table of runs lists those clauses."""
     if form == "json":
         return "".join(map(json_file.dumps, records))
-    return _rendered(records, "text" if form == "table" else form)
+    options = {"unclaimed": True} if unclaimed and isinstance(records[0], Record) else {}
+    return _rendered(records, "text", **options) if form == "table" else _rendered(records, form)
 
 
 def page(records: Sequence[Document]) -> str:
@@ -65,15 +67,24 @@ def page(records: Sequence[Document]) -> str:
     return _rendered(records, "html")
 
 
-def deliver(records: Sequence[Document], form: str, write: Callable[[], Path] | None = None) -> int:
+def deliver(
+    records: Sequence[Document], form: str, write: Callable[[], Path] | None = None, unclaimed: bool = False
+) -> int:
     """Print records, then write their report: what keeps a file from being written costs no verdict.
 
     Gives 0; 3 if the report could not be written, after a line on standard error that says why.
     """
-    sys.stdout.write(text(records, form))
-    sys.stdout.flush()
-    if write is None:
-        return 0
+    shown = text(records, form, unclaimed)
+    if form == "table":
+        colours.write(sys.stdout, shown)
+    else:
+        sys.stdout.write(shown)
+        sys.stdout.flush()
+    return 0 if write is None else written(write)
+
+
+def written(write: Callable[[], Path]) -> int:
+    """Write a report and say where. Gives 3 if it cannot be written, after a line that says why."""
     try:
         sys.stderr.write(f"\nkvconform: report at {write()}\n")
     except BadInput as e:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
+from kvconform.runner import colours
 from kvconform.runner.result import CheckResult
 from kvspec.contract import Description
 from kvspec.records.run import Failure
@@ -15,39 +16,51 @@ EVERY = 5.0
 WIDEST = 100
 """Characters of a line of progress on a terminal."""
 
+FORESEES = 3.0
+"""Seconds after which the time that remains is estimated."""
+
 
 class Progress:
     """One line that is rewritten on a terminal, and printed again every few seconds elsewhere."""
 
-    def __init__(self, adapter: Description) -> None:
-        self.total, self.done, self.operations = 0, 0, 0
-        self._told = set(adapter.known)
-        self._live, self._last = sys.stderr.isatty(), time.monotonic()
+    def __init__(self, adapter: Description, quiet: bool = False) -> None:
+        self.total, self.done, self.operations, self.failed = 0, 0, 0, 0
+        self._told, self._quiet = set(adapter.known), quiet
+        self._live, self._began = sys.stderr.isatty() and not quiet, time.monotonic()
+        self._last = self._began
 
     def ended(self, result: CheckResult) -> None:
         """A check has ended: tell which clauses it is the first to see broken, and how far the run is."""
         self.done, self.operations = self.done + 1, self.operations + result.operations
+        self.failed += bool(result.difference or result.error)
         for failure in (f for f in result.tally.failures if not f.expected):
             self._tell(failure, result.check)
         if result.error:
             self._print(f"HARNESS_ERROR in {result.check}:\n{result.error}")
-        self._advance(f"[{self.done:3d}/{self.total}] {result.check}, {self.operations} operations")
+        self._advance(f"{self._standing()}: {result.check}, {self.operations} operations")
+
+    def _standing(self) -> str:
+        """How far it is: checks, time gone, time left, failures."""
+        gone = time.monotonic() - self._began
+        left = f", about {_clock(gone / self.done * (self.total - self.done))} left" if gone > FORESEES else ""
+        failed = f", {self.failed} failed" if self.failed else ""
+        return f"[{self.done:3d}/{self.total}] {_clock(gone)}{left}{failed}"
 
     def _tell(self, failure: Failure, check: str) -> None:
         new = [clause for clause in failure.clauses if clause not in self._told]
         self._told |= set(new)
-        if new:
+        if new and not self._quiet:
             message = f"{failure.verdict} {', '.join(new)} in {check}: {failure.message}"
             self._print(f"{message}\n  {failure.words}")
 
     def _print(self, text: str) -> None:
         self.end()
-        print(text, file=sys.stderr, flush=True)
+        colours.write(sys.stderr, f"{text}\n")
 
     def _advance(self, line: str) -> None:
         if self._live:
             print(f"\r\x1b[K{line[:WIDEST]}", end="", file=sys.stderr, flush=True)
-        elif time.monotonic() - self._last > EVERY:
+        elif time.monotonic() - self._last > EVERY and not self._quiet:
             self._last = time.monotonic()
             print(line, file=sys.stderr, flush=True)
 
@@ -55,3 +68,7 @@ class Progress:
         """Leave the line."""
         if self._live:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"

@@ -31,8 +31,8 @@ INTERRUPTED = "interrupted"
 class Run:
     """One run on one adapter. `report` is the folder of its journal; without one it keeps none."""
 
-    def __init__(self, settings: Settings, report: Path | None = None) -> None:
-        """Start the worker. Raises BadInput, CannotRun, WorkerFailure."""
+    def __init__(self, settings: Settings, report: Path | None = None, quiet: bool = False) -> None:
+        """Start the worker; a quiet run tells of no progress. Raises BadInput, CannotRun, WorkerFailure."""
         self.settings, self.selected = settings, settings.selected()
         self.results: dict[str, CheckResult] = {}
         self.partial_reason = ""
@@ -45,7 +45,7 @@ class Run:
         except BaseException:
             self.journal.close()
             raise
-        self.adapter, self.progress = self.under_test.adapter, Progress(self.under_test.adapter)
+        self.adapter, self.progress = self.under_test.adapter, Progress(self.under_test.adapter, quiet)
         about = self._about("the run was cut short: this was made from its journal")
         self.journal.write("start", adapter=self.adapter.to_json(), about=about, selected=list(self.selected))
 
@@ -60,12 +60,15 @@ class Run:
         self.journal.close()
 
     def collect(self, results: Iterable[CheckResult], checks: int) -> None:
-        """Take in results until the last of `checks`, or until the run is interrupted."""
+        """Take in results until the last of `checks`, until enough of them failed, or until it is interrupted."""
         self.progress.total += checks
         try:
             for result in results:
                 self.keep(result)
                 self.progress.ended(result)
+                if self.settings.max_failures and self.progress.failed >= self.settings.max_failures:
+                    self.partial_reason = f"stopped after {self.progress.failed} failed, as it was asked to"
+                    break
         except KeyboardInterrupt:
             self.partial_reason = INTERRUPTED
         except BrokenExecutor as e:

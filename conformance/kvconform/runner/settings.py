@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,6 +36,10 @@ class Settings:
     """Whether the run leaves out the whole system, so that a record must say what else it leaves out."""
     known: tuple[KnownDeviation, ...] = ()
     """Failures that are expected."""
+    max_failures: int = 0
+    """Checks that may fail before the run stops; 0 for any number."""
+    again: tuple[str, ...] = ()
+    """Judge these checks alone: those that failed in the run before; all, if there are none."""
 
     @property
     def argv(self) -> list[str]:
@@ -59,17 +64,21 @@ class Settings:
             "traces": self.traces,
             "seed": self.seed,
             "level": self.level,
-            **({"left out": self.left_out()} if self.quick else {}),
+            **({"left out": self.left_out()} if self.quick or self.again else {}),
         }
 
     def left_out(self) -> str:
-        """What a quick run leaves out."""
+        """What a run of a part leaves out."""
+        if self.again:
+            return f"all but the checks that failed in the run before ({len(self.again)})"
         covers = f"all but about {self.cover_traces} traces of each chapter's covers"
         return f"{covers}, all but {self.traces} traces of each exploration, and the whole system"
 
 
 def require_known(what: str, name: str, known: Sequence[str]) -> None:
-    """Raise BadInput for a name that is not among those known."""
+    """Raise BadInput for a name that is not among those known, with the names that are most like it."""
     if name not in known:
+        if near := difflib.get_close_matches(name, known) or difflib.get_close_matches(name.upper(), known):
+            raise BadInput(f"unknown {what} {name!r:.60}; did you mean {' or '.join(near)}?")
         shown = ", ".join(known) if len(known) < 10 else f"{known[0]} to {known[-1]}; see `kvconform list`"
         raise BadInput(f"unknown {what} {name!r}; known: {shown}")

@@ -73,6 +73,15 @@ class Tally:
         if clause:
             self.unfinished.setdefault(clause, why)
 
+    @property
+    def broken(self) -> bool:
+        """Whether something failed that no known deviation explains, or the harness did."""
+        return (
+            bool(self.problems)
+            or any(not f.expected for f in self.failures)
+            or bool(self.own and not self.failures)
+        )
+
     def _exercise(self, clause: str, source: str, steps: int) -> None:
         if clause not in self.exercised:
             self.exercised[clause] = Counter()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
 import shlex
 import signal
@@ -11,16 +12,19 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
-from kvconform import cli
+from kvconform import SUITE_VERSION, cli
 from kvconform.commands import options, run
 from kvconform.mutants import kinds
-from kvspec import notation, trace
+from kvconform.runner import journal
+from kvspec import SPEC_VERSION, notation, trace
+from kvspec.contract import CHAPTERS
 from kvspec.reading.clauses import index
 from support import command_line, judging
 from support.command_line import kvconform
@@ -35,8 +39,8 @@ def write(folder: Path, name: str, content: str) -> Path:
 
 
 USAGE: dict[str, tuple[tuple[str, ...], str]] = {
-    "no command": ((), "the following arguments are required: COMMAND"),
     "an unknown command": (("judge",), "invalid choice: 'judge'"),
+    "a misspelt command": (("profil",), "invalid choice: 'profil'; did you mean profile?"),
     "an unknown option": (("run", "reference", "--loud"), "unrecognized arguments: --loud"),
     "no adapter": (("run",), "name one adapter, or a command after --"),
     "two adapters": (("run", "reference", "--", "engine"), "name one adapter, or a command after --"),
@@ -44,8 +48,12 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "an unknown chapter": (("run", "reference", "--chapter", "spiral"), "unknown chapter 'spiral'; known: growing"),
     "an unknown clause": (
         ("run", "reference", "--clause", "RING-99"),
-        "unknown clause 'RING-99'; known: GROW-1 to",
+        "unknown clause 'RING-99'; did you mean RING-9",
     ),
+    "a clause of no chapter": (("run", "reference", "--clause", "X"), "unknown clause 'X'; known: GROW-1 to"),
+    "a misspelt chapter": (("run", "reference", "--chapter", "rng"), "unknown chapter 'rng'; did you mean ring"),
+    "what failed, of no run": (("run", "reference", "--last-failed"), "--last-failed needs --report DIR"),
+    "two endings": (("run", "reference", "-x", "--maxfail", "2"), "not allowed with argument -x"),
     "an unknown format": (("run", "reference", "--format", "xml"), "invalid choice: 'xml'"),
     "a negative count": (("run", "reference", "--traces", "-3"), "argument --traces: "),
     "a count of text": (("run", "reference", "--seed", "x"), "'x' is not a whole number of 0 or more"),
@@ -86,6 +94,46 @@ def test_bad_usage_ends_with_2_and_one_message(
     said = [line for line in err.splitlines() if not line.startswith("kvconform: judging ")]
     assert (status, out, len(said)) == (2, "", 1) and words in said[0], err
     assert list(here.iterdir()) == []
+
+
+def test_without_a_command_it_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 2
+    out, err = capsys.readouterr()
+    assert out == cli.parser().format_help() and err == "" and "kvconform demo" in out
+
+
+def test_it_says_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (cli.main(["--version"]), capsys.readouterr().out) == (
+        0,
+        f"kvconform {SUITE_VERSION}, spec {SPEC_VERSION}\n",
+    )
+
+
+def test_help_imports_nothing_heavy() -> None:
+    script = (
+        "import sys; from kvconform.cli import main; main(['run', '--help']);"
+        "heavy = {'numpy', 'hypothesis', 'jinja2', 'pytest', 'msgspec', 'tabulate'} & set(sys.modules);"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.DEVNULL)
+
+
+def completed(line: str) -> set[str]:
+    """What a shell that completes this line would be offered."""
+    out = Path("completions")
+    given = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_STDOUT_FILENAME": str(out)}
+    environment = os.environ | given | {"COMP_LINE": line, "COMP_POINT": str(len(line))}
+    subprocess.run([sys.executable, "-m", "kvconform"], env=environment, check=False, capture_output=True)
+    return {word.strip() for word in out.read_text().splitlines()}
+
+
+@pytest.mark.skipif(find_spec("argcomplete") is None, reason="needs argcomplete")
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [("kvconform pro", "prove"), ("kvconform run openc", "opencl"), ("kvconform run --chapter sn", "snapshot")],
+)
+def test_a_shell_can_complete_commands_adapters_and_chapters(line: str, word: str, here: Path) -> None:
+    assert word in completed(line)
 
 
 def test_what_can_be_chosen_is_all_there_is() -> None:
@@ -179,6 +227,7 @@ def test_a_broken_clause_ends_with_1_and_names_it(failed: Any) -> None:
     folder, done = failed
     assert done.returncode == 1 and "GROW-7" in done.stdout and "expected refused GROW-7, found ok" in done.stdout
     assert f"report at {folder}/report.html" in done.stderr
+    assert done.stderr.endswith("kvconform: next: kvconform explain GROW-7\n")
     assert "01-GROW-7.json" in {p.name for p in (folder / "failures").iterdir()}
 
 
@@ -226,6 +275,36 @@ def test_a_quick_run_says_what_it_left_out(tmp_path: Path) -> None:
     assert left_out in json.loads((tmp_path / "record.json").read_text())["selection"]["left out"]
     for page in ("report.html", "report.md"):
         assert "Quick run: reference" in (tmp_path / page).read_text()
+
+
+def test_a_quiet_run_is_one_line() -> None:
+    done = kvconform("run", "reference", *SHORT, "-q")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"reference: Conforms (1 of 1 clause it claims, 1 of {len(CHAPTERS)} chapters)\n"
+
+
+def test_json_is_a_format() -> None:
+    assert json.loads(kvconform("run", "reference", *SHORT, "--json").stdout)["exit_status"] == 0
+
+
+def test_a_run_stops_when_enough_has_failed_and_goes_on_with_what_failed(tmp_path: Path) -> None:
+    options = ("support.fake_adapters:AcceptsAnyRewind", "--chapter", "growing", "--quick", "--report", tmp_path)
+    whole = json.loads(kvconform("run", *options, "--processes", "1", "--json").stdout)
+    failed = journal.failed(tmp_path)
+    assert len(failed) > 2 and not whole["partial"]
+    done = kvconform("run", *options, "--maxfail", "2", "--processes", "1")
+    assert done.returncode == 1 and "PARTIAL RUN: stopped after 2 failed" in done.stdout
+    assert journal.failed(tmp_path) == failed[:2]
+    again = kvconform("run", *options, "--last-failed")
+    assert again.returncode == 1 and "but the checks that failed in the run before (2)" in again.stdout
+    judged = [json.loads(line) for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
+    assert [e["test"] for e in judged if e["event"] == "judged" and e["test"] != "diagnosis"] == [*failed[:2]]
+
+
+def test_where_nothing_failed_before_all_is_judged(tmp_path: Path) -> None:
+    kvconform("run", "reference", *SHORT, "--report", tmp_path)
+    done = kvconform("run", "reference", *SHORT, "--report", tmp_path, "--last-failed")
+    assert done.returncode == 0 and "nothing failed in the run before: all checks are judged" in done.stderr
 
 
 def test_a_trace_is_replayed_from_standard_input_on_the_reference() -> None:
@@ -282,6 +361,12 @@ def test_smoke_tells_what_works_and_what_a_failure_means(name: str, wanted: tupl
     done = kvconform("smoke", judging.fake(name))
     assert done.returncode == wanted[0] and wanted[1] in done.stdout, done.stdout + done.stderr
     assert ("Likely: " in done.stdout) == ("FAIL" in done.stdout)
+
+
+def test_smoke_ends_by_naming_the_next_command() -> None:
+    for name, said in (("Fake", "kvconform run --quick "), ("NoopRewind", "mend it, then kvconform smoke ")):
+        adapter = judging.fake(name)
+        assert kvconform("smoke", adapter).stderr.endswith(f"kvconform: next: {said}{adapter}\n")
 
 
 def test_smoke_asks_for_nothing_that_is_not_claimed() -> None:

@@ -48,7 +48,7 @@ def test_a_failure_that_needs_a_predecessor_keeps_both(run: Any) -> None:
 
 def test_the_command_of_the_report_replays_both(run: Any) -> None:
     _, _, record = run
-    words = replay.command(failures(record)[0], record.command)
+    words = replay.command(failures(record)[0], record)
     again = command_line.kvconform(*shlex.split(words)[1:])
     assert "--after" in words and again.returncode == 1 and "FAIL: GROW-" in again.stdout
 

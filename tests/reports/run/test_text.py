@@ -48,9 +48,8 @@ def test_one_clause_is_named_first_in_every_form_and_its_trace_follows() -> None
     first = failing().failures[0]
     for form in (TABLE, markdown.render([failing()], TEXTS), Page(run_html.render([failing()], TEXTS)).text):
         answer = form[form.index("Look first at") :]
-        at = [answer.index(words) for words in ("GROW-7", first.message, "RING-4")]
-        assert at == sorted(at)
-    assert draw(first.steps) in TABLE and failing().failures[1].message.split("; ")[0] in TABLE
+        assert answer.index("GROW-7") < min(answer.index(words) for words in (first.message, "RING-4"))
+    assert draw(first.steps) in TABLE
     diagnosed = TABLE.index("Diagnosis: your cache behaves like")
     assert diagnosed < TABLE.index("Look first at GROW-7: FAIL, wrong row")
 

@@ -1,0 +1,44 @@
+"""What to do next: the last line of `run` and `smoke`."""
+
+from __future__ import annotations
+
+import shlex
+from argparse import Namespace
+
+from kvreports.run import findings
+from kvreports.run.overview import adapter_name
+from kvreports.run.standing import standing
+from kvreports.safe_text import line
+from kvspec.records.run import Record
+
+
+def headline(record: Record) -> str:
+    """The result of a run in one line."""
+    result = standing(record)
+    return f"{line(adapter_name(record))}: {result.words}" + (
+        f" ({line(result.because)})" if result.because else ""
+    )
+
+
+def after_run(record: Record, options: Namespace) -> str:
+    """A broken clause is explained; what conforms is judged whole, with a report, then measured."""
+    found, named = findings.findings(record)[:1], _named(options)
+    if found and found[0].ids:
+        return f"kvconform explain {line(found[0].ids[0])}"
+    if record.exit_status:
+        return f"kvconform smoke {named}"
+    if "left out" in record.selection or options.chapter or options.clause or not options.report:
+        return f"kvconform run --report report {named}"
+    return f"kvconform {'prove' if options.process else 'profile'} {named}"
+
+
+def after_smoke(fine: bool, options: Namespace) -> str:
+    """What starts and answers is judged; what does not is mended and tried again."""
+    return (
+        f"kvconform run --quick {_named(options)}" if fine else f"mend it, then kvconform smoke {_named(options)}"
+    )
+
+
+def _named(options: Namespace) -> str:
+    """The adapter as the command line named it."""
+    return shlex.join(["--", *options.process]) if options.process else shlex.quote(options.adapter)

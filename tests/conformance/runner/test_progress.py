@@ -1,0 +1,98 @@
+"""What a run tells while it judges, and in which colours."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from kvconform.checks.suite import suite
+from kvconform.runner import colours
+from kvconform.runner.progress import Progress
+from kvconform.runner.result import CheckResult
+from kvspec.contract import Description
+from support.record_samples import failing
+
+ADAPTER = Description("a", {})
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_basic_chapters_are_judged_first() -> None:
+    for kind in ("example", "cover"):
+        chapters = dict.fromkeys(c.chapter for c in suite().values() if f"/{kind}/" in c.id)
+        assert list(chapters)[:3] == ["growing", "ring", "mask"] and len(chapters) > 10
+
+
+def test_a_line_tells_time_gone_time_left_and_failures(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, out = [100.0], Terminal()
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sys, "stderr", out)
+    progress = Progress(ADAPTER)
+    progress.total = 4
+    progress.ended(CheckResult("one", operations=7))
+    assert out.getvalue().endswith("[  1/4] 0:00: one, 7 operations")
+    now[0] += 65
+    progress.ended(CheckResult("two", difference="it differs"))
+    assert out.getvalue().endswith("[  2/4] 1:05, about 1:05 left, 1 failed: two, 7 operations")
+
+
+def test_a_failure_is_told_as_it_is_found_and_a_clause_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", out)
+    progress, result = Progress(ADAPTER), CheckResult("one", difference="x")
+    result.tally.failures += failing().failures[:1]
+    progress.total = 2
+    for _ in range(2):
+        progress.ended(result)
+    assert out.getvalue().count("FAIL GROW-7 in one: slot 2, head 1 holds row c") == 1 and progress.failed == 2
+
+
+def test_a_quiet_run_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    out, result = Terminal(), CheckResult("one", difference="x")
+    monkeypatch.setattr(sys, "stderr", out)
+    result.tally.failures += failing().failures[:1]
+    Progress(ADAPTER, quiet=True).ended(result)
+    assert out.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("environment", "stream", "wanted"),
+    [
+        ({}, Terminal(), True),
+        ({}, io.StringIO(), False),
+        ({"NO_COLOR": "1"}, Terminal(), False),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, Terminal(), False),
+        ({"FORCE_COLOR": "1"}, io.StringIO(), True),
+        ({"TERM": "dumb"}, Terminal(), False),
+    ],
+)
+def test_colours_are_for_terminals_and_for_who_wants_them(environment: Any, stream: Any, wanted: bool) -> None:
+    assert colours.wanted(stream, environment) == wanted
+
+
+@pytest.mark.parametrize(
+    ("plain", "painted"),
+    [
+        ("a: Does not conform (x)", "a: <Does not conform> (x)"),
+        ("!  3  append 1   offset 3 [found 5]   [b]  (x)", "<!  3>  append 1   offset 3 <[found 5]>   <[b]>  (x)"),
+        ("FAIL RING-1 in x", "<FAIL> RING-1 in x"),
+        ("NOT_RUN, FAILING, read [16] [a b]", "NOT_RUN, FAILING, read <[16]> [a b]"),
+    ],
+)
+def test_what_is_broken_is_red(plain: str, painted: str) -> None:
+    assert colours.paint(plain).replace(colours.RED, "<").replace(colours.OFF, ">") == painted
+
+
+def test_what_an_adapter_says_commands_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = Terminal()
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    colours.write(out, "FAIL: \x1b[8m hidden")
+    assert out.getvalue().count("\x1b") == 2 and "\x1b[8m" not in out.getvalue()
