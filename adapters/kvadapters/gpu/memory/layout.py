@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from kvadapters.gpu.runtime import Block, Runtime, Work
 from kvspec.geometry import DTYPES, Config
@@ -30,7 +31,7 @@ class Geometry:
         size = DTYPES[config.dtype].itemsize
         return cls(config.batch * config.kv_heads, config.k_dim * size, config.v_dim * size)
 
-    @property
+    @cached_property
     def word(self) -> int:
         """Give the bytes of the largest word that divides every row."""
         return next(w for w in (16, 4, 2, 1) if self.k_bytes % w == self.v_bytes % w == 0)
