@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kvreports.clauses import chapter_order
+from kvreports.run.overview import Column
 from kvspec.records.run import SOURCES, Coverage, Record
 
 OPERATIONS = 16
@@ -25,6 +26,18 @@ class Source:
     def pair(self, first: str, then: str) -> int:
         """How often one operation followed another."""
         return self.seen.pairs.get(f"{first} {then}", 0)
+
+
+def alike(columns: Sequence[Column]) -> list[tuple[str, Column]]:
+    """The runs of one coverage together: their labels, and the first of them."""
+    found: list[tuple[list[str], Column]] = []
+    for column in columns:
+        same = next((labels for labels, first in found if first.record.coverage == column.record.coverage), None)
+        if same is None:
+            found.append(([column.label], column))
+        else:
+            same.append(column.label)
+    return [(", ".join(labels), first) for labels, first in found]
 
 
 def sources(record: Record) -> list[Source]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvreports import facts, inline_markdown, page
+from kvreports.drawing.packed import packed
 from kvreports.drawing.svg import legend
-from kvreports.run import coverage, diagnosis, failures, findings, residency, standing
+from kvreports.run import coverage, diagnosis, failures, findings, judged, residency, standing
 from kvreports.run.overview import Clauses, Column, overview
 from kvreports.safe_text import Html, cleaned_record, shortened
 from kvspec.records.run import VERDICTS, ClauseRecord, Record
 
-STYLES, SCRIPTS = ("page.css", "drawing.css"), ("theme.js", "page.js")
+STYLES, SCRIPTS = ("page.css", "drawing.css", "player.css"), ("theme.js", "page.js", "player.js")
 
 LEAST = 1.5
 """Width of the thinnest part of a bar that is 100 wide."""
@@ -38,6 +39,8 @@ def render(records: Sequence[Record], clauses: Clauses) -> str:
         legend=legend(),
         facts=facts,
         failures=failures,
+        judged=judged.judged,
+        carried=lambda f: packed(f.steps, str(f.trace.get("kind", "")), f.words),
         diagnosis=diagnosis,
         coverage=coverage,
         residency=residency,

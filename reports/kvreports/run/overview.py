@@ -55,6 +55,20 @@ class Row:
     """True if the clause's text comes from this spec, False if from a record."""
     cells: list[ClauseRecord | None]
 
+    @property
+    def verdicts(self) -> list[str]:
+        """Its verdicts, each once."""
+        return list(dict.fromkeys(c.verdict for c in self.cells if c))
+
+    @property
+    def agreed(self) -> bool:
+        """Whether several runs have one verdict on it, given at one level."""
+        return (
+            len(self.cells) > 1
+            and None not in self.cells
+            and len({(c.verdict, c.judged_at) for c in self.cells if c}) == 1
+        )
+
 
 @dataclass(frozen=True)
 class Chapter:
