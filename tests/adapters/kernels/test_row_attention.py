@@ -60,6 +60,7 @@ class Case:
     spare: int = 0
     first: int = 0
     count: int = 1
+    together: int = 1
     causal: bool = True
     window: int = 0
     larger: float = 1.0
@@ -133,7 +134,9 @@ def weighed(query: Array, keys: Array, values: Array) -> tuple[Array, Array]:
 def attended(runtime: OpenCLRuntime, case: Case) -> Array:
     """What the kernel makes of it."""
     heads = case.kv_heads * case.group
-    attention = RowAttention(runtime, case.dtype, case.k_dim, case.v_dim, heads, case.kv_heads)
+    attention = RowAttention(
+        runtime, case.dtype, case.k_dim, case.v_dim, heads, case.kv_heads, queries=case.together
+    )
     keys, values = placed(runtime, *(case.laid(rows) for rows in (case.keys, case.values)))
     span = Place(keys.block, values.block, keys.at, values.at, case.slots).span(case.base, case.turn, case.wrap)
     nowhere = np.full((*case.queries.shape[:3], case.v_dim), np.nan, np.float32)
@@ -154,7 +157,9 @@ def paged(runtime: OpenCLRuntime, case: Case, slots: int) -> Array:
     block = runtime.allocate(tables.nbytes + 4)
     runtime.upload(np.array([-1, *tables], np.int32), block)
     heads = case.kv_heads * case.group
-    attention = RowAttention(runtime, case.dtype, case.k_dim, case.v_dim, heads, case.kv_heads, "pages")
+    attention = RowAttention(
+        runtime, case.dtype, case.k_dim, case.v_dim, heads, case.kv_heads, "pages", case.together
+    )
     nowhere = np.full((*case.queries.shape[:3], case.v_dim), np.nan, np.float32)
     queries, out = placed(runtime, case.queries, nowhere)
     place = Place(keys.block, values.block, keys.at, values.at, slots)
@@ -220,7 +225,7 @@ def cases(dtype: str, k_dim: int, v_dim: int, group: int, n: int) -> Iterator[Ca
     for seed in range(n):
         wrap = int(pick(1, 301))
         held = wrap if pick(0, 2) else int(pick(1, wrap + 1))
-        count = int(random.choice([1, 1, 2, 5]))
+        count = int(random.choice([1, 2, 5, 9]))
         window = int(pick(1, held + 3)) if pick(0, 2) else 0
         sizes = {
             "kv_heads": int(pick(1, 4)),
@@ -228,6 +233,7 @@ def cases(dtype: str, k_dim: int, v_dim: int, group: int, n: int) -> Iterator[Ca
             "held": held,
             "wrap": wrap,
             "count": count,
+            "together": int(pick(0, 2)) * 3 + 1,
         }
         lies = {
             "base": int(pick(0, 3)),
@@ -348,7 +354,7 @@ def test_the_adapter_attends_by_it_unless_a_mask_comes_as_an_array(runtime: Open
         found, strict = (cache.attend(queries, *rows, Attention(through)) for cache in caches)
         assert np.abs(found - strict).max() < 1e-5
         assert (found.tobytes() == strict.tobytes()) == alike
-    assert fast_one.runtime.knows("attend_rows_runs_f16_8_6_2")  # type: ignore[attr-defined]
+    assert fast_one.runtime.knows("attend_rows_runs_f16_8_6_2_4")  # type: ignore[attr-defined]
 
 
 def test_the_adapter_captures_it_once_it_was_made(runtime: OpenCLRuntime) -> None:
@@ -361,7 +367,7 @@ def test_the_adapter_captures_it_once_it_was_made(runtime: OpenCLRuntime) -> Non
     adapter = OpenCLFast()
     for made in (False, True):
         store: Any = adapter.open("store", config)
-        assert adapter.runtime.knows("attend_rows_runs_f32_24_8_1") == made  # type: ignore[attr-defined]
+        assert adapter.runtime.knows("attend_rows_runs_f32_24_8_1_1") == made  # type: ignore[attr-defined]
         captured = store.capture_attend(0, 1)
         assert np.abs(captured.replay(queries, keys, values) - values).max() < 1e-6
         store.attend(queries, keys, values, Attention(), of=0)

@@ -1,13 +1,14 @@
 /* Attention over rows as a CPU wants it; a text of its own, behind prelude_cl.h, in OpenCL C 1.2.
  *
  * Compiled for each ROW_F32, ROW_F16 or ROW_BF16 (how keys and values are stored), K_DIM, V_DIM, QUERY_HEADS (of a
- * group, which shares a kv head), SCALE, by which queries are multiplied: scores are counted in powers of 2, and
- * LANES, 8 or 16, the numbers of a vector: some compilers end the process at vectors of 16. With PAGES rows lie in
- * pages, else in runs.
+ * group, which shares a kv head), QUERIES (that a work-item takes together), SCALE, by which queries are multiplied:
+ * scores are counted in powers of 2, and LANES, 8 or 16, the numbers of a vector: some compilers end the process at
+ * vectors of 16. With PAGES rows lie in pages, else in runs.
  *
- * One work-item takes one query of all heads of a group and a run of rows of their kv head. It walks the rows in
- * position order, BLOCK at a time: first the scores of the block, then their weights below the running maximum m,
- * then the weighted values; so every row is read once for the whole group, in the order in which it lies in memory.
+ * One work-item takes QUERIES queries of all heads of a group and a run of rows of their kv head. It walks the rows
+ * that all these queries see in position order, BLOCK at a time: first the scores of the block, then their weights
+ * below the running maximum m, then the weighted values; so every row is read once for the whole group, in the order in
+ * which it lies in memory. The few rows at the ends that some of the queries see and others do not follow one by one.
  * What rows come to is m, the sum l of the weights 2^(score - m), and the sum a of the weighted values. Work-items
  * share nothing; where runs are split, `join` puts their m, l and a together in a launch of its own.
  */
@@ -50,8 +51,9 @@ typedef ushort row_t;
 /* A step takes STEP rows and TOGETHER heads: their scores fill the lanes of one vector, with a register for each
  * sum. Heads that do not fit go in further passes over the block, which the cache holds by then. Where the
  * passes do not come out even, heads of zeros are added. */
-#define PASSES ((QUERY_HEADS + LANES / 2 - 1) / (LANES / 2))
-#define TOGETHER ((QUERY_HEADS + PASSES - 1) / PASSES)
+#define ASKED (QUERY_HEADS * QUERIES)
+#define PASSES ((ASKED + LANES / 2 - 1) / (LANES / 2))
+#define TOGETHER ((ASKED + PASSES - 1) / PASSES)
 #define HEADS (PASSES * TOGETHER)
 #define STEP (LANES / (TOGETHER <= 2 ? TOGETHER : TOGETHER <= 4 ? 4 : 8))
 
@@ -171,9 +173,9 @@ INLINE void score(State *of, const int h, const int t, GLOBAL const row_t *keys,
     for (int r = 0; r < STEP; ++r) of->s[h + g][t + r] = y[g * STEP + r];
 }
 
-/* The same for a single row and all heads. */
-INLINE void score_one(State *of, const int t, GLOBAL const row_t *key) {
-  for (int h = 0; h < HEADS; ++h) {
+/* The same for a single row and some of the heads. */
+INLINE void score_one(State *of, const int from, const int until, const int t, GLOBAL const row_t *key) {
+  for (int h = from; h < until; ++h) {
     FLOATS x = 0.0f;
     for (int j = 0; j < LINES(K_DIM); ++j) x += LOADED(j, of->q[h]) * line(key, j, K_DIM);
     of->s[h][t] = sum(x);
@@ -202,8 +204,8 @@ INLINE void add(State *of, const int h, const int t, GLOBAL const row_t *values,
   }
 }
 
-INLINE void add_one(State *of, const int t, GLOBAL const row_t *value) {
-  for (int h = 0; h < HEADS; ++h)
+INLINE void add_one(State *of, const int from, const int until, const int t, GLOBAL const row_t *value) {
+  for (int h = from; h < until; ++h)
     for (int j = 0; j < LINES(V_DIM); ++j)
       STORE(LOADED(j, of->a[h]) + of->s[h][t] * line(value, j, V_DIM), j, of->a[h]);
 }
@@ -211,15 +213,15 @@ INLINE void add_one(State *of, const int t, GLOBAL const row_t *value) {
 /* Scores of n rows into weights. Where the maximum rises, what was summed so far is made smaller by as much. */
 INLINE void weigh(State *of, const int h, const int n) {
   FLOATS most_of = -INFINITY, l = 0.0f;
-  for (int t = n; t < BLOCK; ++t) of->s[h][t] = -INFINITY;
-  for (int j = 0; j < BLOCK / LANES; ++j) most_of = LARGER(LOADED(j, of->s[h]), most_of);
+  for (int t = n; t < LINES(n) * LANES; ++t) of->s[h][t] = -INFINITY;
+  for (int j = 0; j < LINES(n); ++j) most_of = LARGER(LOADED(j, of->s[h]), most_of);
   const float m = LARGER(most(most_of), of->m[h]), below = m == -INFINITY ? 0.0f : m;
   if (m > of->m[h]) {
     const FLOATS less = power((FLOATS)(of->m[h] - m));
     of->l[h] *= less.x;
     for (int j = 0; j < LINES(V_DIM); ++j) STORE(LOADED(j, of->a[h]) * less, j, of->a[h]);
   }
-  for (int j = 0; j < BLOCK / LANES; ++j) {
+  for (int j = 0; j < LINES(n); ++j) {
     const FLOATS p = power(LOADED(j, of->s[h]) - below);
     STORE(p, j, of->s[h]);
     l += p;
@@ -227,27 +229,29 @@ INLINE void weigh(State *of, const int h, const int n) {
   of->m[h] = m, of->l[h] += sum(l);
 }
 
-/* n rows that lie side by side, at most BLOCK, of `left` up to the end of their run. */
-INLINE void block(State *of, const int n, const i64 left, GLOBAL const row_t *keys, GLOBAL const row_t *values) {
+/* Rows t to t + n - 1 of a block, which lie side by side, and `ready` of those that will be needed AHEAD bytes later. */
+INLINE void scores(State *of, const int t, const int n, GLOBAL const row_t *keys, GLOBAL const row_t *ahead,
+                   const i64 ready) {
   for (int h = 0; h < HEADS; h += TOGETHER)
-    for (int t = 0; t + STEP <= n; t += STEP) {
-      const int next = t + ROWS_AHEAD(K_DIM);
-      score(of, h, t, keys + t * K_DIM, h == 0 && next + STEP <= left ? keys + next * K_DIM : 0);
-    }
-  for (int t = n / STEP * STEP; t < n; ++t) score_one(of, t, keys + t * K_DIM);
-  for (int h = 0; h < HEADS; ++h) weigh(of, h, n);
-  for (int h = 0; h < HEADS; h += TOGETHER)
-    for (int t = 0; t + STEP <= n; t += STEP) {
-      const int next = t + ROWS_AHEAD(V_DIM);
-      add(of, h, t, values + t * V_DIM, h == 0 && next + STEP <= left ? values + next * V_DIM : 0);
-    }
-  for (int t = n / STEP * STEP; t < n; ++t) add_one(of, t, values + t * V_DIM);
+    for (int i = 0; i + STEP <= n; i += STEP)
+      score(of, h, t + i, keys + i * K_DIM, h == 0 && i + STEP <= ready ? ahead + i * K_DIM : 0);
+  for (int i = n / STEP * STEP; i < n; ++i) score_one(of, 0, HEADS, t + i, keys + i * K_DIM);
 }
 
-INLINE void begin(State *of, GLOBAL const float *queries, const i64 apart) {
+INLINE void adds(State *of, const int t, const int n, GLOBAL const row_t *values, GLOBAL const row_t *ahead,
+                 const i64 ready) {
+  for (int h = 0; h < HEADS; h += TOGETHER)
+    for (int i = 0; i + STEP <= n; i += STEP)
+      add(of, h, t + i, values + i * V_DIM, h == 0 && i + STEP <= ready ? ahead + i * V_DIM : 0);
+  for (int i = n / STEP * STEP; i < n; ++i) add_one(of, 0, HEADS, t + i, values + i * V_DIM);
+}
+
+/* Head h is that of query h / QUERY_HEADS, of which there are `queries_here`; the others are zeros. */
+INLINE void begin(State *of, GLOBAL const float *queries, const i64 apart, const i64 queries_here) {
   for (int h = 0; h < HEADS; ++h) {
+    GLOBAL const float *query = queries + h % QUERY_HEADS * apart + h / QUERY_HEADS * K_DIM;
     for (int d = 0; d < LINES(K_DIM) * LANES; ++d)
-      of->q[h][d] = h < QUERY_HEADS && d < K_DIM ? queries[h * apart + d] * SCALE : 0.0f;
+      of->q[h][d] = h / QUERY_HEADS < queries_here && d < K_DIM ? query[d] * SCALE : 0.0f;
     for (int d = 0; d < LINES(V_DIM) * LANES; ++d) of->a[h][d] = 0.0f;
     of->m[h] = -INFINITY, of->l[h] = 0.0f;
   }
@@ -262,19 +266,32 @@ INLINE void put(GLOBAL float *part, const float *a, const float m, const float l
   part[V_DIM] = m, part[V_DIM + 1] = l;
 }
 
-/* Where rows lie: ROW(t) is the row of position first + t, and up to SIDE_BY_SIDE(t) they lie side by side. */
+/* Where rows lie: ROW(t) is the row of position first + t, and up to SIDE_BY_SIDE(t) they lie side by side. With a
+ * page NEXT(t, far) is the same place in one of the next pages, which is at least `far` rows away. */
 #ifdef PAGES
 #define TABLES GLOBAL const int *tables,
 #define PLACES i64 tables_at, i64 tables_stride
 #define IN_PAGE(t) ((first + (t)) % slots)
 #define ROW(t) ((i64)tables[tables_at + entry * tables_stride + (first + (t)) / slots] * apart + IN_PAGE(t))
 #define SIDE_BY_SIDE(t) ((t) + slots - IN_PAGE(t))
+#define NEXT(t, far) ((t) + ((far) + slots - 1) / slots * slots)
 #else
 #define TABLES
 #define PLACES i64 start, i64 before, i64 then
 #define ROW(t) (entry * apart + ((t) < before ? start + (t) : then + (t)-before))
 #define SIDE_BY_SIDE(t) ((t) < before ? before : until)
+#define NEXT(t, far) ((t) + (far))
 #endif
+
+/* Does WORK for the rows from t on, n of a block, a piece that lies side by side at a time. */
+#define IN_PIECES(WORK, rows, dim)                                                                     \
+  for (int i = 0; i < n;) {                                                                            \
+    const i64 u = t + i, end_of = min(SIDE_BY_SIDE(u), until), next = NEXT(u, ROWS_AHEAD(dim));        \
+    const int m = (int)min(end_of - u, (i64)(n - i));                                                  \
+    const i64 ready = next < until ? min(SIDE_BY_SIDE(next), until) - next : 0;                        \
+    WORK(&of, i, m, rows + (row + ROW(u)) * dim, ready > 0 ? rows + (row + ROW(next)) * dim : 0, ready); \
+    i += m;                                                                                            \
+  }
 
 /* Outputs; with more than one split the parts from which `join` makes them: a, m and l, V_DIM + 2 numbers.
  *
@@ -293,25 +310,38 @@ KERNEL ATTEND(GLOBAL const float *queries, GLOBAL const row_t *keys, GLOBAL cons
               i64 count, i64 splits, i64 queries_at, i64 out_at, i64 keys_at, i64 values_at, i64 slots, i64 apart,
               PLACES, i64 first, i64 given, i64 reads, i64 lengths_at, i64 lengths_stride,
               i64 causal, i64 window) {
-  const i64 tasks = entries * kv_heads * count * splits;
+  const i64 runs = (count + QUERIES - 1) / QUERIES, tasks = entries * kv_heads * runs * splits;
+  keys += keys_at, values += values_at;
   for (i64 z = GROUP(0) * ITEMS(1) + ITEM(1); z < tasks; z += GROUPS(0) * ITEMS(1)) {
-    const i64 split = z % splits, i = z / splits % count, line = z / splits / count, entry = line / kv_heads;
-    const i64 end = reads ? lengths[lengths_at + entry * lengths_stride] : given, position = end - count + i;
-    const i64 from = (window ? max(position - window + 1, first) : first) - first;
-    const i64 stop = (causal ? position + 1 : end) - first;
+    const i64 split = z % splits, asked = z / splits % runs * QUERIES, line = z / splits / runs, entry = line / kv_heads;
+    const i64 end = reads ? lengths[lengths_at + entry * lengths_stride] : given, position = end - count + asked;
+    const int here = (int)min(count - asked, (i64)QUERIES);
+#define FROM(i) ((window ? max(position + (i)-window + 1, first) : first) - first)
+#define STOP(i) ((causal ? position + (i) + 1 : end) - first)
+    const i64 from = FROM(here - 1), stop = max(STOP(0), from), row = line % kv_heads * slots;
     const i64 each = ((stop - from + splits - 1) / splits + LANES - 1) / LANES * LANES;
-    const i64 until = min(from + (split + 1) * each, stop), cell = line * QUERY_HEADS * count + i;
-    const i64 row = line % kv_heads * slots;
+    const i64 cell = line * QUERY_HEADS * count + asked, until = min(from + (split + 1) * each, stop);
     State of;
-    begin(&of, queries + queries_at + cell * K_DIM, count * K_DIM);
-    for (i64 t = from + split * each; t < until;) {
-      const i64 at = row + ROW(t), left = min(until, SIDE_BY_SIDE(t)) - t;
-      const int n = (int)min(left, (i64)BLOCK);
-      block(&of, n, left, keys + keys_at + at * K_DIM, values + values_at + at * V_DIM);
-      t += n;
+    begin(&of, queries + queries_at + cell * K_DIM, count * K_DIM, here);
+    for (i64 t = from + split * each; t < until; t += BLOCK) {
+      const int n = (int)min(until - t, (i64)BLOCK);
+      IN_PIECES(scores, keys, K_DIM)
+      for (int h = 0; h < HEADS; ++h) weigh(&of, h, n);
+      IN_PIECES(adds, values, V_DIM)
     }
-    for (int h = 0; h < QUERY_HEADS; ++h) {
-      const i64 mine = cell + h * count;
+    if (split == splits - 1) {
+      for (int i = 0; i < here; ++i) { /* the rows of one query that others do not see */
+        const int h = i * QUERY_HEADS;
+        const i64 low = FROM(i), below = max(min(from, STOP(i)), low), above = max(max(stop, low), below);
+        const int n = (int)(below - low + max(STOP(i) - above, (i64)0));
+#define OF_ONE(t) (row + ROW((t) < below - low ? low + (t) : above + (t) - (below - low)))
+        for (int t = 0; t < n; ++t) score_one(&of, h, h + QUERY_HEADS, t, keys + OF_ONE(t) * K_DIM);
+        for (int g = h; n && g < h + QUERY_HEADS; ++g) weigh(&of, g, n);
+        for (int t = 0; t < n; ++t) add_one(&of, h, h + QUERY_HEADS, t, values + OF_ONE(t) * V_DIM);
+      }
+    }
+    for (int h = 0; h < here * QUERY_HEADS; ++h) {
+      const i64 mine = cell + h % QUERY_HEADS * count + h / QUERY_HEADS;
       if (splits == 1) finish(out + out_at + mine * V_DIM, of.a[h], of.l[h]);
       else put(parts + (mine * splits + split) * (V_DIM + 2), of.a[h], of.m[h], of.l[h]);
     }

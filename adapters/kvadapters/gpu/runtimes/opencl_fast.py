@@ -23,6 +23,9 @@ from kvspec.geometry import DTYPES
 ATTEND, JOIN = re.compile(r"attend_(runs|pages)_(\w+)"), "attend_join"
 """The strict kernels: by how rows lie, and their dtype; and the one that joins parts into outputs."""
 
+TOGETHER = 4
+"""Queries that read a row together where an attend has several: a block of a speculative decode, a prefill."""
+
 
 class Geometry(NamedTuple):
     """What a `RowAttention` is compiled for."""
@@ -33,6 +36,7 @@ class Geometry(NamedTuple):
     heads: int
     kv_heads: int
     lie: str
+    queries: int
 
 
 class Asked(NamedTuple):
@@ -69,7 +73,8 @@ class Asked(NamedTuple):
 
     def geometry(self, lie: str, dtype: str) -> Geometry:
         """Give the geometry to compile for."""
-        return Geometry(dtype, self.k_dim, self.v_dim, self.heads, self.kv_heads, lie)
+        queries = TOGETHER if self.each > 1 else 1
+        return Geometry(dtype, self.k_dim, self.v_dim, self.heads, self.kv_heads, lie, queries)
 
     def rows(self, lie: str, size: int) -> Runs | Pages:
         """Give the places of the rows, for elements of this many bytes."""

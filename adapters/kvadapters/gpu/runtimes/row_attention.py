@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from importlib.resources import files
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,16 +45,18 @@ class RowAttention:
         heads: int,
         kv_heads: int,
         lie: str = "runs",
+        queries: int = 1,
     ) -> None:
         demand(runtime)
         self.runtime, self.heads, self.kv_heads = runtime, heads, kv_heads
         self.k_dim, self.v_dim, self.size = k_dim, v_dim, DTYPES[dtype].itemsize
-        self._attend, self._join = names(lie, dtype, k_dim, v_dim, heads // kv_heads)
+        self.queries, shape = queries, Shape(lie, dtype, k_dim, v_dim, heads // kv_heads, queries)
+        self._attend, self._join = shape.names
         if not runtime.knows(self._attend):
-            text = source(lie, dtype, k_dim, v_dim, heads // kv_heads, runtime.lanes)
+            text = source(shape, runtime.lanes)
             runtime.learn(text, {self._attend: BLOCKS[lie], self._join: 2})
         # Only fewer runs than workers are split, into fewer pieces than twice as many altogether.
-        self._parts = runtime.allocate(2 * runtime.workers * (heads // kv_heads) * (v_dim + 2) * FLOAT)
+        self._parts = runtime.allocate(2 * runtime.workers * (heads // kv_heads) * queries * (v_dim + 2) * FLOAT)
 
     def attend(
         self,
@@ -75,8 +78,8 @@ class RowAttention:
         """
         entries, _, count, _ = queries.shape
         held = positions.end - positions.first if most is None else most
-        lines = entries * self.kv_heads
-        splits = self.splits(lines * count, min(held, window + count) if window else held)
+        runs = entries * self.kv_heads * -(-count // self.queries)
+        splits = self.splits(runs, min(held, window + count) if window else held)
         blocks = (
             queries.block,
             rows.place.keys,
@@ -95,7 +98,7 @@ class RowAttention:
         lies = rows.place.slots, *_lying(rows)
         ends = positions.first, positions.end, int(positions.lengths is not None), positions.at, positions.stride
         sizes = entries, self.kv_heads, count, splits
-        work = Work(1, lines * count * splits)
+        work = Work(1, runs * splits)
         self.runtime.launch(self._attend, work, *blocks, *sizes, *places, *lies, *ends, int(causal), window)
         if splits > 1:
             cells = entries * self.heads * count
@@ -122,19 +125,31 @@ def demand(runtime: OpenCLRuntime) -> None:
         raise CannotRun(f"attention by rows is not for {runtime.describe()['device']}; {INSTALL}")
 
 
-def names(lie: str, dtype: str, k_dim: int, v_dim: int, group: int) -> tuple[str, str]:
-    """Name the two kernels of a geometry."""
-    geometry = f"{lie}_{dtype}_{k_dim}_{v_dim}_{group}"
-    return f"attend_rows_{geometry}", f"join_rows_{geometry}"
+class Shape(NamedTuple):
+    """What the kernel is compiled for: rows lie in `runs` or `pages`, `group` query heads share a kv head, and a
+    work-item takes `queries` queries together."""
+
+    lie: str
+    dtype: str
+    k_dim: int
+    v_dim: int
+    group: int
+    queries: int
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Name the two kernels."""
+        geometry = "_".join(map(str, self))
+        return f"attend_rows_{geometry}", f"join_rows_{geometry}"
 
 
-def source(lie: str, dtype: str, k_dim: int, v_dim: int, group: int, lanes: int) -> str:
-    """Write the whole program text for a geometry: rows lie in `runs` or `pages`, `group` query heads share a kv
-    head, a vector has `lanes` floats."""
-    attend, join = names(lie, dtype, k_dim, v_dim, group)
+def source(shape: Shape, lanes: int) -> str:
+    """Write the whole program text for a shape; a vector has `lanes` floats."""
+    (attend, join), (lie, dtype, k_dim, v_dim, group, queries) = shape.names, shape
     scale = float(np.float32(math.log2(math.e) / math.sqrt(k_dim)))
     defined = {"ATTEND": attend, "JOIN": join, f"ROW_{dtype.upper()}": 1, "K_DIM": k_dim, "V_DIM": v_dim}
-    defined |= {"QUERY_HEADS": group, "SCALE": f"{scale.hex()}f", "LANES": lanes, lie.upper(): 1}
+    defined |= {"QUERY_HEADS": group, "QUERIES": queries, "SCALE": f"{scale.hex()}f", "LANES": lanes}
+    defined[lie.upper()] = 1
     lines = "".join(f"#define {name} {means}\n" for name, means in defined.items())
     folder = files(kernels)
     return lines + "".join(folder.joinpath(name).read_text() for name in ("prelude_cl.h", "attend_rows.cl"))
