@@ -125,6 +125,9 @@ def _run(options: argparse.Namespace, process: tuple[str, ...]) -> int:
         ):
             return _told("name one adapter, or a command after --", 2, f" {options.command}")
         options.process = process
+    if options.command == "demo":
+        sys.stderr.write("kvconform: judging a ring with one bug\n")
+        sys.stderr.flush()
     if options.command in ("run", "smoke", "prove", "profile") and not getattr(options, "quiet", False):
         doing = "profiling" if options.command == "profile" else "judging"
         sys.stderr.write(f"kvconform: {doing} {options.adapter or process[0]}\n")

@@ -247,7 +247,13 @@ def _new_adapter(parser: ArgumentParser) -> None:
     parser.add_argument("--into", default=".", metavar="DIR", help="folder to write it into (.)")
 
 
+def _demo(parser: ArgumentParser) -> None:
+    add_report(parser, "the report of the run (a new temporary folder)")
+    parser.add_argument("--no-open", action="store_true", help="do not open the page in a browser")
+
+
 COMMANDS = {
+    "demo": Command("see a failure: judge a small ring that has a bug, in seconds", _demo),
     "run": Command("judge an adapter", _run),
     "check": Command("judge what an engine logged of itself, with no adapter", _check),
     "profile": Command("measure an adapter's speed beside its peers and the limits of its device", _profile),

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cache
 from random import Random
 
-from kvconform.generate.fit_to_adapter import fitted, suits
+from kvconform.generate.fit_to_adapter import claimed, fitted, suits
 from kvconform.generate.shrink import REACHES, SIZES, simpler
 from kvconform.mutants.trace_sources import covers
 from kvspec.contract import Description
@@ -25,7 +25,7 @@ EXAMPLES, COVERED, VARIED = 60, 40, 60
 
 
 def neighbours(trace: Trace, adapter: Description) -> list[Trace]:
-    """Some neighbours that suit the adapter, the same every time."""
+    """Some neighbours that take nothing which the adapter does not claim, the same every time."""
     longer = (Trace(trace.kind, trace.config, (*trace.ops, op)) for op in _operations(trace.kind))
     sorts = (simpler(trace), SIMPLER), (_greater(trace), GREATER), (longer, LONGER)
     return [t for near, most in sorts for t in spread(list(_valid(near, adapter)), most)]
@@ -88,5 +88,5 @@ def _valid(traces: Iterable[Trace], adapter: Description) -> Iterator[Trace]:
     for trace in traces:
         with suppress(BadInput):  # it names a cache or a snapshot that does not exist, or costs too much
             checked = from_json(trace.to_json())
-            if suits(checked, adapter):
+            if suits(checked, adapter) and claimed(checked, adapter) == checked:
                 yield checked

@@ -16,6 +16,7 @@ from kvconform.generate.fit_to_adapter import claimed
 from kvconform.generate.shrink import shrink
 from kvconform.judge.trial_result import TrialResult
 from kvconform.runner.known import KnownDeviation
+from kvconform.runner.tally import Tally
 from kvspec.contract import Description
 from kvspec.notation import sentence
 from kvspec.records.run import Cause, Failure, Predecessor
@@ -28,6 +29,10 @@ SAME = {"FAIL": 8}
 """When this many failing traces of one check, clause and cause were made short and proved to be a known
 deviation, others like them are not made short. One for other verdicts."""
 
+
+SHORTENED = 3
+"""When failures of a clause and a cause were made short so often in a process, further ones are only counted: a
+record shows the shortest alone, and making one short takes most of the time of a run that fails."""
 
 LOOK_BACK = 8
 """How many of the traces that ran last in a process are tried as the one that a failure needs."""
@@ -42,6 +47,7 @@ class Replays(Protocol):
     adapter: Description
     known: tuple[KnownDeviation, ...]
     ran: deque[Trace]
+    tally: Tally
 
     @property
     def kept(self) -> list[Failure]:
@@ -64,6 +70,8 @@ class Failures:
     under_test: Replays
     confirmed: set[tuple[str, str]] = field(default_factory=set)
     """Verdict and clause of every failure that repeated and was shortened, in any check."""
+    shortened: Counter[tuple[str, Cause]] = field(default_factory=Counter)
+    """How many failures of a clause and a cause were made short, in all checks."""
     alone: set[tuple[str, Cause]] = field(default_factory=set)
     """Clause and cause of every failure that repeated in a new process, in any check."""
     recognised: Counter[tuple[str, Cause]] = field(default_factory=Counter)
@@ -85,12 +93,22 @@ class Failures:
             if not self.under_test.kept:
                 self._add(seen, source)
             return False
+        if self._has_enough(seen):
+            self.under_test.tally.repeated.append(f"{', '.join(seen.blamed)}: {seen.differences[0].message}")
+            return False
         earlier = [*self.under_test.ran][:-1]
         again = self.under_test.run(seen.trace.cut(len(seen.steps)))
         if not again.failed:
             return self._keep_after(seen, source, earlier)
         known = [self._keep_one(seen, clause, source, earlier) for clause in seen.blamed or ("",)]
         return all(known)
+
+    def _has_enough(self, seen: TrialResult) -> bool:
+        """Whether failures of these clauses and this cause were made short often enough; never where deviations are
+        known, which are told by the shortest trace."""
+        known = self.under_test.known or self.under_test.adapter.known
+        alike = (self.shortened[clause, seen.cause] for clause in seen.blamed or ("",))
+        return not known and min(alike) >= SHORTENED
 
     def _keep_one(self, seen: TrialResult, clause: str, source: str, earlier: Sequence[Trace]) -> bool:
         """Keep this failure for one clause; tell whether a known deviation explains it."""
@@ -104,6 +122,7 @@ class Failures:
                 return self._keep_after(seen, source, earlier)
             short = seen  # only what ran before made its shorter traces fail
         kept = self._add(short, source)
+        self.shortened.update((c, short.cause) for c in short.blamed or ("",))
         self.recognised[clause, seen.cause] += clause in kept.known
         if not kept.expected:
             kept.clauses += [c for c in short.wrote if c not in kept.clauses]

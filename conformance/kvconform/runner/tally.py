@@ -34,6 +34,8 @@ class Tally:
     """Traces whose differing step fails the clause."""
     failing: int = 0
     failures: list[Failure] = field(default_factory=list)
+    repeated: list[str] = field(default_factory=list)
+    """Failures like those that earlier checks made short, in a line each."""
     own: dict[str, str] = field(default_factory=dict)
     """Clauses whose own example or law failed, and how."""
     ended: dict[str, VerdictName] = field(default_factory=dict)
@@ -76,11 +78,8 @@ class Tally:
     @property
     def broken(self) -> bool:
         """Whether something failed that no known deviation explains, or the harness did."""
-        return (
-            bool(self.problems)
-            or any(not f.expected for f in self.failures)
-            or bool(self.own and not self.failures)
-        )
+        known = bool(self.failures) and all(f.expected for f in self.failures)
+        return bool(self.problems or self.repeated) or (bool(self.failures or self.own) and not known)
 
     def _exercise(self, clause: str, source: str, steps: int) -> None:
         if clause not in self.exercised:
@@ -127,6 +126,7 @@ class Tally:
             getattr(self, name).update(getattr(other, name))
         self.failing += other.failing
         self.failures += other.failures
+        self.repeated += other.repeated
         self.own = other.own | self.own
         self.ended = other.ended | self.ended
         self.unfinished = other.unfinished | self.unfinished

@@ -176,6 +176,8 @@ class AdapterUnderTest:
         own = {c: m for c, m in self.tally.own.items() if c not in self.adapter.known}
         if unknown and shortest is not None:
             raise Differs(f"{shortest.verdict} {_told(shortest)}")
+        if self.tally.repeated:
+            raise Differs(f"FAIL {self.tally.repeated[0]}, as in checks before")
         if own or self.tally.problems:
             raise Differs("; ".join([f"{c}: {m}" for c, m in own.items()] + self.tally.problems))
         if shortest is not None:

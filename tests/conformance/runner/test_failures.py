@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from kvconform.runner.under_test import AdapterUnderTest
+from kvconform.runner.failures import SHORTENED
+from kvconform.runner.under_test import AdapterUnderTest, Differs
 from kvconform.worker.client import Worker, python_worker
 from kvreports import json_file
 from kvreports.run import replay
 from kvspec import notation
 from kvspec.records.run import Failure, Record
 from support import command_line, fakes
+from support.fake_adapters import AcceptsAnyRewind
+from support.local_adapter import LocalAdapter
 
 SHARES = "support.fakes:SharesABuffer"
 
@@ -77,3 +80,17 @@ def test_the_newest_trace_after_which_it_fails_is_told() -> None:
     found = judged(SHARES, "growing dtype=f32: append 3", "growing: append 3", "growing: append 1; view")
     assert [f.after is UNSET for f in found] == [False]
     assert found[0].after is not UNSET and found[0].after.words == "growing: append 3"
+
+
+def test_a_failure_is_made_short_in_a_few_checks_and_counted_in_the_others() -> None:
+    under_test = LocalAdapter(AcceptsAnyRewind(), traces=5)
+    trace = notation.trace("growing", "", "append 1; rewind 3")
+    made_short = list[int]()
+    for n in range(SHORTENED + 2):
+        with under_test.judging(f"check {n}") as tally:
+            under_test.judge(trace, "explore")
+            with pytest.raises(Differs, match="GROW-7"):
+                under_test.require_no_difference()
+        made_short.append(len(tally.failures))
+        assert tally.broken and tally.failing == 1
+    assert made_short == [1] * SHORTENED + [0, 0]

@@ -1,0 +1,81 @@
+"""The demo: a ring with one bug, judged in seconds; without the bug it conforms."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from pathlib import Path
+
+import pytest
+
+from kvconform.commands import broken_ring, demo
+from kvreports import json_file
+from kvspec.records.run import Record
+from support.command_line import kvconform, run
+from support.record_samples import failing
+
+SECONDS = 10.0
+"""The most that the demo may take on a machine with nothing else to do; here it is given three times as long."""
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of its report, and what it printed."""
+    folder = tmp_path_factory.mktemp("demo")
+    done = kvconform("demo", "--report", folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"report at {folder}/report.html" in done.stderr
+    return folder, done.stdout
+
+
+def test_it_names_the_clause_and_the_bug_and_draws_the_shortest_trace(shown: tuple[Path, str]) -> None:
+    folder, out = shown
+    record = json_file.load(folder / "record.json", Record)
+    assert "Diagnosis: your cache behaves like one with a stale cursor." in out
+    assert "Look first at RING-7: FAIL, wrong row" in out
+    assert len(out.partition("kvconform explain")[0].splitlines()) < 35
+    assert record.failures[0].words == "ring kv_heads=1 window=2: append 2; rewind 1; append 1"
+    assert record.seconds < 3 * SECONDS
+    assert "What is wrong" in (folder / "report.html").read_text()
+
+
+def test_without_its_bug_the_ring_conforms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = Path(broken_ring.__file__).read_text()
+    assert text.count("        self.offset -= n\n") == 1
+    mended = text.replace(
+        "        self.offset -= n\n",
+        "        self.offset -= n\n        if n:\n            self.cursor = self.offset\n",
+    )
+    (tmp_path / "mended.py").write_text(mended)
+    monkeypatch.chdir(tmp_path)
+    status, record, _ = run("mended:ring", "--quick", "--traces", "2")
+    assert status == 0 and record.failures == [] and record.summary["PASS"] > 10
+
+
+@pytest.mark.parametrize(
+    ("environment", "terminal", "opened"),
+    [
+        ({"DISPLAY": ":0"}, True, True),
+        ({"DISPLAY": ":0"}, False, False),
+        ({}, True, False),
+        ({"DISPLAY": ":0", "CI": "1"}, True, False),
+    ],
+)
+def test_the_page_is_opened_for_somebody_at_a_screen(
+    environment: dict[str, str], terminal: bool, opened: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal, raising=False)
+    assert demo.interactive(environment) == opened
+
+
+@pytest.mark.parametrize(("arguments", "pages"), [((), 1), (("--no-open",), 0)])
+def test_a_browser_is_asked_once_and_not_where_it_is_not_wanted(
+    arguments: tuple[str, ...], pages: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[str]()
+    monkeypatch.setattr(webbrowser, "open", asked.append)
+    monkeypatch.setattr(demo, "interactive", lambda _: True)
+    monkeypatch.setattr(demo.run, "main", lambda _: failing().exit_status)
+    assert kvconform("demo", "--report", tmp_path, *arguments).returncode == 0
+    assert asked == [(tmp_path / "report.html").as_uri()] * pages
