@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from html import escape
+from itertools import groupby, pairwise, zip_longest
 from pathlib import Path
 
-from kvreports.drawing.frames import Cell, Fact, Frame, Strip, frames
+from kvreports.drawing.frames import Cell, Frame, Strip, frames
 from kvreports.safe_text import Html, plain
 from kvspec.records.run import StepRecord
 
 STYLE = Path(__file__).parents[1] / "templates" / "drawing.css"
 LEFT, LABEL, HIGH, CHAR = 36, 188, 24, 7.3
 """Where strips begin, how wide their labels are, how high a cell is, how wide a character."""
+WIDEST = 760
+"""Where facts and cells go on in the next line, so that a drawing fits beside text."""
 KINDS = (
     (Cell("a"), "a row"),
     (Cell("a", differs=True), "differs"),
@@ -58,26 +62,49 @@ def _light() -> str:
     return re.sub(r"var\((--d-[a-z-]+)\)", lambda m: colours[m[1]], css)
 
 
-def _frame(frame: Frame, y: float) -> tuple[str, float, float]:
-    """The frame drawn from y down, where it ends, how far it reaches to the right."""
+def _frame(frame: Frame, top: float) -> tuple[str, float, float]:
+    """The frame drawn from the top down, where it ends, how far it reaches to the right."""
     if not frame.number:
-        return _text(LEFT, y + 14, frame.do, "note"), y + 30, LEFT + CHAR * len(frame.do)
-    mark = ' class="differs"' if frame.differs else ""
-    out, right = [_text(0, y + 14, str(frame.number), "number"), _text(LEFT, y + 14, frame.do, "do")], LEFT * 1.0
-    after = LEFT + CHAR * len(frame.do) + 18
-    said, right = _facts(frame.facts, after, y + 14)
-    cites = ", ".join(frame.clauses)
-    out += [said, _text(right, y + 14, cites, "cites")]
-    right += CHAR * len(cites)
-    y, before = y + 24, ""
-    for strip in frame.strips:
-        if _numbered(strip.what) != _numbered(before) and strip.cells and not _small(strip):
-            out.append(_indices(strip, y + 9))
-            y += 12
-        drawn, y, end = _strip(strip, y, strip.what != before)
-        before, right = strip.what, max(right, end)
-        out.append(drawn)
-    return f"<g{mark}>{''.join(out)}</g>", y + 14, right
+        return _text(LEFT, top + 14, frame.do, "note"), top + 30, LEFT + CHAR * len(frame.do)
+    said, y, right = _facts(frame, top + 14)
+    out, before = [_text(8, top + 14, str(frame.number), "number"), said], ""
+    for line in _lines(frame.strips):
+        for strip, goes_on in line:
+            new = goes_on or _numbered(strip.what) != _numbered(before)
+            if new and strip.cells and not _small(strip) and strip is line[0][0]:
+                out.append(_indices(strip, y + 9))
+                y += 12
+            drawn, y, end = _strip(strip, y, strip.what != before)
+            before, right = strip.what, max(right, end)
+            out.append(drawn)
+    if not frame.differs:
+        return f"<g>{''.join(out)}</g>", y + 14, right
+    bar = f'<rect class="fails" x="0" y="{top:.0f}" width="4" height="{y - top:.0f}"/>'
+    return f'<g class="differs">{bar}{"".join(out)}</g>', y + 14, right
+
+
+def _lines(strips: list[Strip]) -> Iterator[list[tuple[Strip, bool]]]:
+    """The strips line by line: those of one thing that are wider than the drawing go on together below. Tells of
+    each strip whether it goes on from a line above."""
+    for _, alike in groupby(strips, key=lambda strip: strip.what):
+        group = list(alike)
+        ends = _breaks(group)
+        for start, end in pairwise([0, *ends]):
+            last = end == ends[-1]
+            parts = [replace(s, cells=s.cells[start:end], note=s.note if last else "") for s in group]
+            yield [(part, start > 0) for part in parts if part.cells or not start]
+
+
+def _breaks(group: list[Strip]) -> list[int]:
+    """After which cells a line ends; each cell is as wide as the widest of the group."""
+    ends, x = list[int](), 0.0
+    for i, cells in enumerate(zip_longest(*(strip.cells for strip in group))):
+        wide = max(_width(cell) for cell in cells if cell is not None)
+        if x and LEFT + LABEL + x + wide > WIDEST:
+            ends.append(i)
+            x = 0.0
+        x += wide
+    return [*ends, max(len(strip.cells) for strip in group)]
 
 
 def _small(strip: Strip) -> bool:
@@ -89,18 +116,22 @@ def _numbered(what: str) -> str:
     return what if what in ("", "slots", "history", "view") else "layers"
 
 
-def _facts(facts: list[Fact], x: float, y: float) -> tuple[str, float]:
-    out = []
-    for fact in facts:
-        said = f"{fact.name} {fact.expected}"
-        out.append(_text(x, y, said, "fact"))
-        x += CHAR * len(said) + 8
-        if fact.found is not None:
-            found = f"≠ found {fact.found}"
-            out.append(_text(x, y, found, "found"))
-            x += CHAR * len(found) + 8
-        x += 8
-    return "".join(out), x
+def _facts(frame: Frame, y: float) -> tuple[str, float, float]:
+    """What was done, what is seen beside the rows, and the clauses; where it ends, how far it reaches."""
+    said = [(frame.do, "do")]
+    for fact in frame.facts:
+        said += [(f"{fact.name} {fact.expected}", "fact")]
+        said += [(f"≠ found {fact.found}", "found")] if fact.found is not None else []
+    said += [(f"{clause}{',' if clause != frame.clauses[-1] else ''}", "cites") for clause in frame.clauses]
+    out, x, right = [], float(LEFT), 0.0
+    for text, kind in said:
+        wide = CHAR * len(text)
+        if x > LEFT and x + wide > WIDEST:
+            x, y = LEFT + 18.0, y + 16
+        out.append(_text(x, y, text, kind))
+        right = max(right, x + wide)
+        x += wide + (6 if kind == "cites" else 16)
+    return "".join(out), y + 10, right
 
 
 def _indices(strip: Strip, y: float) -> str:

@@ -33,6 +33,7 @@ def render(records: Sequence[Record], clauses: Clauses) -> str:
         clause_link=lambda id_: Html(inline_markdown.clause_link(id_, view.anchors)),
         different=facts.differing([c.record for c in view.columns]),
         findings={c.number: findings.findings(c.record) for c in view.columns},
+        levels={c.number: _one_level(c.record) for c in view.columns},
         suspects=lambda column: _pointed_at(column.record),
         verdicts=[v for v in VERDICTS if any(v in c.counts for c in view.columns)],
         texts={row.id: row.clause for chapter in view.chapters for row in chapter.rows},
@@ -51,6 +52,12 @@ def render(records: Sequence[Record], clauses: Clauses) -> str:
         shares=shares,
         all_verdicts=VERDICTS,
     )
+
+
+def _one_level(record: Record) -> str:
+    """The level that a run judged clauses of the other level at, said once; empty if there are several, or none."""
+    levels = {c.judged_at for c in record.clauses if c.judged_at and c.judged_at != c.level}
+    return (levels.pop() or "") if len(levels) == 1 else ""
 
 
 def _pointed_at(record: Record) -> list[ClauseRecord]:

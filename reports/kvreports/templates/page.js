@@ -25,8 +25,22 @@
     return verdict && (!w.chapter || r.chapter === w.chapter) && (!w.level || r.level === w.level) &&
       w.text.split(/\s+/).every(function (word) { return r.text.indexOf(word) >= 0; });
   }
+  /* The filters are in the address, behind #?, so that a link carries them; #RING-4 leads to a clause. */
+  function remember(w) {
+    var set = Object.keys(w).filter(function (name) { return w[name]; });
+    var said = set.map(function (name) { return name + "=" + encodeURIComponent(w[name]); }).join("&");
+    if (said || location.hash.indexOf("#?") === 0) { history.replaceState(null, "", "#" + (said && "?" + said)); }
+  }
+  function recall() {
+    form.reset();
+    new URLSearchParams(location.hash.slice(2)).forEach(function (value, name) {
+      if (form.elements[name]) { form.elements[name].value = value; }
+    });
+    filter();
+  }
   function filter() {
     var w = wanted(), shown = 0;
+    remember(w);
     rows.forEach(function (r) {
       r.row.hidden = !holds(r, w);
       shown += r.row.hidden ? 0 : 1;
@@ -45,13 +59,14 @@
 
   /* A link to a clause opens it, whatever the filters hide. */
   function reveal() {
+    if (location.hash.indexOf("#?") === 0) { recall(); byId("clauses").scrollIntoView(); return; }
     var target = byId(decodeURIComponent(location.hash.slice(1)));
     if (!target) { return; }
     if (target.hidden) { form.reset(); rows.forEach(function (r) { r.row.hidden = false; }); filter(); }
     all("details", target).slice(0, target.tagName === "TR" ? 1 : 0).forEach(function (d) { d.open = true; });
     target.scrollIntoView();
   }
-  filter();
+  if (location.hash.indexOf("#?") !== 0) { filter(); }
   window.addEventListener("hashchange", reveal);
   if (location.hash) { reveal(); }
 

@@ -352,3 +352,24 @@ def test_drawings_in_a_page_share_its_style() -> None:
         [record("a", [clause("RING-1", "FAIL", "x")], [failure("FAIL", "RING-1", ring_steps(), "m")])], TEXTS
     )
     assert made.count("<style>") == 1
+
+
+def test_failures_come_before_clauses_and_the_box_says_what_is_wrong() -> None:
+    page = Page(run_html.render([failing()], TEXTS)).text
+    at = [page.index(words) for words in ("What is wrong", "Look first at", "Each failure is drawn", "Show all")]
+    assert at == sorted(at)
+    assert "What is wrong" not in Page(run_html.render([passing()], TEXTS)).text
+
+
+def test_a_level_is_said_once() -> None:
+    clauses = [clause(i, judged_at="storage") for i in ("GROW-1", "GROW-2", "RING-1")]
+    page = Page(run_html.render([record("a", clauses)], TEXTS)).text
+    assert page.count("judged at storage") == 1 + len(clauses)
+    assert "at storage" not in page.replace("judged at storage", "")
+    clauses.append(clause("GROW-3", judged_at="visible"))
+    mixed = Page(run_html.render([record("a", clauses)], TEXTS)).text
+    assert len(re.findall("(?<!judged )at (?:storage|visible)", mixed)) == len(clauses)
+
+
+def test_reasons_are_labelled() -> None:
+    assert f"Why: {TEXTS['RING-11'].reason[:30]}" in PAGE.text
