@@ -237,6 +237,14 @@ def _where_it_can(session: nox.Session, *command: str) -> None:
 
 
 @nox.session
+def demo(session: nox.Session) -> None:
+    """A ring with one bug, judged in seconds; draws the picture of the README anew."""
+    _install(session)
+    session.run("kvconform", "demo", "--no-open", "--report", str(REPORTS / "demo"))
+    _tool(session, "demo_picture", str(REPORTS / "demo" / "record.json"))
+
+
+@nox.session
 def reference(session: nox.Session) -> None:
     """The conformance run of the reference."""
     _install(session)

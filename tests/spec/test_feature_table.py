@@ -1,4 +1,4 @@
-"""Every clause has its place among the features of the systems, and the README tells what became of each."""
+"""Every clause has its place among the features of the systems, and a page tells what became of each."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def test_a_range_is_all_clauses_of_it() -> None:
     assert Feature("x", "GROW-1..3 RING-7").clauses == ("GROW-1", "GROW-2", "GROW-3", "RING-7")
 
 
-def test_the_readme_holds_what_is_generated() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert features_table.written(text, ROOT) == text, "run python -m tools.features_table"
+def test_the_page_is_what_is_generated() -> None:
+    text = (ROOT / features_table.PAGE).read_text(encoding="utf-8")
+    assert features_table.page(ROOT) == text, "run python -m tools.features_table"
 
 
 def _record(**verdicts: str) -> dict[str, str]:

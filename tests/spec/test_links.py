@@ -46,8 +46,9 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
         "# A head: *two* parts\n\n[a](#a-head-two-parts) [b](#b) [c](page.md#RING-1) [d](none.md) `[e](x.md)`\n"
+        "\n    [f](code.md)\n\n[g](#g)\n"
     )
-    assert markdown_links.broken(page) == ["#b", "page.md#RING-1", "none.md"]
+    assert markdown_links.broken(page) == ["#b", "page.md#RING-1", "none.md", "#g"]
     assert markdown_links.bare_ids(
         "RING-1, `RING-2`, [RING-3](x), **RING-4**", {f"RING-{n}" for n in range(5)}
     ) == ["RING-1"]

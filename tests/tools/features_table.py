@@ -1,4 +1,4 @@
-"""The table of the README: every feature of the systems this spec was written from, and what became of it.
+"""The page of features: every feature of the systems this spec was written from, and what became of it.
 
 `python -m tools.features_table` writes it from `kvspec/feature_table.toml` and the published records: for each
 feature its clauses, and for each published runtime the verdict on them.
@@ -20,7 +20,16 @@ from kvspec import tables
 from kvspec.errors import BadInput
 from kvspec.records.run import BROKEN, Record
 
-BEGIN, END = "<!-- begin: python -m tools.features_table -->", "<!-- end -->"
+PAGE = Path("reports", "published", "FEATURES.md")
+
+TEXT = """\
+# Feature by feature
+
+The systems this spec was written from, what each of them does, the clauses about it, and the verdicts of the
+published runs. `python -m tools.features_table`, run in `tests/`, writes this page.
+
+"""
+"""What the page begins with."""
 LATER = "in a later chapter"
 
 
@@ -81,22 +90,15 @@ def _said(feature: Feature, verdicts: dict[str, str]) -> str:
     return ", ".join(f"{found[v]} {v}" for v in [*broken, *(v for v in found if v not in broken)])
 
 
-def section(root: Path) -> str:
-    """What stands between the marks of the README."""
-    return f"{BEGIN}\n\n{table(published(root))}\n\n{END}"
-
-
-def written(text: str, root: Path) -> str:
-    """The README with its table made again. Raises ValueError where it has no marks."""
-    before, behind = text.index(BEGIN), text.index(END) + len(END)
-    return text[:before] + section(root) + text[behind:]
+def page(root: Path) -> str:
+    """The whole page, from the records published in this checkout."""
+    return f"{TEXT}{table(published(root))}\n"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the table into the README of this checkout, or of the one named."""
+    """Write the page of this checkout, or of the one named."""
     root = Path(arguments[0]) if arguments else Path(__file__).parents[2]
-    readme = root / "README.md"
-    readme.write_text(written(readme.read_text(encoding="utf-8"), root), encoding="utf-8")
+    (root / PAGE).write_text(page(root), encoding="utf-8")
     return 0
 
 

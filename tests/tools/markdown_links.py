@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-CODE = re.compile(r"^(```|~~~).*?^\1$|^(?: {4}|\t).*$|`[^`\n]*`", re.M | re.S)
+CODE = re.compile(r"^(```|~~~).*?^\1$|^(?: {4}|\t)[^\n]*$|`[^`\n]*`", re.M | re.S)
 LINK = re.compile(r"\]\(\s*([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\s*\)")
 HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.M)
 ANCHOR = re.compile(r'<a id="([^"]+)"></a>')

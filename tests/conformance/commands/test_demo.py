@@ -13,6 +13,8 @@ from kvreports import json_file
 from kvspec.records.run import Record
 from support.command_line import kvconform, run
 from support.record_samples import failing
+from tools import demo_picture
+from tools.floors import ROOT
 
 SECONDS = 10.0
 """The most that the demo may take on a machine with nothing else to do; here it is given three times as long."""
@@ -37,6 +39,19 @@ def test_it_names_the_clause_and_the_bug_and_draws_the_shortest_trace(shown: tup
     assert record.failures[0].words == "ring kv_heads=1 window=2: append 2; rewind 1; append 1"
     assert record.seconds < 3 * SECONDS
     assert "What is wrong" in (folder / "report.html").read_text()
+
+
+def test_the_picture_of_the_readme_is_of_this_failure(shown: tuple[Path, str]) -> None:
+    record = json_file.load(shown[0] / "record.json", Record)
+    assert demo_picture.PICTURE.read_text(encoding="utf-8") == demo_picture.picture(record), "nox -s demo draws it"
+
+
+def test_the_readme_quotes_what_the_demo_prints(shown: tuple[Path, str]) -> None:
+    """Every line of the block, in order; `...` stands for lines left out."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = text[text.index("    $ kvconform demo\n") :].partition("\n\n")[0].splitlines()[1:]
+    printed = iter(shown[1].splitlines())
+    assert len(block) > 8 and all(line[4:] in printed for line in block if line.strip() != "...")
 
 
 def test_without_its_bug_the_ring_conforms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
