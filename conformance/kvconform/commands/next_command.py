@@ -23,7 +23,7 @@ def headline(record: Record) -> str:
 def after_run(record: Record, options: Namespace) -> str:
     """A broken clause is explained; what conforms is judged whole, with a report, then measured."""
     found, named = findings.findings(record)[:1], _named(options)
-    if found and found[0].ids:
+    if record.exit_status and found and found[0].ids:
         return f"kvconform explain {line(found[0].ids[0])}"
     if record.exit_status:
         return f"kvconform smoke {named}"

@@ -37,8 +37,15 @@ class Finding:
         return self.clauses[0].verdict if self.clauses else self.failure.verdict if self.failure else "FAIL"
 
     @property
+    def title(self) -> str:
+        """What a report says before the clauses, where this is its first finding."""
+        return "Known to deviate:" if self.verdict == "XFAIL" else "Look first at"
+
+    @property
     def message(self) -> str:
-        """What a person would say of it."""
+        """What a person would say of it; of a known deviation why it is known, too."""
+        if self.verdict == "XFAIL" and self.clauses:
+            return self.clauses[0].reason
         return self.failure.message if self.failure else self.clauses[0].reason if self.clauses else ""
 
 

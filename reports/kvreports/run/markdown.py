@@ -94,9 +94,9 @@ def _wrong(found: list[Finding], clauses: Clauses) -> list[str]:
     first, *others = found
     texts = [line(inline_markdown.text(clauses[i].text)) for i in first.ids[:1] if i in clauses]
     ids = literal(", ".join(first.ids))
-    parts = [f"**Look first at {ids}**: {literal(first.verdict)}, {literal(first.cause)}."]
+    parts = [f"**{first.title} {ids}**: {literal(first.verdict)}, {literal(first.cause)}."]
     parts += [f"> {literal(text, 900)}" for text in texts]
-    parts += [] if first.failure else [literal(first.message)]
+    parts += [literal(first.message)] if first.verdict == "XFAIL" or first.failure is None else []
     rows = [[literal(f.cause), literal(", ".join(f.ids), 2000), _shown(f, first)] for f in others]
     return [*parts, table(["also broken", "clauses", "shown by"], rows)] if rows else parts
 
@@ -104,7 +104,9 @@ def _wrong(found: list[Finding], clauses: Clauses) -> list[str]:
 def _shown(finding: Finding, first: Finding) -> str:
     if finding.failure is None:
         return literal(finding.message)
-    return "the same trace" if finding.failure is first.failure else literal(finding.failure.words, 120)
+    if finding.failure is first.failure and finding.verdict != "XFAIL":
+        return "the same trace"
+    return f"{literal(finding.failure.words, 120)}: {literal(finding.message, 300)}"
 
 
 def _not_passed(column: Column) -> list[str]:

@@ -62,9 +62,14 @@ def _first(finding: Finding, record: Record, clauses: Clauses, width: int) -> st
     """The diagnosis; the clause to look at and its rule; the trace that shows it, and how to go on."""
     failed, ids = finding.failure, ", ".join(map(line, finding.ids)) or "no clause"
     texts = [inline_markdown.text(line(clauses[i].text)) for i in finding.ids[:1] if i in clauses]
-    head = [f"Look first at {ids}: {finding.verdict}, {line(finding.cause)}", *(_indented(t, width) for t in texts)]
+    head = [
+        f"{finding.title} {ids}: {finding.verdict}, {line(finding.cause)}",
+        *(_indented(t, width) for t in texts),
+    ]
+    if failed is None or finding.verdict == "XFAIL":
+        head.append(_indented(line(shortened(finding.message, 600)), width))
     if failed is None:
-        return "\n".join([*head, _indented(line(shortened(finding.message, 600)), width)])
+        return "\n".join(head)
     named = [_indented(text, width) for text in _diagnosis(failed)]
     parts = [*named, ""] if failed.diagnosis else []
     parts += [*head, "", failure(failed, width), *([] if failed.diagnosis else ["", *named])]
@@ -115,7 +120,7 @@ def _shown(finding: Finding, first: Finding) -> str:
     message = line(shortened(finding.message, 300)) or "no reason given"
     if finding.failure is None:
         return message
-    same = finding.failure is first.failure
+    same = finding.failure is first.failure and finding.verdict != "XFAIL"
     return "the same trace" if same else f"{line(shortened(finding.failure.words, 120))}: {message}"
 
 

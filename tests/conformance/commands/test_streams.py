@@ -85,7 +85,7 @@ def test_the_result_is_printed_though_its_report_cannot_be_written(broken: Path,
 
     monkeypatch.setattr(report_folder, "write", full)
     done = kvconform("check", broken, "--report", broken.parent / "report")
-    assert done.returncode == 3 and "FAIL RING-1" in done.stdout and "No space left" in done.stderr
+    assert done.returncode == 3 and "Look first at RING-1: FAIL" in done.stdout and "No space left" in done.stderr
 
 
 def test_a_report_deletes_only_the_traces_of_the_report_before_it(broken: Path, tmp_path: Path) -> None:

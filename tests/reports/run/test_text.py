@@ -109,6 +109,20 @@ def test_failures_are_told_by_cause_the_known_last() -> None:
     assert at == sorted(at)
 
 
+def test_where_nothing_but_known_deviations_is_left_nobody_is_sent_to_look() -> None:
+    known = clause("RING-1", "XFAIL", "known: clipped. m")
+    seen = record(
+        "a", [known, clause("RING-4")], [failure("FAIL", "RING-1", ring_steps(), "m", known={"RING-1": "clipped"})]
+    )
+    for form in (
+        run_text.render([seen], TEXTS, 100),
+        markdown.render([seen], TEXTS),
+        run_html.render([seen], TEXTS),
+    ):
+        assert "Look first at" not in form and "What is wrong" not in form
+        assert "Known to deviate:" in form and "known: clipped. m" in form
+
+
 def test_what_is_not_claimed_takes_one_line_and_is_unfolded_on_request() -> None:
     unclaimed = [
         clause("SNAP-1", "NOT_CLAIMED", f"the adapter does not declare the chapter {chapter}")
