@@ -16,7 +16,6 @@ from kvconform.generate.fit_to_adapter import claimed
 from kvconform.generate.shrink import shrink
 from kvconform.judge.trial_result import TrialResult
 from kvconform.runner.known import KnownDeviation
-from kvconform.runner.tally import Tally
 from kvspec.contract import Description
 from kvspec.notation import sentence
 from kvspec.records.run import Cause, Failure, Predecessor
@@ -47,7 +46,6 @@ class Replays(Protocol):
     adapter: Description
     known: tuple[KnownDeviation, ...]
     ran: deque[Trace]
-    tally: Tally
 
     @property
     def kept(self) -> list[Failure]:
@@ -58,6 +56,9 @@ class Replays(Protocol):
 
     def afresh(self, trace: Trace, *before: Trace) -> TrialResult:
         """One trial in a new process, after these traces."""
+
+    def repeats(self, seen: TrialResult) -> None:
+        """Count a failure like those that were made short before."""
 
     def failure(self, seen: TrialResult, source: str, deterministic: bool = True) -> Failure:
         """A failed trial as it stands in the record."""
@@ -94,7 +95,7 @@ class Failures:
                 self._add(seen, source)
             return False
         if self._has_enough(seen):
-            self.under_test.tally.repeated.append(f"{', '.join(seen.blamed)}: {seen.differences[0].message}")
+            self.under_test.repeats(seen)
             return False
         earlier = [*self.under_test.ran][:-1]
         again = self.under_test.run(seen.trace.cut(len(seen.steps)))

@@ -133,6 +133,10 @@ class AdapterUnderTest:
         """A failed trial as it stands in the record of this adapter."""
         return failure(seen, source, self.check, deterministic, self.known)
 
+    def repeats(self, seen: TrialResult) -> None:
+        """Count a failure like those that were made short before."""
+        self.tally.repeated.append(f"{', '.join(seen.blamed)}: {seen.differences[0].message}")
+
     def broke(self, clause: str, message: str, verdict: VerdictName = "FAIL") -> None:
         """The clause's own example or law failed, or the worker ended in it."""
         self.tally.own.setdefault(clause, message)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kvconform.commands import broken_ring, demo
+from kvconform.commands import broken_ring, demo, run
 from kvreports import json_file
 from kvspec.records.run import Record
-from support.command_line import kvconform, run
+from support import command_line
+from support.command_line import kvconform
 from support.record_samples import failing
 from tools import demo_picture
 from tools.floors import ROOT
@@ -63,7 +64,7 @@ def test_without_its_bug_the_ring_conforms(tmp_path: Path, monkeypatch: pytest.M
     )
     (tmp_path / "mended.py").write_text(mended)
     monkeypatch.chdir(tmp_path)
-    status, record, _ = run("mended:ring", "--quick", "--traces", "2")
+    status, record, _ = command_line.run("mended:ring", "--quick", "--traces", "2")
     assert status == 0 and record.failures == [] and record.summary["PASS"] > 10
 
 
@@ -91,6 +92,6 @@ def test_a_browser_is_asked_once_and_not_where_it_is_not_wanted(
     asked = list[str]()
     monkeypatch.setattr(webbrowser, "open", asked.append)
     monkeypatch.setattr(demo, "interactive", lambda _: True)
-    monkeypatch.setattr(demo.run, "main", lambda _: failing().exit_status)
+    monkeypatch.setattr(run, "main", lambda _: failing().exit_status)
     assert kvconform("demo", "--report", tmp_path, *arguments).returncode == 0
     assert asked == [(tmp_path / "report.html").as_uri()] * pages
