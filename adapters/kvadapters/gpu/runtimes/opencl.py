@@ -12,7 +12,7 @@ import numpy as np
 
 from kvadapters.gpu import kernels
 from kvadapters.gpu.runtime import Block, Meter, Work
-from kvadapters.gpu.runtimes import build_folder, launch_shapes, opencl_devices
+from kvadapters.gpu.runtimes import build_folder, launch_shapes, opencl_devices, opencl_vendors
 from kvadapters.gpu.runtimes.capture import Launch, Recorder, Replayable, recorded
 from kvspec.contract.timing import HOST_BYTES, host_cache
 from kvspec.errors import CannotRun
@@ -194,6 +194,7 @@ def imported() -> Any:
     os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
     if "POCL_CACHE_DIR" not in os.environ:
         os.environ["POCL_CACHE_DIR"] = str(build_folder.folder("pocl"))
+    opencl_vendors.announce()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
