@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tarfile
@@ -171,7 +172,11 @@ def _engines(session: nox.Session, *packages: str) -> None:
 
 
 def _board(session: nox.Session, records: list[Path], folder: Path) -> None:
-    session.run("kvconform", "board", *map(str, records), "--known", KNOWN, "--out", str(folder))
+    chapters = os.path.relpath("spec/kvspec/chapters", folder)
+    session.run(
+        *("kvconform", "board", *map(str, records)),
+        *("--known", KNOWN, "--spec", chapters, "--out", str(folder)),
+    )
 
 
 @nox.session

@@ -23,6 +23,8 @@ ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "reports" / "published" / "engines"
 RECORDS = sorted(PUBLISHED.glob("*/record.json"))
 KNOWN = ROOT / "deviations" / "kvconform.toml"
+SPEC = "../../../spec/kvspec/chapters"
+"""Where the chapters are, seen from the published board."""
 
 
 def test_the_published_board_is_what_the_records_and_the_known_deviations_make(tmp_path: Path) -> None:
@@ -32,9 +34,8 @@ def test_the_published_board_is_what_the_records_and_the_known_deviations_make(t
         beside.parent.mkdir(parents=True, exist_ok=True)
         beside.write_bytes(path.read_bytes())
     records = [str(folder / p.parent.name / p.name) for p in RECORDS]
-    assert (
-        main(["board", *records, "--known", str(tmp_path / "deviations" / KNOWN.name), "--out", str(folder)]) == 0
-    )
+    known_file = str(tmp_path / "deviations" / KNOWN.name)
+    assert main(["board", *records, "--known", known_file, "--spec", SPEC, "--out", str(folder)]) == 0
     written = (folder / "README.md").read_text(encoding="utf-8")
     assert written == (PUBLISHED / "README.md").read_text(encoding="utf-8"), "nox -s board writes it again"
     assert "Content-Security-Policy" in (folder / "board.html").read_text(encoding="utf-8")
@@ -99,6 +100,7 @@ def test_records_of_one_cache_stand_together_with_their_trend() -> None:
     assert [e.version for e in cache.engines] == ["1.0", "1.1"] and cache.newest.version == "1.1"
     drawn = trend(cache)
     heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", drawn)]
+    assert TWO.headline.startswith("1 cache was judged")
     assert len(heights) == 2 and all(a > b for a, b in pairwise(heights)), "what holds rises"
     assert cache.trend in drawn and re.fullmatch(r"\d+ of \d+ \(1\.0\), \d+ of \d+ \(1\.1\)", cache.trend)
 

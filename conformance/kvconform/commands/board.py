@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 from kvconform.runner import known, output
@@ -25,7 +26,7 @@ NOT_FILED = KnownDeviation(clause=(), reason="not filed yet", sort="not filed")
 def main(options: Namespace) -> int:
     """Write the board and its page into a folder and return 0. Raises BadInput for a file that cannot be read."""
     folder = Path(options.out)
-    found = board([Path(p) for p in options.records], options.known, folder)
+    found = replace(board([Path(p) for p in options.records], options.known, folder), spec=options.spec)
     for name, text in zip(NAMES, (markdown.render(found), html.render(found)), strict=True):
         output.leave(folder / name, text)
     for anchor, engine in zip(found.anchors, found.engines, strict=True) if options.badges else ():

@@ -230,6 +230,12 @@ def _board(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--out", required=True, metavar="DIR", help="write README.md and board.html into this folder"
     )
+    parser.add_argument(
+        "--spec",
+        default="",
+        metavar="ADDRESS",
+        help="the folder of the chapters, to which ids in README.md then lead",
+    )
     parser.add_argument("--badges", metavar="DIR", help="write a badge of each record, NAME.svg, into this folder")
 
 

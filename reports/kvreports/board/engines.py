@@ -124,6 +124,8 @@ class Board:
 
     engines: list[Engine]
     unjudged: list[Unjudged]
+    spec: str = ""
+    """The address of the folder of the chapters, so that ids are links to their clauses; empty for no links."""
 
     @property
     def caches(self) -> list[Cache]:
@@ -153,13 +155,15 @@ class Board:
 
     @property
     def headline(self) -> str:
-        """How many caches were judged, and of what sorts the deviations are."""
+        """How many caches were judged, and of what sorts the deviations of the newest version of each are."""
         sorts: dict[str, int] = {}
-        for deviation in (d for e in self.engines for d in e.deviations):
+        newest = [c.newest for c in self.caches]
+        for deviation in (d for e in newest for d in e.deviations):
             sorts[deviation.sort] = sorts.get(deviation.sort, 0) + 1
         told = ", ".join(f"{n} {sort}" for sort, n in sorted(sorts.items(), key=lambda s: s[0] != "wrong result"))
-        clean = sum(not e.deviations for e in self.engines)
-        judged = f"{len(self.engines)} caches were judged, {clean} of them without a deviation"
+        clean = sum(not e.deviations for e in newest)
+        count = f"{len(newest)} cache{'s were' if len(newest) != 1 else ' was'}"
+        judged = f"{count} judged, {clean} of them without a deviation"
         return f"{judged}. Shortest traces by sort: {told or 'none'}"
 
 

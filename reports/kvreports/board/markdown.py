@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from kvreports.board.engines import Board, Deviation, Engine
+from kvreports.clauses import ID
 from kvreports.drawing.text import draw
 from kvreports.markdown import code, fenced, literal, table
+from kvspec.registry import LETTERS
 
 INTRODUCTION = """\
 Each row is a cache of a released engine, judged through its adapter by `kvconform run`. *Holds* counts the clauses
@@ -20,7 +22,7 @@ something else on purpose."""
 def render(board: Board) -> str:
     """All engines in a table; then each that deviates, with its traces, drawn where a result is wrong."""
     parts = ["# The board", f"{literal(board.headline)}.", INTRODUCTION, _engines(board)]
-    parts += [part for engine in board.engines for part in _engine(engine)]
+    parts += [part for engine in board.engines for part in _engine(engine, board.spec)]
     rows = [[literal(u.engine), literal(u.reason)] for u in board.unjudged]
     parts += ["## Not judged", table(["engine", "what stopped it"], rows)] if rows else []
     return "\n\n".join(parts) + "\n"
@@ -46,20 +48,28 @@ def _row(engine: Engine, board: Board) -> list[str]:
     ]
 
 
-def _engine(engine: Engine) -> list[str]:
+def _engine(engine: Engine, spec: str) -> list[str]:
     if not engine.deviations:
         return []
-    return [f"## {literal(engine.name)} {literal(engine.version)}", *map(_deviation, engine.deviations)]
+    return [
+        f"## {literal(engine.name)} {literal(engine.version)}",
+        *(_deviation(d, spec) for d in engine.deviations),
+    ]
 
 
-def _deviation(deviation: Deviation) -> str:
+def _deviation(deviation: Deviation, spec: str) -> str:
     failure = deviation.failure
     links = {"script": deviation.script, "draft of a report": deviation.draft, "upstream": deviation.link}
     told = ", ".join(f"[{name}]({address})" for name, address in links.items() if address)
-    words = [
-        f"**{deviation.sort.capitalize()}** in {', '.join(failure.clauses)}: {literal(deviation.reason)}",
-        told,
-    ]
+    clauses = ", ".join(_clause(c, spec) for c in failure.clauses)
+    words = [f"**{deviation.sort.capitalize()}** in {clauses}: {literal(deviation.reason)}", told]
     words += [f"{code(failure.words, 400)}: {literal(failure.message, 300)}"]
     words += [fenced(draw(failure.steps))] if deviation.sort == "wrong result" else []
     return "\n\n".join(filter(None, words))
+
+
+def _clause(id_: str, spec: str) -> str:
+    """The id of a clause, as a link to its anchor where the chapters are known."""
+    match = ID.fullmatch(id_)
+    chapter = LETTERS.get(match[1]) if match else None
+    return f"[{id_}]({spec}/{chapter}.md#{id_})" if spec and chapter else literal(id_)

@@ -17,6 +17,8 @@ TEXTS = {
     "spec/WIRE.md": ("wire", "Engines in any language"),
     "TUTORIAL.md": ("tutorial", "Tutorial"),
     "ENGINE.md": ("engine", "Judge a released engine"),
+    "COMMANDS.md": ("commands", "Commands"),
+    "HOW-IT-WORKS.md": ("how-it-works", "How it works"),
     "spec/kvspec/appendices/anomalies.md": ("anomalies", "Anomalies"),
     "spec/kvspec/appendices/prove.md": ("prove", "Prove"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -125,11 +126,15 @@ def _example(drawn: Drawn) -> tuple[Html, str]:
 def _search(site: Site, index: list[Word]) -> str:
     """What the search page looks through, as a script: a page that is read without a server may fetch nothing."""
     content = site.content
-    rows = [
-        [c.id, addresses.file(c.id), inline_markdown.text(f"{c.text} {c.reason}")] for c in content.clauses.values()
-    ]
-    rows += [[f"word: {w.name}", f"words/index.html#{w.anchor}", inline_markdown.text(w.meaning)] for w in index]
+    rows = [[c.id, addresses.file(c.id), _plain(f"{c.text} {c.reason}")] for c in content.clauses.values()]
+    rows += [[f"word: {w.name}", f"words/index.html#{w.anchor}", _plain(w.meaning)] for w in index]
     for path, text in content.texts.items():
         name, title = addresses.TEXTS[path]
-        rows.append([title, addresses.file(name), inline_markdown.text(text)[:20_000]])
+        rows.append([title, addresses.file(name), _plain(text)[:20_000]])
     return f"var KVCONFORM_PAGES = {json.dumps(rows, ensure_ascii=False)};\n{page.source('site/search.js')}"
+
+
+def _plain(markdown: str) -> str:
+    """The words of a text, without its links, tables' lines and headings' marks."""
+    bare = re.sub(r" <https?://[^>]*>|[|#]+|-{3,}", " ", inline_markdown.text(markdown))
+    return " ".join(bare.split())

@@ -80,7 +80,7 @@
     var p = make("p", { "class": "facts-of" });
     frame.facts.forEach(function (fact) {
       p.append(fact[0] + " " + fact[1] + " ");
-      if (fact[2] !== null && fact[2] !== undefined) { p.append(make("span", { "class": "wrong" }, ["≠ found " + fact[2] + " "])); }
+      if (fact[2] !== null && fact[2] !== undefined) { p.append(make("span", { "class": "amiss" }, ["≠ found " + fact[2] + " "])); }
     });
     return p;
   }
@@ -108,7 +108,7 @@
       range.setAttribute("aria-valuetext", "step " + (now + 1) + " of " + (last + 1) + ": " + frame.do);
       count.textContent = "step " + (now + 1) + " of " + (last + 1);
       title.textContent = frame.do;
-      title.className = frame.differs ? "wrong" : "";
+      title.className = frame.differs ? "amiss" : "";
       cites.textContent = frame.cites.length ? "exercises " + frame.cites.join(", ") : "";
       said.replaceChildren(facts(frame));
       body.replaceChildren.apply(body, shown(told, now));

@@ -82,6 +82,7 @@ def test_the_page_of_differences_names_who_declares_what(files: dict[str, str]) 
 
 
 def test_the_search_knows_clauses_and_words(files: dict[str, str]) -> None:
+    assert "<https" not in files["search.js"] and "|---" not in files["search.js"]
     assert (
         '["RING-19", "RING-19/index.html", ' in files["search.js"]
         and '"word: block table, table"' in files["search.js"]

@@ -17,7 +17,7 @@
     link.href = "../" + f.page[1];
     link.textContent = f.page[0];
     var at = Math.max(0, f.page[2].toLowerCase().indexOf(words[0]) - 80);
-    text.textContent = " " + (at ? "… " : "") + f.page[2].slice(at, at + 240) + (f.page[2].length > at + 240 ? " …" : "");
+    text.textContent = " " + (at ? "… " : "") + f.page[2].slice(at, at + 240).replace(at ? /^\S*\s/ : /^/, "") + (f.page[2].length > at + 240 ? " …" : "");
     item.append(link, text);
     document.getElementById("results").append(item);
   });
