@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from kvreports.profile import figures
-from kvreports.profile.findings import best
+from kvreports.profile.findings import SLOW, best, over, why
 from kvspec.records.profile import Measurement, Profile
 
-HEAD = ("case", "before", "now", "now / before", "fastest peer", "/ fastest peer", "of limit")
-"""The columns: times until all was done, medians."""
+HEAD = ("case", "before", "now", "now / before", "fastest peer", "/ fastest peer", "of limit", "why slow")
+"""The columns: times until all was done, medians; and a reason where the fastest peer is well ahead."""
 
 Pair = tuple[Measurement, Measurement]
 
@@ -47,4 +47,4 @@ def row(pair: Pair) -> list[str]:
     peer = best(now)
     beside = (figures.NONE, figures.NONE) if peer is None else (peer.peer, figures.share(peer.ratio))
     times = figures.time(before.total_ms), figures.time(now.total_ms), f"{growth(pair):.2f}"
-    return [now.id, *times, *beside, figures.near(now)]
+    return [now.id, *times, *beside, figures.near(now), why(now) if over(now) > SLOW else ""]

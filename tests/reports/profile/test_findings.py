@@ -14,6 +14,8 @@ from kvspec.records.profile import Measurement, Profile
 from reports.run.test_html import Page
 from support.profile_samples import changed, measurement, spread, whole
 
+WHY = "4.00 KiB cross to the host"
+
 
 def case(ms: float = 4.0, ratio: float = 2.0, **more: Any) -> dict[str, Any]:
     peers = [
@@ -59,7 +61,8 @@ def test_what_got_slower_is_on_top_in_every_form() -> None:
     before = profile({**case(4.0), "id": "a"}, {**case(4.0), "id": "b"}, {**case(4.0), "id": "c"})
     now = profile({**case(2.0), "id": "a"}, {**case(9.0), "id": "b"}, {**case(4.1), "id": "c"}, case())
     assert [row[0] for row in comparison.rows(before, now)] == ["b", "c", "a"]
-    assert comparison.rows(before, now)[0] == ["b", "4.00 ms", "9.00 ms", "2.25", "numpy", "2.00", "0.19 copy"]
+    assert comparison.rows(before, now)[0] == ["b", "4.00 ms", "9.00 ms", "2.25", "numpy", "2.00", "0.19 copy", WHY]
+    assert [row[-1] for row in comparison.rows(before, profile({**case(ratio=1.4), "id": "a"}))] == [""]
     told = "Of 3 cases in both, 1 got slower and 1 faster by more than their quartiles; 1 are new and 0 are gone."
     assert comparison.summary(before, now) == told
     for form in ("table", "markdown"):
