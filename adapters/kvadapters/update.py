@@ -43,7 +43,10 @@ class Functions:
     """A fresh cache of a config."""
     update: Update
     """Append rows, those of a cache, keys and values, and return the keys and values that the queries of these rows
-    attend to. If the caller owns positions, the position of the first row comes last."""
+    attend to. If the caller owns positions, the position of the first row comes last. An engine that attends by
+    itself returns anything, and is claimed `without=("history",)`; then `view` shows its rows."""
+    view: Callable[[Any], tuple[Any, Any] | None] | None = None
+    """The rows that the next query may see, keys and values, oldest first; None where there are none."""
     length: Callable[[Any], int] | None = None
     """The offset: rows appended and not trimmed. Without it the adapter counts, and says so (`by_adapter`)."""
     trim: Callable[[Any, int], Any] | None = None
@@ -86,7 +89,7 @@ class UpdateCache:
     def __init__(self, adapter: UpdateAdapter, config: Config) -> None:
         self.adapter, self.engine, self.config = adapter, adapter.engine, config
         self.cache = self._fresh()
-        self._returned: tuple[Any, Any] | None = None
+        self._returned: Any = None
         self._mask: Any = None
         self._counted = self._queries = 0
 
@@ -109,9 +112,12 @@ class UpdateCache:
         """An array of the engine, from numpy; an array of the engine stays as it is."""
         return self.engine.to_engine(array) if isinstance(array, np.ndarray) else array
 
-    def read(self, what: str) -> Pair:
-        """Give what the last update returned, arrays of the engine: the history. No engine has more without being
-        asked for it."""
+    def read(self, what: str) -> Pair | None:
+        """Give what the last update returned, arrays of the engine: the history; or the view, which the engine is
+        asked for."""
+        if what == "view" and self.engine.view:
+            rows = self.engine.view(self.cache)
+            return None if rows is None else Pair(*rows)
         if what != "history" or self._returned is None:
             raise Unsupported(f"no {what}")
         return Pair(*self._returned)
@@ -184,7 +190,7 @@ class UpdateCache:
         if self.adapter.says("owner") == "kernel" and not isinstance(self._mask, str):
             raise TypeError("the kernel makes masks, as declared; the cache made one too")
         if isinstance(self._mask, str):
-            columns = self.read("history").keys.shape[2]
+            columns = self._returned[0].shape[2]
             return np.tri(self._queries, columns, columns - self._queries, dtype=bool)[None, None]
         mask = np.array(self.engine.from_engine(self._mask))
         return mask.reshape((1,) * (4 - mask.ndim) + mask.shape)
@@ -210,7 +216,8 @@ class UpdateAdapter:
     def describe(self) -> dict[str, Any]:
         """Say what the engine was given for, and nothing else."""
         engine = self.engine
-        given = {"offset": True, "bits": True, "rewind": engine.trim, "ask": engine.trim, "free": engine.reset}
+        given: dict[str, Any] = {"history": True, "offset": True, "bits": True, "view": engine.view}
+        given |= {"rewind": engine.trim, "ask": engine.trim, "free": engine.reset}
         able = [ability for ability, there in given.items() if there and ability not in self.without]
         chapters: dict[str, Any] = {self.kind: {"level": "visible", "with": [*able, *self.also]}}
         if engine.mask:

@@ -92,7 +92,7 @@ VALUES: dict[str, Value] = {value.name: value for record in RECORDS.values() for
 TENSORS: dict[str, Tensor] = {tensor.name: tensor for record in RECORDS.values() for tensor in record.tensors}
 """The arrays of answers."""
 
-OBSERVABLES = tuple(dict.fromkeys(("state", "history", *(o for c in RECORDS.values() for o in c.observe))))
+OBSERVABLES = tuple(dict.fromkeys(("state", *(o for c in RECORDS.values() for o in c.observe))))
 """The observers of a session: the state after every operation; the history after an append; ..."""
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kvconform.generate.fit_to_adapter import claimed
 from kvspec.contract import description
-from kvspec.errors import Unsupported
+from kvspec.errors import BadInput, Unsupported
 from kvspec.geometry import Config
 from kvspec.masks import CAUSAL
 from kvspec.notation import from_sentence
@@ -55,6 +55,28 @@ def test_a_refusal_does_not_stand_in_for_what_is_wrong_behind_it() -> None:
     causes = [f.cause for f in judged("behind_a_refusal").failures if "RING-7" in f.clauses]
     assert causes == ["wrong length", "refused though owed"]
     assert clause(judged("behind_a_refusal"), "RING-7").reason == "offset: expected 2, found 3"
+
+
+def test_an_engine_that_hands_out_no_history_is_judged_by_its_view() -> None:
+    seen = judged("shown_by_its_view")
+    assert (broken(seen), seen.problems, seen.exit_status) == (set(), [], 0)
+    found = verdicts(seen)
+    assert (found["RING-5"], found["RING-8"], found["RING-1"]) == ("PASS", "PARTLY_OBSERVED", "NOT_CLAIMED")
+    assert clause(seen, "RING-8").reason == "not looked at: history"
+    wide = judged("fused_too_wide")
+    assert "RING-5" in broken(wide) and "wrong row" in {f.cause for f in wide.failures}
+
+
+def test_a_fault_that_nothing_shows_is_no_pass() -> None:
+    seen = judged("shown_by_nothing")
+    assert not broken(seen)
+    assert {verdicts(seen)[c] for c in ("RING-1", "RING-5", "RING-8")} == {"NOT_CLAIMED", "PARTLY_OBSERVED"}
+
+
+def test_a_mask_without_a_history_is_no_claim() -> None:
+    said = replace(update_engines.right, without=("history",)).describe()
+    with pytest.raises(BadInput, match="mask: its columns are those of a history, and ring is claimed without"):
+        description(said)
 
 
 @pytest.mark.parametrize("name", ["only_below_declared", "never_declared"])

@@ -240,7 +240,7 @@ class Views(fake_claims.Engine):
     empty = "zero rows"
 
     def describe(self) -> dict[str, Any]:
-        claim = {"level": "visible", "with": ["view", "offset"], "empty": self.empty}
+        claim = {"level": "visible", "with": ["history", "view", "offset"], "empty": self.empty}
         return {"name": "views", "chapters": {"growing": claim}}
 
 

@@ -52,7 +52,7 @@ class Engine:
     """Opens one kind of cache, and claims what it has."""
 
     cache: type[Rows] = Rows
-    chapters: Said = {"growing": {"level": "visible", "with": ["rewind", "offset"]}}  # noqa: RUF012
+    chapters: Said = {"growing": {"level": "visible", "with": ["history", "rewind", "offset"]}}  # noqa: RUF012
     more: Said = {}  # noqa: RUF012
 
     def describe(self) -> Said:
@@ -84,7 +84,7 @@ class ChangesThenRaises(Engine):
 class ClaimsAView(Engine):
     """Claims a view and has none."""
 
-    chapters: Said = {"growing": {"level": "visible", "with": ["view", "bits"]}}  # noqa: RUF012
+    chapters: Said = {"growing": {"level": "visible", "with": ["history", "view", "bits"]}}  # noqa: RUF012
 
 
 class KeepsTooMuch(Engine):
@@ -114,7 +114,7 @@ class Unmasked(Engine):
     """A ring whose caller makes the masks."""
 
     cache = Window
-    chapters: Said = {"ring": {"level": "visible", "with": ["offset"]}}  # noqa: RUF012
+    chapters: Said = {"ring": {"level": "visible", "with": ["history", "offset"]}}  # noqa: RUF012
 
 
 class NeverDrops(Unmasked):

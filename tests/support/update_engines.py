@@ -129,6 +129,23 @@ class CountsTrimmedRows(WindowCache):
         self.offset += n
 
 
+class Fused(WindowCache):
+    """Attends by itself: an update hands out nothing, and a view shows the rows that the next query needs."""
+
+    def update_and_fetch(self, *new: Any) -> Any:
+        super().update_and_fetch(*new)
+
+    def window_rows(self) -> Any:
+        live = min(self.offset, self.window - 1 + self.WIDER)
+        return tuple(a[:, :, a.shape[2] - live :].copy() for a in self.rows) if live else None
+
+
+class FusedTooWide(Fused):
+    """Keeps and shows one row more than the window."""
+
+    WIDER = 1
+
+
 def adapter(cache: type[WindowCache], *also: str, **more: Any) -> UpdateAdapter:
     functions: dict[str, Any] = {
         "kind": "ring",
@@ -182,6 +199,11 @@ def saving(cache: type[Saves]) -> UpdateAdapter:
     return adapter(cache, make=make, state=lambda c: c.save(), set_state=lambda c, saved: c.load(saved))
 
 
+def fused(cache: type[Fused], *without: str) -> UpdateAdapter:
+    return adapter(cache, mask=None, view=lambda c: c.window_rows(), without=("history", *without))
+
+
+shown_by_its_view, fused_too_wide, shown_by_nothing = fused(Fused), fused(FusedTooWide), fused(FusedTooWide, "view")
 right, too_wide, never_drops = adapter(WindowCache), adapter(TooWide), adapter(NeverDrops)
 hands_out_its_buffer, behind_a_refusal = adapter(HandsOutItsBuffer, "scribble"), adapter(WrongBehindARefusal)
 counts_before_it_checks, counts_later_rows = adapter(CountsBeforeItChecks), adapter(CountsLaterRows)

@@ -228,7 +228,7 @@ class _Visible(_Trial):
         looks = observables(self.trace, self.adapter, self.result.level)
         observe = tuple(o for o in OBSERVED if o in (*looks, "state", "mask", "sees"))
         self.oracle = ListModelSession(self.adapter, self.trace_inputs.book.kept, observe)
-        self.judge = visible.Judge(self.result.book, "mask" in looks, "sees" in looks)
+        self.judge = visible.Judge(self.result.book, looks)
         self.widths = Widths()
 
     def expect(self, op: Operation, inputs: Inputs) -> Step:
@@ -276,4 +276,4 @@ class _Visible(_Trial):
 def observables(trace: Trace, adapter: Description, level: str) -> tuple[str, ...]:
     """What to observe of an adapter's caches on a trace, at this level."""
     state = ("state",) if level == "storage" else ()
-    return tuple(dict.fromkeys(("history", *state, *adapter.observed(used_chapters(trace)))))
+    return (*state, *adapter.observed(used_chapters(trace)))

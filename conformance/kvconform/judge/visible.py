@@ -3,7 +3,7 @@ compared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,12 @@ from kvspec.session.step import Step
 
 
 class Judge:
-    """Compares the steps of one trace. `masked`: whether the adapter makes masks itself; `padded`: those of padded
-    blocks."""
+    """Compares the steps of one trace. `looks`: what is observed of the adapter, among it `history`, `mask` of a
+    history and `sees` of a padded block."""
 
-    def __init__(self, book: SerialBook, masked: bool, padded: bool) -> None:
-        self._book, self._masked, self._padded = book, masked, padded
+    def __init__(self, book: SerialBook, looks: Collection[str]) -> None:
+        self._book, self._handed_out = book, "history" in looks
+        self._masked, self._padded = "mask" in looks, "sees" in looks
         self._histories: dict[Looked, list[list[int]] | None] = {}
 
     def compare(
@@ -40,7 +41,7 @@ class Judge:
             return found
         seen = [*self._sees(looked(op), want, got, windowed, room), *_numbers(want, got)]
         appended = op["op"] == "append" and op["n"] > 0 and want.result == "ok"
-        if appended and want.handed_out is not None:
+        if appended and want.handed_out is not None and self._handed_out:
             seen += _handed_out(want.handed_out, self._histories.get(looked(op)) or ())
         return [*_values(want, got), *_rows(want, got, self._book), *seen]
 
@@ -59,7 +60,7 @@ class Judge:
     def _sees(
         self, cache: Looked, want: Expected, got: Step, windowed: bool, room: int | None
     ) -> Iterator[Difference]:
-        if want.sees is None:
+        if want.sees is None or not self._handed_out:
             return
         masked = self._masked or "mask" in got.arrays
         if "history.k" in got.arrays:

@@ -63,7 +63,9 @@ def _judged(heading: str, level: str, adapter: Description, example: Example) ->
         return False
     if column.grown and kind in CACHES and adapter.chapters[kind].grows != "step":
         return False
-    observer = {"can": "can", **dict.fromkeys(Lengths._fields, "offset")}.get(column.of or heading)
+    observer = {"can": "can", "history": "history", **dict.fromkeys(Lengths._fields, "offset")}.get(
+        column.of or heading
+    )
     if observer and kind in CACHES and observer not in adapter.observed((kind,)):
         return False
     shown_by = "sees" if column.of.startswith("history") else "mask"

@@ -8,7 +8,12 @@ from kvspec.contract import Description, Lengths
 from kvspec.reading.clauses import Clause
 from kvspec.registry import CACHES, KINDS, RECORDS, needed, opened
 
-TAKES = {**dict.fromkeys(Lengths._fields, "offset"), "can": "ask", "view": "view"}
+TAKES = {
+    **dict.fromkeys(Lengths._fields, "offset"),
+    **dict.fromkeys(("history", "sees"), "history"),
+    "can": "ask",
+    "view": "view",
+}
 """The ability of a cache of one sequence that each observable takes."""
 
 OUTSIDE = "rows outside the window"
@@ -40,7 +45,8 @@ def _missing(seen: str, kinds: list[str], adapter: Description, level: str) -> I
         yield seen
     windowed = [adapter.chapters[kind] for kind in caches if "window" in needed(kind)]
     untold = any(claim.dialect("keeps") != "window - 1" for claim in windowed)
-    if seen in ("sees", "history") and level == "visible" and untold and not masked:
+    handed_out = "history" in adapter.observed(kinds)
+    if seen in ("sees", "history") and level == "visible" and handed_out and untold and not masked:
         yield OUTSIDE
 
 

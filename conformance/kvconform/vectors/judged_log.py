@@ -35,8 +35,9 @@ def _missing(op: Operation, want: Step, got: Step, adapter: Description) -> list
     arrays = [*want.arrays]
     if isinstance(want, Expected):
         arrays += [f"{name}.k" for name in want.rows]
-        arrays += ["history.k"] if want.sees is not None and op["op"] in TAKES_ROWS else []
-        arrays += ["mask"] if want.sees is not None and "mask" in adapter.observed() else []
+        seen = adapter.observed() if want.sees is not None else ()
+        arrays += ["history.k"] if "history" in seen and op["op"] in TAKES_ROWS else []
+        arrays += ["mask"] if "mask" in seen else []
     names = [n for n in want.values if n not in got.values] + [n for n in arrays if n not in got.arrays]
     return [
         name for name in dict.fromkeys(n.removesuffix(".k").removesuffix(".v") for n in names) if name != "intact"

@@ -11,7 +11,7 @@ from kvspec.chapters import CHAPTERS
 from kvspec.contract.vocabulary import LEVELS, Level
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Config
-from kvspec.registry import DIALECTS, KINDS, RECORDS, VALUES, Needed, abilities, dialects
+from kvspec.registry import CACHES, DIALECTS, KINDS, RECORDS, VALUES, Needed, abilities, dialects
 
 
 @dataclass(frozen=True)
@@ -249,6 +249,9 @@ def _claims(chapters: Any) -> dict[str, Claim]:
     _want(isinstance(chapters, Mapping) and len(chapters) > 0, "chapters must be an object with at least one")
     claims = {p: _claim(p, c) for p, c in chapters.items()}
     _want(bool(set(KINDS) & set(claims)), f"chapters must hold one of {', '.join(KINDS)}")
+    for kind in set(CACHES) & set(claims) if "mask" in claims else ():
+        told = "history" not in claims[kind].without
+        _want(told, f"chapter mask: its columns are those of a history, and {kind} is claimed without history")
     return claims
 
 
