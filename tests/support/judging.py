@@ -30,7 +30,7 @@ from kvspec.registry import CACHES
 from kvspec.wire import messages
 from support import fake_adapters, fake_declarations, fake_endings, fake_engines, fakes
 
-COVER = 12
+COVER = 5
 """Traces of each frozen cover that a fake is judged on here, or up to twice as many: one in so many."""
 
 KINDS = {"growing": caches.BASE, "ring": caches.BASE, "mask": caches.MASKS, "snapshot": caches.SNAPSHOTS}
