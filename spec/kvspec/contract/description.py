@@ -249,10 +249,18 @@ def _claims(chapters: Any) -> dict[str, Claim]:
     _want(isinstance(chapters, Mapping) and len(chapters) > 0, "chapters must be an object with at least one")
     claims = {p: _claim(p, c) for p, c in chapters.items()}
     _want(bool(set(KINDS) & set(claims)), f"chapters must hold one of {', '.join(KINDS)}")
-    for kind in set(CACHES) & set(claims) if "mask" in claims else ():
-        told = "history" not in claims[kind].without
-        _want(told, f"chapter mask: its columns are those of a history, and {kind} is claimed without history")
+    _check_masks(claims)
     return claims
+
+
+def _check_masks(claims: Mapping[str, Claim]) -> None:
+    """Nothing tells what the columns of a mask stand for where no history is handed out."""
+    made = "mask" in claims and not {"mask", "causal"} <= claims["mask"].without
+    for kind in set(CACHES) & set(claims) if made else ():
+        handed_out = "history" not in claims[kind].without
+        _want(
+            handed_out, f"chapter mask: its columns are those of a history, and {kind} is claimed without history"
+        )
 
 
 def _claim(chapter: Any, claim: Any) -> Claim:

@@ -91,6 +91,8 @@ def test_a_supported_clause_is_shown_without_an_ability_that_is_not_claimed(chap
 
 @cache
 def without(*lacked: tuple[str, str]) -> Description:
-    """The reference without some abilities."""
+    """The reference without some abilities; without a history it makes no masks either."""
+    if any(ability == "history" for _, ability in lacked):
+        lacked = (*lacked, *(("mask", ability) for ability in abilities("mask")))
     chapters = {c: {"level": "storage", "without": [a for of, a in lacked if of == c]} for c in CHAPTERS}
     return description({**Reference().describe(), "chapters": chapters})
