@@ -13,19 +13,13 @@ from kvspec.contract import CHAPTERS, Description
 from kvspec.operations.table import caches_with
 from kvspec.reading import clauses
 
-BASIC = ("growing", "ring", "mask")
-"""The chapters that are judged first."""
-
-ORDER = (*BASIC, *(chapter for chapter in CHAPTERS if chapter not in BASIC))
-"""All chapters, in the order in which they are judged."""
-
 
 @cache
 def suite() -> Mapping[str, Check]:
     """All checks by their ids, in the order in which they are judged.
 
     Worked examples come first: they take seconds, and show most failures on the most readable traces. Then one
-    chapter follows another. Both begin with the basic chapters: what breaks there breaks many others too.
+    chapter follows another. The spec begins with the basic ones: what breaks there breaks many others too.
     """
     sources = moved_examples, dialects, covers, laws, exploration
     first = sorted(examples.checks(), key=_place)
@@ -34,7 +28,7 @@ def suite() -> Mapping[str, Check]:
 
 
 def _place(check: Check) -> int:
-    return ORDER.index(check.chapter)
+    return CHAPTERS.index(check.chapter)
 
 
 def selected(settings: Settings, adapter: Description) -> list[Check]:

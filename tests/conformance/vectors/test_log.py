@@ -122,7 +122,7 @@ def test_a_row_that_is_not_the_one_is_a_failure_of_its_clause(found: Any, tmp_pa
     assert status == 1 and [f.clauses for f in record.failures] == [["RING-5"]]
     done = kvconform("check", file, "--report", tmp_path / "report")
     assert "line 3: view: expected a b, found" in done.stderr and "the 1 operations after it" in done.stderr
-    assert "FAIL RING-5 on logger" in done.stdout
+    assert "Look first at RING-5: FAIL, wrong row" in done.stdout
     assert {f.name for f in (tmp_path / "report").iterdir()} >= {"record.json", "report.html", "junit.xml"}
 
 
