@@ -10,7 +10,7 @@ from msgspec import convert, to_builtins
 
 from kvreports.drawing.frames import CELLS, QUERIES, STEPS, frames
 from kvreports.drawing.row_fates import fates
-from kvreports.drawing.svg import draw_svg
+from kvreports.drawing.svg import WIDEST, draw_svg
 from kvreports.drawing.text import draw
 from kvspec.records.run import StepRecord
 
@@ -219,3 +219,30 @@ def test_hostile_names_of_rows_stay_names() -> None:
     ElementTree.fromstring(svg)
     assert "<script" not in svg and len(svg) < 20_000
     assert "\x1b" not in draw(steps)
+
+
+def test_a_wide_drawing_goes_on_in_the_next_line_with_its_indices() -> None:
+    rows = [chr(97 + i % 26) * 3 for i in range(CELLS)]
+    seen = [
+        step("view", "", {"result": "ok", "slots": rows}, {"result": "ok", "slots": [*rows[:-1], "zzz"]}, "slots")
+    ]
+    root = ElementTree.fromstring(draw_svg(seen))
+    boxes = [b for b in root.iter(f"{SVG}rect") if "box" in b.get("class", "")]
+    assert len(boxes) == 2 * CELLS and max(float(b.get("x", 0)) for b in boxes) < WIDEST
+    assert len({b.get("y") for b in boxes}) == 4  # expected and found, in two lines
+    indices = [t.text for t in root.iter(f"{SVG}text") if t.get("class") == "index"]
+    assert indices == [str(i) for i in range(CELLS)]
+
+
+def test_many_clauses_and_facts_go_on_in_the_next_line() -> None:
+    many = " ".join(f"RING-{n}" for n in range(1, 24))
+    root = ElementTree.fromstring(draw_svg([step("append 1", many, {"result": "ok", "offset": 3})]))
+    cites = [t for t in root.iter(f"{SVG}text") if t.get("class") == "cites"]
+    assert len(cites) == 23 and len({t.get("y") for t in cites}) > 1
+    assert max(float(t.get("x", 0)) for t in cites) < WIDEST
+
+
+def test_the_step_that_fails_is_marked_and_no_other() -> None:
+    root = ElementTree.fromstring(draw_svg(dead_steps()))
+    marked = [g for g in root.iter(f"{SVG}g") if any(r.get("class") == "fails" for r in g.findall(f"{SVG}rect"))]
+    assert [g.findtext(f"{SVG}text[@class='number']") for g in marked] == [str(len(dead_steps()))]
