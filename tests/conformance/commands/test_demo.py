@@ -17,8 +17,8 @@ from support.record_samples import failing
 from tools import demo_picture
 from tools.floors import ROOT
 
-SECONDS = 10.0
-"""The most that the demo may take on a machine with nothing else to do; here it is given three times as long."""
+MOST_OPERATIONS = 1000
+"""Operations that the demo may judge: it must end within ten seconds, which no test can time on a busy machine."""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_it_names_the_clause_and_the_bug_and_draws_the_shortest_trace(shown: tup
     assert "Look first at RING-7: FAIL, wrong row" in out
     assert len(out.partition("kvconform explain")[0].splitlines()) < 35
     assert record.failures[0].words == "ring kv_heads=1 window=2: append 2; rewind 1; append 1"
-    assert record.seconds < 3 * SECONDS
+    assert sum(coverage.operations for coverage in record.coverage.values()) < MOST_OPERATIONS
     assert "What is wrong" in (folder / "report.html").read_text()
 
 

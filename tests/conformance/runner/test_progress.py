@@ -27,7 +27,7 @@ class Terminal(io.StringIO):
 def test_the_basic_chapters_are_judged_first() -> None:
     for kind in ("example", "cover"):
         chapters = dict.fromkeys(c.chapter for c in suite().values() if f"/{kind}/" in c.id)
-        assert list(chapters)[:3] == ["growing", "ring", "mask"] and len(chapters) > 10
+        assert list(chapters)[:4] == ["growing", "ring", "bounded", "mask"] and len(chapters) > 10
 
 
 def test_a_line_tells_time_gone_time_left_and_failures(monkeypatch: pytest.MonkeyPatch) -> None:
