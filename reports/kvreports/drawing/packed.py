@@ -13,7 +13,7 @@ from typing import Any
 
 from kvreports.drawing.frames import Cell, Frame, Strip, frames
 from kvspec.records.run import StepRecord
-from kvspec.registry import needed
+from kvspec.registry import KINDS, needed
 
 VERSION = 1
 
@@ -23,7 +23,7 @@ def packed(steps: Sequence[StepRecord], kind: str, title: str) -> str:
     told = {
         "v": VERSION,
         "title": title[:300],
-        "round": "window" in needed(kind),  # its slots are drawn as a circle
+        "round": kind in KINDS and "window" in needed(kind),  # its slots are drawn as a circle
         "frames": [_frame(f) for f in frames(steps)],
     }
     text = json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
