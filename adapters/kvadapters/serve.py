@@ -17,10 +17,10 @@ from kvspec.chapters.record import LARGEST
 from kvspec.contract import Adapter, Pair, description
 from kvspec.errors import BadInput, CannotRun
 from kvspec.geometry import FIELDS, SIZES, Array, Config
-from kvspec.operations.table import TAKES_QUERIES, TAKES_ROWS
+from kvspec.operations.table import RUN, TAKES_QUERIES, TAKES_ROWS, Operation
 from kvspec.registry import OBSERVABLES
 from kvspec.session.driver import Session
-from kvspec.session.step import Inputs, Step
+from kvspec.session.step import Inputs, Listed, Step
 from kvspec.trace import check_operation
 from kvspec.wire import messages
 
@@ -63,7 +63,7 @@ class Server:
             return self.failed
         said = guarded(self.name, "describe fails", self.adapter.describe)
         try:
-            return {"result": "ok", "describe": description(said).to_json()}
+            return {"result": "ok", "describe": description(said).to_json(), "takes": [RUN.name]}
         except BadInput as e:
             raise BadInput(f"{self.name}: {e}") from e
 
@@ -73,15 +73,14 @@ class Server:
         match head.get("op"):
             case "begin":
                 return self._begin(head)
-            case "open" | "init" | "fit":
-                return self._open(head)
-            case "mask":
-                return self._mask(head, tensors)
-        logical = messages.without_tensors(head.pop("through"), tensors) if "through" in head else None
-        check_operation(head, "question")
-        rows = _rows(tensors) if head["op"] in TAKES_ROWS else None
-        queries = _queries(tensors) if head["op"] in TAKES_QUERIES else None
-        return self.session.do(head, Inputs(rows, queries, logical))
+            case RUN.name:
+                return self._run(head, tensors)
+        return self.session.do(*_question(head, tensors))
+
+    def _run(self, head: dict[str, Any], tensors: messages.Tensors) -> Step:
+        asked = [_question(*part) for part in messages.parts(head, tensors)]
+        ops = [op for op, _ in asked]
+        return self.session.do({"op": RUN.name, "times": 1, "ops": ops}, Inputs(each=Listed(i for _, i in asked)))
 
     def _begin(self, head: dict[str, Any]) -> Step:
         observe, opening = _observe(head.pop("observe", None)), _opening(head)
@@ -89,20 +88,32 @@ class Server:
         self.session = Session(self.adapter, observe)
         return self.session.begin(*opening)
 
-    def _open(self, head: dict[str, Any]) -> Step:
-        """Open another cache, or do an operation that takes its geometry from a config."""
-        opening = _opening(head)
-        check_operation(head, "question")
-        twice = sorted(set(FIELDS) & set(head))
-        if twice or (head["op"] == "open" and "cache" not in head):
-            wrong = f"not {', '.join(twice)}" if twice else "no cache is named"
-            raise BadInput(f"{head['op']} has its sizes in its config, and open names a cache: {wrong}")
-        return self.session.do(head, Inputs(opening=opening))
 
-    def _mask(self, head: dict[str, Any], tensors: messages.Tensors) -> Step:
-        logical = messages.without_tensors(head.get("parts"), tensors)
-        check_operation({**head, "parts": []}, "question")
-        return self.session.do(head, Inputs(logical=logical))
+def _question(head: dict[str, Any], tensors: messages.Tensors) -> tuple[Operation, Inputs]:
+    """Read the question of one operation, and what it takes. Raises BadInput."""
+    match head.get("op"):
+        case "open" | "init" | "fit":
+            return _to_open(head)
+        case "mask":
+            parts = messages.without_tensors(head.get("parts"), tensors)
+            check_operation({**head, "parts": []}, "question")
+            return head, Inputs(logical=parts)
+    logical = messages.without_tensors(head.pop("through"), tensors) if "through" in head else None
+    check_operation(head, "question")
+    rows = _rows(tensors) if head["op"] in TAKES_ROWS else None
+    queries = _queries(tensors) if head["op"] in TAKES_QUERIES else None
+    return head, Inputs(rows, queries, logical)
+
+
+def _to_open(head: dict[str, Any]) -> tuple[Operation, Inputs]:
+    """Read the opening of another cache, or an operation that takes its geometry from a config."""
+    opening = _opening(head)
+    check_operation(head, "question")
+    twice = sorted(set(FIELDS) & set(head))
+    if twice or (head["op"] == "open" and "cache" not in head):
+        wrong = f"not {', '.join(twice)}" if twice else "no cache is named"
+        raise BadInput(f"{head['op']} has its sizes in its config, and open names a cache: {wrong}")
+    return head, Inputs(opening=opening)
 
 
 def _failure(e: Exception) -> dict[str, str]:

@@ -6,6 +6,7 @@ snapshot s          snapshot s 2             restore s 5          split s 2 p c
 merge p c m         close s                  view   free   scribble   ask 3
 speculate r A-B     A: draft r 2             commit r 1           mask round=r causal
 attend 2 heads=4 through causal & window=3   gather 0,2 5         rotate 3 at=7 pairing=norm
+run 1000 {append 1; rewind 0}
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 
 from kvspec.errors import BadInput
 from kvspec.geometry import SIZES, Config
-from kvspec.operations.table import ARGUMENTS, OPERATIONS, Operation, argument, cache_of, unknown
+from kvspec.operations.table import ARGUMENTS, OPERATIONS, RUN, Operation, argument, cache_of, unknown
 from kvspec.trace import Trace, check_operation, from_parts
 
 LARGEST_SAID = 1 << 16
@@ -28,6 +29,8 @@ LARGEST_SAID = 1 << 16
 
 def operation(text: str) -> Operation:
     """Read one operation. Raises BadInput."""
+    if _RUN.match(text):
+        return _run(text)
     words, op = text.split(), dict[str, Any]()
     if words and words[0].endswith(":"):
         op["cache"] = words.pop(0)[:-1]
@@ -51,7 +54,21 @@ def operation(text: str) -> Operation:
 
 def operations(text: str) -> tuple[Operation, ...]:
     """Read operations separated by `;`. Raises BadInput."""
-    return tuple(operation(o) for o in text.split(";") if o.strip())
+    return tuple(operation(o) for o in _SEPARATOR.split(text) if o.strip())
+
+
+_RUN = re.compile(r"\s*run\s+(-?\d+)\s*\{(.*)\}\s*$")
+_SEPARATOR = re.compile(r";(?![^{]*\})")
+"""Between two operations: a semicolon that is not within the braces of a run."""
+
+
+def _run(text: str) -> Operation:
+    """Read a run of operations."""
+    found = _RUN.match(text)
+    assert found is not None
+    op = {"op": RUN.name, "times": int(found[1]), "ops": list(operations(found[2]))}
+    check_operation(op, repr(text))
+    return op
 
 
 def _fill_arguments(op: Operation, words: list[str], text: str) -> None:
@@ -116,6 +133,8 @@ def _score(text: str) -> Any:
 
 def words(op: Operation) -> str:
     """Write one operation; `operation` reads it back."""
+    if op["op"] == RUN.name:
+        return f"run {op['times']} {{{'; '.join(map(words, op['ops']))}}}"
     prefix = f"{op['cache']}: " if cache_of(op) != "A" and op["op"] != "open" else ""
     out = [op["op"]] + ([cache_of(op)] if op["op"] == "open" else [])
     for a in OPERATIONS[op["op"]].arguments:

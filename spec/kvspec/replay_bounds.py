@@ -43,6 +43,8 @@ class Budget:
     positions: int = 0
     queries: int = 0
     widest: int = 1
+    seen: bool = True
+    """Whether the operation at hand is observed: no mask is made of one that is not."""
     sequences: dict[str, int] = field(default_factory=dict)
     """Sequences of the batch of each store, and of each ragged cache."""
 
@@ -71,9 +73,10 @@ class Budget:
         self.bytes += n * layers * rows.row_bytes
         self.rows += n * layers * rows.batch * rows.kv_heads
         self.positions += n * layers
-        self.queries = max(self.queries, n)
+        self.queries = max(self.queries, n if self.seen else 0)
         self._within(where)
-        self.look(1, where)
+        if self.seen:
+            self.look(1, where)
         dim = min(config.k_dim, config.v_dim)
         if valid(config) and self.positions > largest(dim):
             raise BadInput(f"{where}: rows of {dim} elements tell only {largest(dim)} apart; it appends more")

@@ -14,6 +14,10 @@ rows of arbitrary bits instead (NaN, infinities, subnormals and minus zero among
 values at which casts go wrong (`kvspec.cast_edges`); both are known by their bytes. What is to be cast, and rows of
 edges, begin with three legible digits: many values are cast to one, and no two rows may be alike afterwards.
 
+Rows of `fill="alike"` are a, b, c, d and again a: equal in all sequences and caches and at many positions, as where
+many requests begin with the same words. They are known by their content, no longer by their place, so what shares
+rows by content is exercised.
+
 Attention is tried on `fill="random"`, numbers between -2 and 2 that every dtype holds exactly; and shown on
 `fill="even"`, whose keys are zeros, so that every score is 0, and whose values are the number of the row, 1 for a,
 2 for b: what comes out is the mean of the numbers of the rows seen. Queries are random too, so large that one row
@@ -106,7 +110,9 @@ def _words(kind: str, first: int, batch: int, heads: int, n: int, dim: int) -> A
     """Words `[batch, heads, n, dim]` of 64 bits each (splitmix64)."""
     owner = who(kind, *_owners(batch, heads)).astype(np.uint64)
     serial = np.arange(first, first + n, dtype=np.uint64)[None, None, :, None]
-    x = (serial << np.uint64(20)) + (owner[..., None] << np.uint64(12)) + np.arange(dim, dtype=np.uint64)
+    beyond, others = ((at // 8).astype(np.uint64)[..., None] for at in _owners(batch, heads))
+    x: Array = (serial << np.uint64(20)) + (beyond << np.uint64(44)) + (others << np.uint64(54))
+    x = x + (owner[..., None] << np.uint64(12)) + np.arange(dim, dtype=np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
         x = (x + np.uint64(0x9E3779B97F4A7C15)) if shift == 30 else x
         x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
@@ -150,6 +156,15 @@ def ramp(config: Config, kind: str, first: int, n: int) -> Array:
     return np.broadcast_to(made, (batch, heads, n, dim)).copy()
 
 
+REPEATED = 4
+"""How many rows there are of rows that are alike: a, b, c and d."""
+
+
+def alike(config: Config, kind: str, first: int, n: int) -> Array:
+    """The legible rows a, b, c, d, a, b and so on, whatever rows there were before."""
+    return legible(config, kind, 0, REPEATED)[:, :, np.arange(n) % REPEATED]
+
+
 HUGE, TINY = np.float32(2.0**40), np.float32(2.0**-40)
 """Factors that make one row outweigh all others, or all weigh the same."""
 
@@ -161,7 +176,15 @@ def queries(what: str, first: int, batch: int, heads: int, n: int, dim: int) -> 
     return made * {"random": np.float32(1), "huge": HUGE, "tiny": TINY, "zero": np.float32(0)}[what]
 
 
-MAKE = {"legible": legible, "bits": bits, "edges": edges, "random": random, "even": even, "ramp": ramp}
+MAKE = {
+    "legible": legible,
+    "bits": bits,
+    "edges": edges,
+    "random": random,
+    "even": even,
+    "ramp": ramp,
+    "alike": alike,
+}
 """Functions that make rows, by an operation's `fill`."""
 
 SIGNED = 3
@@ -238,6 +261,8 @@ class SerialBook:
     def _made(self, op: Operation, config: Config, shape: Config, kind: str, first: int, n: int) -> Array:
         fill = argument(op, "fill")
         made = MAKE[fill](shape, kind, first, n)
+        if fill == "alike":
+            return made
         if fill in ("even", "ramp") and kind == "k":
             self.by_value |= set(range(first, first + n))
         elif fill != "legible":

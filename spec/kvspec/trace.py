@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from kvspec.operations.table import (
     ARGUMENTS,
     OF_KIND,
     OPERATIONS,
+    RUN,
     TAKES_QUERIES,
     TAKES_ROWS,
     Operation,
@@ -29,9 +30,12 @@ from kvspec.operations.table import (
     cache_of,
     caches_named,
     chapters_of,
+    each_of,
+    length_of,
     names_used,
     numbers_in,
     overridden,
+    parts_of,
     unknown,
 )
 from kvspec.registry import FIELDS_OF_SOME, KINDS, fields_of, fitted, has, needed
@@ -40,6 +44,10 @@ from kvspec.replay_bounds import Budget
 VERSION = 2
 LARGEST_TRACE = 4096
 """Operations a trace may have."""
+LONGEST_RUN = 1 << 17
+"""Operations that one run may stand for."""
+LARGEST_SIZE = 1 << 17
+"""The largest size in the configuration that a trace begins with."""
 LARGEST_FILE = 8 << 20
 """Bytes a trace file may have."""
 
@@ -123,8 +131,9 @@ def config_from_json(fields: Any, kind: str) -> Config:
     if unknown:
         raise BadInput(f"trace, config: unknown field {unknown[0]!r:.60}; known: {', '.join(FIELDS)}")
     for name in SIZES:
-        if name in fields and (type(fields[name]) is not int or not 1 <= fields[name] <= 1 << 16):
-            raise BadInput(f"trace, config: {name} must be a whole number from 1 to 65536, is {fields[name]!r:.40}")
+        if name in fields and (type(fields[name]) is not int or not 1 <= fields[name] <= LARGEST_SIZE):
+            bounds = f"from 1 to {LARGEST_SIZE}"
+            raise BadInput(f"trace, config: {name} must be a whole number {bounds}, is {fields[name]!r:.40}")
     for name, words in WORDS.items():
         if name in fields and fields[name] not in words:
             raise BadInput(f"trace, config: {name} must be one of {', '.join(words)}, is {fields[name]!r:.40}")
@@ -174,9 +183,21 @@ def _check_arguments(op: Operation, arguments: Mapping[str, Argument]) -> None:
 def _check_argument(a: Argument, value: Any) -> None:
     if a.holds == "mask":
         masks.from_json(value, a.name)
+    elif a.holds == "operations":
+        _check_parts(value, a.name)
     elif not _right(a, value):
         bounds = f" from {a.low} to {a.high}" if a.holds == "number" else ""
         raise BadInput(f"{a.name} must be a {a.holds}{bounds}, is {value!r:.60}")
+
+
+def _check_parts(ops: Any, where: str) -> None:
+    """Check the operations of a run, each by itself."""
+    if not isinstance(ops, list | tuple) or not 1 <= len(ops) <= LARGEST_TRACE:
+        raise BadInput(f"{where} must be a list of 1 to {LARGEST_TRACE} operations, is {ops!r:.60}")
+    for i, op in enumerate(ops):
+        if isinstance(op, dict) and op.get("op") == RUN.name:
+            raise BadInput(f"{where}, operation {i + 1}: a run in a run; write its operations out")
+        check_operation(op, f"{where}, operation {i + 1}")
 
 
 def _right(a: Argument, value: Any) -> bool:
@@ -191,8 +212,8 @@ def check_trace(trace: Trace) -> None:
     """Check the trace as a whole: caches and names exist, the cost is bounded. Raises BadInput."""
     caches, names, budget = {"A": (trace.kind, trace.config)}, dict[str, str](), Budget()
     budget.open(*caches["A"], "A", "trace, config")
-    for i, op in enumerate(trace.ops):
-        where, cache = f"trace, operation {i + 1} ({op['op']})", cache_of(op)
+    for where, op, budget.seen in _one_by_one(trace.ops):
+        cache = cache_of(op)
         if op["op"] == "open":
             if cache == "A":
                 raise BadInput(f"{where}: A is open from the beginning; open B or another")
@@ -208,6 +229,17 @@ def check_trace(trace: Trace) -> None:
             raise BadInput(f"{where}: {cache} is a {caches[cache][0]} cache, which has no {op['op']}; it has {its}")
         _check_names(op, names, where)
         _spend(budget, op, *caches[cache], where)
+
+
+def _one_by_one(ops: Iterable[Operation]) -> Iterator[tuple[str, Operation, bool]]:
+    """Give each operation, those of runs as often as they are done: where it stands, and whether it is observed.
+    Raises BadInput for a run that is too long."""
+    for i, op in enumerate(ops):
+        where, length = f"trace, operation {i + 1}", length_of(op)
+        if length > LONGEST_RUN:
+            raise BadInput(f"{where} (run): it stands for {length} operations; a run has at most {LONGEST_RUN}")
+        for k, part in enumerate(each_of(op), 1):
+            yield f"{where} ({part['op']})", part, k == length
 
 
 def _check_names(op: Operation, names: dict[str, str], where: str) -> None:
@@ -276,7 +308,8 @@ def _sequences(op: Operation, known: Mapping[str, int]) -> int:
 
 def used_chapters(trace: Trace) -> set[str]:
     """The chapters a trace needs an adapter to have, beside masks observed in passing."""
-    opened = {op["kind"] for op in trace.ops if op["op"] == "open" and op.get("kind")}
+    each = (part for op in trace.ops for part in parts_of(op))
+    opened = {op["kind"] for op in each if op["op"] == "open" and op.get("kind")}
     return {trace.kind}.union(opened, *map(chapters_of, trace.ops))
 
 

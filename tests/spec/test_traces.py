@@ -54,8 +54,8 @@ WRONG: dict[str, tuple[Any, str]] = {
     "a kind that is a list": (document(kind=["ring"]), "kind is"),
     "no config": (document(config=None), "config: expected an object, found None"),
     "unknown config": (document(config={"window": 3, "depth": 2}), "config: unknown field 'depth'; known: batch"),
-    "negative size": (document(config={"window": -3}), "window must be a whole number from 1 to 65536, is -3"),
-    "huge size": (document(config={"window": 1 << 70}), "window must be a whole number from 1 to 65536"),
+    "negative size": (document(config={"window": -3}), "window must be a whole number from 1 to 131072, is -3"),
+    "huge size": (document(config={"window": 1 << 70}), "window must be a whole number from 1 to 131072"),
     "a size of true": (document(config={"window": True}), "window must be a whole number"),
     "unknown dtype": (
         document(config={"window": 3, "dtype": "f64"}),

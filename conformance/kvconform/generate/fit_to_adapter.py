@@ -10,15 +10,28 @@ table says what follows from it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Any
 
 from kvspec.contract import LEVELS, Description
+from kvspec.errors import BadInput
 from kvspec.geometry import Config, valid
 from kvspec.operations.abilities import needed, needed_to_open
-from kvspec.operations.table import OPEN, OPERATIONS, Operation, argument, cache_of, caches_named, names_used
+from kvspec.operations.table import (
+    OPEN,
+    OPERATIONS,
+    RUN,
+    Operation,
+    argument,
+    cache_of,
+    caches_named,
+    each_of,
+    length_of,
+    names_used,
+    parts_of,
+)
 from kvspec.reading.clauses import Clause
-from kvspec.trace import Trace, looked_at, opening, used_chapters
+from kvspec.trace import LARGEST_TRACE, Trace, check_trace, looked_at, opening, used_chapters
 
 OPENS_A: Operation = {"op": OPEN.name}
 
@@ -40,9 +53,23 @@ def within(trace: Trace, adapter: Description) -> Trace:
         config = config.changed(batch=largest_batch)
     if valid(config):
         config = adapter.widened(config, _widths_named(trace))
-    ops = trace.ops if largest is None else tuple(piece for op in trace.ops for piece in _pieces(op, largest))
+    given = trace.ops if adapter.runs else _one_by_one(trace)
+    ops = given if largest is None else tuple(piece for op in given for piece in _pieces(op, largest))
     fit = Trace(trace.kind, config, ops)
     return Trace(trace.kind, config, tuple(_in_chunks(fit, adapter)))
+
+
+def _one_by_one(trace: Trace) -> tuple[Operation, ...]:
+    """Write runs out, for an engine that does not take them in one message; where that makes a trace that costs too
+    much, give the runs as they are."""
+    if sum(map(length_of, trace.ops)) > LARGEST_TRACE:
+        return trace.ops
+    ops = tuple(part for op in trace.ops for part in each_of(op))
+    try:
+        check_trace(Trace(trace.kind, trace.config, ops))
+    except BadInput:
+        return trace.ops
+    return ops
 
 
 def _in_chunks(trace: Trace, adapter: Description) -> Iterator[Operation]:
@@ -50,6 +77,10 @@ def _in_chunks(trace: Trace, adapter: Description) -> Iterator[Operation]:
     because it is refused; no such draft does, because it may be taken or refused."""
     chunks = {"A": _chunk(trace.kind, trace.config, adapter)}
     for op in trace.ops:
+        if op["op"] == RUN.name:
+            parts = _in_chunks(Trace(trace.kind, trace.config, tuple(op["ops"])), adapter)
+            yield {**op, "ops": list(parts)}
+            continue
         if op["op"] == OPEN.name:
             chunks[cache_of(op)] = _chunk(*opening(trace, op), adapter)
         chunk = chunks.get(cache_of(op))
@@ -81,6 +112,8 @@ def _other(trace: Trace, adapter: Description) -> str:
 
 
 def _pieces(op: Operation, largest: int) -> list[Operation]:
+    if op["op"] == RUN.name:
+        return [{**op, "ops": [piece for part in op["ops"] for piece in _pieces(part, largest)]}]
     if op["op"] not in APPENDS or not largest < op["n"] <= PIECES * largest or argument(op, "values") is not None:
         return [op]
     whole, rest = divmod(op["n"], largest)
@@ -89,6 +122,8 @@ def _pieces(op: Operation, largest: int) -> list[Operation]:
 
 def suits(trace: Trace, adapter: Description) -> bool:
     """Tell whether the adapter declares the chapters that a trace uses, and the trace is within its limits."""
+    if not adapter.runs and any(op["op"] == RUN.name for op in trace.ops):
+        return False
     claims = used_chapters(trace) <= set(adapter.chapters) and adapter.able(
         needed_to_open(trace.kind, trace.config)
     )
@@ -104,14 +139,18 @@ def claimed(trace: Trace, adapter: Description) -> Trace:
     """Leave out the operations that the adapter does not claim, and those that use what they would have made."""
     if adapter.complete:
         return trace
-    kept, missing = list[Operation](), set[str]()
-    for op, lacks in lacking(trace, adapter):
-        if lacks or missing & {cache_of(op), *names_used(op), *caches_named(op)}:
-            missing |= names_made(op)
-        else:
-            missing -= names_made(op)
-            kept.append(op)
+    kept, missing, each = list[Operation](), set[str](), lacking(trace, adapter)
+    for op in trace.ops:
+        left = [part for part, lacks in islice(each, len(parts_of(op))) if not _missing(part, lacks, missing)]
+        kept += [{**op, "ops": left}] if left and op["op"] == RUN.name else left
     return Trace(trace.kind, trace.config, tuple(kept))
+
+
+def _missing(op: Operation, lacks: list[str], missing: set[str]) -> bool:
+    """Tell whether an operation is to be left out; note what it would have made."""
+    out = bool(lacks or missing & {cache_of(op), *names_used(op), *caches_named(op)})
+    (missing.update if out else missing.difference_update)(names_made(op))
+    return out
 
 
 def names_made(op: Operation) -> set[str]:
@@ -120,13 +159,14 @@ def names_made(op: Operation) -> set[str]:
 
 
 def lacking(trace: Trace, adapter: Description) -> Iterator[tuple[Operation, list[str]]]:
-    """Give each operation of a trace, and the abilities it takes that the adapter does not claim."""
+    """Give each operation of a trace, those of runs once each, and the abilities it takes that the adapter does not
+    claim."""
     caches = {"A": (trace.kind, trace.config)}
-    for op in trace.ops:
-        if op["op"] == OPEN.name:
-            caches[cache_of(op)] = opening(trace, op)
-        kind, config = caches[cache_of(op)]
-        yield op, [*adapter.lacks(needed(op, kind, config)), *_outside(op, adapter, config)]
+    for part in (part for op in trace.ops for part in parts_of(op)):
+        if part["op"] == OPEN.name:
+            caches[cache_of(part)] = opening(trace, part)
+        kind, config = caches[cache_of(part)]
+        yield part, [*adapter.lacks(needed(part, kind, config)), *_outside(part, adapter, config)]
 
 
 def _outside(op: Operation, adapter: Description, config: Config) -> list[str]:
@@ -142,16 +182,21 @@ def _outside(op: Operation, adapter: Description, config: Config) -> list[str]:
 
 def cut(trace: Trace, adapter: Description) -> Trace:
     """Cut a trace before the first operation that the adapter does not claim."""
-    able = takewhile(lambda each: not each[1], lacking(trace, adapter))
-    return trace if adapter.complete else Trace(trace.kind, trace.config, tuple(op for op, _ in able))
+    if adapter.complete:
+        return trace
+    each = lacking(trace, adapter)
+    lacks = ([name for _, names in islice(each, len(parts_of(op))) for name in names] for op in trace.ops)
+    able = takewhile(lambda pair: not pair[1], zip(trace.ops, lacks, strict=True))
+    return Trace(trace.kind, trace.config, tuple(op for op, _ in able))
 
 
 def _in_limits(trace: Trace, adapter: Description) -> bool:
     appends = (*APPENDS, "attend")
-    rows = [op.get(name) or 0 for op in trace.ops if op["op"] in appends for name in ("n", "values")]
-    dtypes = {op["dtype"] for op in trace.ops if op.get("dtype")} | {trace.config.dtype}
-    batches = [trace.config.batch, *(op["batch"] for op in trace.ops if op["op"] == "open" and op.get("batch"))]
-    batches += [op["m"] for op in trace.ops if op["op"] == "batch"]
+    ops = [part for op in trace.ops for part in parts_of(op)]
+    rows = [op.get(name) or 0 for op in ops if op["op"] in appends for name in ("n", "values")]
+    dtypes = {op["dtype"] for op in ops if op.get("dtype")} | {trace.config.dtype}
+    batches = [trace.config.batch, *(op["batch"] for op in ops if op["op"] == "open" and op.get("batch"))]
+    batches += [op["m"] for op in ops if op["op"] == "batch"]
     sizes = ((adapter.largest_append, max(rows, default=0)), (adapter.largest_batch, max(batches)))
     if valid(trace.config) and _outside(OPENS_A, adapter, trace.config):
         return False

@@ -16,7 +16,16 @@ from kvspec import costs
 from kvspec.contract import Description
 from kvspec.costs import Case, Layer
 from kvspec.geometry import Config
-from kvspec.operations.table import OPERATIONS, Operation, argument, cache_of
+from kvspec.operations.table import (
+    OPERATIONS,
+    RUN,
+    Operation,
+    argument,
+    cache_of,
+    caches_named,
+    last_of,
+    names_used,
+)
 from kvspec.registry import CACHES, LETTERS
 from kvspec.session.operations.draft import WHOLE
 from kvspec.session.step import Step
@@ -62,6 +71,8 @@ class Accounts:
         self._drafted: dict[tuple[str, str], int] = {}
         self._begun: dict[tuple[str, str], Any] = {}
         self._done: dict[str, set[tuple[Any, ...]]] = {}
+        self._unseen = set[str]()
+        """Caches, and names, of which a run changed what nobody observed."""
 
     def open(self, name: str, config: Config, got: Step) -> None:
         """A cache was opened."""
@@ -73,19 +84,36 @@ class Accounts:
             self._opened[name] = got.values["held"]
 
     def judge(self, op: Operation, kind: str, config: Config, got: Step) -> Found:
-        """Judge one step that ended as the oracle's did, and enter it into the books."""
-        found = Found()
+        """Judge one step that ended as the oracle's did, and enter it into the books.
+
+        What a run costs is not judged, nor what follows from how things were before it.
+        """
+        if op["op"] == RUN.name:
+            self._forget(op)
+            op = last_of(op)
+        found, known = Found(), not self._unseen & {cache_of(op), *names_used(op), *caches_named(op)}
         if self._mem and got.result in ("ok", "refused"):
             for clause, what, wrong in self._memory(op, kind, config, got):
                 found.hold(clause, what, wrong)
-        if self._meter and got.result in ("ok", "refused"):
+        if self._meter and known and got.result in ("ok", "refused"):
             self._costs(found, op, kind, config, got)
         if kind == LETTERS["PAGE"] and "free" in got.values:
             found.cites.append("PAGE-17")
             unsound = page_tables.unsound(config, got.values)
             found.differences += [Difference(what, why, "PAGE-17") for what, why in unsound]
         self._enter(op, config, got)
+        self._unseen.discard(cache_of(op))
         return found
+
+    def _forget(self, run: Operation) -> None:
+        """Forget what was known of the caches and names of a run."""
+        for part in run["ops"]:
+            letters = {cache_of(part), *caches_named(part)}
+            for letter in letters:
+                self._values.pop(letter, None)
+                self._planned.pop(letter, None)
+            made = (part[a] for a in OPERATIONS[part["op"]].makes)
+            self._unseen |= {*letters, *made, *names_used(part)}
 
     def _memory(self, op: Operation, kind: str, config: Config, got: Step) -> Iterator[tuple[str, str, str]]:
         """MEM's clauses on what is held from step to step: clause, observable, and what is wrong."""

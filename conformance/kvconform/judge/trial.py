@@ -19,14 +19,14 @@ from kvconform.oracle.citing import CitingSession
 from kvconform.oracle.expected import Expected
 from kvconform.oracle.list_model import OBSERVED, ListModelSession
 from kvconform.oracle.reference import CitingReference, Performs
-from kvconform.oracle.trace_inputs import TraceInputs
+from kvconform.oracle.trace_inputs import RunInputs, TraceInputs
 from kvconform.worker.remote_session import RemoteSession
 from kvref.list_model.caches import CacheModel
 from kvspec.contract import LEVELS, Claim, Description
 from kvspec.geometry import Config
-from kvspec.operations.table import Operation, argument, cache_of
+from kvspec.operations.table import Operation, argument, cache_of, last_of, parts_of
 from kvspec.registry import opened
-from kvspec.session.step import Inputs, Step
+from kvspec.session.step import Inputs, Listed, Step
 from kvspec.trace import Trace, looked_at, used_chapters
 
 
@@ -69,6 +69,9 @@ class _Asked(Struct, frozen=True):
     """An operation asked for: its cache, the claim on it, what the oracle did, and what waits for the answer."""
 
     op: Operation
+    """As in the trace."""
+    last: Operation
+    """After which it is observed: the last one of a run."""
     kind: str
     config: Config
     claim: Claim
@@ -126,18 +129,22 @@ class _Trial:
             left.answer()  # nobody looks at what came after a difference, but it has to be out of the way
 
     def _asked(self, op: Operation) -> _Asked:
-        inputs = self.trace_inputs.make(op)
+        inputs, last = self.trace_inputs.make(op), last_of(op)
+        if isinstance(inputs.each, RunInputs):  # what it takes follows from what the oracle takes of it
+            want = self.expect(op, inputs)
+            answer = asked(self.session, op, Inputs(each=Listed(inputs.each.made)))
+        else:
+            answer = asked(self.session, op, self.fitted(op, inputs))
+            want = self.expect(op, inputs)
         kind, config = inputs.opening if inputs.opening and op["op"] == "open" else self.trace_inputs.opened_as(op)
-        answer = asked(self.session, op, self.fitted(op, inputs))
-        want = self.expect(op, inputs)
         self.trace_inputs.done(op, want.result)
         if self.watch:
             start = self.trace.config
             self.result.states.append((self.trace.kind, start.window, start.step, *self.state()))
-        if want.result == "ok":
-            self._note_rounds(op)
+        for part in parts_of(op) if want.result == "ok" else ():
+            self._note_rounds(part)
         claims = {x: self._claim(x) for x in self.trace_inputs.opened}
-        return _Asked(op, kind, config, claims.get(cache_of(op), claims["A"]), claims, want, answer)
+        return _Asked(op, last, kind, config, claims.get(cache_of(op), claims["A"]), claims, want, answer)
 
     def _note_rounds(self, op: Operation) -> None:
         if op["op"] == "speculate" and not argument(op, "isolated"):
@@ -169,6 +176,8 @@ class _Trial:
             got.result = "refused"
         if either and got.result == "refused":
             got.result = want.result
+        if isinstance(want, Expected) and want.may_fail and isinstance(failed := got.values.get("failed"), list):
+            got.values["failed"] = [number for number in failed if number not in want.may_fail]
         return got
 
     def _account(self, asked: _Asked, got: Step) -> None:
@@ -230,9 +239,11 @@ class _Visible(_Trial):
         self.oracle = ListModelSession(self.adapter, self.trace_inputs.book.kept, observe)
         self.judge = visible.Judge(self.result.book, looks)
         self.widths = Widths()
+        self.alike = has_alike(self.trace)
 
     def expect(self, op: Operation, inputs: Inputs) -> Step:
         want = super().expect(op, self.trace_inputs.named(op, inputs))
+        op = last_of(op)
         judged = want.result == "ok" or want.clause == "MASK-12"
         if op["op"] == "mask" and judged and self.widths.unknown(op, inputs.logical or ()):
             want.result, want.cites = "any", ()
@@ -243,8 +254,12 @@ class _Visible(_Trial):
         return key
 
     def compare(self, asked: _Asked, got: Step) -> list[Difference]:
-        op, want = asked.op, asked.want
+        op, want = asked.last, asked.want
         assert isinstance(want, Expected)
+        if self.alike:
+            return storage.result(want, got) if want.result != "any" else []
+        for part in parts_of(asked.op) if asked.op is not op else ():
+            self._unseen(part)
         self.told(cache_of(op), got)
         history = got.arrays.get("history.k")
         if history is not None and history.ndim == 4:
@@ -252,6 +267,12 @@ class _Visible(_Trial):
         elif op["op"] in HANDING_OUT and want.result == "ok":
             self.widths.forget(op)
         return self.judge.compare(op, want, got, asked.config.window is not None, asked.config.max_len)
+
+    def _unseen(self, op: Operation) -> None:
+        """A history that was handed out within a run is not known."""
+        if op["op"] in HANDING_OUT:
+            self.widths.note(op, 0, 0)
+            self.judge.forget(op)
 
     def told(self, letter: str, step: Step) -> None:
         cache = self.oracle.caches.get(letter)
@@ -271,6 +292,12 @@ class _Visible(_Trial):
             return inputs
         room = self.trace_inputs.opened_as(op)[1].max_len
         return Inputs(logical=self.widths.fitted(op, inputs.logical, room))
+
+
+def has_alike(trace: Trace) -> bool:
+    """Whether some of its rows are alike. The list model knows rows by their names, which such rows share: at level
+    visible it judges of such a trace only what is done and what is refused."""
+    return any(part.get("fill") == "alike" for op in trace.ops for part in parts_of(op))
 
 
 def observables(trace: Trace, adapter: Description, level: str) -> tuple[str, ...]:

@@ -38,6 +38,8 @@ class TrialResult:
     """States the oracle passed through, where they were asked for."""
     spent: list[Spent] = field(default_factory=list)
     """What the operations cost, where that is metered."""
+    first: str = ""
+    """Of a shortened trace with large numbers, from which on it fails: `window from 1025 on`."""
     known: bool = False
     """Whether known deviations explain all that differed."""
 

@@ -10,8 +10,8 @@ from kvconform.mutants.planting import planted_in
 from kvspec.contract import CHAPTERS
 from kvspec.reading.anomalies import anomalies
 
-SECTIONS = ("extra_rows", "missing_rows", "misplaced_rows", "visible_rows", "operations")
-"""Of the appendix of anomalies, by which common bugs are kept."""
+SECTIONS = ("extra_rows", "missing_rows", "misplaced_rows", "visible_rows", "operations", "at_scale", "unseen")
+"""Of the appendix of anomalies, by which common bugs are kept; and those that begin beyond a size."""
 
 
 def real() -> Iterator[Mutant]:

@@ -6,12 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from kvconform.generate import frozen_covers
+from kvconform.generate import frozen_covers, variations
+from kvconform.generate.large import sizes
 from kvconform.generate.strategies import sample
 from kvconform.generate.strategies.exploration import explorations
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example
 from kvspec.trace import Trace
+
+SEED = 20
+"""Of what is drawn."""
+
+BLIND, ALIKE = 2, 3
+"""Of so many explored traces one is tried unobserved, and one with rows that are alike: as in a run."""
 
 EXPLORED = 60
 """Traces drawn for a chapter and kind of cache."""
@@ -42,14 +49,35 @@ def covers(chapter: str) -> tuple[Item, ...]:
 def explored(chapter: str) -> tuple[Item, ...]:
     """Traces as exploration draws them, the same every time."""
     return tuple(
-        Item(t) for e in explorations().get(chapter, ()) for t in sample.some(e.strategy(), EXPLORED, seed=20)
+        Item(t) for e in explorations().get(chapter, ()) for t in sample.some(e.strategy(), EXPLORED, seed=SEED)
     )
+
+
+@cache
+def blind(chapter: str) -> tuple[Item, ...]:
+    """The explored traces, performed while nobody looks."""
+    return tuple(Item(variations.blind(item.trace)) for item in explored(chapter)[::BLIND])
+
+
+@cache
+def alike(chapter: str) -> tuple[Item, ...]:
+    """The explored traces, with rows that are alike."""
+    return tuple(Item(variations.alike(item.trace)) for item in explored(chapter)[::ALIKE])
+
+
+@cache
+def large(chapter: str) -> tuple[Item, ...]:
+    """The large traces of a chapter, the same every time."""
+    return tuple(Item(t) for size in sizes() if size.chapter == chapter for _, t in size.traces(SEED))
 
 
 SOURCES: dict[str, Callable[[str], tuple[Item, ...]]] = {
     "examples": examples,
     "cover": covers,
     "explored": explored,
+    "blind": blind,
+    "alike": alike,
+    "large": large,
 }
 """The traces of a chapter, by what the report calls their source."""
 

@@ -31,3 +31,5 @@ class Expected(Step):
     """What a view without rows is: none, zero rows, or either."""
     either: bool = False
     """Whether a refusal is as right, because nothing changes."""
+    may_fail: frozenset[int] = frozenset()
+    """Of a run, the operations before the last that may be refused or not, by number."""

@@ -35,12 +35,28 @@ class ListModelSession(CitingSession):
     ) -> None:
         """`description` is that of the adapter to be judged; `rows` are those made so far, by serial."""
         super().__init__(ListModel(description.chapters, rows), observe)
+        self._either, self._unknown = set[int](), False
 
     def do(self, op: Operation, inputs: Inputs = NOTHING) -> Expected:
         """Perform one operation, with rows by name: see `TraceInputs.named`."""
         step = super().do(op, inputs)
         assert isinstance(step, Expected)
         return step
+
+    def _run(self, op: Operation, inputs: Inputs) -> Step:
+        """Note which operations may be refused or not; a run is not judged where one follows from storage."""
+        self._either, self._unknown = set(), False
+        step = super()._run(op, inputs)
+        assert isinstance(step, Expected)
+        step.may_fail = frozenset(self._either)
+        step.result = "any" if self._unknown else step.result
+        return step
+
+    def _missed(self, step: Step, number: int) -> bool:
+        assert isinstance(step, Expected)
+        self._either |= {number} if step.either else set()
+        self._unknown = self._unknown or step.result == "any"
+        return super()._missed(step, number) and not step.either
 
     def handed(self, op: Operation, inputs: Inputs) -> tuple[Any, ...]:
         """The queries and rows to hand in."""

@@ -38,8 +38,8 @@ class CitingReference(CitingSession):
 
     def do(self, op: Operation, inputs: Inputs = NOTHING) -> Step:
         """Perform one operation on copies: a session scribbles on what it was handed, as any caller may."""
-        if inputs is NOTHING:
-            return super().do(op)
+        if inputs is NOTHING or inputs.each is not None:
+            return super().do(op, inputs)
         rows = None if inputs.rows is None else Pair(inputs.rows.keys.copy(), inputs.rows.values.copy())
         queries = None if inputs.queries is None else inputs.queries.copy()
         return super().do(op, Inputs(rows, queries, _copied(inputs.logical), inputs.opening))

@@ -12,7 +12,17 @@ from kvref.list_model.rows import Queries, Rows
 from kvspec import masks
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
-from kvspec.operations.table import OPERATIONS, TAKES_QUERIES, TAKES_ROWS, Operation, argument, cache_of, overridden
+from kvspec.operations.table import (
+    OPERATIONS,
+    RUN,
+    TAKES_QUERIES,
+    TAKES_ROWS,
+    Operation,
+    argument,
+    cache_of,
+    overridden,
+    parts_of,
+)
 from kvspec.registry import FIELDS_OF_SOME, opened
 from kvspec.rows import SerialBook, cast, queries
 from kvspec.session.step import NOTHING, Inputs
@@ -32,12 +42,14 @@ class TraceInputs:
         self.captured: dict[str, Operation] = {}
         """The operation that captured each captured attention."""
         self._trace = trace
-        if any(op["op"] in (*TAKES_QUERIES, "fingerprint") for op in trace.ops):
+        if any(part["op"] in (*TAKES_QUERIES, "fingerprint") for op in trace.ops for part in parts_of(op)):
             self.book.kept = {}
 
     def make(self, op: Operation) -> Inputs:
         """What goes with this operation."""
         match op["op"]:
+            case RUN.name:
+                return Inputs(each=RunInputs(self))
             case "mask":
                 return Inputs(logical=masks.from_json(op["parts"]))
             case "open":
@@ -51,6 +63,9 @@ class TraceInputs:
 
     def named(self, op: Operation, made: Inputs | None = None) -> Inputs:
         """The same for the list model: rows by their serials, and arrays only where they were `made`."""
+        if op["op"] == RUN.name:
+            arrays = made.each if made else None
+            return Inputs(each=NamedInputs(arrays if isinstance(arrays, RunInputs) else RunInputs(self)))
         inputs = made or (NOTHING if op["op"] in TAKES else self.make(op))
         if op["op"] not in TAKES:
             return inputs
@@ -155,8 +170,8 @@ class TraceInputs:
 
     def done(self, op: Operation, result: str) -> None:
         """The oracle's verdict is known: rows that were taken use up their serials, caches opened are there."""
-        if result != "ok":
-            return
+        if result != "ok" or op["op"] == RUN.name:
+            return  # what a run took was noted operation by operation
         name = cache_of(op)
         match op["op"]:
             case "open":
@@ -177,6 +192,39 @@ class TraceInputs:
         """Rows with keys that are not stored as they were made."""
         if op.get("rope") is not None:
             self.book.by_value |= set(range(self.book.next, self.book.next + op["n"]))
+
+
+class RunInputs:
+    """Makes the inputs of the operations of a run one by one, as the serials of rows follow from what was taken."""
+
+    def __init__(self, trace_inputs: TraceInputs) -> None:
+        self.trace_inputs = trace_inputs
+        self.made: list[Inputs] = []
+        """The inputs of all operations so far."""
+
+    def make(self, op: Operation) -> Inputs:
+        """The inputs of the next operation."""
+        self.made.append(self.trace_inputs.make(op))
+        return self.made[-1]
+
+    def done(self, op: Operation, result: str) -> None:
+        """The oracle's verdict on it is known."""
+        self.trace_inputs.done(op, result)
+
+
+class NamedInputs:
+    """The same for the list model: rows by their serials."""
+
+    def __init__(self, arrays: RunInputs) -> None:
+        self._arrays = arrays
+
+    def make(self, op: Operation) -> Inputs:
+        """The inputs of the next operation."""
+        return self._arrays.trace_inputs.named(op, self._arrays.make(op))
+
+    def done(self, op: Operation, result: str) -> None:
+        """The oracle's verdict on it is known."""
+        self._arrays.done(op, result)
 
 
 def _through(op: Operation) -> masks.Logical | None:

@@ -13,7 +13,7 @@ from typing import Protocol
 from msgspec import UNSET
 
 from kvconform.generate.fit_to_adapter import claimed
-from kvconform.generate.shrink import shrink
+from kvconform.generate.shrink import first_of, shrink
 from kvconform.judge.trial_result import TrialResult
 from kvconform.runner.known import KnownDeviation
 from kvspec.contract import Description
@@ -174,7 +174,10 @@ class Failures:
 
         short = shrink(seen.trace.cut(len(seen.steps)), fails, ATTEMPTS[seen.verdict])
         final = self.under_test.run(short)
-        return final if final.failed else seen
+        if not final.failed:
+            return seen
+        final.first = ", ".join(first_of(short, fails)) if seen.verdict == "FAIL" else ""
+        return final
 
     def _is_known(self, seen: TrialResult, clause: str) -> bool:
         return bool(self.under_test.known) and clause in self.under_test.failure(seen, "").known

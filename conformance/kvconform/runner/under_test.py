@@ -11,6 +11,7 @@ from typing import Any
 
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.strategies import sample
+from kvconform.generate.variations import alike, blind
 from kvconform.judge import steps, trial
 from kvconform.judge.storage import Difference
 from kvconform.judge.trial_result import TrialResult
@@ -30,6 +31,10 @@ from kvspec.trace import Trace
 ENOUGH = {"FAIL": 40, "PROTOCOL": 5, "CRASH": 5, "OOM": 3, "HANG": 1}
 """Failing traces of one check after which its remaining traces are skipped, by verdict: they would tell nothing
 new, and all but FAIL cost a process, or a deadline."""
+
+
+BLIND, ALIKE = 2, 3
+"""Of so many traces that are drawn one is judged again unobserved, and one with rows that are alike."""
 
 
 class Differs(AssertionError):
@@ -128,6 +133,11 @@ class AdapterUnderTest:
         """Judge traces of a chapter that a strategy draws."""
         traces = sample.some(strategy, self.traces, self.seed)
         self.judge_all(fitted(traces, self.adapter), "explore", of, watch=True)
+        if self.budget_used < 1:
+            self.judge_all(fitted(map(blind, traces[::BLIND]), self.adapter), "blind", of)
+        if self.budget_used < 1:
+            twins = fitted(map(alike, traces[::ALIKE]), self.adapter)
+            self.judge_all((t for t in twins if trial.level_of(t, self.adapter) == "storage"), "alike", of)
 
     def failure(self, seen: TrialResult, source: str, deterministic: bool = True) -> Failure:
         """A failed trial as it stands in the record of this adapter."""
@@ -228,6 +238,8 @@ def failure(
 ) -> Failure:
     """A failed trial as it stands in the record, with what known deviations explain of it."""
     trace, message = seen.trace.cut(len(seen.steps)), "; ".join(d.message for d in seen.differences[:3])
+    if seen.first:
+        message += f" ({seen.first})"
     if not deterministic:
         message = f"nondeterministic: the same trace passed when run again. {message}"
     found = Failure(

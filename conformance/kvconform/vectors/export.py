@@ -18,7 +18,7 @@ from kvconform.vectors.vector import LICENCE, VERSION, Written
 from kvspec.bounded_file import read_bytes
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
-from kvspec.operations.table import OPEN, OPERATIONS
+from kvspec.operations.table import OPERATIONS
 from kvspec.reading import clauses
 from kvspec.session.operations import DO
 
@@ -128,7 +128,7 @@ def _operations() -> str:
     rows = ["| operation | arguments | what it does |", "|---|---|---|"]
     for name, operation in OPERATIONS.items():
         listed = " ".join(a.name if a.required else f"[{a.name}]" for a in operation.arguments)
-        does = "Open a cache." if operation is OPEN else " ".join((DO[name].__doc__ or "").split())
+        does = " ".join((DO[name].__doc__ or "").split()) if name in DO else operation.says
         rows.append(f"| `{name}` | {listed} | {does} |")
     return "\n".join(rows)
 

@@ -10,9 +10,9 @@ from kvconform.worker.answers import foreign
 from kvconform.worker.client import Worker, WorkerFailure
 from kvspec import masks
 from kvspec.geometry import FIELDS, Config
-from kvspec.operations.table import Operation, cache_of
+from kvspec.operations.table import Operation, cache_of, each_of, last_of
 from kvspec.registry import OBSERVABLES
-from kvspec.session.step import NOTHING, Inputs, Step
+from kvspec.session.step import NOTHING, EachInputs, Inputs, Step
 from kvspec.wire import messages
 
 
@@ -42,15 +42,20 @@ class RemoteSession:
         parallel."""
         if self._lost:
             return lambda: Step("absent")
+        head, tensors = self._question(op, inputs) if inputs.each is None else self._run(op, inputs.each)
+        return self._sent(head, tensors, last_of(op))
+
+    def _question(self, op: Operation, inputs: Inputs) -> tuple[Operation, messages.Tensors]:
+        """The header and the tensors of one operation."""
         if op["op"] == "mask":
             parts = masks.from_json(op["parts"]) if inputs.logical is None else inputs.logical
-            return self._sent(*messages.with_mask(op, parts))
+            return messages.with_mask(op, parts)
         if inputs.opening is not None:
             kind, config = inputs.opening
             if op["op"] == "open":
                 self._kinds[cache_of(op)] = self._kinds.get(cache_of(op), frozenset()) | {kind}
             kept = {k: v for k, v in op.items() if k not in FIELDS}
-            return self._sent(kept | {"kind": kind, "config": config.to_json()})
+            return kept | {"kind": kind, "config": config.to_json()}, messages.Tensors()
         head, tensors = op, messages.Tensors()
         if inputs.logical is not None:
             head, tensors = messages.with_mask(op, inputs.logical, "through")
@@ -58,15 +63,25 @@ class RemoteSession:
             tensors["queries"] = inputs.queries
         if inputs.rows is not None:
             tensors |= {"keys": inputs.rows.keys, "values": inputs.rows.values}
-        return self._sent(head, tensors)
+        return head, tensors
 
-    def _sent(self, head: dict[str, Any], tensors: messages.Tensors | None = None) -> Callable[[], Step]:
+    def _run(self, op: Operation, each: EachInputs) -> tuple[Operation, messages.Tensors]:
+        """The header and the tensors of a run. Where its operations take other shapes each time, it is done once
+        with all of them."""
+        asked = [self._question(part, each.make(part)) for part in each_of(op)]
+        return messages.run(op["times"], asked)
+
+    def _sent(
+        self, head: dict[str, Any], tensors: messages.Tensors | None = None, seen: Operation | None = None
+    ) -> Callable[[], Step]:
+        """Send a question; `seen`: the operation that its answer observes, if that is not the question's own."""
         try:
             self.worker.send(head, tensors)
         except WorkerFailure as e:
             step = self._failed(e)
             return lambda: step
-        return partial(self._received, head["op"], self._kinds.get(cache_of(head), frozenset()))
+        op = seen or head
+        return partial(self._received, op["op"], self._kinds.get(cache_of(op), frozenset()))
 
     def _received(self, operation: str, kinds: frozenset[str]) -> Step:
         if self._lost:

@@ -6,7 +6,7 @@ from kvspec.chapters.record import Argument
 from kvspec.geometry import DTYPES, LAYOUTS, PADDINGS
 from kvspec.geometry import TEXTS as IN_CONFIGS
 
-FILLS = ("legible", "bits", "edges", "random", "even", "ramp")
+FILLS = ("legible", "bits", "edges", "random", "even", "ramp", "alike")
 """What the rows of an append may hold; see `kvspec.rows`."""
 
 QUERIES = ("random", "huge", "tiny", "zero")

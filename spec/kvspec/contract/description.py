@@ -82,6 +82,8 @@ class Description:
     """Observables that the adapter makes up in its engine's place, such as an offset that the caller keeps."""
     known: Mapping[str, str] = field(default_factory=dict)
     """Clauses it is known to break (expected failures), each with the reason."""
+    runs: bool = True
+    """Whether it takes a run in one message; else it is asked for the operations of a run one by one."""
 
     def claims(self, chapter: str, level: str = "visible") -> bool:
         """Tell whether the adapter claims the chapter at this level or above."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -40,13 +40,21 @@ OPEN = OperationRecord(
     ),
     config=True,
 )
-"""The one operation that belongs to no chapter: every kind has it."""
+"""Opens a cache. It belongs to no chapter: every kind has it."""
+
+RUN = OperationRecord(
+    "run",
+    "Do operations, all of them `times` times, with nothing observed before the last; observe as after that one.",
+    (Argument("times", low=1, high=1 << 16), Argument("ops", holds="operations")),
+)
+"""Operations done unobserved. It belongs to no chapter: each of its operations is of its own."""
 
 CHAPTER_OF: dict[str, str] = {o.name: chapter for chapter, record in RECORDS.items() for o in record.operations}
 """The chapter an operation belongs to."""
 
 OPERATIONS: dict[str, OperationRecord] = {
     OPEN.name: OPEN,
+    RUN.name: RUN,
     **{o.name: o for record in RECORDS.values() for o in record.operations},
 }
 """Every operation, chapter by chapter."""
@@ -56,8 +64,11 @@ ARGUMENTS: dict[str, dict[str, Argument]] = {
 }
 """The arguments of each operation, by name."""
 
+OF_ALL = (OPEN.name, RUN.name)
+"""The operations that every kind has."""
+
 OF_KIND: dict[str, frozenset[str]] = {
-    kind: frozenset((OPEN.name, *(name for name, chapter in CHAPTER_OF.items() if has(kind, chapter, name))))
+    kind: frozenset((*OF_ALL, *(name for name, chapter in CHAPTER_OF.items() if has(kind, chapter, name))))
     for kind in KINDS
 }
 """The operations that a cache of each kind has."""
@@ -88,9 +99,30 @@ def unknown(name: Any) -> str:
     return f"unknown operation {name!r:.60}; {hint}"
 
 
+def parts_of(op: Operation) -> Sequence[Operation]:
+    """Give the operations of a run, once each; any other operation alone."""
+    parts: Sequence[Operation] = op["ops"] if op["op"] == RUN.name else (op,)
+    return parts
+
+
+def each_of(op: Operation) -> list[Operation]:
+    """Give the operations of a run, as often as they are done; any other operation alone."""
+    return [*parts_of(op)] * (op["times"] if op["op"] == RUN.name else 1)
+
+
+def last_of(op: Operation) -> Operation:
+    """Give the operation after which a run is observed: its last one; any other operation itself."""
+    return parts_of(op)[-1]
+
+
+def length_of(op: Operation) -> int:
+    """Count the operations that one operation of a trace stands for."""
+    return op["times"] * len(op["ops"]) if op["op"] == RUN.name else 1
+
+
 def cache_of(op: Operation) -> str:
     """Give the name of an operation's cache."""
-    return str(op.get("cache", "A"))
+    return str(last_of(op).get("cache", "A"))
 
 
 def argument(op: Operation, name: str) -> Any:
@@ -108,8 +140,13 @@ def overridden(config: Config, op: Operation, *more: str) -> Config:
 
 
 def names_used(op: Operation) -> list[str]:
-    """Give the names that an operation uses, without those it leaves out."""
-    return [op[a] for a in OPERATIONS[op["op"]].uses if op.get(a) is not None]
+    """Give the names that an operation uses, without those it leaves out, and those that a run makes itself."""
+    used, made = list[str](), set[str]()
+    for part in parts_of(op):
+        record = OPERATIONS[part["op"]]
+        used += [part[a] for a in record.uses if part.get(a) is not None and part[a] not in made]
+        made |= {part[a] for a in record.makes}
+    return used
 
 
 def numbers_in(text: str) -> list[int]:
@@ -124,8 +161,12 @@ def listed(numbers: Iterable[int]) -> str:
 
 def caches_named(op: Operation) -> set[str]:
     """Give the names of the other caches that an operation is about; `-` in a round stands for none."""
-    holding = (a.name for a in OPERATIONS[op["op"]].arguments if a.holds in ("layers", "other", "others"))
-    return {letter for name in holding for letter in op.get(name, "")} - {"-"}
+    each = ((part, a) for part in parts_of(op) for a in OPERATIONS[part["op"]].arguments)
+    return {letter for part, a in each if a.holds in HOLDING_CACHES for letter in part.get(a.name, "")} - {"-"}
+
+
+HOLDING_CACHES = ("layers", "other", "others")
+"""What arguments hold that name other caches."""
 
 
 ALWAYS_NEEDS: dict[str, frozenset[str]] = {
@@ -141,5 +182,7 @@ CAN_NEED: dict[str, tuple[Argument, ...]] = {
 
 def chapters_of(op: Operation) -> frozenset[str]:
     """Give the chapters an operation needs beside that of its cache's kind."""
+    if op["op"] == RUN.name:
+        return frozenset().union(*map(chapters_of, op["ops"]))
     given = (a.needs for a in CAN_NEED[op["op"]] if op.get(a.name, a.default) != a.default)
     return ALWAYS_NEEDS[op["op"]].union(given)

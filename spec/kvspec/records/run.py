@@ -52,7 +52,7 @@ made it up for its engine."""
 BROKEN: tuple[VerdictName, ...] = ("FAIL", "CRASH", "HANG", "OOM", "PROTOCOL", "XPASS")
 """Verdicts that mean the adapter does not conform as declared: exit status 1."""
 
-SOURCES = ("example", "cover", "law", "explore", "log")
+SOURCES = ("example", "cover", "law", "explore", "blind", "alike", "large", "log")
 """Where traces come from."""
 
 Number = int | None | UnsetType
@@ -209,6 +209,8 @@ class Coverage(Part):
     transitions: Count
     pairs: dict[str, Count]
     """Pairs of consecutive operations, "append rewind", and how often."""
+    sizes: dict[str, list[int]] = field(default_factory=dict)
+    """Of large traces, the boundaries that were met of each size."""
 
 
 class Residency(Part):

@@ -12,8 +12,9 @@ from typing import ClassVar
 
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import Config
-from kvspec.operations.table import OPERATIONS, Operation, cache_of, caches_named, names_used
-from kvspec.session.operations import DO, LOOK, draft
+from kvspec.operations.table import OPERATIONS, RUN, Operation, cache_of, caches_named, each_of, names_used
+from kvspec.registry import opened
+from kvspec.session.operations import DO, LOOK, draft, growing
 from kvspec.session.state import SessionState
 from kvspec.session.step import NOTHING, Inputs, Step
 
@@ -30,6 +31,8 @@ class Session(SessionState):
 
     def do(self, op: Operation, inputs: Inputs = NOTHING) -> Step:
         """Perform one operation."""
+        if op["op"] == RUN.name:
+            return self._run(op, inputs)
         step = self.step_type()
         self._now = name = cache_of(op)
         try:
@@ -47,6 +50,37 @@ class Session(SessionState):
         self._look(op, step)
         return step
 
+    def _run(self, op: Operation, inputs: Inputs) -> Step:
+        """Perform the operations of a run and give the step of the last, which alone is observed. After each of the
+        others the caller's arrays are overwritten."""
+        assert inputs.each is not None
+        observe, failed, cites = self.observe, list[int](), dict[str, None]()
+        each = each_of(op)
+        try:
+            for number, part in enumerate(each[:-1]):
+                self.observe, self.unseen = frozenset(), True
+                step = self.do(part, inputs.each.make(part))
+                self._take_back(cache_of(part))
+                failed += [number] if self._missed(step, number) else []
+                cites |= dict.fromkeys(step.cites)
+                inputs.each.done(part, step.result)
+        finally:
+            self.observe, self.unseen = observe, False
+        step = self.do(each[-1], inputs.each.make(each[-1]))
+        inputs.each.done(each[-1], step.result)
+        step.values["failed"] = failed
+        step.cites = tuple(cites | dict.fromkeys(step.cites))
+        return step
+
+    def _missed(self, step: Step, number: int) -> bool:
+        """Tell whether an operation of a run, this one, was not done."""
+        return step.result != "ok"
+
+    def _take_back(self, name: str) -> None:
+        """Overwrite what was handed in and out, where the cache's chapter leaves it to the caller."""
+        if name in self.kinds and opened(self.kinds[name]).ownership:
+            growing.overwrite(self.lent[name])
+
     def _open(self, name: str, inputs: Inputs) -> None:
         assert inputs.opening is not None
         self.caches[name] = self.adapter.open(*inputs.opening)
@@ -62,7 +96,7 @@ class Session(SessionState):
 
     def _look(self, op: Operation, step: Step) -> None:
         name = cache_of(op)
-        if name not in self.caches:
+        if name not in self.caches or self.unseen:
             return
         try:
             if op["op"] in draft.WHOLE:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Protocol
 
 from msgspec import Struct, field
 
@@ -10,17 +11,42 @@ from kvspec import masks
 from kvspec.geometry import Array, Config, Pair
 
 
+class EachInputs(Protocol):
+    """The inputs of the operations of a run, one after another."""
+
+    def make(self, op: dict[str, Any]) -> Inputs:
+        """Give the inputs of the next operation, which is this one."""
+
+    def done(self, op: dict[str, Any], result: str) -> None:
+        """Note how it ended."""
+
+
 class Inputs(Struct, frozen=True):
     """Inputs of an operation: rows for those that write, queries for those that attend, a logical mask for mask and
-    attend, kind and config for open, init and fit."""
+    attend, kind and config for open, init and fit, those of each of its operations for a run."""
 
     rows: Pair | None = None
     queries: Array | None = None
     logical: masks.Logical | None = None
     opening: tuple[str, Config] | None = None
+    each: EachInputs | None = None
 
 
 NOTHING = Inputs()
+
+
+class Listed:
+    """The inputs of a run's operations, from a list."""
+
+    def __init__(self, each: Iterable[Inputs]) -> None:
+        self._each = iter(each)
+
+    def make(self, op: dict[str, Any]) -> Inputs:
+        """Give the next."""
+        return next(self._each)
+
+    def done(self, op: dict[str, Any], result: str) -> None:
+        """Nothing follows from it."""
 
 
 class Step(Struct):
@@ -30,7 +56,8 @@ class Step(Struct):
     never made); and, from a worker, crash, hang, oom, protocol. `values`: offset, retained, buffered, capacity;
     can (rewind); snapshot, parent, child as [start, stop, bytes] or None; bytes (close); intact (scribble);
     drafted; lengths, sequences, moved; held, plan, fit, meter; sequence, free, references and table.0 (page);
-    past, bound, key, extent (bucket). After an operation on a whole round those of cache X end in `.X`. `arrays`:
+    past, bound, key, extent (bucket); failed (run): the operations before the last that were not done, by number.
+    After an operation on a whole round those of cache X end in `.X`. `arrays`:
     history.k, history.v, mask, view.k, view.v, state.k, state.v; output, rotated; gathered.k, page.k (page); None
     where there is none. After an operation on a whole round, those of cache X are state.X.k. Those of a store's
     layer 0 are state.0.k and saved.0.k, and those of sequence 1 of its batch batch.0.1.k; those of a paged

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import index
 from typing import Any
@@ -22,7 +22,7 @@ from kvspec import masks
 from kvspec.chapters.record import METERED, Value
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array
-from kvspec.operations.table import Operation
+from kvspec.operations.table import RUN, Operation
 from kvspec.registry import TENSORS, VALUES
 from kvspec.session.step import Step
 
@@ -213,6 +213,48 @@ def _named(name: Any, tensors: Tensors) -> Array:
     if array is None:
         raise BadInput(f"mask: no tensor {name!r:.40} came with the message")
     return array
+
+
+Asked = tuple[Operation, Tensors]
+"""The header and the tensors of one operation."""
+
+
+def run(times: int, asked: Sequence[Asked]) -> Asked:
+    """Make one message of operations that are done in a row, `times` times the same ones: their headers, and their
+    tensors, those of all times stacked and named by the number of the operation, as `0.keys`. Where an operation
+    takes other shapes from time to time, the message says each operation once."""
+    length = len(asked) // times
+    columns = [asked[i::length] for i in range(length)]
+    if not all(map(_same_shapes, columns)):
+        return run(1, asked)
+    tensors: Tensors = {
+        f"{i}.{name}": np.stack([array for _, each in column if (array := each[name]) is not None])
+        for i, column in enumerate(columns)
+        for name in column[0][1]
+    }
+    return {"op": RUN.name, "times": times, "ops": [column[0][0] for column in columns]}, tensors
+
+
+def _same_shapes(column: Sequence[Asked]) -> bool:
+    """Tell whether an operation has the same header and takes arrays of one shape and dtype each time."""
+    shapes = [{name: a is not None and (a.shape, a.dtype) for name, a in tensors.items()} for _, tensors in column]
+    return all(head == column[0][0] for head, _ in column) and all(each == shapes[0] for each in shapes)
+
+
+def parts(head: Mapping[str, Any], tensors: Tensors) -> Iterator[Asked]:
+    """Give the operations of a run one by one, as often as they are done: undo `run`. Raises BadInput."""
+    times, ops = head.get("times"), head.get("ops")
+    if type(times) is not int or times < 1 or not isinstance(ops, list) or not ops:
+        raise BadInput(f"a run has times, 1 or more, and ops, not {times!r:.20} and {ops!r:.40}")
+    own: list[Tensors] = [{} for _ in ops]
+    for name, array in tensors.items():
+        number, _, what = name.partition(".")
+        if not number.isdecimal() or int(number) >= len(ops) or array is None or len(array) != times:
+            raise BadInput(f"a run of {len(ops)} operations, {times} times, has no use for tensor {name!r:.40}")
+        own[int(number)][what] = array
+    for time in range(times):
+        for op, stacked in zip(ops, own, strict=True):
+            yield dict(op), {name: array[time] for name, array in stacked.items() if array is not None}
 
 
 def answer(question: int, step: Step) -> bytes:

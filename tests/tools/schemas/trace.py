@@ -63,7 +63,7 @@ def schema() -> dict[str, Any]:
                 "type": "object",
                 "additionalProperties": False,
                 "properties": {
-                    **{n: {"type": "integer", "minimum": 1, "maximum": 1 << 16} for n in SIZES},
+                    **{n: {"type": "integer", "minimum": 1, "maximum": trace.LARGEST_SIZE} for n in SIZES},
                     **{name: {"enum": list(words)} for name, words in WORDS.items()},
                     **{name: {"type": "string", "pattern": pattern} for name, pattern in PATTERNS.items()},
                 },
@@ -94,6 +94,13 @@ def argument_schema(argument: Argument) -> dict[str, Any]:
         return {"enum": list(allowed)}
     if argument.holds in TEXTS:
         return {"type": "string", "pattern": TEXTS[argument.holds]}
+    if argument.holds == "operations":
+        return {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": trace.LARGEST_TRACE,
+            "items": {"$ref": "#/$defs/operation"},
+        }
     if argument.holds == "mask":
         return {"type": "array", "items": {"$ref": "#/$defs/mask_part"}}
     return {"type": "integer", "minimum": argument.low, "maximum": argument.high}

@@ -9,7 +9,7 @@ from kvspec.chapters.arguments import CACHE_NAME
 from kvspec.chapters.record import LARGEST, Dialect, OperationRecord, Value
 from kvspec.contract import CHAPTERS, LEVELS, METERED
 from kvspec.geometry import DTYPES, FIELDS, SIZES, TEXTS, WORDS
-from kvspec.operations.table import OPEN, OPERATIONS
+from kvspec.operations.table import OPEN, OPERATIONS, RUN
 from kvspec.registry import DIALECTS, KINDS, OBSERVABLES, VALUES
 from kvspec.wire import messages
 from tools.schemas.trace import DRAFT, WINDOW, argument_schema
@@ -57,7 +57,7 @@ def question() -> Schema:
         "title": "kvconform question: the header of a message to an engine",
         "description": _HEADER,
         "oneOf": [_describe(), _begin(), *map(_asked, OPERATIONS.values())],
-        "$defs": {"id": _ID, "shape": _SHAPE, "config": _config(), "mask_part": _mask_part()},
+        "$defs": {"id": _ID, "shape": _SHAPE, "config": _config(), "mask_part": _mask_part(), "operation": _part()},
     }
 
 
@@ -103,6 +103,12 @@ def _asked(operation: OperationRecord) -> Schema:
 
 def _tensors(operation: OperationRecord) -> Schema:
     """Give the tensors that come with an operation."""
+    if operation is RUN:
+        tensor = _tensor(
+            {"type": "string", "pattern": r"^[0-9]{1,4}\.(keys|values|queries|mask[0-7])$"}, messages.TYPES
+        )
+        says = "Those of its operations, by their numbers from 0: what an operation takes each time, stacked."
+        return {"tensors": {"description": says, "type": "array", "items": tensor}}
     masked = any(a.holds == "mask" for a in operation.arguments)
     part = _tensor({"type": "string", "pattern": "^mask[0-7]$"}, ("bool", "f32"))
     asked = [_tensor({"const": "queries"}, DTYPES)] if operation.queries else []
@@ -117,6 +123,12 @@ def _tensors(operation: OperationRecord) -> Schema:
     says = "Queries and key rows and value rows, as far as the operation takes them, in this order."
     listed = {"type": "array", "minItems": len(given), "items": False, "prefixItems": given}
     return {"tensors": {"description": says, **listed}}
+
+
+def _part() -> Schema:
+    names = [name for name in OPERATIONS if name != RUN.name]
+    says = "An operation of a run: a question without id and tensors."
+    return {"description": says, "type": "object", "required": ["op"], "properties": {"op": {"enum": names}}}
 
 
 def _config() -> Schema:
@@ -190,8 +202,10 @@ def _value(value: Value) -> Schema:
 
 
 def _described() -> Schema:
+    says = "Questions beyond those that every engine answers: run, operations done in one message."
+    takes = {"description": says, "type": "array", "items": {"enum": [RUN.name]}}
     properties = {"id": _ID, "result": {"const": "ok"}, "describe": {"$ref": "kvconform:describe"}}
-    return _object(properties, properties, description="To describe.")
+    return _object(properties, {**properties, "takes": takes}, description="To describe.")
 
 
 def _cannot_run() -> Schema:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
 
 from kvspec import masks
 from kvspec.contract import Lengths
+from kvspec.geometry import Array
 from kvspec.operations.table import Operation, cache_of
 from kvspec.registry import CACHES
 from kvspec.session.state import EngineArray, SessionState
@@ -77,6 +79,11 @@ def scribble(session: SessionState, cache: Any, op: Operation, step: Step, input
     """Check that the newest arrays passed in or out are unchanged; then overwrite all of them."""
     lent = session.lent[cache_of(op)]
     step.values["intact"] = all(array.tobytes() == copy.tobytes() for array, copy in lent)
+    overwrite(lent)
+
+
+def overwrite(lent: deque[tuple[Any, Array]]) -> None:
+    """Overwrite arrays that were passed in or out, as their caller may."""
     for array, copy in lent:
         value = False if copy.dtype == bool else np.nan
         if isinstance(array, EngineArray):

@@ -1,0 +1,51 @@
+"""Checks of large sizes: each boundary of each size that a configuration or an operation has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from kvconform.checks.check import Check
+from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.large import Size, sizes
+from kvconform.judge.trial import level_of
+from kvconform.runner.tally import empty_coverage
+from kvconform.runner.under_test import AdapterUnderTest
+from kvspec.trace import Trace
+
+SHARE = 12
+"""A quick run takes one boundary in so many."""
+
+MOST_VISIBLE = 8193
+"""The largest boundary that is judged at level visible: the list model goes from row to row."""
+
+QUICK = 10
+"""A run that draws fewer traces than this for each exploration is quick."""
+
+
+def checks() -> Iterator[Check]:
+    """One for each size."""
+    for size in sizes():
+        name = f"{size.chapter}/large/{size.name.replace(' ', '-')}"
+        yield Check(name, size.chapter, size.needs, partial(_judge, size=size))
+
+
+def _judge(under_test: AdapterUnderTest, size: Size) -> None:
+    """Judge its traces, and note which boundaries they met."""
+    of = f"large {size.chapter}"
+    met = under_test.tally.coverage.setdefault(of, empty_coverage()).sizes.setdefault(size.name, [])
+    every = SHARE if under_test.traces < QUICK else 1
+    for boundary, trace in [*size.traces(under_test.seed)][under_test.seed % every :: every]:
+        if boundary > MOST_VISIBLE and level_of(trace, under_test.adapter) == "visible":
+            break
+        judged = list(fitted([trace], under_test.adapter))
+        under_test.judge_all(judged, "large", size.chapter)
+        if under_test.budget_used >= 1:
+            break
+        met += [boundary] if judged and _whole(trace, judged[0]) else []
+
+
+def _whole(trace: Trace, judged: Trace) -> bool:
+    """Whether a trace that was fitted to an adapter still meets its boundary: only widths and dtype may differ."""
+    free = {"dtype": trace.config.dtype, "k_dim": trace.config.k_dim, "v_dim": trace.config.v_dim}
+    return judged.ops == trace.ops and judged.config.changed(**free) == trace.config

@@ -1,0 +1,54 @@
+"""Large traces: one for each boundary that engines have of each size that a configuration or an operation has.
+
+Engines change what they do at such sizes: another kernel, another tile, a first allocation that is full, a number
+that no longer fits. Rows are narrow, and what leads up to a boundary is done in runs, which are observed at the
+end: a trace of 65,000 rows costs milliseconds. What stands beside it is drawn, steps, windows and pages that
+divide it or do not, so that boundaries are also met as sums and multiples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from random import Random
+
+from kvconform.generate import large_beside, large_caches
+from kvspec.notation import from_sentence
+from kvspec.trace import Trace
+
+AROUND = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 32768, 65536)
+"""Sizes at which engines change what they do."""
+
+WIDTHS = (64, 80, 96, 112, 128, 192, 256, 576)
+"""Widths of heads that engines have kernels for."""
+
+BOUNDARIES = (1, 2, *(n + by for n in AROUND for by in (-1, 0, 1)))
+"""Each of them, one less and one more."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size of a chapter, and how to make a trace that meets a boundary of it."""
+
+    chapter: str
+    name: str
+    """`window`, `rows of a prompt`."""
+    needs: frozenset[str]
+    """Chapters that its traces take."""
+    boundaries: tuple[int, ...]
+    make: Callable[[int, Random], str]
+    """The trace for one boundary, in a sentence."""
+
+    def traces(self, seed: int) -> Iterator[tuple[int, Trace]]:
+        """Give each boundary with its trace, the same ones for the same seed."""
+        for boundary in self.boundaries:
+            random = Random(f"{self.chapter} {self.name} {boundary} {seed}")
+            yield boundary, from_sentence(self.make(boundary, random))
+
+
+def sizes() -> Iterator[Size]:
+    """Give every size, chapter by chapter."""
+    for recipe in (*large_caches.RECIPES, *large_beside.RECIPES):
+        widths = WIDTHS if recipe.widths else ()
+        met = sorted({n for n in (*BOUNDARIES, *widths) if recipe.least <= n <= recipe.most})
+        yield Size(recipe.chapter, recipe.size, recipe.needs, tuple(met), recipe.make)

@@ -1,0 +1,133 @@
+"""Large, blind and alike traces: all boundaries are met, planted bugs are found by three seeds, runs are judged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kvadapters.reference import Reference
+from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.large import BOUNDARIES, Size, sizes
+from kvconform.generate.shrink import first_of, shrink
+from kvconform.generate.strategies import sample
+from kvconform.generate.strategies.exploration import explorations
+from kvconform.generate.variations import alike, blind
+from kvconform.judge import trial
+from kvconform.judge.trial_result import TrialResult
+from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.planting import having, planted_in
+from kvref.growing import Growing
+from kvspec.contract import Description, description
+from kvspec.errors import Refused
+from kvspec.notation import from_sentence, sentence
+from kvspec.session.driver import Session
+from kvspec.trace import Trace, from_json
+from support.slow import one_in
+
+SEEDS = 0, 1, 2
+ABOUT = description(Reference().describe())
+ALL = {f"{size.chapter} {size.name}": size for size in sizes()}
+COMMON = "kvconform.mutants.common"
+
+
+def judged(trace: Trace, adapter: object, about: Description = ABOUT) -> TrialResult:
+    level = trial.level_of(trace, about)
+    return trial.run(trace, Session(adapter, trial.observables(trace, about, level)), about, level)
+
+
+def explored(chapter: str, seed: int) -> list[Trace]:
+    return [t for e in explorations()[chapter] for t in sample.some(e.strategy(), 60, seed)]
+
+
+def finds(mutant: Mutant, traces: list[Trace]) -> TrialResult | None:
+    adapter = mutant.adapter()
+    return next((seen for t in traces if (seen := judged(t, adapter)).failed), None)
+
+
+def large(mutant: Mutant, seed: int) -> list[Trace]:
+    return [t for size in ALL.values() if size.chapter in mutant.chapters for _, t in size.traces(seed)]
+
+
+def test_a_boundary_is_each_power_and_its_neighbours() -> None:
+    assert {1, 2, 15, 16, 17, 511, 512, 513, 4097, 65535, 65537} <= set(BOUNDARIES)
+    assert max(ALL["ring window"].boundaries) == 65537
+    assert {80, 96, 576} <= set(ALL["attention k_dim"].boundaries)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_each_boundary_has_a_trace_that_can_be_replayed_and_written_down(name: str) -> None:
+    traces = dict(ALL[name].traces(0))
+    assert tuple(traces) == ALL[name].boundaries
+    for trace in list(traces.values())[::7]:
+        assert from_json(trace.to_json()) == trace
+        assert sentence(from_sentence(sentence(trace))) == sentence(trace)
+
+
+@pytest.mark.parametrize("name", one_in(4, ALL))
+def test_the_reference_does_what_large_traces_ask(name: str) -> None:
+    size: Size = ALL[name]
+    for boundary, trace in size.traces(1):
+        if boundary <= 513:
+            assert not judged(trace, Reference()).failed, sentence(trace)
+
+
+@pytest.mark.parametrize("mutant", one_in(4, planted_in(COMMON, "at_scale")), ids=lambda m: m.id)
+def test_what_begins_beyond_a_size_is_found_by_three_seeds(mutant: Mutant) -> None:
+    for seed in SEEDS:
+        assert finds(mutant, large(mutant, seed)), seed
+
+
+@pytest.mark.parametrize("mutant", [*planted_in(COMMON, "unseen")], ids=lambda m: m.id)
+def test_what_shows_while_nobody_looks_or_where_rows_are_alike_is_found_by_three_seeds(mutant: Mutant) -> None:
+    for seed in SEEDS:
+        traces = [t for chapter in mutant.chapters for t in explored(chapter, seed)]
+        assert finds(mutant, [*map(blind, traces[::2]), *map(alike, traces[::3])]), seed
+
+
+@pytest.mark.parametrize("chapter", explorations())
+def test_the_reference_is_not_accused_blind_or_with_rows_that_are_alike(chapter: str) -> None:
+    for trace in explored(chapter, 3)[:10]:
+        assert not judged(blind(trace), Reference()).failed, sentence(blind(trace))
+        assert not judged(alike(trace), Reference()).failed, sentence(alike(trace))
+        visible = ABOUT.at_most("visible")
+        assert not judged(blind(trace), Reference(), visible).failed, sentence(blind(trace))
+
+
+def test_a_refusal_that_is_wrong_within_a_run_differs() -> None:
+    class Refusing(Growing):
+        def rewind(self, to: int) -> None:
+            raise Refused("GROW-7", "never")
+
+    seen = judged(from_sentence("growing: run 2 {append 1; rewind 0; append 1}"), having(growing=Refusing)())
+    assert seen.failed
+    assert seen.steps[0][1].values["failed"] == [1, 4]
+
+
+def test_an_engine_that_takes_no_runs_is_asked_one_by_one_as_far_as_that_is_possible() -> None:
+    plain = replace(ABOUT, runs=False)
+    traces = [from_sentence(f"growing: run {run}") for run in ("3 {append 1; ask 0}", "1 {append 9000; ask 0}")]
+    assert [sentence(t) for t in fitted(traces, plain)] == [
+        "growing: append 1; ask 0; append 1; ask 0; append 1; ask 0"
+    ]
+
+
+def test_a_failing_size_becomes_small_and_says_from_which_on() -> None:
+    mutant = next(m for m in planted_in(COMMON, "at_scale") if m.id.endswith("/WindowOfAThousand"))
+    adapter = mutant.adapter()
+
+    def fails(trace: Trace) -> int:
+        seen = judged(trace, adapter)
+        return len(seen.steps) if seen.failed else 0
+
+    short = shrink(from_sentence("ring window=4096 step=4096: run 1 {append 4095; append 1}; append 1"), fails)
+    assert short.config.window == 1025
+    assert "window from 1025 on" in first_of(short, fails)
+
+
+def test_blind_traces_end_with_a_look_at_every_cache_of_one_sequence() -> None:
+    ring = "window=2 kind=ring"
+    trace = from_sentence(f"growing: append 2; view; open B {ring}; B: append 1; ask 1")
+    run = from_sentence(f"growing: run 1 {{append 2; open B {ring}; B: append 1}}")
+    assert blind(trace).ops[:1] == run.ops
+    assert sentence(blind(trace)).endswith("}; append 1; view; B: append 1; B: view")
