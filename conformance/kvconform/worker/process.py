@@ -100,7 +100,7 @@ class Process:
         self._asked += 1
         self._held += 1
         self._unsent += message
-        if self._held >= AT_ONCE or self._asked == self._held:
+        if self._held >= AT_ONCE or self._asked <= self._held:
             self._flush()
 
     def _flush(self) -> None:
@@ -117,7 +117,7 @@ class Process:
             return self._answers.popleft()
         if self._broken is not None:
             raise self._broken
-        if self._held and self._asked == self._held:
+        if self._held and self._asked <= self._held:
             self._flush()  # it has answered all that it was sent
         dead = self._popen.poll() is not None
         ready = {key.fd for key, _ in self._selector.select(0 if dead else max(0.0, seconds))}
@@ -143,6 +143,9 @@ class Process:
     def _write(self) -> None:
         try:
             del self._unsent[: os.write(self._in, self._unsent)]
+            self._held = (
+                self._held if self._unsent else 0
+            )  # those that came while others were written went with them
         except BlockingIOError:
             pass
         except BrokenPipeError:  # it closed its input; whether it ended is for the reading side to see

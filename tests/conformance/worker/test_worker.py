@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -300,6 +301,30 @@ def test_questions_sent_ahead_are_answered_in_order() -> None:
         for to in (9, 0, 9):
             w.send({"op": "rewind", "to": to})
         assert [w.receive()[0]["result"] for _ in range(3)] == ["refused", "ok", "refused"]
+
+
+IN_PAIRS = """
+import os
+from kvspec.wire.messages import Decoder
+decoder, waiting = Decoder(), []
+while data := os.read(0, 1 << 18):
+    for head, _ in decoder.feed(data):
+        waiting.append(b'{"id": %d, "result": "ok"}\\n' % head["id"])
+        if head["op"] != "append":
+            os.write(1, b"".join(waiting))
+            waiting.clear()
+"""
+"""An engine that answers an append together with the next question."""
+
+
+def test_questions_behind_one_that_no_pipe_holds_are_written_and_those_after_it() -> None:
+    with Worker([sys.executable, "-c", IN_PAIRS], deadline=5, env=fakes.environment()) as w:
+        rows = dict.fromkeys(("keys", "values"), np.zeros((1, 1, 1 << 18, 8), np.float16))
+        for _ in range(3):
+            w.ask({"op": "begin"})
+            w.send({"op": "append", "n": 1 << 18}, rows)
+            w.send({"op": "ask", "to": 0})
+            assert [w.receive()[0]["result"] for _ in range(2)] == ["ok", "ok"]
 
 
 def test_what_was_asked_behind_a_failure_is_absent(pids: list[int]) -> None:
