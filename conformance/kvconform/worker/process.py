@@ -21,8 +21,6 @@ BUFFER = 1 << 18
 """Bytes read at a time."""
 PIPE = 1 << 20
 """Bytes a pipe holds, where the system lets us say."""
-AT_ONCE = 8
-"""Messages that are written at once, while others wait for an answer."""
 KEPT = 64 << 10
 """Bytes of standard error that are kept, the last ones."""
 SHOWN = 20
@@ -80,7 +78,7 @@ class Process:
         self._stderr = bytearray()
         self._unsent = bytearray()
         self._writing = False
-        self._asked = self._held = 0
+        self._asked = 0
         self._answers: deque[Answer] = deque()
         self._broken: ProtocolBroken | None = None
         self._selector = selectors.DefaultSelector()
@@ -95,16 +93,9 @@ class Process:
         return number
 
     def send(self, message: bytes) -> None:
-        """Take a message to write: some at once, as each write wakes the process. What is left is written while
-        waiting for answers."""
+        """Begin to write a message; the rest is written while waiting for answers."""
         self._asked += 1
-        self._held += 1
         self._unsent += message
-        if self._held >= AT_ONCE or self._asked <= self._held:
-            self._flush()
-
-    def _flush(self) -> None:
-        self._held = 0
         if not self._writing:
             self._write()
         if self._unsent and not self._writing:
@@ -117,8 +108,6 @@ class Process:
             return self._answers.popleft()
         if self._broken is not None:
             raise self._broken
-        if self._held and self._asked <= self._held:
-            self._flush()  # it has answered all that it was sent
         dead = self._popen.poll() is not None
         ready = {key.fd for key, _ in self._selector.select(0 if dead else max(0.0, seconds))}
         if self._err in ready:
@@ -143,9 +132,6 @@ class Process:
     def _write(self) -> None:
         try:
             del self._unsent[: os.write(self._in, self._unsent)]
-            self._held = (
-                self._held if self._unsent else 0
-            )  # those that came while others were written went with them
         except BlockingIOError:
             pass
         except BrokenPipeError:  # it closed its input; whether it ended is for the reading side to see

@@ -30,7 +30,7 @@ PROTOCOL = 1
 LARGEST_HEADER = 1 << 20
 LARGEST_TENSORS = 256 << 20
 """Bytes of tensors one message may carry, all together."""
-MOST_TENSORS = 512
+MOST_TENSORS = 4096
 LARGEST_NUMBER = 1 << 62
 DEEPEST = 32
 """How deep a header may nest."""
