@@ -115,12 +115,14 @@ class AdapterUnderTest:
             seen.known = self.failures.keep(seen, source)
         return seen
 
-    def judge_all(self, traces: Iterable[Trace], source: str, of: str, watch: bool = False) -> None:
-        """Judge many traces of a chapter, and note how much they covered. Ends early when enough has failed."""
+    def judge_all(self, traces: Iterable[Trace], source: str, of: str, watch: bool = False) -> list[Trace]:
+        """Judge many traces of a chapter, and note how much they covered; give those that held. Ends early when
+        enough has failed."""
         covered = self.tally.coverage.setdefault(f"{source} {of}", empty_coverage())
-        states, transitions = set[object](), set[object]()
+        states, transitions, held = set[object](), set[object](), list[Trace]()
         for trace in traces:
             seen = self.judge(trace, source, watch)
+            held += [] if seen.failed else [trace]
             count(covered, trace, len(seen.steps))
             states.update(seen.states)
             transitions.update(zip(seen.states, map(str, trace.ops[1:]), strict=False))
@@ -128,15 +130,17 @@ class AdapterUnderTest:
                 break
         covered.states += len(states)
         covered.transitions += len(transitions)
+        return held
 
     def explore(self, strategy: Any, of: str) -> None:
-        """Judge traces of a chapter that a strategy draws."""
+        """Judge traces of a chapter that a strategy draws; then variations of those that held. A difference that
+        shows in a trace as it was drawn is told of that trace."""
         traces = sample.some(strategy, self.traces, self.seed)
-        self.judge_all(fitted(traces, self.adapter), "explore", of, watch=True)
+        held = self.judge_all(fitted(traces, self.adapter), "explore", of, watch=True)
         if self.budget_used < 1:
-            self.judge_all(fitted(map(blind, traces[::BLIND]), self.adapter), "blind", of)
+            self.judge_all(fitted(map(blind, held[::BLIND]), self.adapter), "blind", of)
         if self.budget_used < 1:
-            twins = fitted(map(alike, traces[::ALIKE]), self.adapter)
+            twins = fitted(map(alike, held[::ALIKE]), self.adapter)
             self.judge_all((t for t in twins if trial.level_of(t, self.adapter) == "storage"), "alike", of)
 
     def failure(self, seen: TrialResult, source: str, deterministic: bool = True) -> Failure:
