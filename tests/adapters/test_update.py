@@ -57,6 +57,11 @@ def test_a_refusal_does_not_stand_in_for_what_is_wrong_behind_it() -> None:
     assert clause(judged("behind_a_refusal"), "RING-7").reason == "offset: expected 2, found 3"
 
 
+def test_arrays_that_an_engine_keeps_for_itself_are_left_alone() -> None:
+    run = from_sentence("ring window=3: run 1 {append 2; append 1}; append 1")
+    assert not LocalAdapter(update_engines.keeps_its_first_rows).run(run).failed
+
+
 def test_an_engine_that_hands_out_no_history_is_judged_by_its_view() -> None:
     seen = judged("shown_by_its_view")
     assert (broken(seen), seen.problems, seen.exit_status) == (set(), [], 0)

@@ -75,6 +75,16 @@ class HandsOutItsBuffer(WindowCache):
         return found
 
 
+class KeepsItsFirstRows(WindowCache):
+    """Keeps the arrays of its first rows, as an engine may that never writes into what it was given."""
+
+    def update_and_fetch(self, *new: Any) -> tuple[Any, Any]:
+        first = not self.rows
+        found = super().update_and_fetch(*new)
+        self.rows = list(new) if first else self.rows
+        return found
+
+
 class WrongBehindARefusal(WindowCache):
     """Refuses to trim more than two rows, and when it trims one it forgets to count."""
 
@@ -205,6 +215,7 @@ def fused(cache: type[Fused], *without: str) -> UpdateAdapter:
 
 shown_by_its_view, fused_too_wide, shown_by_nothing = fused(Fused), fused(FusedTooWide), fused(FusedTooWide, "view")
 right, too_wide, never_drops = adapter(WindowCache), adapter(TooWide), adapter(NeverDrops)
+keeps_its_first_rows = adapter(KeepsItsFirstRows)
 hands_out_its_buffer, behind_a_refusal = adapter(HandsOutItsBuffer, "scribble"), adapter(WrongBehindARefusal)
 counts_before_it_checks, counts_later_rows = adapter(CountsBeforeItChecks), adapter(CountsLaterRows)
 counts_trimmed_rows, claims_a_view = adapter(CountsTrimmedRows), adapter(WindowCache, "view")

@@ -84,6 +84,8 @@ def _lowered(trace: Trace, fails: Fails, attempts: int) -> tuple[Trace, int]:
     """Lower each large number to the least with which the trace still fails, first together with those that it
     reaches; give the attempts that are left too."""
     for place in _places(trace):
+        if place not in _places(trace):
+            continue  # its operation was cut off
         low, high = 0, _number_at(trace, place)
         while high - low > 1 and attempts > 0 and high > LARGE:
             candidate = _put(trace, place, middle := (low + high) // 2)

@@ -10,6 +10,7 @@ import traceback
 from collections import deque
 from typing import ClassVar
 
+from kvspec.contract import description
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import Config
 from kvspec.operations.table import OPERATIONS, RUN, Operation, cache_of, caches_named, each_of, names_used
@@ -77,9 +78,18 @@ class Session(SessionState):
         return step.result != "ok"
 
     def _take_back(self, name: str) -> None:
-        """Overwrite what was handed in and out, where the cache's chapter leaves it to the caller."""
-        if name in self.kinds and opened(self.kinds[name]).ownership:
+        """Overwrite what was handed in and out, where it is the caller's."""
+        if name in self.kinds and self._leaves_arrays(self.kinds[name]):
             growing.overwrite(self.lent[name])
+
+    def _leaves_arrays(self, kind: str) -> bool:
+        """Tell whether arrays are the caller's. An engine that returns what it keeps does not claim `scribble`."""
+        if kind not in self._left_to_caller:
+            says = getattr(self.adapter, "describe", None)  # the list model has no arrays, and says nothing
+            claim = description(says()).chapters.get(kind) if says else None
+            claimed = claim is not None and "scribble" not in claim.without
+            self._left_to_caller[kind] = claimed and bool(opened(kind).ownership)
+        return self._left_to_caller[kind]
 
     def _open(self, name: str, inputs: Inputs) -> None:
         assert inputs.opening is not None

@@ -31,6 +31,7 @@ class SessionState:
         self.lent: dict[str, deque[tuple[Any, Array]]] = {}
         self.names: dict[str, dict[str, Any]] = {kind: {} for kind in NAMED}
         self._now = "A"
+        self._left_to_caller: dict[str, bool] = {}
         self.unseen = False
         """Whether the operation at hand is one of a run and not its last: nothing of it is observed."""
 
