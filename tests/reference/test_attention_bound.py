@@ -265,7 +265,7 @@ def judged(bound: float) -> bool:
     middle = np.ones((1, 1, 1, 1))
     op: Operation = {"op": "attend", "n": 1}
     want = Expected("ok", outputs=Output(middle, np.full_like(middle, bound)))
-    return not Judge(SerialBook(), False, False).compare(
+    return not Judge(SerialBook(), ("history",)).compare(
         op, want, Step("ok", arrays={"output": F32(middle * 2)}), True
     )
 

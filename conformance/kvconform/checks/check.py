@@ -21,3 +21,5 @@ class Check:
     run: Callable[[AdapterUnderTest], None]
     clause: str = ""
     """The one clause it is about; empty where it is about a whole chapter or more."""
+    takes_long: bool = False
+    """Whether a quick run and one of a few clauses leave it out."""

@@ -28,7 +28,7 @@ def checks() -> Iterator[Check]:
     """One for each size."""
     for size in sizes():
         name = f"{size.chapter}/large/{size.name.replace(' ', '-')}"
-        yield Check(name, size.chapter, size.needs, partial(_judge, size=size))
+        yield Check(name, size.chapter, size.needs, partial(_judge, size=size), takes_long=True)
 
 
 def _judge(under_test: AdapterUnderTest, size: Size) -> None:

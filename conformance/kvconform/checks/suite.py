@@ -38,11 +38,12 @@ def selected(settings: Settings, adapter: Description) -> list[Check]:
     layers = set(caches_with("speculate")) & set(adapter.chapters)
     if not settings.quick and set(asked) == set(clauses.index()) and layers:
         chapters.add(system.CHAPTER)
-    claimed = set(adapter.chapters)
+    claimed, whole = set(adapter.chapters), not settings.quick and not settings.clauses
     return [
         check
         for check in suite().values()
         if check.needs <= claimed
         and (check.clause in asked if check.clause else check.chapter in chapters)
         and (not settings.again or check.id in settings.again)
+        and (whole or not check.takes_long)
     ]

@@ -132,7 +132,7 @@ RECIPES = (
     Recipe("bucket", "bound", _bound, most=4097),
     Recipe("ragged", "rows", _block, most=8193),
     *(
-        Recipe("attention", f"rows ({k})", partial(_attended, k), most=8193, beside=(k,))
+        Recipe("attention", f"rows on a {k}", partial(_attended, k), most=8193, beside=(k,))
         for k in ("growing", "store")
     ),
     Recipe("attention", "heads", _heads, most=64, beside=("growing",)),

@@ -161,8 +161,8 @@ RECIPES = (
     *(Recipe(kind, "kv_heads", partial(_shape, "kv_heads", kind), most=1025) for kind in (GROW, RING)),
     *(Recipe(kind, "batch", partial(_shape, "batch", kind), most=1025) for kind in (GROW, RING)),
     *(Recipe(GROW, f, partial(_shape, f, GROW), most=4097, widths=True) for f in ("k_dim", "v_dim")),
-    *(Recipe("snapshot", f"rows ({k})", partial(_saved, k), most=32769, beside=(k,)) for k in (GROW, RING)),
-    *(Recipe("snapshot", f"alive ({k})", partial(_alive, k), most=257, beside=(k,)) for k in (GROW, RING)),
+    *(Recipe("snapshot", f"rows on a {k}", partial(_saved, k), most=32769, beside=(k,)) for k in (GROW, RING)),
+    *(Recipe("snapshot", f"alive on a {k}", partial(_alive, k), most=257, beside=(k,)) for k in (GROW, RING)),
     Recipe("mask", "window", _masked, most=32769, beside=(GROW,)),
-    *(Recipe("draft", f"rows ({k})", partial(_drafted, k), most=8193, beside=(k,)) for k in (GROW, RING)),
+    *(Recipe("draft", f"rows on a {k}", partial(_drafted, k), most=8193, beside=(k,)) for k in (GROW, RING)),
 )

@@ -72,7 +72,7 @@ class Settings:
         if self.again:
             return f"all but the checks that failed in the run before ({len(self.again)})"
         covers = f"all but about {self.cover_traces} traces of each chapter's covers"
-        return f"{covers}, all but {self.traces} traces of each exploration, and the whole system"
+        return f"{covers}, all but {self.traces} traces of each exploration, large traces, and the whole system"
 
 
 def require_known(what: str, name: str, known: Sequence[str]) -> None:

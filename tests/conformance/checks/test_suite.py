@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -86,8 +87,8 @@ def claims(adapter: type[Reference]) -> Description:
     return description(adapter().describe())
 
 
-def ids(adapter: type[Reference], **settings: tuple[str, ...]) -> list[str]:
-    return [check.id for check in selected(Settings("any", **settings), claims(adapter))]  # type: ignore[arg-type]
+def ids(adapter: type[Reference], **settings: Any) -> list[str]:
+    return [check.id for check in selected(Settings("any", **settings), claims(adapter))]
 
 
 def test_all_is_selected_for_an_adapter_that_claims_all() -> None:
@@ -99,6 +100,12 @@ def test_what_is_not_claimed_is_not_selected() -> None:
     chosen: list[Check] = selected(Settings("any"), adapter)
     assert {c.chapter for c in chosen} >= {"growing", "honesty", "system"}
     assert all(c.needs <= set(adapter.chapters) for c in chosen) and len(chosen) < len(suite())
+
+
+@pytest.mark.parametrize("few", [{"quick": True}, {"clauses": ("RING-29",)}])
+def test_large_traces_are_for_runs_of_whole_chapters(few: dict[str, Any]) -> None:
+    assert any("/large/" in check for check in ids(Reference, chapters=("ring",)))
+    assert not any("/large/" in check for check in ids(Reference, **few))
 
 
 def test_a_clause_selects_its_own_examples_and_laws_and_what_its_chapter_has_beside_them() -> None:
