@@ -56,7 +56,8 @@ def explored(chapter: str) -> tuple[Item, ...]:
 @cache
 def blind(chapter: str) -> tuple[Item, ...]:
     """The explored traces, performed while nobody looks."""
-    return tuple(Item(variations.blind(item.trace)) for item in explored(chapter)[::BLIND])
+    traces = (item.trace for item in explored(chapter)[::BLIND])
+    return tuple(Item(variations.blind(trace)) for trace in traces if variations.may_be_blind(trace))
 
 
 @cache
