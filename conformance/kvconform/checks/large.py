@@ -15,13 +15,13 @@ from kvspec.operations.table import each_of
 from kvspec.trace import Trace
 
 SHARE = 12
-"""A quick run takes one boundary in so many."""
+"""A run of few traces takes one boundary of this many."""
 
 MOST_VISIBLE = 8193
 """The largest boundary that is judged at level visible: the list model goes from row to row."""
 
-QUICK = 10
-"""A run that draws fewer traces than this for each exploration is quick."""
+FEW = 10
+"""A run of few traces draws fewer than this for each exploration."""
 
 
 def checks() -> Iterator[Check]:
@@ -35,7 +35,7 @@ def _judge(under_test: AdapterUnderTest, size: Size) -> None:
     """Judge its traces, and note which boundaries they met."""
     of = f"large {size.chapter}"
     met = under_test.tally.coverage.setdefault(of, empty_coverage()).sizes.setdefault(size.name, [])
-    every = SHARE if under_test.traces < QUICK else 1
+    every = SHARE if under_test.traces < FEW else 1
     for boundary, trace in [*size.traces(under_test.seed)][under_test.seed % every :: every]:
         if boundary > MOST_VISIBLE and level_of(trace, under_test.adapter) == "visible":
             break
@@ -47,7 +47,7 @@ def _judge(under_test: AdapterUnderTest, size: Size) -> None:
 
 
 def _whole(trace: Trace, judged: Trace) -> bool:
-    """Whether a trace that was fitted to an adapter still meets its boundary: only widths and dtype may differ."""
+    """Tell whether a trace that was fitted to an adapter still meets its boundary: only widths and dtype differ."""
     free = {"dtype": trace.config.dtype, "k_dim": trace.config.k_dim, "v_dim": trace.config.v_dim}
     same = [part for op in judged.ops for part in each_of(op)] == [part for op in trace.ops for part in each_of(op)]
     return same and judged.config.changed(**free) == trace.config

@@ -84,16 +84,13 @@ def _lowered(trace: Trace, fails: Fails, attempts: int) -> tuple[Trace, int]:
     """Lower each large number to the least with which the trace still fails, first together with those that it
     reaches; give the attempts that are left too."""
     for place in _places(trace):
-        if place not in _places(trace):
-            continue  # its operation was cut off
-        low, high = 0, _number_at(trace, place)
-        while high - low > 1 and attempts > 0 and high > LARGE:
+        low = 0
+        # Its operation may have been cut off meanwhile, or the number may be large no more.
+        while attempts > 0 and place in _places(trace) and (high := _number_at(trace, place)) - low > 1:
             candidate = _put(trace, place, middle := (low + high) // 2)
             attempts -= 1
             if _replayable(candidate) and (length := fails(candidate)):
-                trace, high = candidate.cut(length), middle
-                if place not in _places(trace):
-                    break
+                trace = candidate.cut(length)
             else:
                 low = middle
     return trace, attempts

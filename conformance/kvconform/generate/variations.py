@@ -13,12 +13,6 @@ LOOKS = ("view", "ask", "mask", "plan", "fit", "scribble", "positions", "gather"
 """Operations that only look: an engine may do what it deferred because of them."""
 
 
-def may_be_blind(trace: Trace) -> bool:
-    """Whether what a trace comes to is the same unobserved. Not with drafts: the reference makes room for those
-    that are read, and the spec does not say when room is made for drafts that are taken back."""
-    return not any(op["op"] == "speculate" for op in trace.ops)
-
-
 def blind(trace: Trace) -> Trace:
     """The same trace in a run, without operations that only look; at its end every cache of one sequence takes a
     row and shows all it has."""

@@ -56,8 +56,7 @@ def explored(chapter: str) -> tuple[Item, ...]:
 @cache
 def blind(chapter: str) -> tuple[Item, ...]:
     """The explored traces, performed while nobody looks."""
-    traces = (item.trace for item in explored(chapter)[::BLIND])
-    return tuple(Item(variations.blind(trace)) for trace in traces if variations.may_be_blind(trace))
+    return tuple(Item(variations.blind(item.trace)) for item in explored(chapter)[::BLIND])
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Any
 
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.strategies import sample
-from kvconform.generate.variations import alike, blind, may_be_blind
+from kvconform.generate.variations import alike, blind
 from kvconform.judge import steps, trial
 from kvconform.judge.storage import Difference
 from kvconform.judge.trial_result import TrialResult
@@ -138,7 +138,7 @@ class AdapterUnderTest:
         traces = sample.some(strategy, self.traces, self.seed)
         held = self.judge_all(fitted(traces, self.adapter), "explore", of, watch=True)
         if self.budget_used < 1:
-            self.judge_all(fitted(map(blind, filter(may_be_blind, held[::BLIND])), self.adapter), "blind", of)
+            self.judge_all(fitted(map(blind, held[::BLIND]), self.adapter), "blind", of)
         if self.budget_used < 1:
             twins = fitted(map(alike, held[::ALIKE]), self.adapter)
             self.judge_all((t for t in twins if trial.level_of(t, self.adapter) == "storage"), "alike", of)

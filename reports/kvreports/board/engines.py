@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-from kvreports.run.overview import adapter_name
+from kvreports.run.overview import adapter_name, engine_version
 from kvreports.run.standing import KINDS, counts
 from kvspec.contract import CHAPTERS
 from kvspec.records.run import HELD, Failure, Record
@@ -46,7 +46,7 @@ class Engine:
     @property
     def version(self) -> str:
         """The version of the engine."""
-        return str(self.record.adapter.get("version") or "unknown")
+        return engine_version(self.record)
 
     @property
     def claims(self) -> Mapping[str, Mapping[str, Any]]:

@@ -122,6 +122,11 @@ def _column(number: int, record: Record, label: str) -> Column:
     return Column(number, label, adapter_name(record), record, standing(record), counts(record), by_id)
 
 
+def engine_version(record: Record) -> str:
+    """The version of the adapter's engine."""
+    return str(record.adapter.get("version") or "unknown")
+
+
 def adapter_name(record: Record) -> str:
     """The adapter's name; its command where it has none."""
     name = record.adapter.get("name")

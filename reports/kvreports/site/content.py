@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from kvreports.board.engines import Board
-from kvreports.run.overview import adapter_name
+from kvreports.run.overview import adapter_name, engine_version
 from kvreports.safe_text import Html
 from kvspec.reading.clauses import Clause
 from kvspec.records.run import ClauseRecord, Failure, Record, StepRecord
@@ -61,7 +61,7 @@ class Verdict:
     @property
     def version(self) -> str:
         """Its version."""
-        return str(self.record.adapter.get("version") or "unknown")
+        return engine_version(self.record)
 
     @property
     def failure(self) -> Failure | None:

@@ -18,7 +18,7 @@ from kvconform.generate.strategies import draft
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
 from kvspec.masks import CAUSAL
-from kvspec.notation import sentence
+from kvspec.notation import from_sentence, sentence
 from kvspec.rows import legible
 from support import random_traces, slow
 from support.devices import Scarce, adapter
@@ -39,6 +39,13 @@ class Rows(Caches):
 @cache
 def under_test(wide: bool) -> LocalAdapter:
     return LocalAdapter(Rows("rows", adapter(wide).runtime, checks=True))
+
+
+def test_a_round_of_a_run_that_ends_in_a_refusal_may_have_made_room() -> None:
+    """A device keeps the room of drafts that were taken back; the reference, never asked to read them, made none."""
+    refused = "growing: run 1 {speculate r A; draft r 1; commit r 0; draft r 0}"
+    seen = under_test(False).run(from_sentence(refused))
+    assert not seen.failed, [d.message for d in seen.differences]
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["on a CPU", "as on a GPU"])

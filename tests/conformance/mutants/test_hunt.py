@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kvadapters.reference import Reference
-from kvconform.mutants import controls, hunt, trace_sources
+from kvconform.mutants import controls, correct_variants, hunt, trace_sources
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.planting import having
 from kvconform.mutants.time_limit import Hang, time_limit
@@ -49,6 +49,11 @@ def test_a_right_cache_is_not_found_though_everything_is_tried() -> None:
     found = hunt.hunt(mutant(Watched, is_control=True))
     assert (found.kills, found.killed, found.right) == (dict.fromkeys(trace_sources.SOURCES), False, False)
     assert len(tried) >= len(trace_sources.examples("growing")) + 10 + 8
+
+
+def test_a_right_cache_at_level_visible_is_not_found_by_rows_that_are_alike() -> None:
+    whole = mutant(correct_variants.Whole, chapters=("mask",), is_control=True)
+    assert hunt.hunt(whole).kills == dict.fromkeys(trace_sources.SOURCES)
 
 
 def test_a_bug_that_breaks_another_clause_than_it_says_was_blamed_wrongly() -> None:
