@@ -42,7 +42,7 @@ def under_test(wide: bool) -> LocalAdapter:
 
 
 def test_a_round_of_a_run_that_ends_in_a_refusal_may_have_made_room() -> None:
-    """A device keeps the room of drafts that were taken back; the reference, never asked to read them, made none."""
+    """A device keeps the room of drafts taken back; the reference, never asked to read them, made none."""
     refused = "growing: run 1 {speculate r A; draft r 1; commit r 0; draft r 0}"
     seen = under_test(False).run(from_sentence(refused))
     assert not seen.failed, [d.message for d in seen.differences]

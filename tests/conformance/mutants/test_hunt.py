@@ -51,7 +51,10 @@ def test_a_right_cache_is_not_found_though_everything_is_tried() -> None:
     assert len(tried) >= len(trace_sources.examples("growing")) + 10 + 8
 
 
-def test_a_right_cache_at_level_visible_is_not_found_by_rows_that_are_alike() -> None:
+def test_a_right_cache_at_level_visible_is_not_found_by_rows_that_are_alike(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(trace_sources, "EXPLORED", 60)
     whole = mutant(correct_variants.Whole, chapters=("mask",), is_control=True)
     assert hunt.hunt(whole).kills == dict.fromkeys(trace_sources.SOURCES)
 
