@@ -69,10 +69,10 @@ def test_the_commands_page_has_every_command_and_every_option_of_run() -> None:
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "COMMANDS.md", "HOW-IT-WORKS.md"])
 def test_every_session_that_is_named_is_one(page: str) -> None:
-    noxfile = (ROOT / "noxfile.py").read_text(encoding="utf-8")
+    noxfile, data = ((ROOT / name).read_text(encoding="utf-8") for name in ("noxfile.py", "sessions.toml"))
     names = {
-        *re.findall(r"^def (\w+)\(session", noxfile, re.M),
-        *re.findall(r'^@nox\.session\(name="([\w-]+)"', noxfile, re.M),
+        *re.findall(r"^def ([a-z]\w*)\(session", noxfile, re.M),
+        *re.findall(r"^\[(?:commands|engines|sanitizers)\.([\w-]+)\]", data, re.M),
     }
     said = re.findall(r"nox -s ([\w-]+)", (ROOT / page).read_text(encoding="utf-8"))
     assert (said or page in ("COMMANDS.md", "HOW-IT-WORKS.md")) and set(said) <= names
