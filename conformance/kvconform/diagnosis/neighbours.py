@@ -9,7 +9,8 @@ from functools import cache
 from random import Random
 
 from kvconform.generate.fit_to_adapter import claimed, fitted, suits
-from kvconform.generate.shrink import REACHES, SIZES, simpler
+from kvconform.generate.shrink.numbers import REACHES, SIZES
+from kvconform.generate.shrink.simpler import simpler
 from kvconform.mutants.trace_sources import covers
 from kvspec.contract import Description
 from kvspec.errors import BadInput

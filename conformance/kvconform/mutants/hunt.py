@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from kvconform.generate.fit_to_adapter import suits
-from kvconform.generate.shrink import shrink
+from kvconform.generate.shrink.shrink import shrink
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.judge.worked_examples import disagreements

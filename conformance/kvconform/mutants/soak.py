@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from kvadapters.find import load
 from kvconform.generate.fit_to_adapter import fitted
-from kvconform.generate.shrink import shrink
+from kvconform.generate.shrink.shrink import shrink
 from kvconform.generate.strategies import sample, whole_system
 from kvconform.generate.strategies.exploration import explorations
 from kvconform.judge import trial

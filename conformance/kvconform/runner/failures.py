@@ -13,7 +13,7 @@ from typing import Protocol
 from msgspec import UNSET
 
 from kvconform.generate.fit_to_adapter import claimed
-from kvconform.generate.shrink import first_of, shrink
+from kvconform.generate.shrink.shrink import first_of, shrink
 from kvconform.judge.trial_result import TrialResult
 from kvconform.runner.known import KnownDeviation
 from kvspec.contract import Description

@@ -9,7 +9,7 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.large import BOUNDARIES, Size, sizes
-from kvconform.generate.shrink import first_of, shrink
+from kvconform.generate.shrink.shrink import first_of, shrink
 from kvconform.generate.strategies import sample
 from kvconform.generate.strategies.exploration import explorations
 from kvconform.generate.variations import alike, blind

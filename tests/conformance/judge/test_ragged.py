@@ -11,7 +11,7 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform.checks import laws
 from kvconform.generate.fit_to_adapter import claimed
-from kvconform.generate.shrink import shrink
+from kvconform.generate.shrink.shrink import shrink
 from kvconform.laws.registry import LAWS
 from kvconform.mutants.correct_variants import MoreThanRagged
 from kvref.ragged import Ragged

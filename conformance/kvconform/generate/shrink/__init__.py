@@ -1,0 +1,1 @@
+"""The shrinker: shortens a failing trace to the least that still fails."""
