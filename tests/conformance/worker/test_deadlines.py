@@ -1,0 +1,70 @@
+"""A worker that gives no whole answer in time hangs, and is killed at its deadline."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from kvconform.worker.client import Hung
+from kvconform.worker.remote_session import RemoteSession
+from support import fakes
+from support.workers import CONFIG, NOTHING, failure, first_append, worker
+
+HANGS = {
+    "never_reads": "no message arrived",
+    "stalls_in_mid_tensor": "12 of 16 bytes of tensors",
+    "no_newline": "25 bytes of a header",
+    "drips": "bytes of a header",
+    "floods_standard_error": "no message arrived",
+    "closes_its_input": "no message arrived",
+}
+
+
+@pytest.mark.parametrize(("name", "says"), HANGS.items(), ids=HANGS)
+def test_no_whole_answer_in_time_is_a_hang(name: str, says: str, pids: list[int]) -> None:
+    start = time.monotonic()
+    e = failure(worker(fakes.process(name), start_deadline=1.2))
+    assert isinstance(e, Hung) and says in e.message and "no answer in 1.2 s" in e.message
+    assert 1.2 <= time.monotonic() - start < 30
+    assert len(e.stderr) < 100_000
+
+
+def test_waiting_costs_nothing_even_if_standard_error_is_closed(pids: list[int]) -> None:
+    start = time.process_time()
+    assert isinstance(failure(worker(fakes.process("closes_its_standard_error"), start_deadline=1.0)), Hung)
+    assert time.process_time() - start < 0.4
+
+
+def test_a_question_that_is_never_read_holds_nobody_longer_than_the_deadline(pids: list[int]) -> None:
+    start, large = time.monotonic(), {"keys": np.zeros(16 << 20, np.float32)}
+    e = failure(worker(fakes.process("never_reads"), start_deadline=1.2), NOTHING, large)
+    assert isinstance(e, Hung) and "bytes of the question were not read" in e.message
+    assert time.monotonic() - start < 30
+
+
+def test_a_question_that_nobody_can_read_any_more_is_a_hang_not_an_error_here(pids: list[int]) -> None:
+    large = {"keys": np.zeros(4 << 20, np.float32)}
+    e = failure(worker(fakes.process("closes_its_input"), start_deadline=1.2), NOTHING, large)
+    assert isinstance(e, Hung)
+
+
+def test_an_adapter_that_hangs_is_killed_at_the_deadline_of_a_message(pids: list[int]) -> None:
+    start = time.monotonic()
+    step = first_append("Hangs", deadline=0.5)
+    assert (step.result, time.monotonic() - start < 30) == ("hang", True)
+
+
+def test_an_adapter_that_hangs_in_describe_is_killed_at_the_deadline_of_the_start(pids: list[int]) -> None:
+    with worker(fakes.adapter("HangsInDescribe"), deadline=0.1, start_deadline=1.0) as w, pytest.raises(Hung):
+        w.describe()
+
+
+def test_the_deadline_of_the_start_holds_until_a_trace_has_begun(pids: list[int]) -> None:
+    with worker(fakes.adapter("SlowToOpen"), deadline=0.2) as w:
+        w.describe()
+        session = RemoteSession(w)
+        assert session.begin("growing", CONFIG).result == "ok"
+        assert session.begin("growing", CONFIG).result == "hang"
+        assert session.begin("growing", CONFIG).result == "ok"

@@ -1,0 +1,38 @@
+"""The memory of a worker is watched while it is asked and between questions; its peak is known."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from kvconform.worker.remote_session import RemoteSession
+from support import fakes
+from support.workers import CONFIG, append, worker
+
+
+@pytest.mark.parametrize("name", ["EatsMemory", "EatsMemoryAndAnswers"])
+def test_memory_over_the_limit_is_seen_while_waiting_and_between_answers(name: str, pids: list[int]) -> None:
+    with worker(fakes.adapter(name), memory_limit=300 << 20) as w:
+        session = RemoteSession(w, ["state", "history", "offset"])
+        session.begin("growing", CONFIG)
+        results = [append(session).result for _ in range(100)]
+        assert "oom" in results and set(results) <= {"ok", "oom", "absent"}
+        assert 300 << 20 < w.peak_rss < 3000 << 20
+
+
+def test_the_peak_is_known_even_if_nobody_looked_in_time(pids: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kvconform.worker.client.TICK", 10.0)
+    with worker(fakes.adapter("Honest")) as w:
+        w.describe()
+    assert 10 << 20 < w.peak_rss < 300 << 20
+
+
+def test_the_peak_is_known_of_a_process_that_died(pids: list[int]) -> None:
+    with worker(fakes.adapter("Hangs")) as w:
+        session = RemoteSession(w)
+        session.begin("growing", CONFIG)
+        os.kill(pids[0], signal.SIGKILL)
+        assert append(session).result == "crash"
+    assert 10 << 20 < w.peak_rss < 300 << 20

@@ -1,0 +1,82 @@
+"""A worker is started, or says why it cannot be, and leaves no process behind."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kvconform.worker.client import Worker, python_worker
+from kvconform.worker.remote_session import RemoteSession
+from kvspec.errors import BadInput, CannotRun
+from support import fakes
+from support.waiting import soon
+from support.workers import CONFIG, NOTHING, alive, running, worker
+
+
+@pytest.mark.parametrize("name", ["StartsAChild", "StartsAChildApart"])
+def test_what_a_worker_started_is_gone_when_it_is_closed(name: str, pids: list[int]) -> None:
+    with worker(fakes.adapter(name)) as w:
+        child = w.describe().details["child"]
+        assert running(child)
+    assert soon(lambda: not running(child))
+
+
+def test_ctrl_c_leaves_no_worker(pids: list[int]) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with worker(fakes.process("never_reads")) as w:
+        threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,)).start()
+        with pytest.raises(KeyboardInterrupt):
+            w.ask(NOTHING)
+        assert not alive(pids[0])
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_worker_that_is_forgotten_is_killed(pids: list[int]) -> None:
+    w = worker(fakes.adapter("Honest"))
+    w.describe()
+    del w
+    assert not alive(pids[0])
+
+
+def test_a_question_that_cannot_be_sent_leaves_the_worker_as_it_was(pids: list[int]) -> None:
+    with worker(fakes.adapter("Honest")) as w:
+        RemoteSession(w).begin("growing", CONFIG)
+        with pytest.raises(BadInput):
+            w.ask(NOTHING, {"keys": np.zeros(3)})
+        assert w.ask(NOTHING)[0]["result"] == "ok" and w.starts == 1
+
+
+def test_a_command_that_is_not_there_is_bad_input() -> None:
+    with worker(["./no-such-engine"]) as w, pytest.raises(BadInput, match=r"cannot start \./no-such-engine"):
+        w.ask(NOTHING)
+
+
+DESCRIPTIONS: dict[str, tuple[type[Exception], str]] = {
+    "support.fakes:DescribesNothing": (BadInput, "support.fakes:DescribesNothing: describe: name must be"),
+    "support.fakes:DescribesUnknownChapter": (BadInput, "unknown chapter 'spiral'"),
+    "support.fakes:DescribesWithArrays": (BadInput, "not JSON"),
+    "support.fakes:NeedsADevice": (CannotRun, "there is no such device here; install one"),
+    "support.fakes:NoSuchThing": (BadInput, "has no attribute 'NoSuchThing'"),
+    "referense": (BadInput, "did you mean reference?"),
+}
+
+
+@pytest.mark.parametrize(("name", "wanted"), DESCRIPTIONS.items(), ids=DESCRIPTIONS)
+def test_an_adapter_that_cannot_be_used_says_why(name: str, wanted: tuple[Any, str], pids: list[int]) -> None:
+    with worker([*fakes.adapter("")[:-1], name]) as w, pytest.raises(wanted[0]) as e:
+        w.describe()
+    assert wanted[1] in str(e.value) and "\n" not in str(e.value)
+
+
+def test_no_file_of_the_working_folder_shadows_a_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("random", "numpy", "msgspec"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('shadowed')")
+    (tmp_path / "engine_of_mine.py").write_text("from kvadapters.reference import Reference as Mine")
+    monkeypatch.chdir(tmp_path)
+    with Worker(python_worker("engine_of_mine:Mine")) as worker:
+        assert worker.describe().name == "reference"
