@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from tabulate import tabulate
 
+from kvreports.clauses import ID
 from kvreports.safe_text import line, shortened
+from kvspec.registry import LETTERS
 
 _MARKS = re.compile(r"([\\`*_\[\]<>|#~@$&])")
 
@@ -23,6 +25,17 @@ def code(text: str, limit: int = 600) -> str:
     ticks = "`" * (_longest(text) + 1)
     pad = " " if "`" in text else ""
     return f"{ticks}{pad}{text}{pad}{ticks}"
+
+
+def cited(ids: Sequence[str], spec: str = "", limit: int = 2000) -> str:
+    """Ids of clauses. With the address of the chapters' folder, each is a link to its anchor."""
+    return ", ".join(_link(id_, spec) for id_ in ids) if spec else literal(", ".join(ids), limit)
+
+
+def _link(id_: str, spec: str) -> str:
+    match = ID.fullmatch(id_)
+    chapter = LETTERS.get(match[1]) if match else None
+    return f"[{id_}]({spec}/{chapter}.md#{id_})" if chapter else literal(id_)
 
 
 def fenced(text: str) -> str:

@@ -45,6 +45,13 @@ def test_ids_of_clauses_are_links(name: str) -> None:
     assert markdown_links.bare_ids(text, set(index())) == []
 
 
+@pytest.mark.parametrize("name", ["reference", "opencl", "opencl-fast", "cuda-cpu"])
+def test_each_clause_of_a_published_report_is_a_link(name: str) -> None:
+    text = (ROOT / f"reports/published/{name}/report.md").read_text(encoding="utf-8")
+    for id_, clause in index().items():
+        assert f"\n| [{id_}](../../../spec/kvspec/chapters/{clause.chapter}.md#{id_})" in text
+
+
 def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(

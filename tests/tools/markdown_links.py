@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -15,7 +16,7 @@ ID = re.compile(r"\b[A-Z]+-[1-9]\d*\b(?!/)")
 
 
 def pages() -> list[Path]:
-    """The Markdown pages that are tracked; not the generated reports, which link nowhere."""
+    """The Markdown pages that git tracks or would track."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
         cwd=ROOT,
@@ -60,7 +61,12 @@ def leads(page: Path, link: str) -> bool:
     target = (page.parent / path).resolve() if path else page
     if not anchor or not target.exists() or target.suffix != ".md":
         return target.exists()
-    return anchor in anchors(target.read_text(encoding="utf-8"))
+    return anchor in _anchors_of(target)
+
+
+@cache
+def _anchors_of(page: Path) -> set[str]:
+    return anchors(page.read_text(encoding="utf-8"))
 
 
 def bare_ids(text: str, ids: set[str]) -> list[str]:

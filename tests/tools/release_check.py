@@ -17,6 +17,9 @@ from kvspec.records.run import Record
 
 PUBLISHED = Path("reports/published")
 
+SPEC = "../../../spec/kvspec/chapters"
+"""The chapters, as seen from a published report."""
+
 WITHIN_A_BOUND = {"opencl-fast"}
 """Adapters that claim outputs within the bound, and not to the bit."""
 
@@ -28,8 +31,8 @@ def faults(folder: Path) -> Iterator[str]:
         if isinstance(record, Record):
             yield from (f"{path}: {fault}" for fault in _faults(record))
         page = path.with_name(f"{output.FORMS[type(record)].page}.md")
-        if page.read_text(encoding="utf-8") != output.text([record], "markdown"):
-            yield f"{page}: is not what {path.name} renders to; `kvconform report --format markdown` renders it"
+        if page.read_text(encoding="utf-8") != output.text([record], "markdown", spec=SPEC):
+            yield f"{page}: is not what {path.name} renders to: kvconform report --format markdown --spec {SPEC}"
 
 
 def _faults(record: Record) -> Iterator[str]:

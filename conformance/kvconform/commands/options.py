@@ -220,8 +220,15 @@ def _report(parser: ArgumentParser) -> None:
         help="record.json, the journal of a run, or two profile.json, the older first",
     )
     parser.add_argument("--html", metavar="FILE", help="write the page to this file")
+    _add_spec(parser, "the Markdown of runs and mutants")
     add_unclaimed(parser)
     add_format(parser)
+
+
+def _add_spec(parser: ArgumentParser, where: str) -> None:
+    parser.add_argument(
+        "--spec", default="", metavar="ADDRESS", help=f"the folder of the chapters: ids in {where} are links to it"
+    )
 
 
 def _board(parser: ArgumentParser) -> None:
@@ -230,12 +237,7 @@ def _board(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--out", required=True, metavar="DIR", help="write README.md and board.html into this folder"
     )
-    parser.add_argument(
-        "--spec",
-        default="",
-        metavar="ADDRESS",
-        help="the folder of the chapters, to which ids in README.md then lead",
-    )
+    _add_spec(parser, "README.md")
     parser.add_argument("--badges", metavar="DIR", help="write a badge of each record, NAME.svg, into this folder")
 
 

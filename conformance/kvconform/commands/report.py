@@ -29,7 +29,7 @@ def main(options: Namespace) -> int:
         output.leave(Path(options.html), output.page(records))
         sys.stderr.write(f"kvconform: report at {options.html}\n")
     else:
-        output.deliver(records, options.format, unclaimed=options.unclaimed)
+        output.deliver(records, options.format, unclaimed=options.unclaimed, spec=options.spec)
     return 0
 
 

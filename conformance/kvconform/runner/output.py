@@ -37,7 +37,7 @@ FORMS: dict[type[Document], Forms] = {
 """Every kind of record. Runs are rendered side by side, a profile beside one before it, a matrix by itself."""
 
 
-def _rendered(records: Sequence[Document], form: str, **options: bool) -> str:
+def _rendered(records: Sequence[Document], form: str, **options: Any) -> str:
     """Render records as html, markdown or text. What renders is imported now: most need one form only."""
     forms = FORMS[type(records[0])]
     render: Callable[..., str] = import_module(f"kvreports.{forms.folder}.{form}").render
@@ -54,12 +54,17 @@ def write(record: Document, folder: Path) -> Path:
     return page
 
 
-def text(records: Sequence[Document], form: str, unclaimed: bool = False) -> str:
-    """Records as text: table, json or markdown. With `unclaimed` the table of runs lists those clauses."""
+def text(records: Sequence[Document], form: str, unclaimed: bool = False, spec: str = "") -> str:
+    """Records as text: table, json or markdown.
+
+    With `unclaimed` the table of runs lists those clauses. With `spec`, the address of the chapters' folder, ids in
+    the Markdown of runs are links.
+    """
     if form == "json":
         return "".join(map(json_file.dumps, records))
-    options = {"unclaimed": True} if unclaimed and isinstance(records[0], Record) else {}
-    return _rendered(records, "text", **options) if form == "table" else _rendered(records, form)
+    options: dict[str, dict[str, Any]] = {"table": {"unclaimed": unclaimed}, "markdown": {"spec": spec}}
+    of_runs = options[form] if isinstance(records[0], Record) else {}
+    return _rendered(records, form.replace("table", "text"), **of_runs)
 
 
 def page(records: Sequence[Document]) -> str:
@@ -67,14 +72,12 @@ def page(records: Sequence[Document]) -> str:
     return _rendered(records, "html")
 
 
-def deliver(
-    records: Sequence[Document], form: str, write: Callable[[], Path] | None = None, unclaimed: bool = False
-) -> int:
-    """Print records, then write their report: what keeps a file from being written costs no verdict.
+def deliver(records: Sequence[Document], form: str, write: Callable[[], Path] | None = None, **options: Any) -> int:
+    """Print records as `text` gives them, then write their report: a file that cannot be written costs no verdict.
 
     Gives 0; 3 if the report could not be written, after a line on standard error that says why.
     """
-    shown = text(records, form, unclaimed)
+    shown = text(records, form, **options)
     if form == "table":
         colours.write(sys.stdout, shown)
     else:

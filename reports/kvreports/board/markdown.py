@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from kvreports.board.engines import Board, Deviation, Engine
-from kvreports.clauses import ID
 from kvreports.drawing.text import draw
-from kvreports.markdown import code, fenced, literal, table
-from kvspec.registry import LETTERS
+from kvreports.markdown import cited, code, fenced, literal, table
 
 INTRODUCTION = """\
 Each row is a cache of a released engine, judged through its adapter by `kvconform run`. *Holds* counts the clauses
@@ -61,15 +59,8 @@ def _deviation(deviation: Deviation, spec: str) -> str:
     failure = deviation.failure
     links = {"script": deviation.script, "draft of a report": deviation.draft, "upstream": deviation.link}
     told = ", ".join(f"[{name}]({address})" for name, address in links.items() if address)
-    clauses = ", ".join(_clause(c, spec) for c in failure.clauses)
-    words = [f"**{deviation.sort.capitalize()}** in {clauses}: {literal(deviation.reason)}", told]
+    sort = f"**{deviation.sort.capitalize()}** in {cited(failure.clauses, spec)}"
+    words = [f"{sort}: {literal(deviation.reason)}", told]
     words += [f"{code(failure.words, 400)}: {literal(failure.message, 300)}"]
     words += [fenced(draw(failure.steps))] if deviation.sort == "wrong result" else []
     return "\n\n".join(filter(None, words))
-
-
-def _clause(id_: str, spec: str) -> str:
-    """The id of a clause, as a link to its anchor where the chapters are known."""
-    match = ID.fullmatch(id_)
-    chapter = LETTERS.get(match[1]) if match else None
-    return f"[{id_}]({spec}/{chapter}.md#{id_})" if spec and chapter else literal(id_)

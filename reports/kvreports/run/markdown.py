@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kvreports import facts, inline_markdown
 from kvreports.drawing.text import draw
-from kvreports.markdown import code, fenced, literal, table
+from kvreports.markdown import cited, code, fenced, literal, table
 from kvreports.run import diagnosis, residency
 from kvreports.run.findings import Finding, failures, findings
 from kvreports.run.overview import Clauses, Column, Overview, Row, overview
@@ -19,15 +19,18 @@ DRAWN = 10
 """Failures of one run that are drawn."""
 
 
-def render(records: Sequence[Record], clauses: Clauses) -> str:
-    """Summary; for each adapter what is wrong, drawn, and why clauses did not pass; then clause by adapter."""
+def render(records: Sequence[Record], clauses: Clauses, spec: str = "") -> str:
+    """Summary; for each adapter what is wrong, drawn, and why clauses did not pass; then clause by adapter.
+
+    With `spec`, the address of the chapters' folder, the ids of clauses are links to their anchors.
+    """
     view = overview([cleaned_record(r) for r in records], clauses)
     parts = ["# KV cache conformance", _summary(view)]
     parts += [_partial(c) for c in view.columns if c.partial]
     parts += [_quick(c) for c in view.columns if "left out" in c.record.selection]
     for column in view.columns:
-        parts += _column(column, clauses)
-    parts += ["## Clauses", _matrix(view)] if view.chapters else []
+        parts += _column(column, clauses, spec)
+    parts += ["## Clauses", _matrix(view, spec)] if view.chapters else []
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
@@ -53,10 +56,9 @@ def _quick(column: Column) -> str:
     return f"> **Quick run: {literal(column.label)}.** It left out {left_out}."
 
 
-def _matrix(view: Overview) -> str:
-    rows = [
-        [literal(r.id), _rule(r), r.clause.level, *_cells(r)] for chapter in view.chapters for r in chapter.rows
-    ]
+def _matrix(view: Overview, spec: str) -> str:
+    shown = [row for chapter in view.chapters for row in chapter.rows]
+    rows = [[cited([r.id], spec), _rule(r), r.clause.level, *_cells(r)] for r in shown]
     return table(["clause", "rule", "level", *(literal(c.label, 60) for c in view.columns)], rows)
 
 
@@ -72,32 +74,31 @@ def _cells(row: Row) -> list[str]:
     return ["" if c is None else plain.get(c.verdict, f"**{literal(c.verdict)}**") for c in row.cells]
 
 
-def _column(column: Column, clauses: Clauses) -> list[str]:
+def _column(column: Column, clauses: Clauses, spec: str) -> list[str]:
     """What is wrong, its failures drawn, why other clauses did not pass, and what operations cost."""
     record, label = column.record, literal(column.label)
     parts = [f"- Problem: {literal(p)}" for p in record.problems[:20]]
-    parts += _wrong(findings(record), clauses)
+    parts += _wrong(findings(record), clauses, spec)
     shown = failures(record)
-    parts += [part for failed, ids in shown[:DRAWN] for part in _failure(failed, ids)]
+    parts += [part for failed, ids in shown[:DRAWN] for part in _failure(failed, ids, spec)]
     if len(shown) > DRAWN:
         parts.append(f"{len(shown) - DRAWN} more failures are in the run record.")
-    parts += _not_passed(column)
+    parts += _not_passed(column, spec)
     costs = [[literal(cell, 60) for cell in row] for row in residency.rows(record)]
     parts += ["### What operations cost", table(residency.HEAD, costs)] if costs else []
     return [f"## {label}", *parts] if parts else []
 
 
-def _wrong(found: list[Finding], clauses: Clauses) -> list[str]:
+def _wrong(found: list[Finding], clauses: Clauses, spec: str) -> list[str]:
     """Where to look first, then every other clause that broke, once, by what went wrong."""
     if not found:
         return []
     first, *others = found
     texts = [line(inline_markdown.text(clauses[i].text)) for i in first.ids[:1] if i in clauses]
-    ids = literal(", ".join(first.ids))
-    parts = [f"**{first.title} {ids}**: {literal(first.verdict)}, {literal(first.cause)}."]
+    parts = [f"**{first.title} {cited(first.ids, spec, 600)}**: {literal(first.verdict)}, {literal(first.cause)}."]
     parts += [f"> {literal(text, 900)}" for text in texts]
     parts += [literal(first.message)] if first.verdict == "XFAIL" or first.failure is None else []
-    rows = [[literal(f.cause), literal(", ".join(f.ids), 2000), _shown(f, first)] for f in others]
+    rows = [[literal(f.cause), cited(f.ids, spec), _shown(f, first)] for f in others]
     return [*parts, table(["also broken", "clauses", "shown by"], rows)] if rows else parts
 
 
@@ -109,11 +110,9 @@ def _shown(finding: Finding, first: Finding) -> str:
     return f"{literal(finding.failure.words, 120)}: {literal(finding.message, 300)}"
 
 
-def _not_passed(column: Column) -> list[str]:
+def _not_passed(column: Column, spec: str) -> list[str]:
     """Why clauses neither passed nor broke; those that are not claimed are folded."""
-    rows = [
-        (g, [literal(g.verdict), literal(", ".join(g.ids), 2000), literal(g.reason)]) for g in groups(column.record)
-    ]
+    rows = [(g, [literal(g.verdict), cited(g.ids, spec), literal(g.reason)]) for g in groups(column.record)]
     head = ["verdict", "clauses", "reason"]
     open_rows = [row for g, row in rows if g.verdict != "NOT_CLAIMED"]
     folded = [row for g, row in rows if g.verdict == "NOT_CLAIMED"]
@@ -127,8 +126,8 @@ def _not_passed(column: Column) -> list[str]:
     return parts
 
 
-def _failure(failure: Failure, ids: list[str]) -> list[str]:
-    parts = [f"### {literal(verdict(failure))} {literal(', '.join(ids))}"]
+def _failure(failure: Failure, ids: list[str], spec: str) -> list[str]:
+    parts = [f"### {literal(verdict(failure))} {cited(ids, spec, 600)}"]
     parts += [f"> {literal(inline_markdown.text(p), 900)}" for p in diagnosis.paragraphs(failure)]
     parts += [literal(failure.message, 1500), code(failure.words, 1500)]
     parts += [] if failure.deterministic else [NONDETERMINISTIC]

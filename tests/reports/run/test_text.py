@@ -165,8 +165,20 @@ def test_markdown_tells_summary_matrix_and_failures() -> None:
     assert f"```text\n{draw(dead_steps())}\n```" in MARKDOWN
 
 
+def test_ids_in_markdown_are_links_where_the_chapters_are_known() -> None:
+    linked = markdown.render(SAMPLES, TEXTS, "../chapters")
+    assert "| [RING-4](../chapters/ring.md#RING-4) " in linked
+    assert not re.search(r"\]\([^)]*chapters", MARKDOWN)
+    unlinked = re.sub(r"\[([A-Z]+-\d+)\]\(\.\./chapters/[a-z]+\.md#\1\)", r"\1", linked)
+    assert re.sub(r"--+", "--", unlinked).split() == re.sub(r"--+", "--", MARKDOWN).split()
+
+
 def test_every_row_of_a_markdown_table_has_as_many_cells() -> None:
-    for made in (MARKDOWN, markdown.render([hostile(failing())], TEXTS), markdown.render([hostile(passing())], {})):
+    for made in (
+        MARKDOWN,
+        markdown.render([hostile(failing())], TEXTS),
+        markdown.render([hostile(passing())], {}, "spec"),
+    ):
         tables = re.split(r"\n(?!\|)", made)
         for table in tables:
             rows = [line for line in table.splitlines() if line.startswith("|")]
