@@ -7,8 +7,7 @@ from functools import partial
 
 from kvconform.checks.check import Check
 from kvconform.generate.fit_to_adapter import fitted
-from kvconform.generate.large import Size, sizes
-from kvconform.judge.trial import level_of
+from kvconform.generate.large import Size, sizes, too_large
 from kvconform.runner.tally import empty_coverage
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.operations.table import each_of
@@ -16,9 +15,6 @@ from kvspec.trace import Trace
 
 SHARE = 12
 """A run of few traces takes one boundary of this many."""
-
-MOST_VISIBLE = 8193
-"""The largest boundary that is judged at level visible: the list model goes from row to row."""
 
 FEW = 10
 """A run of few traces draws fewer than this for each exploration."""
@@ -37,7 +33,7 @@ def _judge(under_test: AdapterUnderTest, size: Size) -> None:
     met = under_test.tally.coverage.setdefault(of, empty_coverage()).sizes.setdefault(size.name, [])
     every = SHARE if under_test.traces < FEW else 1
     for boundary, trace in [*size.traces(under_test.seed)][under_test.seed % every :: every]:
-        if boundary > MOST_VISIBLE and level_of(trace, under_test.adapter) == "visible":
+        if too_large(boundary, trace, under_test.adapter):
             break
         judged = list(fitted([trace], under_test.adapter))
         under_test.judge_all(judged, "large", size.chapter)

@@ -31,7 +31,7 @@ def main(options: Namespace) -> int:
         return 0
     tried = [m for m in chosen if options.argued or not m.equivalent]
     if not options.on:
-        hunts.prepare(tried, options.processes)
+        hunts.prepare(tried, options.processes, options.first)
     began = time.monotonic()
     found, lost = _hunted(tried, options)
     found += [HuntResult(m.id) for m in chosen if m.equivalent and not options.argued]
@@ -46,7 +46,7 @@ def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[HuntResul
     found = list[HuntResult]()
     try:
         with opened(options.processes, options.on, seconds=hunts.LONGEST_TASK, memory_limit=hunts.MEMORY) as pool:
-            found.extend(_told(hunts.all_of(tried, pool), len(tried)))
+            found.extend(_told(hunts.all_of(tried, pool, options.first), len(tried)))
     except BrokenExecutor as e:
         sys.stderr.write(f"kvconform: {e}; {len(found)} of {len(tried)} mutants were hunted\n")
         return found, True
@@ -54,12 +54,13 @@ def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[HuntResul
 
 
 def selected(options: Namespace) -> list[Mutant]:
-    """Select the mutants asked for."""
+    """Select the mutants asked for: one in so many of the systematic faults, and one of the correct controls."""
     every = (m for kind in options.kind or KINDS for m in KINDS[kind]())
     wanted = re.compile(options.match or "")
     chosen = (m for m in every if wanted.search(m.id))
-    systematic = count()
-    return [m for m in chosen if m.bug_class != "systematic" or next(systematic) % options.every == 0]
+    faults, controls = count(), count()
+    numbers = ((m, faults if m.bug_class == "systematic" else controls if m.is_control else None) for m in chosen)
+    return [m for m, number in numbers if number is None or next(number) % options.every == 0]
 
 
 def _told(found: Iterable[HuntResult], count: int) -> Iterator[HuntResult]:

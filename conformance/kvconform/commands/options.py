@@ -165,7 +165,16 @@ def _mutants(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--match", metavar="PATTERN", help="only mutants whose id matches this regular expression")
     parser.add_argument(
-        "--every", type=above_zero, default=1, metavar="N", help="try one in N systematic faults (1)"
+        "--every",
+        type=above_zero,
+        default=1,
+        metavar="N",
+        help="try one in N systematic faults and correct controls (1)",
+    )
+    parser.add_argument(
+        "--first",
+        action="store_true",
+        help="stop at the first source that finds a mutant, and leave its trace as it is",
     )
     parser.add_argument(
         "--argued", action="store_true", help="also try the mutants that are argued to be equivalent"

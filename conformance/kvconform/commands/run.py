@@ -14,6 +14,7 @@ from kvconform.checks.check import Check
 from kvconform.checks.suite import selected, suite
 from kvconform.checks.task import judge_here, judge_on
 from kvconform.commands import next_command
+from kvconform.generate.amounts import TRACES
 from kvconform.runner import journal, known, output, report_folder
 from kvconform.runner.pool import opened
 from kvconform.runner.run import Run
@@ -35,8 +36,8 @@ SAMPLE = 500
 SMALLEST = 100
 """Cover traces of each chapter that a quick run judges."""
 
-TRACES, OF_CLAUSES, OF_QUICK = 60, 20, 5
-"""Traces that each exploration draws: in a whole run, in a run on single clauses, and in a quick one."""
+OF_CLAUSES, OF_QUICK = 20, 5
+"""Traces that each exploration draws: in a run on single clauses, and in a quick one."""
 
 
 def main(options: Namespace) -> int:

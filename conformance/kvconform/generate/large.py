@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from random import Random
 
 from kvconform.generate import large_beside, large_caches
+from kvconform.generate.amounts import MOST_VISIBLE
+from kvspec.contract import Description
 from kvspec.notation import from_sentence
-from kvspec.trace import Trace
+from kvspec.trace import Trace, looked_at
 
 AROUND = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 32768, 65536)
 """Sizes at which engines change what they do."""
@@ -44,6 +46,11 @@ class Size:
         for boundary in self.boundaries:
             random = Random(f"{self.chapter} {self.name} {boundary} {seed}")
             yield boundary, from_sentence(self.make(boundary, random))
+
+
+def too_large(boundary: int, trace: Trace, adapter: Description) -> bool:
+    """Tell whether a boundary is not judged: at level visible the largest would take too long."""
+    return boundary > MOST_VISIBLE and adapter.lowest(looked_at(trace)) == "visible"
 
 
 def sizes() -> Iterator[Size]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
+from kvconform.generate.amounts import ALIKE, BLIND
+from kvconform.generate.fit_to_adapter import fitted
+from kvspec.contract import Description
 from kvspec.masks import Explicit, from_json
 from kvspec.operations.table import ARGUMENTS, RUN, Operation, argument, cache_of
 from kvspec.registry import CACHES
-from kvspec.trace import Trace, opening
+from kvspec.trace import Trace, looked_at, opening
 
 LOOKS = ("view", "ask", "mask", "plan", "fit", "scribble", "positions", "gather", "peek", "fingerprint")
 """Operations that only look: an engine may do what it deferred because of them."""
@@ -44,3 +48,28 @@ def alike(trace: Trace) -> Trace:
 def _alike(op: Operation) -> Operation:
     fills = "fill" in ARGUMENTS[op["op"]] and argument(op, "fill") == "legible" and op.get("rope") is None
     return {**op, "fill": "alike"} if fills else op
+
+
+@dataclass(frozen=True)
+class Variation:
+    """A form that traces are judged in beside the one that they were drawn in."""
+
+    name: str
+    """What the record of a run and the matrix of mutants call the source."""
+    of: Callable[[Trace], Trace]
+    share: int
+    """Of so many traces one is judged in this form."""
+    level: str = ""
+    """The only level at which it tells something; empty for any."""
+
+    def some(self, traces: Sequence[Trace]) -> Iterator[Trace]:
+        """Give this form of a share of the traces."""
+        return map(self.of, traces[:: self.share])
+
+    def suiting(self, traces: Iterable[Trace], adapter: Description) -> Iterator[Trace]:
+        """Fit traces of this form to an adapter; leave out those that would tell nothing of it."""
+        return (t for t in fitted(traces, adapter) if self.level in ("", adapter.lowest(looked_at(t))))
+
+
+VARIATIONS = (Variation("blind", blind, BLIND), Variation("alike", alike, ALIKE, "storage"))
+"""Which of two equal rows is read, nothing tells at level visible."""

@@ -22,7 +22,7 @@ from kvconform.oracle.reference import CitingReference, Performs
 from kvconform.oracle.trace_inputs import RunInputs, TraceInputs
 from kvconform.worker.remote_session import RemoteSession
 from kvref.list_model.caches import CacheModel
-from kvspec.contract import LEVELS, Claim, Description
+from kvspec.contract import Claim, Description
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation, argument, cache_of, last_of, parts_of
 from kvspec.registry import opened
@@ -32,8 +32,7 @@ from kvspec.trace import Trace, looked_at, used_chapters
 
 def level_of(trace: Trace, adapter: Description) -> str:
     """The level a trace is judged at: the lowest that the adapter claims of what the trace uses."""
-    levels = [adapter.chapters[p].level for p in looked_at(trace) if p in adapter.chapters]
-    return min(levels, key=LEVELS.index)
+    return adapter.lowest(looked_at(trace))
 
 
 def run(

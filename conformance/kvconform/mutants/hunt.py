@@ -8,20 +8,17 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from kvconform.generate.fit_to_adapter import suits
 from kvconform.generate.shrink.shrink import shrink
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.judge.worked_examples import disagreements
-from kvconform.mutants import trace_sources
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.time_limit import Hang, time_limit
-from kvconform.mutants.trace_sources import SOURCES, Hints, Item
+from kvconform.mutants.trace_sources import SOURCES, Hints, Item, judged
 from kvspec.contract import CHAPTERS, Description, description
 from kvspec.geometry import Config
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example
-from kvspec.registry import CACHES
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -32,7 +29,7 @@ MOST = 500
 """Traces of a source and a chapter that are tried on a mutant that nothing else finds."""
 
 FEW = 30
-"""Explored traces that are tried first on systematic mutants, because there are thousands of these."""
+"""Traces of a source that are tried first on systematic mutants, because there are thousands of these."""
 
 SECONDS = 5.0
 """Seconds of the processor for one trace, after which the mutant hangs."""
@@ -80,18 +77,22 @@ class HuntResult:
         return len(self.shortest.trace.ops) if self.shortest else 0
 
 
-def hunt(mutant: Mutant, hints: Hints | None = None) -> HuntResult:
-    """Try a mutant on a few traces of each source, hints first; on all of them if those do not find it."""
+def hunt(mutant: Mutant, hints: Hints | None = None, first: bool = False) -> HuntResult:
+    """Try a mutant on a few traces of each source, hints first; on all of them if those do not find it.
+
+    With `first` it ends with the first source that finds it under a right clause, and leaves that trace as it is.
+    """
     began = time.monotonic()
     hunter, result = _Hunter(mutant), HuntResult(mutant.id)
     for source in SOURCES:
         result.kills[source] = hunter.first(source, chain((hints or {}).get(source, ()), hunter.some(source)))
-        if result.kills[source] and mutant.stop_at_first_kill:
+        kill = result.kills[source]
+        if kill and (mutant.stop_at_first_kill or (first and hunter.enough(kill))):
             break
     for source in () if mutant.is_control else SOURCES:
         if not any(result.kills.values()):
             result.kills[source] = hunter.first(source, hunter.all(source))
-    result.shortest = hunter.shortest([k for k in result.kills.values() if k])
+    result.shortest = hunter.shortest([k for k in result.kills.values() if k], shorten=not first)
     result.right = bool(hunter.blamed & set(mutant.clauses)) if mutant.clauses else None
     result.seconds = time.monotonic() - began
     return result
@@ -107,7 +108,7 @@ class _Hunter:
     """Tries one mutant's adapter on traces, and collects the clauses that are blamed."""
 
     def __init__(self, mutant: Mutant) -> None:
-        self.mutant, self.blamed = mutant, set[str]()
+        self.mutant, self.blamed, self.tried = mutant, set[str](), set[int]()
         self.systematic = mutant.bug_class == "systematic"
         self.chapters = mutant.chapters or tuple(dict.fromkeys(index()[c].chapter for c in mutant.clauses))
         self.adapter: Any = None
@@ -122,7 +123,7 @@ class _Hunter:
     def some(self, source: str) -> Iterator[Item]:
         """What is tried first: a part of the covers; on systematic mutants all examples, and else one chapter."""
         chapters = self.chapters[:1] if self.systematic and source != "examples" else self.chapters
-        most = {"cover": SPREAD, "explored": FEW if self.systematic else trace_sources.EXPLORED * len(CACHES)}
+        most = {"cover": SPREAD} if source in ("examples", "cover") or not self.systematic else {source: FEW}
         return chain.from_iterable(_spread(SOURCES[source](c), most.get(source)) for c in chapters)
 
     def all(self, source: str) -> Iterator[Item]:
@@ -132,13 +133,18 @@ class _Hunter:
     def first(self, source: str, items: Iterator[Item]) -> Kill | None:
         """The first kill; of a real bug, the first that blames a right clause, if there is one."""
         first: Kill | None = None
-        for item in items:
+        for item in (item for item in items if id(item) not in self.tried):
+            self.tried.add(id(item))
             kill = self._try(source, item)
             self.blamed |= set(kill.clauses) if kill else set()
-            if kill and (self.systematic or self._right(kill)):
+            if kill and self.enough(kill):
                 return kill
             first = first or kill
         return first
+
+    def enough(self, kill: Kill) -> bool:
+        """Whether a kill shows all that there is to show: of a real bug, that a right clause is blamed."""
+        return self.systematic or not self.mutant.clauses or self._right(kill)
 
     def _right(self, kill: Kill) -> bool:
         return bool(set(kill.clauses) & set(self.mutant.clauses))
@@ -146,16 +152,15 @@ class _Hunter:
     def _try(self, source: str, item: Item) -> Kill | None:
         if self.about is None:
             return Kill(source, (), item.trace.cut(0), self.broken, item)
-        if not suits(item.trace, self.about):
-            return None  # the trace needs what the adapter does not declare
-        if source == "alike" and trial.level_of(item.trace, self.about) == "visible":
-            return None  # which of two equal rows is read, nothing tells there
-        result = self.run(item.trace)
+        trace = judged(source, item, self.about)
+        if trace is None:
+            return None
+        result = self.run(trace)
         if isinstance(result, str):
-            return Kill(source, (), item.trace, result, item)
+            return Kill(source, (), trace, result, item)
         wrong = self._misread(item.example, result) if item.example and not result.failed else []
         if wrong and item.example:
-            return Kill(source, (item.example.clause,), item.trace, wrong[0], item)
+            return Kill(source, (item.example.clause,), trace, wrong[0], item)
         if not result.failed:
             return None
         own = (item.example.clause,) if item.example else ()  # the suite too blames the clause of a failing example
@@ -180,10 +185,10 @@ class _Hunter:
         except Exception as e:
             return f"the judge could not go on: {type(e).__name__}: {e}"
 
-    def shortest(self, kills: Sequence[Kill]) -> Kill | None:
+    def shortest(self, kills: Sequence[Kill], shorten: bool = True) -> Kill | None:
         """The shortest kill, shortened further if it is long; one that blames a right clause, if there is one."""
         best = min(kills, key=lambda k: (not self._right(k), len(k.trace.ops)), default=None)
-        if best is None or len(best.trace.ops) <= SHORT or not best.clauses:
+        if best is None or not shorten or len(best.trace.ops) <= SHORT or not best.clauses:
             return best
         ends = time.monotonic() + SECONDS
         short = shrink(best.trace, lambda t: self._fails(t, best) if time.monotonic() < ends else 0, ATTEMPTS)

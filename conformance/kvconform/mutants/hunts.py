@@ -32,12 +32,12 @@ KNOWN: dict[str, Mutant] = {}
 """Mutants by id: those that are hunted, which a forked process has too; in any other process all there are."""
 
 
-def all_of(mutants: Sequence[Mutant], pool: Pool) -> Iterator[HuntResult]:
+def all_of(mutants: Sequence[Mutant], pool: Pool, first: bool = False) -> Iterator[HuntResult]:
     """The result of every hunt, in the order in which they end. Raises CannotRun, BrokenExecutor."""
     KNOWN.update((m.id, m) for m in mutants)
     latest = LatestKills()
-    tasks = ((m.id, latest.hints(m)) for m in mutants)
-    for (id_, _), future in completed(pool, hunt_by_id, tasks):
+    tasks = ((m.id, latest.hints(m), first) for m in mutants)
+    for (id_, *_), future in completed(pool, hunt_by_id, tasks):
         result = _result(KNOWN[id_], future)
         latest.note(KNOWN[id_], result)
         yield result
@@ -68,11 +68,11 @@ def _given_up(mutant: Mutant) -> HuntResult:
     return death(mutant, says) if mutant.is_control else HuntResult(mutant.id, seconds=LONGEST)
 
 
-def hunt_by_id(id_: str, hints: Hints) -> HuntResult:
+def hunt_by_id(id_: str, hints: Hints, first: bool = False) -> HuntResult:
     """Hunt one mutant, in a process of its own if it may write anywhere. Raises CannotRun."""
     mutant = _known(id_)
-    prepare([mutant])
-    return _in_its_own_process(mutant, hints) if mutant.own_process else hunt(mutant, hints)
+    prepare([mutant], first=first)
+    return (_in_its_own_process if mutant.own_process else hunt)(mutant, hints, first)
 
 
 def _known(id_: str) -> Mutant:
@@ -81,26 +81,33 @@ def _known(id_: str) -> Mutant:
     return KNOWN[id_]
 
 
-def prepare(mutants: Iterable[Mutant], processes: int | None = None) -> None:
-    """Read, draw and compile all that hunts need, so that processes forked later have it. Raises CannotRun."""
+EARLY = ("examples", "cover", "explored")
+"""Sources that find nearly every mutant."""
+
+
+def prepare(mutants: Iterable[Mutant], processes: int | None = None, first: bool = False) -> None:
+    """Read, draw and compile what hunts need, so that processes forked later have it; where the first kill ends a
+    hunt, only what is tried early. Raises CannotRun."""
     mutants = list(mutants)
-    for chapter in dict.fromkeys(c for m in mutants for c in m.chapters):
-        for source in SOURCES.values():
-            source(chapter)
+    for mutant in mutants:
+        early = mutant.stop_at_first_kill or (first and not mutant.is_control)
+        for chapter in mutant.chapters[:1] if early else mutant.chapters:
+            for source in EARLY if early else SOURCES:
+                SOURCES[source](chapter)
     kernels.compiled(mutants, processes)
     modules.prepared(mutants)
 
 
-def _in_its_own_process(mutant: Mutant, hints: Hints) -> HuntResult:
+def _in_its_own_process(mutant: Mutant, hints: Hints, first: bool) -> HuntResult:
     """Hunt it in a copy of this process. Raises TimeoutError, and ProcessDied."""
     with closing(TaskProcess(LONGEST, 0, "fork")) as process:
-        result = process.do(partial(_silently, mutant.id, hints))
+        result = process.do(partial(_silently, mutant.id, hints, first))
     assert isinstance(result, HuntResult), "a mutant that wrote anywhere may send anything"
     return result
 
 
-def _silently(id_: str, hints: Hints) -> HuntResult:
+def _silently(id_: str, hints: Hints, first: bool) -> HuntResult:
     """Hunt it with standard error closed: C and Python both write there when memory is broken."""
     faulthandler.disable()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    return hunt(KNOWN[id_], hints)
+    return hunt(KNOWN[id_], hints, first)

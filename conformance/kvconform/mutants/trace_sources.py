@@ -1,27 +1,23 @@
-"""The traces that mutants are tried on: the suite's worked examples, frozen covers and explored traces."""
+"""The traces that mutants are tried on: those that a run of an adapter judges, of each of its sources."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from itertools import chain
 
-from kvconform.generate import frozen_covers, variations
-from kvconform.generate.large import sizes
+from kvconform.generate import frozen_covers
+from kvconform.generate.amounts import SEED, TRACES
+from kvconform.generate.fit_to_adapter import fitted, suits
+from kvconform.generate.large import sizes, too_large
 from kvconform.generate.strategies import sample
 from kvconform.generate.strategies.exploration import explorations
+from kvconform.generate.variations import VARIATIONS
+from kvspec.contract import Description
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example
 from kvspec.trace import Trace
-
-SEED = 20
-"""Of what is drawn."""
-
-BLIND, ALIKE = 2, 3
-"""Of so many explored traces one is tried unobserved, and one with rows that are alike: as in a run."""
-
-EXPLORED = 60
-"""Traces drawn for a chapter and kind of cache."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +26,8 @@ class Item:
 
     trace: Trace
     example: Example | None = None
+    boundary: int = 0
+    """Of a large trace, the boundary that it meets."""
 
 
 @cache
@@ -46,40 +44,53 @@ def covers(chapter: str) -> tuple[Item, ...]:
 
 
 @cache
+def drawn(chapter: str) -> tuple[list[Trace], ...]:
+    """What each exploration draws, the same every time."""
+    return tuple(sample.some(e.strategy(), TRACES, seed=SEED) for e in explorations().get(chapter, ()))
+
+
+@cache
 def explored(chapter: str) -> tuple[Item, ...]:
-    """Traces as exploration draws them, the same every time."""
-    return tuple(
-        Item(t) for e in explorations().get(chapter, ()) for t in sample.some(e.strategy(), EXPLORED, seed=SEED)
-    )
+    """The traces of all explorations of a chapter."""
+    return tuple(map(Item, chain.from_iterable(drawn(chapter))))
+
+
+FORMS = {form.name: form for form in VARIATIONS}
+"""The forms in which explored traces are judged again, by the names of these sources."""
 
 
 @cache
-def blind(chapter: str) -> tuple[Item, ...]:
-    """The explored traces, performed while nobody looks."""
-    return tuple(Item(variations.blind(item.trace)) for item in explored(chapter)[::BLIND])
-
-
-@cache
-def alike(chapter: str) -> tuple[Item, ...]:
-    """The explored traces, with rows that are alike."""
-    return tuple(Item(variations.alike(item.trace)) for item in explored(chapter)[::ALIKE])
+def in_form(name: str, chapter: str) -> tuple[Item, ...]:
+    """A share of the explored traces in another form."""
+    return tuple(map(Item, chain.from_iterable(map(FORMS[name].some, drawn(chapter)))))
 
 
 @cache
 def large(chapter: str) -> tuple[Item, ...]:
     """The large traces of a chapter, the same every time."""
-    return tuple(Item(t) for size in sizes() if size.chapter == chapter for _, t in size.traces(SEED))
+    of_chapter = (size for size in sizes() if size.chapter == chapter)
+    return tuple(Item(t, boundary=b) for size in of_chapter for b, t in size.traces(SEED))
 
 
 SOURCES: dict[str, Callable[[str], tuple[Item, ...]]] = {
     "examples": examples,
     "cover": covers,
     "explored": explored,
-    "blind": blind,
-    "alike": alike,
+    **{name: partial(in_form, name) for name in FORMS},
     "large": large,
 }
-"""The traces of a chapter, by what the report calls their source."""
+"""The traces of a chapter, by what the report calls their source; the cheapest first."""
+
+
+def judged(source: str, item: Item, adapter: Description) -> Trace | None:
+    """The trace as a run of this adapter judges it; None if it would leave it out."""
+    if source == "examples":
+        return item.trace if suits(item.trace, adapter) else None
+    if too_large(item.boundary, item.trace, adapter):
+        return None
+    suiting = FORMS[source].suiting if source in FORMS else fitted
+    return next(suiting([item.trace], adapter), None)
+
 
 Hints = dict[str, tuple[Item, ...]]
 """What to try first, by source."""

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kvconform.generate.amounts import SEED, TRACES
 from kvconform.runner.known import KnownDeviation
 from kvconform.worker.client import python_worker
 from kvspec.contract import CHAPTERS
@@ -20,9 +21,9 @@ class Settings:
 
     adapter: str
     command: tuple[str, ...] = ()
-    traces: int = 60
+    traces: int = TRACES
     """Traces that each exploration draws."""
-    seed: int = 0
+    seed: int = SEED
     chapters: tuple[str, ...] = ()
     clauses: tuple[str, ...] = ()
     level: str | None = None

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from kvconform.generate.amounts import SEED, TRACES
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.strategies import sample
-from kvconform.generate.variations import alike, blind
+from kvconform.generate.variations import VARIATIONS
 from kvconform.judge import steps, trial
 from kvconform.judge.storage import Difference
 from kvconform.judge.trial_result import TrialResult
@@ -33,10 +34,6 @@ ENOUGH = {"FAIL": 40, "PROTOCOL": 5, "CRASH": 5, "OOM": 3, "HANG": 1}
 new, and all but FAIL cost a process, or a deadline."""
 
 
-BLIND, ALIKE = 2, 3
-"""Of so many traces that are drawn one is judged again unobserved, and one with rows that are alike."""
-
-
 class Differs(AssertionError):
     """The adapter does not do what the spec says."""
 
@@ -51,9 +48,9 @@ class AdapterUnderTest:
 
     worker: Worker
     adapter: Description
-    traces: int = 60
+    traces: int = TRACES
     """Traces that each exploration draws."""
-    seed: int = 0
+    seed: int = SEED
     cover_traces: int = 0
     """Cover traces judged of each chapter, a sample of all; 0 for all."""
     known: tuple[KnownDeviation, ...] = ()
@@ -137,11 +134,9 @@ class AdapterUnderTest:
         shows in a trace as it was drawn is told of that trace."""
         traces = sample.some(strategy, self.traces, self.seed)
         held = self.judge_all(fitted(traces, self.adapter), "explore", of, watch=True)
-        if self.budget_used < 1:
-            self.judge_all(fitted(map(blind, held[::BLIND]), self.adapter), "blind", of)
-        if self.budget_used < 1:
-            twins = fitted(map(alike, held[::ALIKE]), self.adapter)
-            self.judge_all((t for t in twins if trial.level_of(t, self.adapter) == "storage"), "alike", of)
+        for form in VARIATIONS:
+            if self.budget_used < 1:
+                self.judge_all(form.suiting(form.some(held), self.adapter), form.name, of)
 
     def failure(self, seen: TrialResult, source: str, deterministic: bool = True) -> Failure:
         """A failed trial as it stands in the record of this adapter."""

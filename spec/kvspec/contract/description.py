@@ -90,6 +90,10 @@ class Description:
         claim = self.chapters.get(chapter)
         return claim is not None and LEVELS.index(claim.level) >= LEVELS.index(level)
 
+    def lowest(self, chapters: Iterable[str]) -> Level:
+        """Give the lowest level that the adapter claims of these chapters. Raises ValueError if it claims none."""
+        return min((self.chapters[c].level for c in chapters if c in self.chapters), key=LEVELS.index)
+
     def able(self, needed: Iterable[Needed]) -> bool:
         """Tell whether all these abilities, each with its chapter, are claimed."""
         return not self.lacks(needed)

@@ -11,11 +11,12 @@ from itertools import islice
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.generate.amounts import TRACES
 from kvconform.mutants import known_bugs
 from kvconform.mutants.catalogue import CLASSES, NOT_PLANTED
 from kvconform.mutants.hunt import hunt
 from kvconform.mutants.mutant import Mutant
-from kvconform.mutants.trace_sources import EXPLORED, examples, explored
+from kvconform.mutants.trace_sources import examples, explored
 from kvspec.contract import CHAPTERS
 from kvspec.notation import sentence
 from kvspec.reading.clauses import index
@@ -77,6 +78,6 @@ def test_a_bug_is_found_on_a_short_trace_and_blamed_on_a_clause_that_it_breaks(m
 def test_the_sound_reference_is_accused_of_none(chapter: str) -> None:
     """What finds a bug is the bug: on the reference itself the same traces differ nowhere."""
     under_test = LocalAdapter(Reference())
-    few = islice(explored(chapter), 0, None, EXPLORED // SOME)
+    few = islice(explored(chapter), 0, None, TRACES // SOME)
     for item in (*examples(chapter), *few):
         assert not under_test.run(item.trace).failed, sentence(item.trace)

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import time
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.checks.suite import suite
+from kvconform.judge.trial_result import TrialResult
 from kvconform.mutants import controls, correct_variants, hunt, trace_sources
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.planting import having
 from kvconform.mutants.time_limit import Hang, time_limit
 from kvref.growing import Growing
 from kvspec.contract import Pair
+from kvspec.notation import sentence
+from kvspec.trace import Trace
+from support.local_adapter import LocalAdapter
 
 
 def mutant(adapter: Any, clauses: tuple[str, ...] = ("GROW-2",), **more: Any) -> Mutant:
@@ -23,12 +30,20 @@ def mutant(adapter: Any, clauses: tuple[str, ...] = ("GROW-2",), **more: Any) ->
 
 
 @pytest.fixture(autouse=True)
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
+def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A few traces of each cover, and little time for each."""
     monkeypatch.setattr(hunt, "SPREAD", 10)
     monkeypatch.setattr(hunt, "MOST", 10)
-    monkeypatch.setattr(trace_sources, "EXPLORED", 8)
-    trace_sources.explored.cache_clear()
+    monkeypatch.setattr(trace_sources, "TRACES", 8)
+    forget()
+    yield
+    forget()
+
+
+def forget() -> None:
+    """Draw afresh."""
+    for source in (trace_sources.drawn, trace_sources.explored, trace_sources.in_form):
+        source.cache_clear()
 
 
 def test_a_planted_bug_is_found_by_every_source_under_its_clause_on_a_short_trace() -> None:
@@ -54,7 +69,8 @@ def test_a_right_cache_is_not_found_though_everything_is_tried() -> None:
 def test_a_right_cache_at_level_visible_is_not_found_by_rows_that_are_alike(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(trace_sources, "EXPLORED", 60)
+    monkeypatch.setattr(trace_sources, "TRACES", 60)
+    forget()
     whole = mutant(correct_variants.Whole, chapters=("mask",), is_control=True)
     assert hunt.hunt(whole).kills == dict.fromkeys(trace_sources.SOURCES)
 
@@ -66,6 +82,57 @@ def test_a_bug_that_breaks_another_clause_than_it_says_was_blamed_wrongly() -> N
 
 def test_the_first_source_is_enough_where_that_is_asked_for() -> None:
     assert list(hunt.hunt(mutant(controls.Losing, stop_at_first_kill=True)).kills) == ["examples"]
+
+
+def test_a_planted_bug_that_is_found_first_is_shown_as_it_was_found() -> None:
+    late = mutant(having(growing=LateAlone))
+    found, whole = hunt.hunt(late, first=True), hunt.hunt(late)
+    assert (
+        found.right
+        and list(found.kills) == list(whole.kills)[: len(found.kills)]
+        and len(found.kills) < len(whole.kills)
+    )
+    assert found.shortest == found.kills[list(found.kills)[-1]]
+    assert found.operations >= whole.operations
+
+
+def test_a_hunt_does_not_end_at_a_source_that_blames_another_clause() -> None:
+    assert list(hunt.hunt(mutant(controls.Losing, ("RING-14",)), first=True).kills) == [*trace_sources.SOURCES]
+
+
+def test_no_trace_is_tried_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+
+    def note(self: Any, source: str, item: trace_sources.Item) -> None:
+        tried.append(id(item))
+
+    monkeypatch.setattr(hunt._Hunter, "_try", note)
+    hunt.hunt(mutant(Reference), {"cover": trace_sources.covers("growing")[:3]})
+    assert len(tried) == len(set(tried)) > 30
+
+
+@pytest.mark.parametrize("level", ["visible", "storage"])
+def test_what_is_tried_of_an_adapter_is_what_a_run_of_it_judges(
+    level: Literal["visible", "storage"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run and a hunt draw the same, and leave out the same."""
+    judged: dict[str, list[str]] = {}
+
+    class Noted(LocalAdapter):
+        def judge(self, trace: Trace, source: str, watch: bool = False) -> TrialResult:
+            judged.setdefault(source, []).append(sentence(trace))
+            return super().judge(trace, source, watch)
+
+    monkeypatch.setattr(trace_sources, "TRACES", 10)
+    under_test = Noted(Reference(), traces=10)
+    under_test.adapter = under_test.adapter.at_most(level)
+    run = [c for c in suite().values() if re.match("mask/(explore|large)/", c.id)]
+    for check in (c for c in run if c.needs <= set(under_test.adapter.chapters)):
+        check.run(under_test)
+    for source in ("explored", "blind", "alike", "large"):
+        items = trace_sources.SOURCES[source]("mask")
+        found = (trace_sources.judged(source, item, under_test.adapter) for item in items)
+        assert [sentence(t) for t in found if t] == judged.get(source.replace("explored", "explore"), [])
 
 
 class Hanging(Growing):

@@ -37,7 +37,7 @@ def placed(id_: str) -> Mutant:
     return replace(mutant(id_), place=(function, function.partition(".")[0]))
 
 
-def ends(m: Mutant, hints: Hints) -> HuntResult:
+def ends(m: Mutant, hints: Hints, first: bool) -> HuntResult:
     """The hunt ends as the mutant's name says."""
     return HuntResult(m.id, seconds=float(die(m.id.partition(" ")[0], 2 * ROOM)))
 
@@ -87,7 +87,7 @@ def test_what_showed_one_fault_is_tried_first_on_the_next_of_its_function_and_mo
 ) -> None:
     items = {name: Item(notation.trace("growing", "", f"append {n}")) for n, name in enumerate("fgh", 1)}
 
-    def shown(m: Mutant, hints: Hints) -> HuntResult:
+    def shown(m: Mutant, hints: Hints, first: bool) -> HuntResult:
         given = str([i.trace.ops[0]["n"] for i in hints.get("cover", ())])
         item = items[m.id.split(".")[-1][0]]
         kill = Kill("cover", (), item.trace, given, item)
@@ -99,9 +99,9 @@ def test_what_showed_one_fault_is_tried_first_on_the_next_of_its_function_and_mo
     assert given == ["[]", "[1]", "[1]", "[1, 2]", "[]", "[1, 2]", "[]"]
 
 
-def who(m: Mutant, hints: Hints) -> HuntResult:
+def who(m: Mutant, hints: Hints, first: bool) -> HuntResult:
     """Says in which process it was hunted."""
-    return ends(m, hints) if m.id == "exits" else HuntResult(m.id, seconds=float(os.getpid()))
+    return ends(m, hints, first) if m.id == "exits" else HuntResult(m.id, seconds=float(os.getpid()))
 
 
 def test_one_after_another_is_hunted_by_the_same_process_until_it_dies(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +117,7 @@ def test_what_may_have_written_anywhere_has_a_process_of_its_own(monkeypatch: py
 
 
 def test_an_adapter_that_cannot_run_here_is_no_mutant_that_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def cannot(m: Mutant, hints: Hints) -> HuntResult:
+    def cannot(m: Mutant, hints: Hints, first: bool) -> HuntResult:
         raise CannotRun("no compiler")
 
     with pytest.raises(CannotRun, match="no compiler"):

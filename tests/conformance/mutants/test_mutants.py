@@ -19,6 +19,8 @@ from kvconform.mutants.systematic import equivalents
 from kvspec.geometry import Config
 from kvspec.trace import Trace
 
+ARGUED = r"^reference/page_pool\._poison: if self\.config\.debug: always"
+"""One that is argued to be none."""
 HANDFUL = r"^reference/page_pool\._poison: "
 """Few, all found by worked examples; one of them argued to be none."""
 
@@ -87,7 +89,7 @@ def test_a_handful_is_found_and_written(capsys: pytest.CaptureFixture[str], tmp_
 
 def test_those_that_are_argued_are_tried_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     for more in ((), ("--argued",)):
-        status, document = run(capsys, "--kind", "reference", "--match", HANDFUL, *more)
+        status, document = run(capsys, "--kind", "reference", "--match", ARGUED, *more)
         argued = [m for m in document["mutants"] if m["equivalent"]]
         assert status == 0 and argued and not any(m["killed"] for m in argued)
         assert all(bool(m["sources"]) == bool(more) for m in argued)
@@ -118,13 +120,19 @@ def test_the_command_fails_by_what_comes_of_a_mutant(
     assert run(capsys, "--kind", "reference", "--argued")[0] == status
 
 
-def test_of_systematic_faults_one_in_so_many_and_of_all_others_each(capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_faults_and_correct_controls_one_in_so_many_and_all_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     def listed(*more: str) -> list[str]:
         assert cli.main(["mutants", "--kind", "fakes", "--kind", "reference", "--list", *more]) == 0
         return capsys.readouterr().out.splitlines()
 
     every, fakes = listed(), len(list(kinds.KINDS["fakes"]()))
     assert listed("--every", "7") == every[:fakes] + every[fakes::7]
+    right = [m.id for m in kinds.KINDS["controls"]() if m.is_control]
+    wrong = [m.id for m in kinds.KINDS["controls"]() if not m.is_control]
+    sample = [line.partition(":")[0] for line in listed("--kind", "controls", "--every", "7")]
+    assert [i for i in sample if i in right] == right[::7] and {*sample} >= {*wrong} and wrong and right
 
 
 def test_that_nothing_matches_is_said(capsys: pytest.CaptureFixture[str]) -> None:

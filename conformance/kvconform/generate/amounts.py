@@ -1,0 +1,12 @@
+"""How much of what is drawn is judged: the same in a run of an adapter and in the hunt for a mutant."""
+
+from __future__ import annotations
+
+TRACES, SEED = 60, 0
+"""Traces that each exploration draws, and the seed of all that is drawn, where nothing else is asked for."""
+
+BLIND, ALIKE = 2, 3
+"""Of so many explored traces one is judged again unobserved, and one with rows that are alike."""
+
+MOST_VISIBLE = 8193
+"""The largest boundary that is judged at level visible: the list model goes from row to row."""
