@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -104,6 +105,7 @@ def same_geometry(a: Config, b: Config) -> bool:
     return a.changed(step=0) == b.changed(step=0)
 
 
+@lru_cache(maxsize=1024)
 def valid(config: Config) -> bool:
     """Tell whether every given size is 1 or more, and the dtype known."""
     sizes = (getattr(config, name) for name in SIZES)

@@ -85,9 +85,9 @@ def _sizes(config: Config, kind: str, n: int) -> tuple[int, ...]:
 
 def legible(config: Config, kind: str, first: int, n: int) -> Array:
     """Rows `[batch, kv_heads, n, dim]` with serials first..first+n-1; `kind` is "k" or "v"."""
-    batch, heads, n, dim = _sizes(config, kind, n)
-    if 0 in (batch, heads, n, dim):
-        return np.empty((batch, heads, n, dim), DTYPES[config.dtype])
+    batch, heads, _, dim = config.shape(kind, n)
+    if min(batch, heads, n, dim) <= 0:
+        return np.empty(_sizes(config, kind, n), DTYPES[config.dtype])
     size = max(64, 1 << (first + n - 1).bit_length())
     if batch * heads * dim * size > LARGEST_TABLE:
         return _spelled(kind, batch, heads, np.arange(first, first + n), dim, config.dtype)

@@ -218,6 +218,7 @@ class _Storage(_Trial):
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
         self.oracle = CitingReference(observe=observables(self.trace, self.adapter, "storage"))
+        self.trace_inputs.book.kept = None  # the list model alone asks for rows again
 
     def let_go(self, want: Step, got: Step) -> None:
         got.arrays = dict(want.arrays)  # they are equal, and the oracle keeps its own

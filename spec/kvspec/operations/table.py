@@ -122,7 +122,7 @@ def length_of(op: Operation) -> int:
 
 def cache_of(op: Operation) -> str:
     """Give the name of an operation's cache."""
-    return str(last_of(op).get("cache", "A"))
+    return str((op["ops"][-1] if op["op"] == RUN.name else op).get("cache", "A"))
 
 
 def argument(op: Operation, name: str) -> Any:
@@ -144,8 +144,9 @@ def names_used(op: Operation) -> list[str]:
     used, made = list[str](), set[str]()
     for part in parts_of(op):
         record = OPERATIONS[part["op"]]
-        used += [part[a] for a in record.uses if part.get(a) is not None and part[a] not in made]
-        made |= {part[a] for a in record.makes}
+        if record.names:
+            used += [part[a] for a in record.uses if part.get(a) is not None and part[a] not in made]
+            made |= {part[a] for a in record.makes}
     return used
 
 
@@ -161,12 +162,15 @@ def listed(numbers: Iterable[int]) -> str:
 
 def caches_named(op: Operation) -> set[str]:
     """Give the names of the other caches that an operation is about; `-` in a round stands for none."""
-    each = ((part, a) for part in parts_of(op) for a in OPERATIONS[part["op"]].arguments)
-    return {letter for part, a in each if a.holds in HOLDING_CACHES for letter in part.get(a.name, "")} - {"-"}
+    each = ((part, a) for part in parts_of(op) for a in NAMING_CACHES[part["op"]])
+    return {letter for part, a in each for letter in part.get(a, "") if letter != "-"}
 
 
-HOLDING_CACHES = ("layers", "other", "others")
-"""What arguments hold that name other caches."""
+NAMING_CACHES: dict[str, tuple[str, ...]] = {
+    name: tuple(a.name for a in o.arguments if a.holds in ("layers", "other", "others"))
+    for name, o in OPERATIONS.items()
+}
+"""The arguments of an operation that name other caches."""
 
 
 ALWAYS_NEEDS: dict[str, frozenset[str]] = {
@@ -184,5 +188,5 @@ def chapters_of(op: Operation) -> frozenset[str]:
     """Give the chapters an operation needs beside that of its cache's kind."""
     if op["op"] == RUN.name:
         return frozenset().union(*map(chapters_of, op["ops"]))
-    given = (a.needs for a in CAN_NEED[op["op"]] if op.get(a.name, a.default) != a.default)
-    return ALWAYS_NEEDS[op["op"]].union(given)
+    always, can = ALWAYS_NEEDS[op["op"]], CAN_NEED[op["op"]]
+    return always.union(a.needs for a in can if op.get(a.name, a.default) != a.default) if can else always

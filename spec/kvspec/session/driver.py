@@ -57,13 +57,14 @@ class Session(SessionState):
         assert inputs.each is not None
         observe, failed, cites = self.observe, list[int](), dict[str, None]()
         each = each_of(op)
+        self.observe, self.unseen = frozenset(), True
         try:
             for number, part in enumerate(each[:-1]):
-                self.observe, self.unseen = frozenset(), True
                 step = self.do(part, inputs.each.make(part))
                 self._take_back(cache_of(part))
-                failed += [number] if self._missed(step, number) else []
-                cites |= dict.fromkeys(step.cites)
+                if self._missed(step, number):
+                    failed.append(number)
+                cites.update(dict.fromkeys(step.cites))
                 inputs.each.done(part, step.result)
         finally:
             self.observe, self.unseen = observe, False

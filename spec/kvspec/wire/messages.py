@@ -180,12 +180,13 @@ def _sized(entry: Any, largest: int) -> tuple[str, np.dtype[Any] | None, tuple[i
         raise ProtocolError(f"{name!r:.40}: unknown dtype {dtype!r:.40}; known: {', '.join(TYPES)}")
     if not isinstance(shape, list) or len(shape) > 8 or set(map(type, shape)) - {int} or min(shape, default=0) < 0:
         raise ProtocolError(f"{name!r:.40}: a shape is a list of at most 8 sizes, not {shape!r:.80}")
+    type_, size = TYPES[dtype], math.prod(shape)
     # A size of 0 does not excuse the others: numpy refuses shapes whose other sizes overflow.
-    if math.prod(filter(None, shape)) * TYPES[dtype].itemsize > largest:
+    if (size or math.prod(filter(None, shape))) * type_.itemsize > largest:
         raise ProtocolError(
             f"{name!r:.40}: {dtype} {shape!r:.80} is more than the {largest} bytes a message carries"
         )
-    return name, TYPES[dtype], tuple(shape), math.prod(shape) * TYPES[dtype].itemsize
+    return name, type_, tuple(shape), size * type_.itemsize
 
 
 def with_mask(op: Operation, logical: masks.Logical, name: str = "parts") -> tuple[Operation, Tensors]:
@@ -310,7 +311,8 @@ def text(head: Mapping[str, Any], name: str, limit: int) -> str:
     found = head.get(name, "")
     if not isinstance(found, str):
         raise ProtocolError(f"{name} must be a text of at most {limit} characters")
-    return found[:limit].encode(errors="replace").decode()
+    cut = found[:limit]
+    return cut if cut.isascii() else cut.encode(errors="replace").decode()
 
 
 def _wrong_observation(values: Mapping[str, Any], tensors: Tensors) -> str:
