@@ -31,7 +31,7 @@ class Answering:
         return attended(queries, held, seen, splits)
 
     def scored(self, queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
-        """The same by a scale or a softcap of their own."""
+        """The same with another scale or a softcap."""
         return scored(queries, held, seen, how)
 
 
@@ -92,7 +92,7 @@ class Seen:
         self.logical, self.rows, self.end = logical, rows, end
 
     def asked(self, batch: int, heads: int, n: int) -> strict.Asked:
-        """Which rows each of the n newest positions sees, in every head of every sequence."""
+        """The rows that each of the n newest positions sees, in every head of every sequence."""
         position = np.arange(self.end - n, self.end)[:, None]
         added = np.zeros((batch, heads, n, self.rows), np.float32)
         hidden = np.zeros(added.shape, np.bool_)
@@ -189,7 +189,7 @@ def demand_scoring(how: Attention) -> None:
 
 
 def scored(queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
-    """The output of queries over the rows held, in position order, by a scale or a softcap of their own."""
+    """The output of queries over the rows held, in position order, with another scale or a softcap."""
     cite("ATTN-2", "ATTN-11", "ATTN-15", "ATTN-29", "ATTN-30", "ATTN-32", "ATTN-42")
     cite(*(["ATTN-31"] if how.splits > 1 else []), *(["ATTN-3"] if how.scale is None else ["ATTN-38"]))
     cite(*(["ATTN-39", "ATTN-40"] if how.softcap > 0 else []))

@@ -1,4 +1,4 @@
-"""Attention on a store: on one of its layers, on what a layer holds of each sequence of its batch, and captured."""
+"""Attention on a store: on one layer, on one layer's rows of each sequence of its batch, and captured."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class Attending(Batching, attention.Answering):
             raise refusals.layer("STORE-9", -1 if layer is None else layer, len(self.lengths_))
 
     def attend_batch(self, queries: Array, layer: int, splits: int = 1, out: Array | None = None) -> Array:
-        """A query `[m, heads, 1, k_dim]` at the last position of each sequence attends to what a layer holds of
-        it."""
+        """A query `[m, heads, 1, k_dim]` at the last position of each sequence attends to the layer's rows of that
+        sequence."""
         if queries.ndim == 4 and queries.shape[2] == 0:
             return attention.empty(self.config, queries, out)
         batch = self._batch("attend")

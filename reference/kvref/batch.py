@@ -15,7 +15,7 @@ SEQUENCES = 32
 """Sequences a batch may have, where the caller does not say how many."""
 
 _addresses = count(1)
-"""Every buffer that is ever allocated lies somewhere else."""
+"""Every buffer that is allocated gets an address of its own."""
 
 
 class Batch:
@@ -120,7 +120,7 @@ class Batching:
             batch.write(sequence, each, 0, self._first(each, n))
 
     def _first(self, layer: int, n: int) -> Pair:
-        """The first n rows of a layer of the store, where they lie."""
+        """The first n rows of a layer of the store, without a copy."""
         return Pair(*(meter.resident(a[layer][:, :n]) for a in (self.keys, self.values)))
 
     def _in_batch(self, batch: Batch, sequence: int) -> None:
@@ -138,7 +138,7 @@ class Batching:
         batch.lengths = [n + 1 for n in batch.lengths]
 
     def _steppable(self, batch: Batch, rows: Pair) -> None:
-        """Refuse a step, before anything is written, for its rows, then for want of room, then for a hole."""
+        """Refuse a step before anything is written: rows that do not fit, then a full sequence, then a hole."""
         m = len(batch.lengths)
         if not _fit(rows, self.config, m):
             raise refusals.step_rows("BATCH-14", self.config, m, rows)

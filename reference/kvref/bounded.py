@@ -1,4 +1,4 @@
-"""The bounded cache: a growing cache with an end, `max_len` rows, beyond which appends are refused."""
+"""The bounded cache: a growing cache that holds at most `max_len` rows and refuses appends beyond."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ class Bounded:
             self.rows.grow(slots, self.offset)
 
     def _cite_room(self, n: int) -> None:
-        """Cite what a full cache shows, and one that took more rows in its life than it can hold."""
+        """Cite the clauses that a full cache shows, and those of a cache that took more rows in its life than it
+        can hold."""
         self.appended += n
         if self.offset == self.max_len:
             cite("BOUNDED-3")
@@ -104,7 +105,7 @@ class Bounded:
         return 0 <= to <= self.offset
 
     def rewind(self, to: int) -> None:
-        """Make `to` the offset; nothing moves, and what lies beyond is dead."""
+        """Make `to` the offset; nothing moves, and the rows beyond are dead."""
         if not 0 <= to <= self.offset:
             raise refusals.rewind_range("BOUNDED-7", to, self.offset)
         cite("BOUNDED-6", "BOUNDED-17")

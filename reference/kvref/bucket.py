@@ -18,8 +18,8 @@ from kvspec.refusals import common as refusals
 
 class Bucket:
     """Row p of the `past_` rows of each layer lies in slot p of the handles; the newest may still lie behind the
-    padding (`pending`). Before anything was installed, and after a prefill over handles (`stale`), the host has
-    all."""
+    padding (`pending`). Before anything is installed, and after a prefill over handles (`stale`), only the host has
+    all rows."""
 
     kind = "bucket"
     graph: ClassVar[type[Graph]] = Graph
@@ -111,7 +111,7 @@ class Bucket:
     def _demand(
         self, queries: Array, new: Pair, splits: int, counts: tuple[int, int | None], out: Array | None
     ) -> None:
-        """Refuse rows, then queries that do not fit, n of each; then a length that is not the cache's."""
+        """Refuse rows, then queries that do not fit, n of each; then a length that differs from the cache's."""
         n, past = counts
         if not fits(self.config, new, n):
             raise refusals_bucket.rows("BUCKET-3", self.config, n, *new)
@@ -121,8 +121,8 @@ class Bucket:
             raise refusals_bucket.disagrees("BUCKET-7", past, self.past_)
 
     def _ready(self, refresh: bool, room: int = 1) -> tuple[Graph, Handles]:
-        """The graph for the past rows, and handles of its bound, with room for `room` rows behind it, installed
-        where they have to be."""
+        """The graph for the past rows, and handles of its bound, with room for `room` rows behind it; installs them
+        if needed."""
         graph = self._graph()
         if refresh and self._host_rows < self.past_:
             raise refusals_bucket.short("BUCKET-11", self._host_rows, self.past_)
@@ -138,7 +138,7 @@ class Bucket:
         return graph, self._install(self._carried(self.handles), graph.bound, room)
 
     def _graph(self) -> Graph:
-        """The graph of the smallest bound that takes the past rows."""
+        """The graph with the smallest bound that has room for the past rows."""
         bound = next((b for b in self.bounds if b >= self.past_), None)
         if bound is None:
             raise refusals_bucket.beyond("BUCKET-8", self.past_, self.bounds[-1])
@@ -153,7 +153,7 @@ class Bucket:
             raise refusals_bucket.after_block("BUCKET-16", self.handles.behind)
 
     def _carried(self, handles: Handles) -> list[tuple[int, Pair]]:
-        """The past rows where they lie in the handles, and the slots that they belong into."""
+        """The past rows as they lie in the handles, and the slots where they belong."""
         straight = self.past_ - self.pending
         newest = handles.part(handles.bound, handles.bound + self.pending)
         return [(0, handles.part(0, straight)), (straight, newest)]
@@ -170,7 +170,7 @@ class Bucket:
         return made
 
     def _compact(self, handles: Handles) -> None:
-        """Bring the row of the step before, if it lies behind the padding, to the slot that is its position."""
+        """Move the row of the previous step to the slot of its position, if it is still behind the padding."""
         cite(*(["BUCKET-33"] if self.pending else []))
         newest = handles.part(handles.bound, handles.bound + self.pending)
         handles.write(self.past_ - self.pending, newest)
@@ -187,7 +187,7 @@ class Bucket:
         self.bound_, self.blocked = None, False
 
     def sync(self) -> None:
-        """The past rows to the host, where it does not have the newest."""
+        """Copy the past rows to the host, if it lacks the newest."""
         cite("BUCKET-18")
         self.rows = self._newest()
 
@@ -208,7 +208,7 @@ class Bucket:
         self.rows = Pair(*(a[..., :to, :] for a in self.rows))
 
     def encode(self, keys: Array, values: Array) -> None:
-        """Install the rows of an encoder, in place of those there were."""
+        """Install the rows of an encoder; they replace the former ones."""
         new = self._taken(Pair(keys, values))
         cite("BUCKET-24")
         made = Pair(*(meter.allocated(a.shape, a.dtype) for a in new))
@@ -259,7 +259,7 @@ class Bucket:
 
 
 def _count(rows: Array) -> int:
-    """Rows of each layer, or queries; -1 where that cannot be said."""
+    """The number of rows or queries of each layer; -1 if the arrays do not tell."""
     return int(rows.shape[3]) if rows.ndim == 5 else -1
 
 

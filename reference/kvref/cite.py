@@ -15,7 +15,7 @@ def cite(*clauses: str) -> None:
 
 @contextmanager
 def uncited() -> Iterator[None]:
-    """What is done meanwhile is a means to something else, and exercises no clauses."""
+    """Steps inside this context serve another step, so they exercise no clauses."""
     before = len(_cited)
     yield
     del _cited[before:]

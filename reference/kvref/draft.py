@@ -1,4 +1,4 @@
-"""Speculation: rounds in which drafts stand behind the rows of caches, until it is known how many are kept.
+"""Speculation: in a round, drafts stand behind the rows of caches until a commit says how many are kept.
 
 Here drafts lie beside their cache, never in it. So nothing has to be undone, and a commit is one append.
 """
@@ -26,11 +26,12 @@ NOTHING: dict[str, Callable[..., bool]] = {
     "append": lambda keys, values: count(Pair(keys, values)) == 0,
     "attend": attention.nothing,
 }
-"""When such an operation has nothing to do, which is not refused: by what it is handed first."""
+"""When such an operation has nothing to do, so that it is not refused. Each test takes the first argument."""
 
 
 def speculative(kind: Kind) -> Kind:
-    """Make a kind of cache one that can enter rounds, and that leaves itself alone while it is in one."""
+    """Make a cache class that can enter rounds. During a round the cache refuses every operation that would change
+    it."""
     for name in (n for n in REFUSED if hasattr(kind, n)):
         setattr(kind, name, _refusing(name, getattr(kind, name)))
     kind.can_rewind = _no(kind.can_rewind)  # type: ignore[attr-defined]
@@ -106,7 +107,7 @@ class Layer:
 
 
 class Round:
-    """A round over one cache a layer; `layers` holds those that there are, by their number."""
+    """A round over at most one cache a layer; `layers` holds the caches by the number of their layer."""
 
     def __init__(self, caches: Sequence[Any], isolated: bool) -> None:
         given = {i: cache for i, cache in enumerate(caches) if cache is not None}
@@ -118,7 +119,7 @@ class Round:
             self._hold(True)
 
     def _hold(self, held: bool) -> None:
-        """The caches enter or leave the round; at either moment the history of an append before is gone."""
+        """Let the caches enter or leave the round; both end the history of the append before."""
         cite("DRAFT-11", "DRAFT-14")
         for layer in self.layers.values():
             layer.cache.in_round, layer.cache.queries = held, None

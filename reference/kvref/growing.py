@@ -55,7 +55,7 @@ class Growing(Attending):
             raise refusals.rows("GROW-10", self.config, *new)
 
     def _feed(self, new: Pair) -> None:
-        """Write rows behind the offset, growing where they do not fit."""
+        """Write rows behind the offset; grow if they do not fit."""
         n, step = count(new), self.config.step
         if self.offset + n > len(self.rows):
             kept = len(self.rows)
@@ -81,7 +81,7 @@ class Growing(Attending):
         return self.rows.read(0, self.offset)
 
     def aside(self) -> Rows:
-        """A copy of the rows that a next query would find beside itself."""
+        """A copy of the rows that a next query would see beside its own."""
         return self.rows.taken(list(range(self.offset)))
 
     def in_order(self) -> list[int]:
@@ -117,7 +117,7 @@ class Growing(Attending):
         return 0 <= to <= self.offset
 
     def rewind(self, to: int) -> None:
-        """Make `to` the offset; nothing moves, and what lies beyond is dead."""
+        """Make `to` the offset; nothing moves, and the rows beyond are dead."""
         if not 0 <= to <= self.offset:
             raise refusals.rewind_range("GROW-7", to, self.offset)
         cite("GROW-5", "GROW-6", "GROW-18")
@@ -137,7 +137,7 @@ class Growing(Attending):
         return Snapshot(self.kind, self.config, self.rows.copy(first, self.offset), first, self.offset)
 
     def restore(self, saved: Snapshot | None, to: int) -> None:
-        """Feed the saved rows from where they begin, then cut at the target."""
+        """Write the saved rows to their former slots, then cut at the target."""
         if saved is None:
             cite("SNAP-11")
             self.rewind(to)

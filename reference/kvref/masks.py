@@ -87,7 +87,7 @@ def intersected(a: Array, b: Array) -> Array:
 
 
 def _hiding(added: Array, a: Array, b: Array) -> Array:
-    """A sum of scores that hides what either hides: one of them may have overflowed, and their sum be NaN."""
+    """The sum of two arrays of scores. It hides what either hides, also where the other is plus infinity."""
     return np.where(np.isneginf(a) | np.isneginf(b), np.float32(-np.inf), added)
 
 

@@ -1,6 +1,6 @@
 """Planning memory: what an append will hold, and how many sequences fit.
 
-A buffer that is replaced is there together with its successor for a moment, so the most is both of them.
+A buffer and the one that replaces it exist together for a moment, so the peak counts both.
 """
 
 from __future__ import annotations

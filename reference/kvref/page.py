@@ -86,7 +86,7 @@ class Pages:
         return to.length % self.pool.size != 0 and self.pool.counts[to.table[-1]] > 1
 
     def _make_room(self, to: Numbered, length: int) -> None:
-        """Pages of its own for all positions that are to be written."""
+        """Give a sequence pages of its own for all positions that will be written."""
         if to.table:
             cite("PAGE-19")
         if self._shared(to):
@@ -134,7 +134,7 @@ class Pages:
         return list(self._of(sequence).table)
 
     def references(self) -> list[int]:
-        """In how many tables each page of the pool stands."""
+        """The number of tables that have each page of the pool."""
         return list(self.pool.counts)
 
     def free_pages(self) -> int:
@@ -165,7 +165,7 @@ class Pages:
                 raise refusals_page.dead("PAGE-32", page, slots.stop, live)
 
     def _rows_in(self, page: int, of: Numbered) -> int:
-        """How many rows of a sequence lie in a page, or would if the page were longer."""
+        """How many rows a sequence has from the first slot of a page on; may be more than the page holds."""
         return of.length - of.table.index(page) * self.pool.size if page in of.table else 0
 
     def peek(self, page: int) -> Pair:
@@ -195,8 +195,8 @@ class Pages:
         out: Array | None = None,
         of: int | None = None,
     ) -> Array:
-        """Append n rows to a sequence, and have n queries `[1, heads, n, k_dim]` attend to what it then has: the
-        output `[1, heads, n, v_dim]`."""
+        """Append n rows to a sequence, and have n queries `[1, heads, n, k_dim]` attend to all its rows: the output
+        `[1, heads, n, v_dim]`."""
         if attention.nothing(queries, keys):
             cite("PAGE-7")
             return attention.empty(self.config, queries, out)

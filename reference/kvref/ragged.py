@@ -32,7 +32,7 @@ class Ragged:
         self._lay([[]] * config.batch)
 
     def _lay(self, sequences: Sequence[Pieces]) -> None:
-        """Make these the sequences, in a new block that is as wide as the longest."""
+        """Replace the sequences by these, in a new block as wide as the longest."""
         cite("RAGGED-6", "RAGGED-7", "RAGGED-24")
         self.lengths = [sum(piece.keys.shape[1] for piece in pieces) for pieces in sequences]
         self.width = max(self.lengths)
@@ -60,7 +60,7 @@ class Ragged:
         return self._before(self.width, self.lengths[sequence])
 
     def _rows(self, sequence: int, n: int | None = None) -> Pair:
-        """The first n rows of a sequence where they lie; all if nothing is said."""
+        """The first n rows of a sequence without a copy; all if n is None."""
         start = self._start(sequence)
         stop = start + (self.lengths[sequence] if n is None else n)
         return Pair(*(meter.resident(a[sequence, :, start:stop]) for a in self.block))
@@ -87,7 +87,7 @@ class Ragged:
         return positions
 
     def trim(self, counts: Sequence[int]) -> None:
-        """Drop the newest rows of each sequence; of none if one has fewer."""
+        """Drop the newest rows of each sequence; if one sequence has fewer, change nothing."""
         right = len(counts) == len(self.lengths)
         if not right or not all(0 <= count <= self.lengths[s] for s, count in enumerate(counts)):
             raise refusals_ragged.trim("RAGGED-15", list(counts), self.lengths)
@@ -109,7 +109,7 @@ class Ragged:
         self.filter(order)
 
     def repeat(self, times: int) -> None:
-        """Have each sequence several times, the copies side by side."""
+        """Repeat each sequence several times, the copies side by side."""
         if times < 1:
             raise refusals_ragged.times("RAGGED-19", times)
         cite("RAGGED-18")
@@ -130,7 +130,7 @@ class Ragged:
         self._lay([[Pair(*(a[0] for a in other.rows.part(0, other.offset)))] for other in others])
 
     def extract(self, sequence: int, into: Any) -> None:
-        """Make a copy of a sequence's rows those of a growing cache."""
+        """Copy a sequence's rows to a growing cache."""
         if not 0 <= sequence < len(self.lengths):
             raise refusals_ragged.sequence("RAGGED-19", sequence, len(self.lengths))
         self._demand("extract", "a growing cache", into, self._alone(into))

@@ -1,7 +1,7 @@
 """The rotating cache: a window of W rows, the query included, in storage that does not grow with the context.
 
-One row at a time goes to the slot of the oldest (`_decode`); several at once are appended behind the newest
-W-1, in position order, so that every new query finds its whole window (`_prefill`).
+One row at a time goes to the slot of the oldest (`_decode`); several at once are appended behind the newest W-1, in
+position order, so that every new query sees its whole window (`_prefill`).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Ring(Attending):
             raise refusals.rows("RING-13", self.config, *new)
 
     def _decode(self, new: Pair) -> None:
-        """One row: grow if there is room to, cut down to the window, then overwrite the oldest slot."""
+        """One row: grow while shorter than the window, cut down to the window, then overwrite the oldest slot."""
         if self.offset >= len(self.rows) and len(self.rows) < self.window:
             cite("RING-21")
             self.rows.grow(len(self.rows) + min(self.config.step, self.window - self.offset), self.offset)
@@ -127,7 +127,7 @@ class Ring(Attending):
         return [(self.index - keep + i) % self.buffered for i in range(keep)]
 
     def aside(self) -> Rows:
-        """A copy of the rows that a next query would find beside itself."""
+        """A copy of the rows that a next query would see beside its own."""
         return self.rows.taken(self._newest())
 
     def in_order(self) -> list[int]:
@@ -152,7 +152,8 @@ class Ring(Attending):
         return Lengths(self.offset, self.buffered, self.buffered, len(self.rows))
 
     def mask(self, logical: Logical) -> Array | None:
-        """One query: storage enforces the window, columns go to slots. Several: the window is intersected in."""
+        """For one query storage enforces the window, and columns are put in slot order. For several the mask hides
+        it."""
         if self.queries is None:
             raise refusals.no_history("MASK-1")
         if self.queries > 1:
@@ -169,7 +170,7 @@ class Ring(Attending):
         return to == self.offset or (0 <= to < self.offset <= self.window)
 
     def rewind(self, to: int) -> None:
-        """Make `to` the offset, while no row that its window needs has been overwritten."""
+        """Make `to` the offset. Refused if a row that its window needs was overwritten."""
         if not 0 <= to <= self.offset:
             raise refusals.rewind_range("RING-9", to, self.offset)
         if to < self.offset and self.offset > self.window:
@@ -192,7 +193,7 @@ class Ring(Attending):
         return Snapshot(self.kind, self.config, rows, first, self.offset, self.index)
 
     def restore(self, saved: Snapshot | None, to: int) -> None:
-        """Become the ring that was saved; to less than its end only if its window had not been passed."""
+        """Become the saved ring. `to` may be less than its end only if it had not passed its window."""
         if saved is None:
             cite("SNAP-11")
             self.rewind(to)
@@ -223,7 +224,7 @@ class Ring(Attending):
         return pieces[1].handed_on()
 
     def split(self, saved: Snapshot | None, at: int) -> tuple[Snapshot | None, Snapshot | None]:
-        """A ring cannot be cut at a position: none, and the whole."""
+        """A ring cannot be cut at a position: give none, and the whole."""
         if saved is None:
             cite("SNAP-25")
             return None, None

@@ -1,4 +1,4 @@
-"""RoPE, with every rounding fixed: pairs of elements of a row are turned as points of the plane.
+"""RoPE, with every rounding fixed: it turns pairs of elements of a row like points of the plane.
 
 A pair (x0, x1), at an angle whose cosine and sine are the f32 numbers c and s of `rope_angles`, becomes in f32
 
@@ -46,7 +46,7 @@ def at_positions(asked: Rope | None, first: int, queries: Array, keys: Array) ->
 
 
 def _inside(rows: Array, positions: Array, rope: Rope) -> Array:
-    """Rows turned on their way: on the device there is a place for them."""
+    """Turn rows before they are written; on the device they get a place of their own."""
     made = _made(rows, positions, rope)
     if not isinstance(rows, meter.Resident):
         return made

@@ -1,8 +1,8 @@
-"""A window beside sinks: the first rows are kept for ever, and of all others the newest.
+"""A window beside sinks: the cache keeps the first rows for ever, and the newest of the others.
 
-Slots 0 to S-1 hold the sinks. One row at a time goes behind the rows there are, and then to the slot of the oldest
-row that is no sink (`_decode`); several at once are appended behind the sinks and the newest others, in position
-order, so that every new query finds all it sees (`_prefill`).
+Slots 0 to S-1 hold the sinks. One row at a time goes behind the others until the slots are full, then to the slot
+of the oldest row that is no sink (`_decode`); several at once are appended behind the sinks and the newest others,
+in position order, so that all rows that a new query sees are held (`_prefill`).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Sink:
         self.queries = n
 
     def _cite_seen(self, n: int) -> None:
-        """What an append of n rows owes its queries."""
+        """Cite the clauses that an append of n rows exercises."""
         cite("SINK-5", "SINK-30")
         if self.offset + n <= self.most:
             cite("SINK-3")
@@ -93,7 +93,7 @@ class Sink:
         self.live = max(self.live, self.index)
 
     def _prefill(self, new: Pair) -> None:
-        """Several rows: behind the sinks and what else the first of their queries sees, in position order."""
+        """Several rows: in position order, behind the sinks and the other rows that the first new query sees."""
         cite("SINK-4", "SINK-27")
         self._keep(self.recent - 1)
         self.rows.join(new)
@@ -135,7 +135,7 @@ class Sink:
         return Lengths(self.offset, self.live, self.live, len(self.rows))
 
     def mask(self, logical: Logical) -> Array | None:
-        """The mask for the last append's queries: what the cache itself hides is intersected in."""
+        """The mask for the last append's queries: it also hides what the cache itself hides."""
         if self.queries is None:
             raise refusals.no_history("MASK-1")
         masks.demand(logical, self.config.batch, self.queries, self.live)
@@ -148,7 +148,8 @@ class Sink:
         return mask if self.queries != 1 or mask is None else self._gathered(mask)
 
     def _seen(self, windows: list[int]) -> Array | None:
-        """`[1, 1, L, K]`: what the sinks, the newest rows and these windows let each query see; None for all."""
+        """`[1, 1, L, K]`: what each query sees of the sinks, the newest rows and these windows; None if it sees
+        all."""
         if not self.queries or (self.queries == 1 and not windows):
             return None
         column = np.arange(self.live)[None, :]
@@ -167,7 +168,7 @@ class Sink:
         return mask if mask.shape[3] == 1 else mask[..., np.argsort(self._in_order())]
 
     def _places(self) -> list[int]:
-        """The positions of all rows of the history, oldest first: their places in it where they are shifted."""
+        """The positions of all rows of the history, oldest first: their indices in it if positions are shifted."""
         if self.config.shifted:
             cite("SINK-19")
             return list(range(self.live))
@@ -190,7 +191,7 @@ class Sink:
         return 0 <= to <= self.offset and (to == self.offset or self.offset <= self.most)
 
     def rewind(self, to: int) -> None:
-        """Make `to` the offset, while no row was dropped."""
+        """Make `to` the offset. Refused if a row was dropped."""
         if not 0 <= to <= self.offset:
             raise refusals.rewind_range("SINK-11", to, self.offset)
         if to < self.offset and self.offset > self.most:

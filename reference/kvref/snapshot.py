@@ -20,7 +20,7 @@ class Snapshot:
 
     @property
     def rows(self) -> Pair:
-        """The rows; only while it is neither closed nor consumed."""
+        """The rows, until it is closed or consumed."""
         assert self._rows is not None, "a used-up snapshot is refused before its rows are asked for"
         return self._rows
 
@@ -60,7 +60,7 @@ def check(what: str, saved: Snapshot, kind: str, config: Config, clause: str = "
 
 
 def pieces(what: str, given: tuple[Snapshot | None, ...], kind: str, config: Config) -> list[Snapshot]:
-    """The pieces that are not none; all are checked before any is consumed."""
+    """The pieces without None; all are checked before one is consumed."""
     found = [s for s in given if s is not None]
     for s in found:
         check(what, s, kind, config, "SNAP-21")
@@ -86,7 +86,7 @@ def joined(first: Snapshot, second: Snapshot) -> Snapshot:
 
 
 def cut(saved: Snapshot, at: int) -> tuple[Snapshot, Snapshot]:
-    """The rows before position `at`, and those from it on; the snapshot is consumed."""
+    """The rows before position `at`, and the rows from `at` on; the snapshot is consumed."""
     i = at - saved.start
     parts = slice(0, i), slice(i, None)
     before, after = (Pair(*(meter.moved(a[:, :, part]) for a in saved.rows)) for part in parts)

@@ -32,7 +32,7 @@ class Store(Attending):
             raise refusals.config("STORE-1", self.kind, config)
 
     def _allocate(self, config: Config, zeroed_by: str) -> None:
-        """Zeros all over: a length may be set beyond what was ever written."""
+        """Make everything zero, because a length may be set beyond the rows that were written."""
         cite(zeroed_by)
         assert config.layers is not None and config.max_len is not None
         self.config, self.max_len, self.zeroed_by = config, config.max_len, zeroed_by
@@ -46,7 +46,7 @@ class Store(Attending):
         self.lengths_ = [0] * config.layers
 
     def init(self, config: Config) -> None:
-        """Nothing where the geometry is the same; a new store where it is not."""
+        """Change nothing if the geometry is the same; else make a new store."""
         self._check(config)
         if same_geometry(config, self.config):
             cite("STORE-25")
@@ -82,7 +82,7 @@ class Store(Attending):
                 raise refusals.overflow("STORE-8", each, self.lengths_[each], n, self.max_len)
 
     def plan(self, n: int) -> mem.Plan:
-        """What is held, now as after an append of n rows to every layer."""
+        """The bytes held, now and after an append of n rows to every layer."""
         if n > 0:
             self._demand_room(range(len(self.lengths_)), n)
         cite("MEM-18")
@@ -166,7 +166,7 @@ class Store(Attending):
             self.lengths_[layer] = pair.keys.shape[1]
 
     def _loadable(self, saved: Sequence[Pair]) -> None:
-        """Refuse what is not of this store's layers, heads, widths and dtype, before anything is written."""
+        """Refuse other layers, heads, widths or dtypes than the store's, before anything is written."""
         if len(saved) != len(self.lengths_):
             raise refusals.saved_layers("STORE-22", len(saved), len(self.lengths_))
         for layer, pair in enumerate(saved):

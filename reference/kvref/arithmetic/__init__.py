@@ -1,1 +1,1 @@
-"""Arithmetic that the spec defines to the bit, and no cache's own."""
+"""Arithmetic that the spec defines to the bit; all caches share it."""

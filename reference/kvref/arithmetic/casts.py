@@ -1,4 +1,4 @@
-"""Casts of f32 to the narrower dtypes, as the rule says it: the nearest number there is, ties to even."""
+"""Casts of f32 to the narrower dtypes, by the rule: to the nearest number of the dtype, ties to even."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kvspec.geometry import DTYPES, Array
 
 
 class Format(NamedTuple):
-    """A number is a whole number of fewer than `digits` binary digits, times a power of two, or that many."""
+    """Each number of a dtype is a whole number of at most `digits` binary digits, times a power of two."""
 
     digits: int
     """Binary digits of a number, the leading one included."""
     least: int
-    """The exponent of the smallest numbers that have all their digits: 2**(least - 1) is the first of them."""
+    """The exponent of the smallest normal numbers: the smallest is 2**(least - 1)."""
     largest: float
     """The largest finite number."""
 

@@ -1,9 +1,9 @@
 """Cosines and sines of the angles of RoPE, each the f32 number nearest to the exact one.
 
-An angle is position * base^(-2i/dims). Its last digits matter as much as its first, and the further the position
-the more of its digits lie before the point: so all of this is done in decimal numbers of `DIGITS` digits. The
-angle of a 64-bit position keeps more than 40 digits behind the point. No known cosine or sine lies so near the
-middle of two f32 numbers that 40 digits do not tell on which side.
+An angle is position * base^(-2i/dims). All its digits matter, and at a far position more of them lie before the
+point. So everything here is computed in decimal numbers of `DIGITS` digits. The angle of a 64-bit position keeps
+more than 40 digits behind the point. No known cosine or sine lies so near the middle of two f32 numbers that 40
+digits do not tell on which side.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _arctan_of_one_by(x: int) -> Decimal:
 
 @lru_cache(maxsize=1 << 16)
 def cosine_and_sine(position: int, pair: int, dims: int, base: int) -> tuple[np.float32, np.float32]:
-    """Those of the angle of pair i at a position."""
+    """Give cosine and sine of the angle of pair i at a position."""
     with localcontext(_EXACT):
         angle = position * frequency(pair, dims, base)
         turns = (angle / _quarter()).to_integral_value()
@@ -52,8 +52,7 @@ def cosine_and_sine(position: int, pair: int, dims: int, base: int) -> tuple[np.
 
 
 def _series(x: Decimal) -> tuple[Decimal, Decimal]:
-    """Cosine and sine of an angle of at most a quarter of pi, with enough terms that the next one would not
-    count."""
+    """Cosine and sine of an angle of at most pi / 4. The series ends where the next term would change nothing."""
     found, term = [Decimal(0), Decimal(0)], Decimal(1)
     for k in range(DIGITS):
         found[k % 2] += term
@@ -62,7 +61,8 @@ def _series(x: Decimal) -> tuple[Decimal, Decimal]:
 
 
 def nearest(x: Decimal) -> np.float32:
-    """The nearest f32 number. By f64, unless that lies in the middle of two of them: then to the side of x."""
+    """The nearest f32 number, found through f64. If the f64 number is halfway between two f32 numbers, x
+    decides."""
     wide = float(x)
     if np.float64(wide).view(np.int64) & ((1 << 29) - 1) == 1 << 28:
         wide = float(np.nextafter(wide, np.inf if x > Decimal(wide) else -np.inf))

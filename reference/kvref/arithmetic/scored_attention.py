@@ -1,4 +1,4 @@
-"""Attention whose scores are scaled otherwise, or capped: strict attention over scores that are made before.
+"""Attention with another scale or a softcap: it computes the scores first, then does strict attention over them.
 
 Every rounding is fixed as in strict attention; all numbers are f32, and `fma` rounds once:
 
@@ -22,7 +22,7 @@ from kvspec.geometry import Array
 
 
 def wanted(how: Attention) -> bool:
-    """Tell whether scores are to be made here: another scale is given, or a softcap."""
+    """Tell whether scores are computed here: another scale or a softcap is given."""
     return how.scale is not None or how.softcap > 0
 
 

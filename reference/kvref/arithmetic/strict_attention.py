@@ -36,10 +36,10 @@ LOG2E = np.float32(1.4426950408889634)
 """Log2 of e: scores are counted in powers of 2."""
 
 SHIFT = np.float32(12582912.0)
-"""1.5 times 2^23: what is added and taken away again is rounded to a whole number, to nearest even."""
+"""1.5 times 2^23: adding it and subtracting it again rounds a number to the nearest whole one, ties to even."""
 
 LEAST = np.float32(-125.0)
-"""The least power of 2 that is not taken for zero: below it results would not be normal numbers."""
+"""Smaller powers of 2 count as zero: below this, results would be subnormal."""
 
 COEFFICIENTS = tuple(
     np.float32(c)
@@ -53,19 +53,20 @@ COEFFICIENTS = tuple(
         1.0,
     )
 )
-"""Of the polynomial for 2^f, |f| <= 1/2: ln(2)^i / i!, from the sixth power down."""
+"""Coefficients of the polynomial for 2^f, |f| <= 1/2: ln(2)^i / i!, from the sixth power down."""
 
 
 def scale(k_dim: int) -> np.float32:
-    """What queries are multiplied by: log2(e) / sqrt(k_dim), computed in f64, rounded to f32."""
+    """The factor of queries: log2(e) / sqrt(k_dim), computed in f64, rounded to f32."""
     return np.float32(1.4426950408889634 / float(np.sqrt(np.float64(k_dim))))
 
 
 TIE, BELOW = np.int64(1 << 28), np.int64((1 << 29) - 1)
-"""Of an f64 number, the digits below the last of f32 when it lies halfway between two f32 numbers; all of them."""
+"""The pattern of the f64 digits beyond those of f32, in a number halfway between two f32 numbers; and a mask for
+them."""
 
 NORMAL = 2.0**-126
-"""The least normal f32 number: digits of lesser ones end earlier."""
+"""The least normal f32 number: smaller numbers have fewer digits."""
 
 
 Number = Array | np.float64
@@ -102,7 +103,8 @@ def _f32(x: Array) -> Array:
 
 
 def exp2(x: Array) -> Array:
-    """2^x for x <= 0: 0 below `LEAST`, NaN for NaN; else a polynomial in what the nearest whole number leaves."""
+    """2^x for x <= 0: 0 below `LEAST`, NaN for NaN; else a polynomial in the distance to the nearest whole
+    number."""
     far = ~(x >= LEAST)
     near = np.where(far, 0.0, x)
     whole = _f32(near + SHIFT) - SHIFT
@@ -122,7 +124,8 @@ def tree(x: Array) -> Array:
 
 
 class Part(NamedTuple):
-    """What some rows come to: the maximum of their scores, the sum of their weights, their values weighted."""
+    """What attention to some rows gives: the maximum of their scores, the sum of their weights, their weighted
+    values."""
 
     m: Array
     l: Array  # noqa: E741 - the letters of the chapter
@@ -142,7 +145,7 @@ def merge(one: Part, other: Part) -> Part:
 
 
 def _difference(x: Array, m: Array) -> Array:
-    """x - m, rounded; minus infinity is so far below anything, itself included."""
+    """x - m, rounded; minus infinity stays minus infinity, also when m is minus infinity."""
     return np.where(x == -np.inf, -np.inf, _f32(x - m))
 
 
@@ -181,7 +184,7 @@ def _empty(tiles: Part) -> Part:
 
 
 def _splits(asked: Asked, first_tile: int, tiles: int, splits: int) -> Array:
-    """Which split each of the tiles there are belongs to, `[L, tiles]`; -1 where the query has nothing in it."""
+    """The split that each tile belongs to, `[L, tiles]`; -1 where the query sees nothing in the tile."""
     begin, end = asked.low // TILE, -(-asked.high // TILE)
     each = np.maximum(-(-(end - begin) // splits), 1)
     tile = first_tile + np.arange(tiles)
@@ -205,7 +208,7 @@ def _tiles(queries: Array, keys: Array, values: Array, before: int, added: Array
 
 
 def _tiled(array: Array, axis: int, before: int, rest: float) -> Array:
-    """An axis of rows made one of tiles and one of the rows of each; `rest` is where there is no row."""
+    """Split the axis of rows into tiles and the rows of each tile; `rest` fills places without a row."""
     *front, rows = array.shape[: array.ndim + axis + 1]
     behind = array.shape[array.ndim + axis + 1 :]
     whole = np.full((*front, -(-(before + rows) // TILE) * TILE, *behind), np.float64(rest))
@@ -226,7 +229,7 @@ def _scores(queries: Array, keys: Array, added: Array) -> Array:
 
 
 def _weighted(seen: Array, weights: Array, v: Array) -> Array:
-    """The chain over each tile's rows in order, those not seen left out."""
+    """Sum over each tile's rows in order, without the rows that the query does not see."""
     a = np.zeros((*weights.shape[:-1], v.shape[-1]))
     others = tuple(range(seen.ndim - 1))
     every = np.asarray(seen.all(others))

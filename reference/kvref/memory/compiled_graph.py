@@ -1,9 +1,8 @@
 """A small stand-in for compiled graphs: attention of all layers over handles that are padded to one bound.
 
 Inputs of a graph are the handles, queries, n new rows of each layer, and how many rows are past; its active extent
-says on how much of it work is done, and changes no output. Output 0 is that of attention; outputs 1 + 2 l and
-2 + 2 l are the keys and values of layer l with the new rows behind the padding, and are fed back: they are the
-handles, where they lie.
+limits the work, and changes no output. Output 0 is that of attention; outputs 1 + 2 l and 2 + 2 l are the keys and
+values of layer l with the new rows behind the padding, and are fed back: they are the handles, where they lie.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Handles:
             meter.write(handle[..., slot : slot + new.shape[3], :], new)
 
     def part(self, start: int, stop: int) -> Pair:
-        """The rows in slots start..stop-1 where they lie, to be written elsewhere."""
+        """The rows in slots start..stop-1 without a copy, to be written elsewhere."""
         return Pair(*(meter.resident(a[..., start:stop, :]) for a in (self.keys, self.values)))
 
     def fetched(self, slots: list[int]) -> Pair:
@@ -58,7 +57,7 @@ class Graph:
     def run(self, handles: Handles, queries: Array, new: Pair, past: int, splits: int) -> Array:
         """Output 0, `[layers, batch, heads, n, v_dim]`; the other outputs are the handles afterwards.
 
-        Slots between the past rows and the new ones are hidden: a row of zeros would have the score 0, not none.
+        Slots between the past rows and the new ones are hidden: a row of zeros has the score 0 and would count.
         """
         handles.write(self.bound, new)
         handles.behind = new.keys.shape[3]

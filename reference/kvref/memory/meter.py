@@ -1,4 +1,4 @@
-"""What the reference's rows cost: its device is the memory of `Rows`, everything else is the host.
+"""Counts what the reference's rows cost: the memory of `Rows` is its device, everything else is the host.
 
 Each array counts as an allocation. A copy within the device counts the bytes it writes; nothing is ever launched,
 and nothing waited for.
@@ -45,7 +45,7 @@ def placed(array: Array) -> Array:
 
 
 def resident(array: Array) -> Array:
-    """Device memory as a source of rows, where it lies."""
+    """Device memory as a source of rows, without a copy."""
     return array.view(Resident)
 
 
@@ -84,7 +84,7 @@ def fetched(array: Array) -> Array:
 
 
 def taken(array: Array) -> Array:
-    """What a kernel reads: it crosses, unless it is on the device already."""
+    """Give rows to a kernel: they cross to the device, unless they are there already."""
     if not isinstance(array, Resident):
         meter.host_to_device += array.nbytes
     return np.asarray(array)

@@ -1,4 +1,4 @@
-"""The pool of a paged cache: pages of rows, and in how many block tables each of them stands."""
+"""The pool of a paged cache: pages of rows, and the number of block tables that have each page."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Pool:
         return -(-rows // self.size)
 
     def take(self) -> int:
-        """The lowest page that no table has, for one."""
+        """Give a table the lowest page that no table has."""
         cite("PAGE-12")
         page = self.counts.index(0)
         self.counts[page] = 1
@@ -68,7 +68,7 @@ class Pool:
                 self._poison(page)
 
     def _poison(self, page: int) -> None:
-        """With debug, every bit of a page set, which is NaN in every dtype."""
+        """With debug, set every bit of a page: NaN in every dtype."""
         if self.config.debug:
             cite("PAGE-34")
             for rows in (self.keys[page], self.values[page]):

@@ -42,7 +42,7 @@ class Rows:
             self._replace(stop - start, start, stop)
 
     def grow(self, slots: int, live: int) -> None:
-        """So many slots, the first `live` rows in them."""
+        """New rows with this many slots; the first `live` slots are copied."""
         self._replace(slots, 0, live)
 
     def join(self, new: Pair, start: int = 0) -> None:
@@ -60,7 +60,7 @@ class Rows:
         return Pair(*(meter.moved(a[:, :, start:stop]) for a in (self.keys, self.values)))
 
     def part(self, start: int, stop: int) -> Pair:
-        """The rows in slots start..stop-1 where they lie, to be written elsewhere."""
+        """The rows in slots start..stop-1 without a copy, to be written elsewhere."""
         return Pair(*(meter.resident(a[:, :, start:stop]) for a in (self.keys, self.values)))
 
     def read(self, start: int, stop: int) -> Pair:
@@ -99,7 +99,7 @@ def count(pair: Pair) -> int:
 
 
 def joined(first: Pair, second: Pair) -> Pair:
-    """The rows of one pair, then those of another, in memory of their own."""
+    """The rows of one pair, then those of the other, in new memory."""
     axes: Any = zip(first, second, strict=True)
     return Pair(*(_joined(*both) for both in axes))
 
