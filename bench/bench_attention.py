@@ -39,7 +39,7 @@ ROTATION = 256 << 20
 TURN = 0.02
 """Least seconds of one side in a round."""
 REST = 0.005
-"""Seconds between two sides, so that spinning threads have gone to sleep."""
+"""Seconds between two sides, so that spinning threads go to sleep."""
 
 TORCH = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 
@@ -132,7 +132,7 @@ class Times(NamedTuple):
 
 
 def measured(case: Case, sides: dict[str, Call], rounds: int) -> dict[str, Times]:
-    """Measure all sides in turn."""
+    """Measure all sides, one after another in each round."""
     often = {name: max(1, int(TURN / once(call))) for name, call in sides.items()}
     found = {name: Times([], [math.inf]) for name in sides}
     turn = 0

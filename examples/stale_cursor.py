@@ -2,7 +2,7 @@
 
 kvconform run examples.stale_cursor:Adapter --report report/
 
-The offset and every row are right until the next append, which puts a row where no query looks for it.
+The offset and every row are right until the next append: it writes a row to a slot where no query looks for it.
 """
 
 from typing import Any

@@ -1,4 +1,5 @@
-"""An adapter for an engine's cache in a few lines, from what most engines have: `update(keys, values)`.
+"""Makes an adapter for an engine's cache in a few lines, from a function that most engines have: `update(keys,
+values)`.
 
 The adapter translates and answers nothing by itself: it checks no range and no shape, and what the engine raises
 goes on to the harness. It claims exactly what it is given; see `spec/README.md` for abilities.
@@ -262,11 +263,11 @@ def from_update(
     """Make an adapter of an engine's functions: those of `Functions`, by name.
 
     `kind` is `growing`, `ring`, `bounded` or `sink`; `also` names abilities that no function shows: `batch`
-    (several sequences), `zero` (appends of no rows), `scribble` (arrays handed in and out are the caller's to
-    write on). `without` names those not to claim though a function is there, such as `ask`. `dialect` says what
-    the engine does otherwise than the spec by default, by chapter and name, such as `ring.rewind`. `said` are
-    further fields of the description: version, dtypes, limits, known. Raises TypeError for an unknown function,
-    and for a dialect of a chapter that is not claimed.
+    (several sequences), `zero` (appends of no rows), `scribble` (arrays handed in and out are the caller's to write
+    on). `without` names abilities that are not claimed although their function is given, such as `ask`. `dialect`
+    says where the engine differs from the spec's default, by chapter and name, such as `ring.rewind`. `said` holds
+    more fields of the description: version, dtypes, limits, known. Raises TypeError for an unknown function, and
+    for a dialect of a chapter that is not claimed.
     """
     adapter = UpdateAdapter(
         name, kind, Functions(make, update, **functions), also, without, dialect or {}, said or {}

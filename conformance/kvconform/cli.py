@@ -55,7 +55,7 @@ class Versions(argparse.Action):
 
 
 def _with_hint(message: str) -> str:
-    """A message about a choice that there is not: with those most like it, in the place of all choices."""
+    """The message for an unknown choice: it names the most similar choices instead of all."""
     choice = re.fullmatch(r"(.*invalid choice: '(.*)') \(choose from (.*)\)", message)
     if choice is None:
         return message
@@ -92,8 +92,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _heard(whole: bool) -> list[signal.Signals]:
-    """Give the signals that end a command. Where it is the whole process they are ignored but while it runs: one
-    that comes while Python ends would put its own status in the place of ours."""
+    """Give the signals that end a command. If the command is the whole process, they are ignored once it has ended:
+    a signal while Python exits would replace our status."""
     ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     heard = [s for s in ends if signal.getsignal(s) is not signal.SIG_IGN]  # nohup ignores one for us
     for number in heard if whole else ():

@@ -21,7 +21,7 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()} | {np.dtype(bool): "bool
 
 
 class Engine:
-    """Caches of one vector. It has all that any vector needs."""
+    """The caches of one vector. It can do everything that a vector may ask."""
 
     def __init__(self, vector: dict[str, Any]) -> None:
         self.session = Session(Reference(), observe=("state", "history", "mask", "sees", "held", "offset", "can"))

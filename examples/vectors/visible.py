@@ -1,13 +1,15 @@
 """Level visible: an engine is compared by the rows that each query sees, wherever they lie.
 
-`Visible(engine)` wraps an engine of growing caches and rings whose answers hold history and mask. It answers with
-what is owed at level visible: the result, the offset, and as `sees` the rows of each query, numbered as appended.
+`Visible(engine)` wraps an engine of growing caches and rings whose answers hold history and mask. It answers only
+with what level visible compares: the result, the offset, and as `sees` the rows of each query, numbered as
+appended.
 """
 
 import struct
 
 KEPT = ("result", "offset", "can", "drafted")
-"""What is compared as it is. Which clause a refusal names, other lengths and slots are no part of level visible."""
+"""The values that are compared as they are. Level visible leaves out the clause of a refusal, other lengths, and
+slots."""
 
 UNKNOWN = -1
 """The number of a row that nobody appended."""

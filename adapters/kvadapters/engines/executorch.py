@@ -38,7 +38,7 @@ class Cache:
 
 
 class Bounded(Cache):
-    """`KVCache`, with the rows of the triangle that its attention takes as the mask."""
+    """`KVCache`. The mask is the rows of its attention's triangular mask for these positions."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(attention.KVCache, config.max_len or 0, config)
@@ -50,7 +50,7 @@ class Bounded(Cache):
 
 
 class Ring(Cache):
-    """`RingKVCache`, which knows the position of each slot, and makes the mask of it."""
+    """`RingKVCache`. It knows the position of each slot, and makes the mask from it."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(attention.RingKVCache, config.window or 0, config)

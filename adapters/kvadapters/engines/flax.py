@@ -1,8 +1,8 @@
 """flax: the decode cache of `nnx.MultiHeadAttention`, one token at a time.
 
 Its projections are replaced by functions that change nothing, so that rows go in as they are; what its attention
-function is handed is what queries attend to. Not claimed: rewinding, which flax has not, and who owns arrays: those
-of jax do not change.
+function is handed is what queries attend to. Not claimed: rewinding, because flax cannot rewind; and who owns
+arrays, because arrays of jax never change.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Cache:
         self.first = 0
 
     def update(self, keys: Any, values: Any, first: int) -> tuple[Any, Any]:
-        """Write at these positions, and take as much of the buffers as attention does."""
+        """Write at these positions, and give the part of the buffers that attention reads."""
         stop = first + keys.shape[2]
         found = self.cache(torch.arange(first, stop), keys, values)
         self.first = first

@@ -1,9 +1,9 @@
 """llama.cpp, through llama-cpp-python: the cache of a context, with and without a sliding window.
 
-A caller of llama.cpp hands in tokens, and the model makes rows of them. So the model is one whose rows are its
-embeddings: see `kvadapters.engines.llama_model`. The rows and the masks are those that attention itself reads and
-applies: the callback that follows an evaluation is shown the cells that the layer attends to, and the weights after
-the softmax, in which every row that a query sees weighs the same.
+A caller of llama.cpp hands in tokens, and the model computes rows from them. So the adapter uses a model whose rows
+are its embeddings: see `kvadapters.engines.llama_model`. The rows and the masks are those that attention itself
+reads and applies: the callback that follows an evaluation is shown the cells that the layer attends to, and the
+weights after the softmax, in which every row that a query sees weighs the same.
 
 Not claimed: rows of arbitrary bits, since NaN and infinities do not go through a projection; whether a rewind would
 be accepted, since `seq_rm` says yes; appends of no rows; who owns arrays, since rows are copied on every way. Rows
@@ -44,7 +44,7 @@ FARTHEST = 2**31 - 1
 """The largest position that can be said."""
 
 CHUNK = 8
-"""Tokens of one evaluation, where few cells are wanted."""
+"""Tokens of one evaluation, if the cache is to have few cells."""
 
 TYPES = {"f32": 0, "f16": 1, "bf16": 30}
 """The numbers of the dtypes in ggml."""
@@ -207,7 +207,7 @@ class Tight(Cache):
         llama.llama_memory_seq_cp(self.memory, config.batch, config.batch + 1, -1, -1)
 
     def _held(self) -> int:
-        """Cells that are not for the sequences of this cache."""
+        """Cells that the sequences of this cache must not use."""
         window, batch = self.config.window or 0, self.config.batch
         cells = -(-(window * (batch + 2) + CHUNK) // PADDED) * PADDED
         return cells - batch * (window - 1) - CHUNK
@@ -245,7 +245,7 @@ BACK: dict[str, Any] = {"retained": Cache.retained, "trim": Cache.trim, "reset":
 """What caches that hold every row can do."""
 
 SAVED: dict[str, Any] = {"state": Cache.state, "set_state": Cache.set_state}
-"""Not for a window: of that a state holds what the next token needs, and no rewind after it."""
+"""Not with a window: a saved state then holds only what the next token needs, and no rewind can follow."""
 
 growing = adapter("growing", "growing", Cache, {"growing.range": "clamped"}, **BACK, **SAVED)
 window = adapter("window", "ring", Cache, {"ring.range": "clamped", "ring.rewind": -1}, **BACK)

@@ -59,7 +59,7 @@ class Attention:
         self._views: dict[str, Array] = {}
 
     def _step(self, tensor: int, asking: bool, _: Any) -> bool:
-        """Wanted by its name; then, once it is computed, read. True goes on."""
+        """First call: ask for a tensor by its name. Second call, once it is computed: read it. True continues."""
         step = self.names.get(_name(tensor).decode())
         if step is not None and not asking:
             step(tensor)
@@ -70,7 +70,7 @@ class Attention:
         self._cells = _elements(tensor) // (self.batch * self.heads * self.width)
 
     def _read(self, kind: str, tensor: int) -> None:
-        """A view of the first cells of each sequence: it ends before the buffer does, and is filled up here."""
+        """A view of the first cells of each sequence. It ends before the buffer does, so it is padded here."""
         self._views[kind] = self._array(tensor, self.dtype)
 
     def _finish(self, tensor: int) -> None:

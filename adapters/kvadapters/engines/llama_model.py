@@ -27,13 +27,13 @@ STRETCH = 2.0**100
 """What positions are divided by before a row is turned."""
 
 TURNED = 2
-"""Elements of a head that are turned by their position: fewer than two end in no step of the engine's loop."""
+"""Elements of a head that RoPE turns: with fewer than two the engine's loop would never end."""
 
 LAYERS = 2
 """The first has the sliding window, the second has none."""
 
 NO_WINDOW = 1 << 20
-"""A window that no sequence fills, where none is asked for."""
+"""A window that no sequence fills, for a cache without a window."""
 
 WORDS = 8
 """Rows of the table of embeddings, which is not used."""
@@ -80,7 +80,7 @@ def _tensors(size: int, rows: int) -> dict[str, Array]:
 
 
 def _layer(size: int, rows: int) -> dict[str, Array]:
-    """The weights of a layer: two parts of the embedding are taken as they are, all else is zero."""
+    """The weights of a layer: two parts of the embedding go through unchanged, everything else is zero."""
     whole = np.eye(size, dtype=np.float32)
     return {
         "attn_norm": np.full(size, NORM / isqrt(size), np.float32),

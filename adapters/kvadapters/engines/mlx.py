@@ -1,7 +1,7 @@
 """mlx-lm: the caches of `mlx_lm.models.cache`, each by the calls that mlx-lm's own models and server make.
 
 Not claimed: appends of no rows, snapshots as the spec cuts them (a state is taken whole), `free` (one makes a new
-cache), and who owns arrays: the caches that concatenate and that rotate return arrays which they keep.
+cache), and who owns arrays: the caches that concatenate or rotate return arrays and keep them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def to_numpy(array: Any) -> Array:
 
 
 def trim(cache: Any, n: int) -> None:
-    """Trim as mlx-lm's generation does, which raises where a cache cannot be trimmed."""
+    """Trim as mlx-lm's generation does: it raises if the cache cannot be trimmed."""
     if not caches.can_trim_prompt_cache([cache]):
         raise ValueError("the cache cannot be trimmed")
     caches.trim_prompt_cache([cache], n)
@@ -48,7 +48,7 @@ def adapter(
 ) -> UpdateAdapter:
     """Make the adapter of one class; `cache` makes a cache of a config. `also` names abilities of its own.
 
-    All take the geometry of the first rows, and trim as many rows as there are if asked for more.
+    All take the geometry of the first rows, and trim all rows if asked for more than there are.
     """
     return from_update(
         f"mlx-{name}",
@@ -94,7 +94,7 @@ CHUNK = 8192
 """The chunk of llama4, which plays no part here."""
 
 chunked = adapter("chunked", "growing", lambda config: caches.ChunkedKVCache(CHUNK), **LENGTH)
-"""Without `maybe_trim_front`, which llama4 calls at chunk boundaries: chunks are no sliding window."""
+"""Without `maybe_trim_front`: llama4 calls it at chunk boundaries, and chunks are no sliding window."""
 rotating = adapter(
     "rotating", "ring", lambda config: caches.RotatingKVCache(config.window), ROTATES, **LENGTH, **MASK
 )

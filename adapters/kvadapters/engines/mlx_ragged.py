@@ -1,9 +1,9 @@
 """mlx-lm: `BatchKVCache` on sequences of unequal lengths, by the calls that its `BatchGenerator` makes.
 
-It keeps padding on the left, and takes it on the right: a block is handed over with its rows first, `prepare` says
-how much padding is behind them, `finalize` brings that to the front. So the adapter moves the columns of a block,
-and the rows of its mask back. Not claimed: padding on the right, trims by unequal counts (all are trimmed alike),
-`reorder`, `repeat`, and who owns arrays, since mlx copies what NumPy hands over.
+It stores padding on the left, but takes blocks with padding on the right: a block is handed over with its rows
+first, `prepare` says how much padding is behind them, `finalize` brings that to the front. So the adapter moves the
+columns of a block, and the rows of its mask back. Not claimed: padding on the right, trims by unequal counts (all
+are trimmed alike), `reorder`, `repeat`, and who owns arrays, since mlx copies what NumPy hands over.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ except ImportError as e:
 
 
 class Fed(NamedTuple):
-    """What there was of the last block: what the update returned, and what was known before it."""
+    """The last block: what the update returned, and what was known before it."""
 
     block: Pair
     starts: list[int]
@@ -100,7 +100,7 @@ class RaggedBatch:
         return offsets
 
     def read_sequence(self, sequence: int) -> Pair:
-        """The rows that would be taken out; none of a cache that never had any."""
+        """The rows that would be extracted; none if the cache never had rows."""
         if self.cache.empty():
             return Pair(*(np.empty(self.config.shape(kind, 0)[1:], np.float32) for kind in "kv"))
         return Pair(*(to_numpy(a)[0] for a in self.cache.extract(sequence).keys_and_values()))

@@ -44,7 +44,7 @@ def attention(dtype: str, window: int | None) -> Any:
 
 
 class Cache:
-    """The past of one Attention, as an engine keeps it: what was present is handed in as the past of the next."""
+    """The past of one Attention, as an engine keeps it: the present outputs are the past of the next call."""
 
     def __init__(self, session: Any, config: Config) -> None:
         self.session, self.config = session, config

@@ -17,9 +17,9 @@ MICROSOFT = "com.microsoft"
 
 
 def model(nodes: Sequence[Any], dtype: str, whole: Mapping[str, int] | None = None, opset: int = OPSET) -> Any:
-    """Make a model of these nodes, each behind those it reads from; it gives the outputs of all.
+    """Make a model of these nodes, in the order in which they run; it gives the outputs of all.
 
-    Arrays are of the dtype, but for those that `whole` names with a type of whole numbers; any shape will do.
+    Arrays have the dtype, except those that `whole` names with an integer type; any shape fits.
     """
     element = helper.np_dtype_to_tensor_dtype(DTYPES[dtype])
     outputs = [name for node in nodes for name in node.output if name]

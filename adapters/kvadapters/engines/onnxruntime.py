@@ -64,7 +64,7 @@ scatter = onnx_scatter.adapter("onnxruntime-scatter", lambda config: scatter_ses
 
 
 NAMES = ("query", "key", "value", "past_key", "past_value", "seqlens_k", "total")
-"""The inputs of GroupQueryAttention: the lengths that it is given are those after the append, less one."""
+"""The inputs of GroupQueryAttention. It takes the lengths after the append, minus one."""
 
 
 @cached
@@ -84,7 +84,7 @@ def grouped_query(dtype: str, heads: int, window: int | None) -> Any:
 
 
 class Grouped:
-    """The past of a GroupQueryAttention: what was present, as the past of the next."""
+    """The past of a GroupQueryAttention: the present outputs are the past of the next call."""
 
     def __init__(self, config: Config) -> None:
         self.session = grouped_query(one_of(config, FLOATS), config.kv_heads, config.window)
@@ -129,7 +129,7 @@ class Grouped:
 
 
 class Shared(Grouped):
-    """One buffer is past and present, as models are run that know their longest text: nothing is copied."""
+    """One buffer is past and present, as in models that know their longest text: nothing is copied."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)

@@ -1,6 +1,7 @@
 """torchtune: `KVCache`, with the masks that its generation makes.
 
-Not claimed: rewinding, which torchtune has not, and who owns arrays. The cache returns its own buffers.
+Not claimed: rewinding, because torchtune cannot rewind; and who owns arrays, because the cache returns its own
+buffers.
 """
 
 from __future__ import annotations

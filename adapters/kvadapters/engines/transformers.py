@@ -90,16 +90,16 @@ def adapter(name: str, kind: str, make: Any, **functions: Any) -> UpdateAdapter:
 
 
 CROP = {"trim": lambda cache, n: cache.cache.crop(-n)}
-"""What removes rows takes the negative number of them. Static caches have nothing that does."""
+"""`crop` removes rows if it gets their number as a negative number. Static caches cannot remove rows."""
 CROPPED = {"growing.shape": "first append", "growing.range": "clamped at 0"}
-"""They take the geometry of the first rows, and crop as many rows as there are if asked for more."""
+"""The caches take the geometry of the first rows, and crop all rows if asked for more than there are."""
 SLIDES = {
     "ring.shape": "first append",
     "ring.range": "clamped at 0",
     "ring.rewind": "below",
     "ring.keeps": "window - 1",
 }
-"""A full one has dropped its oldest row, and cannot be cropped."""
+"""A full sliding cache has dropped its oldest row, and cannot be cropped."""
 
 growing = adapter("dynamic", "growing", dynamic, dialect=CROPPED, **CROP)
 sliding = adapter("sliding", "ring", dynamic, dialect=SLIDES, **CROP)

@@ -28,7 +28,7 @@ from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config
 
 CHECKS = "KVCONFORM_GPU_CHECKS"
-"""Environment variable: 1 has guard bands checked whenever rows are read."""
+"""Environment variable: with 1, guard bands are checked whenever rows are read."""
 
 
 class Caches(Timing):

@@ -22,4 +22,4 @@ class Check:
     clause: str = ""
     """The one clause it is about; empty where it is about a whole chapter or more."""
     takes_long: bool = False
-    """Whether runs leave it out that are quick, or of a few clauses."""
+    """Whether quick runs, and runs of a few clauses, leave it out."""

@@ -14,10 +14,10 @@ from kvspec.operations.table import each_of
 from kvspec.trace import Trace
 
 SHARE = 12
-"""A run of few traces takes one boundary of this many."""
+"""A run of few traces takes one boundary in this many."""
 
 FEW = 10
-"""A run of few traces draws fewer than this for each exploration."""
+"""A run is one of few traces if it draws fewer than this for each exploration."""
 
 
 def checks() -> Iterator[Check]:

@@ -28,7 +28,7 @@ def checks() -> Iterator[Check]:
 
 
 def judge(under_test: AdapterUnderTest, law: Law) -> None:
-    """Judge both sides as ordinary traces, then hold their ends against each other."""
+    """Judge both sides as ordinary traces, then compare their ends."""
     adapter = under_test.adapter
     for pair in sample.some(law.strategy(), max(1, under_test.traces // SHARE), under_test.seed):
         sides = Sides(*(claimed(within(side, adapter), adapter) for side in pair))
@@ -47,11 +47,11 @@ def judge(under_test: AdapterUnderTest, law: Law) -> None:
 
 
 def _same_law(pair: Sides, sides: Sides, adapter: Description) -> bool:
-    """Whether sides fitted to declared limits still say what they said: only the dtype may have changed."""
+    """Whether the sides, fitted to declared limits, still test the law: only the dtype may have changed."""
     same = all(a.ops == b.ops and a.config.batch == b.config.batch for a, b in zip(pair, sides, strict=True))
     return same and all(suits(side, adapter) for side in sides)
 
 
 def _refused(side: TrialResult) -> bool:
-    """Whether something was refused, so that the law says nothing: an adapter may declare to refuse more."""
+    """Whether something was refused: then the law says nothing, because an adapter may declare to refuse more."""
     return any(want.result == "refused" or getattr(want, "either", False) for want, _ in side.steps)

@@ -32,7 +32,7 @@ def _place(check: Check) -> int:
 
 
 def selected(settings: Settings, adapter: Description) -> list[Check]:
-    """The checks that the settings ask for and that suit what the adapter claims."""
+    """The checks that the settings ask for and the adapter's claims allow."""
     asked = settings.selected()
     chapters = {honesty.CHAPTER, *(clause.chapter for clause in asked.values())}
     layers = set(caches_with("speculate")) & set(adapter.chapters)

@@ -59,7 +59,7 @@ def add_report(parser: ArgumentParser, files: str) -> None:
 
 
 def add_pool(parser: ArgumentParser, help: str) -> None:
-    """Add where tasks run: on how many processes here, or on a cluster."""
+    """Add the options that say where tasks run: on processes here, or on a cluster."""
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--processes", type=above_zero, metavar="N", help=help)
     where.add_argument(
@@ -74,7 +74,7 @@ def add_format(parser: ArgumentParser) -> None:
 
 
 def add_unclaimed(parser: ArgumentParser) -> None:
-    """Add that the table lists what is not claimed."""
+    """Add the option that lists in the table what is not claimed."""
     parser.add_argument(
         "--unclaimed", action="store_true", help="also list the clauses that are not claimed, and why"
     )

@@ -1,4 +1,4 @@
-"""When the sentence of each clause was written and when it became another, from the history of a git repository."""
+"""When the sentence of each clause was written and changed, from the history of a git repository."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Commit(NamedTuple):
 
 
 def history(repository: Path) -> dict[str, list[Change]]:
-    """The changes of each clause, the oldest first; none where the folder has no whole history."""
+    """The changes of each clause, the oldest first; none if the folder lacks the whole history."""
     if _git(repository, "rev-parse", "--is-shallow-repository") != "false\n":
         return {}
     found: dict[str, list[Change]] = {}
@@ -61,7 +61,7 @@ def _blobs(repository: Path, commit: str) -> list[str]:
 
 
 def _git(repository: Path, *words: str) -> str:
-    """What git answers; empty where there is no git, or no repository."""
+    """The output of git; empty without git or a repository."""
     try:
         done = subprocess.run(["git", *words], cwd=repository, capture_output=True, check=False)
     except OSError:

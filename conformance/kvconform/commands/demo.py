@@ -17,11 +17,11 @@ from kvconform.commands.options import COMMANDS
 ADAPTER = f"{broken_ring.__name__}:ring"
 
 BROKEN = 1
-"""The exit status of a run that finds a broken clause, which is what the demo is to show."""
+"""The exit status of a run that finds a broken clause, as the demo must."""
 
 
 def main(options: Namespace) -> int:
-    """Judge the broken ring and open its page, or print where it is. Return 0 where the bug was found."""
+    """Judge the broken ring and open its page, or print where it is. Return 0 if the bug was found."""
     folder = Path(options.report or tempfile.mkdtemp(prefix="kvconform-demo-"))
     sys.stderr.write(f"kvconform: the ring with the bug: {broken_ring.__file__}\n")
     run = import_module("kvconform.commands.run")  # as the command line does it
@@ -41,6 +41,6 @@ def _run_options(folder: Path) -> Namespace:
 
 
 def interactive(environment: Mapping[str, str]) -> bool:
-    """Whether somebody sits at a screen: on a machine without one a browser of the terminal would take it over."""
+    """Whether there is a screen: without one, a text browser would take over the terminal."""
     screen = sys.platform in ("darwin", "win32") or {"DISPLAY", "WAYLAND_DISPLAY"} & environment.keys()
     return bool(screen) and sys.stdout.isatty() and not environment.get("CI")

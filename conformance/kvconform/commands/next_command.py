@@ -21,7 +21,7 @@ def headline(record: Record) -> str:
 
 
 def after_run(record: Record, options: Namespace) -> str:
-    """A broken clause is explained; what conforms is judged whole, with a report, then measured."""
+    """After a failure: explain the clause. After success: judge everything with a report, then measure."""
     found, named = findings.findings(record)[:1], _named(options)
     if record.exit_status and found and found[0].ids:
         return f"kvconform explain {line(found[0].ids[0])}"
@@ -33,7 +33,7 @@ def after_run(record: Record, options: Namespace) -> str:
 
 
 def after_smoke(fine: bool, options: Namespace) -> str:
-    """What starts and answers is judged; what does not is mended and tried again."""
+    """If the adapter starts and answers: judge it. If not: fix it and try again."""
     return (
         f"kvconform run --quick {_named(options)}" if fine else f"mend it, then kvconform smoke {_named(options)}"
     )

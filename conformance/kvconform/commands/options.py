@@ -1,4 +1,5 @@
-"""The commands of `kvconform` and what each takes. The modules of the commands import much; this one must not."""
+"""The commands of `kvconform` and what each takes. The modules of the commands import much; this one must stay
+small."""
 
 from __future__ import annotations
 
@@ -67,7 +68,7 @@ def _run(parser: ArgumentParser) -> None:
 
 
 def _add_ending(parser: ArgumentParser) -> None:
-    """Add when a run ends early, and that it goes on with what failed."""
+    """Add the options that end a run early, and that continue with what failed."""
     ending = parser.add_mutually_exclusive_group()
     ending.add_argument(
         "-x",

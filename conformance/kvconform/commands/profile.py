@@ -42,7 +42,7 @@ NOTHING_MEASURED = 3
 
 
 def main(options: Namespace) -> int:
-    """Measure, print the table, write the record and the page; never 1, because nothing is judged."""
+    """Measure, print the table, write the record and the page. The status is never 1, because nothing is judged."""
     choice: cases.Choice = "quick" if options.quick else "models" if options.models else "table"
     todo, adapter = cases.selected(choice, options.cases), find.load(options.adapter)
     found = peers.find(_names(options.peers), bool(getattr(adapter, "gpu", False)))
@@ -77,7 +77,7 @@ def _memory(options: Namespace, adapter: Any) -> int:
 
 
 def _state() -> dict[str, str]:
-    """Give the machine's load, as other work makes the numbers less reliable, and its clock where it tells."""
+    """Give the machine's load, since other work makes the numbers less reliable, and its clock rate if known."""
     clock = psutil.cpu_freq() if hasattr(psutil, "cpu_freq") else None
     load = f"{os.getloadavg()[0]:.2f} over the last minute, on {os.cpu_count()} cores"
     return {"load": load, **({"clock": f"{clock.current:.0f} MHz"} if clock else {})}

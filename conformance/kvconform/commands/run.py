@@ -111,7 +111,7 @@ def started(settings: Settings, folder: Path | None, quiet: bool = False) -> Run
 
 
 def _judged(run: Run, processes: int, on: str | None) -> list[Check]:
-    """Judge what is selected, and give it; where a sample of the covers shows a clause nowhere, all of them."""
+    """Judge what is selected, and give it. If the sample of covers does not exercise a clause, judge all covers."""
     checks = selected(run.settings, run.adapter)
     _judge(run, run.settings, checks, processes, on)
     sampled = run.settings.cover_traces and not run.settings.quick

@@ -77,7 +77,7 @@ def _try(worker: Worker, adapter: Description, kind: str, config: Config, steps:
 
 
 def _proposed(adapter: Description, proposal: Proposal) -> Iterator[str]:
-    """Say what of each ability did not go as the spec says, and the claim as JSON."""
+    """Say for each ability what went against the spec, and print the claim as JSON."""
     yield "\nEach ability tried once on a small cache:"
     tried = list(_told(adapter, proposal))
     yield from tried or ["  all went as the spec says"]
@@ -90,7 +90,7 @@ def _proposed(adapter: Description, proposal: Proposal) -> Iterator[str]:
 
 
 def _told(adapter: Description, proposal: Proposal) -> Iterator[str]:
-    """Say what differs; and of the chapters that are claimed, what is not there or is right only when seen."""
+    """Say what differs; and, in claimed chapters, what is missing or is right only at level visible."""
     for ability, attempt in proposal.attempts.items():
         claimed = adapter.claims(ability[0])
         if attempt.message and (attempt.done or claimed):
@@ -104,7 +104,7 @@ def _line(ability: Needed, how: str, message: str, words: str) -> str:
 
 
 def claim_json(claimed: Description) -> str:
-    """Write a description as JSON: one chapter a line, and nothing that goes without saying."""
+    """Write a description as JSON: one chapter a line, without defaults."""
     usual = Description(claimed.name, claimed.chapters).to_json()
     fields = {
         name: value for name, value in claimed.to_json().items() if name == "name" or value != usual.get(name)
@@ -114,7 +114,7 @@ def claim_json(claimed: Description) -> str:
 
 
 def _short(chapter: str, claim: Claim) -> str | dict[str, Any]:
-    """The claim on a chapter, by what it is with or without, whichever is shorter; its level where that is all."""
+    """The claim on a chapter: what it is with, or without, whichever is shorter; only its level if it has all."""
     fields = {name: value for name, value in claim.to_json().items() if (name, value) != ("grows", "free")}
     able = [name for name in abilities(chapter) if name not in claim.without]
     if len(able) < len(claim.without):

@@ -18,7 +18,7 @@ EVERY = 10.0
 """Seconds between lines of progress."""
 
 EARLY = 0.1
-"""The share of a soak after which its memory is first looked at: what is loaded once is there by then."""
+"""The share of a soak after which memory is first measured: by then everything that loads once is loaded."""
 
 
 def main(options: Namespace) -> int:
@@ -69,7 +69,7 @@ class Progress:
         sys.stderr.flush()
 
     def memory(self) -> str:
-        """Say what this process holds now, and what it held when the soak had come a tenth of its way."""
+        """Say how much memory this process holds now, and held after a tenth of the operations."""
         early = f"{self.early >> 20} MiB after a tenth of the operations, " if self.early else ""
         return f"memory of this process: {early}{memory.resident() >> 20} MiB at the end"
 

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 REWRITE = "\r\x1b[K"
-"""What a line of progress begins with: it takes the place of the line before it."""
+"""A line of progress begins with this: it overwrites the line before it."""
 
 
 class _Pipe(io.FileIO):
-    """A file whose reader may go away: what it no longer takes is dropped."""
+    """A file whose reader may go away: text that it no longer takes is dropped."""
 
     def write(self, data: Any, /) -> int:
         try:
@@ -24,7 +24,8 @@ class _Pipe(io.FileIO):
 
 
 class _Text(io.TextIOWrapper):
-    """A stream that no text commands: what an adapter or a file says may hold what a terminal would obey."""
+    """A stream without control characters: text of an adapter or a file may hold some that a terminal would
+    obey."""
 
     def write(self, text: str, /) -> int:
         if not text.replace("\n", "").isprintable():
@@ -35,7 +36,7 @@ class _Text(io.TextIOWrapper):
         return super().write(text)
 
     def write_painted(self, text: str) -> int:
-        """Write text of ours that commands colours: see `kvconform.runner.colours`."""
+        """Write our own text, which may switch colours: see `kvconform.runner.colours`."""
         return super().write(text)
 
 
@@ -44,7 +45,7 @@ def lasting() -> Iterator[None]:
     """Let both streams take any text until the command ends: closed pipes, closed streams, poor encodings, texts
     that would command a terminal.
 
-    A stream that a test has put in the place of the process's own stays as it is.
+    A stream that a test put in place of the process's own is left alone.
     """
     given = sys.stdout, sys.stderr
     if None in given:

@@ -38,7 +38,7 @@ def main(options: Namespace) -> int:
 
 
 def _look_up(name: str) -> None:
-    """Raise BadInput for an unknown adapter, before time is spent on others."""
+    """Raise BadInput for an unknown adapter, before the others take time."""
     with Worker(python_worker(name)) as worker, suppress(CannotRun, WorkerFailure):
         worker.describe()
 

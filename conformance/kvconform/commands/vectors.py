@@ -28,10 +28,10 @@ def _export(options: Namespace) -> int:
 
 
 class _Progress:
-    """Tells on standard error which file is at hand: on a terminal in one line, elsewhere every few seconds."""
+    """Prints to standard error which file is read now: on a terminal in one line, elsewhere every few seconds."""
 
     EVERY = 3.0
-    """Seconds between lines where the output is no terminal."""
+    """Seconds between lines if the output is no terminal."""
 
     def __init__(self) -> None:
         self._done, self._told, self._live = 0, time.monotonic(), sys.stderr.isatty()

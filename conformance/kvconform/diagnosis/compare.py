@@ -24,7 +24,7 @@ from kvspec.trace import Trace, opening
 def alike(one: TrialResult, other: TrialResult, adapter: Description) -> bool:
     """Whether two adapters answered every operation of the same trace alike; `adapter` is what the first claims.
 
-    Costs need not be alike, but both must keep and break the same bounds.
+    Costs may differ, but both must keep and break the same bounds.
     """
     if len(one.steps) != len(other.steps) or _differences(one) != _differences(other):
         return False
@@ -120,7 +120,7 @@ def _queries(keys: Any, values: Any, mask: Array | None, counts: list[int]) -> I
 
 
 def _shown(name: str, value: Any, expected: Any) -> Any:
-    """The part of a value that is owed: of a snapshot its start and stop, of a ring's snapshot its stop."""
+    """The part of a value that is compared: a snapshot's start and stop; only the stop for a ring."""
     if name in ("snapshot", "parent", "child") and isinstance(value, list):
         return value[1:2] if expected is not None and len(expected) == 1 else value[:2]
     return value

@@ -32,7 +32,8 @@ from kvspec.session.driver import Session
 from kvspec.trace import Trace, from_json, opening
 
 SECONDS, LONGEST = 6.0, 30.0
-"""Seconds of the processor, and of the clock, for all of it. A failure that is not finished then is left out."""
+"""Limits on processor seconds and clock seconds for the whole diagnosis. A failure that is unfinished then is left
+out."""
 
 EACH = 2.0
 """Seconds for one trace on one mutant."""
@@ -77,7 +78,7 @@ class _Suspect:
 
 
 class _Comparison:
-    """Holds the adapter's answers to the failing traces of one run against those of all known bugs."""
+    """Compares the adapter's answers to the failing traces of one run with the answers of all known bugs."""
 
     def __init__(self, failures: Sequence[Failure], replay: Replay, adapter: Description) -> None:
         self.failures = [f for f in failures if f.verdict == "FAIL" and f.deterministic]
@@ -107,7 +108,8 @@ class _Comparison:
         return fits
 
     def ranked(self, fits: list[_Suspect], failure: Failure) -> list[_Suspect]:
-        """First those that explain most other traces; then by the clauses that were blamed; then real bugs."""
+        """Order: those that explain most other traces first; then by overlap with the blamed clauses; then real
+        bugs."""
         if len(fits) < 2:
             return fits
         clauses = dict.fromkeys(c for s in fits for c in s.mutant.clauses)

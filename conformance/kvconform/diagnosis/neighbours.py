@@ -19,14 +19,14 @@ from kvspec.reading.clauses import index
 from kvspec.trace import Trace, from_json
 
 SIMPLER, GREATER, LONGER = 8, 8, 12
-"""Neighbours of each sort, spread over all there are."""
+"""The number of neighbours of each sort, spread over all."""
 
 EXAMPLES, COVERED, VARIED = 60, 40, 60
 """Worked examples, traces of covers and random variations that tell bugs apart."""
 
 
 def neighbours(trace: Trace, adapter: Description) -> list[Trace]:
-    """Some neighbours that take nothing which the adapter does not claim, the same every time."""
+    """Some neighbours that need only what the adapter claims; the same every time."""
     longer = (Trace(trace.kind, trace.config, (*trace.ops, op)) for op in _operations(trace.kind))
     sorts = (simpler(trace), SIMPLER), (_greater(trace), GREATER), (longer, LONGER)
     return [t for near, most in sorts for t in spread(list(_valid(near, adapter)), most)]

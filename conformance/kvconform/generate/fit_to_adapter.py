@@ -60,8 +60,8 @@ def within(trace: Trace, adapter: Description) -> Trace:
 
 
 def _one_by_one(trace: Trace) -> tuple[Operation, ...]:
-    """Write runs out, for an engine that does not take them in one message; where that makes a trace that costs too
-    much, give the runs as they are."""
+    """Write runs out, for an engine that does not take them in one message. If the trace then costs too much, keep
+    the runs."""
     if sum(map(length_of, trace.ops)) > LARGEST_TRACE:
         return trace.ops
     ops = tuple(part for op in trace.ops for part in each_of(op))
@@ -154,7 +154,7 @@ def _missing(op: Operation, lacks: list[str], missing: set[str]) -> bool:
 
 
 def names_made(op: Operation) -> set[str]:
-    """Give the names that an operation makes; of an `open` the cache's."""
+    """Give the names that an operation makes; for `open` the cache's."""
     return {cache_of(op)} if op["op"] == OPEN.name else {op[a] for a in OPERATIONS[op["op"]].makes}
 
 
@@ -170,8 +170,8 @@ def lacking(trace: Trace, adapter: Description) -> Iterator[tuple[Operation, lis
 
 
 def _outside(op: Operation, adapter: Description, config: Config) -> list[str]:
-    """Tell what of a config to open lies outside the limits of windows and widths; one that no cache accepts is
-    refused whatever the limits are."""
+    """Tell which windows and widths of a config lie outside the limits. A config that no cache accepts is refused
+    whatever the limits are."""
     if op["op"] != OPEN.name or not valid(config):
         return []
     narrow = config.window is not None and config.window < adapter.least_window

@@ -59,7 +59,7 @@ def _paged(n: int, random: Random) -> list[str]:
 
 
 def _pages(b: int, random: Random) -> str:
-    """A sequence over as many pages, the last one half full."""
+    """A sequence over this many pages, the last one half full."""
     size = random.choice((1, 2, 3)) if b < 4097 else 1
     rows = b * size
     ops = f"admit; {unseen(*_paged(rows, random))}append 1 sequence=0; truncate 0 {rows // 2}"
@@ -67,7 +67,7 @@ def _pages(b: int, random: Random) -> str:
 
 
 def _admitted(b: int, random: Random) -> str:
-    """So many sequences at once, some of them sharing."""
+    """This many sequences at once; some share pages."""
     made = [f"admit; append 1 sequence={i}" if i < 2 or random.random() < 0.5 else "fork 0 1" for i in range(b - 1)]
     return f"page {NARROW} page_size=2 pages={b + 2}: {unseen(*made)}admit; append 2 sequence={b - 1}; drop 0"
 

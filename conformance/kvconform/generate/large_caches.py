@@ -11,7 +11,7 @@ FEW = 1025
 """The largest append that is observed: its mask has as many rows as columns."""
 
 PAIRS = 1 << 20
-"""Of queries and rows, that a mask observed has at most."""
+"""Queries and rows that an observed mask has at most."""
 
 
 def _over(b: int, random: Random, window: int = 0) -> str:

@@ -1,8 +1,8 @@
 """A claim to propose: each ability of the kinds that an adapter opens is tried once, and what was done is claimed.
 
-What was done wrongly is proposed only where it is claimed already: a fault does not leave a claim, and what an
-engine never promised does not come into it. Dialects, limits, and claims on chapters without abilities are
-taken as the adapter declares them.
+A wrong result is proposed only if it is claimed already: a fault stays in the claim, and what the engine never
+promised stays out. Dialects, limits, and claims on chapters without abilities are taken as the adapter declares
+them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Attempt:
     words: str = ""
     """The trace."""
     in_storage: str = ""
-    """What differed first at level storage, where nothing did at level visible."""
+    """The first difference at level storage, if level visible had none."""
 
 
 class Proposal:
@@ -44,7 +44,8 @@ class Proposal:
     def __init__(self, worker: Worker, adapter: Description) -> None:
         self.worker, self.adapter = worker, adapter
         self.attempts: dict[Needed, Attempt] = {}
-        """Every ability that was tried. One is not, if nothing that shows it goes without one that is not there."""
+        """Every ability that was tried. An ability is not tried if every trace that shows it needs a missing
+        one."""
         self.able: set[Needed] = set()
         """Abilities to claim."""
         self._left = [ability for ability in _everything() if self._may_have(ability)]
@@ -76,7 +77,7 @@ class Proposal:
         return next(alone, None) or next((a for a in self._left if any(self._traces(a, self._left))), None)
 
     def _traces(self, ability: Needed, untried: Iterable[Needed] = ()) -> Iterator[AbilityTrace]:
-        """Give what shows an ability, and takes no others but those that are there, or these."""
+        """Give the traces that show an ability and need only abilities that are there, or these."""
         anything = replace(self.adapter, chapters=dict.fromkeys(CHAPTERS, Claim("visible")))
         takes = {ability, *self.able, *untried}
         for each in (each for shown in self._shown_by(ability) for each in ability_traces().get(shown, ())):
@@ -115,7 +116,7 @@ class Proposal:
         return trial.run(trace, session, trying, level, past=True)
 
     def _trying(self, trace: Trace, takes: set[Needed], level: Level) -> Description:
-        """The adapter, if it claimed what is there and what a trace takes, of the chapters that this is about."""
+        """The adapter, as if it claimed what is there and what a trace needs, in the chapters of this proposal."""
         chapters = {*used_chapters(trace), *(chapter for chapter, _ in takes)}
         claims = {chapter: self._claim(chapter, self.able | takes) for chapter in chapters}
         return replace(self.adapter, chapters={c: replace(claim, level=level) for c, claim in claims.items()})

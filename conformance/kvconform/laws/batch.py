@@ -29,7 +29,7 @@ def difference(sides: Sides, results: Results) -> str:
 
 
 def _end(side: Trace, result: TrialResult) -> str:
-    """What the sequence named last holds, layer by layer."""
+    """The rows of the sequence that was named last, layer by layer."""
     if len(result.steps) < len(side.ops):
         return f"nothing: it failed at step {len(result.steps)}"
     sequence = side.ops[-1]["sequence"]

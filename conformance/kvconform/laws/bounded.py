@@ -1,4 +1,4 @@
-"""The laws of bounded caches: a growing cache up to the bound, and nothing of an append that is refused there."""
+"""The laws of bounded caches: it equals a growing cache up to the bound, and a refused append changes nothing."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ LOG2E = 1.4426950408889634
 """Log2 of e: scores are counted in powers of 2."""
 
 FAR = 1 << 62
-"""More rows than there are: says that all lie in one run."""
+"""A number above every number of rows: all rows then lie in one run."""
 
 
 class Positions(NamedTuple):
@@ -57,8 +57,8 @@ class Runs(NamedTuple):
     """Rows in one run of slots, or two: counted from `Positions.first`, the first `before` rows lie in the slots
     from `start` on, the others in those from `then` on.
 
-    Head h of entry e begins `e * entry + h * place.slots` rows behind where `place` begins; `entry` is in rows, as
-    a rule `kv_heads * place.slots`. Slots that hold no position are never read.
+    Head h of entry e begins `e * entry + h * place.slots` rows behind where `place` begins; `entry` is in rows,
+    usually `kv_heads * place.slots`. Slots that hold no position are never read.
 
     - Growing caches, stores, sequences of a batch: `Runs(place, entry)`.
     - A ring in place, where a span of its slots begins with the oldest row: `Runs.of(span, entry)`.
@@ -81,9 +81,9 @@ class Pages(NamedTuple):
     """Rows in pages of `place.slots` rows: position p lies in page `table[p // place.slots]`, in its slot
     `p % place.slots`.
 
-    Head h of page g begins `g * page + h * place.slots` rows behind where `place` begins; `page` is in rows, as a
-    rule `kv_heads * place.slots`. The table of entry e is the i32 numbers from `at + e * stride` on of `tables`, a
-    block on the device; of a table only those numbers are read that lead to a row which is seen.
+    Head h of page g begins `g * page + h * place.slots` rows behind where `place` begins; `page` is in rows,
+    usually `kv_heads * place.slots`. The table of entry e is the i32 numbers from `at + e * stride` on of `tables`,
+    a block on the device; of a table only those numbers are read that lead to a row which is seen.
     """
 
     place: Place
@@ -117,7 +117,7 @@ def prepare(
 
 
 def _there(space: Workspace, name: str, array: Any) -> DeviceRows:
-    """Where an array lies on the device: there already, or uploaded into scratch space."""
+    """The place of an array on the device; an array of the host is uploaded into scratch space."""
     if isinstance(array, DeviceRows):
         return array
     there = DeviceRows(space.runtime, space.scratch(name, array.nbytes), array.shape, array.dtype)
@@ -166,8 +166,8 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True)
 class Ready:
-    """An attend that lacks only its rows: see `prepare`. `added` are the arrays of a mask, and any block at all
-    where there are none; `out` is what the caller gave."""
+    """An attend that lacks only its rows: see `prepare`. `added` holds the arrays of a mask (any block if there are
+    none); `out` is the caller's array, or None."""
 
     space: Workspace
     config: Config
@@ -230,7 +230,7 @@ class Ready:
 
 
 def scale(k_dim: int) -> Any:
-    """What queries are multiplied by: log2(e) / sqrt(k_dim), computed in f64, rounded to f32."""
+    """The factor of queries: log2(e) / sqrt(k_dim), computed in f64, rounded to f32."""
     return FLOAT.type(LOG2E / float(np.sqrt(np.float64(k_dim))))
 
 

@@ -86,7 +86,7 @@ class Attending(Batching):
 
 
 def runs(layers: Layers, group: int) -> Runs:
-    """Where the rows of some groups lie, the first of them this one."""
+    """Where the rows of groups lie, from this group on."""
     return Runs(layers.begin(group), layers.config.kv_heads * layers.rows.slots)
 
 
@@ -125,7 +125,8 @@ class CapturedAttention:
         return out
 
     def _demand(self, queries: Any, keys: Any, values: Any) -> None:
-        """Refuse first a layer that was freed, then any number of rows but one, then queries that do not fit."""
+        """Refuse first a layer that was freed, then a number of rows other than one, then queries that do not
+        fit."""
         if self.store.layers is not self.layers:
             raise refusals_attention.dropped("ATTN-22")
         self.store.demand_rows(keys, values, self.layer)

@@ -19,7 +19,7 @@ from kvspec.geometry import DTYPES, Array, Config
 
 
 def geometry(config: Config) -> Geometry:
-    """The config of rows of all layers: its heads are those of every sequence of every layer."""
+    """The config of rows of all layers: it has one head for each head of every sequence in every layer."""
     return Geometry.of(config.changed(batch=_layers(config) * config.batch))
 
 

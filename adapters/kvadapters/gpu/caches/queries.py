@@ -38,7 +38,7 @@ def asked(logical: Logical, window: int | None = None) -> Asking:
 
 
 def _scores(array: Array) -> Array:
-    """An array of a mask as what is added."""
+    """An array of a mask as numbers to add to scores."""
     return array if array.dtype != bool else np.where(array, FLOAT.type(0), FLOAT.type("-inf"))
 
 
@@ -85,7 +85,7 @@ def demand(config: Config, fit: Fit, queries: Any, how: Attention, out: Any = No
 
 
 def writable(out: Any) -> bool:
-    """Whether an output can be written: yes where none is given, and on the device."""
+    """Whether an output can be written; True if none is given, and for an output on the device."""
     return out is None or isinstance(out, DeviceRows) or bool(out.flags.writeable)
 
 

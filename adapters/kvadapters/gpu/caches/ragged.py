@@ -41,7 +41,7 @@ class Ragged:
         self._now([0] * config.batch)
 
     def _now(self, lengths: Sequence[int]) -> None:
-        """These are the lengths; whatever block was fed is no longer the newest."""
+        """Set the lengths; the block that was fed last no longer counts as the newest."""
         self.lengths = list(lengths)
         self.starts_ = self._starts(self.lengths)
         self.fed: tuple[list[range], int] | None = None
@@ -51,7 +51,7 @@ class Ragged:
         return [longest - n if self.config.padding == "left" else 0 for n in lengths]
 
     def _group(self, place: Place, group: int) -> Place:
-        """The slots of one sequence, of a place with those of several."""
+        """The slots of one sequence, in a place that holds several."""
         before = group * self.config.kv_heads * place.slots
         keys_at = place.keys_at + before * self.one.k_bytes
         return replace(place, keys_at=keys_at, values_at=place.values_at + before * self.one.v_bytes)
@@ -86,7 +86,7 @@ class Ragged:
         move(self.space.runtime, self.one, run.rows, source, Span(to, at, 0, run.rows))
 
     def feed(self, keys: Any, values: Any, lengths: Sequence[int]) -> None:
-        """Append the columns of a block that sequences own: in place, where no row has to make room for padding."""
+        """Append the columns of a block that sequences own; in place, if no row has to move for padding."""
         columns = self._demand_block(keys, values, lengths)
         owned = self._owned(lengths, columns)
         if any(lengths):
@@ -142,7 +142,7 @@ class Ragged:
         self._rebuild([self._runs(s) for s in order])
 
     def reorder(self, order: Sequence[int]) -> None:
-        """As many sequences as there are, from these places."""
+        """Make a new block whose sequences come from these places."""
         if len(order) != len(self.lengths):
             raise refusals_ragged.beams("RAGGED-19", list(order), len(self.lengths))
         self.filter(order)

@@ -1,6 +1,6 @@
-"""Attention whose scores are scaled otherwise, or capped: one launch makes them, and then they are attended to.
+"""Attention with another scale or a softcap: one launch computes the scores, then the strict kernel attends.
 
-The strict kernel takes them as a mask's array, over rows whose keys have no elements.
+It takes the scores as a mask's array, over rows whose keys have no elements.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Scored:
 
 
 def bits(how: Attention, k_dim: int) -> tuple[int, ...]:
-    """What queries are multiplied by, the softcap, and 2 log2(e) over that, as the bits of f32 numbers."""
+    """The factor of queries, the softcap, and 2 log2(e) / softcap, as the bits of f32 numbers."""
     factor = 1 / np.sqrt(np.float64(k_dim)) if how.scale is None else how.scale
     slope = 2 * LOG2E / how.softcap if how.softcap else 0.0
     return tuple(int(FLOAT.type(number).view(np.uint32)) for number in (factor, how.softcap, slope))

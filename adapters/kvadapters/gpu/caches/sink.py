@@ -62,8 +62,8 @@ class Sink:
         self.written = True
 
     def _decode(self, source: Span) -> None:
-        """One row: behind the others, or in the slot of the oldest that is no sink. Of a long chunk the rows it
-        does not need go first."""
+        """One row: behind the others, or in the slot of the oldest that is no sink. Rows of a long chunk that no
+        query needs are dropped first."""
         surplus = self.filled > self.most
         slot = self.sinks if surplus or self.index == self.most else self.index
         rows = self._room(self._beside() if surplus else 0, slot + 1, self.most)
@@ -82,7 +82,7 @@ class Sink:
         self.filled = self.index = end
 
     def _beside(self) -> int:
-        """How many rows, of those that are no sinks, a next query sees beside its own."""
+        """How many rows that are no sinks a next query sees beside its own."""
         return min(max(0, self.filled - self.sinks), self.most - self.sinks - 1)
 
     def _room(self, others: int, at: int, slots: int) -> Rows:
@@ -154,7 +154,7 @@ class Sink:
         return built[..., np.where(slots < self.sinks, slots, self.sinks + (slots - self.index) % ring)]
 
     def _hidden(self, windows: list[int]) -> Logical:
-        """What these windows hide, and where there are several queries the cache itself, as a part of a mask."""
+        """What these windows hide, and what the cache itself hides from several queries, as a part of a mask."""
         queries = self.queries or 0
         if queries == 0 or (queries == 1 and not windows):
             return ()
@@ -181,7 +181,7 @@ class Sink:
         return [*range(min(self.filled, self.sinks)), *range(first + self._gap, self.filled + self._gap)]
 
     def can_rewind(self, to: int) -> bool:
-        """Anywhere while no row was dropped; then only to where it stands."""
+        """Whether it can rewind: to anywhere until a row was dropped, then only to its own offset."""
         return 0 <= to <= self.offset and (self.offset <= self.most or to == self.offset)
 
     def rewind(self, to: int) -> None:

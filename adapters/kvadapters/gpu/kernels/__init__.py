@@ -8,10 +8,11 @@ from importlib.resources import files
 from typing import Literal
 
 WORDS = {1: "u8", 2: "u16", 4: "u32", 16: "u128"}
-"""Bytes a word of what moves rows may have, with its type; the kernels are called move1, move2, move4, move16."""
+"""The widths in bytes of a word that moves rows, with its type; the kernels are called move1, move2, move4,
+move16."""
 
 _EACH = {"move": 4, "place": 5, "step": 5, "scatter": 5, "page": 5}
-"""The kernels that there is one of for each word, with their buffer arguments."""
+"""The kernels that exist once for each word, with their buffer arguments."""
 
 COPIES = {
     **{f"copy{n}": (WORDS[n], WORDS[n], "") for n in (2, 4, 16)},
@@ -38,7 +39,7 @@ ROWS = {
         "(u32)p % (u32)slots"
     ),
 }
-"""Of each way the row of position p: texts as the files are, too short to be ones."""
+"""For each way, the text that gives the row of position p. It is too short to be a file."""
 
 ATTENDS = {f"attend_{lie}_{dtype}": (lie, dtype) for lie in PLACES for dtype in NUMBERS}
 """The kernels that attend to rows."""
@@ -47,7 +48,7 @@ SCORES = {f"scores_{lie}_{dtype}": (lie, dtype) for lie in PLACES for dtype in N
 """The kernels that make scores by a scale or a softcap."""
 
 STORED = {"f32": "(x)", "f16": "(u16)f16_of(x)", "bf16": "(u16)bf16_of(x)"}
-"""How an f32 number of these bits is rounded to what rows of a dtype are made of."""
+"""How the bits of an f32 number are rounded to the integers of a dtype's rows."""
 
 ROPES = {f"rope_{dtype}": dtype for dtype in NUMBERS}
 """The kernels that turn rows."""
@@ -67,25 +68,25 @@ SEVERAL |= (
     dict.fromkeys(COPIES, "copy.inc") | dict.fromkeys(ATTENDS, "attend.inc") | dict.fromkeys(ROPES, "rope.inc")
 )
 SEVERAL |= dict.fromkeys(SCORES, "scores.inc")
-"""The kernels that there are several of, with the text that each is made of."""
+"""The kernels that exist in several forms, with the text that each is made from."""
 
 PLAIN = ("prepare.inc", "lengths.inc", "tables.inc", "casts.inc", "strict.inc", "capped.inc")
 """The texts that stand in the program once."""
 
 CPU = ("casts_cpu.inc", "strict_cpu.inc")
-"""What is beside these in a program for a CPU."""
+"""The texts that a program for a CPU has in addition."""
 
 INSTEAD = {"attend.inc": "attend_cpu.inc", "prepare.inc": "prepare_cpu.inc"}
-"""What a program for a CPU takes in the place of another text."""
+"""The texts that a program for a CPU takes in place of another."""
 
 
 def text(name: str) -> str:
-    """What a file of this folder holds, or one of `ROWS`."""
+    """The text of a file of this folder, or one of `ROWS`."""
     return ROWS[name] if name in ROWS else files(__name__).joinpath(name).read_text()
 
 
 Read = Callable[[str], str]
-"""Gives the text of a name: `text`, or whatever has some of them changed."""
+"""Gives the text of a name: `text`, or a function that changes some texts."""
 
 
 @cache
@@ -106,7 +107,7 @@ def limits(dialect: Literal["cl", "cuda"]) -> str:
 
 
 def several(names: Iterable[str] = SEVERAL, read: Read = text) -> str:
-    """The text of these kernels that there are several of."""
+    """The text of these kernels that exist in several forms."""
     return "".join(_with(_macros(name, read), read(SEVERAL[name])) for name in names)
 
 
@@ -134,7 +135,7 @@ def _copy(name: str) -> dict[str, str]:
 
 
 def _over(lie: str, dtype: str, read: Read) -> dict[str, str]:
-    """What a kernel needs that reads rows of a dtype which lie in a certain way."""
+    """The macros of a kernel that reads rows of a dtype, stored in a certain way."""
     element, number = NUMBERS[dtype]
     places = {"PLACES": PLACES[lie], "ROW(p)": read(f"row of {lie}")}
     return {"ELEMENT": element, "NUMBER(x)": number, "EIGHT(p)": f"{dtype}_eight(p)", **places}
@@ -147,6 +148,6 @@ def _rope(name: str) -> dict[str, str]:
 
 
 def _with(defined: Mapping[str, str], text: str) -> str:
-    """A text, with macros that are there for it alone."""
+    """A text with macros that are defined for it alone."""
     defines = "".join(f"#define {macro} {means}\n" for macro, means in defined.items())
     return defines + text + "".join(f"#undef {macro.partition('(')[0]}\n" for macro in defined)

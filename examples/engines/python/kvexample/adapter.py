@@ -1,7 +1,7 @@
 """The kvconform adapter of `kvexample.cache`: it translates, and answers nothing by itself.
 
-`pip install -e examples/engines/python && kvconform run example-python`. It claims level visible: what each query
-sees is judged, where the rows lie is the cache's own affair.
+`pip install -e examples/engines/python && kvconform run example-python`. It claims level visible: kvconform judges
+what each query sees, and not where the rows lie.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class AdaptedCache:
 
 
 def _refusing(work: Callable[..., Any], *arguments: Any) -> Any:
-    """Call the engine. Its ValueError is a refusal; which clause of the spec allows it need not be said."""
+    """Call the engine. Its ValueError is a refusal. The adapter need not say which clause of the spec allows it."""
     try:
         return work(*arguments)
     except ValueError as e:

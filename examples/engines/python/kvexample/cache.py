@@ -34,7 +34,7 @@ class Cache:
         self.offset = 0
         """Tokens appended and not rolled back: the position of the next one."""
         self.queries: int | None = None
-        """Rows of the last append; None where it is no longer the last."""
+        """Rows of the last append; None after any other change."""
 
     @property
     def held(self) -> int:
@@ -69,7 +69,7 @@ class Cache:
         return (keys.copy(), values.copy()) if keys.shape[2] else None
 
     def can_rewind(self, to: int) -> bool:
-        """Tell whether no row that position `to` needs is gone."""
+        """Tell whether all rows that position `to` needs are still there."""
         whole = self.window is None or self.offset <= self.window
         return to == self.offset or (whole and 0 <= to < self.offset)
 
@@ -91,7 +91,8 @@ class Cache:
         """Make the mask for the last append, `[1 or batch, 1 or heads, queries, rows]`, with a column for each row
         of the history: boolean, True where a query may attend; or f32, added to the scores. None hides nothing.
 
-        `arrays` are masks of the same form, to be intersected with. Raises ValueError for any that does not fit.
+        `arrays` are more masks of the same form; a query may attend where all allow it. Raises ValueError for a
+        mask that does not fit.
         """
         if self.queries is None:
             raise ValueError("there is no append to mask")
@@ -114,7 +115,7 @@ class Cache:
 
 def _both(a: Array, b: Array) -> Array:
     """Intersect two masks: *and*, a sum of scores, or scores with minus infinity where the other hides. In a sum
-    minus infinity wins, over infinity too."""
+    minus infinity wins, even over plus infinity."""
     if a.dtype == b.dtype == bool:
         return a & b
     if a.dtype == b.dtype:
