@@ -68,8 +68,7 @@ def _differences(vector, tensors, engine, within):
 
 
 def replay(folder, make, within=False):
-    """Give each vector's id and what is not as expected. With `within`, outputs need only lie within their
-    bounds."""
+    """Give each vector's id and what differs. With `within`, outputs need only lie within their bounds."""
     for entry in json.loads(Path(folder, "index.json").read_text())["files"]:
         tensors = _tensors(Path(folder, entry["file"]).with_suffix(".safetensors"))
         for vector in json.loads(Path(folder, entry["file"]).read_text())["vectors"]:

@@ -46,13 +46,13 @@ def full(record: Record) -> Facts:
 
 
 def differing(records: Sequence[Record]) -> list[str]:
-    """Which of spec, suite and vectors are not the same in all records, so that verdicts compare badly."""
+    """Which of spec, suite and vectors differ between records: their verdicts cannot be compared well."""
     versions = [_versions(r) for r in records]
     return [name for name in ("spec", "suite", "vectors") if len({v[name] for v in versions}) > 1]
 
 
 def _sources(record: Record) -> dict[str, Mapping[str, Any]]:
-    """What verdicts depend on beside the adapter, each with its version and hash."""
+    """The sources that verdicts depend on, apart from the adapter, each with its version and hash."""
     return {"spec": asdict(record.spec), "suite": asdict(record.suite), "vectors": record.vectors}
 
 

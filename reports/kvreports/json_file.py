@@ -63,7 +63,7 @@ def tag(kind: type[Document]) -> tuple[str, Any]:
 
 
 def begins(path: Path, kind: type[Document]) -> bool:
-    """Whether a file looks like a record of this kind, whatever else is wrong with it."""
+    """Whether a file looks like a record of this kind, even if something in it is wrong."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             return f'"{tag(kind)[0]}"' in file.read(200)
@@ -103,7 +103,8 @@ WORDS = {
 
 
 def _refusal(message: str, where: str) -> str:
-    """What msgspec says of a document, the place first: `record.seconds: expected a number, found a text`."""
+    """What msgspec says about a document, with the place first: `record.seconds: expected a number, found a
+    text`."""
     parts = re.fullmatch(r"(.*?)(?: - at (?:`key` in )?`\$(.*)`)?", message, re.DOTALL)
     said, place = parts.groups("") if parts else (message, "")
     for pattern, words in (
@@ -119,7 +120,8 @@ def _refusal(message: str, where: str) -> str:
 
 
 def dumps(record: Document) -> str:
-    """The text of a record file: a field, or an item of a list, a line, so that two records can be compared."""
+    """The text of a record file. Each field or item of a list has a line of its own, so that two records can be
+    compared."""
     document = msgspec.to_builtins(record)
     return "{\n" + ",\n".join(f"{json.dumps(k)}: {_value(v)}" for k, v in document.items()) + "\n}\n"
 

@@ -1,4 +1,4 @@
-"""HTML pages that ask nothing of any network: style, script and drawings are in the page."""
+"""HTML pages that load nothing from a network: style, script and drawings are in the page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def render(template: str, styles: Sequence[str], scripts: Sequence[str], **value
 
 
 def fill(template: str, **values: Any) -> str:
-    """What a template makes of these values, all of which are escaped that are not HTML already."""
+    """Render a template with these values. Values that are not HTML already are escaped."""
     return _environment().get_template(template).render(**values)
 
 
@@ -40,7 +40,7 @@ def _environment() -> Environment:
 
 
 def source(*names: str) -> Html:
-    """The text of styles or scripts, as it stands in the page. It is our own, so it is not escaped."""
+    """The text of styles or scripts for the page. It is our own text, so it is not escaped."""
     return Html("".join((TEMPLATES / n).read_text(encoding="utf-8") for n in names))
 
 

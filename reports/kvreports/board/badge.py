@@ -1,4 +1,4 @@
-"""A badge of a record: what holds of what it claims, as a small SVG that loads nothing."""
+"""A badge of a record: how many of the claimed clauses hold, as a small SVG that loads nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def badge(engine: Engine) -> Html:
 
 
 def drawn(label: str, message: str, colour: str, of: str) -> Html:
-    """Two texts side by side; a screen reader hears both, and what they are of."""
+    """Two texts side by side; a screen reader gets both, and the name of the adapter."""
     texts = [escape(shortened(line(plain(t)), 60)) for t in (label, message, of)]
     left, right = (len(t) * CHAR + 2 * PAD for t in (label, message))
     wide = left + right

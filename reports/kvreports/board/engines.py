@@ -56,7 +56,7 @@ class Engine:
 
     @property
     def dialects(self) -> str:
-        """What it does on purpose otherwise than the spec by default, and its limits."""
+        """Where it differs from the spec's default on purpose, and its limits."""
         said = [
             f"{chapter} {name}: {value}"
             for chapter, claim in self.claims.items()
@@ -71,7 +71,7 @@ class Engine:
 
     @property
     def numbers(self) -> tuple[int, int, int, int]:
-        """Clauses claimed; of these that hold, that hold and were partly observed, and that are broken."""
+        """Numbers of clauses: claimed; held; held but partly observed; broken."""
         verdicts = counts(self.record)
         claimed = sum(verdicts.values()) - verdicts.get("NOT_CLAIMED", 0)
         held = sum(verdicts.get(v, 0) for v in HELD)
@@ -79,14 +79,14 @@ class Engine:
         return claimed, held, partly, claimed - held - verdicts.get("NOT_RUN", 0)
 
     def chapter(self, name: str) -> str:
-        """How many clauses of a chapter hold, of those claimed: `13 of 14`; empty where it is not claimed."""
+        """How many claimed clauses of a chapter hold: `13 of 14`; empty if the chapter is not claimed."""
         verdicts = [c.verdict for c in self.record.clauses if c.chapter == name and c.verdict != "NOT_CLAIMED"]
         if name not in self.claims or not verdicts:
             return ""
         return f"{sum(v in HELD for v in verdicts)} of {len(verdicts)}"
 
     def kind(self, chapter: str) -> str:
-        """How a cell is coloured: good, known where all that deviates is known, bad."""
+        """How a cell is coloured: good, known (every deviation is a known one), or bad."""
         verdicts = {c.verdict for c in self.record.clauses if c.chapter == chapter} - set(HELD)
         kinds = {KINDS.get(v, "none") for v in verdicts}
         return next((k for k in ("bad", "known") if k in kinds), "good")
@@ -155,7 +155,7 @@ class Board:
 
     @property
     def headline(self) -> str:
-        """How many caches were judged, and of what sorts the deviations of the newest version of each are."""
+        """How many caches were judged, and how many deviations of each sort their newest versions have."""
         sorts: dict[str, int] = {}
         newest = [c.newest for c in self.caches]
         for deviation in (d for e in newest for d in e.deviations):

@@ -32,7 +32,7 @@ def render(board: Board) -> str:
 
 
 def traced(failure: Failure, of: str = "") -> tuple[Html, str]:
-    """The picture of the shortest trace of a failure, and the trace as a link carries it."""
+    """The picture of a failure's shortest trace, and the trace in the form that a link carries."""
     title = f"{of}: {failure.words}" if of else failure.words
     picture = draw_svg(failure.steps, f"The trace {failure.words[:200]}, drawn step by step", standalone=False)
     return picture, packed(failure.steps, str(failure.trace.get("kind", "")), title)

@@ -1,4 +1,4 @@
-"""How much of what a cache claims held, from record to record, as a line in the board."""
+"""The share of a cache's claimed clauses that held, from record to record, as a line in the board."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WIDE, HIGH, EDGE = 96, 24, 4
 
 
 def trend(cache: Cache) -> Html:
-    """The share that held at each record, the oldest at the left; empty where there is one record."""
+    """The share that held at each record, the oldest at the left; empty with only one record."""
     if len(cache.engines) < 2:
         return Html("")
     shares = [held / claimed if claimed else 0.0 for claimed, held, *_ in (e.numbers for e in cache.engines)]

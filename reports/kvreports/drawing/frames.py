@@ -1,4 +1,4 @@
-"""What a drawing of a trace shows, before it is drawn: `svg` and `text` draw the same frames."""
+"""The frames of a trace: what a drawing shows. `svg` and `text` draw the same frames."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from kvreports.safe_text import line, plain, shortened
 from kvspec.records.run import Observation, Rows, StepRecord
 
 STEPS = 40
-"""Steps that a drawing shows: of a longer trace the first few and the last."""
+"""Steps that a drawing shows. A longer trace is cut to the first few and the last."""
 CELLS = 32
-"""Slots of one strip a drawing shows; of more, the ends and those that differ."""
+"""Slots of a strip that a drawing shows. A longer strip is cut to its ends and the slots that differ."""
 QUERIES = 12
 """Queries of one append a drawing shows."""
 LAYERS = 12
-"""Layers of one step a drawing shows; of more, the first and those that differ."""
+"""Layers of a step that a drawing shows. More are cut to the first and those that differ."""
 NAMES = {"?": "illegible", "NaN": "unwritten", ".": "empty"}
 
 
@@ -97,7 +97,7 @@ def _facts(step: StepRecord) -> list[Fact]:
 
 
 def _fact(label: str, name: str, expected: Any, found: Any, step: StepRecord) -> Fact | None:
-    """What is expected; what was found where nothing is expected."""
+    """What is expected; if nothing is, what was found."""
     differs, value = name in step.differs, found if expected is UNSET else expected
     if not differs and (value in (None, UNSET) or (name == "result" and value == "ok")):
         return None
@@ -148,7 +148,7 @@ def _pair(
     step: StepRecord,
     alive: Alive,
 ) -> list[Strip]:
-    """One strip if found agrees with expected, or one of them is not said, else two."""
+    """One strip if found agrees with expected, or if one of them is missing; else two."""
     spare = [_spare(seen) if what == "slots" else "" for seen in (step.expected, step.found)]
     if expected is UNSET:
         return [_strip(what, "found", found, [], alive, spare[1])]
@@ -163,7 +163,7 @@ def _pair(
 
 
 def _as_slots(step: StepRecord, differs: bool) -> bool:
-    """Whether the history shows nothing that the slots do not."""
+    """Whether the history shows only what the slots show already."""
     expected, found = step.expected, step.found
     if expected.get("slots") is None:
         return False

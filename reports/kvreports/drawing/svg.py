@@ -18,7 +18,7 @@ STYLE = Path(__file__).parents[1] / "templates" / "drawing.css"
 LEFT, LABEL, HIGH, CHAR = 36, 188, 24, 7.3
 """Where strips begin, how wide their labels are, how high a cell is, how wide a character."""
 WIDEST = 760
-"""Where facts and cells go on in the next line, so that a drawing fits beside text."""
+"""The width at which facts and cells continue in the next line, so that a drawing fits beside text."""
 KINDS = (
     (Cell("a"), "a row"),
     (Cell("a", differs=True), "differs"),
@@ -63,7 +63,7 @@ def _light() -> str:
 
 
 def _frame(frame: Frame, top: float) -> tuple[str, float, float]:
-    """The frame drawn from the top down, where it ends, how far it reaches to the right."""
+    """The frame, drawn from the top down; and where it ends, down and to the right."""
     if not frame.number:
         return _text(LEFT, top + 14, frame.do, "note"), top + 30, LEFT + CHAR * len(frame.do)
     said, y, right = _facts(frame, top + 14)
@@ -84,8 +84,8 @@ def _frame(frame: Frame, top: float) -> tuple[str, float, float]:
 
 
 def _lines(strips: list[Strip]) -> Iterator[list[tuple[Strip, bool]]]:
-    """The strips line by line: those of one thing that are wider than the drawing go on together below. Tells of
-    each strip whether it goes on from a line above."""
+    """The strips line by line: strips of one thing that are wider than the drawing continue together below. Tells
+    for each strip whether it continues a line above."""
     for _, alike in groupby(strips, key=lambda strip: strip.what):
         group = list(alike)
         ends = _breaks(group)
@@ -117,7 +117,7 @@ def _numbered(what: str) -> str:
 
 
 def _facts(frame: Frame, y: float) -> tuple[str, float, float]:
-    """What was done, what is seen beside the rows, and the clauses; where it ends, how far it reaches."""
+    """The operation, the values beside the rows, and the clauses; and where it ends, down and to the right."""
     said = [(frame.do, "do")]
     for fact in frame.facts:
         said += [(f"{fact.name} {fact.expected}", "fact")]

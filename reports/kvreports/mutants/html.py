@@ -36,12 +36,12 @@ def render(record: Matrix) -> str:
 
 
 def mark(m: MutantRecord, source: str) -> tuple[str, str]:
-    """What a source did with a mutant: the kind of the cell, and the word in it."""
+    """The cell of a source and a mutant: its kind, and the word in it."""
     return {True: ("hit", "found"), False: ("miss", "not found"), None: ("none", "not tried")}[
         m.sources.get(source)
     ]
 
 
 def address(m: MutantRecord) -> str:
-    """Where the bug was seen, if that is an address that can be linked to."""
+    """The address where the bug was seen, if it can be linked to."""
     return m.link if m.link.startswith("https://") else ""

@@ -32,7 +32,7 @@ class Group:
         return [m for m in self.rows if result(m).isupper()]
 
     def by(self, source: str) -> str:
-        """How many a source found, of those it was tried on."""
+        """How many mutants a source found, of those it was tried on."""
         return _of(m.sources[source] for m in self.rows if source in m.sources)
 
     def row(self) -> list[str]:
@@ -78,7 +78,7 @@ def of_class(record: Matrix, name: str) -> Rows:
 
 
 def module(m: MutantRecord) -> str:
-    """Where a systematic fault is: `reference/ring` of `reference/ring.rewind: to < 0: Lt swapped`."""
+    """The module of a systematic fault: `reference/ring` in `reference/ring.rewind: to < 0: Lt swapped`."""
     return m.id.partition(":")[0].partition(".")[0]
 
 

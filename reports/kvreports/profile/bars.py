@@ -1,7 +1,7 @@
 """The bars of a profile: how close each case came to its limit, with its peers' bars below.
 
 A bar is drawn in a box of 100 units that stretches with the page. The limit is at `ROOF`. A bar may leave the box,
-as a peer's may whose rows were in a processor cache; then a mark says so.
+for example if a peer's rows were in a processor cache; then a mark says so.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Line:
     share: str
     limit: str
     peers: list[float | None]
-    """The middle one of the ratios to each peer; None where it has no such work."""
+    """The median of the ratios to each peer; None if the peer does no such work."""
 
 
 def short(record: Profile) -> list[Line]:
@@ -107,6 +107,6 @@ def _span(shares: list[float]) -> str:
 
 
 def middle(cases: list[Measurement], peer: str) -> float | None:
-    """The middle one of the ratios to a peer."""
+    """The median of the ratios to a peer."""
     ratios = sorted(p.ratio.median for case in cases for p in case.peers if p.peer == peer)
     return ratios[len(ratios) // 2] if ratios else None

@@ -7,7 +7,7 @@ from kvreports.profile.findings import SLOW, best, over, why
 from kvspec.records.profile import Measurement, Profile
 
 HEAD = ("case", "before", "now", "now / before", "fastest peer", "/ fastest peer", "of limit", "why slow")
-"""The columns: times until all was done, medians; and a reason where the fastest peer is well ahead."""
+"""The columns: median times until everything was done; and a reason if the fastest peer is well ahead."""
 
 Pair = tuple[Measurement, Measurement]
 
@@ -26,7 +26,7 @@ def growth(pair: Pair) -> float:
 
 
 def summary(before: Profile, now: Profile) -> str:
-    """How many got slower and faster, beyond what rounds differ by."""
+    """How many cases got slower or faster by more than rounds differ."""
     both = pairs(before, now)
     slower = sum(now.total_ms.low > old.total_ms.high for old, now in both)
     faster = sum(now.total_ms.high < old.total_ms.low for old, now in both)

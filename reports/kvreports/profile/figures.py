@@ -24,7 +24,7 @@ def share(spread: Spread | None) -> str:
 
 
 def near(case: Measurement) -> str:
-    """How close a case came to its limit, and which that is; or that its rows were in a cache."""
+    """How close a case came to its limit, and which limit; or that its rows were in a cache."""
     if case.get("in_cache"):
         return "in cache"
     return share(case.fraction) + (f" {case.limit}" if case.limit else "")

@@ -12,13 +12,13 @@ MOST = 6
 """Operations that are named."""
 
 LESS_WORK = {"memcpy"}
-"""Peers that do less than the operation: they make no case slow."""
+"""Peers that do less than the operation: no case counts as slow beside them."""
 
 OWN = 0.6
-"""From this share of the time on, the call itself is the reason."""
+"""If the call itself takes this share of the time or more, it is the reason."""
 
 NEAR = 0.7
-"""From this share of a limit on, the device is not the reason."""
+"""At this share of a limit or more, nothing is left to gain on the device."""
 
 
 def best(case: Measurement) -> PeerTime | None:

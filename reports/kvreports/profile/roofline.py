@@ -61,13 +61,13 @@ class Plot:
         return LEFT + share * (self.wide - LEFT - self.right)
 
     def y(self, rate: float) -> float:
-        """The place of a rate; at the bottom where it is too slow to be drawn."""
+        """The place of a rate; at the bottom if it is too slow to be drawn."""
         share = math.log(max(rate, self.least[1]) / self.least[1]) / math.log(self.most[1] / self.least[1])
         return self.high - BOTTOM - share * (self.high - TOP - BOTTOM)
 
 
 def draw(record: Profile, wide: int = 1120, high: int = 520) -> Html:
-    """The drawing, in pixels; empty where nothing that was measured moves bytes."""
+    """The drawing, in pixels; empty if no measured operation moves bytes."""
     cases = [m for m in record.measurements if m.rate is not None and m.rate.median > 0]
     if not cases:
         return Html("")
@@ -144,7 +144,7 @@ def _round(seconds: float) -> str:
 
 
 def _roofs(plot: Plot, limits: Sequence[LimitRecord]) -> Iterator[str]:
-    """The limits, each with the band of its quartiles and its name in the margin, no name upon another."""
+    """The limits, each with the band of its quartiles and its name in the margin; names do not overlap."""
     edge, last = plot.wide - plot.right, float(TOP) - LINE
     for limit in sorted(limits, key=lambda each: -each.rate.median):
         low, middle, high = (plot.y(r) for r in (limit.rate.low, limit.rate.median, limit.rate.high))

@@ -19,7 +19,7 @@ LIMITS = ("limit", "GB/s", "quartiles", "rounds")
 
 
 def name(record: Profile) -> str:
-    """The adapter's name; how the command named it where it has none."""
+    """The adapter's name; without one, how the command named it."""
     text = record.adapter.get("name")
     return text if isinstance(text, str) and text else " ".join(record.command) or "unnamed adapter"
 

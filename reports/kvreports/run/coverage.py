@@ -29,7 +29,7 @@ class Source:
 
 
 def alike(columns: Sequence[Column]) -> list[tuple[str, Column]]:
-    """The runs of one coverage together: their labels, and the first of them."""
+    """The runs with the same coverage: their labels, and the first of them."""
     found: list[tuple[list[str], Column]] = []
     for column in columns:
         same = next((labels for labels, first in found if first.record.coverage == column.record.coverage), None)
@@ -56,6 +56,6 @@ def _source(name: str, seen: Coverage) -> Source:
 
 
 def exercised(counts: Mapping[str, int]) -> str:
-    """How often each source exercised a clause, in a line."""
+    """One line: how often each source exercised a clause."""
     known = [s for s in SOURCES if counts.get(s)]
     return ", ".join(f"{s} {counts[s]:,}" for s in [*known, *sorted(set(counts) - set(SOURCES))])

@@ -1,4 +1,5 @@
-"""What a diagnosis says, for every kind of report: which known bug behaves alike, and what it does to a model."""
+"""The text of a diagnosis for every kind of report: which known bug behaves the same, and what it does to a
+model."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _REPOSITORY = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+)/")
 
 
 def paragraphs(failure: Failure) -> list[str]:
-    """Paragraphs of small Markdown; none where no diagnosis was made."""
+    """Paragraphs of small Markdown; none without a diagnosis."""
     bugs = failure.diagnosis
     if isinstance(bugs, UnsetType):
         return []

@@ -19,16 +19,16 @@ OWN = "own example or law"
 
 @dataclass(frozen=True)
 class Finding:
-    """Clauses that broke in one way, those to read first at the front, and the failure that shows the first."""
+    """Clauses that broke in one way, the most important first, and the failure that shows the first one."""
 
     cause: str
     clauses: tuple[ClauseRecord, ...]
     failure: Failure | None
-    """The shortest trace for the first clause; None where no trace shows it."""
+    """The shortest trace for the first clause; None if no trace shows it."""
 
     @property
     def ids(self) -> list[str]:
-        """The ids of its clauses; those of the failure, where it broke none that was selected."""
+        """The ids of its clauses; if it broke no selected clause, those of the failure."""
         return [c.id for c in self.clauses] or (self.failure.clauses if self.failure else [])
 
     @property
@@ -38,12 +38,12 @@ class Finding:
 
     @property
     def title(self) -> str:
-        """What a report says before the clauses, where this is its first finding."""
+        """The words before the clauses, if this is the first finding of a report."""
         return "Known to deviate:" if self.verdict == "XFAIL" else "Look first at"
 
     @property
     def message(self) -> str:
-        """What a person would say of it; of a known deviation why it is known, too."""
+        """The difference in words; for a known deviation also why it is known."""
         if self.verdict == "XFAIL" and self.clauses:
             return self.clauses[0].reason
         return self.failure.message if self.failure else self.clauses[0].reason if self.clauses else ""
@@ -66,7 +66,7 @@ def _finding(clauses: list[ClauseRecord], record: Record) -> Finding:
 
 
 def _unselected(record: Record) -> list[Finding]:
-    """A failure that breaks no clause of the run, where nothing else failed."""
+    """A failure that breaks no clause of the run; only if nothing else failed."""
     return [Finding(_kind(f), (), f) for f in record.unexplained[:1]]
 
 
@@ -98,7 +98,7 @@ def _diagnosed(record: Record) -> set[str]:
 
 
 def _shown(clause: str, record: Record) -> Failure | None:
-    """The failure that shows a clause broken; where there is none, the shortest that exercises it."""
+    """The failure that shows a clause broken; without one, the shortest failure that exercises the clause."""
     failed = [f for f in record.failures if clause in f.clauses]
     exercised = [f for f in record.failures if clause in f.implicated or clause in _last_step(f)]
     return min(failed or exercised, key=lambda f: (clause in f.known or f.expected, len(f.steps)), default=None)

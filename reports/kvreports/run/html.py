@@ -55,7 +55,7 @@ def render(records: Sequence[Record], clauses: Clauses) -> str:
 
 
 def _one_level(record: Record) -> str:
-    """The level that a run judged clauses of the other level at, said once; empty if there are several, or none."""
+    """The level at which a run judged clauses of the other level; empty if there are several levels, or none."""
     levels = {c.judged_at for c in record.clauses if c.judged_at and c.judged_at != c.level}
     return (levels.pop() or "") if len(levels) == 1 else ""
 

@@ -1,4 +1,4 @@
-"""How a clause was judged in each run, as the page tells it: what is the same for several adapters is said once."""
+"""How a clause was judged in each run, for the page. Runs with the same words share one line."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Unknown:
-    """A clause that this spec does not have, as a record describes it."""
+    """A clause that this spec lacks, as a record describes it."""
 
     id: str
     chapter: str

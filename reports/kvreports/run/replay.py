@@ -1,4 +1,5 @@
-"""The command that replays a failure: by the words of its trace, or where these do not say it all by its file."""
+"""The command that replays a failure: with the words of its trace, or with its file if the words do not say
+everything."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from msgspec import UNSET
 from kvspec.records.run import Failure, Record
 
 FOLDER, AFTER = "failures", "-after"
-"""The folder of traces in that of a report, and how the names of predecessors end."""
+"""The folder of traces inside a report's folder, and the ending of the names of predecessors."""
 
 LONGEST = 300
 """Characters of a trace that a command holds."""
@@ -29,7 +30,7 @@ def command(failure: Failure, record: Record) -> str:
 
 
 def in_words(failure: Failure) -> bool:
-    """Whether the words are short, and say the trace: of a mask of an odd shape they say no more than the shape."""
+    """Whether the words are short and say the whole trace: for a mask of an odd shape they say only the shape."""
     words = [failure.words] if failure.after is UNSET else [failure.words, failure.after.words]
     return all(len(text) <= LONGEST and not re.search(r"\b(bool|f32)\[", text) for text in words)
 

@@ -64,7 +64,7 @@ class Group:
 
 
 def counts(record: Record) -> dict[str, int]:
-    """Clauses by verdict, counted afresh, in the order of the verdicts; zeros left out."""
+    """Clauses by verdict, counted again here, in the order of the verdicts; zeros left out."""
     verdicts = Counter(c.verdict for c in record.clauses)
     return {v: verdicts[v] for v in VERDICTS if verdicts[v]}
 
@@ -97,7 +97,8 @@ def standing(record: Record) -> Standing:
 
 
 def score(record: Record) -> str:
-    """How much holds of what it claims: 61 of 64 clauses it claims, 3 of them partly observed, 2 of 17 chapters."""
+    """How many of the claimed clauses hold: 61 of 64 clauses it claims, 3 of them partly observed, 2 of 17
+    chapters."""
     verdicts, claimed = counts(record), len(record.clauses) - counts(record).get("NOT_CLAIMED", 0)
     held = sum(verdicts.get(v, 0) for v in HELD)
     less = [f"{verdicts[v]} of them {words}" for v, words in LESS.items() if v in verdicts]
@@ -122,7 +123,7 @@ REST = {"XFAIL": "known to differ", "NOT_RUN": "not run", "HARNESS_ERROR": "not 
 
 
 def _first(record: Record, start: str = "") -> str:
-    """The first problem that begins so; empty if none does."""
+    """The first problem that begins with this; empty if none does."""
     return next((p.removeprefix(start) for p in record.problems if p.startswith(start)), "")
 
 
@@ -132,7 +133,7 @@ def _clauses(n: int) -> str:
 
 def groups(record: Record) -> list[Group]:
     """Every clause that neither passed nor is broken, with its reason, most urgent verdicts first. `findings` tells
-    of those that are broken, `unclaimed_chapters` of chapters of which nothing is claimed."""
+    the broken ones, `unclaimed_chapters` the chapters without a claim."""
     ids: dict[tuple[str, str], list[str]] = {}
     left_out = unclaimed_chapters(record)
     for c in record.clauses:

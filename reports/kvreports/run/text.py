@@ -85,7 +85,7 @@ def _indented(text: str, width: int) -> str:
 
 
 def _next(finding: Finding, record: Record) -> Iterator[str]:
-    """The commands that explain the clause and replay the trace; one that words do not say is in the report."""
+    """The commands that explain the clause and replay the trace. A trace that words cannot say is in the report."""
     if finding.ids:
         yield f"kvconform explain {line(finding.ids[0])}"
     if finding.failure is not None and replay.in_words(finding.failure):
@@ -137,7 +137,7 @@ def _chapters(i: int, column: Column, chapters: list[Chapter], width: int) -> st
 
 
 def _not_passed(record: Record, width: int, unclaimed: bool) -> str:
-    """Why clauses neither passed nor broke; those that are not claimed only where that is asked for."""
+    """Why clauses neither passed nor broke; clauses that are not claimed only on request."""
     rows = [
         [g.verdict, ", ".join(map(line, g.ids)), line(shortened(g.reason, 400)) or "no reason given"]
         for g in groups(record)

@@ -34,13 +34,13 @@ def file(name: str) -> str:
 
 
 def to(name: str, here: str, anchor: str = "") -> str:
-    """A link from one page to another, by files, so that it leads there without a server too."""
+    """A link from one page to another as a path of files, so that it works without a server too."""
     path = posixpath.relpath(file(name), here or ".")
     return f"{path}#{anchor}" if anchor else path
 
 
 def resolved(link: str, source: str, here: str, pages: Container[str]) -> str | None:
-    """A link in a file of the repository, as it is on the page `here`; None where the site has no such page."""
+    """A link of a file in the repository, rewritten for the page `here`; None if the site has no such page."""
     if re.match(r"https?://", link):
         return link
     path, _, anchor = link.partition("#")

@@ -124,7 +124,7 @@ def _example(drawn: Drawn) -> tuple[Html, str]:
 
 
 def _search(site: Site, index: list[Word]) -> str:
-    """What the search page looks through, as a script: a page that is read without a server may fetch nothing."""
+    """The texts that the search page searches, as a script: a page without a server cannot fetch."""
     content = site.content
     rows = [[c.id, addresses.file(c.id), _plain(f"{c.text} {c.reason}")] for c in content.clauses.values()]
     rows += [[f"word: {w.name}", f"words/index.html#{w.anchor}", _plain(w.meaning)] for w in index]

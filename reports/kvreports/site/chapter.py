@@ -1,4 +1,5 @@
-"""A chapter's Markdown in its parts: the prose between clauses, and each clause with what stands under it."""
+"""Splits a chapter's Markdown into its parts: prose between clauses, and each clause with its paragraphs and
+examples."""
 
 from __future__ import annotations
 

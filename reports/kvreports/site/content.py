@@ -1,4 +1,4 @@
-"""What the site is made of: the command gathers it, the pages show it."""
+"""The content of the site: the command gathers it, the pages show it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Bug:
 
 @dataclass(frozen=True)
 class Change:
-    """A day on which the sentence of a clause became another, or was new."""
+    """A day on which the sentence of a clause was written or changed."""
 
     day: str
     what: str
@@ -82,14 +82,14 @@ class Content:
     bugs: Mapping[str, Sequence[Bug]] = field(default_factory=dict)
     """Real bugs by the clause that they break."""
     history: Mapping[str, Sequence[Change]] = field(default_factory=dict)
-    """By clause; empty where no history of the chapters is there."""
+    """By clause; empty without a history of the chapters."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """Markdown pages by their path in the repository: `spec/README.md`."""
     pictures: Mapping[str, Html] = field(default_factory=dict)
     """SVG pictures by their path in the repository."""
 
     def verdicts(self, clause: str) -> list[Verdict]:
-        """What each record says of a clause, the names in order."""
+        """What each record says about a clause, in the order of names."""
         return self._verdicts.get(clause, [])
 
     @cached_property

@@ -15,7 +15,7 @@ from kvreports.safe_text import Html
 
 _ANCHOR = re.compile(r'^<a id="[^"]*"></a>\n', re.M)
 Resolve = Callable[[str], str | None]
-"""Gives the address that a link has on the page, or None where it leads nowhere there."""
+"""Gives the address that a link has on the page; None if the page has no such target."""
 
 
 def html(text: str, resolve: Resolve, clause: Resolve, level: int = 0) -> Html:

@@ -64,7 +64,7 @@ class Masking(Protocol):
 
 
 class Positioned(Protocol):
-    """What the chapter `sink` adds to a cache; an engine that tells no positions leaves it out."""
+    """Methods that the chapter `sink` adds to a cache. An engine that tells no positions leaves them out."""
 
     def positions(self) -> Sequence[int]:
         """Give the positions of the rows that the newest query of the latest append sees, oldest first."""

@@ -260,7 +260,7 @@ def _claims(chapters: Any) -> dict[str, Claim]:
 
 
 def _check_masks(claims: Mapping[str, Claim]) -> None:
-    """Nothing tells what the columns of a mask stand for where no history is handed out."""
+    """Without a history nothing tells which rows the columns of a mask stand for."""
     made = "mask" in claims and not {"mask", "causal"} <= claims["mask"].without
     for kind in set(CACHES) & set(claims) if made else ():
         handed_out = "history" not in claims[kind].without

@@ -25,16 +25,16 @@ class Ragged(Protocol):
         """Put sequence `order[s]` in the place of each sequence s."""
 
     def repeat(self, times: int) -> None:
-        """Have each sequence several times, the copies side by side."""
+        """Repeat each sequence several times, the copies side by side."""
 
     def extend(self, other: Ragged) -> None:
-        """Add copies of the other cache's sequences behind those there are."""
+        """Add copies of the other cache's sequences behind its own."""
 
     def join(self, others: Sequence[Any]) -> None:
-        """Make copies of the rows of these growing caches the sequences, in place of those there were."""
+        """Replace the sequences by copies of the rows of these growing caches."""
 
     def extract(self, sequence: int, into: Any) -> None:
-        """Make a copy of a sequence's rows those of a growing cache, in place of those it had."""
+        """Replace the rows of a growing cache by a copy of a sequence's rows."""
 
     def sequences(self) -> Sequence[int]:
         """Give the length of each sequence, which is the position of its next row."""
@@ -55,4 +55,4 @@ class Ragged(Protocol):
 
     def mask(self) -> Array:
         """Make the mask of the last feed's queries, booleans `[sequences, 1, n, width]`: true where a query may
-        attend. What a query that is padding may attend to is of no account."""
+        attend. Queries that are padding may attend to anything."""

@@ -49,17 +49,17 @@ class Captured(Protocol):
     """A captured step of a batch."""
 
     def replay(self, keys: Any, values: Any) -> None:
-        """Do it again, on these rows `[layers, m, kv_heads, dim]`."""
+        """Repeat the work on these rows `[layers, m, kv_heads, dim]`."""
 
 
 class Batching(Protocol):
-    """What the chapter `batch` adds to a store: m sequences, per layer `[m, kv_heads, max_len, dim]`."""
+    """Methods that the chapter `batch` adds to a store: m sequences, per layer `[m, kv_heads, max_len, dim]`."""
 
     def batch(self, m: int, most: int | None = None) -> None:
-        """Allocate for m sequences, all of length 0; `most` is how many are allowed, if not 32."""
+        """Allocate for m sequences, all of length 0; `most` is how many are allowed (None: 32)."""
 
     def sequences(self) -> Sequence[int] | None:
-        """The length of each sequence; None where there is no batch."""
+        """The length of each sequence; None without a batch."""
 
     def read_sequence(self, layer: int, sequence: int) -> Pair:
         """The rows of a sequence in a layer, `[kv_heads, n, dim]`: up to its length, or what the layer holds."""
@@ -80,7 +80,7 @@ class Batching(Protocol):
         """Return the batch's memory."""
 
     def addresses(self) -> Sequence[int]:
-        """Where the batch's buffers lie; empty where there is none."""
+        """The addresses of the batch's buffers; empty without a batch."""
 
     def capture(self) -> Captured:
         """A step of this batch, captured."""

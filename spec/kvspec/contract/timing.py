@@ -1,4 +1,4 @@
-"""What an adapter may offer so that it can be profiled by its device's own clock. Nothing here is owed.
+"""Optional methods of an adapter, so that its device's own clock can profile it. Nothing here is owed.
 
 `Timed` is what a profile looks for. An adapter without it is measured by the host's clock alone, against no limit.
 `HostTimed` is all of it for an adapter whose device is the host.
@@ -46,7 +46,7 @@ class Timed(Protocol):
 
     @property
     def cache_bytes(self) -> int:
-        """Bytes of the device's last-level cache; 0 where nobody knows."""
+        """Bytes of the device's last-level cache; 0 if unknown."""
 
     def synchronise(self) -> None:
         """Wait until the device has done everything."""
@@ -56,14 +56,14 @@ class Timed(Protocol):
 
 
 CACHES, UNITS = Path("/sys/devices/system/cpu/cpu0/cache"), {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-"""Where Linux tells of the caches of a processor, and how it writes sizes."""
+"""The folder where Linux describes a processor's caches, and how it writes sizes."""
 
 HOST_BYTES = 256 << 20
 """Bytes of each array that is streamed on a CPU: several times the largest cache of most."""
 
 
 def host_cache() -> int:
-    """Bytes of the host's last-level cache as Linux knows it; 0 where it does not."""
+    """Bytes of the host's last-level cache according to Linux; 0 if Linux does not tell."""
     sizes = [path.read_text().strip() for path in CACHES.glob("index*/size")]
     return max((int(size[:-1]) * UNITS[size[-1]] for size in sizes if size[-1:] in UNITS), default=0)
 

@@ -1,4 +1,4 @@
-"""Cost bounds of appended rows, which are another's on each kind of cache."""
+"""Cost bounds of appended rows: each kind of cache has its own."""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ from kvspec.costs.terms import BUFFER, Case, Cost, crossing, how, no_rows, nothi
 
 
 def append(case: Case) -> Cost:
-    """Append rows: where exactly as many are held as a query sees, one row goes where the oldest was."""
+    """Append rows. If the cache holds exactly the rows that a query sees, one new row takes the slot of the
+    oldest."""
     n, row, most = case.op["n"], case.config.row_bytes, _most(case)
     if n == 0:
         return no_rows(case)
