@@ -29,7 +29,8 @@ OF_A_CACHE = {
 
 
 class Fake(Reference):
-    """The reference's growing cache under another name; fakes have caches of their own, and say `more`."""
+    """The reference's growing cache under another name. Fakes have caches of their own; `more` is added to the
+    description."""
 
     growing: ClassVar[Any] = Growing
     ring: ClassVar[Any] = Ring

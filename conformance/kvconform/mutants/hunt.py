@@ -32,13 +32,13 @@ FEW = 30
 """Traces of a source that are tried first on systematic mutants, because there are thousands of these."""
 
 SECONDS = 5.0
-"""Seconds of the processor for one trace, after which the mutant hangs."""
+"""Processor seconds for one trace; a mutant that takes longer counts as hanging."""
 
 ATTEMPTS = 120
 """Replays spent on shortening a trace."""
 
 SHORT = 3
-"""Operations of a trace that is short enough as it is."""
+"""A trace of at most this many operations is not shortened."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class _Hunter:
         return Kill(source, blamed, result.trace.cut(len(result.steps)), result.differences[0].message, item)
 
     def _misread(self, worked: Example, result: TrialResult) -> list[str]:
-        """How the table of a worked example disagrees, if its clause holds at the level that was judged."""
+        """How the table of a worked example disagrees, if its clause applies at the judged level."""
         binds = result.level == "storage" or index()[worked.clause].level == "visible"
         return disagreements(worked, result, self.about) if binds and self.about is not None else []
 

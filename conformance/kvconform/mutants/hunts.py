@@ -23,13 +23,13 @@ LONGEST = 240.0
 """Seconds after which a hunt in a process of its own is given up."""
 
 LONGEST_TASK = LONGEST + 30
-"""Seconds after which any hunt is given up: enough for the former to be ended first, so that no process is lost."""
+"""Seconds after which any hunt is given up: long enough that the limit above acts first and no process is lost."""
 
 MEMORY = 16 << 30
 """Bytes of addresses that the process of a hunt may have: a mutant may allocate without end."""
 
 KNOWN: dict[str, Mutant] = {}
-"""Mutants by id: those that are hunted, which a forked process has too; in any other process all there are."""
+"""Mutants by id: the hunted ones, which forked processes share; in any other process all mutants."""
 
 
 def all_of(mutants: Sequence[Mutant], pool: Pool, first: bool = False) -> Iterator[HuntResult]:
@@ -63,7 +63,8 @@ def _ending(e: BaseException) -> str:
 
 
 def _given_up(mutant: Mutant) -> HuntResult:
-    """A hunt that took too long counts against the suite, whatever the mutant: the machine may have been busy."""
+    """The result of a hunt that took too long: it counts against the suite, although the machine may only have been
+    busy."""
     says = f"it took more than {LONGEST:g} seconds"
     return death(mutant, says) if mutant.is_control else HuntResult(mutant.id, seconds=LONGEST)
 

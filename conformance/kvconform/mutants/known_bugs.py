@@ -1,4 +1,4 @@
-"""The known bugs: those that were planted because somebody made them, or could."""
+"""The known bugs: real ones that somebody made, and common ones that anybody could make."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from kvspec.contract import CHAPTERS
 from kvspec.reading.anomalies import anomalies
 
 SECTIONS = ("extra_rows", "missing_rows", "misplaced_rows", "visible_rows", "operations", "at_scale", "unseen")
-"""Of the appendix of anomalies, by which common bugs are kept; and those that begin beyond a size."""
+"""The modules of common bugs: the groups of the appendix of anomalies, bugs that begin beyond a size, and bugs that
+show only unobserved."""
 
 
 def real() -> Iterator[Mutant]:

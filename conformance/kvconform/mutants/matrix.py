@@ -15,7 +15,7 @@ from kvspec.records.document import Version
 from kvspec.records.mutants import Matrix, MutantRecord, result
 
 CODE = re.compile(r" \((?:<[^<>]+>|\w+\.py):\d+\)|\bkv\w+(?:\.\w+)*\.(?=[A-Z])")
-"""Where code lies, in the message of an error: ` (store.py:37)`, or `kvref.growing.` before a class."""
+"""The place of code in an error message: ` (store.py:37)`, or `kvref.growing.` before a class."""
 
 
 def made(mutants: Sequence[Mutant], found: Sequence[HuntResult], seconds: float) -> Matrix:

@@ -35,7 +35,7 @@ class Mutant:
     is_control: bool = False
     """True for a control: a correct cache, which the suite must not accuse."""
     stop_at_first_kill: bool = False
-    """True if the hunt ends with the first source that finds it: for mutants that there are thousands of."""
+    """True if the hunt ends with the first source that finds it: for kinds with thousands of mutants."""
     own_process: bool = False
     """True if it is hunted in a process of its own, because it may write anywhere."""
     limit: float = 0.0
@@ -44,7 +44,7 @@ class Mutant:
 
 
 def says(bug: Callable[..., Any]) -> str:
-    """The docstring of a class or a function that is wrong, in one line."""
+    """The docstring of a wrong class or function, in one line."""
     return " ".join((bug.__doc__ or "").split())
 
 

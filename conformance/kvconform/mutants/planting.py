@@ -35,7 +35,7 @@ from kvspec.reading.clauses import index
 from kvspec.tables import table
 
 COMMON = "anomaly"
-"""The class of common bugs, which nobody reported here."""
+"""The class of common bugs, for which there is no report."""
 
 OWNERS: dict[str, Any] = {
     c.__name__: c for c in (*Reference.caches.values(), Reference, Answering, Seen, Layer, Round, Pool, Graph)
@@ -43,7 +43,7 @@ OWNERS: dict[str, Any] = {
 """The classes of the reference whose methods rows of tables change."""
 
 NAMES = {"np": np, "DTYPES": DTYPES, "Causal": Causal, "Explicit": Explicit, "Window": Window}
-"""What such another text may name besides what its module knows."""
+"""Names that a replacement text may use besides those of its module."""
 
 Bug = TypeVar("Bug", bound=type)
 """A class that is wrong, and says how in its docstring."""
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     Over = Growing
 else:
     Over = object
-"""What a fault of both growing caches and rings is laid over: either of them."""
+"""The classes under a fault of both growing caches and rings: either of them."""
 
 Factory = Callable[[], Any]
 """Makes an adapter."""
@@ -119,10 +119,10 @@ class Patch(NamedTuple):
     was: str
     """What stands there once."""
     now: str
-    """What stands there instead; of several lines, those after the first are indented like the line of `was`."""
+    """The replacement. If it has several lines, those after the first are indented like the line of `was`."""
 
     def made(self) -> type:
-        """The class with the other text in its method. Raises LookupError where `was` does not stand there once."""
+        """The class with the other text in its method. Raises LookupError unless `was` occurs exactly once."""
         owner, _, name = self.of.partition(".")
         method = inspect.unwrap(getattr(OWNERS[owner], name))
         source = inspect.getsource(method)
@@ -138,7 +138,7 @@ class Patch(NamedTuple):
 
 
 def reference_with(*bugs: Any) -> Factory:
-    """Makes the reference with these classes in the places of those that they derive from."""
+    """Makes the reference with these classes in place of their base classes."""
     adapter: Factory = bugs[0]
     if issubclass(bugs[0], Reference):
         return adapter

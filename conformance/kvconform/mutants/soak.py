@@ -1,4 +1,4 @@
-"""A long soak: correct adapters are never accused, however many operations are drawn.
+"""A long soak: checks that correct adapters are never accused, on very many drawn operations.
 
 Each batch of traces is a task with a seed of its own. It draws from the strategies of all chapters in turn, and
 judges every adapter: the reference by the list model, all others by the reference. What differs is written down at
@@ -35,7 +35,7 @@ BATCH = 40
 """Traces drawn at a time."""
 
 ENOUGH = 20
-"""Accusations of an adapter after which it is judged no more: they would tell nothing new."""
+"""After this many accusations an adapter is no longer judged: more would tell nothing new."""
 
 
 class Accusation(NamedTuple):
@@ -80,7 +80,7 @@ def judged(name: str) -> Judged:
 
 
 def describe(name: str) -> Description:
-    """What an adapter says of itself, asked in a process of the pool: devices do not outlive a fork."""
+    """An adapter's description, asked in a process of the pool, because devices do not survive a fork."""
     return judged(name).about
 
 
@@ -171,7 +171,7 @@ class Soak:
     """Judges adapters until each has done the number of operations asked for, or was accused often enough."""
 
     def __init__(self, abouts: Mapping[str, Description], operations: int, folder: Path, seed: int = 0) -> None:
-        """Of adapters, what they say of themselves, by name."""
+        """The descriptions of adapters, by name."""
         self.scores = {name: Score(name, about) for name, about in abouts.items()}
         self.operations, self.folder = operations, folder
         self.lost = list[str]()
@@ -238,7 +238,7 @@ class Soak:
             self._keep(score, job, accusation)
 
     def _keep(self, score: Score, job: Batch, accusation: Accusation) -> None:
-        """Write the trace down as it is, and have it made short."""
+        """Write the trace to a file, and give the task that shortens it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         name = f"{score.name.replace(':', '.')}-{job.source}-{job.seed}-{len(score.found)}.json"
         score.found.append(path := self.folder / name)

@@ -16,13 +16,13 @@ STYLES = (
     (BOLD, r"^Look first at .*?(?=:)|\bDiagnosis:|In a model:"),
     (RED, r"^! *\d+(?= )|\[found [^\]\n]*\]|(?<=[ |])\[[^\s\]]{0,12}\](?= |$)"),
 )
-"""What is painted, as regular expressions: the last ones are the marks of a drawing."""
+"""The texts to colour, as regular expressions; the last ones are the marks of a drawing."""
 
 _STYLE = re.compile("|".join(f"(?P<s{i}>{pattern})" for i, (_, pattern) in enumerate(STYLES)), re.MULTILINE)
 
 
 def wanted(stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a stream takes colours: a terminal does, unless NO_COLOR is set; FORCE_COLOR makes any do so."""
+    """Whether to write colours to a stream: yes to a terminal, unless NO_COLOR is set; to any with FORCE_COLOR."""
     if environment.get("NO_COLOR"):
         return False
     if environment.get("FORCE_COLOR"):
@@ -31,7 +31,7 @@ def wanted(stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def paint(text: str) -> str:
-    """The text with its verdicts and marks coloured. It must hold nothing that a terminal obeys."""
+    """The text with its verdicts and marks coloured. The text must hold no control characters."""
     return _STYLE.sub(lambda m: f"{STYLES[int((m.lastgroup or 's0')[1:])][0]}{m[0]}{OFF}", text)
 
 

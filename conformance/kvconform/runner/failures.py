@@ -25,23 +25,23 @@ ATTEMPTS = {"FAIL": 300, "CRASH": 30, "PROTOCOL": 30, "OOM": 4, "HANG": 3}
 """Replays spent on making a failing trace short, by verdict: a hang costs its deadline each time."""
 
 SAME = {"FAIL": 8}
-"""When this many failing traces of one check, clause and cause were made short and proved to be a known
-deviation, others like them are not made short. One for other verdicts."""
+"""After this many failing traces of one check, clause and cause were shortened and proved to be a known deviation,
+others like them are not shortened. One for other verdicts."""
 
 
 SHORTENED = 3
-"""When failures of a clause and a cause were made short so often in a process, further ones are only counted: a
-record shows the shortest alone, and making one short takes most of the time of a run that fails."""
+"""After this many shortened failures of a clause and a cause in a process, further ones are only counted: a record
+shows only the shortest, and shortening takes most of the time of a failing run."""
 
 LOOK_BACK = 8
-"""How many of the traces that ran last in a process are tried as the one that a failure needs."""
+"""How many of the newest traces of a process are tried as the predecessor that a failure needs."""
 
 SEARCHES = 3
-"""Searches for a predecessor in one check: each of them starts processes."""
+"""Searches for a predecessor in one check, at most: each of them starts processes."""
 
 
 class Replays(Protocol):
-    """The adapter under test, as far as its failures need it."""
+    """The part of the adapter under test that its failures need."""
 
     adapter: Description
     known: tuple[KnownDeviation, ...]
@@ -58,7 +58,7 @@ class Replays(Protocol):
         """One trial in a new process, after these traces."""
 
     def repeats(self, seen: TrialResult) -> None:
-        """Count a failure like those that were made short before."""
+        """Count a failure like others that were shortened before."""
 
     def failure(self, seen: TrialResult, source: str, deterministic: bool = True) -> Failure:
         """A failed trial as it stands in the record."""
@@ -139,7 +139,7 @@ class Failures:
         return failing in self.alone
 
     def _keep_after(self, seen: TrialResult, source: str, earlier: Sequence[Trace]) -> bool:
-        """Keep a failure that does not repeat by itself, with the trace that it needs before it if there is one."""
+        """Keep a failure that does not repeat alone, with its predecessor if one is found."""
         needy = {c for f in self.under_test.kept if f.after is not UNSET for c in f.clauses or ("",)}
         if needy >= set(seen.blamed or ("",)):
             return False
@@ -153,8 +153,7 @@ class Failures:
         return kept.expected
 
     def _kept(self, cause: Cause) -> set[str]:
-        """Clauses for which this check keeps a failure of this cause that is not known; of no clause: any failure
-        will do."""
+        """Clauses for which this check keeps an unknown failure of this cause; without a clause, any failure."""
         clauses = {c for f in self.under_test.kept if f.cause == cause for c in f.clauses if c not in f.known}
         return clauses | ({""} if self.under_test.kept else set())
 
@@ -195,7 +194,7 @@ class Failures:
 
 
 def _difference(seen: TrialResult) -> tuple[str, str, set[str]]:
-    """In what a failure differs, after which operation, and which clauses it fails."""
+    """What differs in a failure, after which operation, and which clauses it fails."""
     return seen.differences[0].field, seen.trace.ops[len(seen.steps) - 1]["op"], set(seen.blamed)
 
 

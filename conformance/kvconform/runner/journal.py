@@ -41,7 +41,7 @@ class Journal:
 def read(path: Path) -> tuple[dict[str, Any], Tally]:
     """The start of a run, and all that it judged, from a journal that may end in the middle. Raises BadInput.
 
-    Of a check that was judged twice the second time counts.
+    If a check was judged twice, the second time counts.
     """
     start, tallies = dict[str, Any](), dict[str, Tally]()
     for event in _events(path):

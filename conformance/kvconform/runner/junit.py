@@ -13,8 +13,8 @@ from kvspec.records.run import Record
 
 
 def dumps(results: Iterable[CheckResult], record: Record | None = None) -> str:
-    """One test case for each check: `failure` where the adapter differs, `skipped` where it differs as is known,
-    `error` where the harness failed. With its record, what to look at first comes first, as in every report."""
+    """One test case for each check: `failure` if the adapter differs, `skipped` if it differs in a known way,
+    `error` if the harness failed. With the record, the most important failure comes first, as in every report."""
     suite = Element("testsuite", name="kvconform")
     if record is not None:
         _look_first_at(record, suite)

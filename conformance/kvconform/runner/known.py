@@ -28,7 +28,7 @@ from kvspec.reading.clauses import index
 from kvspec.records.run import Failure
 
 FILE = Path("kvconform.toml")
-"""The file that is read where none is named."""
+"""The file that is read by default."""
 
 
 class KnownDeviation(Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,8 +39,8 @@ class KnownDeviation(Struct, frozen=True, forbid_unknown_fields=True):
     shows: str = ""
     """Text that the failure's message contains; `*` stands for any text, such as letters of rows and numbers."""
     trace: str = ""
-    """The failing trace in the compact notation, as reports print it: a failure that can be made as short as this,
-    and still differs in the same, is this one."""
+    """The failing trace in the compact notation, as reports print it: a failure that can be shortened to this
+    trace, and then differs in the same observable, is this one."""
     versions: str = ""
     """Versions of the adapter that deviate, as a PEP 440 specifier; empty for all."""
     adapter: str | tuple[str, ...] = ""
@@ -88,7 +88,7 @@ class _File(Struct, forbid_unknown_fields=True):
 
 
 def read(file: Path | None) -> tuple[KnownDeviation, ...]:
-    """Read the known deviations of a file; of `FILE` where none is named, if it is there. Raises BadInput."""
+    """Read the known deviations of a file; by default of `FILE`, if it exists. Raises BadInput."""
     entries = _load(file).known
     return tuple(_checked(entry, f"{file or FILE}: known[{i}]") for i, entry in enumerate(entries))
 

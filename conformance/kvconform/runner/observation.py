@@ -1,4 +1,5 @@
-"""What a run looked at of an adapter: a clause that held is no PASS where its breach could have shown elsewhere."""
+"""What a run observed of an adapter. A clause that held is no PASS if a breach could have shown in something that
+was not observed."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ TAKES = {
 """The ability of a cache of one sequence that each observable takes."""
 
 OUTSIDE = "rows outside the window"
-"""What cannot be seen of a ring at level visible without masks."""
+"""The part of a ring that cannot be seen at level visible without masks."""
 
 ALWAYS = ("result", "intact")
 """Observables that every adapter shows."""
@@ -27,7 +28,7 @@ OWNERSHIP = frozenset(opened(kind).ownership for kind in KINDS)
 
 
 def unobserved(clause: Clause, adapter: Description, level: str) -> list[str]:
-    """Give the observables in which a breach of the clause would show, and which are not looked at."""
+    """Give the observables that would show a breach of the clause but are not observed."""
     kinds = [kind for kind in clause.applies if kind in adapter.chapters]
     return list(dict.fromkeys(name for seen in clause.seen_in for name in _missing(seen, kinds, adapter, level)))
 
@@ -51,8 +52,8 @@ def _missing(seen: str, kinds: list[str], adapter: Description, level: str) -> I
 
 
 def answered_by_adapter(clause: Clause, adapter: Description) -> bool:
-    """Tell whether the adapter answers for its engine everything in which a breach of the clause shows; of who
-    owns arrays, whether the arrays are the adapter's."""
+    """Tell whether the adapter, not its engine, makes up every observable that would show a breach of the clause;
+    for clauses about who owns arrays, whether the arrays are the adapter's."""
     if "intact" in adapter.answers and clause.id in OWNERSHIP:
         return True
     shown = set(clause.seen_in).difference(ALWAYS)

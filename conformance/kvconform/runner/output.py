@@ -1,4 +1,4 @@
-"""What a command leaves behind: a record and its renderings, in a folder or on standard output."""
+"""Writes what a command makes: a record and its renderings, to a folder or to standard output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ FORMS: dict[type[Document], Forms] = {
 
 
 def _rendered(records: Sequence[Document], form: str, **options: Any) -> str:
-    """Render records as html, markdown or text. What renders is imported now: most need one form only."""
+    """Render records as html, markdown or text. The renderer is imported only now, because most commands need one
+    form."""
     forms = FORMS[type(records[0])]
     render: Callable[..., str] = import_module(f"kvreports.{forms.folder}.{form}").render
     return render(*forms.arguments(records), **options)

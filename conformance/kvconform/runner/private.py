@@ -1,4 +1,4 @@
-"""Takes out of what people publish where it was made: absolute paths, and the name of the host."""
+"""Removes from published records where they were made: absolute paths, and the name of the host."""
 
 from __future__ import annotations
 

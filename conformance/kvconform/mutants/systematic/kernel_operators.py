@@ -22,17 +22,17 @@ TOKEN = re.compile(
 
 CHOICE = re.compile(r"(?<= )\?(?= )")
 CHOSEN = {"never": "&& false ?", "always": "|| true ?"}
-"""What makes a choice: behind a condition that has no `||` of its own, one way or the other."""
+"""The two outcomes of a choice, put behind a condition that has no `||` of its own."""
 
 AXIS = re.compile(r"\b(ITEM|ITEMS|GROUP|GROUPS)\($")
-"""What an axis stands behind: 3 would be the same as 2."""
+"""The text before an axis number: there 3 would be the same as 2."""
 
 STATEMENT = re.compile(r"(?:continue|MEET(?:_NEAR)?\(\)|[\w\[\](). +]+? (?:=|\+=|<<=) [^;{}]*)$")
 DECLARED = re.compile(r"^(?:const|return|SHARED|GLOBAL|float|int|i64|u\d+)\b")
 HEADER = re.compile(r"^(?:else\s+|if \(|for \()")
 
 LITTLE = 5
-"""Characters that alone say too little of where they stand."""
+"""Characters that alone do not tell where in a line they are."""
 
 FUNCTION = re.compile(r"^(?:KERNEL|float|u32|u64|#define) (\w+)", re.MULTILINE)
 
@@ -123,7 +123,7 @@ def _choices(blank: str) -> Iterator[Change]:
 
 
 def _roundings(blank: str) -> Iterator[Change]:
-    """Each product rounded before something is added to it."""
+    """Round each product before something is added to it."""
     yield from (Change(*m.span(), "APART", "FMA rounds twice") for m in re.finditer(r"\bFMA(?=\()", blank))
 
 
@@ -136,7 +136,7 @@ def _conditions(blank: str) -> Iterator[Change]:
 
 
 def _lost(blank: str) -> Iterator[Change]:
-    """Each statement that changes something, or waits, left out."""
+    """Leave out each statement that changes something, or waits."""
     for found in re.finditer(r"[^;{}\\]+(?=;)", _of_statements(blank)):
         statement = _bare(blank[found.start() : found.end()])
         if STATEMENT.match(statement) and not DECLARED.match(statement):

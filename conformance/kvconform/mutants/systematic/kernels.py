@@ -47,7 +47,7 @@ def _of(lie: str) -> tuple[str, ...]:
 
 CASTS = tuple(name for name in kernels.COPIES if name.startswith("cast"))
 ATTEND = (*_of("runs"), "attend_pages_f16")
-"""Those of them that are enough to show a fault of what they share."""
+"""The kernels that are enough to show a fault of their shared text."""
 
 SCORES = tuple(name for name, (of, _) in kernels.SCORES.items() if of == "runs")
 
@@ -87,14 +87,14 @@ QUICK = tuple("-O0" if flag == "-O2" else flag for flag in cpp_compiler.FLAGS if
 """Each mutant runs for a moment: what takes long is to compile them."""
 
 LIMIT = 1.0
-"""Seconds of the processor for one trace: a kernel that does not end cannot be interrupted."""
+"""Processor seconds for one trace: a kernel that does not end cannot be interrupted."""
 
 SHAPES = (((1, 1, 1), (2, 1, 1)), ((3, 1, 2), (2, 1, 2)), ((2, 3, 1), (3, 1, 1)), ((1, 1, 2), (2, 3, 2)))
-"""Items of a group, and groups: none of them enough for much work, some too many for a little."""
+"""Launch shapes: items of a group, and groups. All are too few for much work, some too many for little work."""
 
 
 BEHIND, UNTOUCHED = 64, 0xA7
-"""Bytes behind every block, and what they hold, for kernels that write beyond it."""
+"""Bytes behind every block, and their value: they show kernels that write beyond it."""
 
 
 class Others(CudaCPURuntime):
@@ -171,7 +171,7 @@ class Chunk:
         return {f"{kernel}_{i}": kernels.KERNELS[kernel] for i in numbers for kernel in self.part.kernels}
 
     def compile(self) -> None:
-        """Compile it, if that was never done. Raises CannotRun."""
+        """Compile it once. Raises CannotRun."""
         cpp_compiler.library(
             cpp_compiler.Program(self.text(), tuple(self.names()), flags=QUICK), cpp_compiler.find()
         )
@@ -224,7 +224,7 @@ def control() -> Mutant:
 
 @cache
 def _faults(name: str) -> tuple[Fault, ...]:
-    """The faults of a text; what several mean the same by stands there once."""
+    """The faults of a text; of several that mean the same, only one."""
     faults = kernel_operators.faults(name, kernels.text(name))
     return tuple({fault.text: fault for fault in faults}.values())
 

@@ -49,7 +49,7 @@ ROUNDING = ("_f32", "astype")
 """Functions and methods that round."""
 
 LINES = (ast.Assign, ast.AugAssign, ast.Raise, ast.Return)
-"""What a line does, beside calling something for its effect."""
+"""The statements of a line that do something, beside calls for their effect."""
 
 WITHIN = (ast.FunctionDef, ast.If)
 """Whose lines are lost."""

@@ -31,13 +31,13 @@ from kvspec.reading import clauses
 Result = TypeVar("Result")
 
 ANSWERS = 10.0
-"""Seconds in which a scheduler must answer, and after which a lost one is given up."""
+"""Seconds in which a scheduler must answer; a lost one is given up after them."""
 
 JOINS = 60.0
 """Seconds in which a cluster's first worker must be there."""
 
 AHEAD = 2
-"""Tasks that are given to the cluster for each of its threads, so that none waits for the next."""
+"""Tasks handed to the cluster for each of its threads, so that no thread waits for work."""
 
 
 class Opened(NamedTuple):
@@ -75,7 +75,7 @@ class Cluster(Pool):
         return future
 
     def _forget(self, future: Future[Any]) -> None:
-        """Let go of a task that has ended; else dask does it again when its worker dies."""
+        """Release a task that has ended; else dask repeats it when its worker dies."""
         task = self._tasks.pop(future)
         if future.cancelled():
             task.cancel()

@@ -21,11 +21,12 @@ from kvconform.worker.tasks import Pool
 Result = TypeVar("Result")
 
 LAST_BREATH = 3.0
-"""Seconds that an interrupted task has to give what it has."""
+"""Seconds in which an interrupted task can return what it has."""
 
 
 class LocalPool(Pool):
-    """Processes of this machine. Forked, they have all that was read and drawn here before the first task."""
+    """Processes of this machine. They are forked, so they share all that was read and drawn here before the first
+    task."""
 
     def __init__(self, processes: int, seconds: float | None, memory_limit: int, start: Start = "fork") -> None:
         self._processes = [TaskProcess(seconds, memory_limit, start) for _ in range(processes)]
@@ -82,7 +83,7 @@ class LocalPool(Pool):
         self._threads.shutdown()
 
     def _interrupt(self) -> None:
-        """Cancel what has not begun; let the rest tell what it has."""
+        """Cancel tasks that have not begun; let the others return what they have."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         for process in self._processes:
             process.interrupt()
