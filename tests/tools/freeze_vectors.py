@@ -1,4 +1,4 @@
-"""What is frozen, made again: `python -m tools.freeze_vectors [--write] [--mutants mutants.json] [NAME ...]`."""
+"""What is frozen, made again: `python -m tools.freeze_vectors [--write] [--chapter C] [NAME ...]`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def main(arguments: Sequence[str]) -> int:
     """Compare what is computed with what is frozen; 1 if they differ and nothing was written."""
     options = _options(arguments)
     changed = 0
-    for file, compute in _each(options.names or NAMES, options.mutants and Path(options.mutants)):
+    matrix = Path(options.mutants) if options.mutants else None
+    for file, compute in _each(options.names or NAMES, options.chapter or CHAPTERS, matrix):
         was, new = file.read_text(encoding="utf-8") if file.is_file() else None, compute()
         if was is new is None:
             continue
@@ -45,6 +46,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.freeze_vectors", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*NAMES, []], metavar="NAME", help=f"of {', '.join(NAMES)}")
     parser.add_argument("--write", action="store_true", help="write what changed, for review")
+    parser.add_argument("--chapter", action="append", choices=CHAPTERS, metavar="C", help="of this chapter alone")
     parser.add_argument("--mutants", metavar="FILE", help="mutants.json of `kvconform mutants --report`")
     return parser.parse_args(arguments)
 
@@ -56,14 +58,15 @@ def _put(file: Path, text: str | None) -> None:
         file.write_text(text, encoding="utf-8")
 
 
-def _each(names: Sequence[str], matrix: Path | None) -> Iterator[Computed]:
-    """Every file of these names. Without a matrix the mutants' vectors are those that are frozen."""
+def _each(names: Sequence[str], chapters: Sequence[str], matrix: Path | None) -> Iterator[Computed]:
+    """Every file of these names and chapters. Without a matrix the mutants' vectors are those that are frozen."""
     for name in names:
         if name == "covers":
-            yield from ((Path(str(frozen_covers.path(p))), partial(_cover, p)) for p in planned())
+            covered = [p for p in planned() if p in chapters]
+            yield from ((Path(str(frozen_covers.path(p))), partial(_cover, p)) for p in covered)
             continue
         found = of_matrix(matrix) if name == "mutants" and matrix else None
-        for p in CHAPTERS:
+        for p in chapters:
             yield files.FROZEN / files.name(name, p), partial(_vectors, name, p, found)
 
 

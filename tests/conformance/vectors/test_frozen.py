@@ -207,6 +207,11 @@ def test_what_is_frozen_is_computed_anew(elsewhere: Path, capsys: pytest.Capture
     assert freezing.main(["mutants", "--write"]) == 0 and file.read_text() == was
 
 
+def test_one_chapter_is_computed_alone(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert freezing.main(["mutants", "--chapter", "mem"]) == 0
+    assert capsys.readouterr().out == "mutants-mem.json: as frozen\n"
+
+
 def test_a_new_matrix_is_frozen_as_a_whole(elsewhere: Path) -> None:
     assert freezing.main(["mutants", "--write", "--mutants", str(matrix(elsewhere / "matrix.json"))]) == 0
     assert [f.name for f in files.there(elsewhere)] == ["mutants-growing.json", "mutants-ring.json"]
