@@ -14,7 +14,7 @@ from kvconform.judge.trial_result import TrialResult
 from kvconform.judge.worked_examples import disagreements
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.time_limit import Hang, time_limit
-from kvconform.mutants.trace_sources import SOURCES, Hints, Item, judged
+from kvconform.mutants.trace_sources import SOONEST, SOURCES, Hints, Item, judged
 from kvspec.contract import CHAPTERS, Description, description
 from kvspec.geometry import Config
 from kvspec.reading.clauses import index
@@ -80,14 +80,13 @@ class HuntResult:
 def hunt(mutant: Mutant, hints: Hints | None = None, first: bool = False) -> HuntResult:
     """Try a mutant on a few traces of each source, hints first; on all of them if those do not find it.
 
-    With `first` it ends with the first source that finds it under a right clause, and leaves that trace as it is.
+    With `first` it ends with the first source that finds it, and leaves that trace as it is.
     """
     began = time.monotonic()
     hunter, result = _Hunter(mutant), HuntResult(mutant.id)
-    for source in SOURCES:
+    for source in SOONEST if first else SOURCES:
         result.kills[source] = hunter.first(source, chain((hints or {}).get(source, ()), hunter.some(source)))
-        kill = result.kills[source]
-        if kill and (mutant.stop_at_first_kill or (first and hunter.enough(kill))):
+        if result.kills[source] and (first or mutant.stop_at_first_kill):
             break
     for source in () if mutant.is_control else SOURCES:
         if not any(result.kills.values()):

@@ -81,6 +81,10 @@ SOURCES: dict[str, Callable[[str], tuple[Item, ...]]] = {
 }
 """The traces of a chapter, by what the report calls their source; the cheapest first."""
 
+SOONEST = ("examples", *FORMS, "large", "cover", "explored")
+"""The sources, in the order that finds a planted bug soonest: what no example finds mostly takes another form, or a
+large size."""
+
 
 def judged(source: str, item: Item, adapter: Description) -> Trace | None:
     """The trace as a run of this adapter judges it; None if it would leave it out."""

