@@ -143,7 +143,7 @@ class Hanging(Growing):
 def test_a_cache_that_hangs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hunt, "SECONDS", 0.3)
     monkeypatch.setattr("kvconform.mutants.time_limit.WAITS", 1)
-    found = hunt.hunt(mutant(having(growing=Hanging), stop_at_first_kill=True))
+    found = hunt.hunt(mutant(having(growing=Hanging), (), stop_at_first_kill=True))
     assert found.shortest is not None and found.shortest.message == "took more than 0.3 seconds"
 
 
