@@ -33,6 +33,20 @@ def start(draw: st.DrawFn, most: int = 3, least: int = 0) -> tuple[list[str], in
     return [f"append {n}" for n in sizes], sum(sizes)
 
 
+def once_or_split(draw: st.DrawFn) -> tuple[list[str], list[str]]:
+    """The same rows in one append, and in several."""
+    parts = draw(st.lists(st.integers(0, 4), min_size=2, max_size=5))
+    return [f"append {sum(parts)}"], [f"append {n}" for n in parts]
+
+
+def beside_another(draw: st.DrawFn, before: list[str]) -> list[str]:
+    """These operations, with operations on another cache in between."""
+    others = ["append 1", "append 3", "rewind 1", "free", "append 2", "view"]
+    between = [f"B: {draw(st.sampled_from(others))}" for _ in before]
+    mixed = [op for pair in zip(before, between, strict=True) for op in pair]
+    return ["open B", "B: append 2", *mixed, "B: append 1"]
+
+
 def difference(sides: Sides, results: Results) -> str:
     """How what each query sees at the end differs; empty if it does not. Rows are known by their position."""
     left, right = (_end(side, result) for side, result in zip(sides, results, strict=True))

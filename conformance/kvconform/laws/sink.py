@@ -7,7 +7,7 @@ from functools import partial
 from hypothesis import strategies as st
 
 from kvconform.laws import law as laws
-from kvconform.laws.caches import END, difference, start
+from kvconform.laws.caches import END, beside_another, difference, once_or_split, start
 from kvconform.laws.law import Sides, register
 from kvspec.geometry import Config
 from kvspec.trace import Trace
@@ -29,9 +29,8 @@ def most(config: Config) -> int:
 def split(draw: st.DrawFn, config: Config) -> Sides:
     """n rows in one append, or in several."""
     before, _ = start(draw)
-    parts = draw(st.lists(st.integers(0, 4), min_size=2, max_size=5))
-    several = [f"append {n}" for n in parts]
-    return Sides(trace(config, *before, f"append {sum(parts)}"), trace(config, *before, *several))
+    once, several = once_or_split(draw)
+    return Sides(trace(config, *before, *once), trace(config, *before, *several))
 
 
 @law("SINK-32")
@@ -70,7 +69,4 @@ def batch(draw: st.DrawFn, config: Config) -> Sides:
 def independence(draw: st.DrawFn, config: Config) -> Sides:
     """Another cache used in between, or not."""
     before, _ = start(draw)
-    others = ["append 1", "append 3", "rewind 1", "free", "append 2", "view"]
-    between = [f"B: {draw(st.sampled_from(others))}" for _ in before]
-    mixed = [op for pair in zip(before, between, strict=True) for op in pair]
-    return Sides(trace(config, "open B", "B: append 2", *mixed, "B: append 1"), trace(config, *before))
+    return Sides(trace(config, *beside_another(draw, before)), trace(config, *before))

@@ -19,25 +19,29 @@ def dumps(results: Iterable[CheckResult], record: Record | None = None) -> str:
     if record is not None:
         _look_first_at(record, suite)
     for result in _in_order(results, record):
-        chapter = result.check.partition("/")[0]
-        case = SubElement(suite, "testcase", classname=f"kvconform.{chapter}", name=result.check)
-        case.set("time", f"{result.seconds:.3f}")
-        for tag, text in (
-            ("failure", result.difference),
-            ("skipped", result.known),
-            ("error", result.error),
-        ):
-            if text:
-                SubElement(case, tag, message=_message(tag, text)).text = _legal(text)
-    cases = suite.findall("testcase")
-    suite.set("tests", str(len(cases)))
-    for tag, count in (("failures", "failure"), ("skipped", "skipped"), ("errors", "error")):
-        suite.set(tag, str(sum(case.find(count) is not None for case in cases)))
-    suite.set("time", f"{sum(float(case.get('time', 0)) for case in cases):.3f}")
+        _add_case(suite, result)
+    _add_totals(suite)
     root = Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _add_case(suite: Element, result: CheckResult) -> None:
+    chapter = result.check.partition("/")[0]
+    case = SubElement(suite, "testcase", classname=f"kvconform.{chapter}", name=result.check)
+    case.set("time", f"{result.seconds:.3f}")
+    for tag, text in (("failure", result.difference), ("skipped", result.known), ("error", result.error)):
+        if text:
+            SubElement(case, tag, message=_message(tag, text)).text = _legal(text)
+
+
+def _add_totals(suite: Element) -> None:
+    cases = suite.findall("testcase")
+    suite.set("tests", str(len(cases)))
+    for name, tag in (("failures", "failure"), ("skipped", "skipped"), ("errors", "error")):
+        suite.set(name, str(sum(case.find(tag) is not None for case in cases)))
+    suite.set("time", f"{sum(float(case.get('time', 0)) for case in cases):.3f}")
 
 
 def _look_first_at(record: Record, suite: Element) -> None:

@@ -8,8 +8,8 @@ from itertools import count
 from typing import Any, Literal, cast
 
 from kvspec.chapters import CHAPTERS
+from kvspec.contract.description_fields import check_dtypes, check_fields, check_known, check_limits, want
 from kvspec.contract.vocabulary import LEVELS, Level
-from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Config
 from kvspec.registry import CACHES, DIALECTS, KINDS, RECORDS, VALUES, Needed, abilities, dialects
 
@@ -174,36 +174,17 @@ class Description:
         return window if free else {**window, "dims": {"multiple": self.multiple, "equal": self.equal}}
 
 
-FIELDS = {
-    *("name", "version", "device", "details", "chapters", "dtypes", "limits", "refusals", "by_adapter", "known"),
-}
-"""What an adapter may say of itself."""
-
-
 def description(said: Any) -> Description:
     """Check an adapter's description of itself. Raises BadInput that names the field."""
-    if not isinstance(said, Mapping):
-        raise BadInput(f"describe: expected an object, found {said!r:.60}")
-    for name in said:
-        _want(name in FIELDS, f"unknown field {name!r:.40}; known: {', '.join(sorted(FIELDS))}")
-    _want(isinstance(said.get("name"), str) and said["name"] != "", "name must be a text, not empty")
-    for name in ("version", "device"):
-        _want(isinstance(said.get(name, ""), str), f"{name} must be a text")
-    for name in ("details", "known", "limits"):
-        _want(isinstance(said.get(name, {}), Mapping), f"{name} must be an object")
-    dtypes: Any = said.get("dtypes", list(DTYPES))
-    _want(isinstance(dtypes, list | tuple) and len(dtypes) > 0, f"dtypes must list some of {', '.join(DTYPES)}")
-    for d in dtypes:
-        _want(d in DTYPES, f"unknown dtype {d!r:.40}; known: {', '.join(DTYPES)}")
+    check_fields(said)
+    dtypes = said.get("dtypes", list(DTYPES))
+    check_dtypes(dtypes)
     limits = said.get("limits", {})
-    _check_limits(limits)
+    check_limits(limits)
     window, dims = limits.get("window", {}), limits.get("dims", {})
-    for clause, reason in said.get("known", {}).items():
-        _want(isinstance(reason, str) and reason != "", f"known deviation {clause!r:.40} must give its reason")
+    check_known(said.get("known", {}))
     refusals, by_adapter = said.get("refusals", "own"), said.get("by_adapter", [])
-    _want(refusals in ("own", "cited"), f"refusals must be own or cited, is {refusals!r:.40}")
-    listed = isinstance(by_adapter, list | tuple) and set(by_adapter) <= set(VALUES)
-    _want(listed, f"by_adapter must list some of {', '.join(VALUES)}")
+    _check_answers(refusals, by_adapter)
     return Description(
         name=said["name"],
         chapters=_claims(said.get("chapters")),
@@ -222,39 +203,16 @@ def description(said: Any) -> Description:
     )
 
 
-LIMITS: dict[str, dict[str, type]] = {"window": {"least": int}, "dims": {"multiple": int, "equal": bool}}
-"""The limits that have parts, and what each of these is."""
-
-
-def _check_limits(limits: Mapping[str, Any]) -> None:
-    for name, limit in limits.items():
-        known = ("append", "batch", *LIMITS)
-        _want(name in known, f"unknown limit {name!r:.40}; known: {', '.join(known)}")
-        if name in LIMITS:
-            _check_parts(name, limit)
-        else:
-            _want(limit is None or _is_size(limit), f"limit {name} must be a whole number above 0, or null")
-
-
-def _check_parts(name: str, limit: Any) -> None:
-    known = LIMITS[name]
-    _want(isinstance(limit, Mapping) and set(limit) <= set(known), f"limit {name} must have of {', '.join(known)}")
-    for part, value in limit.items():
-        ok = _is_size(value) if known[part] is int else type(value) is bool
-        _want(
-            ok,
-            f"limit {name}: {part} must be {'a whole number above 0' if known[part] is int else 'true or false'}",
-        )
-
-
-def _is_size(value: Any) -> bool:
-    return type(value) is int and value >= 1
+def _check_answers(refusals: Any, by_adapter: Any) -> None:
+    want(refusals in ("own", "cited"), f"refusals must be own or cited, is {refusals!r:.40}")
+    listed = isinstance(by_adapter, list | tuple) and set(by_adapter) <= set(VALUES)
+    want(listed, f"by_adapter must list some of {', '.join(VALUES)}")
 
 
 def _claims(chapters: Any) -> dict[str, Claim]:
-    _want(isinstance(chapters, Mapping) and len(chapters) > 0, "chapters must be an object with at least one")
+    want(isinstance(chapters, Mapping) and len(chapters) > 0, "chapters must be an object with at least one")
     claims = {p: _claim(p, c) for p, c in chapters.items()}
-    _want(bool(set(KINDS) & set(claims)), f"chapters must hold one of {', '.join(KINDS)}")
+    want(bool(set(KINDS) & set(claims)), f"chapters must hold one of {', '.join(KINDS)}")
     _check_masks(claims)
     return claims
 
@@ -264,28 +222,26 @@ def _check_masks(claims: Mapping[str, Claim]) -> None:
     made = "mask" in claims and not {"mask", "causal"} <= claims["mask"].without
     for kind in set(CACHES) & set(claims) if made else ():
         handed_out = "history" not in claims[kind].without
-        _want(
-            handed_out, f"chapter mask: its columns are those of a history, and {kind} is claimed without history"
-        )
+        want(handed_out, f"chapter mask: its columns are those of a history, and {kind} is claimed without history")
 
 
 def _claim(chapter: Any, claim: Any) -> Claim:
-    _want(chapter in CHAPTERS, f"unknown chapter {chapter!r:.40}; known: {', '.join(CHAPTERS)}")
+    want(chapter in CHAPTERS, f"unknown chapter {chapter!r:.40}; known: {', '.join(CHAPTERS)}")
     fields = {"level": claim} if isinstance(claim, str) else claim
-    _want(isinstance(fields, Mapping), f"chapter {chapter} must be a level or an object with one")
+    want(isinstance(fields, Mapping), f"chapter {chapter} must be a level or an object with one")
     unknown = set(fields) - {"level", "grows", *DIALECTS, "with", "without"}
-    _want(not unknown, f"chapter {chapter}: unknown field {min(map(str, unknown), default='')!r:.40}")
+    want(not unknown, f"chapter {chapter}: unknown field {min(map(str, unknown), default='')!r:.40}")
     level = fields.get("level")
-    _want(level in LEVELS, f"chapter {chapter}: level must be visible or storage, is {level!r:.40}")
+    want(level in LEVELS, f"chapter {chapter}: level must be visible or storage, is {level!r:.40}")
     grows = fields.get("grows", "free")
-    _want(grows in ("step", "free"), f"chapter {chapter}: grows must be step or free, is {grows!r:.40}")
+    want(grows in ("step", "free"), f"chapter {chapter}: grows must be step or free, is {grows!r:.40}")
     declared, without = dict(_declared(chapter, fields)), _without(chapter, fields)
     early = declared.get("made") == "before" and chapter not in without
-    _want(
+    want(
         not early, f"chapter {chapter}: a mask that is made before the append goes without the operation {chapter}"
     )
     only_visible = f"chapter {chapter}: at level storage {', '.join(declared)} must be as by default"
-    _want(level == "visible" or not declared, only_visible)
+    want(level == "visible" or not declared, only_visible)
     return Claim(cast(Level, level), cast(Any, grows), without, declared)
 
 
@@ -295,23 +251,18 @@ def _declared(chapter: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, in
         dialect = DIALECTS[name]
         number = [] if dialect.least is None else [f"{dialect.least} or more"]
         known = ", ".join([*number, *dialect.words])
-        _want(dialect.allows(value), f"chapter {chapter}: {name} must be one of {known}, is {value!r:.40}")
+        want(dialect.allows(value), f"chapter {chapter}: {name} must be one of {known}, is {value!r:.40}")
         if value != dialect.default:
-            _want(name in dialects(chapter), f"chapter {chapter} has no dialect {name}")
+            want(name in dialects(chapter), f"chapter {chapter} has no dialect {name}")
             yield name, value
 
 
 def _without(chapter: str, fields: Mapping[str, Any]) -> frozenset[str]:
     """The abilities not claimed: those named by `without`, or all but those named by `with`."""
     all_ = abilities(chapter)
-    _want(not {"with", "without"} <= set(fields), f"chapter {chapter}: say with or without, not both")
+    want(not {"with", "without"} <= set(fields), f"chapter {chapter}: say with or without, not both")
     named = fields.get("with", fields.get("without", []))
-    _want(isinstance(named, list | tuple), f"chapter {chapter}: with and without are lists of abilities")
+    want(isinstance(named, list | tuple), f"chapter {chapter}: with and without are lists of abilities")
     for name in named:
-        _want(name in all_, f"chapter {chapter}: unknown ability {name!r:.40}; known: {', '.join(all_)}")
+        want(name in all_, f"chapter {chapter}: unknown ability {name!r:.40}; known: {', '.join(all_)}")
     return frozenset(set(all_) - set(named) if "with" in fields else named)
-
-
-def _want(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise BadInput(f"describe: {otherwise}")

@@ -32,7 +32,7 @@ DECLARED = re.compile(r"^(?:const|return|SHARED|GLOBAL|float|int|i64|u\d+)\b")
 HEADER = re.compile(r"^(?:else\s+|if \(|for \()")
 
 LITTLE = 5
-"""Characters that alone do not tell where in a line they are."""
+"""A shorter expression in brackets does not tell where it stands, so the text around them is named too."""
 
 FUNCTION = re.compile(r"^(?:KERNEL|float|u32|u64|#define) (\w+)", re.MULTILINE)
 

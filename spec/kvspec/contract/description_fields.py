@@ -1,0 +1,76 @@
+"""Checks the fields of an adapter's description, except claims. Raises BadInput that names the field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kvspec.errors import BadInput
+from kvspec.geometry import DTYPES
+
+FIELDS = {
+    *("name", "version", "device", "details", "chapters", "dtypes", "limits", "refusals", "by_adapter", "known"),
+}
+"""The fields that a description may have."""
+
+
+def check_fields(said: Any) -> None:
+    """Check that every field is known, and the types of texts and objects."""
+    if not isinstance(said, Mapping):
+        raise BadInput(f"describe: expected an object, found {said!r:.60}")
+    for name in said:
+        want(name in FIELDS, f"unknown field {name!r:.40}; known: {', '.join(sorted(FIELDS))}")
+    want(isinstance(said.get("name"), str) and said["name"] != "", "name must be a text, not empty")
+    for name in ("version", "device"):
+        want(isinstance(said.get(name, ""), str), f"{name} must be a text")
+    for name in ("details", "known", "limits"):
+        want(isinstance(said.get(name, {}), Mapping), f"{name} must be an object")
+
+
+def check_dtypes(dtypes: Any) -> None:
+    """Check that these are dtypes of the spec, at least one."""
+    want(isinstance(dtypes, list | tuple) and len(dtypes) > 0, f"dtypes must list some of {', '.join(DTYPES)}")
+    for d in dtypes:
+        want(d in DTYPES, f"unknown dtype {d!r:.40}; known: {', '.join(DTYPES)}")
+
+
+def check_known(known: Mapping[str, Any]) -> None:
+    """Check that each known deviation has its reason."""
+    for clause, reason in known.items():
+        want(isinstance(reason, str) and reason != "", f"known deviation {clause!r:.40} must give its reason")
+
+
+LIMITS: dict[str, dict[str, type]] = {"window": {"least": int}, "dims": {"multiple": int, "equal": bool}}
+"""The limits that have parts, with the type of each part."""
+
+
+def check_limits(limits: Mapping[str, Any]) -> None:
+    """Check the limits of appends, batches, windows and widths."""
+    for name, limit in limits.items():
+        known = ("append", "batch", *LIMITS)
+        want(name in known, f"unknown limit {name!r:.40}; known: {', '.join(known)}")
+        if name in LIMITS:
+            _check_parts(name, limit)
+        else:
+            want(limit is None or _is_size(limit), f"limit {name} must be a whole number above 0, or null")
+
+
+def _check_parts(name: str, limit: Any) -> None:
+    known = LIMITS[name]
+    want(isinstance(limit, Mapping) and set(limit) <= set(known), f"limit {name} must have of {', '.join(known)}")
+    for part, value in limit.items():
+        ok = _is_size(value) if known[part] is int else type(value) is bool
+        want(
+            ok,
+            f"limit {name}: {part} must be {'a whole number above 0' if known[part] is int else 'true or false'}",
+        )
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) is int and value >= 1
+
+
+def want(holds: bool, otherwise: str) -> None:
+    """Raise BadInput with this message unless it holds."""
+    if not holds:
+        raise BadInput(f"describe: {otherwise}")
