@@ -29,7 +29,7 @@ MOST = 500
 """Traces of a source and a chapter that are tried on a mutant that nothing else finds."""
 
 FEW = 30
-"""Traces of a source that are tried first on systematic mutants, because there are thousands of these."""
+"""Traces of a source that are tried first where one kill is enough: there are thousands of systematic mutants."""
 
 SECONDS = 5.0
 """Processor seconds for one trace; a mutant that takes longer counts as hanging."""
@@ -83,7 +83,7 @@ def hunt(mutant: Mutant, hints: Hints | None = None, first: bool = False) -> Hun
     With `first` it ends with the first source that finds it, and leaves that trace as it is.
     """
     began = time.monotonic()
-    hunter, result = _Hunter(mutant), HuntResult(mutant.id)
+    hunter, result = _Hunter(mutant, first), HuntResult(mutant.id)
     for source in SOONEST if first else SOURCES:
         result.kills[source] = hunter.first(source, chain((hints or {}).get(source, ()), hunter.some(source)))
         if result.kills[source] and (first or mutant.stop_at_first_kill):
@@ -106,9 +106,10 @@ def death(mutant: Mutant, how: str) -> HuntResult:
 class _Hunter:
     """Tries one mutant's adapter on traces, and collects the clauses that are blamed."""
 
-    def __init__(self, mutant: Mutant) -> None:
+    def __init__(self, mutant: Mutant, first: bool = False) -> None:
         self.mutant, self.blamed, self.tried = mutant, set[str](), set[int]()
         self.systematic = mutant.bug_class == "systematic"
+        self.few = self.systematic or (first and not mutant.is_control)
         self.chapters = mutant.chapters or tuple(dict.fromkeys(index()[c].chapter for c in mutant.clauses))
         self.adapter: Any = None
         self.about: Description | None = None
@@ -120,9 +121,10 @@ class _Hunter:
             self.broken = f"the adapter cannot be made: {type(e).__name__}: {e}"
 
     def some(self, source: str) -> Iterator[Item]:
-        """What is tried first: a part of the covers; on systematic mutants all examples, and else one chapter."""
+        """What is tried first: a part of the covers, and where one kill is enough of what is drawn; on systematic
+        mutants all examples, and else one chapter."""
         chapters = self.chapters[:1] if self.systematic and source != "examples" else self.chapters
-        most = {"cover": SPREAD} if source in ("examples", "cover") or not self.systematic else {source: FEW}
+        most = {"cover": SPREAD} if source in ("examples", "cover") or not self.few else {source: FEW}
         return chain.from_iterable(_spread(SOURCES[source](c), most.get(source)) for c in chapters)
 
     def all(self, source: str) -> Iterator[Item]:

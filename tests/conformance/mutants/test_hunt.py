@@ -97,6 +97,16 @@ def test_every_source_is_tried_in_either_order() -> None:
     assert sorted(trace_sources.SOONEST) == sorted(trace_sources.SOURCES)
 
 
+def test_of_what_is_drawn_few_are_tried_first_where_one_kill_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: dict[bool, list[str]] = {True: [], False: []}
+    for first, sources in tried.items():
+        monkeypatch.setattr(hunt._Hunter, "_try", lambda self, source, item, to=sources: to.append(source))
+        hunt.hunt(mutant(Reference, is_control=True), first=first)
+    assert sorted(tried[True]) == sorted(tried[False])
+    some = [len(list(hunt._Hunter(mutant(Reference), first).some("large"))) for first in (True, False)]
+    assert some[0] < 2 * hunt.FEW < some[1] == len(trace_sources.large("growing"))
+
+
 def test_no_trace_is_tried_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
 
