@@ -45,7 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("kvconform", "conformance of a KV cache")
     group.addoption("--kv-adapter", metavar="NAME", help="adapter to judge: a name, or module:Class")
     group.addoption("--kv-traces", type=int, default=60, help="traces drawn by each exploration")
-    group.addoption("--kv-seed", type=int, default=0, help="seed of what is drawn")
+    group.addoption("--kv-seed", type=int, default=0, help="seed of the random traces")
     group.addoption("--kv-known", metavar="FILE", type=Path, help="known deviations (kvconform.toml)")
     group.addoption("--kv-report", metavar="DIR", type=Path, help="folder for the record and its reports")
 

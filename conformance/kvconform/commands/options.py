@@ -47,7 +47,7 @@ def _run(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="worked examples, and a small share of the covers and of what is drawn: seconds instead of minutes",
+        help="worked examples, and a small share of the covers and random traces: seconds instead of minutes",
     )
     parser.add_argument(
         "--traces", type=count, help="random traces for each exploration (60; with --clause 20, with --quick 5)"

@@ -128,9 +128,9 @@ def notes(proofs: list[Proof], judge: Judge) -> list[str]:
     length = max((p.k + 1 for p in proofs), default=1)
     tried = "1 move" if length == 1 else f"{length} moves"
     return [
-        "Buffers used in turns (ping-pong) break the last assumption: which buffer is in use is a state of its "
-        "own, so that there may be twice as many states as the reference has, far more than k. Of an adapter "
-        f"that has them the claim is only that it agrees on the traces tried: from every state, {tried}."
+        "Buffers used in turns (ping-pong) break the last assumption: the buffer in use is part of the state, so "
+        "there may be twice as many states as in the reference, far more than k. For an adapter with such buffers "
+        f"the claim is only that it agrees on the traces tried: from every state, {tried}."
     ]
 
 

@@ -8,8 +8,8 @@ from kvreports.markdown import cited, code, fenced, literal, table
 
 INTRODUCTION = """\
 Each row is a cache of a released engine, judged through its adapter by `kvconform run`. *Holds* counts the clauses
-that it claims; what it does not claim was not asked. Clauses that are *partly observed* hold in all that could be
-seen, or the adapter answered for the engine. A clean row is news too.
+that it claims; clauses that it does not claim were not asked. Clauses that are *partly observed* hold in everything
+that could be seen, or the adapter answered for the engine. A clean row is news too.
 
 **Wrong result**: a query sees rows that it must not see, or misses rows. **Broken promise**: it does not do what
 its own text says. **After an error**: the engine raised, and what it left is not what was there before; nobody
