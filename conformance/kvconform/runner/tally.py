@@ -97,7 +97,10 @@ class Tally:
         seen = self.spent[name]
         seen.steps += steps
         for n in METERED:
-            seen.least[n], seen.most[n] = min(seen.least[n], least[n]), max(seen.most[n], most[n])
+            if least[n] < seen.least[n]:
+                seen.least[n] = least[n]
+            if most[n] > seen.most[n]:
+                seen.most[n] = most[n]
 
     def _tested(self, clause: str, check: str) -> None:
         checks = self.tests.setdefault(clause, [])

@@ -106,8 +106,7 @@ class Session(SessionState):
         return all(name in there for name in names_used(op))
 
     def _look(self, op: Operation, step: Step) -> None:
-        name = cache_of(op)
-        if name not in self.caches or self.unseen:
+        if self.unseen or (name := cache_of(op)) not in self.caches:
             return
         try:
             if op["op"] in draft.WHOLE:
