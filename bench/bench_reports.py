@@ -1,4 +1,4 @@
-"""Times the report page: adapters x clauses rendered, against json.dumps of the same records.
+"""Times the report page: renders adapters x clauses, and compares with json.dumps of the same records.
 
 python bench/bench_reports.py [--adapters 10] [--clauses 500] [--failures 10]
 """

@@ -1,4 +1,4 @@
-"""Attention in float64 over a whole history: what an engine's attention over its cache should come to."""
+"""Attention in float64 over a whole history: the result that an engine's attention over its cache should have."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Shortest trace: bounded max_len=1: append 1 dtype=bf16 (BOUNDED-11), and on a sliding window (RING-13). `KVCache`
 moves its buffers to the type of the newest rows, and says so: for mixed precision. Old rows lose the digits that
-the narrower type has not. Status 0 if it still reproduces.
+the narrower type lacks. Status 0 if it still reproduces.
 """
 
 import sys

@@ -1,5 +1,5 @@
-"""llama-cpp-python 0.3.36: a sequence whose cells of a window of 1 were all used again has no position any more,
-and its next token is given position 0. Wrong result.
+"""llama-cpp-python 0.3.36: with a window of 1, a sequence whose cells were all used again loses its position, and
+its next token gets position 0. Wrong result.
 
 Shortest trace: ring batch=3 window=1: append 4 (RING-2), where evaluations have 8 rows. Here two sequences share
 256 cells: four tokens of one, then 300 of the other. The layer without a window still has the four; the next token

@@ -1,4 +1,4 @@
-"""mlx-lm 0.32.2: a batch cache that holds nothing cannot give one of its sequences out.
+"""mlx-lm 0.32.2: a batch cache that holds nothing cannot extract a sequence.
 
 Shortest trace: ragged batch=1 padding=left: open B kind=growing; extract 0 B (RAGGED-22; RAGGED-30 behind it).
 `filter`, `extend` and `merge` of `BatchKVCache` provide for caches without rows; `extract` takes a part of `keys`,

@@ -1,6 +1,6 @@
 """mlx-lm 0.32.2: `BatchKVCache` does not check numbers of sequences. Unchecked.
 
-Shortest traces: those of RAGGED-19 (filtering by a sequence that there is not: it reads out of bounds, and may end
+Shortest traces: those of RAGGED-19 (filtering by a sequence that does not exist reads out of bounds, and may end
 the process) and RAGGED-10 (lengths of three sequences for a batch of two: the update raises after it has counted
 the rows). Status 0 if it still reproduces.
 """

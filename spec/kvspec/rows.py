@@ -157,11 +157,11 @@ def ramp(config: Config, kind: str, first: int, n: int) -> Array:
 
 
 REPEATED = 4
-"""How many rows there are of rows that are alike: a, b, c and d."""
+"""The number of different rows among rows that are alike: a, b, c and d."""
 
 
 def alike(config: Config, kind: str, first: int, n: int) -> Array:
-    """The legible rows a, b, c, d, a, b and so on, whatever rows there were before."""
+    """The legible rows a, b, c, d, a, b and so on; earlier rows do not matter."""
     return legible(config, kind, 0, REPEATED)[:, :, np.arange(n) % REPEATED]
 
 

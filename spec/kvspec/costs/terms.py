@@ -82,7 +82,7 @@ class Layer(Struct, frozen=True):
 
     @property
     def moved(self) -> bool:
-        """Whether storage was replaced, as far as the cache's own capacity tells."""
+        """Whether storage was replaced, judged by the cache's own capacity."""
         before, after = self.before.get("capacity"), self.after.get("capacity")
         return before is None or after is None or before != after
 
@@ -102,7 +102,7 @@ class Case(Struct, frozen=True):
     layers: tuple[Layer, ...] = ()
     """The caches of a whole round."""
     again: bool = False
-    """Whether the cache has done the same before, of as many rows, queries and whatever goes with them."""
+    """Whether the cache has done the same before, with as many rows, queries and other inputs."""
 
     @property
     def config(self) -> Config:
@@ -168,6 +168,6 @@ def refused(case: Case) -> Cost:
 
 
 def bookkeeping(case: Case) -> Cost:
-    """Operations that change lengths alone: nothing that depends on how long the context is."""
+    """Operations that change only lengths: their cost does not depend on the length of the context."""
     layers = max(1, len(case.layers))
     return bounded("RESIDENCY-6", host_to_device=case.entries * layers, launches=layers, synchronisations=layers)

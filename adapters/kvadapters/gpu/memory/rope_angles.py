@@ -18,7 +18,7 @@ import numpy as np
 from kvspec.geometry import Array
 
 DIGITS = 192
-"""Binary digits of an angle in turns, behind the point."""
+"""Binary digits behind the point, of an angle counted in turns."""
 
 LIMB = 32
 """Binary digits of a limb: the product of two limbs fits into 64."""
@@ -26,8 +26,8 @@ LIMB = 32
 PI = "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798"
 
 DOUBT = 1 << 8
-"""How near an f64 number may lie to the midpoint of two f32 numbers, in units in the last place of f64, until it is
-computed again."""
+"""An f64 number nearer than this to the midpoint of two f32 numbers is computed again; in units in the last place
+of f64."""
 
 
 @lru_cache(maxsize=64)
@@ -92,7 +92,7 @@ def _doubtful(found: Array) -> Array:
 
 
 def _surely(turns: int, which: int) -> np.float32:
-    """Compute cosine (0) or sine (1) of an angle in turns of 2^-192, by its series in whole numbers; rounded
+    """Compute cosine (0) or sine (1) of an angle, in units of 2^-192 turns, by its series in whole numbers; round
     once."""
     one = 1 << DIGITS
     angle = turns % one * 2 * int(Decimal(PI).scaleb(60)) // 10**60
