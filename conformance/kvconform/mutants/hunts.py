@@ -48,12 +48,14 @@ def _result(mutant: Mutant, future: Future[HuntResult]) -> HuntResult:
     match future.exception():
         case None:
             return future.result()
-        case CannotRun() as e:
-            raise e
         case TimeoutError():
             return _given_up(mutant)
-        case e:
+        case ProcessDied() | MemoryError() as e:
             return death(mutant, _ending(e))
+        case e if mutant.own_process and not isinstance(e, CannotRun):
+            return death(mutant, _ending(e))
+        case e:
+            raise e  # a hunt catches what a mutant raises: this is not the mutant's
 
 
 def _ending(e: BaseException) -> str:

@@ -64,7 +64,7 @@ def little(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_mutant_comes_to_an_end_and_says_how(
     processes: int, alone: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mutants = [replace(mutant(n), own_process=alone) for n in NAMES]
+    mutants = [replace(mutant(n), own_process=alone or n == "raises") for n in NAMES]
     by_id = {h.id: h for h in found(monkeypatch, ends, *mutants, processes=processes)}
     assert sorted(by_id) == sorted(NAMES)
     assert {n for n, h in by_id.items() if h.killed} == set(ENDS)
@@ -116,12 +116,15 @@ def test_what_may_have_written_anywhere_has_a_process_of_its_own(monkeypatch: py
     assert pids["a"] == pids["d"] and len(set(pids.values())) == 3
 
 
-def test_an_adapter_that_cannot_run_here_is_no_mutant_that_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def cannot(m: Mutant, hints: Hints, first: bool) -> HuntResult:
-        raise CannotRun("no compiler")
+@pytest.mark.parametrize("error", [CannotRun("no compiler"), TypeError("hunt() takes no such argument")])
+def test_what_is_not_of_the_mutant_is_no_mutant_that_was_found(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(m: Mutant, hints: Hints, first: bool) -> HuntResult:
+        raise error
 
-    with pytest.raises(CannotRun, match="no compiler"):
-        found(monkeypatch, cannot, mutant("a"))
+    with pytest.raises(type(error), match=r"no (such )?(compiler|argument)"):
+        found(monkeypatch, fails, mutant("a"))
 
 
 def test_a_process_that_was_not_forked_finds_mutants_by_their_ids(monkeypatch: pytest.MonkeyPatch) -> None:

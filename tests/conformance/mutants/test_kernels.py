@@ -27,7 +27,7 @@ def planted(label: str, was: str, now: str) -> Mutant:
     )
 
 
-def hunt(mutant: Mutant, hints: Hints) -> HuntResult:
+def hunt(mutant: Mutant, hints: Hints, first: bool) -> HuntResult:
     """What comes of the worked examples of its first chapter."""
     kill = _Hunter(mutant).first("examples", iter(examples(mutant.chapters[0])))
     return HuntResult(mutant.id, {"examples": kill}, kill)
