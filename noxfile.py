@@ -19,6 +19,7 @@ from nox.command import CommandFailed
 nox.options.sessions = ["lint", "types", "tests", "reference", "opencl"]
 nox.options.reuse_existing_virtualenvs = True
 nox.options.default_venv_backend = "uv|venv"
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each process that is started compiles all modules again
 
 REPORTS = Path("kvconform-report")
 PUBLISHED = {

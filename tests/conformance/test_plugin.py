@@ -66,6 +66,7 @@ def test_a_failure_shows_its_trace_and_is_run_again_by_lf(tmp_path: Path) -> Non
     assert again.returncode == 1 and re.search(r"^1 failed, \d+ deselected", again.stdout, re.M), again.stdout
 
 
+@pytest.mark.slow
 def test_it_stops_at_the_first_failure_if_asked_to(tmp_path: Path) -> None:
     done = front_end(tmp_path, "--kv-adapter", FAULTY, "-x", "-k", "growing and example")
     assert done.returncode == 1 and "stopping after 1 failures" in done.stdout
@@ -91,6 +92,7 @@ def test_a_deviation_that_the_adapter_declares_is_an_xfail(tmp_path: Path) -> No
     assert "known: rewinds are clipped. GROW-7: expected refused GROW-7, found ok" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
 def test_the_processes_of_xdist_tell_one_record(tmp_path: Path) -> None:
     options = ("--kv-adapter", FAULTY, "-k", "growing/law or growing/example", "--kv-report", "report")

@@ -8,7 +8,8 @@ A chapter is Markdown. A clause is a paragraph that begins
 Above it stands the anchor that links lead to. In the brackets are its level; the cache it speaks of if it is only
 one (`visible, growing`); `law` if it relates whole traces to each other; and the observables in which a breach
 shows. `*Why:*` paragraphs and examples follow it. Reading is strict: a line that looks like a clause or an example
-but cannot be read is an error, never a comment.
+but cannot be read is an error, never a comment. `read` reads all; `index` reads the examples of a clause when they
+are asked for, because half a second of every process would go there.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from itertools import pairwise
 
@@ -51,7 +52,18 @@ class Clause:
     seen_in: tuple[str, ...]
     text: str
     reason: str
-    examples: tuple[Example, ...]
+    where: str
+    """The file and the line."""
+    rest: str
+    """What follows the sentence, with the worked examples."""
+
+    @cached_property
+    def examples(self) -> tuple[Example, ...]:
+        """Read its worked examples. Raises BadInput that names the line."""
+        found = parse(self.rest, self.where)
+        if not found or any(e.clause != self.id for e in found):
+            raise BadInput(f"{self.where}: {self.id} needs a worked example of its own, and only such")
+        return found
 
     @property
     def number(self) -> int:
@@ -67,7 +79,7 @@ def chapter_text(chapter: str) -> str:
 @cache
 def index() -> dict[str, Clause]:
     """Give all clauses by id, in the order of the chapters."""
-    found = [c for prefix, chapter in LETTERS.items() for c in read(prefix, chapter, chapter_text(chapter))]
+    found = [c for prefix, chapter in LETTERS.items() for c in _clauses(prefix, chapter, chapter_text(chapter))]
     clauses = {c.id: c for c in found}
     if len(clauses) != len(found):
         twice = sorted({c.id for c in found if sum(d.id == c.id for d in found) > 1})
@@ -82,15 +94,19 @@ def digest() -> str:
 
 
 def read(prefix: str, chapter: str, text: str) -> list[Clause]:
-    """Read the clauses of one chapter. Raises BadInput that names the line."""
-    starts = [m.start() for m in re.finditer(r"^\*\*[A-Z]+-\d", text, re.M)]
-    blocks = pairwise([*starts, len(text)])
-    clauses = [_clause(prefix, chapter, text[a:b], f"{chapter}.md:{_line(text, a)}") for a, b in blocks]
+    """Read the clauses of one chapter, with their examples. Raises BadInput that names the line."""
+    clauses = _clauses(prefix, chapter, text)
     written = len(re.findall(r"^ *example\b", text, re.M | re.I))
     parsed = sum(len(c.examples) for c in clauses)
     if written != parsed:
         raise BadInput(f"{chapter}.md: {written} lines begin with Example, {parsed} of them belong to a clause")
     return clauses
+
+
+def _clauses(prefix: str, chapter: str, text: str) -> list[Clause]:
+    starts = [m.start() for m in re.finditer(r"^\*\*[A-Z]+-\d", text, re.M)]
+    blocks = pairwise([*starts, len(text)])
+    return [_clause(prefix, chapter, text[a:b], f"{chapter}.md:{_line(text, a)}") for a, b in blocks]
 
 
 def _clause(prefix: str, chapter: str, block: str, where: str) -> Clause:
@@ -103,13 +119,10 @@ def _clause(prefix: str, chapter: str, block: str, where: str) -> Clause:
         raise BadInput(f"{where}: {id_} must begin with {prefix}-, and have a level, then kinds of cache or law")
     if not set(seen) <= set(SEEN_IN):
         raise BadInput(f"{where}: {id_} is seen in {sorted(set(seen) - set(SEEN_IN))}; known: {', '.join(SEEN_IN)}")
-    examples = parse(block[head.end() :], where)
-    if not examples or any(e.clause != id_ for e in examples):
-        raise BadInput(f"{where}: {id_} needs a worked example of its own, and only such")
     default = RECORDS[chapter].speaks_of or ((chapter,) if chapter in KINDS else KINDS)
     only = tuple(k for k in KINDS if k in marks) or default
-    text, reason = _plain(head["text"]), _reason(block[head.end() :])
-    return Clause(id_, chapter, level, only, "law" in marks, seen, text, reason, examples)
+    text, rest = _plain(head["text"]), block[head.end() :]
+    return Clause(id_, chapter, level, only, "law" in marks, seen, text, _reason(rest), where, rest)
 
 
 def _reason(rest: str) -> str:

@@ -60,6 +60,7 @@ def once_busy(cluster: Any, action: Callable[[], None]) -> None:
     threading.Thread(target=lambda: soon(lambda: len(busy(cluster)) == 2) and action()).start()
 
 
+@pytest.mark.slow
 def test_every_task_comes_to_its_own_end(cluster: Any) -> None:
     names = ("a", "exits", "b", "faults", "hangs", "eats", "raises", "c")
     with opened(on=cluster.scheduler_address, seconds=4.0, memory_limit=LIMIT) as pool:
