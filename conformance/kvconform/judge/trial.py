@@ -218,7 +218,6 @@ class _Storage(_Trial):
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
         self.oracle = CitingReference(observe=observables(self.trace, self.adapter, "storage"))
-        self.trace_inputs.book.kept = None  # the list model alone asks for rows again
 
     def let_go(self, want: Step, got: Step) -> None:
         got.arrays = dict(want.arrays)  # they are equal, and the oracle keeps its own
@@ -237,7 +236,7 @@ class _Visible(_Trial):
         super().__init__(*args)  # type: ignore[arg-type]
         looks = observables(self.trace, self.adapter, self.result.level)
         observe = tuple(o for o in OBSERVED if o in (*looks, "state", "mask", "sees"))
-        self.oracle = ListModelSession(self.adapter, self.trace_inputs.book.kept, observe)
+        self.oracle = ListModelSession(self.adapter, self.trace_inputs.keep_rows(), observe)
         self.judge = visible.Judge(self.result.book, looks)
         self.widths = Widths()
         self.alike = has_alike(self.trace)

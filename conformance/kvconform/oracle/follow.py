@@ -21,7 +21,7 @@ class ModelledTrace:
     def __init__(self, start: Trace, wanted: bool = False, observe: tuple[str, ...] = ()) -> None:
         self.ops: list[Operation] = []
         self.wanted, self.trace_inputs = wanted, TraceInputs(start)
-        self.session = ListModelSession(LIST_MODEL, self.trace_inputs.book.kept, observe)
+        self.session = ListModelSession(LIST_MODEL, self.trace_inputs.keep_rows(), observe)
         self.session.do({"op": "open"}, self.trace_inputs.make({"op": "open"}))
 
     def follow(self, op: Operation) -> Expected:

@@ -42,8 +42,13 @@ class TraceInputs:
         self.captured: dict[str, Operation] = {}
         """The operation that captured each captured attention."""
         self._trace = trace
-        if any(part["op"] in (*TAKES_QUERIES, "fingerprint") for op in trace.ops for part in parts_of(op)):
+
+    def keep_rows(self) -> dict[int, tuple[Array, Array]] | None:
+        """Keep the rows that are made from now on, for the list model, and give them by their serials; None where
+        no operation asks for rows again."""
+        if any(part["op"] in (*TAKES_QUERIES, "fingerprint") for op in self._trace.ops for part in parts_of(op)):
             self.book.kept = {}
+        return self.book.kept
 
     def make(self, op: Operation) -> Inputs:
         """What goes with this operation."""
