@@ -54,7 +54,7 @@ def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[HuntResul
 
 
 def selected(options: Namespace) -> list[Mutant]:
-    """Select the mutants asked for: one in so many of the systematic faults, and one of the correct controls."""
+    """Select the mutants asked for. With `--every N`, one systematic fault in N and one correct control in N."""
     every = (m for kind in options.kind or KINDS for m in KINDS[kind]())
     wanted = re.compile(options.match or "")
     chosen = (m for m in every if wanted.search(m.id))

@@ -63,7 +63,7 @@ class Progress:
         if (now := time.monotonic()) - self.last < EVERY:
             return
         self.last = now
-        done = ", ".join(map(_short, self.soak.scores.values()))
+        done = ", ".join(map(_progress, self.soak.scores.values()))
         passed = f"{done} of {self.soak.operations} operations, {now - self.began:.0f} s"
         sys.stderr.write(f"kvconform soak: {passed}\n")
         sys.stderr.flush()
@@ -74,7 +74,7 @@ class Progress:
         return f"memory of this process: {early}{memory.resident() >> 20} MiB at the end"
 
 
-def _short(score: Score) -> str:
+def _progress(score: Score) -> str:
     return f"{score.name} {score.operations}{f' ({len(score.found)} accused)' * bool(score.found)}"
 
 

@@ -6,7 +6,7 @@ TRACES, SEED = 60, 0
 """Traces that each exploration draws, and the seed of all that is drawn, where nothing else is asked for."""
 
 BLIND, ALIKE = 2, 3
-"""Of so many explored traces one is judged again unobserved, and one with rows that are alike."""
+"""One explored trace in this many is judged again unobserved, and one in this many with rows that are alike."""
 
 MOST_VISIBLE = 8193
 """The largest boundary that is judged at level visible: the list model goes from row to row."""

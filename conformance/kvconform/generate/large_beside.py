@@ -32,14 +32,14 @@ def _sequences(b: int, random: Random) -> str:
 
 
 def _replayed(b: int, random: Random) -> str:
-    """A captured step, replayed so many times."""
+    """Capture a step and replay it `b` times."""
     m = random.choice((1, 3))
     ops = f"append 1; batch {m}; step; capture c; {unseen('replay c', times=b)}step; replay c"
     return f"store {NARROW} layers=1 max_len={b + 4}: {ops}; rollback 1 sequence=0; step"
 
 
 def _reused(b: int, random: Random) -> str:
-    """Sequences admitted, shared and dropped, so many times."""
+    """Admit, share and drop sequences, `b` times."""
     ops = "admit; append 3 sequence=0; fork 0 1; append 1 sequence=1; truncate 0 2; drop 1; drop 0"
     end = "admit; append 3 sequence=0; fork 0 2; append 1 sequence=1"
     return f"page {NARROW} page_size={random.choice((1, 2, 4))} pages=8: {unseen(ops, times=b)}{end}"

@@ -121,7 +121,7 @@ def _drafted(kind: str, b: int, random: Random) -> str:
 
 
 def _rewound(kind: str, b: int, random: Random) -> str:
-    """Appended and taken back, so many times."""
+    """Append rows and rewind over them, `b` times."""
     window = " window=6" if kind == "ring" else ""
     ops = "append 2; rewind 1; append 1; rewind 0"
     return (
@@ -130,7 +130,7 @@ def _rewound(kind: str, b: int, random: Random) -> str:
 
 
 def _in_turn(kind: str, b: int, random: Random) -> str:
-    """Snapshots made, restored and closed, so many times."""
+    """Make, restore and close a snapshot, `b` times."""
     window = f" window={random.choice((2, 8))}" if kind == "ring" else ""
     ops = f"append 1; snapshot s; append {random.choice((1, 2))}; restore s 3; close s; free; append 2"
     end = "append 1; snapshot s; append 1; restore s 3; view"
@@ -138,7 +138,7 @@ def _in_turn(kind: str, b: int, random: Random) -> str:
 
 
 def _rounds(kind: str, b: int, random: Random) -> str:
-    """Rounds of speculation, so many times."""
+    """Open and commit a round of speculation, `b` times."""
     window = " window=4" if kind == "ring" else ""
     ops = f"speculate r A; draft r 2; draft r 1; commit r {random.choice((0, 1, 2))}"
     return f"{kind} {NARROW}{window}: append 2; {unseen(ops, times=b)}append 1; append 2; view"

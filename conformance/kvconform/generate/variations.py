@@ -58,7 +58,7 @@ class Variation:
     """What the record of a run and the matrix of mutants call the source."""
     of: Callable[[Trace], Trace]
     share: int
-    """Of so many traces one is judged in this form."""
+    """One trace in this many is judged in this form."""
     level: str = ""
     """The only level at which it tells something; empty for any."""
 
@@ -72,4 +72,4 @@ class Variation:
 
 
 VARIATIONS = (Variation("blind", blind, BLIND), Variation("alike", alike, ALIKE, "storage"))
-"""Which of two equal rows is read, nothing tells at level visible."""
+"""The forms. At level visible nothing tells which of two equal rows was read."""

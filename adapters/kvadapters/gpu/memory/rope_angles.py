@@ -1,6 +1,6 @@
 """Tables of RoPE, made on the host: the f32 numbers nearest to cosine and sine of position * base^(-2i/dims).
 
-Angles are counted in turns, as whole numbers of 2^-192. An angle is one product of position and frequency, and
+An angle is a whole number of 2^-192 turns. It is one product of position and frequency, and
 whole turns are dropped exactly, also at large positions. The nearest quarter of a turn is subtracted exactly too.
 The rest, which may be very small, becomes an f64 number, so that cosine and sine are right to a few units in the
 last place of f64. About one in two million of them lies too near the midpoint of two f32 numbers to say which f32
@@ -18,7 +18,7 @@ import numpy as np
 from kvspec.geometry import Array
 
 DIGITS = 192
-"""Binary digits behind the point, of an angle counted in turns."""
+"""Binary digits after the point of an angle, which is measured in turns."""
 
 LIMB = 32
 """Binary digits of a limb: the product of two limbs fits into 64."""
@@ -32,7 +32,7 @@ of f64."""
 
 @lru_cache(maxsize=64)
 def _frequencies(dims: int, base: int) -> tuple[int, ...]:
-    """Give the frequency of each pair, in turns per position, counted in 2^-192."""
+    """Give the frequency of each pair, as a whole number of 2^-192 turns per position."""
     with localcontext(Context(prec=90)):
         log, whole = Decimal(base).ln(), Decimal(2) ** DIGITS / (2 * Decimal(PI))
         return tuple(int(((log * (-2 * i) / dims).exp() * whole).to_integral_value()) for i in range(dims // 2))
