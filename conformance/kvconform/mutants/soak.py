@@ -1,29 +1,31 @@
 """A long soak: checks that correct adapters are never accused, on very many drawn operations.
 
-Each batch of traces is a task with a seed of its own. It draws from the strategies of all chapters in turn, and
-judges every adapter: the reference by the list model, all others by the reference. What differs is written down at
-once; another task then makes it short, so that nothing is lost however the soak ends.
+Each batch of traces is a task with a seed of its own. It draws from the strategies of all chapters in turn, in all
+forms that a run judges, and after each round the large traces of one size. It judges every adapter: the reference
+by the list model, all others by the reference. What differs is written down at once; another task then makes it
+short, so that nothing is lost however the soak ends.
 """
 
 from __future__ import annotations
 
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from itertools import count
+from functools import cache, partial
+from itertools import count, cycle, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kvadapters.find import load
-from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.large import Size, sizes
 from kvconform.generate.shrink.shrink import shrink
 from kvconform.generate.strategies import sample, whole_system
 from kvconform.generate.strategies.exploration import explorations
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
-from kvconform.mutants import correct_variants
+from kvconform.mutants import correct_variants, trace_sources
+from kvconform.mutants.trace_sources import FORMS, Item
 from kvconform.worker.tasks import Pool, ProcessDied, completed
 from kvspec.contract import Description, description
 from kvspec.notation import sentence
@@ -88,7 +90,8 @@ class Part(NamedTuple):
     """What a batch showed of one adapter."""
 
     traces: int
-    operations: int
+    operations: Counter[str]
+    """By source, as the matrix of mutants names it."""
     accusations: tuple[Accusation, ...]
 
 
@@ -108,14 +111,20 @@ class Batch(NamedTuple):
 
     def __call__(self) -> dict[str, Part]:
         """What each adapter showed."""
-        traces = sample.some(sources(self.chapters)[self.source], BATCH, self.seed)
-        return {name: _part(judged(name), traces) for name in self.adapters}
+        sources = explored(self.chapters) | large(self.chapters)
+        items = sources[self.source](self.seed)
+        return {name: _part(judged(name), items) for name in self.adapters}
 
 
-def _part(under_test: Judged, traces: Sequence[Trace]) -> Part:
-    seen = [under_test.run(trace) for trace in fitted(traces, under_test.about)]
-    accusations = tuple(Accusation.of(s) for s in seen if s.failed)
-    return Part(len(seen), sum(len(s.steps) for s in seen), accusations)
+def _part(under_test: Judged, items: Sequence[tuple[str, Item]]) -> Part:
+    operations, accusations, traces = Counter[str](), list[Accusation](), 0
+    for source, item in items:
+        if trace := trace_sources.judged(source, item, under_test.about):
+            seen = under_test.run(trace)
+            traces += 1
+            operations[source] += len(seen.steps)
+            accusations += [Accusation.of(seen)] if seen.failed else []
+    return Part(traces, operations, tuple(accusations))
 
 
 class Shortening(NamedTuple):
@@ -151,20 +160,44 @@ class Score:
     operations: int = 0
     traces: int = 0
     found: list[Path] = field(default_factory=list)
-    by_source: dict[str, int] = field(default_factory=dict)
+    by_source: Counter[str] = field(default_factory=Counter)
     seed: int = 0
     """The largest of the batches judged."""
+    fits: set[str] = field(default_factory=set)
+    """What draws traces that this adapter is judged on."""
+
+
+Source = Callable[[int], list[tuple[str, Item]]]
+"""Draws the traces of a batch from a seed, each with its source as the matrix of mutants names it."""
 
 
 @cache
-def sources(chapters: tuple[str, ...]) -> dict[str, Any]:
+def explored(chapters: tuple[str, ...]) -> dict[str, Source]:
     """Every strategy that adapters of these chapters can be judged by, by name."""
     found: dict[str, Any] = {}
     if set(caches_with("speculate")) & set(chapters):
         found["system"] = whole_system.explored(sorted(chapters))
     for chapter in chapters:
         found |= {f"{chapter}-{i}": e.strategy() for i, e in enumerate(explorations().get(chapter, ()), 1)}
-    return found
+    return {name: partial(_explored, strategy) for name, strategy in found.items()}
+
+
+def _explored(strategy: Any, seed: int) -> list[tuple[str, Item]]:
+    """Traces of a strategy, and some of them in each other form."""
+    traces = sample.some(strategy, BATCH, seed)
+    drawn = [("explored", Item(trace)) for trace in traces]
+    return drawn + [(name, Item(trace)) for name, form in FORMS.items() for trace in form.some(traces)]
+
+
+@cache
+def large(chapters: tuple[str, ...]) -> dict[str, Source]:
+    """Every size that is met in caches of these chapters, by name."""
+    fitting = (size for size in sizes() if size.needs <= set(chapters))
+    return {f"{size.name} of {size.chapter}": partial(_large, size) for size in fitting}
+
+
+def _large(size: Size, seed: int) -> list[tuple[str, Item]]:
+    return [("large", Item(trace, boundary=boundary)) for boundary, trace in size.traces(seed)]
 
 
 class Soak:
@@ -178,7 +211,8 @@ class Soak:
         """Tasks whose process died, and how."""
         self._seeds = count(seed)
         self._chapters = tuple(dict.fromkeys(c for s in self.scores.values() for c in s.about.chapters))
-        self._left = list(sources(self._chapters))
+        self._large = cycle(large(self._chapters))
+        self._drawn = set[str]()
         self._shortenings = deque[Shortening]()
 
     def run(self, pool: Pool, progress: Callable[[], None] = lambda: None) -> None:
@@ -190,7 +224,7 @@ class Soak:
                 except ProcessDied as e:
                     self.lost.append(f"{job.where}: its process died with status {e.exitcode}")
                 progress()
-        if not self._left:
+        if self.behind() and not any(self._sources()):
             raise RuntimeError("nothing that is drawn is within what is declared")
 
     def behind(self) -> tuple[str, ...]:
@@ -207,13 +241,18 @@ class Soak:
         return judged / (self.operations * len(self.scores))
 
     def _jobs(self) -> Iterator[tuple[Job]]:
-        """Batches, source after source, until no adapter is behind; shortenings first."""
-        while self._left:
-            for source in list(self._left):
+        """Batches, source after source, then one of large traces, until no adapter is behind; shortenings first."""
+        while sources := tuple(self._sources()):
+            for source in (*sources, *islice(self._large, 1)):
                 yield from self._short()
                 if not (behind := self.behind()):
                     return
                 yield (Batch(behind, self._chapters, source, next(self._seeds)),)
+
+    def _sources(self) -> Iterator[str]:
+        """What may draw traces for an adapter that is behind: of what has drawn, only what fitted one of them."""
+        fits = set[str]().union(*(self.scores[name].fits for name in self.behind()))
+        yield from (s for s in explored(self._chapters) if s in fits or s not in self._drawn)
 
     def _short(self) -> Iterator[tuple[Job]]:
         while self._shortenings:
@@ -223,17 +262,16 @@ class Soak:
         if isinstance(job, Batch) and isinstance(result, dict):
             for name, part in result.items():
                 self._count(self.scores[name], job, part)
-            if not any(job.source in self.scores[name].by_source for name in job.adapters):
-                self._left = [source for source in self._left if source != job.source]  # nothing of it is declared
+            self._drawn.add(job.source)
         elif isinstance(job, Shortening) and isinstance(result, Accusation):
             _write(job.path, result, job.where)
 
     def _count(self, score: Score, job: Batch, part: Part) -> None:
         score.traces += part.traces
-        score.operations += part.operations
+        score.operations += part.operations.total()
         score.seed = max(score.seed, job.seed)
-        if part.traces:
-            score.by_source[job.source] = score.by_source.get(job.source, 0) + part.operations
+        score.by_source += part.operations
+        score.fits |= {job.source} if part.traces else set()
         for accusation in part.accusations:
             self._keep(score, job, accusation)
 
