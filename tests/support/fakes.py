@@ -131,6 +131,15 @@ class SlowToOpen(Honest):
         return super().open(kind, config)
 
 
+class SlowToAppend(Honest):
+    """No lie: it takes a while to append."""
+
+    class cache(Growing):
+        def append(self, keys: Array, values: Array) -> None:
+            time.sleep(0.2)
+            super().append(keys, values)
+
+
 class NeedsADevice(Honest):
     """No lie: it cannot run on this machine, and says so."""
 

@@ -17,6 +17,7 @@ from kvspec.contract import Description
 from kvspec.costs import Case, Layer
 from kvspec.geometry import Config
 from kvspec.operations.table import (
+    OPEN,
     OPERATIONS,
     RUN,
     Operation,
@@ -102,7 +103,8 @@ class Accounts:
             unsound = page_tables.unsound(config, got.values)
             found.differences += [Difference(what, why, "PAGE-17") for what, why in unsound]
         self._enter(op, config, got)
-        self._unseen.discard(cache_of(op))
+        if op["op"] not in WHOLE:  # what is done to a round says nothing of cache A
+            self._unseen.discard(cache_of(op))
         return found
 
     def _forget(self, run: Operation) -> None:
@@ -112,6 +114,9 @@ class Accounts:
             for letter in letters:
                 self._values.pop(letter, None)
                 self._planned.pop(letter, None)
+            if part["op"] == OPEN.name:
+                self._opened.pop(cache_of(part), None)
+                self._done.pop(cache_of(part), None)
             made = (part[a] for a in OPERATIONS[part["op"]].makes)
             self._unseen |= {*letters, *made, *names_used(part)}
 
@@ -121,7 +126,7 @@ class Accounts:
         before = self._values.get(name, {}).get("held")
         if op["op"] == "plan" and got.result == "ok":
             yield from _plan_alone(op["n"], got.values["plan"], before)
-        if held is None or op["op"] == "open":
+        if held is None or op["op"] == OPEN.name:
             return
         if got.result == "refused":
             yield "MEM-9", "held", _unlike("after a refusal", before, held)
@@ -171,10 +176,10 @@ class Accounts:
 
     def _enter(self, op: Operation, config: Config, got: Step) -> None:
         name = cache_of(op)
-        if op["op"] == "open":
-            if got.result == "ok":
-                self.open(name, config, got)
+        if op["op"] == OPEN.name and got.result == "ok":
+            self.open(name, config, got)
             return
+        self._configs[name] = config
         if got.result == "ok":
             self._done.setdefault(name, set()).add(_same(op))
         own = self._values.setdefault(name, {})

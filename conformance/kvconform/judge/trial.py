@@ -140,8 +140,8 @@ class _Trial:
         if self.watch:
             start = self.trace.config
             self.result.states.append((self.trace.kind, start.window, start.step, *self.state()))
-        done = parts_of(op) if want.result == "ok" else parts_of(op)[:-1]  # in a run only the last was refused
-        for part in done:
+        alone = [op] if want.result == "ok" else []
+        for part in inputs.each.performed if isinstance(inputs.each, RunInputs) else alone:
             self._note_rounds(part)
         claims = {x: self._claim(x) for x in self.trace_inputs.opened}
         return _Asked(op, last, kind, config, claims.get(cache_of(op), claims["A"]), claims, want, answer)

@@ -206,6 +206,8 @@ class RunInputs:
         self.trace_inputs = trace_inputs
         self.made: list[Inputs] = []
         """The inputs of all operations so far."""
+        self.performed: list[Operation] = []
+        """The operations that were done: one within a run may be refused, and the run goes on."""
 
     def make(self, op: Operation) -> Inputs:
         """The inputs of the next operation."""
@@ -215,6 +217,7 @@ class RunInputs:
     def done(self, op: Operation, result: str) -> None:
         """The oracle's verdict on it is known."""
         self.trace_inputs.done(op, result)
+        self.performed += [op] if result == "ok" else []
 
 
 class NamedInputs:

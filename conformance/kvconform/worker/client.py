@@ -1,7 +1,8 @@
 """The parent's end of the wire: it survives a worker that lies, hangs, eats memory or dies, and says which.
 
-One deadline covers a whole message, writing included, so a peer that never reads cannot block the parent. After any
-failure the process and all its relatives are killed, and the next question starts it afresh.
+One deadline covers a whole message, writing included, so a peer that never reads cannot block the parent; a run has
+the time of several operations. After any failure the process and all its relatives are killed, and the next
+question starts it afresh.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import monotonic
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from kvconform.worker.process import (
     Answer,
@@ -26,10 +27,13 @@ from kvconform.worker.process import (
 from kvspec.contract import Description, description
 from kvspec.errors import BadInput, CannotRun
 from kvspec.geometry import Array
-from kvspec.operations.table import RUN
+from kvspec.operations.table import RUN, length_of
 from kvspec.wire import messages
 
 __all__ = ["Crashed", "Hung", "OutOfMemory", "ProtocolBroken", "Worker", "WorkerFailure", "python_worker"]
+
+MOST_FOR_A_RUN = 10
+"""A run has the time of its operations, at most of this many: a slow engine needs it, one that hangs costs it."""
 
 TICK = 0.05
 """Seconds between checks that the child lives and keeps its memory limit."""
@@ -38,6 +42,16 @@ TICK = 0.05
 def python_worker(adapter: str) -> list[str]:
     """The command line that puts a Python adapter on the wire. No file of the working folder shadows a library."""
     return [sys.executable, "-P", "-m", "kvadapters.serve", adapter]
+
+
+class Question(NamedTuple):
+    """A question that was sent and is not answered."""
+
+    id: int
+    begins: bool
+    """Whether a trace begins with it."""
+    operations: int
+    """How many it asks for."""
 
 
 class Worker:
@@ -52,14 +66,15 @@ class Worker:
         memory_limit: int = 4 << 30,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        """`start_deadline` holds for each message until a trace has begun: an engine loads, and may compile."""
+        """`deadline` holds for one operation, `start_deadline` for each message until a trace has begun: an engine
+        loads, and may compile. Both in seconds; `memory_limit` in bytes."""
         self.argv, self.env = list(argv), env
         self.deadline, self.start_deadline, self.memory_limit = deadline, start_deadline, memory_limit
         self.starts = 0
         self.peak_rss = 0
         self._id = 0
         self._begun, self._looked = False, 0.0
-        self._open: deque[tuple[int, bool]] = deque()
+        self._open: deque[Question] = deque()
         self._child: Process | None = None
 
     def ask(self, head: Mapping[str, Any], tensors: Mapping[str, Array | None] | None = None) -> Answer:
@@ -75,20 +90,20 @@ class Worker:
             (self._child or self._start()).send(message)
         except BaseException as e:
             raise self._failed(e) from None
-        self._open.append((self._id, head.get("op") == "begin"))
+        self._open.append(Question(self._id, head["op"] == "begin", length_of(head)))
 
     def receive(self) -> Answer:
         """Wait for the answer to the oldest open question, within the deadline from now. Raises WorkerFailure."""
-        question, begins = self._open.popleft()
+        question = self._open.popleft()
         try:
             assert self._child is not None, "a question was sent"
-            answer, arrays = self._exchange(self._child)
+            answer, arrays = self._exchange(self._child, self._allowed(question.operations))
             said = answer.pop("id", None)
-            if type(said) is not int or said != question:
-                raise ProtocolBroken(f"an answer to question {said!r:.40}; the question was {question}")
+            if type(said) is not int or said != question.id:
+                raise ProtocolBroken(f"an answer to question {said!r:.40}; the question was {question.id}")
         except BaseException as e:
             raise self._failed(e) from None
-        self._begun = self._begun or begins
+        self._begun = self._begun or question.begins
         return answer, arrays
 
     def describe(self) -> Description:
@@ -151,9 +166,13 @@ class Worker:
         self.starts += 1
         return self._child
 
-    def _exchange(self, child: Process) -> Answer:
+    def _allowed(self, operations: int) -> float:
+        """Give the seconds for the answer to a question that asks for so many operations."""
+        each = self.deadline if self._begun else self.start_deadline
+        return each * min(operations, MOST_FOR_A_RUN)
+
+    def _exchange(self, child: Process, allowed: float) -> Answer:
         """Write and read together until one whole answer is there."""
-        allowed = self.deadline if self._begun else self.start_deadline
         until = monotonic() + allowed
         while (answer := child.answer_within(min(TICK, until - monotonic()))) is None:
             self._look_at_memory(child)

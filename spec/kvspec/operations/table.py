@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -115,7 +115,7 @@ def last_of(op: Operation) -> Operation:
     return parts_of(op)[-1]
 
 
-def length_of(op: Operation) -> int:
+def length_of(op: Mapping[str, Any]) -> int:
     """Count the operations that one operation of a trace stands for."""
     return op["times"] * len(op["ops"]) if op["op"] == RUN.name else 1
 

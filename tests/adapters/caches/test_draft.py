@@ -41,10 +41,14 @@ def under_test(wide: bool) -> LocalAdapter:
     return LocalAdapter(Rows("rows", adapter(wide).runtime, checks=True))
 
 
-def test_a_round_of_a_run_that_ends_in_a_refusal_may_have_made_room() -> None:
+@pytest.mark.parametrize(
+    "ends",
+    ["commit r 0; draft r 0", "free; commit r 0", "free; abandon r"],
+    ids=["its last operation", "one in the middle", "one before an abandon"],
+)
+def test_a_round_of_a_run_in_which_something_is_refused_may_have_made_room(ends: str) -> None:
     """A device keeps the room of drafts taken back; the reference, never asked to read them, made none."""
-    refused = "growing: run 1 {speculate r A; draft r 1; commit r 0; draft r 0}"
-    seen = under_test(False).run(from_sentence(refused))
+    seen = under_test(False).run(from_sentence(f"growing: run 1 {{speculate r A; draft r 1; {ends}}}"))
     assert not seen.failed, [d.message for d in seen.differences]
 
 

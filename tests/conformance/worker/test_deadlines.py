@@ -7,8 +7,11 @@ import time
 import numpy as np
 import pytest
 
+from kvconform.judge import trial
+from kvconform.worker import client
 from kvconform.worker.client import Hung
 from kvconform.worker.remote_session import RemoteSession
+from kvspec import notation
 from support import fakes
 from support.workers import CONFIG, NOTHING, failure, first_append, worker
 
@@ -54,6 +57,23 @@ def test_an_adapter_that_hangs_is_killed_at_the_deadline_of_a_message(pids: list
     start = time.monotonic()
     step = first_append("Hangs", deadline=0.5)
     assert (step.result, time.monotonic() - start < 30) == ("hang", True)
+
+
+def in_a_run(times: int) -> list[str]:
+    """How the operations of a trace end whose second is a run of appends of 0.2 s each; one may take 0.5 s."""
+    trace = notation.from_sentence(f"growing: append 1; run {times} {{append 1}}")
+    with worker(fakes.adapter("SlowToAppend"), deadline=0.5) as w:
+        about = w.describe()
+        return [found.result for _, found in trial.run(trace, RemoteSession(w), about, "storage").steps]
+
+
+def test_a_run_has_the_time_of_its_operations() -> None:
+    assert in_a_run(5) == ["ok", "ok", "ok"]
+
+
+def test_a_run_has_no_more_time_than_that_of_some_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "MOST_FOR_A_RUN", 2)
+    assert in_a_run(20) == ["ok", "ok", "hang"]
 
 
 def test_an_adapter_that_hangs_in_describe_is_killed_at_the_deadline_of_the_start(pids: list[int]) -> None:
