@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.judge import trial
+from kvref.growing import Growing
+from kvspec.contract import description
 from kvspec.notation import from_sentence
+from kvspec.session.driver import Session
 from support.local_adapter import LocalAdapter
 
 UNSEEN = {
     "the run ends with a round of another cache": "run 1 {open C; attend 2; speculate r C}; append 1",
     "the run ends with an opening that is refused": "run 1 {open C; C: append 6; open C step=0}; C: append 1",
-    "the run opens a cache afresh": "open C; C: attend 2; run 1 {open C kv_heads=4; C: append 1}; C: attend 2",
 }
 """Traces in which something was appended that nobody observed, and the next append has to copy it."""
 
@@ -19,4 +24,26 @@ UNSEEN = {
 @pytest.mark.parametrize("ops", UNSEEN.values(), ids=UNSEEN)
 def test_what_nobody_observed_costs_no_adapter_its_verdict(ops: str) -> None:
     seen = LocalAdapter(Reference()).run(from_sentence(f"growing kv_heads=1 step=2: {ops}"))
+    assert not seen.failed, [d.message for d in seen.differences]
+
+
+class Preallocates(Growing):
+    """Holds room for eight rows from the start."""
+
+    def held(self) -> int:
+        return max(super().held(), 8 * self.config.row_bytes)
+
+
+class Preallocating(Reference):
+    """Growing caches that hold memory when they are opened."""
+
+    caches: ClassVar[dict[str, Any]] = {**Reference.caches, "growing": Preallocates}
+
+
+def test_what_a_cache_held_when_it_was_opened_is_unknown_after_a_run_that_opens_another_in_its_place() -> None:
+    trace = from_sentence("growing: open C kv_heads=1; run 1 {open C kv_heads=4; C: append 3}; C: free")
+    about = description(Preallocating().describe())
+    session = Session(Preallocating(), trial.observables(trace, about, "visible"))
+    seen = trial.run(trace, session, about, "visible")
+    assert seen.steps[0][1].values["held"] > 0
     assert not seen.failed, [d.message for d in seen.differences]
