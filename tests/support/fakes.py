@@ -136,7 +136,7 @@ class SlowToAppend(Honest):
 
     class cache(Growing):
         def append(self, keys: Array, values: Array) -> None:
-            time.sleep(0.2)
+            time.sleep(0.4)
             super().append(keys, values)
 
 
