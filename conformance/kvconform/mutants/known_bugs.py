@@ -10,9 +10,12 @@ from kvconform.mutants.planting import planted_in
 from kvspec.contract import CHAPTERS
 from kvspec.reading.anomalies import anomalies
 
-SECTIONS = ("extra_rows", "missing_rows", "misplaced_rows", "visible_rows", "operations", "at_scale", "unseen")
-"""The modules of common bugs: the groups of the appendix of anomalies, bugs that begin beyond a size, and bugs that
-show only unobserved."""
+SECTIONS = (
+    *("extra_rows", "missing_rows", "misplaced_rows", "visible_rows", "operations"),
+    *("at_scale", "unseen", "snapshots"),
+)
+"""The modules of common bugs: the groups of the appendix of anomalies; bugs that begin beyond a size or after a
+long life; bugs that show only unobserved or where rows are alike; bugs of several snapshots."""
 
 
 def real() -> Iterator[Mutant]:

@@ -26,7 +26,7 @@ EXPLORED = {
     "ring": ["ring"],
     "bounded": ["bounded"],
     "mask": ["growing", "ring", "bounded", "sink"],
-    "snapshot": ["growing", "ring", "everything/growing", "everything/ring"],
+    "snapshot": ["growing", "ring", "several/growing", "several/ring", "everything/growing", "everything/ring"],
     "copy": ["copy"],
     "draft": ["draft", "everything"],
     "store": ["store"],

@@ -1,12 +1,19 @@
-"""SNAP: one snapshot of a small cache; splits, merges and a second cache as moves that keep the state."""
+"""SNAP: one snapshot of a small cache; splits, merges and a second cache as moves that keep the state. Explorations
+draw any of these, and several snapshots alive at once, restored in any order."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
+
+from hypothesis import strategies as st
 
 from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches
+from kvconform.generate.strategies.configs import configs
+from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import name, plan
+from kvconform.generate.strategies.trace_builder import Drawing
 from kvspec.geometry import Config
 from kvspec.operations.table import caches_with
 from kvspec.session.driver import Session
@@ -73,7 +80,52 @@ def plans() -> list[Plan]:
     return [plan(f"snapshot {name(t, BOUND)}", t, moves, continuations, snapshots=("s",)) for t in starts]
 
 
+MOST = 6
+"""Most snapshots that `several` draws."""
+
+
+@st.composite
+def several(draw: st.DrawFn, kind: str) -> Trace:
+    """Draw several snapshots, mostly from late starts; each is restored once, in any order."""
+    drawing = _Several(draw, Trace(kind, draw(configs(kind))))
+    names = [f"s{i}" for i in range(draw(st.integers(2, MOST)))]
+    for saved in names:
+        drawing.save(saved)
+    for saved in draw(st.permutations(names)):
+        drawing.bring_back(saved)
+    return drawing.trace()
+
+
+class _Several(Drawing):
+    """Draws a trace with several snapshots alive."""
+
+    def save(self, saved: str) -> None:
+        """Append a few rows, and take a snapshot."""
+        self.do(f"append {self.of(1, 2, 3)}")
+        last = self.model.offset - 1
+        self.do(f"snapshot {saved} {self.of(last, last // 2, self.number(0, last), 0)}")
+
+    def bring_back(self, saved: str) -> None:
+        """Go back, mostly below its start, and beyond it by short appends; then restore it, and go on."""
+        start, stop = self.session.snapshots[saved].start, self.session.snapshots[saved].stop
+        self.do(self._back(start))
+        appends = self.number(2, 5)
+        while appends > 0 or self.model.offset < start:
+            self.do(f"append {self.of(1, 1, 2)}")
+            appends -= 1
+        self.do(f"restore {saved} {self.of(stop, stop, stop, self.number(start, stop))}; append 1")
+
+    def _back(self, start: int) -> str:
+        """A rewind; free a ring that may no longer rewind."""
+        offset, window = self.model.offset, self.model.config.window
+        if window and offset > window:
+            return "free"
+        below = min(offset, self.number(0, start))
+        return f"rewind {self.of(below, below, offset)}"
+
+
 EXPLORATIONS = (
     *(caches.on_cache(kind, caches.SNAPSHOTS) for kind in caches_with("restore")),
+    *(Exploration(f"several/{kind}", (kind,), partial(several, kind), kind) for kind in caches_with("restore")),
     *(caches.on_cache(kind, caches.EVERYTHING, f"everything/{kind}", "mask") for kind in caches_with("restore")),
 )
