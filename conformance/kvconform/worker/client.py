@@ -90,7 +90,7 @@ class Worker:
             (self._child or self._start()).send(message)
         except BaseException as e:
             raise self._failed(e) from None
-        self._open.append(Question(self._id, head["op"] == "begin", length_of(head)))
+        self._open.append(Question(self._id, head.get("op") == "begin", length_of(head)))
 
     def receive(self) -> Answer:
         """Wait for the answer to the oldest open question, within the deadline from now. Raises WorkerFailure."""

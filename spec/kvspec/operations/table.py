@@ -117,7 +117,7 @@ def last_of(op: Operation) -> Operation:
 
 def length_of(op: Mapping[str, Any]) -> int:
     """Count the operations that one operation of a trace stands for."""
-    return op["times"] * len(op["ops"]) if op["op"] == RUN.name else 1
+    return op["times"] * len(op["ops"]) if op.get("op") == RUN.name else 1
 
 
 def cache_of(op: Operation) -> str:
