@@ -15,7 +15,7 @@ from kvspec import SPEC_VERSION
 from kvspec.contract import CHAPTERS, Cache, Rope
 from kvspec.contract.timing import HostTimed
 from kvspec.errors import Unsupported
-from kvspec.geometry import Array, Config
+from kvspec.geometry import INPUTS, Array, Config
 from kvspec.registry import CACHES, KINDS, modules
 
 
@@ -37,6 +37,7 @@ class Reference(HostTimed):
             "version": SPEC_VERSION,
             "device": f"numpy {np.__version__}",
             "refusals": "cited",
+            "inputs": list(INPUTS[1:]),
             "chapters": {c: storage if c in CACHES else "storage" for c in CHAPTERS},
         }
 

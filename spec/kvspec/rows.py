@@ -162,7 +162,7 @@ REPEATED = 4
 
 def alike(config: Config, kind: str, first: int, n: int) -> Array:
     """The legible rows a, b, c, d, a, b and so on; earlier rows do not matter."""
-    return legible(config, kind, 0, REPEATED)[:, :, np.arange(n) % REPEATED]
+    return legible(config, kind, 0, REPEATED).take(np.arange(n) % REPEATED, axis=2)
 
 
 HUGE, TINY = np.float32(2.0**40), np.float32(2.0**-40)

@@ -25,7 +25,7 @@ from kvadapters.gpu.timing import Timing
 from kvspec import SPEC_VERSION
 from kvspec.contract import METERED, Cache, Rope
 from kvspec.errors import Unsupported
-from kvspec.geometry import Array, Config
+from kvspec.geometry import INPUTS, Array, Config
 
 CHECKS = "KVCONFORM_GPU_CHECKS"
 """Environment variable: with 1, guard bands are checked whenever rows are read."""
@@ -59,6 +59,7 @@ class Caches(Timing):
             "device": found["device"],
             "details": found["details"],
             "refusals": "cited",
+            "inputs": list(INPUTS[1:]),
             "chapters": {
                 "growing": {"level": "storage", "grows": "step"},
                 "ring": {"level": "storage", "grows": "free"},

@@ -5,8 +5,9 @@ from __future__ import annotations
 TRACES, SEED = 60, 0
 """Traces that each exploration draws, and the seed of all that is drawn, where nothing else is asked for."""
 
-BLIND, ALIKE = 2, 3
-"""One explored trace in this many is judged again unobserved, and one in this many with rows that are alike."""
+BLIND, ALIKE, INPUTS = 2, 3, 4
+"""One explored trace in this many is judged again unobserved, one in this many with rows that are alike, and one in
+this many with its inputs in other forms."""
 
 MOST_VISIBLE = 8193
 """The largest boundary that is judged at level visible: the list model goes from row to row."""

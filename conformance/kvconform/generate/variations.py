@@ -1,15 +1,18 @@
-"""Other forms of a trace that was drawn: performed while nobody looks, and with rows that are alike."""
+"""Other forms of a trace that was drawn: performed while nobody looks, with rows that are alike, and with inputs in
+other forms."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 
-from kvconform.generate.amounts import ALIKE, BLIND
+from kvconform.generate.amounts import ALIKE, BLIND, INPUTS
 from kvconform.generate.fit_to_adapter import fitted
 from kvspec.contract import Description
+from kvspec.geometry import INPUTS as FORMS
 from kvspec.masks import Explicit, from_json
-from kvspec.operations.table import ARGUMENTS, RUN, Operation, argument, cache_of
+from kvspec.operations.table import ARGUMENTS, RUN, Operation, argument, cache_of, parts_of
 from kvspec.registry import CACHES
 from kvspec.trace import Trace, looked_at, opening
 
@@ -50,6 +53,21 @@ def _alike(op: Operation) -> Operation:
     return {**op, "fill": "alike"} if fills else op
 
 
+def inputs(trace: Trace) -> Trace:
+    """The same trace with its inputs in one form after another. Some traces go unobserved, so that the caller
+    overwrites inputs as soon as the call returns."""
+    number = count(len(trace.ops))
+    seen = trace if len(trace.ops) % 2 else blind(trace)
+    return Trace(seen.kind, seen.config, tuple(_in_form(op, number) for op in seen.ops))
+
+
+def _in_form(op: Operation, number: Iterator[int]) -> Operation:
+    other = FORMS[1:]
+    if op["op"] == RUN.name:
+        return {**op, "ops": [_in_form(part, number) for part in op["ops"]]}
+    return {**op, "input": other[next(number) % len(other)]} if "input" in ARGUMENTS[op["op"]] else op
+
+
 @dataclass(frozen=True)
 class Variation:
     """A form that traces are judged in beside the one that they were drawn in."""
@@ -59,8 +77,8 @@ class Variation:
     of: Callable[[Trace], Trace]
     share: int
     """One trace in this many is judged in this form."""
-    level: str = ""
-    """The only level at which it tells something; empty for any."""
+    tells: Callable[[Trace, Description], bool]
+    """Whether a trace in this form tells something of an adapter that the trace as it was drawn does not."""
 
     def some(self, traces: Sequence[Trace]) -> Iterator[Trace]:
         """Give this form of a share of the traces."""
@@ -68,8 +86,26 @@ class Variation:
 
     def suiting(self, traces: Iterable[Trace], adapter: Description) -> Iterator[Trace]:
         """Fit traces of this form to an adapter; leave out those that would tell nothing of it."""
-        return (t for t in fitted(traces, adapter) if self.level in ("", adapter.lowest(looked_at(t))))
+        return (trace for trace in fitted(traces, adapter) if self.tells(trace, adapter))
 
 
-VARIATIONS = (Variation("blind", blind, BLIND), Variation("alike", alike, ALIKE, "storage"))
-"""The forms. At level visible nothing tells which of two equal rows was read."""
+def _always(trace: Trace, adapter: Description) -> bool:
+    return True
+
+
+def _by_slots(trace: Trace, adapter: Description) -> bool:
+    """At level visible nothing tells which of two equal rows was read."""
+    return adapter.lowest(looked_at(trace)) == "storage"
+
+
+def _in_other_forms(trace: Trace, adapter: Description) -> bool:
+    """Forms that the adapter does not take were left out when the trace was fitted to it."""
+    return any("input" in part for op in trace.ops for part in parts_of(op))
+
+
+VARIATIONS = (
+    Variation("blind", blind, BLIND, _always),
+    Variation("alike", alike, ALIKE, _by_slots),
+    Variation("inputs", inputs, INPUTS, _in_other_forms),
+)
+"""The forms."""

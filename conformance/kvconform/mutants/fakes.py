@@ -16,7 +16,7 @@ from kvref.growing import Growing
 from kvref.ring import Ring
 from kvspec.contract import Cache, Pair, Readable
 from kvspec.errors import Refused
-from kvspec.geometry import Array, Config
+from kvspec.geometry import INPUTS, Array, Config
 from kvspec.registry import CACHES
 
 OF_THE_ADAPTER = {"draft": ("speculate",), "mem": ("fit",), "residency": ("meter", "place"), "rope": ("rotate",)}
@@ -43,7 +43,8 @@ class Fake(Reference):
                 setattr(self, method, None)  # what is not declared is not offered
 
     def describe(self) -> dict[str, Any]:
-        return {"name": type(self).__name__, "refusals": "cited", "chapters": self.chapters, **self.more}
+        said = {"name": type(self).__name__, "refusals": "cited", "inputs": list(INPUTS[1:])}
+        return {**said, "chapters": self.chapters, **self.more}
 
     @property
     def caches(self) -> dict[str, Any]:  # type: ignore[override]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvspec.chapters.record import Argument
-from kvspec.geometry import DTYPES, LAYOUTS, PADDINGS
+from kvspec.geometry import DTYPES, INPUTS, LAYOUTS, PADDINGS
 from kvspec.geometry import TEXTS as IN_CONFIGS
 
 FILLS = ("legible", "bits", "edges", "random", "even", "ramp", "alike")
@@ -36,6 +36,7 @@ SEVERAL_CACHES = "^[A-Z]{1,8}$"
 WORDS: dict[str, tuple[str, ...]] = {
     "dtype": tuple(DTYPES),
     "fill": FILLS,
+    "input": INPUTS,
     "layout": LAYOUTS,
     "padding": PADDINGS,
     "queries": QUERIES,

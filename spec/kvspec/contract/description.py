@@ -8,7 +8,14 @@ from itertools import count
 from typing import Any, Literal, cast
 
 from kvspec.chapters import CHAPTERS
-from kvspec.contract.description_fields import check_dtypes, check_fields, check_known, check_limits, want
+from kvspec.contract.description_fields import (
+    check_dtypes,
+    check_fields,
+    check_inputs,
+    check_known,
+    check_limits,
+    want,
+)
 from kvspec.contract.vocabulary import LEVELS, Level
 from kvspec.geometry import DTYPES, Config
 from kvspec.registry import CACHES, DIALECTS, KINDS, RECORDS, VALUES, Needed, abilities, dialects
@@ -80,6 +87,8 @@ class Description:
     """own: any exception is a refusal if nothing changed. cited: a refusal names its clause."""
     by_adapter: tuple[str, ...] = ()
     """Observables that the adapter makes up in its engine's place, such as an offset that the caller keeps."""
+    inputs: tuple[str, ...] = ()
+    """Forms of arrays that it takes beside plain ones; see `kvspec.session.input_forms`."""
     known: Mapping[str, str] = field(default_factory=dict)
     """Clauses it is known to break (expected failures), each with the reason."""
     runs: bool = True
@@ -164,6 +173,7 @@ class Description:
             "limits": {"append": self.largest_append, "batch": self.largest_batch, **self._sizes()},
             "refusals": self.refusals,
             **({"by_adapter": list(self.by_adapter)} if self.by_adapter else {}),
+            **({"inputs": list(self.inputs)} if self.inputs else {}),
             "known": dict(self.known),
         }
 
@@ -185,6 +195,8 @@ def description(said: Any) -> Description:
     check_known(said.get("known", {}))
     refusals, by_adapter = said.get("refusals", "own"), said.get("by_adapter", [])
     _check_answers(refusals, by_adapter)
+    inputs = said.get("inputs", [])
+    check_inputs(inputs)
     return Description(
         name=said["name"],
         chapters=_claims(said.get("chapters")),
@@ -199,6 +211,7 @@ def description(said: Any) -> Description:
         equal=dims.get("equal", False),
         refusals=cast(Any, refusals),
         by_adapter=tuple(by_adapter),
+        inputs=tuple(inputs),
         known=dict(said.get("known", {})),
     )
 

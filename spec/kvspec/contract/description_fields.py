@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from kvspec.errors import BadInput
-from kvspec.geometry import DTYPES
+from kvspec.geometry import DTYPES, INPUTS
 
 FIELDS = {
-    *("name", "version", "device", "details", "chapters", "dtypes", "limits", "refusals", "by_adapter", "known"),
+    *("name", "version", "device", "details", "chapters", "dtypes", "limits", "refusals", "by_adapter", "inputs"),
+    "known",
 }
 """The fields that a description may have."""
 
@@ -32,6 +33,12 @@ def check_dtypes(dtypes: Any) -> None:
     want(isinstance(dtypes, list | tuple) and len(dtypes) > 0, f"dtypes must list some of {', '.join(DTYPES)}")
     for d in dtypes:
         want(d in DTYPES, f"unknown dtype {d!r:.40}; known: {', '.join(DTYPES)}")
+
+
+def check_inputs(inputs: Any) -> None:
+    """Check that these are forms of arrays other than plain ones."""
+    listed = isinstance(inputs, list | tuple) and set(inputs) <= set(INPUTS[1:])
+    want(listed, f"inputs must list some of {', '.join(INPUTS[1:])}, is {inputs!r:.60}")
 
 
 def check_known(known: Mapping[str, Any]) -> None:

@@ -15,6 +15,7 @@ from kvspec.errors import Unsupported
 from kvspec.geometry import DTYPES, Array, Config, Pair
 from kvspec.operations.table import NAMED, Operation, argument
 from kvspec.registry import OBSERVABLES
+from kvspec.session.input_forms import INPUT_FORMS
 from kvspec.session.output_room import OutputRoom
 from kvspec.session.step import Inputs, Step
 
@@ -66,13 +67,14 @@ class SessionState:
         return any(c is cache for r in live for c in r.caches)
 
     def handed(self, op: Operation, inputs: Inputs) -> tuple[Any, ...]:
-        """Give the queries and rows to pass in, noted as lent; on the device if the operation says so, else as
-        arrays of the engine if the adapter makes those."""
-        arrays = (*(() if inputs.queries is None else (inputs.queries,)), *(inputs.rows or ()))
+        """Give the queries and rows to pass in, in the form that the operation names, noted as lent; on the device
+        if the operation says so, else as arrays of the engine if the adapter makes those."""
+        given = (*(() if inputs.queries is None else (inputs.queries,)), *(inputs.rows or ()))
+        arrays = tuple(map(INPUT_FORMS[op.get("input", "plain")], given))
         if not op.get("resident"):
             own = tuple(map(getattr(self.adapter, "to_engine", np.asarray), arrays))
-            for array in own:
-                self.keep(array)
+            for array, passed in zip(arrays, own, strict=True):
+                self.keep(array.base if passed is array and not array.flags.writeable else passed)
             return own
         for array in arrays:
             self.keep(array)

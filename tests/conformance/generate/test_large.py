@@ -1,4 +1,5 @@
-"""Large, blind and alike traces: all boundaries are met, planted bugs are found by three seeds, runs are judged."""
+"""Large traces and other forms of traces: all boundaries are met, planted bugs are found by three seeds, runs are
+judged."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from kvconform.generate.large import BOUNDARIES, Size, sizes
 from kvconform.generate.shrink.shrink import first_of, shrink
 from kvconform.generate.strategies import sample
 from kvconform.generate.strategies.exploration import explorations
-from kvconform.generate.variations import alike, blind
+from kvconform.generate.variations import alike, blind, inputs
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.mutants.mutant import Mutant
@@ -85,11 +86,20 @@ def test_what_shows_while_nobody_looks_or_where_rows_are_alike_is_found_by_three
         assert finds(mutant, [*map(blind, traces[::2]), *map(alike, traces[::3])]), seed
 
 
+@pytest.mark.parametrize("mutant", one_in(2, planted_in(COMMON, "inputs")), ids=lambda m: m.id)
+def test_what_takes_all_arrays_for_plain_is_found_by_three_seeds_in_other_forms_alone(mutant: Mutant) -> None:
+    for seed in SEEDS:
+        traces = [t for chapter in mutant.chapters for t in explored(chapter, seed)]
+        assert finds(mutant, [*map(inputs, traces[::4])]), seed
+    assert not finds(mutant, [*traces[:20], *map(blind, traces[:20]), *map(alike, traces[:20])])
+
+
 @pytest.mark.parametrize("chapter", one_in(5, explorations()))
 def test_the_reference_is_not_accused_blind_or_with_rows_that_are_alike(chapter: str) -> None:
     for trace in explored(chapter, 3)[:10]:
         assert not judged(blind(trace), Reference()).failed, sentence(blind(trace))
         assert not judged(alike(trace), Reference()).failed, sentence(alike(trace))
+        assert not judged(inputs(trace), Reference()).failed, sentence(inputs(trace))
         visible = ABOUT.at_most("visible")
         assert not judged(blind(trace), Reference(), visible).failed, sentence(blind(trace))
 

@@ -122,7 +122,7 @@ def test_a_failure_is_kept_with_its_trace_and_its_steps(name: str) -> None:
         assert (
             failed.message
             and failed.words
-            and failed.source in ("example", "cover", "law", "explore", "blind", "alike")
+            and failed.source in ("example", "cover", "law", "explore", "blind", "alike", "inputs")
         )
 
 

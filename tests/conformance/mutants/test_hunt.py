@@ -136,7 +136,7 @@ def test_what_is_tried_of_an_adapter_is_what_a_run_of_it_judges(
     run = [c for c in suite().values() if re.match("mask/(explore|large)/", c.id)]
     for check in (c for c in run if c.needs <= set(under_test.adapter.chapters)):
         check.run(under_test)
-    for source in ("explored", "blind", "alike", "large"):
+    for source in ("explored", "blind", "alike", "inputs", "large"):
         items = trace_sources.SOURCES[source]("mask")
         found = (trace_sources.judged(source, item, under_test.adapter) for item in items)
         assert [sentence(t) for t in found if t] == judged.get(source.replace("explored", "explore"), [])

@@ -61,7 +61,7 @@ def test_a_correct_variant_is_not_accused(name: str, tmp_path: Path, monkeypatch
 def test_a_soak_judges_all_forms_and_large_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soak, "BATCH", 6)
     score = soaked(tmp_path / "out", 900, "Linked").scores["Linked"]
-    assert set(score.by_source) == {"explored", "blind", "alike", "large"} and not score.found
+    assert set(score.by_source) == {"explored", "blind", "alike", "inputs", "large"} and not score.found
 
 
 def test_what_never_fits_is_not_drawn_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from kvspec.chapters.arguments import CACHE_NAME
 from kvspec.chapters.record import LARGEST, Dialect, OperationRecord, Value
 from kvspec.contract import CHAPTERS, LEVELS, METERED
-from kvspec.geometry import DTYPES, FIELDS, SIZES, TEXTS, WORDS
+from kvspec.geometry import DTYPES, FIELDS, INPUTS, SIZES, TEXTS, WORDS
 from kvspec.operations.table import OPEN, OPERATIONS, RUN
 from kvspec.registry import DIALECTS, KINDS, OBSERVABLES, VALUES
 from kvspec.wire import messages
@@ -254,6 +254,11 @@ def describe() -> Schema:
                     "description": "Observables that the adapter makes up in its engine's place.",
                     "type": "array",
                     "items": {"enum": list(VALUES)},
+                },
+                "inputs": {
+                    "description": "Forms in which an adapter in Python takes arrays, beside plain ones.",
+                    "type": "array",
+                    "items": {"enum": list(INPUTS[1:])},
                 },
                 "known": {
                     "description": "Clauses it is known to break, each with the reason.",

@@ -25,7 +25,8 @@ def rotate(session: SessionState, cache: Any, op: Operation, step: Step, inputs:
         if op.get("by") is not None:
             turned = turn(turned, np.full(n, op["by"]), rope)
     session.note(step, "rotated", turned, bool(op.get("resident")))
-    left = session.adapter.fetch(keys) if op.get("resident") else inputs.rows.keys
+    host = keys if isinstance(keys, np.ndarray) else inputs.rows.keys
+    left = session.adapter.fetch(keys) if op.get("resident") else host
     step.values["intact"] = left.tobytes() == before
 
 
