@@ -92,7 +92,7 @@ class Accounts:
         if op["op"] == RUN.name:
             self._forget(op)
             op = last_of(op)
-        found, known = Found(), not self._unseen & {cache_of(op), *names_used(op), *caches_named(op)}
+        found, known = Found(), not self._unseen or self._unseen.isdisjoint(_about(op))
         if self._mem and got.result in ("ok", "refused"):
             for clause, what, wrong in self._memory(op, kind, config, got):
                 found.hold(clause, what, wrong)
@@ -153,10 +153,11 @@ class Accounts:
         found.spent = Spent(kind, op["op"], cost.when, meter)
 
     def _case(self, op: Operation, kind: str, config: Config, got: Step) -> Case:
-        before = self._values.get(cache_of(op), {})
-        cache = self._layer(op, cache_of(op), config, got.values)
+        name = cache_of(op)
+        before = self._values.get(name, {})
+        cache = self._layer(op, name, config, got.values)
         sequences = len(before.get("sequences") or got.values.get("sequences") or ())
-        again = _same(op) in self._done.get(cache_of(op), ())
+        again = _same(op) in self._done.get(name, ())
         return Case(op, kind, cache, got, self._saved, sequences, self._layers(op, got), again)
 
     def _layers(self, op: Operation, got: Step) -> tuple[Layer, ...]:
@@ -198,6 +199,11 @@ class Accounts:
         for what, made in (("snapshot", "name"), ("parent", "parent"), ("child", "child")):
             if what in got.values and made in OPERATIONS[op["op"]].makes:
                 self._saved[op[made]] = (got.values[what] or (0, 0, 0))[2]
+
+
+def _about(op: Operation) -> list[str]:
+    """The caches and the names that an operation is about."""
+    return [cache_of(op), *names_used(op), *caches_named(op)]
 
 
 def launches_each(adapter: Description) -> bool:

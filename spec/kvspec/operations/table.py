@@ -141,6 +141,8 @@ def overridden(config: Config, op: Operation, *more: str) -> Config:
 
 def names_used(op: Operation) -> list[str]:
     """Give the names that an operation uses, without those it leaves out, and those that a run makes itself."""
+    if op["op"] in NAMELESS:
+        return []
     used, made = list[str](), set[str]()
     for part in parts_of(op):
         record = OPERATIONS[part["op"]]
@@ -162,6 +164,8 @@ def listed(numbers: Iterable[int]) -> str:
 
 def caches_named(op: Operation) -> set[str]:
     """Give the names of the other caches that an operation is about; `-` in a round stands for none."""
+    if op["op"] in NAMELESS:
+        return set()
     each = ((part, a) for part in parts_of(op) for a in NAMING_CACHES[part["op"]])
     return {letter for part, a in each for letter in part.get(a, "") if letter != "-"}
 
@@ -171,6 +175,11 @@ NAMING_CACHES: dict[str, tuple[str, ...]] = {
     for name, o in OPERATIONS.items()
 }
 """The arguments of an operation that name other caches."""
+
+NAMELESS = frozenset(
+    name for name, o in OPERATIONS.items() if name != RUN.name and not (o.uses or o.makes or NAMING_CACHES[name])
+)
+"""The operations that name nothing but their own cache: nearly all that are done, so these are told apart first."""
 
 
 ALWAYS_NEEDS: dict[str, frozenset[str]] = {

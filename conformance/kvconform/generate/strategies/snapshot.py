@@ -19,7 +19,7 @@ from kvspec.operations.table import caches_with
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
-BOUND = 3
+BOUND = 2
 
 
 def moves(session: Session) -> list[str]:
