@@ -122,6 +122,14 @@ def test_an_engine_that_takes_no_runs_is_asked_one_by_one_as_far_as_that_is_poss
     ]
 
 
+def test_a_trace_that_no_record_could_hold_is_left_out() -> None:
+    """Where the last operation of a run is not claimed, the one before is observed: here 9,000 rows by 9,000."""
+    claims = {"growing": {"level": "visible", "without": ["rewind"]}}
+    unable = description({**Reference().describe(), "chapters": claims})
+    traces = [from_sentence(f"growing: run 1 {{append {n}; rewind 0}}") for n in (5, 9000)]
+    assert [sentence(t) for t in fitted(traces, unable)] == ["growing: run 1 {append 5}"]
+
+
 def test_a_failing_size_becomes_small_and_says_from_which_on() -> None:
     mutant = next(m for m in planted_in(COMMON, "at_scale") if m.id.endswith("/WindowOfAThousand"))
     adapter = mutant.adapter()
