@@ -75,7 +75,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("name", one_in(2, BROKEN))
+@pytest.mark.parametrize("name", one_in(4, BROKEN))
 def test_what_is_declared_and_broken_is_a_breach(name: str) -> None:
     blamed, cause = BROKEN[name]
     seen = judged(name)

@@ -58,6 +58,7 @@ def test_a_profile_ends_with_a_record_and_pages(
     assert (tmp_path / "again.html").read_text() == (folder / "profile.html").read_text()
 
 
+@pytest.mark.slow
 def test_rows_are_on_the_device_before_anything_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     """What crosses to the device is nothing, though rows are appended, copied and stepped. Chunks of rings move the
     window, and some rows begin a page."""

@@ -73,7 +73,7 @@ def test_the_reference_does_what_large_traces_ask(name: str) -> None:
             assert not judged(trace, Reference()).failed, sentence(trace)
 
 
-@pytest.mark.parametrize("mutant", one_in(30, planted_in(COMMON, "at_scale")), ids=lambda m: m.id)
+@pytest.mark.parametrize("mutant", one_in(60, planted_in(COMMON, "at_scale")), ids=lambda m: m.id)
 def test_what_begins_beyond_a_size_is_found_by_three_seeds(mutant: Mutant) -> None:
     for seed in SEEDS:
         assert finds(mutant, large(mutant, seed)), seed

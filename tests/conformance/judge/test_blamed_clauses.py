@@ -22,6 +22,7 @@ from kvspec.geometry import Config
 from kvspec.notation import from_sentence
 from kvspec.reading.clauses import index
 from support.local_adapter import LocalAdapter
+from support.slow import one_in
 
 ELSEWHERE = ("aside", "in_order", "held_after", "plan", "held")
 """What other chapters ask of a ring, and show."""
@@ -39,7 +40,7 @@ def sample() -> tuple[Mutant, ...]:
     return tuple(m for m in every if function(m) not in ELSEWHERE)[7::17]
 
 
-@pytest.mark.parametrize("m", sample(), ids=lambda m: m.id)
+@pytest.mark.parametrize("m", one_in(3, sample()), ids=lambda m: m.id)
 def test_a_fault_is_shown_on_a_short_trace_under_a_clause_that_speaks_of_it(m: Mutant) -> None:
     judging = LocalAdapter(m.adapter(), traces=5)
     with judging.judging("clauses") as tally:

@@ -87,6 +87,7 @@ def test_a_handful_is_found_and_written(capsys: pytest.CaptureFixture[str], tmp_
         assert m["sources"]["examples"] and m["by"] and 1 <= m["operations"] <= 8 and m["trace"] and m["message"]
 
 
+@pytest.mark.slow
 def test_those_that_are_argued_are_tried_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     for more in ((), ("--argued",)):
         status, document = run(capsys, "--kind", "reference", "--match", ARGUED, *more)

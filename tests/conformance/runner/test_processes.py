@@ -71,6 +71,7 @@ def _forked(pid: int) -> bool:
     return "kvadapters.serve" not in Path(f"/proc/{pid}/cmdline").read_text()
 
 
+@pytest.mark.slow
 def test_an_interruption_keeps_what_each_process_has_judged_of_its_check(tmp_path: Path) -> None:
     """The journal then ends with the covers that were under way, of which a part was judged."""
     running = Running(tmp_path, "reference", "--chapter", "snapshot", "--processes", "2")

@@ -17,6 +17,7 @@ from kvconform.vectors import export, files, verify
 from kvref.ring import Ring
 from kvspec.errors import BadInput
 from support.plain_reader import CHANGES, changed, expected, flip
+from support.slow import one_in
 
 CHAPTERS = ("mask", "store", "rope", "copy")
 
@@ -103,7 +104,7 @@ STEP = {
 }
 
 
-@pytest.mark.parametrize("what", CHANGES)
+@pytest.mark.parametrize("what", one_in(2, CHANGES))
 def test_one_changed_expectation_is_named(kvconform: Said, folder: Path, what: str) -> None:
     chapter, was, now = CHANGES[what]
     id_ = changed(folder / files.name("examples", chapter), was, now)
@@ -228,7 +229,7 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("name", "spoil", "said"), BROKEN)
+@pytest.mark.parametrize(("name", "spoil", "said"), one_in(3, BROKEN))
 def test_a_broken_file_says_what_is_wrong_and_where(
     kvconform: Said, folder: Path, name: str, spoil: Callable[[Path], None], said: str
 ) -> None:

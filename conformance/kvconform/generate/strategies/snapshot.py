@@ -21,6 +21,16 @@ from kvspec.trace import Trace
 
 BOUND = 2
 
+LONGER = "; ".join(
+    f"B: {op}"
+    for op in (
+        *("append 3", "snapshot t 1", "split t 2 p q", "restore p 2", "append 1", "restore q 3"),
+        *("snapshot t", "split t 2 p q", "merge p q t", "split t 1 p q", "restore q 3"),
+    )
+)
+"""Snapshots of three rows, from the first on and from the second, cut between them: no cache within the bound has
+that many."""
+
 
 def moves(session: Session) -> list[str]:
     """Give moves that change the cache, and moves on a snapshot `s` of it."""
@@ -33,7 +43,7 @@ def moves(session: Session) -> list[str]:
 
 def _with(session: Session) -> list[str]:
     if "s" not in session.snapshots:
-        return []
+        return [f"open B; {LONGER}"]
     saved = session.snapshots["s"]
     if saved is None:
         return ["restore s 0", "split s 1 p q", "merge s s s"]
