@@ -38,7 +38,8 @@ USUAL: dict[str, int | str] = {"made": "before"}
 
 @dataclass(frozen=True)
 class Functions:
-    """What an engine offers. All take its own cache first; arrays are the engine's, `[B, H, n, dim]`."""
+    """What an engine offers. What is done to a cache takes the engine's own first; arrays are the engine's,
+    `[B, H, n, dim]`."""
 
     make: Make
     """A fresh cache of a config."""
@@ -71,6 +72,8 @@ class Functions:
     """An array of the engine, from numpy; a copy or a view."""
     from_engine: Callable[[Any], Any] = np.asarray
     """The way back. The harness keeps the engine's arrays, and reads them again to see what became of them."""
+    synchronise: Callable[[], Any] | None = None
+    """Wait until the engine has done all that it was asked for, if its calls return before. Takes nothing."""
 
 
 @dataclass(frozen=True)
@@ -240,6 +243,11 @@ class UpdateAdapter:
     def from_engine(self, array: Any) -> Array:
         """Give the elements of an array of the engine."""
         return np.asarray(self.engine.from_engine(array))
+
+    def synchronise(self) -> None:
+        """Wait for the engine before something is observed."""
+        if self.engine.synchronise:
+            self.engine.synchronise()
 
     def open(self, kind: str, config: Config) -> UpdateCache:
         """Open a fresh cache of the engine."""

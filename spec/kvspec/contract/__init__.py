@@ -7,7 +7,8 @@ Further chapters need further methods: a cache those of `Masking` (chapter `mask
 `Planning` (`mem`), `Attending` (`attention`, stores and paged caches too); a store those of `Batching` (`batch`);
 the adapter itself those of `Speculating` (`draft`), `Fitting` (`mem`), `Rotating` (`rope`), `Metered`
 (`residency`). Arrays at this boundary are host arrays (numpy), what the adapter's own `place` made of them, or
-arrays of its engine (`OwnArrays`).
+arrays of its engine (`OwnArrays`). Calls may return before their work is done, if it can be waited for
+(`Asynchronous`).
 
 Every method either does all of its work, or raises `Refused` or `Unsupported` and changes nothing.
 """
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from kvspec.chapters import CHAPTERS
 from kvspec.chapters.record import METERED
-from kvspec.contract.adapters import Adapter, Fitting, Metered, OwnArrays, Planning
+from kvspec.contract.adapters import Adapter, Asynchronous, Fitting, Metered, OwnArrays, Planning
 from kvspec.contract.attention import Attending, AttendingBatch, Attention, CapturedAttention, Rope, Rotating
 from kvspec.contract.caches import Buffer, Cache, Masking, Positioned, Round, Snapshot, Snapshotting, Speculating
 from kvspec.contract.description import Claim, Description, description

@@ -30,6 +30,14 @@ class OwnArrays(Protocol):
         """Give the elements of an array of the engine."""
 
 
+class Asynchronous(Protocol):
+    """Method of an adapter whose calls return before their work is done."""
+
+    def synchronise(self) -> None:
+        """Wait until all is done. It is called before anything is observed (lengths, rows, masks, the elements of
+        what was handed out) and never else: within a run not before its last operation."""
+
+
 class Planning(Protocol):
     """Methods that the chapter `mem` adds to caches and stores."""
 

@@ -109,6 +109,7 @@ class Session(SessionState):
         if self.unseen or (name := cache_of(op)) not in self.caches:
             return
         try:
+            self.wait()
             if op["op"] in draft.WHOLE:
                 draft.look(self, op, step)
             else:

@@ -104,15 +104,23 @@ class SessionState:
         """An output to be written to."""
         return OutputRoom(shape, dtype, writeable, self.adapter if resident else None)
 
+    def wait(self) -> None:
+        """Wait until the adapter has done all that it was asked for, if it offers that and this is observed."""
+        synchronise = None if self.unseen else getattr(self.adapter, "synchronise", None)
+        if synchronise is not None:
+            synchronise()
+
     def take(self, step: Step, what: str, pair: Any, arranged: Callable[[Array], Array] = np.asarray) -> None:
         """Note copies of arrays that were read, `arranged` as `[B, H, n, dim]`; the originals are the caller's, to
         scribble on."""
+        self.wait()
         for part, array in zip("kv", (None, None) if pair is None else pair, strict=True):
             copy = self.keep(array)
             step.arrays[f"{what}.{part}"] = None if copy is None else arranged(copy)
 
     def note(self, step: Step, what: str, array: Any, resident: bool = False) -> None:
         """Note a copy of a mask, or of an output."""
+        self.wait()
         step.arrays[what] = (self.keep_there if resident else self.keep)(array)
 
     def copied(self, pair: Any) -> Any:

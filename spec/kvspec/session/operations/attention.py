@@ -33,6 +33,7 @@ def answered(session: SessionState, op: Operation, step: Step, inputs: Inputs, a
     try:
         with session.metered(step):
             output = ask(None if room is None else room.out)
+        session.wait()
     except Refused:
         if room is not None:
             step.values["intact"] = room.untouched()

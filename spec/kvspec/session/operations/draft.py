@@ -50,6 +50,7 @@ def draft(session: SessionState, cache: Any, op: Operation, step: Step, inputs: 
     layer, rows = round_.layer(cache_of(op)), session.handed(op, inputs)
     with session.metered(step):
         round_.inner.draft(layer, *rows)
+    session.wait()
     step.values["drafted"] = round_.inner.offset(layer)
     if "history" in session.observe:
         session.take(step, "history", round_.inner.read(layer))

@@ -41,6 +41,7 @@ def append(session: SessionState, cache: Any, op: Operation, step: Step, inputs:
 
 def history(session: SessionState, cache: Any, step: Step) -> None:
     """Read what the queries of the latest append attend to."""
+    session.wait()
     if "history" in session.observe:
         session.take(step, "history", cache.read("history"))
     if "mask" in session.observe:
@@ -49,6 +50,7 @@ def history(session: SessionState, cache: Any, step: Step) -> None:
 
 def view(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Read the view, which needs no write."""
+    session.wait()
     with session.metered(step):
         found = cache.read("view")
     session.take(step, "view", found)

@@ -54,6 +54,7 @@ def drop(session: SessionState, cache: Any, op: Operation, step: Step, inputs: I
 
 def gather(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Read rows through a given block table."""
+    session.wait()
     table = [] if op["table"] == "empty" else [int(page) for page in op["table"].split(",")]
     with session.metered(step):
         found = offered(cache, "gather")(table, op["n"])
@@ -62,6 +63,7 @@ def gather(session: SessionState, cache: Any, op: Operation, step: Step, inputs:
 
 def peek(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Read a page of the pool."""
+    session.wait()
     with session.metered(step):
         found = offered(cache, "peek")(op["page"])
     session.take(step, "page", found, with_batch_axis)
