@@ -11,6 +11,9 @@ from kvreports.clauses import ID
 from kvreports.safe_text import line, shortened
 from kvspec.registry import LETTERS
 
+WIDEST = 240
+"""Characters of a row up to which the columns of a table are aligned."""
+
 _MARKS = re.compile(r"([\\`*_\[\]<>|#~@$&])")
 
 
@@ -49,5 +52,10 @@ def _longest(text: str) -> int:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table. Its cells are Markdown already."""
-    return tabulate(rows, head, tablefmt="github", disable_numparse=True)
+    """A table. Its cells are Markdown already. Columns are aligned where a screen shows them so: code hosts render
+    no file of more than half a megabyte, and most of a wide table would be spaces."""
+    aligned = tabulate(rows, head, tablefmt="github", disable_numparse=True)
+    if aligned.find("\n") <= WIDEST:
+        return aligned
+    first, *others = (f"| {' | '.join(cells)} |" for cells in (head, *rows))
+    return "\n".join((first, "|---" * len(head) + "|", *others))

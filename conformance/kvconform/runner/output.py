@@ -59,13 +59,16 @@ def text(records: Sequence[Document], form: str, unclaimed: bool = False, spec: 
     """Records as text: table, json or markdown.
 
     With `unclaimed` the table of runs lists those clauses. With `spec`, the address of the chapters' folder, ids in
-    the Markdown of runs are links.
+    the Markdown of runs and of mutants are links.
     """
     if form == "json":
         return "".join(map(json_file.dumps, records))
-    options: dict[str, dict[str, Any]] = {"table": {"unclaimed": unclaimed}, "markdown": {"spec": spec}}
-    of_runs = options[form] if isinstance(records[0], Record) else {}
-    return _rendered(records, form.replace("table", "text"), **of_runs)
+    options: dict[str, Any] = {}
+    if form == "markdown" and not isinstance(records[0], Profile):
+        options["spec"] = spec
+    if form == "table" and isinstance(records[0], Record):
+        options["unclaimed"] = unclaimed
+    return _rendered(records, form.replace("table", "text"), **options)
 
 
 def page(records: Sequence[Document]) -> str:

@@ -20,6 +20,7 @@ from kvreports.mutants import html as mutants_html
 from kvreports.mutants import markdown, numbers
 from kvreports.mutants import text as mutants_text
 from kvspec.errors import BadInput
+from kvspec.reading.clauses import index
 from kvspec.records.document import Version
 from kvspec.records.mutants import Matrix, MutantRecord, result
 
@@ -92,6 +93,13 @@ def test_what_is_not_as_it_must_be_is_said_everywhere(m: MutantRecord, said: str
     for text in (mutants_text.render(having(m)), markdown.render(having(m)), mutants_html.render(having(m))):
         assert said in text
     assert "Wrong results" not in mutants_html.render(SAMPLE) + markdown.render(SAMPLE)
+
+
+def test_the_clauses_that_were_blamed_are_links_where_the_chapters_are_told() -> None:
+    blamed = next(m.by[0] for m in SAMPLE.mutants if m.by and m.link)
+    chapter = index()[blamed].chapter
+    assert f"[{blamed}](spec/{chapter}.md#{blamed})" in markdown.render(SAMPLE, "spec")
+    assert "](spec/" not in markdown.render(SAMPLE)
 
 
 def test_the_numbers_of_the_groups() -> None:

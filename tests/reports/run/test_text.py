@@ -7,7 +7,7 @@ import re
 import pytest
 
 from kvreports.drawing.text import draw
-from kvreports.markdown import code, literal
+from kvreports.markdown import code, literal, table
 from kvreports.run import html as run_html
 from kvreports.run import markdown, standing
 from kvreports.run import text as run_text
@@ -173,6 +173,13 @@ def test_ids_in_markdown_are_links_where_the_chapters_are_known() -> None:
     assert re.sub(r"--+", "--", unlinked).split() == re.sub(r"--+", "--", MARKDOWN).split()
 
 
+def test_the_columns_of_a_wide_table_are_not_aligned() -> None:
+    """A code host renders half a megabyte at most."""
+    assert table(["a", "b"], [["1", "long"]]).splitlines()[0] == "| a   | b    |"
+    wide = table(["a", "b"], [["1", "long" * 100], ["2", "x"]]).splitlines()
+    assert wide[0::3] == ["| a | b |", "| 2 | x |"] and wide[1] == "|---|---|"
+
+
 def test_every_row_of_a_markdown_table_has_as_many_cells() -> None:
     for made in (
         MARKDOWN,
@@ -180,8 +187,8 @@ def test_every_row_of_a_markdown_table_has_as_many_cells() -> None:
         markdown.render([hostile(passing())], {}, "spec"),
     ):
         tables = re.split(r"\n(?!\|)", made)
-        for table in tables:
-            rows = [line for line in table.splitlines() if line.startswith("|")]
+        for each in tables:
+            rows = [line for line in each.splitlines() if line.startswith("|")]
             assert len({len(re.findall(r"(?<!\\)\|", r)) for r in rows}) <= 1
 
 
