@@ -144,6 +144,13 @@ def _rounds(kind: str, b: int, random: Random) -> str:
     return f"{kind} {NARROW}{window}: append 2; {unseen(ops, times=b)}append 1; append 2; view"
 
 
+def _freed(kind: str, b: int, random: Random) -> str:
+    """Fill and free a cache, `b` times: what it holds is as when it was opened."""
+    window = " window=6" if kind == "ring" else ""
+    step, ops = random.choice((1, 2, 256)), f"append {random.choice((2, 9))}; append 1; free"
+    return f"{kind} {NARROW}{window} step={step}: {unseen(ops, times=b)}append 3; append 1; free"
+
+
 GROW, RING = "growing", "ring"
 
 RECIPES = (
@@ -154,6 +161,10 @@ RECIPES = (
     *(Recipe(kind, "rows rewound", partial(_back, kind)) for kind in (GROW, RING)),
     *(Recipe(kind, "times appended and rewound", partial(_rewound, kind), 1025, 255) for kind in (GROW, RING)),
     *(Recipe("snapshot", f"times on a {k}", partial(_in_turn, k), 513, 255, beside=(k,)) for k in (GROW, RING)),
+    *(
+        Recipe("mem", f"times freed, {kind}", partial(_freed, kind), 513, 255, beside=(kind,))
+        for kind in (GROW, RING)
+    ),
     *(Recipe("draft", f"times on a {k}", partial(_rounds, k), 513, 255, beside=(k,)) for k in (GROW, RING)),
     *(Recipe(kind, "window", partial(_window, kind)) for kind in (RING, "sink")),
     Recipe("sink", "sinks", _sinks, most=8193),
