@@ -74,7 +74,7 @@ def _admitted(b: int, random: Random) -> str:
 
 def _bound(b: int, random: Random) -> str:
     bounds = f"{max(1, b // 2)}-{b}" if b > 1 else "1-2"
-    ops = f"{unseen(f'prefill {b - 1}', 'bind')}decode; sync" if b > 1 else "prefill 1; bind; sync"
+    ops = f"{unseen(f'prefill {b - 1}', 'bind')}decode; decode; sync" if b > 1 else "prefill 1; bind; sync"
     return f"bucket {NARROW} layers=1 bounds={bounds}: {ops}"
 
 

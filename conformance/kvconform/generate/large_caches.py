@@ -36,7 +36,8 @@ def _offset(kind: str, b: int, random: Random) -> str:
 
 def _decoded(kind: str, b: int, random: Random) -> str:
     """Row after row, thousands of times."""
-    fields = f" window={random.choice((3, 7, 16))}" if kind == "ring" else ""
+    fields = "" if kind == GROW else f" window={random.choice((3, 7, 16))}"
+    fields += " sinks=2 beside=1" if kind == "sink" else ""
     step = random.choice((1, 16, 256, 512)) if b < 2047 else 512
     return f"{kind} {NARROW} step={step}{fields}: append 2; {unseen('append 1', times=b)}append 1; view"
 
@@ -156,7 +157,7 @@ GROW, RING = "growing", "ring"
 RECIPES = (
     *(Recipe(kind, "step", partial(_step, kind)) for kind in (GROW, RING)),
     *(Recipe(kind, "offset", partial(_offset, kind)) for kind in (GROW, RING)),
-    *(Recipe(kind, "rows one by one", partial(_decoded, kind), most=2049) for kind in (GROW, RING)),
+    *(Recipe(kind, "rows one by one", partial(_decoded, kind), most=2049) for kind in (GROW, RING, "sink")),
     *(Recipe(kind, "rows of an append", partial(_chunk, kind)) for kind in (GROW, RING)),
     *(Recipe(kind, "rows rewound", partial(_back, kind)) for kind in (GROW, RING)),
     *(Recipe(kind, "times appended and rewound", partial(_rewound, kind), 1025, 255) for kind in (GROW, RING)),

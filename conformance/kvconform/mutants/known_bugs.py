@@ -12,7 +12,7 @@ from kvspec.reading.anomalies import anomalies
 
 SECTIONS = (
     *("extra_rows", "missing_rows", "misplaced_rows", "visible_rows", "operations"),
-    *("at_scale", "unseen", "snapshots", "inputs"),
+    *("at_scale", "unseen", "unseen_beside", "snapshots", "inputs"),
 )
 """The modules of common bugs: the groups of the appendix of anomalies; bugs that begin beyond a size or after a
 long life; bugs that show only unobserved or where rows are alike; bugs of several snapshots; bugs that show only

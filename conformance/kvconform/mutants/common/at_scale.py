@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from itertools import count
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from kvconform.mutants.planting import Over, planted
 from kvref.batch import Captured
 from kvref.growing import Growing
+from kvref.memory.page_pool import Pool
 from kvref.snapshot import Snapshot
 from kvref.store import Store
 from kvspec.contract import Pair
@@ -44,7 +46,7 @@ class AThousandSteps(Growing):
             self.offset -= 1
 
 
-@planted("lost-rows", breaks="GROW-1 RING-2")
+@planted("lost-rows", breaks="GROW-2 GROW-14 RING-2")
 class TheRowBefore(Over):
     """The 700th append writes the rows of the one before once more."""
 
@@ -57,7 +59,7 @@ class TheRowBefore(Over):
         super().append(keys, values)
 
 
-@planted("stale-capture", breaks="BATCH-26")
+@planted("stale-capture", breaks="BATCH-24 BATCH-13")
 class ReplaysOfAByte(Store):
     """Captured work counts its replays in a byte: the 256th writes to where the first did."""
 
@@ -71,3 +73,17 @@ class ReplaysOfAByte(Store):
 
         captured.replay = counted  # type: ignore[method-assign]
         return captured
+
+
+@planted("miscounted-memory", breaks="PAGE-17 PAGE-22 PAGE-26")
+class LosesEvery256th(Pool):
+    """The list of free pages is a ring of 256: every 256th page that is given back is lost."""
+
+    given = 0
+
+    def give(self, table: Sequence[int]) -> None:
+        super().give(table)
+        for page in table:
+            if self.counts[page] == 0:
+                self.given += 1
+                self.counts[page] = int(self.given % 256 == 0)

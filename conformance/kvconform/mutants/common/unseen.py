@@ -1,4 +1,4 @@
-"""Common bugs that only show while nobody looks, or where rows are alike."""
+"""Common bugs of growing caches, rings and stores that only show while nobody looks, or where rows are alike."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 
 from kvconform.mutants.planting import Over, planted
 from kvref.growing import Growing
-from kvref.page import Pages
 from kvref.snapshot import Snapshot
 from kvref.store import Store
 from kvspec.contract import Lengths, Pair, Readable
@@ -52,7 +51,7 @@ class Deferring(Growing):
         return super().snapshot(start)
 
 
-@planted("aliased-array", breaks="GROW-13 GROW-1")
+@planted("aliased-array", breaks="GROW-13 GROW-2 GROW-14")
 class ReadsTooLate(Deferring):
     """Rows wait to be written in the caller's own arrays, which it may overwrite meanwhile."""
 
@@ -60,7 +59,7 @@ class ReadsTooLate(Deferring):
         return new
 
 
-@planted("lost-rows", breaks="GROW-1")
+@planted("lost-rows", breaks="GROW-2 GROW-14")
 class QueueOfThree(Deferring):
     """Of writes that wait, the oldest is dropped when there are more than three."""
 
@@ -69,7 +68,7 @@ class QueueOfThree(Deferring):
         self.waiting = self.waiting[-3:]
 
 
-@planted("overwritten-rows", breaks="GROW-1 GROW-5")
+@planted("overwritten-rows", breaks="GROW-2 GROW-6 GROW-14")
 class OldestLast(Deferring):
     """Writes that wait are done newest first, so that rows that were taken back overwrite those in their place."""
 
@@ -112,25 +111,6 @@ class DropsRepeats(Over):
             self.queries = 1
             return
         super().append(keys, values)
-
-
-@planted("wrong-page", breaks="PAGE-6 PAGE-14 PAGE-18")
-class SharesUncounted(Pages):
-    """A full page that is equal to another's is given up for that one, which nobody counts."""
-
-    def append(self, keys: Array, values: Array, sequence: int = 0) -> None:
-        super().append(keys, values, sequence)
-        if sequence in self.in_use and keys.shape[2]:
-            self._share(self.in_use[sequence].table, self.in_use[sequence].length // self.pool.size)
-
-    def _share(self, table: list[int], full: int) -> None:
-        for i, mine in enumerate(table[:full]):
-            for page, tables in enumerate(self.pool.counts):
-                same = self.pool.keys[page].tobytes() == self.pool.keys[mine].tobytes()
-                if tables and page < mine and same and page not in table:
-                    self.pool.give([mine])
-                    table[i] = page
-                    break
 
 
 @planted("stale-tail", breaks="SNAP-6 SNAP-3")
