@@ -22,7 +22,7 @@ class Taking(Over):
         super().append(self.taken(keys), self.taken(values))
 
 
-@planted("wrong-position", breaks="GROW-1 RING-1")
+@planted("wrong-position", breaks="GROW-2 GROW-14 RING-1")
 class IgnoresStrides(Taking):
     """Rows are copied from the address of the first, as if they lay in C order."""
 
@@ -30,7 +30,7 @@ class IgnoresStrides(Taking):
         return as_strided(array, strides=np.empty(array.shape, array.dtype).strides)
 
 
-@planted("wrong-position", breaks="GROW-1 RING-1")
+@planted("wrong-position", breaks="GROW-2 GROW-14 RING-1")
 class ElementsSideBySide(Taking):
     """The strides of batch, heads and rows are heeded; the elements of a row are taken to lie side by side."""
 
@@ -38,7 +38,7 @@ class ElementsSideBySide(Taking):
         return as_strided(array, strides=(*array.strides[:-1], array.itemsize))
 
 
-@planted("silent-no-op", breaks="GROW-1 RING-1")
+@planted("silent-no-op", breaks="GROW-2 GROW-14 RING-1")
 class WritesToItsInput(Taking):
     """Rows are made ready in the caller's own array, which need not be writeable."""
 
@@ -57,7 +57,7 @@ class NeedsAlignment(Taking):
         return array
 
 
-@planted("aliased-array", breaks="GROW-13 GROW-1")
+@planted("aliased-array", breaks="GROW-13 GROW-2 GROW-14")
 class TrustsReadOnly(Deferring):
     """An array that cannot be written through is not copied: nobody is thought to change it."""
 
