@@ -207,6 +207,8 @@ def reports(session: nox.Session) -> None:
     """Render the published records and look at the pages in a real browser; `-- NAME...` for some of them."""
     _install(session)
     pages = []
+    if unknown := set(session.posargs) - set(PUBLISHED):
+        session.error(f"no published records of {', '.join(sorted(unknown))}; there are {', '.join(PUBLISHED)}")
     for name in session.posargs or PUBLISHED:
         pages.append(str(REPORTS / "published" / f"{name}.html"))
         session.run("kvconform", "report", *map(str, PUBLISHED[name]), "--html", pages[-1])
