@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
-from kvreports.clauses import chapter_order
+from kvreports.clauses import chapter_order, order
 from kvreports.run.overview import Column
 from kvspec.records.run import SOURCES, Coverage, Record
 
@@ -53,6 +54,42 @@ def _order(name: str) -> tuple[int, tuple[int, str]]:
 def _source(name: str, seen: Coverage) -> Source:
     found = sorted({word for pair in seen.pairs for word in pair.split()})
     return Source(name, seen, found[:OPERATIONS], max(0, len(found) - OPERATIONS))
+
+
+LARGE = ("size", "boundaries that were met", "clauses tested there")
+"""The columns of the table of large sizes."""
+
+
+def sizes(record: Record) -> list[list[str]]:
+    """A row for each size that large traces met: its chapter, the boundaries, and what was tested there."""
+    return [
+        [f"{size} ({chapter})", _ranges(met), _tested(record, chapter, size)]
+        for chapter, seen in _large(record)
+        for size, met in seen.sizes.items()
+        if met
+    ]
+
+
+def _large(record: Record) -> Iterator[tuple[str, Coverage]]:
+    for name in sorted(record.coverage, key=_order):
+        source, _, chapter = name.partition(" ")
+        if source == "large":
+            yield chapter, record.coverage[name]
+
+
+def _tested(record: Record, chapter: str, size: str) -> str:
+    """The clauses that a check of large traces exercised: `RING-1 to 3, 17; MASK-2`."""
+    check = f"{chapter}/large/{size.replace(' ', '-')}"
+    ids = sorted((c.id for c in record.clauses if check in c.tests), key=order)
+    numbers = [(letters, int(n)) for letters, _, n in (id_.rpartition("-") for id_ in ids) if n.isdecimal()]
+    chapters = groupby(numbers, key=lambda each: each[0])
+    return "; ".join(f"{letters}-{_ranges([n for _, n in each])}" for letters, each in chapters)
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Numbers in words: those that follow one another as `1 to 3`."""
+    runs = [[n for _, n in run] for _, run in groupby(enumerate(numbers), key=lambda at: at[1] - at[0])]
+    return ", ".join(f"{run[0]} to {run[-1]}" if run[1:] else str(run[0]) for run in runs)
 
 
 def exercised(counts: Mapping[str, int]) -> str:

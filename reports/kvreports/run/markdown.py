@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kvreports import facts, inline_markdown
 from kvreports.drawing.text import draw
 from kvreports.markdown import cited, code, fenced, literal, table
-from kvreports.run import diagnosis, residency
+from kvreports.run import coverage, diagnosis, residency
 from kvreports.run.findings import Finding, failures, findings
 from kvreports.run.overview import Clauses, Column, Overview, Row, overview
 from kvreports.run.standing import LESS, groups, unclaimed_chapters, verdict
@@ -75,7 +75,8 @@ def _cells(row: Row) -> list[str]:
 
 
 def _column(column: Column, clauses: Clauses, spec: str) -> list[str]:
-    """What is wrong, its failures drawn, why other clauses did not pass, and what operations cost."""
+    """What is wrong, its failures drawn, why other clauses did not pass, which large sizes were met, and what
+    operations cost."""
     record, label = column.record, literal(column.label)
     parts = [f"- Problem: {literal(p)}" for p in record.problems[:20]]
     parts += _wrong(findings(record), clauses, spec)
@@ -84,6 +85,8 @@ def _column(column: Column, clauses: Clauses, spec: str) -> list[str]:
     if len(shown) > DRAWN:
         parts.append(f"{len(shown) - DRAWN} more failures are in the run record.")
     parts += _not_passed(column, spec)
+    large = [[literal(cell, 400) for cell in row] for row in coverage.sizes(record)]
+    parts += ["### Large sizes", table(coverage.LARGE, large)] if large else []
     costs = [[literal(cell, 60) for cell in row] for row in residency.rows(record)]
     parts += ["### What operations cost", table(residency.HEAD, costs)] if costs else []
     return [f"## {label}", *parts] if parts else []
