@@ -15,6 +15,12 @@ def one_width(config: Config, multiple: int = 1) -> int:
     return config.k_dim
 
 
+def few(config: Config, most: int) -> None:
+    """Raise Unsupported for a batch of more sequences."""
+    if config.batch > most:
+        raise Unsupported(f"a batch of {config.batch} sequences")
+
+
 def one_of(config: Config, dtypes: Collection[str]) -> str:
     """Give the dtype. Raises Unsupported for another dtype of the spec."""
     if config.dtype in DTYPES and config.dtype not in dtypes:

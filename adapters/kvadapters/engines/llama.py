@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from kvadapters.engines.limits import one_width
+from kvadapters.engines.limits import few, one_width
 from kvadapters.update import UpdateAdapter, from_update
 from kvspec.errors import CannotRun
 from kvspec.geometry import DTYPES, Array, Config
@@ -38,7 +38,10 @@ PADDED = 256
 """llama.cpp makes a multiple of this many cells."""
 
 ROWS = 1024
-"""Cells of a sequence, more than a trace appends."""
+"""Cells of a sequence."""
+
+BATCH = 8
+"""Sequences of a context: it computes in `ROWS` by `ROWS` scores of each head of each."""
 
 FARTHEST = 2**31 - 1
 """The largest position that can be said."""
@@ -77,6 +80,7 @@ class Cache:
     unified = False
 
     def __init__(self, config: Config) -> None:
+        few(config, BATCH)
         self.config, self.width = config, one_width(config, llama_model.TURNED)
         layer = 1 if config.window is None else 0
         buffers = 1 if self.unified else config.batch
@@ -235,7 +239,7 @@ def adapter(name: str, kind: str, make: type[Cache], dialect: dict[str, Any], **
         dialect={"mask.made": "after", **dialect},
         said={
             "version": version("llama-cpp-python"),
-            "limits": {"dims": {"equal": True, "multiple": llama_model.TURNED}},
+            "limits": {"batch": BATCH, "rows": ROWS, "dims": {"equal": True, "multiple": llama_model.TURNED}},
         },
         **functions,
     )

@@ -9,6 +9,7 @@ table says what follows from it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice, takewhile
 from typing import Any
@@ -216,12 +217,25 @@ def _in_limits(trace: Trace, adapter: Description) -> bool:
     dtypes = {op["dtype"] for op in ops if op.get("dtype")} | {trace.config.dtype}
     batches = [trace.config.batch, *(op["batch"] for op in ops if op["op"] == "open" and op.get("batch"))]
     batches += [op["m"] for op in ops if op["op"] == "batch"]
-    sizes = ((adapter.largest_append, max(rows, default=0)), (adapter.largest_batch, max(batches)))
+    sizes = (
+        *((adapter.largest_append, max(rows, default=0)), (adapter.largest_batch, max(batches))),
+        (adapter.most_rows, _rows_given(trace)),
+    )
     if valid(trace.config) and _outside(OPENS_A, adapter, trace.config):
         return False
     if adapter.lacks(needed_to_open(trace.kind, trace.config.changed(batch=1))):
         return False
     return dtypes <= set(adapter.dtypes) and all(limit is None or size <= limit for limit, size in sizes)
+
+
+def _rows_given(trace: Trace) -> int:
+    """Give the most rows that one cache is given, as if none were refused or taken back."""
+    given = Counter[str]()
+    for op in trace.ops:
+        for part in parts_of(op):
+            rows = max(0, part.get("n", 0)) if part["op"] in (*APPENDS, "attend") else 0
+            given[cache_of(part)] += rows * length_of(op) // len(parts_of(op))
+    return max(given.values(), default=0)
 
 
 def _to_open(trace: Trace, adapter: Description) -> list[str]:

@@ -77,6 +77,8 @@ class Description:
     dtypes: tuple[str, ...] = tuple(DTYPES)
     largest_append: int | None = None
     largest_batch: int | None = None
+    most_rows: int | None = None
+    """The most rows that one cache is given in a trace; those that are taken back count too."""
     least_window: int = 1
     """The smallest window of its rings."""
     multiple: int = 1
@@ -163,6 +165,7 @@ class Description:
 
     def to_json(self) -> dict[str, Any]:
         """Give the JSON for the wire and the run record."""
+        rows = {} if self.most_rows is None else {"rows": self.most_rows}
         return {
             "name": self.name,
             "version": self.version,
@@ -170,7 +173,7 @@ class Description:
             "details": dict(self.details),
             "chapters": {p: c.to_json() for p, c in self.chapters.items()},
             "dtypes": list(self.dtypes),
-            "limits": {"append": self.largest_append, "batch": self.largest_batch, **self._sizes()},
+            "limits": {"append": self.largest_append, "batch": self.largest_batch, **rows, **self._sizes()},
             "refusals": self.refusals,
             **({"by_adapter": list(self.by_adapter)} if self.by_adapter else {}),
             **({"inputs": list(self.inputs)} if self.inputs else {}),
@@ -206,6 +209,7 @@ def description(said: Any) -> Description:
         dtypes=tuple(dtypes),
         largest_append=limits.get("append"),
         largest_batch=limits.get("batch"),
+        most_rows=limits.get("rows"),
         least_window=window.get("least", 1),
         multiple=dims.get("multiple", 1),
         equal=dims.get("equal", False),

@@ -148,6 +148,20 @@ def test_a_trace_that_no_record_could_hold_is_left_out() -> None:
     assert [sentence(t) for t in fitted(traces, unable)] == ["growing: run 1 {append 5}"]
 
 
+def test_a_cache_is_given_no_more_rows_than_it_declares() -> None:
+    said = {**Reference().describe(), "limits": {"rows": 12}}
+    given = (
+        "append 12",
+        "append 8; rewind 0; append 4",
+        "run 6 {append 1; append 1}",
+        "append 9; open B; B: append 9",
+    )
+    more = "append 13", "append 8; rewind 0; append 5", "run 7 {append 1; append 1}", "append 9; attend 4"
+    traces = [from_sentence(f"growing: {ops}") for ops in (*given, *more)]
+    assert list(fitted(traces, description(said))) == traces[: len(given)]
+    assert description(said).to_json()["limits"]["rows"] == 12
+
+
 def test_a_failing_size_becomes_small_and_says_from_which_on() -> None:
     mutant = next(m for m in planted_in(COMMON, "at_scale") if m.id.endswith("/WindowOfAThousand"))
     adapter = mutant.adapter()

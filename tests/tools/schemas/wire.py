@@ -237,6 +237,7 @@ def describe() -> Schema:
                     {
                         "append": limit,
                         "batch": limit,
+                        "rows": limit,
                         "window": _object((), {"least": size}, description="The smallest window of a ring."),
                         "dims": _object(
                             (),
@@ -244,7 +245,7 @@ def describe() -> Schema:
                             description="Widths are multiples; keys and values have one width.",
                         ),
                     },
-                    description="Largest rows of one append, largest batch; null without bound.",
+                    description="Most rows of an append, sequences, and rows given to a cache in all; null: any.",
                 ),
                 "refusals": {
                     "description": "own: by errors of its own, which change nothing; cited: with the clause.",
