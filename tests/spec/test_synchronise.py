@@ -17,12 +17,14 @@ from kvconform.generate.variations import VARIATIONS
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.mutants.common.unseen import Deferring
+from kvconform.oracle.trace_inputs import TraceInputs
 from kvref.growing import Growing
 from kvspec.contract import Lengths, Pair, Readable, description
-from kvspec.geometry import Config
+from kvspec.geometry import Array, Config
 from kvspec.notation import from_sentence, sentence
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
+from support.array_engines import Cache, Tensor
 
 
 class Queued(Deferring):
@@ -107,6 +109,31 @@ def test_within_a_run_nobody_waits_before_the_last_operation() -> None:
     assert not judged(from_sentence("growing: run 1 {append 1; rewind 0; append 1}"), few).failed
     assert not judged(from_sentence("growing: run 90 {append 1; rewind 0; append 1}"), many).failed
     assert few.waited == many.waited > 0
+
+
+@pytest.mark.parametrize("times", [1, 40])
+def test_within_a_run_no_array_of_the_engine_is_read_before_the_last_operation(times: int) -> None:
+    read = list[bool]()
+
+    def elements(array: Tensor) -> Array:
+        read.append(True)
+        return array.elements
+
+    adapter = from_update(
+        "reads",
+        kind="growing",
+        make=Cache,
+        update=lambda cache, *rows: cache.update(*rows),
+        also=("batch", "scribble"),
+        to_engine=Tensor,
+        from_engine=elements,
+    )
+    trace = from_sentence(f"growing: run {times} {{append 1; append 1}}")
+    session, inputs = Session(adapter, ("history",)), TraceInputs(trace)
+    session.begin(trace.kind, trace.config)
+    read.clear()
+    assert session.do(trace.ops[0], inputs.make(trace.ops[0])).result == "ok"
+    assert len(read) == 4  # keys and values, handed in and handed out
 
 
 def test_functions_of_an_engine_may_tell_how_to_wait_for_it() -> None:

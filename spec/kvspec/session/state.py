@@ -29,7 +29,7 @@ class SessionState:
         self.caches: dict[str, Any] = {}
         self.kinds: dict[str, str] = {}
         self.configs: dict[str, Config] = {}
-        self.lent: dict[str, deque[tuple[Any, Array]]] = {}
+        self.lent: dict[str, deque[tuple[Any, Array | None]]] = {}
         self.names: dict[str, dict[str, Any]] = {kind: {} for kind in NAMED}
         self._now = "A"
         self._left_to_caller: dict[str, bool] = {}
@@ -136,17 +136,20 @@ class SessionState:
             return new if dtype is None else new.astype(DTYPES[dtype])
 
     def keep(self, array: Any) -> Array | None:
-        """Remember an array that was passed in or out as lent, with a copy."""
+        """Remember an array that was passed in or out as lent; with a copy, unless nothing is observed, because an
+        engine may do what it deferred when its array is read."""
         if array is None:
             return None
         read = None if isinstance(array, np.ndarray) else getattr(self.adapter, "from_engine", None)
         lent = EngineArray(array, read) if read else np.asarray(array)
-        copy = np.array(read(array) if read else lent)
+        copy = None if self.unseen else np.array(read(array) if read else lent)
         self.lent[self._now].append((lent, copy))
         return copy
 
-    def keep_there(self, array: Any) -> Array:
-        """Remember an array on the device as lent."""
+    def keep_there(self, array: Any) -> Array | None:
+        """Remember an array on the device as lent, with a copy, if something is observed."""
+        if self.unseen:
+            return None
         copy = np.array(self.adapter.fetch(array))
         self._lend_there(array, copy)
         return copy

@@ -80,14 +80,15 @@ def free(session: SessionState, cache: Any, op: Operation, step: Step, inputs: I
 def scribble(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Check that the newest arrays passed in or out are unchanged; then overwrite all of them."""
     lent = session.lent[cache_of(op)]
-    step.values["intact"] = all(array.tobytes() == copy.tobytes() for array, copy in lent)
+    step.values["intact"] = all(copy is None or array.tobytes() == copy.tobytes() for array, copy in lent)
     overwrite(lent)
 
 
-def overwrite(lent: deque[tuple[Any, Array]]) -> None:
+def overwrite(lent: deque[tuple[Any, Array | None]]) -> None:
     """Overwrite arrays that were passed in or out, as their caller may."""
     for array, copy in lent:
-        value = False if copy.dtype == bool else np.nan
+        known = array if copy is None else copy
+        value = False if getattr(known, "dtype", None) == np.dtype(bool) else np.nan
         if isinstance(array, EngineArray):
             array.overwrite(value)
         elif isinstance(array, np.ndarray) and array.flags.writeable:
