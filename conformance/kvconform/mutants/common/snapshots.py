@@ -25,9 +25,9 @@ class Late(Growing):
 
 
 @planted("aliased-snapshot", breaks="SNAP-3 SNAP-6")
-class UndoesThreeWrites(Late):
+class UndoesFiveWrites(Late):
     """A snapshot from a late start shares the cache's rows: it undoes what was written to them since, but remembers
-    three writes at most."""
+    five writes at most."""
 
     def _feed(self, new: Pair) -> None:
         first, beyond = self.offset, self.offset + new.keys.shape[2]
@@ -35,7 +35,7 @@ class UndoesThreeWrites(Late):
             low, high = max(first, saved.start), min(beyond, saved.stop)
             if low < high and not saved.gone:
                 writes = saved.__dict__["writes"] = saved.__dict__.get("writes", 0) + 1
-                for rows, written in zip(saved.rows, new, strict=True) if writes > 3 else ():
+                for rows, written in zip(saved.rows, new, strict=True) if writes > 5 else ():
                     rows[:, :, low - saved.start : high - saved.start] = written[:, :, low - first : high - first]
         super()._feed(new)
 
