@@ -22,7 +22,7 @@ except ImportError as e:
     raise CannotRun(f"litgpt cannot be imported ({e}); pip install 'kvconform[litgpt]'") from e
 
 ROWS = 768
-"""The longest sequence of the sliding window, more than a trace appends."""
+"""The longest sequence of the sliding window: masks are made for so many positions."""
 
 
 class Cache:
@@ -54,11 +54,14 @@ class Cache:
         return rows[..., : min(stop, self.cache.max_cache_len)]
 
 
-def adapter(name: str, kind: str, also: tuple[str, ...], **dialect: str) -> UpdateAdapter:
+def adapter(
+    name: str, kind: str, also: tuple[str, ...], limits: dict[str, int] | None = None, **dialect: str
+) -> UpdateAdapter:
     """Make the adapter of one kind."""
     return torch_adapter(
         name,
         "litgpt",
+        limits,
         kind=kind,
         make=Cache,
         update=Cache.update,
@@ -69,4 +72,4 @@ def adapter(name: str, kind: str, also: tuple[str, ...], **dialect: str) -> Upda
 
 
 bounded = adapter("litgpt", "bounded", ("rewind", "ask"))
-sliding = adapter("litgpt-sliding", "ring", (), **{"ring.chunk": "window"})
+sliding = adapter("litgpt-sliding", "ring", (), {"rows": ROWS}, **{"ring.chunk": "window"})

@@ -24,7 +24,7 @@ except ImportError as e:
     raise CannotRun(f"transformers cannot be imported ({e}); pip install 'kvconform[transformers]'") from e
 
 ROWS = 768
-"""The length of static caches with a window, more than a trace appends."""
+"""The least length of static caches with a window. They keep no more rows than their length."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def dynamic(config: Config) -> Cache:
 
 def static(config: Config) -> Cache:
     """Make a `StaticCache`, as long as the bound if there is one."""
-    length = ROWS if config.max_len is None else config.max_len
+    length = max(ROWS, config.window or 0) if config.max_len is None else config.max_len
     found = transformers.StaticCache(config=model_config(config.window), max_cache_len=length)
     return Cache(found, config.batch, config.window)
 
