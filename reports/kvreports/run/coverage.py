@@ -10,8 +10,11 @@ from kvreports.clauses import chapter_order, order
 from kvreports.run.overview import Column
 from kvspec.records.run import SOURCES, Coverage, Record
 
-OPERATIONS = 16
+OPERATIONS = 8
 """Operations a table of pairs has rows for."""
+
+REPEATED = ("blind", "alike", "inputs", "large")
+"""Sources whose traces are others in another form, or long runs: their pairs are in the record, and in no table."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,8 @@ def _order(name: str) -> tuple[int, tuple[int, str]]:
 
 
 def _source(name: str, seen: Coverage) -> Source:
-    found = sorted({word for pair in seen.pairs for word in pair.split()})
+    pairs = () if name.partition(" ")[0] in REPEATED else seen.pairs
+    found = sorted({word for pair in pairs for word in pair.split()})
     return Source(name, seen, found[:OPERATIONS], max(0, len(found) - OPERATIONS))
 
 
