@@ -32,12 +32,12 @@ def check_dtypes(dtypes: Any) -> None:
     """Check that these are dtypes of the spec, at least one."""
     want(isinstance(dtypes, list | tuple) and len(dtypes) > 0, f"dtypes must list some of {', '.join(DTYPES)}")
     for d in dtypes:
-        want(d in DTYPES, f"unknown dtype {d!r:.40}; known: {', '.join(DTYPES)}")
+        want(isinstance(d, str) and d in DTYPES, f"unknown dtype {d!r:.40}; known: {', '.join(DTYPES)}")
 
 
 def check_inputs(inputs: Any) -> None:
     """Check that these are forms of arrays other than plain ones."""
-    listed = isinstance(inputs, list | tuple) and set(inputs) <= set(INPUTS[1:])
+    listed = isinstance(inputs, list | tuple) and all(form in INPUTS[1:] for form in inputs)
     want(listed, f"inputs must list some of {', '.join(INPUTS[1:])}, is {inputs!r:.60}")
 
 
