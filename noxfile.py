@@ -42,7 +42,7 @@ LOOKED_AT = ("", "guide", "ring", "RING-3", "RING-10", "differences", "board", "
 """What drives the browser, what looks for barriers, and which pages are looked at: one of each sort."""
 
 CANNOT_RUN = 4
-ROOM = ("--deadline", "60", "--memory", "8192")
+ENGINE_LIMITS = ("--deadline", "60", "--memory", "8192")
 """What an operation of a released engine may take: one in Python weighs 8,000 rows against each other in one, and
 another loads a model for each width, of 4,098 elements too."""
 TOOLS = {"PYTHONPATH": "tests"}
@@ -130,7 +130,7 @@ def _engines(session: nox.Session, _: str, row: dict[str, Any]) -> None:
     for name in (n for n in str(names).split() if n.partition("-")[0] in words):
         report = str(REPORTS / "engines" / name)
         judged = ("kvconform", "run", name, "--known", KNOWN, "--report", report)
-        session.run(*judged, *ROOM, *session.posargs)
+        session.run(*judged, *ENGINE_LIMITS, *session.posargs)
     for script in (s for s in sorted(Path("deviations").glob("*_*.py")) if s.stem.partition("_")[0] in words):
         session.run("python", str(script), success_codes=[0, 1])
     _board(session, sorted((REPORTS / "engines").glob("*/record.json")), REPORTS / "engines")

@@ -15,8 +15,8 @@ def one_width(config: Config, multiple: int = 1) -> int:
     return config.k_dim
 
 
-def few(config: Config, most: int) -> None:
-    """Raise Unsupported for a batch of more sequences."""
+def check_batch(config: Config, most: int) -> None:
+    """Raise Unsupported for a batch of more than `most` sequences."""
     if config.batch > most:
         raise Unsupported(f"a batch of {config.batch} sequences")
 

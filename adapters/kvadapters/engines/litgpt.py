@@ -22,7 +22,7 @@ except ImportError as e:
     raise CannotRun(f"litgpt cannot be imported ({e}); pip install 'kvconform[litgpt]'") from e
 
 ROWS = 768
-"""The longest sequence of the sliding window: masks are made for so many positions."""
+"""The number of positions that the masks of the sliding window have."""
 
 
 class Cache:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from kvadapters.engines.limits import few, one_width
+from kvadapters.engines.limits import check_batch, one_width
 from kvadapters.update import UpdateAdapter, from_update
 from kvspec.errors import CannotRun
 from kvspec.geometry import DTYPES, Array, Config
@@ -41,7 +41,7 @@ ROWS = 1024
 """Cells of a sequence."""
 
 BATCH = 8
-"""Sequences of a context: it computes in `ROWS` by `ROWS` scores of each head of each."""
+"""The most sequences of a context. Each head of each sequence has `ROWS` by `ROWS` scores."""
 
 FARTHEST = 2**31 - 1
 """The largest position that can be said."""
@@ -80,7 +80,7 @@ class Cache:
     unified = False
 
     def __init__(self, config: Config) -> None:
-        few(config, BATCH)
+        check_batch(config, BATCH)
         self.config, self.width = config, one_width(config, llama_model.TURNED)
         layer = 1 if config.window is None else 0
         buffers = 1 if self.unified else config.batch

@@ -79,7 +79,7 @@ def _one_by_one(trace: Trace) -> tuple[Operation, ...]:
 
 
 def _replayable(trace: Trace) -> bool:
-    """Tell whether whoever reads the trace from a file may replay it."""
+    """Tell whether the trace may be read from a file and replayed."""
     try:
         check_trace(trace)
     except BadInput:
@@ -146,8 +146,8 @@ def suits(trace: Trace, adapter: Description) -> bool:
 
 
 def fitted(traces: Iterable[Trace], adapter: Description) -> Iterator[Trace]:
-    """Fit traces to the adapter; leave out those that do not suit it, and those of which a record could not be read
-    again: a run that loses its last operation is observed after another, which may have too many rows for that."""
+    """Fit traces to the adapter; leave out those that do not suit it, and those that no record could hold. A run
+    that loses its last operation is observed after the one before, which may have too many rows for that."""
     for given in traces:
         trace = claimed(whole := within(given, adapter), adapter)
         runs = [op for op in trace.ops if op["op"] == RUN.name]
@@ -217,13 +217,12 @@ def _in_limits(trace: Trace, adapter: Description) -> bool:
     dtypes = {op["dtype"] for op in ops if op.get("dtype")} | {trace.config.dtype}
     batches = [trace.config.batch, *(op["batch"] for op in ops if op["op"] == "open" and op.get("batch"))]
     batches += [op["m"] for op in ops if op["op"] == "batch"]
-    sizes = (
-        *((adapter.largest_append, max(rows, default=0)), (adapter.largest_batch, max(batches))),
-        (adapter.most_rows, _rows_given(trace)),
-    )
+    sizes = ((adapter.largest_append, max(rows, default=0)), (adapter.largest_batch, max(batches)))
     if valid(trace.config) and _outside(OPENS_A, adapter, trace.config):
         return False
     if adapter.lacks(needed_to_open(trace.kind, trace.config.changed(batch=1))):
+        return False
+    if adapter.most_rows is not None and _rows_given(trace) > adapter.most_rows:
         return False
     return dtypes <= set(adapter.dtypes) and all(limit is None or size <= limit for limit, size in sizes)
 

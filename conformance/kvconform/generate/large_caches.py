@@ -100,7 +100,7 @@ def _saved(kind: str, b: int, random: Random) -> str:
 
 
 def _alive(kind: str, b: int, random: Random) -> str:
-    """So many snapshots, restored in any order."""
+    """Make `b` snapshots; restore some of them, in any order."""
     window = " window=3" if kind == "ring" else ""
     made = [f"append 1; snapshot s{i}" for i in range(b)]
     order = random.sample(range(b), min(b, 6))

@@ -14,7 +14,8 @@ OPERATIONS = 8
 """Operations a table of pairs has rows for."""
 
 REPEATED = ("blind", "alike", "inputs", "large")
-"""Sources whose traces are others in another form, or long runs: their pairs are in the record, and in no table."""
+"""Sources that repeat the traces of others in another form, or one operation many times. The record has their
+pairs; no table shows them."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy as np
 from kvspec.geometry import Array
 
 DIGITS = 192
-"""Binary digits after the point of an angle, which is measured in turns."""
+"""Binary digits after the point of an angle in turns."""
 
 LIMB = 32
 """Binary digits of a limb: the product of two limbs fits into 64."""
