@@ -157,7 +157,6 @@ class Score:
 
     name: str
     about: Description
-    operations: int = 0
     traces: int = 0
     found: list[Path] = field(default_factory=list)
     by_source: Counter[str] = field(default_factory=Counter)
@@ -165,6 +164,11 @@ class Score:
     """The largest of the batches judged."""
     fits: set[str] = field(default_factory=set)
     """What draws traces that this adapter is judged on."""
+
+    @property
+    def operations(self) -> int:
+        """Operations judged, of all sources."""
+        return self.by_source.total()
 
 
 Source = Callable[[int], list[tuple[str, Item]]]
@@ -268,7 +272,6 @@ class Soak:
 
     def _count(self, score: Score, job: Batch, part: Part) -> None:
         score.traces += part.traces
-        score.operations += part.operations.total()
         score.seed = max(score.seed, job.seed)
         score.by_source += part.operations
         score.fits |= {job.source} if part.traces else set()

@@ -68,7 +68,7 @@ def test_what_never_fits_is_not_drawn_again(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(soak, "BATCH", 6)
     both = soaked(tmp_path / "out", 400, "RowLimit", "Whole")
     assert both.scores["Whole"].fits - both.scores["RowLimit"].fits
-    both.scores["Whole"].operations = 10**9
+    both.scores["Whole"].by_source["explored"] = 10**9
     both.operations = 10**6
     assert set(both._sources()) <= both.scores["RowLimit"].fits
 
