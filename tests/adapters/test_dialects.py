@@ -41,7 +41,7 @@ KEPT = (
         "left_kept",
         "made_after_kept",
     ),
-    *("first_kept", "for_good_kept", "caller_kept", "Views", "wide_kept", "even_kept"),
+    *("first_kept", "for_good_kept", "caller_kept", "Views", "wide_kept", "even_kept", "few_kept"),
 )
 
 
@@ -99,7 +99,7 @@ def test_rows_outside_a_window_are_looked_at_where_it_is_declared_which_are_kept
     assert verdicts(judged("keeps_window"))["RING-1"] == "PARTLY_OBSERVED"
 
 
-@pytest.mark.parametrize("name", ["wide_broken", "even_broken"])
+@pytest.mark.parametrize("name", ["wide_broken", "even_broken", "few_broken"])
 def test_what_a_limit_excludes_is_refused(name: str) -> None:
     seen = judged(name)
     assert seen.exit_status == 1 and seen.problems[0].startswith("adapter: it declares ")

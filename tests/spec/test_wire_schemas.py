@@ -252,7 +252,7 @@ GOOD: list[dict[str, Any]] = [
     {**LEAST, "chapters": {"ring": {"level": "storage", "rewind": 0}}},
     {**LEAST, "limits": {"append": None, "batch": 1}, "known": {"RING-4": "upstream 12"}},
     {**LEAST, "limits": {"window": {"least": 2}, "dims": {"multiple": 32, "equal": True}}},
-    {**LEAST, "limits": {"rows": 4096}},
+    {**LEAST, "limits": {"rows": 4096, "heads": 64}},
     {**LEAST, "chapters": {"ring": {"level": "visible", "rewind": "since append", "chunk": 8, "keeps": "window"}}},
 ]
 BAD: list[Any] = [
@@ -284,7 +284,8 @@ BAD: list[Any] = [
     {**LEAST, "limits": {"batch": True}},
     {**LEAST, "limits": {"rows": 0}},
     {**LEAST, "inputs": [["strided"]]},
-    {**LEAST, "limits": {"heads": 3}},
+    {**LEAST, "limits": {"layers": 3}},
+    {**LEAST, "limits": {"heads": 0}},
     {**LEAST, "limits": {"window": 2}},
     {**LEAST, "limits": {"window": {"least": 0}}},
     {**LEAST, "limits": {"dims": {"equal": 1}}},

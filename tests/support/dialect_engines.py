@@ -332,6 +332,7 @@ def even(config: Config) -> bool:
 
 wide_kept, wide_broken = limited(WIDE, lambda config: (config.window or 0) > 1), limited(WIDE)
 even_kept, even_broken = limited(EVEN, even), limited(EVEN, lambda config: config.k_dim % 4 == 0)
+few_kept, few_broken = limited({"heads": 1}, lambda config: config.kv_heads == 1), limited({"heads": 1})
 wide_and_too_wide = adapter(TooWide, make=lambda config: _wide(config.window), said={"limits": WIDE})
 wide_not_declared = limited({}, lambda config: (config.window or 0) > 1)
 

@@ -21,6 +21,12 @@ def check_batch(config: Config, most: int) -> None:
         raise Unsupported(f"a batch of {config.batch} sequences")
 
 
+def check_heads(config: Config, most: int) -> None:
+    """Raise Unsupported for more than `most` heads of keys and values."""
+    if config.kv_heads > most:
+        raise Unsupported(f"{config.kv_heads} heads")
+
+
 def one_of(config: Config, dtypes: Collection[str]) -> str:
     """Give the dtype. Raises Unsupported for another dtype of the spec."""
     if config.dtype in DTYPES and config.dtype not in dtypes:

@@ -13,7 +13,7 @@ of another geometry cannot be said to the model: NumPy refuses them here, before
 from __future__ import annotations
 
 import ctypes
-from functools import cache as cached
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from kvadapters.engines.limits import check_batch, one_width
+from kvadapters.engines.limits import check_batch, check_heads, one_width
 from kvadapters.update import UpdateAdapter, from_update
 from kvspec.errors import CannotRun
 from kvspec.geometry import DTYPES, Array, Config
@@ -43,6 +43,12 @@ ROWS = 1024
 BATCH = 8
 """The most sequences of a context. Each head of each sequence has `ROWS` by `ROWS` scores."""
 
+HEADS = 64
+"""The most heads of the model, whose weights grow with the square of heads times width."""
+
+KEPT = 4
+"""Models that are kept loaded beside those in use."""
+
 FARTHEST = 2**31 - 1
 """The largest position that can be said."""
 
@@ -57,18 +63,26 @@ llama.llama_log_set(_silent, None)
 llama.llama_backend_init()
 
 
-@cached
-def model(heads: int, width: int, window: int | None) -> Any:
-    """Load the model of this geometry once. Raises RuntimeError if llama.cpp does not load it."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "model.gguf")
-        llama_model.write(path, heads, width, window)
-        params = llama.llama_model_default_params()
-        params.use_mmap = False
-        loaded = llama.llama_model_load_from_file(str(path).encode(), params)
-    if not loaded:
-        raise RuntimeError("the model was not loaded")
-    return loaded
+class Model:
+    """A loaded model of this geometry. Raises RuntimeError if llama.cpp does not load it."""
+
+    def __init__(self, heads: int, width: int, window: int | None) -> None:
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "model.gguf")
+            llama_model.write(path, heads, width, window)
+            params = llama.llama_model_default_params()
+            params.use_mmap = False
+            self.loaded = llama.llama_model_load_from_file(str(path).encode(), params)
+        if not self.loaded:
+            raise RuntimeError("the model was not loaded")
+
+    def __del__(self) -> None:
+        if getattr(self, "loaded", None):
+            llama.llama_model_free(self.loaded)
+
+
+model = lru_cache(KEPT)(Model)
+"""The model of a geometry, loaded once while it is among those used last."""
 
 
 class Cache:
@@ -81,12 +95,13 @@ class Cache:
 
     def __init__(self, config: Config) -> None:
         check_batch(config, BATCH)
+        check_heads(config, HEADS)
         self.config, self.width = config, one_width(config, llama_model.TURNED)
         layer = 1 if config.window is None else 0
         buffers = 1 if self.unified else config.batch
         self.attention = Attention(layer, buffers, config.kv_heads, self.width, DTYPES[config.dtype])
-        loaded = model(config.kv_heads, self.width, config.window)
-        self.context = llama.llama_init_from_model(loaded, self._params())
+        self.model = model(config.kv_heads, self.width, config.window)
+        self.context = llama.llama_init_from_model(self.model.loaded, self._params())
         if not self.context:
             raise RuntimeError("no context was made")
         self.memory = llama.llama_get_memory(self.context)
@@ -239,7 +254,12 @@ def adapter(name: str, kind: str, make: type[Cache], dialect: dict[str, Any], **
         dialect={"mask.made": "after", **dialect},
         said={
             "version": version("llama-cpp-python"),
-            "limits": {"batch": BATCH, "rows": ROWS, "dims": {"equal": True, "multiple": llama_model.TURNED}},
+            "limits": {
+                "batch": BATCH,
+                "rows": ROWS,
+                "heads": HEADS,
+                "dims": {"equal": True, "multiple": llama_model.TURNED},
+            },
         },
         **functions,
     )

@@ -52,6 +52,8 @@ def within(trace: Trace, adapter: Description) -> Trace:
     largest_batch = adapter.largest_batch if adapter.able(needed_to_open(trace.kind, config)) else 1
     if largest_batch is not None and config.batch > largest_batch:
         config = config.changed(batch=largest_batch)
+    if adapter.most_heads is not None and config.kv_heads > adapter.most_heads:
+        config = config.changed(kv_heads=adapter.most_heads)
     if valid(config):
         config = adapter.widened(config, _widths_named(trace))
     given = trace.ops if adapter.runs else _one_by_one(trace)
@@ -190,14 +192,14 @@ def lacking(trace: Trace, adapter: Description) -> Iterator[tuple[Operation, lis
 
 
 def _outside(op: Operation, adapter: Description, config: Config) -> list[str]:
-    """Tell which windows and widths of a config lie outside the limits. A config that no cache accepts is refused
-    whatever the limits are."""
+    """Tell which windows, heads and widths of a config lie outside the limits. A config that no cache accepts is
+    refused whatever the limits are."""
     if op["op"] != OPEN.name or not valid(config):
         return []
     narrow = config.window is not None and config.window < adapter.least_window
     windows = [f"a window of {config.window}"] if narrow else []
-    widths = [f"rows of {config.k_dim} and {config.v_dim} elements"]
-    return windows if adapter.takes_widths(config) else windows + widths
+    rows = [f"{config.kv_heads} heads of {config.k_dim} and {config.v_dim} elements"]
+    return windows if adapter.takes_rows(config) else windows + rows
 
 
 def cut(trace: Trace, adapter: Description) -> Trace:

@@ -53,7 +53,8 @@ def _beyond_limits(adapter: Description) -> Iterator[tuple[Trace, str]]:
 
 def _config(adapter: Description, kind: str) -> Config:
     """A config within the limits."""
-    return adapter.widened(Config(**opened(kind).tried, dtype=adapter.dtypes[0]))
+    config = Config(**opened(kind).tried, dtype=adapter.dtypes[0])
+    return adapter.widened(config.changed(kv_heads=min(config.kv_heads, adapter.most_heads or config.kv_heads)))
 
 
 def _dtypes(adapter: Description, kind: str, config: Config) -> Iterator[tuple[Trace, str]]:
@@ -83,10 +84,13 @@ def _limits(adapter: Description, kind: str, config: Config) -> Iterator[tuple[T
 
 
 def _sizes(adapter: Description, kind: str, config: Config) -> Iterator[tuple[Trace, str]]:
-    """A window that is too small; widths that are no multiples, or not equal."""
+    """A window that is too small; too many heads; widths that are no multiples, or not equal."""
     least, wider = adapter.least_window, config.k_dim + 1
     if config.window is not None and least > 1:
         yield Trace(kind, config.changed(window=least - 1)), f"it declares windows of {least} or more"
+    if adapter.most_heads is not None and adapter.most_heads < TOO_MANY:
+        other = config.changed(kv_heads=adapter.most_heads + 1)
+        yield Trace(kind, other), f"it declares {adapter.most_heads} heads at most"
     if adapter.multiple > 1:
         values = wider if adapter.equal else config.v_dim
         other = config.changed(k_dim=wider, v_dim=values)

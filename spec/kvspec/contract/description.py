@@ -79,6 +79,8 @@ class Description:
     largest_batch: int | None = None
     most_rows: int | None = None
     """The most rows that one cache is given in a trace; those that are taken back count too."""
+    most_heads: int | None = None
+    """The most heads of keys and values."""
     least_window: int = 1
     """The smallest window of its rings."""
     multiple: int = 1
@@ -140,7 +142,11 @@ class Description:
         """Tell whether a valid config is within the declared limits."""
         window = self.least_window if config.window is None else config.window
         sizes = config.batch <= (self.largest_batch or config.batch) and window >= self.least_window
-        return config.dtype in self.dtypes and sizes and self.takes_widths(config)
+        return config.dtype in self.dtypes and sizes and self.takes_rows(config)
+
+    def takes_rows(self, config: Config) -> bool:
+        """Tell whether the heads and the widths of a config are within the declared limits."""
+        return config.kv_heads <= (self.most_heads or config.kv_heads) and self.takes_widths(config)
 
     def takes_widths(self, config: Config) -> bool:
         """Tell whether the widths of a config are within the declared limits."""
@@ -165,7 +171,8 @@ class Description:
 
     def to_json(self) -> dict[str, Any]:
         """Give the JSON for the wire and the run record."""
-        rows = {} if self.most_rows is None else {"rows": self.most_rows}
+        most = {"rows": self.most_rows, "heads": self.most_heads}
+        most = {name: limit for name, limit in most.items() if limit is not None}
         return {
             "name": self.name,
             "version": self.version,
@@ -173,7 +180,7 @@ class Description:
             "details": dict(self.details),
             "chapters": {p: c.to_json() for p, c in self.chapters.items()},
             "dtypes": list(self.dtypes),
-            "limits": {"append": self.largest_append, "batch": self.largest_batch, **rows, **self._sizes()},
+            "limits": {"append": self.largest_append, "batch": self.largest_batch, **most, **self._sizes()},
             "refusals": self.refusals,
             **({"by_adapter": list(self.by_adapter)} if self.by_adapter else {}),
             **({"inputs": list(self.inputs)} if self.inputs else {}),
@@ -210,6 +217,7 @@ def description(said: Any) -> Description:
         largest_append=limits.get("append"),
         largest_batch=limits.get("batch"),
         most_rows=limits.get("rows"),
+        most_heads=limits.get("heads"),
         least_window=window.get("least", 1),
         multiple=dims.get("multiple", 1),
         equal=dims.get("equal", False),

@@ -52,9 +52,9 @@ LIMITS: dict[str, dict[str, type]] = {"window": {"least": int}, "dims": {"multip
 
 
 def check_limits(limits: Mapping[str, Any]) -> None:
-    """Check the limits of appends, batches, rows, windows and widths."""
+    """Check the limits of appends, batches, rows, heads, windows and widths."""
     for name, limit in limits.items():
-        known = ("append", "batch", "rows", *LIMITS)
+        known = ("append", "batch", "rows", "heads", *LIMITS)
         want(name in known, f"unknown limit {name!r:.40}; known: {', '.join(known)}")
         if name in LIMITS:
             _check_parts(name, limit)

@@ -162,6 +162,13 @@ def test_a_cache_is_given_no_more_rows_than_it_declares() -> None:
     assert description(said).to_json()["limits"]["rows"] == 12
 
 
+def test_heads_are_fitted_to_those_that_a_cache_declares() -> None:
+    said = {**Reference().describe(), "limits": {"heads": 3}}
+    traces = [from_sentence(f"growing kv_heads={heads}: append 1") for heads in (2, 3, 1023)]
+    assert [t.config.kv_heads for t in fitted(traces, description(said))] == [2, 3, 3]
+    assert description(said).to_json()["limits"]["heads"] == 3
+
+
 def test_a_failing_size_becomes_small_and_says_from_which_on() -> None:
     mutant = next(m for m in planted_in(COMMON, "at_scale") if m.id.endswith("/WindowOfAThousand"))
     adapter = mutant.adapter()

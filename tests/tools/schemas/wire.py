@@ -238,6 +238,7 @@ def describe() -> Schema:
                         "append": limit,
                         "batch": limit,
                         "rows": limit,
+                        "heads": limit,
                         "window": _object((), {"least": size}, description="The smallest window of a ring."),
                         "dims": _object(
                             (),
@@ -245,7 +246,7 @@ def describe() -> Schema:
                             description="Widths are multiples; keys and values have one width.",
                         ),
                     },
-                    description="Most rows of an append, sequences, and rows given to a cache in all; null: any.",
+                    description="The most: rows of an append, sequences, rows given to a cache in all, heads.",
                 ),
                 "refusals": {
                     "description": "own: by errors of its own, which change nothing; cited: with the clause.",
