@@ -63,10 +63,10 @@ def proven(monkeypatch: pytest.MonkeyPatch) -> None:
     """Devices of a FakeCl work, or fail as PoCL does on a processor its compiler does not know."""
     real = opencl_devices._proven
 
-    def prove(cl: Any, device: Any) -> Any:
+    def prove(cl: Any, *devices: Any) -> Any:
         if not isinstance(cl, FakeCl):
-            return real(cl, device)
-        if device.fails:
+            return real(cl, *devices)
+        if devices[0].fails:
             raise RuntimeError("clBuildProgram failed\n\nerror: unknown target CPU 'generic'\n(source saved)")
         return "context"
 

@@ -14,6 +14,7 @@ from kvadapters.gpu import kernels
 from kvadapters.gpu.runtime import Block, Meter, Work
 from kvadapters.gpu.runtimes import build_folder, launch_shapes, opencl_devices, opencl_vendors
 from kvadapters.gpu.runtimes.capture import Launch, Recorder, Replayable, recorded
+from kvadapters.gpu.runtimes.opencl_queues import Queues
 from kvspec.contract.timing import HOST_BYTES, host_cache
 from kvspec.errors import CannotRun
 from kvspec.geometry import Array
@@ -50,17 +51,18 @@ class OpenCLRuntime:
         self.meter = Meter()
         self._recorder = Recorder(self.meter)
         self._context = self._choice.context
-        self._queue = cl.CommandQueue(self._context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+        taken = self._choice.taken
+        self._queues = Queues(cl, self._context, taken.device, taken.caller)
         self._events: list[Any] | None = None
-        kind = self._choice.taken.kind
+        kind = taken.kind
         for_a_cpu = kind in opencl_devices.CPUS and not wide and shape is None
         self._kernels = self._compiled(kernels.source("cl", for_a_cpu) if text is None else text, names)
-        memory = self._choice.taken.device.global_mem_size
+        memory = taken.device.global_mem_size
         self.stream_bytes = min(STREAMED.get(kind, HOST_BYTES), memory // 16)
-        self.gpu, self.lanes = kind == "a GPU", self._choice.taken.lanes
+        self.gpu, self.lanes = kind == "a GPU", taken.lanes
         self.cpu = not self.gpu
-        self.cache_bytes = self._choice.taken.device.global_mem_cache_size if self.gpu else host_cache()
-        self.workers = 1 if kind.startswith("Oclgrind") else 4 * self._choice.taken.device.max_compute_units
+        self.cache_bytes = taken.device.global_mem_cache_size if self.gpu else host_cache()
+        self.workers = 1 if kind.startswith("Oclgrind") else 4 * taken.device.max_compute_units
         self._new_buffer = self._allocator(kind)
         self._shape = shape or (self._for_a_cpu if self.cpu and not wide else launch_shapes.gpu)
 
@@ -69,8 +71,8 @@ class OpenCLRuntime:
         long as the next. A simulator allocates each buffer by itself, so that it sees where it ends."""
         tools = self._cl.tools
         if kind.startswith("Oclgrind"):
-            return tools.ImmediateAllocator(self._queue)  # type: ignore[no-any-return]
-        return tools.MemoryPool(tools.ImmediateAllocator(self._queue)).allocate  # type: ignore[no-any-return]
+            return tools.ImmediateAllocator(self._queues.own)  # type: ignore[no-any-return]
+        return tools.MemoryPool(tools.ImmediateAllocator(self._queues.own)).allocate  # type: ignore[no-any-return]
 
     def _for_a_cpu(self, work: Work) -> tuple[launch_shapes.Axes, launch_shapes.Axes]:
         return launch_shapes.cpu(work, self.workers)
@@ -94,7 +96,7 @@ class OpenCLRuntime:
     def upload(self, source: Array, to: Block) -> None:
         """Copy host bytes to the beginning of a block, and wait."""
         self._recorder.refuse("upload")
-        self._watched(self._cl.enqueue_copy(self._queue, to.handle, source))
+        self._watched(self._cl.enqueue_copy(self._queues.waiting(), to.handle, source))
         self.meter.host_to_device += source.nbytes
         self.meter.synchronisations += 1
 
@@ -103,7 +105,7 @@ class OpenCLRuntime:
         self._recorder.refuse("download")
         found = np.empty((height, width), np.uint8)
         if height == 1 or pitch == width:
-            self._watched(self._cl.enqueue_copy(self._queue, found, source.handle, src_offset=at))
+            self._watched(self._cl.enqueue_copy(self._queues.waiting(), found, source.handle, src_offset=at))
         else:
             self._lines(found, source, at, pitch)
         self.meter.device_to_host += found.nbytes
@@ -115,15 +117,19 @@ class OpenCLRuntime:
         origins = {"buffer_origin": (at, 0, 0), "host_origin": (0, 0, 0)}
         pitches = {"buffer_pitches": (pitch,), "host_pitches": (width,)}
         lines = {"region": (width, height, 1), **origins, **pitches}
-        self._watched(self._cl.enqueue_copy(self._queue, found, source.handle, **lines))
+        self._watched(self._cl.enqueue_copy(self._queues.waiting(), found, source.handle, **lines))
 
     def fill(self, to: Block) -> None:
         """Enqueue a fill."""
-        self._watched(self._cl.enqueue_fill_buffer(self._queue, to.handle, np.uint32(FILLED), 0, to.nbytes))
+        self._watched(
+            self._cl.enqueue_fill_buffer(self._queues.streaming(), to.handle, np.uint32(FILLED), 0, to.nbytes)
+        )
 
     def copy(self, source: Block, to: Block) -> None:
         """Enqueue a copy."""
-        self._watched(self._cl.enqueue_copy(self._queue, to.handle, source.handle, byte_count=to.nbytes))
+        self._watched(
+            self._cl.enqueue_copy(self._queues.streaming(), to.handle, source.handle, byte_count=to.nbytes)
+        )
 
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
         """Start a kernel in the shape that suits the device."""
@@ -132,28 +138,40 @@ class OpenCLRuntime:
             self.meter.launches += 1
 
     def _start(self, launch: Launch) -> None:
-        self.run(launch.kernel, *self._shape(launch.work), *launch.args)
+        kernel, work, args = launch
+        self._enqueue(self._queues.launching(kernel, work, args), kernel, *self._shape(work), args)
 
     def run(self, kernel: str, group: launch_shapes.Axes, groups: launch_shapes.Axes, *args: Block | int) -> None:
         """Start a kernel in the given shape: items of a group, and groups."""
-        handles = (a.handle if isinstance(a, Block) else a for a in args)
+        self._enqueue(self._queues.streaming(), kernel, group, groups, args)
+
+    def _enqueue(
+        self,
+        queue: Any,
+        kernel: str,
+        group: launch_shapes.Axes,
+        groups: launch_shapes.Axes,
+        args: tuple[Block | int, ...],
+    ) -> None:
+        handles = [a.handle if isinstance(a, Block) else a for a in args]
         try:
-            self._watched(self._kernels[kernel](self._queue, groups, group, *handles, g_times_l=True))
+            self._watched(self._kernels[kernel](queue, groups, group, *handles, g_times_l=True))
         except self._cl.MemoryError as e:
             raise MemoryError(f"the device has no room for what {kernel} works on: {e}") from e
 
     def _watched(self, event: Any) -> None:
         """Keep the event of a command while `elapsed` measures."""
+        self._queues.newest = event
         if self._events is not None:
             self._events.append(event)
 
     def elapsed(self, work: Callable[[], None]) -> float:
         """Sum the seconds that the commands of this work ran on the device."""
-        self._queue.finish()
+        self._queues.finish()
         events = self._events = []
         try:
             work()
-            self._queue.finish()
+            self._queues.finish()
         finally:
             self._events = None
         return float(sum(e.profile.end - e.profile.start for e in events)) * 1e-9
@@ -173,7 +191,7 @@ class OpenCLRuntime:
     def synchronise(self) -> None:
         """Wait until everything is done."""
         self._recorder.refuse("synchronise")
-        self._queue.finish()
+        self._queues.finish()
         self.meter.synchronisations += 1
 
     def describe(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -37,15 +37,22 @@ FASTER = dict(
 """Advice for each kind: what would be faster."""
 
 
+THREADS, CALLER = "pthread-", "basic-"
+"""How PoCL's devices are called: the one with threads, and the one that runs commands on the calling thread."""
+
+
 @dataclass(frozen=True)
 class Candidate:
-    """A candidate device. `device` is PyOpenCL's object; `gpu` tells whether the device calls itself a GPU."""
+    """A candidate device. `device` is PyOpenCL's object; `gpu` tells whether the device calls itself a GPU.
+
+    `caller` is a device of the same memory that runs commands on the calling thread, if there is one."""
 
     platform: str
     version: str
     name: str
     gpu: bool
     device: Any = None
+    caller: Any = None
 
     @property
     def kind(self) -> str:
@@ -118,7 +125,7 @@ def _trial(cl: Any, candidate: Candidate, text: str) -> tuple[str, Any]:
     if text.lower() not in candidate.label.lower():
         return f"left out by {SELECT}={text}", None
     try:
-        return "works", _proven(cl, candidate.device)
+        return "works", _proven(cl, *(d for d in (candidate.device, candidate.caller) if d is not None))
     except Exception as e:
         return f"failed: {_first_line(e)}", None
 
@@ -135,20 +142,39 @@ def candidates(cl: Any) -> Iterator[Candidate]:
         except cl.Error:
             continue
         for d in devices:
-            yield Candidate(platform.name, platform.version, d.name, bool(d.type & cl.device_type.GPU), d)
+            gpu, caller = bool(d.type & cl.device_type.GPU), _caller(d, devices)
+            if _threads(d) not in {other.name for other in devices}:
+                yield Candidate(platform.name, platform.version, d.name, gpu, d, caller)
 
 
-def _proven(cl: Any, device: Any) -> Any:
-    """Give a context of a device, after it compiles and runs a kernel correctly."""
+def _threads(device: Any) -> str | None:
+    """Give the name of the device with threads beside a device of PoCL that has none."""
+    basic = device.name.startswith(CALLER)
+    return THREADS + device.name.removeprefix(CALLER) if basic else None
+
+
+def _caller(device: Any, devices: Sequence[Any]) -> Any:
+    """Give the device without threads beside one with threads; None if there is none."""
+    return next((d for d in devices if _threads(d) == device.name), None)
+
+
+def _proven(cl: Any, *devices: Any) -> Any:
+    """Give a context of a device, or two of the same memory, after each compiles and runs a kernel correctly."""
     with _silence():
-        context = cl.Context([device])
-        queue, found = cl.CommandQueue(context), np.zeros(4, np.int32)
-        buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, found.nbytes)
-        build(cl, context, TRIAL).trial(queue, (4,), (1,), buffer)
-        cl.enqueue_copy(queue, found, buffer)
+        context = cl.Context(list(devices))
+        trial = build(cl, context, TRIAL).trial
+        for device in devices:
+            _run(cl, cl.CommandQueue(context, device), trial)
+    return context
+
+
+def _run(cl: Any, queue: Any, trial: Any) -> None:
+    found = np.zeros(4, np.int32)
+    buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, found.nbytes)
+    trial(queue, (4,), (1,), buffer)
+    cl.enqueue_copy(queue, found, buffer)
     if found.tolist() != [40, 41, 42, 43]:
         raise RuntimeError(f"its kernel computed {found.tolist()}")
-    return context
 
 
 def build(cl: Any, context: Any, text: str) -> Any:

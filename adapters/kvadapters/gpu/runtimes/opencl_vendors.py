@@ -1,7 +1,8 @@
-"""Tells OpenCL's loader where pip put Intel's CPU runtime (`pip install 'kvconform[opencl-intel]'`).
+"""Tells OpenCL's loader where pip put Intel's CPU runtime (`pip install 'kvconform[opencl-intel]'`), and PoCL which
+devices to have.
 
-The package brings a file for the loader, but in a folder where no loader looks, and what it names does not exist.
-The package's metadata says where the library really is.
+Intel's package brings a file for the loader, but in a folder where no loader looks, and what it names does not
+exist. The package's metadata says where the library really is.
 """
 
 from __future__ import annotations
@@ -18,6 +19,12 @@ PACKAGE, LIBRARY = "intel-opencl-rt", "libintelocl.so"
 VENDORS = "OCL_ICD_VENDORS"
 """Environment variable: the folder in which the loader looks for files that name drivers."""
 
+POCL, DEVICES = "pocl-binary-distribution", "POCL_DEVICES"
+"""The package of PoCL, and the environment variable that names its devices."""
+
+BOTH = "pthread basic"
+"""A device with threads, and one that runs commands on the calling thread: see `opencl_queues`."""
+
 SYSTEM = Path("/etc/OpenCL/vendors")
 """Where it looks otherwise."""
 
@@ -32,8 +39,20 @@ def library() -> Path | None:
     return next((path for path in found if path.exists()), None)
 
 
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
 def announce() -> None:
-    """Have the loader find Intel's runtime beside the system's drivers, unless the user chose a folder."""
+    """Have the loader find Intel's runtime beside the system's drivers, unless the user chose a folder.
+
+    PoCL gets two devices for the CPU, where pip brought a PoCL that has these names, unless the user chose others.
+    """
+    if _version(POCL).startswith("3."):
+        os.environ.setdefault(DEVICES, BOTH)
     intel = library()
     if intel is None or VENDORS in os.environ:
         return

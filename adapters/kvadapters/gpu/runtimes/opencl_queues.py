@@ -1,0 +1,70 @@
+"""The queues of an OpenCL device: its own, and on a CPU one whose commands run on the calling thread.
+
+To wake the threads of a CPU takes longer than to copy a few rows (PoCL, two cores: 30 to 50 us against 4). So a
+small command that comes while nothing else runs is done at once by the thread that asks for it. PoCL has a device
+for that, `basic`, beside the one with threads, `pthread`; both have the same memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvadapters.gpu.runtime import Block, Work
+
+SMALL = 1 << 14
+"""Words of 16 bytes that one thread copies in about the time that it takes to wake the others."""
+
+SMALL_BLOCKS = 1 << 16
+"""Bytes of all blocks of an attention that is small."""
+
+INNER = {"place": 32, "step": 32}
+"""Kernels of which an item takes all heads, and how many these may be."""
+
+BY_BLOCKS = ("attend", "join", "scores")
+"""Beginnings of names of kernels whose work is not said by `Work`."""
+
+
+class Queues:
+    """Commands take effect in the order of the calls, whichever queue they are given to: the calling thread does
+    none while the device is busy, and the device is given none before that thread has done its own. `newest` is the
+    event of the newest command, which the caller sets. `own` is the device's queue."""
+
+    def __init__(self, cl: Any, context: Any, device: Any, caller: Any = None) -> None:
+        profiled = cl.command_queue_properties.PROFILING_ENABLE
+        self.own = cl.CommandQueue(context, device, properties=profiled)
+        self._caller = None if caller is None else cl.CommandQueue(context, caller, properties=profiled)
+        self._complete = cl.command_execution_status.COMPLETE
+        self.newest: Any = None
+
+    def launching(self, kernel: str, work: Work, args: tuple[Block | int, ...]) -> Any:
+        """Give the queue for a launch."""
+        near = self._caller is not None and small(kernel, work, args) and self._idle()
+        return self._caller if near else self.streaming()
+
+    def streaming(self) -> Any:
+        """Give the queue for a command that is large or unknown."""
+        if self._caller is not None:
+            self._caller.finish()  # PoCL has done everything by now; OpenCL does not promise that
+        return self.own
+
+    def waiting(self) -> Any:
+        """Give the queue for a copy that the caller waits for."""
+        if self._caller is None:
+            return self.own
+        self.own.finish()
+        return self._caller
+
+    def _idle(self) -> bool:
+        return self.newest is None or self.newest.command_execution_status == self._complete
+
+    def finish(self) -> None:
+        """Wait until everything is done."""
+        self.streaming().finish()
+
+
+def small(kernel: str, work: Work, args: tuple[Block | int, ...]) -> bool:
+    """Tell whether a launch is small."""
+    if kernel.startswith(BY_BLOCKS):
+        return sum(a.nbytes for a in args if isinstance(a, Block)) <= SMALL_BLOCKS
+    inner = INNER.get(kernel.rstrip("0123456789"), 1)
+    return work.words * work.rows * work.heads * work.parts * inner <= SMALL
