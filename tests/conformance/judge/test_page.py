@@ -131,7 +131,7 @@ class Visible(Reference):
         return {**said, "chapters": dict.fromkeys(said["chapters"], "visible")}
 
 
-@pytest.mark.parametrize("share", counts(5, 1))
+@pytest.mark.parametrize("share", counts(12, 1))
 def test_whoever_takes_other_pages_can_claim_visible(share: int) -> None:
     under_test = LocalAdapter(Visible())
     for frozen in frozen_covers.load("page"):

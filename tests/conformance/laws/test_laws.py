@@ -30,7 +30,7 @@ def name(law: Law) -> str:
 
 
 @pytest.mark.parametrize("law", LAWS, ids=name)
-@pytest.mark.parametrize("count", slow.counts(4, 40))
+@pytest.mark.parametrize("count", slow.counts(2, 40))
 def test_a_law_holds_on_the_reference_and_the_list_model(law: Law, count: int) -> None:
     @settings(FEW, max_examples=count)
     @given(law.strategy())

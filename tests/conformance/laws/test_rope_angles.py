@@ -13,19 +13,20 @@ from kvspec.notation import from_sentence
 from kvspec.records.run import Record
 from support import rope_engines
 from support.judging import Wired, broken, record_of
+from support.slow import one_in
 
 
 def judged(name: str) -> Record:
     return record_of(f"{rope_engines.__name__}:{name}", ("rope",), traces=5)
 
 
-@pytest.mark.parametrize("name", ["Turning", "Exponential", "RunningProduct"])
+@pytest.mark.parametrize("name", one_in(3, ["Turning", "Exponential", "RunningProduct"]))
 def test_angles_in_f32_conform_where_they_are_declared(name: str) -> None:
     seen = judged(name)
     assert (broken(seen), seen.problems, seen.exit_status) == (set(), [], 0), seen.failures[:1]
 
 
-@pytest.mark.parametrize("name", ["Undeclared", "Of16Bits", "HalfAsExact"])
+@pytest.mark.parametrize("name", one_in(3, ["HalfAsExact", "Undeclared", "Of16Bits"]))
 def test_angles_that_are_worse_than_declared_are_a_breach(name: str) -> None:
     assert "ROPE-5" in broken(judged(name))
 

@@ -66,6 +66,7 @@ def test_a_right_cache_is_not_found_though_everything_is_tried() -> None:
     assert len(tried) >= len(trace_sources.examples("growing")) + 10 + 8
 
 
+@pytest.mark.slow
 def test_a_right_cache_at_level_visible_is_not_found_by_rows_that_are_alike(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -132,6 +132,7 @@ def test_the_history_of_a_clause_is_that_of_its_sentence() -> None:
         assert found["RING-1"][0].what == "new" and all(h.day.startswith("20") for h in found["RING-1"])
 
 
+@pytest.mark.slow
 def test_without_a_repository_there_is_a_site_too(content: Content, tmp_path: Path) -> None:
     bare = replace(content, texts={}, pictures={})
     site._write(tmp_path, build.files(bare))
