@@ -18,39 +18,68 @@ from kvconform.mutants.kinds import KINDS
 from kvconform.mutants.mutant import Mutant
 from kvconform.runner import output
 from kvconform.runner.pool import opened
+from kvconform.runner.provenance import suite_digest
+from kvreports import json_file
 from kvspec.errors import BadInput
+from kvspec.records.mutants import Matrix
 
 
 def main(options: Namespace) -> int:
-    """Hunt the chosen mutants; return 1 if one survives without an argument, or a control behaves wrongly."""
+    """Hunt the chosen mutants; return 1 if one survives without an argument, or a control behaves wrongly. What was
+    hunted is written though the command is interrupted (130) or loses its pool (3)."""
     chosen = selected(options)
     if not chosen:
         raise BadInput("no mutant matches; `kvconform mutants --list` names them all")
     if options.list:
         print("\n".join(f"{m.id}: {m.says}" for m in chosen))
         return 0
-    tried = [m for m in chosen if options.argued or not m.equivalent]
-    if not options.on:
+    begun = _begun(options)
+    done = {m.id for m in begun.mutants} if begun else set[str]()
+    tried = [m for m in chosen if m.id not in done and (options.argued or not m.equivalent)]
+    if tried and not options.on:
         hunts.prepare(tried, options.processes, options.first)
-    began = time.monotonic()
-    found, lost = _hunted(tried, options)
-    found += [HuntResult(m.id) for m in chosen if m.equivalent and not options.argued]
-    made = matrix.made(chosen, found, time.monotonic() - began)
+    since = time.monotonic()
+    found, status = _hunted(tried, options)
+    found += [HuntResult(m.id) for m in chosen if m.equivalent and not options.argued and m.id not in done]
+    made = matrix.made(chosen, found, time.monotonic() - since, suite_digest(), begun)
     write = partial(output.write, made, Path(options.report)) if options.report else None
     unwritten = output.deliver([made], options.format, write)
-    return 3 if lost or unwritten else int(bool(matrix.wrong(made)))
+    return status or (3 if unwritten else int(bool(matrix.wrong(made))))
 
 
-def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[HuntResult], bool]:
-    """Hunt; give the results, and whether the pool was lost before the last one."""
+def _begun(options: Namespace) -> Matrix | None:
+    """Read what an interrupted command wrote into the same folder, if it is to be resumed. Raises BadInput."""
+    if not options.resume:
+        return None
+    if not options.report:
+        raise BadInput("--resume goes on with what --report DIR holds: name the folder")
+    path = Path(options.report, "mutants.json")
+    if not path.exists():
+        return None
+    begun = json_file.load(path, Matrix)
+    now = matrix.made([], [], 0, suite_digest())
+    if (begun.spec, begun.suite) != (now.spec, now.suite):
+        raise BadInput(f"{path}: made by another spec or suite; leave out --resume, or name another folder")
+    return begun
+
+
+def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[HuntResult], int]:
+    """Hunt; give the results, and the status of a command that ended before the last one, else 0."""
     found = list[HuntResult]()
     try:
         with opened(options.processes, options.on, seconds=hunts.LONGEST_TASK, memory_limit=hunts.MEMORY) as pool:
             found.extend(_told(hunts.all_of(tried, pool, options.first), len(tried)))
     except BrokenExecutor as e:
-        sys.stderr.write(f"kvconform: {e}; {len(found)} of {len(tried)} mutants were hunted\n")
-        return found, True
-    return found, False
+        return found, _ended(f"{e}", len(found), len(tried), 3)
+    except KeyboardInterrupt:
+        return found, _ended("interrupted", len(found), len(tried), 130)
+    return found, 0
+
+
+def _ended(why: str, hunted: int, count: int, status: int) -> int:
+    """Say how far it came, and how to go on."""
+    sys.stderr.write(f"kvconform: {why}; {hunted} of {count} mutants were hunted; --resume hunts the others\n")
+    return status
 
 
 def selected(options: Namespace) -> list[Mutant]:

@@ -181,6 +181,11 @@ def _mutants(parser: ArgumentParser) -> None:
         "--argued", action="store_true", help="also try the mutants that are argued to be equivalent"
     )
     parser.add_argument("--list", action="store_true", help="list the mutants and what each does, and stop")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="leave out what an interrupted command wrote into the folder of --report",
+    )
     add_pool(parser, "mutants tried at once (one per core)")
     add_report(parser, "mutants.json, mutants.html and mutants.md")
     add_format(parser)

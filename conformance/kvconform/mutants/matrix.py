@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from kvconform import SUITE_VERSION
 from kvconform.mutants.hunt import HuntResult
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.trace_sources import SOURCES
@@ -18,13 +19,23 @@ CODE = re.compile(r" \((?:<[^<>]+>|\w+\.py):\d+\)|\bkv\w+(?:\.\w+)*\.(?=[A-Z])")
 """The place of code in an error message: ` (store.py:37)`, or `kvref.growing.` before a class."""
 
 
-def made(mutants: Sequence[Mutant], found: Sequence[HuntResult], seconds: float) -> Matrix:
-    """The matrix of the mutants that were hunted, as the document that is written."""
+def made(
+    mutants: Sequence[Mutant],
+    found: Sequence[HuntResult],
+    seconds: float,
+    suite: str = "",
+    begun: Matrix | None = None,
+) -> Matrix:
+    """Make the matrix of the mutants that were hunted: now, by the suite of this hash, or before, as was begun."""
+    known = {m.id: m for m in begun.mutants} if begun else {}
     by_id = {h.id: h for h in found}
+    told = known | {m.id: _entry(m, by_id[m.id]) for m in mutants if m.id in by_id}
     return Matrix(
         spec=Version(version=SPEC_VERSION, hash=clauses.digest()),
-        seconds=round(seconds, 1),
-        mutants=[_entry(m, by_id[m.id]) for m in mutants if m.id in by_id],
+        suite=Version(version=SUITE_VERSION, hash=suite),
+        seconds=round(seconds + (begun.seconds if begun else 0), 1),
+        mutants=[told[m.id] for m in mutants if m.id in told],
+        left=sum(m.id not in told for m in mutants),
     )
 
 

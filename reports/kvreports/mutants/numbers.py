@@ -114,6 +114,7 @@ def headline(record: Matrix) -> str:
         f"{sum(bool(m.equivalent) for m in record.mutants):,} mutants are argued to be equivalent",
         f"{sum(not m.killed for m in correct)} of {len(correct)} correct caches passed",
     ]
+    parts += [f"{record.left:,} were not hunted"] if record.left else []
     count = sum(result(m).isupper() for m in record.mutants)
     parts += [f"{count} result{' is' if count == 1 else 's are'} wrong"] if count else []
     return "; ".join(parts)

@@ -63,6 +63,10 @@ class Matrix(Document, tag_field="kvmutants", tag=VERSION):
     seconds: Seconds
     """How long all took."""
     mutants: list[MutantRecord]
+    suite: Version | None = None
+    """Version and hash of the suite; null where an older suite wrote it."""
+    left: Count = 0
+    """Mutants that were chosen and not hunted, as the command was interrupted."""
 
 
 def result(m: MutantRecord) -> str:

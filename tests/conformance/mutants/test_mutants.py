@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform import cli
-from kvconform.mutants import controls, kinds, matrix
+from kvconform.mutants import controls, hunts, kinds, matrix
 from kvconform.mutants.hunt import HuntResult, Kill
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.systematic import equivalents
+from kvconform.runner.provenance import suite_digest
 from kvspec.geometry import Config
 from kvspec.trace import Trace
 
@@ -85,6 +86,43 @@ def test_a_handful_is_found_and_written(capsys: pytest.CaptureFixture[str], tmp_
         assert m.keys() >= {"id", "class", "link", "killed", "by", "operations", "equivalent"}
         assert m["class"] == "systematic" and m["killed"] is True and m["equivalent"] == ""
         assert m["sources"]["examples"] and m["by"] and 1 <= m["operations"] <= 8 and m["trace"] and m["message"]
+
+
+def test_what_was_interrupted_is_written_and_resumed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Hunts of three mutants: the second one is interrupted, and then the two that are left are hunted."""
+    three = [one(id=name, chapters=("growing",), adapter=controls.Losing) for name in "abc"]
+    monkeypatch.setitem(kinds.KINDS, "reference", lambda: iter(three))
+    hunted, all_of = list[str](), hunts.all_of
+
+    def watched(mutants: Sequence[Mutant], *others: Any) -> Iterator[HuntResult]:
+        for found in all_of(mutants, *others):
+            if interrupted and hunted:
+                raise KeyboardInterrupt
+            hunted.append(found.id)
+            yield found
+
+    monkeypatch.setattr(hunts, "all_of", watched)
+    arguments = ("--kind", "reference", "--report", str(tmp_path))
+    interrupted = True
+    status, document = run(capsys, *arguments)
+    assert (status, document["left"], [m["id"] for m in document["mutants"]]) == (130, 2, ["a"])
+    interrupted = False
+    status, document = run(capsys, *arguments, "--resume")
+    assert (status, document["left"], [m["id"] for m in document["mutants"]]) == (0, 0, ["a", "b", "c"])
+    assert hunted == ["a", "b", "c"]
+    assert json.loads((tmp_path / "mutants.json").read_text()) == document
+
+
+def test_what_another_suite_began_is_not_resumed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert cli.main(["mutants", "--kind", "reference", "--match", ARGUED, "--report", str(tmp_path)]) == 0
+    path = tmp_path / "mutants.json"
+    path.write_text(path.read_text().replace(suite_digest(), "0" * 16))
+    for more, words in (("--report", str(tmp_path)), "made by another"), ((), "name the folder"):
+        capsys.readouterr()
+        assert cli.main(["mutants", "--kind", "reference", "--match", ARGUED, "--resume", *more]) == 2
+        assert words in capsys.readouterr().err
 
 
 @pytest.mark.slow
