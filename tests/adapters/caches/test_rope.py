@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from kvadapters.gpu.adapter import Caches
+from kvadapters.gpu.memory import rope_angles as angles
 from kvadapters.gpu.memory import rope_tables
 from kvadapters.reference import Reference
 from kvspec.contract import Attention, Pair, Rope
@@ -174,6 +175,24 @@ def test_the_oldest_table_makes_room_and_the_newest_are_kept() -> None:
     counted = caches.runtime.meter.since(before)
     assert min(block.nbytes for block in long) >= 32_000
     assert counted["allocations"] == 2 * rope_tables.KEPT and counted["frees"] == rope_tables.KEPT
+
+
+def test_lines_of_successive_positions_are_made_together_and_are_those_of_the_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = [
+        (first, n) for first in (0, 63, 64, 1 << 40, rope_tables.FAR - 1, (1 << 63) - 70) for n in (1, 2, 64, 65)
+    ]
+    runs = [np.arange(first, first + n) for first, n in asked]
+    for positions in (*runs, np.array([3, 5, 4]), np.array([-1, 0]), np.array([5, 5])):
+        wanted = angles.table(positions, 6, 10_000)
+        assert rope_tables.lines(positions, 6, 10_000).tobytes() == wanted.tobytes()
+    made: list[int] = []
+    table = angles.table
+    monkeypatch.setattr(angles, "table", lambda p, *rest: made.append(len(p)) or table(p, *rest))
+    for position in range(640, 640 + 3 * rope_tables.PIECE):
+        rope_tables.lines(np.array([position]), 6, 10_000)
+    assert made == [rope_tables.PIECE] * 3
 
 
 @pytest.mark.parametrize("left", range(9))

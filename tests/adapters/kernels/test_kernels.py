@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,7 +34,7 @@ def test_rows_move_out_of_a_ring_and_nothing_else_changes(runtime: Runtime, geom
     random = np.random.default_rng(geometry.k_bytes)
     for _ in range(20):
         source, target = _random_span(runtime, geometry, random), _random_span(runtime, geometry, random)
-        target = replace(target, turn=0)
+        target = target._replace(turn=0)
         rows = int(random.integers(1, min(source.wrap, target.wrap) + 1))
         given, before = (_bytes(runtime, span) for span in (source, target))
         move(runtime, geometry, rows, source, target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from kvadapters.gpu.runtime import Block, Runtime, Work
 from kvspec.geometry import DTYPES, Config
@@ -67,8 +68,7 @@ class Place:
         return Span(self, first, turn, self.slots - first if wrap is None else wrap)
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """Slots used as a ring: row t is in slot `first + (turn + t) mod wrap`, where `turn < wrap`."""
 
     place: Place

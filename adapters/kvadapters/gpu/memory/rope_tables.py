@@ -1,9 +1,16 @@
-"""Cosines and sines on the device: the newest tables are kept, so that all layers of a step share one."""
+"""Cosines and sines on the device: the newest tables are kept, so that all layers of a step share one.
+
+What crosses are the lines of the positions asked for, as ROPE-29 says. They are made on the host for many positions
+together, so that the next position of a decode costs only the copy of its line.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from functools import lru_cache
 from typing import NamedTuple
+
+import numpy as np
 
 from kvadapters.gpu.memory import rope_angles as angles
 from kvadapters.gpu.runtime import Block, Runtime
@@ -14,6 +21,12 @@ KEPT = 4
 
 SMALLEST = 4096
 """Bytes of a table's place at least."""
+
+PIECE = 64
+"""Positions whose lines are made together: they take as long as a few made one by one."""
+
+FAR = 1 << 62
+"""Positions from here on are not made in pieces."""
 
 
 class Key(NamedTuple):
@@ -38,7 +51,7 @@ class Tables:
         oldest. Raises MemoryError, and has then kept what was there."""
         key = Key(positions.tobytes(), dims, base)
         if key not in self._kept:
-            made = angles.table(positions, dims, base)
+            made = lines(positions, dims, base)
             self._grow(made.nbytes)
             block = self._free.pop() if self._free else self._kept.popitem(last=False)[1]
             self._runtime.upload(made, block)
@@ -56,3 +69,19 @@ class Tables:
         self._kept.clear()
         for block in old:
             block.release()
+
+
+def lines(positions: Array, dims: int, base: int) -> Array:
+    """Give cosines and sines as `rope_angles.table` does; of a few successive positions from pieces made before."""
+    first, n = int(positions[0]), len(positions)
+    if n > PIECE or not 0 <= first < FAR or (np.diff(positions) != 1).any():
+        return angles.table(positions, dims, base)
+    pieces = [_piece(i, dims, base) for i in range(first // PIECE, (first + n - 1) // PIECE + 1)]
+    at = first % PIECE
+    whole: Array = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+    return whole[at : at + n]
+
+
+@lru_cache(maxsize=64)
+def _piece(number: int, dims: int, base: int) -> Array:
+    return angles.table(np.arange(number * PIECE, (number + 1) * PIECE, dtype=np.int64), dims, base)

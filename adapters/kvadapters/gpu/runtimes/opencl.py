@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -64,7 +64,7 @@ class OpenCLRuntime:
         self.cache_bytes = taken.device.global_mem_cache_size if self.gpu else host_cache()
         self.workers = 1 if kind.startswith("Oclgrind") else 4 * taken.device.max_compute_units
         self._new_buffer = self._allocator(kind)
-        self._shape = shape or (self._for_a_cpu if self.cpu and not wide else launch_shapes.gpu)
+        self._shape = lru_cache(1024)(shape or (self._for_a_cpu if self.cpu and not wide else launch_shapes.gpu))
 
     def _allocator(self, kind: str) -> Callable[[int], Any]:
         """Give the function that allocates: from a pool, since the first write to new memory takes several times as

@@ -7,6 +7,7 @@ for that, `basic`, beside the one with threads, `pthread`; both have the same me
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from kvadapters.gpu.runtime import Block, Work
@@ -64,7 +65,13 @@ class Queues:
 
 def small(kernel: str, work: Work, args: tuple[Block | int, ...]) -> bool:
     """Tell whether a launch is small."""
+    words = _words(kernel, work)
+    return sum(a.nbytes for a in args if isinstance(a, Block)) <= SMALL_BLOCKS if words is None else words <= SMALL
+
+
+@lru_cache(maxsize=1024)
+def _words(kernel: str, work: Work) -> int | None:
+    """Give the words that a launch moves at most; None where its blocks must tell."""
     if kernel.startswith(BY_BLOCKS):
-        return sum(a.nbytes for a in args if isinstance(a, Block)) <= SMALL_BLOCKS
-    inner = INNER.get(kernel.rstrip("0123456789"), 1)
-    return work.words * work.rows * work.heads * work.parts * inner <= SMALL
+        return None
+    return work.words * work.rows * work.heads * work.parts * INNER.get(kernel.rstrip("0123456789"), 1)
