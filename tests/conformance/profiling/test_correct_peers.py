@@ -85,7 +85,7 @@ def test_a_peer_that_is_wrong_gets_no_time_and_the_record_says_so() -> None:
 
 def test_a_gpu_has_the_peers_that_compute_on_one_and_others_where_asked() -> None:
     assert {r.name for r in peers.find(gpu=True).records} == {"torch", "index_copy_"}
-    assert {r.name for r in peers.find().records} == set(peers.PEERS)
+    assert {r.name for r in peers.find().records} == {*peers.PEERS} - {"flex_attention"}
     assert [r.name for r in peers.find(["numpy"], gpu=True).records] == ["numpy"]
 
 
@@ -98,6 +98,27 @@ def test_both_forms_of_torch_are_right(folded: bool, seen: int | None) -> None:
     library = Tensors(folded)
     out = library.attend(*map(library.wrap, ASKED), seen)
     correct.demand("f32", library.host(out), *ASKED, seen)
+
+
+@pytest.mark.filterwarnings("ignore")  # of torch's compiler
+def test_flex_attention_is_right_or_says_why_it_cannot_be() -> None:
+    pytest.importorskip("torch")
+    from kvconform.profiling.peers import flex_peer
+
+    peer = flex_peer.Flex()
+    assert (
+        peer.job(Case("attention", MODEL, 40, 2), 1 << 16) is peer.job(Case("append", MODEL, 40), 1 << 16) is None
+    )
+    job = peer.job(Case("attention", MODEL, 40), 1 << 16)
+    assert job is not None and job.about == {"form": "flex_attention"}
+    job.do(1)
+
+    def fails(*_: Any, **__: Any) -> Any:
+        raise peer.tensors.torch._dynamo.exc.TorchDynamoException("no compiler\nat all")
+
+    peer.tensors._attend = fails
+    with pytest.raises(correct.Wrong, match=r"does not compile here: no compiler$"):
+        peer.job(Case("attention", MODEL, 40), 1 << 16)
 
 
 @pytest.mark.parametrize(("rows", "batch"), [(1, 1), (3, 1), (1, 2)])

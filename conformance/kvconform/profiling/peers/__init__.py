@@ -37,11 +37,15 @@ PEERS = {
     "torch": "torch_peer:Torch",
     "index_copy_": "torch_peer:IndexCopy",
     "onnxruntime": "onnxruntime_peer:GroupQueryAttention",
+    "flex_attention": "flex_peer:Flex",
 }
 """Every peer and its place in this package."""
 
 ON_GPU = ("torch", "index_copy_")
 """Those that compute on a GPU; beside one, the others take part only if asked for."""
+
+ASKED = ("flex_attention",)
+"""Those that take part only if asked for."""
 
 
 class Found(NamedTuple):
@@ -52,13 +56,16 @@ class Found(NamedTuple):
 
 
 def find(names: Sequence[str] = (), gpu: bool = False) -> Found:
-    """Find the peers of these names, or those that suit the device. Raises BadInput for an unknown name."""
+    """Find the peers of these names, or those that suit the device and need not be asked for.
+
+    Raises BadInput for an unknown name.
+    """
     for name in names:
         if name not in PEERS:
             raise BadInput(f"--peers: unknown peer {name!r:.40}; known: {', '.join(PEERS)}")
     peers: list[Peer] = []
     records: list[PeerRecord] = []
-    for name in names or (ON_GPU if gpu else PEERS):
+    for name in names or (ON_GPU if gpu else [name for name in PEERS if name not in ASKED]):
         try:
             peer = _made(PEERS[name])
         except (ImportError, CannotRun) as e:
