@@ -90,7 +90,8 @@ def cupy(session: nox.Session) -> None:
     session.run(
         "python", "-m", "pytest", "-q", "tests/adapters/runtimes/test_cupy.py", "-k", "nothing_that_cupy_lacks"
     )
-    _where_it_can(session, "kvconform", "run", "cupy", "--report", str(REPORTS / "cupy"), *session.posargs)
+    for name in ("cupy", "cupy-fast"):
+        _where_it_can(session, "kvconform", "run", name, "--report", str(REPORTS / name), *session.posargs)
 
 
 def _where_it_can(session: nox.Session, *command: str) -> None:

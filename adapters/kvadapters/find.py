@@ -19,7 +19,9 @@ BUILT_IN = {
     "opencl": "kvadapters.gpu.adapters:OpenCL",
     "opencl-fast": "kvadapters.gpu.adapters:OpenCLFast",
     "cuda-cpu": "kvadapters.gpu.adapters:CudaCPU",
+    "cuda-cpu-fast": "kvadapters.gpu.adapters:CudaCPUFast",
     "cupy": "kvadapters.gpu.adapters:CuPy",
+    "cupy-fast": "kvadapters.gpu.adapters:CuPyFast",
 }
 """Built-in adapters, found without installation, so that a bare checkout works."""
 

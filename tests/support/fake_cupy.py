@@ -23,6 +23,7 @@ import numpy as np
 from kvadapters.gpu import kernels
 from kvadapters.gpu.runtimes import nvrtc
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
+from kvadapters.gpu.runtimes.cuda_fast import FastCuPyRuntime
 from kvadapters.gpu.runtimes.cupy import CuPyRuntime
 
 Work = Callable[[], None]
@@ -140,31 +141,66 @@ class MemoryPool:
         return MemoryPointer(np.full(size, 0xAB, np.uint8), self)
 
 
+FUNCTIONS: dict[int, Function] = {}
+
+PLAIN = 48 << 10
+"""Bytes of shared memory that a launch may have without asking before."""
+
+
 class Function:
-    def __init__(self, library: CudaCPURuntime, name: str) -> None:
-        self.library, self.name = library, name
+    """`_most` is how many bytes of shared memory were asked for."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self.text, self.name, self._most = text, name, PLAIN
+        self.ptr = id(self)
+        FUNCTIONS[self.ptr] = self
 
     def __call__(self, grid: Any, block: Any, args: Any, shared_mem: int = 0, stream: Any = None) -> None:
         assert stream is not None, "launched on the null stream"
         assert math.prod(block) <= 1024 and max(grid[1:]) <= 65535, "CUDA_ERROR_INVALID_VALUE"
-        count = (kernels.KERNELS | kernels.LIMITS)[self.name]
+        assert shared_mem <= self._most, "CUDA_ERROR_INVALID_VALUE"
+        library, count = _compiled_for_the_cpu(self.text, self.name, shared_mem)
         buffers, integers = args[:count], args[count:]
         assert all(isinstance(a, MemoryPointer) for a in buffers)
         assert all(isinstance(a, np.int64) for a in integers), "integers of a kernel are 64 bits wide"
         values = [a.ptr for a in buffers] + [int(a) for a in integers]
-        stream._enqueue(lambda: self.library.run(self.name, block, grid, *values))
+        stream._enqueue(lambda: library.run(self.name, block, grid, *values))
+
+
+@cache
+def _compiled_for_the_cpu(text: str, name: str, shared: int) -> tuple[CudaCPURuntime, int]:
+    """The kernels of a text, and how many arguments of this one are buffers."""
+    known = next((names for names in (kernels.LIMITS, kernels.KERNELS) if name in names), None)
+    if known is not None:
+        return _library(text), known[name]
+    buffers = 6 + ("const int *tables" in text and "#define RUNS" not in text)
+    library = CudaCPURuntime()
+    library.learn(text, {name: buffers}, shared=shared)
+    return library, buffers
+
+
+@cache
+def _library(text: str) -> CudaCPURuntime:
+    names = next(names for names in (kernels.LIMITS, kernels.KERNELS) if f" {next(iter(names))}(" in text)
+    return CudaCPURuntime(text, names)
 
 
 class Module:
     """The text, unlike a cubin, tells what to compile."""
 
     def load(self, cubin: bytes) -> None:
-        text = cubin.decode()
-        names = next(names for names in (kernels.LIMITS, kernels.KERNELS) if f" {next(iter(names))}(" in text)
-        self.library = CudaCPURuntime(text, names)
+        self.text = cubin.decode()
 
     def get_function(self, name: str) -> Function:
-        return Function(self.library, name)
+        return Function(self.text, name)
+
+
+def funcSetAttribute(function: int, attribute: int, value: int) -> None:
+    assert attribute == 8 and value <= 99 << 10, "CUDA_ERROR_INVALID_VALUE"
+    FUNCTIONS[function]._most = value
+
+
+SIZES = {"totalGlobalMem": 1 << 26, "l2CacheSize": 1 << 20, "multiProcessorCount": 4}
 
 
 class Runtime:
@@ -191,7 +227,7 @@ class Runtime:
         return 0
 
     def getDeviceProperties(self, device: int) -> dict[str, Any]:
-        return {"name": b"NVIDIA Stand-In", "totalGlobalMem": 1 << 26, "l2CacheSize": 1 << 20}
+        return {"name": b"NVIDIA Stand-In", **SIZES}
 
     def memcpyAsync(self, dst: int, src: int, size: int, kind: int, stream: int) -> None:
         self.memcpy2DAsync(dst, size, src, size, size, 1, kind, stream)
@@ -216,6 +252,9 @@ def package(**runtime: Any) -> Any:
     """What `import cupy` gives, on a machine like this."""
     cuda = SimpleNamespace(
         runtime=Runtime(**runtime),
+        driver=SimpleNamespace(
+            CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8, funcSetAttribute=funcSetAttribute
+        ),
         memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
         Device=lambda: SimpleNamespace(compute_capability="90"),
         Stream=Stream,
@@ -249,3 +288,10 @@ def runtime() -> CuPyRuntime:
     """One for all tests."""
     with installed():
         return CuPyRuntime()
+
+
+@cache
+def fast_runtime() -> FastCuPyRuntime:
+    """The one of `cupy-fast`."""
+    with installed():
+        return FastCuPyRuntime()

@@ -22,6 +22,12 @@ from kvspec.rows import SerialBook
 from kvspec.serials import letters
 from kvspec.session.step import Step
 
+BYTES = {"bytes", "held", "plan", "host_to_device", "device_to_host", "device_to_device"}
+"""Columns that count bytes, of which wider rows have more."""
+
+NUMBERS = {"outputs", "rotated"}
+"""How columns are read that show numbers, which wider rows make others."""
+
 
 def disagreements(example: Example, seen: TrialResult, adapter: Description) -> list[str]:
     """Where the table and what was found on the adapter disagree; reads up to the first difference found there."""
@@ -73,7 +79,7 @@ def _judged(heading: str, level: str, adapter: Description, example: Example) ->
         return False  # nobody says what a query sees
     if heading == "launches" and launches_each(adapter):
         return False  # the table counts one launch for keys and values
-    if heading == "bytes" and not adapter.supports(example.trace.config):
+    if (heading in BYTES or column.reads in NUMBERS) and not adapter.supports(example.trace.config):
         return False  # it was judged on rows of another size
     return level == "storage" or not column.storage
 

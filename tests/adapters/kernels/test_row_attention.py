@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,84 +36,26 @@ from kvspec.contract import Attention, Pair
 from kvspec.errors import CannotRun
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit
+from support.attention_case import Case, in_pages, positions
 
 U = 2.0**-24
 C = 16.0
 
 
-@dataclass
-class Case:
-    """Rows of `entries` in a ring of `wrap` slots that begins at slot `base`, `held` of them from position `first`
-    on, the oldest in slot `turn` of the ring; `count` queries of each head. All other rows are NaN."""
+def exact(case: Case) -> tuple[Array, Array]:
+    """The outputs in f64, and what they may be off by."""
+    found = [_one(case, e, h, i) for e, h, i in np.ndindex(case.queries.shape[:3])]
+    shape = *case.queries.shape[:3], case.v_dim
+    outputs, bounds = (np.stack(each).reshape(shape) for each in zip(*found, strict=True))
+    return outputs, bounds
 
-    dtype: str = "f32"
-    k_dim: int = 16
-    v_dim: int = 16
-    group: int = 1
-    kv_heads: int = 1
-    entries: int = 1
-    held: int = 10
-    wrap: int = 10
-    base: int = 0
-    turn: int = 0
-    spare: int = 0
-    first: int = 0
-    count: int = 1
-    together: int = 1
-    causal: bool = True
-    window: int = 0
-    larger: float = 1.0
-    on_device: bool = False
-    seed: int = 0
-    keys: Array = field(init=False)
-    values: Array = field(init=False)
-    queries: Array = field(init=False)
 
-    def __post_init__(self) -> None:
-        random = np.random.default_rng(self.seed)
-        shape = self.entries, self.kv_heads, self.held
-        self.keys, self.values = (
-            random.standard_normal((*shape, dim), np.float32).astype(DTYPES[self.dtype])
-            for dim in (self.k_dim, self.v_dim)
-        )
-        heads = self.kv_heads * self.group
-        self.queries = random.standard_normal((self.entries, heads, self.count, self.k_dim), np.float32)
-        self.queries *= np.float32(self.larger)
-        for rows in (self.keys, self.values):
-            rows[:, :, ~self.seen().any(0)] = np.nan
-
-    def seen(self) -> Array:
-        """Which rows each query sees, `[count, held]`."""
-        own = np.arange(self.held - self.count, self.held)[:, None] + self.first
-        position = np.arange(self.held)[None] + self.first
-        low = own - self.window + 1 if self.window else np.full_like(own, -1)
-        return (position >= low) & ((position <= own) | (not self.causal))
-
-    @property
-    def slots(self) -> int:
-        """Slots of a head in the buffer."""
-        return self.base + self.wrap + self.spare
-
-    def laid(self, rows: Array) -> Array:
-        """Rows in their slots, NaN in all others."""
-        shape = *rows.shape[:2], self.slots, rows.shape[3]
-        found = np.full((*shape, rows.dtype.itemsize), 0xFF, np.uint8).view(rows.dtype).reshape(shape)
-        found[:, :, self.base + (self.turn + np.arange(self.held)) % self.wrap] = rows
-        return found
-
-    def exact(self) -> tuple[Array, Array]:
-        """The outputs in f64, and what they may be off by."""
-        found = [self._one(e, h, i) for e, h, i in np.ndindex(self.queries.shape[:3])]
-        shape = *self.queries.shape[:3], self.v_dim
-        outputs, bounds = (np.stack(each).reshape(shape) for each in zip(*found, strict=True))
-        return outputs, bounds
-
-    def _one(self, e: int, h: int, i: int) -> tuple[Array, Array]:
-        seen = self.seen()[i]
-        if not seen.any():
-            return np.zeros(self.v_dim), np.zeros(self.v_dim)
-        query = self.queries[e, h, i].astype(np.float64)
-        return weighed(query, *(r[e, h // self.group, seen].astype(np.float64) for r in (self.keys, self.values)))
+def _one(case: Case, e: int, h: int, i: int) -> tuple[Array, Array]:
+    seen = case.seen()[i]
+    if not seen.any():
+        return np.zeros(case.v_dim), np.zeros(case.v_dim)
+    query = case.queries[e, h, i].astype(np.float64)
+    return weighed(query, *(r[e, h // case.group, seen].astype(np.float64) for r in (case.keys, case.values)))
 
 
 def weighed(query: Array, keys: Array, values: Array) -> tuple[Array, Array]:
@@ -151,7 +92,7 @@ def paged(runtime: OpenCLRuntime, case: Case, slots: int) -> Array:
     random, each = np.random.default_rng(case.seed), -(-(case.first + case.held) // slots)
     tables = random.permutation(case.entries * each + 2).astype(np.int32)[: case.entries * each]
     pages = [
-        _in_pages(rows, tables.reshape(case.entries, each), case.first, slots) for rows in (case.keys, case.values)
+        in_pages(rows, tables.reshape(case.entries, each), case.first, slots) for rows in (case.keys, case.values)
     ]
     keys, values = placed(runtime, *pages)
     block = runtime.allocate(tables.nbytes + 4)
@@ -168,31 +109,11 @@ def paged(runtime: OpenCLRuntime, case: Case, slots: int) -> Array:
     return fetched(out)
 
 
-def _in_pages(rows: Array, tables: Array, first: int, slots: int) -> Array:
-    shape = tables.size + 2, rows.shape[1], slots, rows.shape[3]
-    found = np.full((*shape, rows.dtype.itemsize), 0xFF, np.uint8).view(rows.dtype).reshape(shape)
-    for entry, t in np.ndindex(len(rows), rows.shape[2]):
-        found[tables[entry, (first + t) // slots], :, (first + t) % slots] = rows[entry, :, t]
-    return found
-
-
-def positions(runtime: OpenCLRuntime, case: Case) -> Positions:
-    """Where the rows end: as the host knows it, or in every second number of a block on the device."""
-    end = case.first + case.held
-    if not case.on_device:
-        return Positions(case.first, end)
-    lengths = np.full(2 * case.entries + 1, -1, np.int64)
-    lengths[1::2] = end
-    block = runtime.allocate(lengths.nbytes)
-    runtime.upload(lengths, block)
-    return Positions(case.first, 0, block, 1, 2)
-
-
 def check(runtime: OpenCLRuntime, case: Case, slots: int | None = None) -> None:
     """Every element within its bound; rows in runs, or in pages of this many slots."""
     found = attended(runtime, case) if slots is None else paged(runtime, case, slots)
-    exact, bound = case.exact()
-    off = np.abs(found - exact)
+    outputs, bound = exact(case)
+    off = np.abs(found - outputs)
     assert (off <= bound).all(), (
         case,
         float(np.nanmax(off / np.maximum(bound, 1e-300))),
@@ -257,7 +178,7 @@ def test_every_element_is_within_its_bound(runtime: OpenCLRuntime, geometry: tup
 @pytest.mark.usefixtures("worth")
 @pytest.mark.parametrize("slots", [1, 5, 16, 64])
 @pytest.mark.parametrize("geometry", GEOMETRIES[::3], ids=lambda g: "-".join(map(str, g)))
-def test_rows_in_pages(runtime: OpenCLRuntime, geometry: tuple[str, int, int, int], slots: int) -> None:
+def test_rowsin_pages(runtime: OpenCLRuntime, geometry: tuple[str, int, int, int], slots: int) -> None:
     for case in cases(*geometry, 4):
         check(runtime, case, slots)
 
@@ -320,8 +241,8 @@ def test_captured_work_reads_the_length_anew(runtime: OpenCLRuntime, monkeypatch
         captured.replay()
         shorter = Case(group=2, held=end, wrap=end)
         shorter.keys, shorter.values, shorter.queries = case.keys[:, :, :end], case.values[:, :, :end], case.queries
-        exact, bound = shorter.exact()
-        assert (np.abs(fetched(out) - exact) <= bound).all()
+        outputs, bound = exact(shorter)
+        assert (np.abs(fetched(out) - outputs) <= bound).all()
 
 
 NARROW = Case("f16", 5, 17, 3, held=20, wrap=20, turn=7), Case("f32", 16, 16, 4, held=9, wrap=12, count=2)

@@ -18,7 +18,7 @@ from kvadapters.gpu.adapters import CuPy
 from kvadapters.gpu.runtime import Work
 from kvadapters.gpu.runtimes import cupy
 from kvconform.generate import frozen_covers
-from kvspec.contract import description
+from kvspec.contract import Attention, description
 from kvspec.errors import CannotRun
 from kvspec.geometry import Config
 from support import fake_cupy
@@ -136,6 +136,19 @@ def test_a_share_of_the_covers_is_passed(runtime: Any, frozen: Any, every: int) 
     under_test = LocalAdapter(Caches("cupy", runtime, checks=True))
     judged = [under_test.run(trace) for trace in itertools.islice(frozen.traces(), 0, None, every)]
     assert judged and not [outcome.trace for outcome in judged if outcome.failed]
+
+
+def test_fast_attention_is_launched_with_the_shared_memory_that_was_asked_for(unshared: None) -> None:
+    """The text of a geometry is compiled when it is first attended with; it is a GPU's that the CPU emulates."""
+    config, random = Config(k_dim=32, v_dim=32, kv_heads=1, step=8), np.random.default_rng(0)
+    queries, keys, values = (random.standard_normal((1, h, 9, 32), np.float32) for h in (4, 1, 1))
+    found = []
+    with fake_cupy.installed():
+        for runtime in (fake_cupy.fast_runtime(), fake_cupy.runtime()):
+            cache: Any = Caches("cupy-fast", runtime).open("growing", config)
+            found.append(cache.attend(queries, keys.astype(np.float16), values.astype(np.float16), Attention()))
+    assert fake_cupy.fast_runtime().knows("attend_warps_runs_f16_32_32_4_4")
+    assert found[0].tobytes() != found[1].tobytes() and np.abs(found[0] - found[1]).max() < 2e-3
 
 
 def test_the_adapter_says_what_it_runs_on(unshared: None) -> None:

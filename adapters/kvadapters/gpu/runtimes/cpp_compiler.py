@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,23 +53,30 @@ class Compiler:
 
 @dataclass(frozen=True)
 class Program:
-    """The input of a compilation: CUDA text, its kernels to call, and the sanitizer."""
+    """The input of a compilation: CUDA text, its kernels to call, the sanitizer, and the bytes of shared memory
+    that a launch asks for."""
 
     text: str
     kernels: tuple[str, ...]
     sanitizer: str = ""
     flags: tuple[str, ...] = field(default=FLAGS)
+    shared: int = 0
+
+    @property
+    def unit(self) -> str:
+        """Give the text that is compiled, around the CUDA text."""
+        return shim.program(self.kernels, self.shared)
 
     def key(self, compiler: Compiler) -> str:
         """Name the library; the name changes with everything it depends on."""
-        parts = (
-            compiler.path,
-            compiler.version,
-            self.text,
-            shim.text(),
-            shim.program(self.kernels),
-            self.sanitizer,
-        )
+        return self._hash(compiler, self.text, self.unit)
+
+    def scheduler_key(self, compiler: Compiler) -> str:
+        """Name what libraries of different texts have in common."""
+        return self._hash(compiler, "scheduler")
+
+    def _hash(self, compiler: Compiler, *texts: str) -> str:
+        parts = (compiler.path, compiler.version, *texts, shim.text(), self.sanitizer)
         watched = SANITIZERS[self.sanitizer] + KNOWN_TO_THE_SCHEDULER[self.sanitizer]
         return hashlib.sha256(repr((*parts, self.flags, watched)).encode()).hexdigest()[:24]
 
@@ -88,29 +95,38 @@ def find() -> Compiler:
 
 def library(program: Program, compiler: Compiler) -> Path:
     """Give the compiled library, a kept one or a new one. Raises CannotRun if it does not compile."""
-    kept = build_folder.folder("cxx") / program.key(compiler)
-    if not (kept / "kernels.so").is_file():
+    scheduler = _kept(program.scheduler_key(compiler), lambda made: _compile_scheduler(program, compiler, made))
+    known = scheduler / "scheduler.o"
+    return _kept(program.key(compiler), lambda made: _compile(program, compiler, known, made)) / "kernels.so"
+
+
+def _kept(key: str, make: Callable[[Path], None]) -> Path:
+    """Give the folder of a key; `make` fills it, if it is not there yet."""
+    kept = build_folder.folder("cxx") / key
+    if not kept.is_dir():
         made = Path(tempfile.mkdtemp(dir=kept.parent))
         try:
-            _compile(program, compiler, made)
+            make(made)
             with suppress(OSError):  # another process was faster, and made the same
                 made.rename(kept)
         finally:
             shutil.rmtree(made, ignore_errors=True)
-    return kept / "kernels.so"
+    return kept
 
 
-def _compile(program: Program, compiler: Compiler, folder: Path) -> None:
-    (folder / "kernels.cu").write_text(program.text, encoding="utf-8")
-    (folder / "program.cpp").write_text(shim.program(program.kernels), encoding="utf-8")
-    scheduler = shim.FOLDER / "scheduler.cpp"
-    watched = SANITIZERS[program.sanitizer]
-    common = [compiler.path, *program.flags, f"-I{shim.FOLDER}", f"-I{folder}"]
+def _compile_scheduler(program: Program, compiler: Compiler, folder: Path) -> None:
     known = KNOWN_TO_THE_SCHEDULER[program.sanitizer]
-    _call([*common, *known, "-c", str(scheduler), "-o", str(folder / "scheduler.o")])
-    _call([*common, *watched, "-c", str(folder / "program.cpp"), "-o", str(folder / "program.o")])
-    objects = [str(folder / name) for name in ("scheduler.o", "program.o")]
-    _call([*common, *watched, "-shared", *objects, "-o", str(folder / "kernels.so")])
+    source, made = shim.FOLDER / "scheduler.cpp", folder / "scheduler.o"
+    _call([compiler.path, *program.flags, f"-I{shim.FOLDER}", *known, "-c", str(source), "-o", str(made)])
+
+
+def _compile(program: Program, compiler: Compiler, scheduler: Path, folder: Path) -> None:
+    (folder / "kernels.cu").write_text(program.text, encoding="utf-8")
+    (folder / "program.cpp").write_text(program.unit, encoding="utf-8")
+    watched = SANITIZERS[program.sanitizer]
+    common = [compiler.path, *program.flags, f"-I{shim.FOLDER}", f"-I{folder}", *watched]
+    _call([*common, "-c", str(folder / "program.cpp"), "-o", str(folder / "program.o")])
+    _call([*common, "-shared", str(scheduler), str(folder / "program.o"), "-o", str(folder / "kernels.so")])
 
 
 def _call(command: Sequence[str]) -> None:

@@ -61,14 +61,20 @@ class CudaCPURuntime:
         self.meter = Meter()
         self._recorder = Recorder(self.meter)
 
-    def _made(self, text: str, names: Mapping[str, int], flags: tuple[str, ...]) -> Any:
-        program = cpp_compiler.Program(text, tuple(names), self._sanitizer, flags)
+    def _made(self, text: str, names: Mapping[str, int], flags: tuple[str, ...], shared: int = 0) -> Any:
+        program = cpp_compiler.Program(text, tuple(names), self._sanitizer, flags, shared)
         return _loaded(cpp_compiler.library(program, self._compiler))
 
-    def learn(self, text: str, names: Mapping[str, int], flags: tuple[str, ...] = cpp_compiler.FLAGS) -> None:
-        """Compile another text, so that its kernels can be launched too."""
-        library = self._made(text, names, flags)
+    def learn(
+        self, text: str, names: Mapping[str, int], flags: tuple[str, ...] = cpp_compiler.FLAGS, shared: int = 0
+    ) -> None:
+        """Compile another text, so that its kernels can be launched too, with so many bytes of shared memory."""
+        library = self._made(text, names, flags, shared)
         self._kernels |= {name: Kernel(library, name, buffers) for name, buffers in names.items()}
+
+    def knows(self, kernel: str) -> bool:
+        """Tell whether a kernel of that name can be launched."""
+        return kernel in self._kernels
 
     def elapsed(self, work: Callable[[], None]) -> float:
         """Measure the seconds of the work: every launch is done when it returns."""

@@ -52,13 +52,23 @@ class CuPyRuntime:
         self._pool = cupy.cuda.MemoryPool()
         self._compiler = nvrtc.version(nvrtc.binding())
         self._kernels: dict[str, Any] = {}
+        self._shared: dict[str, int] = {}
         self.learn(kernels.source("cuda"), kernels.KERNELS)
 
-    def learn(self, text: str, names: Mapping[str, int]) -> None:
-        """Compile and load kernels now: loading at the first launch could meet a full device, or a capture."""
-        module = self._cupy.cuda.Module()
+    def learn(self, text: str, names: Mapping[str, int], shared: int = 0) -> None:
+        """Compile and load kernels now: loading at the first launch could meet a full device, or a capture. They
+        are launched with so many bytes of shared memory."""
+        module, driver = self._cupy.cuda.Module(), self._cupy.cuda.driver
         module.load(nvrtc.compiled(text, f"sm_{self._capability}").data)
-        self._kernels |= {name: module.get_function(name) for name in names}
+        for name in names:
+            self._kernels[name], self._shared[name] = module.get_function(name), shared
+            if shared:  # more than 48 KiB have to be asked for
+                most = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                driver.funcSetAttribute(self._kernels[name].ptr, most, shared)
+
+    def knows(self, kernel: str) -> bool:
+        """Tell whether a kernel of that name can be launched."""
+        return kernel in self._kernels
 
     def elapsed(self, work: Callable[[], None]) -> float:
         """Measure the seconds between two events in the stream, before and after the work."""
@@ -115,7 +125,7 @@ class CuPyRuntime:
         captured = self._recorder.takes(kernel, work, args)
         group, groups = launch_shapes.gpu(work)
         given = tuple(a.handle if isinstance(a, Block) else np.int64(a) for a in args)
-        self._kernels[kernel](groups, group, given, stream=self._stream)
+        self._kernels[kernel](groups, group, given, self._shared[kernel], self._stream)
         self.meter.launches += not captured
 
     def capture(self, work: Callable[[], None]) -> Replayable:

@@ -15,7 +15,9 @@ def text() -> str:
     return "".join(f"// {p.name}\n{p.read_text(encoding='utf-8')}" for p in files)
 
 
-def program(kernels: Iterable[str]) -> str:
-    """The translation unit that makes these kernels of `kernels.cu` callable from outside."""
-    exports = "".join(f"SHIM_EXPORT({name})\n" for name in kernels)
-    return f'#include "cuda.h"\n#include "meet.h"\n#include "kernels.cu"\n{exports}'
+def program(kernels: Iterable[str], shared: int = 0) -> str:
+    """The translation unit that makes these kernels of `kernels.cu` callable from outside. `shared` is how many
+    bytes of shared memory a launch asks for; with them the text has the words of `warp_cuda.h`."""
+    headers = ("cuda.h", "meet.h", "warp.h", "kernels.cu") if shared else ("cuda.h", "meet.h", "kernels.cu")
+    lines = [f"#define SHIM_DYNAMIC {shared}"] * bool(shared) + [f'#include "{name}"' for name in headers]
+    return "".join(f"{line}\n" for line in (*lines, *(f"SHIM_EXPORT({name})" for name in kernels)))

@@ -72,6 +72,9 @@ static inline unsigned __umulhi(unsigned a, unsigned b) {
   return static_cast<unsigned>(static_cast<uint64_t>(a) * b >> 32);
 }
 template <class T> static inline T __ldg(const T *address) { return *address; }
+template <class T> static inline T __ldcg(const T *address) { return *address; }
+template <class T> static inline T min(T a, T b) { return b < a ? b : a; }
+template <class T> static inline T max(T a, T b) { return a < b ? b : a; }
 
 // Using a kernel from outside: its arguments come as cells of 64 bits, of which each takes the first bytes.
 namespace shim {
@@ -98,5 +101,8 @@ template <class... A> void call(void (*kernel)(A...), const uint64_t *cells) {
 
 #define SHIM_PUBLIC extern "C" __attribute__((visibility("default")))
 #define SHIM_EXPORT(kernel)                                                         \
-  SHIM_PUBLIC void call_##kernel(const uint64_t *cells) { shim::call(kernel, cells); } \
+  SHIM_PUBLIC void call_##kernel(const uint64_t *cells) {                        \
+    shim::begin_thread();                                                           \
+    shim::call(kernel, cells);                                                      \
+  }                                                                                 \
   SHIM_PUBLIC int arity_##kernel() { return shim::arity(kernel); }

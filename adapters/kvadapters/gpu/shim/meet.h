@@ -2,10 +2,22 @@
 // that meet on different lines have diverged, and because reports shall name it.
 #pragma once
 #include "cuda.h"
+#ifdef SHIM_DYNAMIC
+#include "dynamic.h"
+#else
+namespace shim {
+static inline void begin_thread() {}
+static inline void show_copies() {}
+}  // namespace shim
+#endif
 
-static inline void __syncthreads(int line = __builtin_LINE()) { shim::barrier(line); }
+static inline void __syncthreads(int line = __builtin_LINE()) {
+  shim::show_copies();
+  shim::barrier(line);
+}
 
 static inline void __syncwarp(unsigned mask = ~0u, int line = __builtin_LINE()) {
+  shim::show_copies();
   shim::exchange(mask, 0, shim::lane(), line);
 }
 

@@ -6,6 +6,12 @@ namespace shim {
 
 unsigned lane() { return current().number % LANES; }
 
+void refuse(const char *format, unsigned one, unsigned other) {
+  const AsScheduler scheduling;
+  snprintf(message, sizeof message, format, one, other);
+  leave();
+}
+
 static void come_to_barrier(int line) {
   const AsScheduler scheduling;
   Barrier &here = block.barrier;

@@ -24,6 +24,9 @@ void barrier(int line);
 Exchanged exchange(uint32_t mask, uint64_t offered, unsigned from_lane, int line);
 unsigned lane();
 
+// Ends the launch with a message: what the thread wants no GPU does. The format takes two numbers.
+void refuse(const char *format, unsigned one, unsigned other);
+
 // Memory order, which only matters to a sanitizer that looks for races: threads themselves take turns.
 void fence();
 void before_atomic(const void *address);

@@ -1,0 +1,142 @@
+"""Fast attention by a kernel that is compiled for a geometry: what is the same on every kind of device."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple, Protocol
+
+from kvadapters.gpu.caches.attention import Pages, Positions, Runs
+from kvadapters.gpu.memory.device_arrays import DeviceRows
+from kvadapters.gpu.runtime import Runtime, Work
+from kvspec.geometry import DTYPES
+
+FLOAT = 4
+"""Bytes of an f32."""
+
+
+class Geometry(NamedTuple):
+    """What a kernel is compiled for: how rows `lie`, the heads of queries and of rows, and how many `queries` read
+    a row together."""
+
+    dtype: str
+    k_dim: int
+    v_dim: int
+    heads: int
+    kv_heads: int
+    lie: str
+    queries: int
+
+    @property
+    def group(self) -> int:
+        """Give the number of query heads that share a kv head."""
+        return self.heads // self.kv_heads
+
+    @property
+    def name(self) -> str:
+        """Give the part of a kernel's name that says what it is compiled for."""
+        parts = self.lie, self.dtype, self.k_dim, self.v_dim, self.group, self.queries
+        return "_".join(map(str, parts))
+
+
+class FastDevice(Runtime, Protocol):
+    """A runtime on which `workers` pieces of work keep the device busy."""
+
+    workers: int
+
+    def knows(self, kernel: str) -> bool:
+        """Tell whether a kernel of that name can be launched."""
+
+
+class FastAttention(ABC):
+    """Attention of f32 queries over rows, with all sums in f32. Query head h reads kv head h // (heads / kv_heads);
+    scores are q k / sqrt(k_dim), and must be finite in f32 when multiplied by log2(e).
+
+    `attend` takes at most `queries` together; `passes` is how often the rows of a kv head are read.
+    """
+
+    passes = 1
+
+    def __init__(self, runtime: FastDevice, geometry: Geometry) -> None:
+        self.device, self.geometry = runtime, geometry
+        self.size = DTYPES[geometry.dtype].itemsize
+        self._attend = self._learned()
+        # Only fewer runs than workers are split, into fewer pieces than twice as many altogether.
+        self._parts = runtime.allocate(2 * runtime.workers * self._part_bytes())
+
+    @abstractmethod
+    def _learned(self) -> str:
+        """Compile the kernel, unless the runtime knows it, and give its name."""
+
+    @abstractmethod
+    def _part_bytes(self) -> int:
+        """Count the bytes of what one piece of work leaves to be joined."""
+
+    @abstractmethod
+    def _work(self, tasks: int) -> Work:
+        """Give the size of a launch for so many pieces of work."""
+
+    @abstractmethod
+    def _worth(self, rows: int) -> int:
+        """Give the number of pieces that so many rows are worth splitting into."""
+
+    @abstractmethod
+    def _join(self, out: DeviceRows, cells: int, splits: int) -> None:
+        """Join the parts of `cells` queries, unless the kernel has done so itself."""
+
+    def attend(
+        self,
+        queries: DeviceRows,
+        rows: Runs | Pages,
+        positions: Positions,
+        out: DeviceRows,
+        causal: bool = True,
+        window: int = 0,
+        most: int | None = None,
+    ) -> None:
+        """Write the outputs `[entries, heads, n, v_dim]` of queries `[entries, heads, n, k_dim]`, both f32, over
+        the rows of each entry: see `caches.attention` for where these lie and where the queries stand.
+
+        A query sees the positions up to its own if `causal`, else all, of them none further back than the newest
+        `window` up to its own (0: any number). Zeros come out where it sees none, and no row is read that no query
+        sees. `most` is how many positions there will be at most, where their end is on the device. One launch or
+        two and nothing else, which may be captured.
+        """
+        entries, _, count, _ = queries.shape
+        held = positions.end - positions.first if most is None else most
+        runs = entries * self.geometry.kv_heads * self.passes * -(-count // self.geometry.queries)
+        splits = self.splits(runs, min(held, window + count) if window else held)
+        blocks = (
+            queries.block,
+            rows.place.keys,
+            rows.place.values,
+            positions.lengths or out.block,
+            self._parts,
+            out.block,
+            *((rows.tables,) if isinstance(rows, Pages) else ()),
+        )
+        places = (
+            queries.at // FLOAT,
+            out.at // FLOAT,
+            rows.place.keys_at // self.size,
+            rows.place.values_at // self.size,
+        )
+        lies = rows.place.slots, *_lying(rows)
+        ends = positions.first, positions.end, int(positions.lengths is not None), positions.at, positions.stride
+        sizes = entries, self.geometry.kv_heads, count, splits
+        work = self._work(runs * splits)
+        self.device.launch(self._attend, work, *blocks, *sizes, *places, *lies, *ends, int(causal), window)
+        if splits > 1:
+            self._join(out, entries * self.geometry.heads * count, splits)
+
+    def splits(self, runs: int, rows: int) -> int:
+        """Choose the number of pieces of each run of rows: enough to keep the device busy, none too short."""
+        return max(1, min(self._enough(runs), self._worth(rows)))
+
+    def _enough(self, runs: int) -> int:
+        return -(-self.device.workers // max(1, runs))
+
+
+def _lying(rows: Runs | Pages) -> tuple[int, ...]:
+    if isinstance(rows, Pages):
+        return rows.page, rows.at, rows.stride
+    return rows.entry, rows.start, rows.before, rows.then

@@ -1,0 +1,130 @@
+"""Fast attention on tensor cores: the kernel of `kernels/attend_warps.cu`, compiled for a geometry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+
+from kvadapters.gpu.memory.device_arrays import DeviceRows
+from kvadapters.gpu.runtime import Work
+from kvadapters.gpu.runtimes.fast_attention import FLOAT, FastAttention, FastDevice, Geometry
+from kvadapters.gpu.runtimes.row_attention import scale, text
+
+TILE, WARPS, LANES = 16, 4, 32
+"""Positions of a tile, warps of a block, lanes of a warp: as in the kernel."""
+
+DTYPES, WIDTHS = ("f16", "bf16"), range(32, 257, 32)
+"""The dtypes and the widths of rows that it takes."""
+
+MOST_BYTES = 96 << 10
+"""Shared memory of a block: sm_120 has 99 KiB, and the kernel takes some besides."""
+
+MOST_UNITS = 8
+"""Units of copies that a warp has in turn, at most."""
+
+WORTH_SPLITTING = 2 * TILE * WARPS
+"""Least positions of a split: two tiles for each warp."""
+
+BLOCKS = {"runs": 6, "pages": 7, "rows": 7}
+"""The ways in which rows lie, each with the buffers that its kernel takes."""
+
+
+class WarpDevice(FastDevice, Protocol):
+    """A runtime of the CUDA text."""
+
+    def learn(self, text: str, names: Mapping[str, int], *, shared: int = 0) -> None:
+        """Compile another text, so that its kernels can be launched with so many bytes of shared memory."""
+
+
+class WarpAttention(FastAttention):
+    """Attention over rows in f16 or bf16 whose widths are multiples of 32 up to 256. Where rows lie in `pages`,
+    these have a multiple of 16 slots; `rows` are pages of any size.
+
+    Results are within the bound of ATTN-32. A geometry is compiled when the first of it is made on a runtime. It
+    joins its splits itself.
+    """
+
+    def __init__(self, runtime: WarpDevice, geometry: Geometry) -> None:
+        self.runtime, self.passes = runtime, passes(geometry)
+        super().__init__(runtime, geometry)
+        with runtime.meter.paused():  # as compiling, it is done once, and no cost of a cache
+            runtime.upload(np.zeros(runtime.workers, np.uint32), self._parts)
+
+    def _learned(self) -> str:
+        attend = f"attend_warps_{self.geometry.name}"
+        if not self.runtime.knows(attend):
+            shared = units(self.geometry) * unit_bytes(self.geometry)
+            program = source(self.geometry, attend, self.runtime.workers)
+            self.runtime.learn(program, {attend: BLOCKS[self.geometry.lie]}, shared=shared)
+        return attend
+
+    def _part_bytes(self) -> int:
+        """Of the parts of all columns, and of half a counter: there is one for each worker."""
+        return FLOAT * (columns(self.geometry) * (self.geometry.v_dim + 2) + 1)
+
+    def _work(self, tasks: int) -> Work:
+        return Work(LANES, WARPS * tasks)
+
+    def _worth(self, rows: int) -> int:
+        return rows // WORTH_SPLITTING
+
+    def _join(self, out: DeviceRows, cells: int, splits: int) -> None:
+        """Do nothing: the block that comes last has done it."""
+
+
+def taken(geometry: Geometry) -> bool:
+    """Tell whether the kernel takes rows of this geometry."""
+    return geometry.dtype in DTYPES and geometry.k_dim in WIDTHS and geometry.v_dim in WIDTHS
+
+
+def widest(geometry: Geometry) -> int:
+    """Give the larger width of keys and values."""
+    return max(geometry.k_dim, geometry.v_dim)
+
+
+def passes(geometry: Geometry) -> int:
+    """Give how often rows are read: 16 heads read them together, or 8 where rows are wider than 128."""
+    return -(-geometry.group // _most_columns(geometry))
+
+
+def together(geometry: Geometry) -> int:
+    """Give the number of queries that fill the columns beside each other."""
+    return max(1, _most_columns(geometry) // geometry.group)
+
+
+def _most_columns(geometry: Geometry) -> int:
+    return 16 if widest(geometry) <= 128 else 8
+
+
+def columns(geometry: Geometry) -> int:
+    """Give the number of heads times queries that read a row together."""
+    return -(-geometry.group // passes(geometry)) * geometry.queries
+
+
+def unit_bytes(geometry: Geometry) -> int:
+    """Count the bytes of a unit of copies over all warps of a block: a tile of keys or of values for each."""
+    return WARPS * TILE * widest(geometry) * 2
+
+
+def units(geometry: Geometry) -> int:
+    """Give the number of units that each warp has in turn."""
+    return min(MOST_UNITS, MOST_BYTES // unit_bytes(geometry))
+
+
+def source(geometry: Geometry, name: str, workers: int) -> str:
+    """Write the whole program text for a geometry; fewer cells than `workers` are split."""
+    sizes = {"K_DIM": geometry.k_dim, "V_DIM": geometry.v_dim, "QUERY_HEADS": geometry.group}
+    shares = {"PASSES": passes(geometry), "PER_PASS": columns(geometry) // geometry.queries}
+    numbers = {"QUERIES": geometry.queries, "UNITS": units(geometry), "COUNTERS": workers}
+    kinds = {f"ROW_{geometry.dtype.upper()}": 1, geometry.lie.upper(): 1}
+    defined: dict[str, str | int] = {
+        "ATTEND": name,
+        "SCALE": scale(geometry.k_dim),
+        **sizes,
+        **shares,
+        **numbers,
+        **kinds,
+    }
+    return text(defined, "prelude_cuda.h", "warp_cuda.h", "attend_warps.cu")

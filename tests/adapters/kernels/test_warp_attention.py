@@ -1,0 +1,296 @@
+"""The attention kernel for tensor cores, emulated on the CPU, element by element within the bound of ATTN-32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kvadapters.gpu.adapters import CudaCPU, CudaCPUFast
+from kvadapters.gpu.caches.attention import Pages, Positions, Runs
+from kvadapters.gpu.memory.device_arrays import fetched, placed
+from kvadapters.gpu.memory.layout import Place
+from kvadapters.gpu.runtimes import warp_attention
+from kvadapters.gpu.runtimes.cuda_fast import FastCudaCPURuntime
+from kvadapters.gpu.runtimes.fast_attention import Geometry
+from kvadapters.gpu.runtimes.warp_attention import WarpAttention
+from kvref.list_model.attention_bound import weighed
+from kvspec.contract import Attention, Pair
+from kvspec.errors import Unsupported
+from kvspec.geometry import DTYPES, Array, Config
+from kvspec.masks import Causal, Explicit
+from support.attention_case import Case, in_pages, positions
+
+
+@cache
+def runtime() -> FastCudaCPURuntime:
+    return FastCudaCPURuntime()
+
+
+@pytest.fixture(params=[1 << 20, 16], ids=["whole", "split"])
+def worth(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Positions in one split, or in as many splits as there may be."""
+    monkeypatch.setattr(warp_attention, "WORTH_SPLITTING", request.param)
+
+
+def geometry(case: Case, lie: str) -> Geometry:
+    one = Geometry(case.dtype, case.k_dim, case.v_dim, case.kv_heads * case.group, case.kv_heads, lie, 1)
+    return one._replace(queries=warp_attention.together(one) if case.together > 1 else 1)
+
+
+def attended(case: Case) -> Array:
+    """What the kernel makes of rows in a ring."""
+    keys, values = placed(runtime(), *(case.laid(rows) for rows in (case.keys, case.values)))
+    span = Place(keys.block, values.block, keys.at, values.at, case.slots).span(case.base, case.turn, case.wrap)
+    return _attended(case, "runs", Runs.of(span, case.kv_heads * case.slots))
+
+
+def paged(case: Case, slots: int) -> Array:
+    """The same of rows in pages of a few slots, in any order of pages; NaN in all other slots."""
+    random, each = np.random.default_rng(case.seed), -(-(case.first + case.held) // slots)
+    tables = random.permutation(case.entries * each + 2).astype(np.int32)[: case.entries * each]
+    laid = (
+        in_pages(rows, tables.reshape(case.entries, each), case.first, slots) for rows in (case.keys, case.values)
+    )
+    keys, values = placed(runtime(), *laid)
+    block = runtime().allocate(tables.nbytes + 4)
+    runtime().upload(np.array([-1, *tables], np.int32), block)
+    place = Place(keys.block, values.block, keys.at, values.at, slots)
+    rows = Pages(place, case.kv_heads * slots, block, 1, each)
+    return _attended(case, "rows" if slots % 16 else "pages", rows)
+
+
+def _attended(case: Case, lie: str, rows: Runs | Pages) -> Array:
+    attention = WarpAttention(runtime(), geometry(case, lie))
+    nowhere = np.full((*case.queries.shape[:3], case.v_dim), np.nan, np.float32)
+    for _ in range(2):  # the second finds what counters the first has left
+        queries, out = placed(runtime(), case.queries, nowhere)
+        attention.attend(queries, rows, positions(runtime(), case), out, case.causal, case.window, case.held)
+    return fetched(out)
+
+
+def exact(case: Case) -> Iterator[tuple[tuple[int, int, int], Array, Array]]:
+    """For each query its place, its output in f64, and the bound."""
+    for at in np.ndindex(*case.queries.shape[:3]):
+        entry, head, query = at
+        seen = case.seen()[query]
+        rows = (r[entry, head // case.group, seen].astype(np.float64) for r in (case.keys, case.values))
+        nothing = np.zeros(case.v_dim), np.zeros(case.v_dim)
+        asked = case.queries[at].astype(np.float64)
+        with np.errstate(all="ignore"):
+            found = weighed(asked, *rows, np.zeros(seen.sum()), case.dtype) if seen.any() else nothing
+        yield (entry, head, query), *found
+
+
+def worst(case: Case, found: Array) -> float:
+    """How far the worst element is off, as a share of its bound, if it has one; infinite where it is NaN."""
+    shares = []
+    for at, output, bound in exact(case):
+        bounded = np.isfinite(output) & np.isfinite(bound)
+        off = np.where(np.isnan(found[at]), np.inf, np.abs(found[at] - output))[bounded]
+        shares += [np.where(off == 0, 0.0, off / np.maximum(bound[bounded], 1e-300))]
+    return float(np.concatenate(shares).max(initial=0.0))
+
+
+def check(case: Case, slots: int | None = None) -> None:
+    found = attended(case) if slots is None else paged(case, slots)
+    assert worst(case, found) <= 1.0, case
+
+
+GEOMETRIES = [
+    ("bf16", 128, 128, 8), ("f16", 64, 64, 1), ("bf16", 96, 96, 4), ("f16", 128, 128, 16), ("bf16", 256, 256, 7),
+    ("f16", 256, 64, 12), ("bf16", 32, 160, 3), ("f16", 32, 32, 20),
+]  # fmt: skip
+
+
+def cases(dtype: str, k_dim: int, v_dim: int, group: int, n: int) -> Iterator[Case]:
+    """n cases of a geometry, of all kinds."""
+    random = np.random.default_rng(k_dim * 1000 + v_dim * 10 + group)
+    pick = random.integers
+    for seed in range(n):
+        wrap = int(pick(1, 301))
+        held = wrap if pick(0, 2) else int(pick(1, wrap + 1))
+        count = int(random.choice([1, 2, 5, 9]))
+        window = int(pick(1, held + 3)) if pick(0, 2) else 0
+        sizes = {"kv_heads": int(pick(1, 4)), "entries": int(pick(1, 3)), "held": held, "wrap": wrap}
+        lies = {"base": int(pick(0, 3)), "turn": int(pick(0, wrap)), "spare": int(pick(0, 3))}
+        asked = {"count": count, "together": count, "window": window, "first": int(pick(0, 50))}
+        yield Case(
+            dtype, k_dim, v_dim, group, **sizes, **lies, **asked, causal=bool(pick(0, 4)),
+            larger=float(random.choice([1.0, 1.0, 1e-3, 30.0])), on_device=bool(pick(0, 2)), seed=seed,
+        )  # fmt: skip
+
+
+@pytest.mark.usefixtures("worth")
+@pytest.mark.parametrize("geometry", GEOMETRIES, ids=lambda g: "-".join(map(str, g)))
+def test_every_element_is_within_the_bound(geometry: tuple[str, int, int, int]) -> None:
+    for case in cases(*geometry, 6):
+        check(case)
+
+
+@pytest.mark.usefixtures("worth")
+@pytest.mark.parametrize("slots", [1, 5, 16, 48])
+@pytest.mark.parametrize("geometry", GEOMETRIES[1:4:2], ids=lambda g: "-".join(map(str, g)))
+def test_rows_in_pages(geometry: tuple[str, int, int, int], slots: int) -> None:
+    for case in cases(*geometry, 4):
+        check(case, slots)
+
+
+@pytest.mark.usefixtures("worth")
+def test_lengths_from_one_row_on() -> None:
+    for held in (*range(1, 70, 3), *range(70, 301, 37)):
+        check(Case("f16", 32, 32, group=2, held=held, wrap=held, turn=held // 3, seed=held))
+
+
+@pytest.mark.usefixtures("worth")
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+@pytest.mark.parametrize("larger", [1e-40, 1e-30, 1e4, 1e30])
+def test_scores_of_any_size(dtype: str, larger: float) -> None:
+    """The largest weighs everything, or all weigh the same; nothing overflows, and no query is lost."""
+    check(Case(dtype, 32, 32, group=2, held=150, wrap=150, turn=60, larger=larger))
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_queries_are_not_rounded(dtype: str) -> None:
+    """Keys of elements near 30 make scores near 5000, of which a 16-bit query would lose whole numbers."""
+    case = Case(dtype, 32, 32, group=2, held=50, wrap=50)
+    case.keys = (case.keys.astype(np.float32) * 30).astype(DTYPES[dtype])
+    check(case)
+    rounded = Case(dtype, 32, 32, group=2, held=50, wrap=50)
+    rounded.keys, rounded.queries = case.keys, case.queries.astype(DTYPES[dtype]).astype(np.float32)
+    assert worst(case, attended(rounded)) > 1.0
+
+
+@pytest.mark.usefixtures("worth")
+@pytest.mark.parametrize("on_device", [False, True])
+def test_a_query_that_sees_nothing_gives_zeros(on_device: bool) -> None:
+    case = Case("f16", 32, 32, group=2, held=2, wrap=2, count=5, together=5, on_device=on_device)
+    assert not attended(case)[:, :, :3].any()
+    check(case)
+
+
+@pytest.mark.parametrize("poison", [np.nan, np.inf])
+@pytest.mark.parametrize("poisoned", ["keys", "values"])
+def test_what_is_not_finite_is_seen_where_it_may_be_seen_and_nowhere_else(poisoned: str, poison: float) -> None:
+    case = Case("f16", 32, 32, group=2, held=40, wrap=40, count=4, together=4)
+    getattr(case, poisoned)[:, :, 38] = poison
+    finite = np.isfinite(attended(case))
+    assert finite[:, :, :2].all() and not finite[:, :, 2:].any()
+
+
+def test_lengths_that_differ_are_read_as_replays_find_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A capture holds when the lengths on the device change; each replay leaves counters of zeros."""
+    monkeypatch.setattr(warp_attention, "WORTH_SPLITTING", 16)
+    case = Case("f16", 32, 32, group=2, entries=2, held=64, wrap=64, causal=False)
+    attention = WarpAttention(runtime(), geometry(case, "runs"))
+    keys, values, queries, out = placed(runtime(), case.keys, case.values, case.queries, case.queries)
+    ends = runtime().allocate(16)
+    rows = Runs(Place(keys.block, values.block, keys.at, values.at, 64), 64)
+    work = lambda: attention.attend(queries, rows, Positions(lengths=ends), out, most=64)  # noqa: E731
+    captured = runtime().capture(work)
+    for lengths in ((64, 3), (17, 64), (1, 50)):
+        runtime().upload(np.array(lengths, np.int64), ends)
+        captured.replay()
+        for entry, end in enumerate(lengths):
+            alone = Case("f16", 32, 32, group=2, held=end, wrap=end)
+            one = slice(entry, entry + 1)
+            alone.keys, alone.values, alone.queries = (
+                case.keys[one, :, :end], case.values[one, :, :end], case.queries[one]
+            )  # fmt: skip
+            assert worst(alone, fetched(out)[one]) <= 1.0
+    counters = runtime().download(attention._parts, 0, 4 * runtime().workers)
+    assert not counters.any()
+
+
+PLANTED: dict[str, tuple[str, str, str]] = {
+    "a copy that nobody waited for": ("runs", "arrived<UNITS - 2>();", "arrived<UNITS - 1>();"),
+    "lanes that read before they met": ("runs", "    __syncwarp();\n    FETCH(i + UNITS", "    FETCH(i + UNITS"),
+    "chunks that change places otherwise": ("runs", "2 * k + (lane >> 4)", "(2 * k + (lane >> 4)) ^ 1"),
+    "a window one too wide": ("runs", "own + query + 1 - window", "own + query - window"),
+    "a join that forgets a split": ("runs", "i < (int)splits; ++i)", "i < (int)splits - 1; ++i)"),
+    "the second piece a row too late": ("runs", "p < turn ? base : behind", "p < turn ? base : behind + 1"),
+    "the second piece begins a row too late": ("runs", "p < turn ?", "p <= turn ?"),
+    "a counter that is not set back": ("runs", "atomicInc((u32 *)parts + cell, (u32)splits - 1)",
+                                       "atomicAdd((u32 *)parts + cell, 1)"),
+    "the row beside in a page": ("pages", "(u32)p % (u32)slots", "((u32)p % (u32)slots ^ 1)"),
+    "a query in too few parts": ("runs", "PARTS; ++part)\n        MULTIPLY", "1; ++part)\n        MULTIPLY"),
+    "sums that stay when the maximum grows": ("runs", "a[e][j][i] *= less[e][i & 1]", "a[e][j][i] *= 1.0f"),
+    "a warp that counts twice": ("runs", "l += less * warp_l[w][column]", "l += less * warp_l[w / 2][column]"),
+    "values of another query's rows": ("runs", "v[2] &= far, v[3] &= far;", "v[2] &= far;"),
+}  # fmt: skip
+"""What was planted: where rows lie, a piece of the kernel, and what stands there instead."""
+
+
+@pytest.mark.parametrize("bug", PLANTED)
+def test_a_planted_bug_is_seen(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warp_attention, "WORTH_SPLITTING", 64)
+    lie, right, wrong = PLANTED[bug]
+    case = Case("bf16", 64, 64, group=2, held=288, wrap=288, turn=100, window=270, count=2, together=2)
+    if "few parts" in bug:
+        case = Case("f16", 32, 32, group=2, held=50, wrap=50)
+    case.keys = (case.keys.astype(np.float32) * (30 if "few parts" in bug else 3)).astype(DTYPES[case.dtype])
+    if "another query" in bug:
+        case.values[:, :, -1] = np.nan
+    assert not _seen(case, lie)
+    monkeypatch.setattr(warp_attention, "source", _with_bug(right, wrong))
+    monkeypatch.setattr(runtime(), "_kernels", {})
+    assert _seen(case, lie)
+
+
+def _seen(case: Case, lie: str) -> bool:
+    try:
+        found = paged(case, 16) if lie == "pages" else attended(case)
+    except RuntimeError:
+        return True
+    return worst(case, found) > 1.0
+
+
+def _with_bug(right: str, wrong: str) -> Callable[..., str]:
+    real = warp_attention.source
+
+    def source(*args: Any) -> str:
+        text = real(*args)
+        assert right in text
+        return text.replace(right, wrong)
+
+    return source
+
+
+def test_memory_that_no_launch_asked_for_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warp_attention, "unit_bytes", lambda geometry: 4096)
+    monkeypatch.setattr(runtime(), "_kernels", {})
+    with pytest.raises(RuntimeError, match=r"attend_warps_runs_f16_64_64_2_1: byte \d+ of shared memory, of which"):
+        attended(Case("f16", 64, 64, group=2, held=100, wrap=100))
+
+
+def test_the_adapter_attends_by_it_unless_a_mask_comes_as_an_array() -> None:
+    fast, strict = CudaCPUFast(), CudaCPU()
+    config, random = Config(k_dim=32, v_dim=32, kv_heads=2, step=8), np.random.default_rng(0)
+    rows = Pair(*(random.standard_normal(config.shape(kind, 20)).astype(DTYPES[config.dtype]) for kind in "kv"))
+    queries = random.standard_normal((1, 4, 20, config.k_dim), np.float32)
+    for through, alike in (((Causal(),), False), ((Causal(), Explicit(np.ones((1, 1, 20, 1), bool))), True)):
+        caches: list[Any] = [one.open("growing", config) for one in (fast, strict)]
+        found, same = (cache.attend(queries, *rows, Attention(through)) for cache in caches)
+        assert np.abs(found - same).max() < 2e-3
+        assert (found.tobytes() == same.tobytes()) == alike
+
+
+def test_a_steady_decode_is_one_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warp_attention, "WORTH_SPLITTING", 16)
+    case = Case("f16", 32, 32, group=2, held=200, wrap=200)
+    attention = WarpAttention(runtime(), geometry(case, "runs"))
+    keys, values, queries, out = placed(runtime(), case.keys, case.values, case.queries, case.queries)
+    rows = Runs(Place(keys.block, values.block, keys.at, values.at, 200), 200)
+    before = runtime().meter.reading()
+    for end in range(100, 201, 20):
+        attention.attend(queries, rows, Positions(0, end), out)
+    assert runtime().meter.since(before) == {"launches": 6}
+
+
+@pytest.mark.parametrize("changed", [{"dtype": "f32"}, {"k_dim": 40}])
+def test_the_emulated_adapter_takes_only_rows_that_it_is_for(changed: dict[str, Any]) -> None:
+    with pytest.raises(Unsupported):
+        CudaCPUFast().open("growing", Config(k_dim=32, v_dim=32).changed(**changed))
