@@ -43,5 +43,5 @@ class Case:
     def config(self, **fields: int | str | None) -> Config:
         """Give the config of this case: the geometry of rows, and the fields of the kind."""
         model = self.model
-        made = Config(1, model.kv_heads, model.dim, model.dim, self.dtype)
+        made = Config(1, model.kv_heads, model.dim, model.v_dim, self.dtype)
         return made.changed(**fields)

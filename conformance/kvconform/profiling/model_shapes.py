@@ -21,6 +21,13 @@ class Model(NamedTuple):
     """sliding_window, where a case here uses it"""
     source: str
     """The repository of its config.json, or the file that holds the same numbers."""
+    value_dim: int = 0
+    """kv_lora_rank, where values are the first part of a key; 0 where they are as wide as keys"""
+
+    @property
+    def v_dim(self) -> int:
+        """Give the elements of a value row."""
+        return self.value_dim or self.dim
 
     @property
     def id(self) -> str:
@@ -42,9 +49,11 @@ GEMMA3_4B = Model("Gemma-3-4B", 8, 4, 256, 34, 1024, "huggingface.co/google/gemm
 GEMMA3_27B = Model("Gemma-3-27B", 32, 16, 128, 62, 1024, "huggingface.co/google/gemma-3-27b-it")
 GPT_OSS = Model("gpt-oss-120b", 64, 8, 64, 36, 128, "huggingface.co/openai/gpt-oss-120b")
 LLAMA4 = Model("Llama-4-Scout", 40, 8, 128, 48, None, "huggingface.co/meta-llama/Llama-4-Scout-17B-16E")
+DEEPSEEK = Model("DeepSeek-V3", 128, 1, 576, 61, None, "huggingface.co/deepseek-ai/DeepSeek-V3", 512)
+"""Its latent rows, as a decode attends to them: kv_lora_rank + qk_rope_head_dim wide, one for all heads."""
 
 MODELS = (
     *(LLAMA_8B, LLAMA_70B, QWEN, MISTRAL, GEMMA, PHI, GPT2),
-    *(QWEN3_8B, QWEN3_30B, QWEN3_235B, GEMMA3_4B, GEMMA3_27B, GPT_OSS, LLAMA4),
+    *(QWEN3_8B, QWEN3_30B, QWEN3_235B, GEMMA3_4B, GEMMA3_27B, GPT_OSS, LLAMA4, DEEPSEEK),
 )
-"""All models: 4 to 32 key-value heads, rows of 64 to 256 elements, 1 to 16 query heads per key-value head."""
+"""All models: 1 to 32 key-value heads, rows of 64 to 576 elements, 1 to 128 query heads per key-value head."""

@@ -14,8 +14,11 @@ from kvconform.profiling.peers import bucket, page
 from kvconform.profiling.peers import rope as turned
 from kvconform.profiling.peers.array_work import WORK
 from kvconform.profiling.peers.host_arrays import Rows, shared
-from kvconform.profiling.peers.numpy_peer import Arrays
+from kvconform.profiling.peers.numpy_peer import Arrays, Numpy
 from kvconform.profiling.random_rows import noise
+from kvconform.profiling.subject import Subject
+from kvconform.profiling.workloads import OPERATIONS
+from kvconform.profiling.workloads.attention import queries
 from kvconform.profiling.workloads.bucket import STEPS
 from kvspec.contract import Rope
 from kvspec.geometry import Array
@@ -165,3 +168,16 @@ def test_a_crossing_joins_the_rows_with_padding_up_to_the_next_bound() -> None:
 def forgotten() -> Any:
     yield
     shared.cache_clear()
+
+
+def test_values_may_be_narrower_than_keys() -> None:
+    latent = Model("latent", 4, 1, 24, 3, None, "", 16)
+    case = Case("attention", latent, 40)
+    assert (latent.v_dim, MODEL.v_dim) == (16, MODEL.dim) and case.config().v_dim == 16
+    for keys, values in rows_of(case).caches(40, 2):
+        assert (keys.shape, values.shape) == ((1, 1, 40, 24), (1, 1, 40, 16))
+    subject = Subject(Reference(), case, case.config(), MEMORY)
+    assert [a.shape for a in queries(subject)] == [(1, 4, 1, 24), (1, 4, 1, 16)]
+    work = OPERATIONS["attention"]
+    work.job(Subject(Reference(), case, work.config(case), MEMORY)).do(0)
+    Numpy().job(case, MEMORY).do(0)  # type: ignore[union-attr]

@@ -62,11 +62,13 @@ class Rows:
     def pairs(
         self, shape: tuple[int, ...], most: int = 64, dtype: str = "", kind: int = 0
     ) -> list[tuple[Any, Any]]:
-        """Make keys and values `[*shape, dim]` in rotation; `kind` separates two sets of one shape."""
-        dtype, whole = dtype or self.case.dtype, (*shape, self.case.model.dim)
-        count = turns(self.memory, 2 * DTYPES[dtype].itemsize * prod(whole), most)
+        """Make keys and values `[*shape, dim]` in rotation, as wide as the model has them; `kind` separates two
+        sets of one shape."""
+        dtype, model = dtype or self.case.dtype, self.case.model
+        shapes = (*shape, model.dim), (*shape, model.v_dim)
+        count = turns(self.memory, DTYPES[dtype].itemsize * sum(map(prod, shapes)), most)
         first = 2 * count * kind
-        made = [self.library.wrap(shared(whole, dtype, first + i)) for i in range(2 * count)]
+        made = [self.library.wrap(shared(shapes[i % 2], dtype, first + i)) for i in range(2 * count)]
         return list(zip(made[::2], made[1::2], strict=True))
 
     def caches(self, rows: int, most: int = 256, kind: int = 0) -> list[tuple[Any, Any]]:

@@ -125,8 +125,8 @@ def _seconds(subject: Subject, work: Callable[[], object]) -> float:
 def queries(subject: Subject, *layers: int) -> tuple[Any, Any]:
     """Make queries `[B, heads, n, k_dim]`, or `[layers, B, ...]`, and an array for the output, both f32."""
     case, model = subject.case, subject.case.model
-    shape = *layers, case.batch, model.heads, case.rows, model.dim
-    asked, out = subject.placed(noise(shape, "f32", 3), noise(shape, "f32", 4))
+    shapes = ((*layers, case.batch, model.heads, case.rows, dim) for dim in (model.dim, model.v_dim))
+    asked, out = subject.placed(*(noise(shape, "f32", turn) for turn, shape in enumerate(shapes, 3)))
     return asked, out
 
 
