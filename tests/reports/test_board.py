@@ -14,7 +14,7 @@ from kvconform.runner import known
 from kvreports import json_file
 from kvreports.board import badge as badges
 from kvreports.board import html
-from kvreports.board.engines import Board, Engine
+from kvreports.board.engines import SORTS, Board, Engine
 from kvreports.board.trend import trend
 from kvspec.records.run import Record
 from support.record_samples import failing, passing
@@ -50,6 +50,20 @@ def test_every_failure_of_a_published_record_is_filed_with_its_script() -> None:
     ] == []
 
 
+def test_the_gravest_deviations_of_an_engine_come_first() -> None:
+    sorts = [[d.sort for d in e.deviations] for e in board(RECORDS, KNOWN, PUBLISHED).engines]
+    assert all(found == sorted(found, key=SORTS.index) for found in sorts)
+    assert any(found[0] == "wrong result" and len(set(found)) > 2 for found in sorts if found)
+
+
+def test_limits_are_told_in_words() -> None:
+    limits = {"append": None, "batch": 8, "heads": 64, "window": {"least": 2}, "dims": {"equal": True}}
+    record = passing()
+    record.adapter = {**record.adapter, "limits": limits}
+    words = "at most 8 sequences, at most 64 heads, windows from 2, keys and values of one width"
+    assert Engine(record, "", []).dialects.endswith(words)
+
+
 @pytest.mark.parametrize("path", RECORDS, ids=lambda p: p.parent.name)
 def test_all_clauses_of_every_failure_are_filed(path: Path) -> None:
     record = json_file.load(path, Record)
@@ -57,8 +71,8 @@ def test_all_clauses_of_every_failure_are_filed(path: Path) -> None:
     assert [f.words for f in record.failures if set(f.clauses) - set(known.explanations(filed, f))] == []
 
 
-def test_every_script_that_is_named_is_there() -> None:
-    named = {k.script for k in known.read(KNOWN) if k.script}
+def test_every_known_deviation_has_a_script_that_is_there() -> None:
+    named = {k.script for k in known.read(KNOWN)}
     assert {n for n in named if not (KNOWN.parent / f"{n}.py").is_file()} == set()
 
 

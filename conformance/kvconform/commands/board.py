@@ -48,7 +48,7 @@ def _engine(path: Path, entries: tuple[KnownDeviation, ...], beside: Path, folde
     record = cleaned_record(json_file.load(path, Record))
     own = [k for k in entries if k.names(record.adapter.get("name", ""))]
     deviations = [_deviation(f, own, beside, folder) for f in record.failures]
-    return Engine(record, _address(path, folder), deviations)
+    return Engine(record, _address(path, folder), sorted(deviations, key=lambda d: d.gravity))
 
 
 def _deviation(failure: Failure, entries: list[KnownDeviation], beside: Path, folder: Path) -> Deviation:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -17,6 +18,12 @@ from kvspec.records.run import HELD, Failure, Record
 ORDINARY = {"level", "without", "grows"}
 """What a claim says beside its dialects."""
 
+SORTS = ("not filed", "wrong result", "broken promise", "after an error", "unchecked", "choice")
+"""The sorts of deviations, the gravest first."""
+
+AT_MOST = {"append": "rows an append", "rows": "rows in all", "batch": "sequences", "heads": "heads"}
+"""What limits are numbers of."""
+
 
 @dataclass(frozen=True)
 class Deviation:
@@ -28,6 +35,11 @@ class Deviation:
     link: str = ""
     script: str = ""
     draft: str = ""
+
+    @property
+    def gravity(self) -> int:
+        """Its place among the sorts; unknown ones come last."""
+        return SORTS.index(self.sort) if self.sort in SORTS else len(SORTS)
 
 
 @dataclass(frozen=True)
@@ -63,11 +75,7 @@ class Engine:
             for name, value in claim.items()
             if name not in ORDINARY and value != 0
         ]
-        limits = self.record.adapter.get("limits") or {}
-        said += [f"at most {limits[name]} rows" for name in ("append",) if limits.get(name)]
-        return ", ".join(
-            [*said, *(f"{name} {_parts(limits[name])}" for name in ("window", "dims") if name in limits)]
-        )
+        return ", ".join([*said, *_limits(self.record.adapter.get("limits") or {})])
 
     @property
     def numbers(self) -> tuple[int, int, int, int]:
@@ -156,16 +164,22 @@ class Board:
     @property
     def headline(self) -> str:
         """How many caches were judged, and how many deviations of each sort their newest versions have."""
-        sorts: dict[str, int] = {}
         newest = [c.newest for c in self.caches]
-        for deviation in (d for e in newest for d in e.deviations):
-            sorts[deviation.sort] = sorts.get(deviation.sort, 0) + 1
-        told = ", ".join(f"{n} {sort}" for sort, n in sorted(sorts.items(), key=lambda s: s[0] != "wrong result"))
+        gravest = sorted((d for e in newest for d in e.deviations), key=lambda d: d.gravity)
+        told = ", ".join(f"{n} {sort}" for sort, n in Counter(d.sort for d in gravest).items())
         clean = sum(not e.deviations for e in newest)
         count = f"{len(newest)} cache{'s were' if len(newest) != 1 else ' was'}"
         judged = f"{count} judged, {clean} of them without a deviation"
         return f"{judged}. Shortest traces by sort: {told or 'none'}"
 
 
-def _parts(limit: Mapping[str, Any]) -> str:
-    return " ".join(f"{name} {str(value).lower()}" for name, value in limit.items())
+def _limits(limits: Mapping[str, Any]) -> Iterator[str]:
+    """The limits of an adapter in words."""
+    yield from (f"at most {limits[name]} {what}" for name, what in AT_MOST.items() if limits.get(name))
+    if "window" in limits:
+        yield f"windows from {limits['window']['least']}"
+    dims = limits.get("dims") or {}
+    if dims.get("multiple", 1) > 1:
+        yield f"widths are multiples of {dims['multiple']}"
+    if dims.get("equal"):
+        yield "keys and values of one width"
