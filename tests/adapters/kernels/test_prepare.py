@@ -12,8 +12,13 @@ from kvadapters.gpu.memory.buffers import GUARD, LINE
 from kvadapters.gpu.runtime import Work
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
+from kvspec.geometry import Config
+from support.devices import adapter
 
 RUNTIMES = {"opencl": cache(OpenCLRuntime), "cuda-cpu": cache(CudaCPURuntime)}
+LARGE = 1 << 18
+"""Words of the largest buffer that a CPU poisons."""
+
 PLACES = [(200, 3, 70, 71, 190), (33, 0, 1, 32, 33), (4096, 64, 64, 100, 4000), (7, 2, 4, 4, 6)]
 
 
@@ -35,3 +40,28 @@ def test_rows_and_what_lies_around_them(
     made = runtime.download(block, 0, block.nbytes)[0].view(np.uint32)
     assert (made[rows] == 0xFFFFFFFF).all() and (made[:words][~rows[:words]] == GUARD).all()
     assert (made[words:] == 0x5A5A5A5A).all()
+
+
+@pytest.mark.parametrize(("name", "left"), [("opencl", True), ("cuda-cpu", False)])
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_cpu_leaves_the_rows_of_a_large_buffer_to_who_writes_them(name: str, left: bool, more: int) -> None:
+    words, runtime = LARGE + more, RUNTIMES[name]()
+    where = 100, words // 2, words // 2 + 200, words - 100
+    block, rows = runtime.allocate(4 * words), np.zeros(words, bool)
+    rows[where[0] : where[1]] = rows[where[2] : where[3]] = True
+    runtime.upload(np.full(block.nbytes, 0x5A, np.uint8), block)
+    runtime.launch("prepare", Work(LINE, -(-words // LINE)), block, words, LINE, *where, GUARD)
+    made = runtime.download(block, 0, block.nbytes)[0].view(np.uint32)
+    assert (made[rows] == (0x5A5A5A5A if left and more else 0xFFFFFFFF)).all() and (made[~rows] == GUARD).all()
+
+
+def test_all_pages_of_a_large_pool_are_poisoned_where_a_user_debugs() -> None:
+    caches = adapter()
+    config = Config(dtype="f16", k_dim=64, v_dim=32, page_size=16, pages=512, debug=1)
+    runtime, before = caches.runtime, caches.runtime.allocate(1 << 22)
+    runtime.upload(np.zeros(before.nbytes, np.uint8), before)
+    before.release()
+    pool = caches.open("page", config)
+    assert pool.held() > 4 * LARGE  # type: ignore[attr-defined]
+    for page in (0, 255, 511):
+        assert all((rows.view(np.uint16) == 0xFFFF).all() for rows in pool.peek(page))  # type: ignore[attr-defined]

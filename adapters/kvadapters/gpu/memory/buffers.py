@@ -24,7 +24,8 @@ class GuardBroken(AssertionError):
 class Rows:
     """`slots` slots of keys and values in one block: guard, keys, guard, values, guard.
 
-    A slot that was never written holds NaN in every dtype (all bits set). A guard band is at least two rows long.
+    A slot that was never written holds NaN in every dtype (all bits set). In a buffer of more than 1 MiB on a CPU,
+    which is not written twice, it holds what was there before. A guard band is at least two rows long.
     """
 
     def __init__(self, runtime: Runtime, geometry: Geometry, slots: int) -> None:

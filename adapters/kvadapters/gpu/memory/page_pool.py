@@ -32,6 +32,8 @@ class Pool:
         self.rows = Rows(space.runtime, Geometry.of(config.changed(batch=config.pages)), config.page_size)
         self.total, self.free = config.pages, list(range(config.pages))
         self.tables: Counter[int] = Counter()
+        if config.debug:
+            self._poison(0, config.pages)
 
     def pages_for(self, rows: int) -> int:
         """Count the pages for this many rows."""

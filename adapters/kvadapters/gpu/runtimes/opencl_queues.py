@@ -12,7 +12,7 @@ from typing import Any
 
 from kvadapters.gpu.runtime import Block, Work
 
-SMALL = 1 << 14
+SMALL = 1 << 12
 """Words of 16 bytes that one thread copies in about the time that it takes to wake the others."""
 
 SMALL_BLOCKS = 1 << 16
