@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kvadapters.gpu import kernels
-from kvadapters.gpu.runtimes import nvrtc
+from kvadapters.gpu.runtimes import nvrtc, sass, warp_attention, warp_table
+from kvadapters.gpu.runtimes.fast_attention import Geometry
 from kvspec.errors import CannotRun
 
 LOG = """ptxas info    : 0 bytes gmem
@@ -83,6 +85,60 @@ def test_the_registers_of_every_kernel_are_known() -> None:
     cubin = nvrtc.compiled(kernels.source("cuda"), "sm_90")
     assert set(cubin.usage) >= set(kernels.KERNELS)
     assert all(0 < u.registers < 256 for u in cubin.usage.values())
+
+
+PUBLISHED = Path("reports/published/KERNELS.md")
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("architecture", nvrtc.ARCHITECTURES)
+def test_attention_for_tensor_cores_spills_nothing_and_is_what_is_published(architecture: str, capsys: Any) -> None:
+    """Four warps of a block have at least 16 KiB under way each, and a tile takes fewer instructions than its bytes
+    would take time: 8 KiB, at 20 bytes a clock, are 410 clocks of 4 schedulers."""
+    assert warp_table.main([architecture]) == 0
+    lines = capsys.readouterr().out.splitlines()[2:]
+    assert [_cells(line) for line in PUBLISHED.read_text().splitlines() if f"| {architecture} " in line] == [
+        _cells(line) for line in lines
+    ]
+    for *_, registers, spilled, shared, in_flight, _, each_tile, tile_bytes in map(_cells, lines):
+        assert int(registers) <= 255 and int(spilled) == 0 and int(shared) <= 96 << 10
+        assert int(in_flight) >= 48 << 10 and int(each_tile) < 4 * int(tile_bytes) / 20
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+LOOP = """
+extern "C" __global__ void one(float *x, int n) {
+  for (int i = 0; i < n; ++i) x[i * i] = x[i] + 1.0f;
+}
+"""
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("architecture", nvrtc.ARCHITECTURES)
+def test_a_loop_without_products_is_no_main_loop(architecture: str) -> None:
+    cubin = nvrtc.compiled(LOOP, architecture).data
+    assert 10 < sass.instructions(cubin, "one") < 1000
+    with pytest.raises(ValueError, match="one has no loop with products and copies"):
+        sass.main_loop(cubin, "one", int(architecture[3:]))
+    with pytest.raises(KeyError):
+        sass.instructions(cubin, "other")
+
+
+@pytest.mark.usefixtures("installed")
+def test_spilled_registers_are_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixteen columns of rows 256 wide are more than there are registers for."""
+    monkeypatch.setattr(warp_attention, "_most_columns", lambda geometry: 16)
+    monkeypatch.setattr(warp_table, "GEOMETRIES", (Geometry("bf16", 256, 256, 16, 1, "runs", 1),))
+    assert warp_table.main(["sm_90"]) == 1
+
+
+def test_a_table_needs_nvrtc(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvrtc", None)
+    assert warp_table.main(["sm_90"]) == 4
+    assert "NVRTC needs the package cuda-bindings" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("installed")

@@ -90,8 +90,9 @@ def passes(geometry: Geometry) -> int:
 
 
 def together(geometry: Geometry) -> int:
-    """Give the number of queries that fill the columns beside each other."""
-    return max(1, _most_columns(geometry) // geometry.group)
+    """Give the number of queries that fill the columns beside each other: one where rows are wider than 192,
+    because there are not registers for more."""
+    return 1 if widest(geometry) > 192 else max(1, _most_columns(geometry) // geometry.group)
 
 
 def _most_columns(geometry: Geometry) -> int:
@@ -127,4 +128,4 @@ def source(geometry: Geometry, name: str, workers: int) -> str:
         **numbers,
         **kinds,
     }
-    return text(defined, "prelude_cuda.h", "warp_cuda.h", "attend_warps.cu")
+    return text(defined, "prelude_cuda.h", "warp_cuda.h", "warp_parts.cu", "attend_warps.cu")

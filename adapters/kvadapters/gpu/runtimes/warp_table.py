@@ -1,0 +1,104 @@
+"""The attention kernel for tensor cores as NVRTC compiles it, for a table: what a GPU would be asked for.
+
+`python -m kvadapters.gpu.runtimes.warp_table [ARCHITECTURE ...]` prints it. Exit status: 0 no kernel spills
+registers; 1 one does; 4 there is no NVRTC here. Nothing in it was measured on a GPU.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tabulate import tabulate
+
+from kvadapters.gpu.runtimes import nvrtc, sass, warp_attention
+from kvadapters.gpu.runtimes.fast_attention import Geometry
+from kvspec.errors import CannotRun
+
+NAME, WORKERS = "attend", 264
+"""What the kernel is called here; workers of a GPU of 132 multiprocessors."""
+
+LANES, WORD = 32, 16
+"""Lanes that an instruction copies for, and the bytes that it copies for each."""
+
+GEOMETRIES = tuple(
+    Geometry(dtype, width, width, group, 1, lie, queries)
+    for dtype, width, group, lie, queries in (
+        ("bf16", 64, 8, "runs", 1),
+        ("bf16", 96, 4, "runs", 1),
+        ("bf16", 128, 1, "runs", 1),
+        ("bf16", 128, 8, "runs", 1),
+        ("f16", 128, 8, "runs", 1),
+        ("bf16", 128, 8, "pages", 1),
+        ("bf16", 128, 8, "rows", 1),
+        ("bf16", 128, 16, "runs", 1),
+        ("bf16", 128, 4, "runs", 4),
+        ("bf16", 256, 8, "runs", 1),
+        ("f16", 256, 8, "pages", 1),
+    )
+)
+"""The geometries shown: those of common models, and those that need most registers."""
+
+HEADINGS = (
+    *("architecture", "rows", "width", "heads", "lie in", "queries", "registers", "bytes spilled", "shared bytes"),
+    *("bytes in flight a block", "instructions", "instructions a tile", "bytes a tile"),
+)
+
+
+class Line(NamedTuple):
+    """A line of the table: a kernel for one architecture."""
+
+    architecture: str
+    geometry: Geometry
+    usage: nvrtc.Usage
+    instructions: int
+    loop: sass.Loop
+
+    @property
+    def tile_bytes(self) -> int:
+        """Count the bytes of a tile of keys and one of values."""
+        return warp_attention.TILE * (self.geometry.k_dim + self.geometry.v_dim) * 2
+
+    @property
+    def each_tile(self) -> int:
+        """Count the instructions that a warp is given for each tile, at most: copies that are in a loop of their
+        own are done as often as it takes to copy a tile."""
+        times = self.tile_bytes // (self.loop.copies * LANES * WORD)
+        return self.loop.instructions + (times - 1) * self.loop.copying
+
+    @property
+    def in_flight(self) -> int:
+        """Count the bytes that are under way in a block while it computes: all units of its warps but one each."""
+        units = warp_attention.units(self.geometry)
+        return (units - 1) * warp_attention.unit_bytes(self.geometry)
+
+    def cells(self) -> tuple[object, ...]:
+        """Give what stands under each heading."""
+        dtype, width, _, heads, _, lie, queries = self.geometry
+        shared = warp_attention.units(self.geometry) * warp_attention.unit_bytes(self.geometry)
+        asked = (self.architecture, dtype, width, heads, lie, queries)
+        return *asked, *self.usage, shared, self.in_flight, self.instructions, self.each_tile, self.tile_bytes
+
+
+def line(geometry: Geometry, architecture: str) -> Line:
+    """Compile a kernel. Raises CompileError, and CannotRun where there is no NVRTC."""
+    cubin = nvrtc.compiled(warp_attention.source(geometry, NAME, WORKERS), architecture)
+    loop = sass.main_loop(cubin.data, NAME, int(architecture.removeprefix("sm_")))
+    return Line(architecture, geometry, cubin.usage[NAME], sass.instructions(cubin.data, NAME), loop)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table; give the exit status."""
+    named = sys.argv[1:] if arguments is None else arguments
+    try:
+        lines = [line(g, a) for a in named or nvrtc.ARCHITECTURES for g in GEOMETRIES]
+    except CannotRun as e:
+        sys.stderr.write(f"{e}\n")
+        return 4
+    print(tabulate([each.cells() for each in lines], HEADINGS, "github"))
+    return int(any(each.usage.spilled for each in lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
