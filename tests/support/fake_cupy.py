@@ -30,6 +30,12 @@ Work = Callable[[], None]
 
 
 class CUDARuntimeError(RuntimeError):
+    def __init__(self, message: str, status: int = 1) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class CUDADriverError(CUDARuntimeError):
     pass
 
 
@@ -132,6 +138,8 @@ class MemoryPool:
 
     def malloc(self, size: int) -> MemoryPointer:
         assert Stream._current is not None, "memory of the null stream may be reused while ours still works on it"
+        if size >= 1 << 63:
+            raise OverflowError("Python int too large to convert to C ssize_t")
         for i, memory in enumerate(self.free):
             if memory.nbytes == size:
                 return MemoryPointer(self.free.pop(i), self)
@@ -155,28 +163,23 @@ class Function:
         self.ptr = id(self)
         FUNCTIONS[self.ptr] = self
 
-    def __call__(self, grid: Any, block: Any, args: Any, shared_mem: int = 0, stream: Any = None) -> None:
-        assert stream is not None, "launched on the null stream"
+    def _enqueue(self, grid: Any, block: Any, shared: int, stream: Stream, cells: int) -> None:
         assert math.prod(block) <= 1024 and max(grid[1:]) <= 65535, "CUDA_ERROR_INVALID_VALUE"
-        assert shared_mem <= self._most, "CUDA_ERROR_INVALID_VALUE"
-        library, count = _compiled_for_the_cpu(self.text, self.name, shared_mem)
-        buffers, integers = args[:count], args[count:]
-        assert all(isinstance(a, MemoryPointer) for a in buffers)
-        assert all(isinstance(a, np.int64) for a in integers), "integers of a kernel are 64 bits wide"
-        values = [a.ptr for a in buffers] + [int(a) for a in integers]
+        assert shared <= self._most, "CUDA_ERROR_INVALID_VALUE"
+        library = _compiled_for_the_cpu(self.text, self.name, shared)
+        pointers = (ctypes.c_void_p * library._kernels[self.name]._arity).from_address(cells)
+        values = [ctypes.c_int64.from_address(p or 0).value for p in pointers]
         stream._enqueue(lambda: library.run(self.name, block, grid, *values))
 
 
 @cache
-def _compiled_for_the_cpu(text: str, name: str, shared: int) -> tuple[CudaCPURuntime, int]:
-    """The kernels of a text, and how many arguments of this one are buffers."""
-    known = next((names for names in (kernels.LIMITS, kernels.KERNELS) if name in names), None)
-    if known is not None:
-        return _library(text), known[name]
-    buffers = 6 + ("const int *tables" in text and "#define RUNS" not in text)
+def _compiled_for_the_cpu(text: str, name: str, shared: int) -> CudaCPURuntime:
+    """The kernels of a text."""
+    if any(name in names for names in (kernels.LIMITS, kernels.KERNELS)):
+        return _library(text)
     library = CudaCPURuntime()
-    library.learn(text, {name: buffers}, shared=shared)
-    return library, buffers
+    library.learn(text, {name: 0}, shared=shared)
+    return library
 
 
 @cache
@@ -190,9 +193,17 @@ class Module:
 
     def load(self, cubin: bytes) -> None:
         self.text = cubin.decode()
+        if self.text == "for another driver":
+            raise CUDADriverError("CUDA_ERROR_NO_BINARY_FOR_GPU: no kernel image", 209)
 
     def get_function(self, name: str) -> Function:
         return Function(self.text, name)
+
+
+def launchKernel(function: int, *shape: int) -> None:
+    gx, gy, gz, x, y, z, shared, stream, cells, extra = shape
+    assert stream in STREAMS and extra == 0, "launched on the null stream"
+    FUNCTIONS[function]._enqueue((gx, gy, gz), (x, y, z), shared, STREAMS[stream], cells)
 
 
 def funcSetAttribute(function: int, attribute: int, value: int) -> None:
@@ -204,13 +215,14 @@ SIZES = {"totalGlobalMem": 1 << 26, "l2CacheSize": 1 << 20, "multiProcessorCount
 
 
 class Runtime:
-    """`cupy.cuda.runtime`. `driver` is 0 where there is none, `fails` what counting the devices raises."""
+    """`cupy.cuda.runtime`. `driver` is 0 where there is none, `fails` what counting the devices raises, `busy` the
+    status with which asking for a device's properties fails."""
 
     CUDARuntimeError = CUDARuntimeError
     memcpyHostToDevice, memcpyDeviceToHost, memcpyDeviceToDevice = 1, 2, 3
 
-    def __init__(self, driver: int = 13000, devices: int = 1, fails: str = "") -> None:
-        self._driver, self._devices, self._fails = driver, devices, fails
+    def __init__(self, driver: int = 13000, devices: int = 1, fails: str = "", busy: int = 0) -> None:
+        self._driver, self._devices, self._fails, self._busy = driver, devices, fails, busy
 
     def driverGetVersion(self) -> int:
         return self._driver
@@ -227,6 +239,8 @@ class Runtime:
         return 0
 
     def getDeviceProperties(self, device: int) -> dict[str, Any]:
+        if self._busy:
+            raise CUDARuntimeError("cudaErrorDevicesUnavailable: busy or unavailable", self._busy)
         return {"name": b"NVIDIA Stand-In", **SIZES}
 
     def memcpyAsync(self, dst: int, src: int, size: int, kind: int, stream: int) -> None:
@@ -253,7 +267,10 @@ def package(**runtime: Any) -> Any:
     cuda = SimpleNamespace(
         runtime=Runtime(**runtime),
         driver=SimpleNamespace(
-            CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8, funcSetAttribute=funcSetAttribute
+            CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8,
+            funcSetAttribute=funcSetAttribute,
+            launchKernel=launchKernel,
+            CUDADriverError=CUDADriverError,
         ),
         memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
         Device=lambda: SimpleNamespace(compute_capability="90"),
@@ -272,15 +289,15 @@ def installed(**runtime: Any) -> Iterator[None]:
     binding = SimpleNamespace(nvrtcVersion=lambda: (0, 13, 0))
     with (
         mock.patch.dict(sys.modules, {"cupy": package(**runtime)}),
-        mock.patch.object(nvrtc, "compiled", _compiled),
+        mock.patch.object(nvrtc, "kept", _kept),
         mock.patch.object(nvrtc, "binding", return_value=binding),
     ):
         yield
 
 
-def _compiled(text: str, architecture: str) -> nvrtc.Cubin:
+def _kept(text: str, architecture: str) -> bytes:
     assert architecture == "sm_90"
-    return nvrtc.Cubin(architecture, text.encode(), {}, 0.0)
+    return text.encode()
 
 
 @cache

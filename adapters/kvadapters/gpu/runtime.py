@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from kvspec.geometry import Array
 
@@ -46,7 +46,9 @@ class Meter:
 
 class Block:
     """A piece of device memory. `handle` is the runtime's own; it is freed when the block is released or
-    garbage-collected."""
+    garbage-collected. `releases` counts those of all blocks."""
+
+    releases: ClassVar[int] = 0
 
     def __init__(self, handle: Any, nbytes: int, meter: Meter) -> None:
         self.handle, self.nbytes, self._meter = handle, nbytes, meter
@@ -60,6 +62,7 @@ class Block:
         """Release the memory; releasing again does nothing. Work already launched may still use it."""
         if self.handle is not None:
             self.handle = None
+            Block.releases += 1
             self._meter.frees += 1
             self._meter.live_bytes -= self.nbytes
 
@@ -81,6 +84,17 @@ class Captured(Protocol):
 
     def replay(self) -> None:
         """Run the launches again: the meter counts one. Raises RuntimeError if one of their blocks was released."""
+
+
+class Recorded(Protocol):
+    """What a replay asks of captured launches."""
+
+    @property
+    def moved(self) -> int:
+        """Count the bytes that the launches said they move on the device."""
+
+    def check(self) -> None:
+        """Raise RuntimeError if a block that they work on was released."""
 
 
 class Runtime(Protocol):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +19,8 @@ from adapters.runtimes.test_capture import SIZE, block, chain, copy, seen
 from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.adapters import CuPy
 from kvadapters.gpu.runtime import Work
-from kvadapters.gpu.runtimes import cupy
+from kvadapters.gpu.runtimes import cupy, nvrtc
+from kvadapters.gpu.runtimes.capture import Recording
 from kvconform.generate import frozen_covers
 from kvspec.contract import Attention, description
 from kvspec.errors import CannotRun
@@ -116,6 +120,120 @@ def test_work_that_fails_leaves_no_capture_behind(runtime: Any) -> None:
     assert seen(runtime, b) == {2}
 
 
+@pytest.mark.parametrize("nbytes", [1 << 38, (1 << 63) + 1])
+def test_sizes_beyond_all_memory_are_no_room(runtime: Any, nbytes: int) -> None:
+    with pytest.raises(MemoryError, match=f"the device has no room for {nbytes} bytes"):
+        runtime.allocate(nbytes)
+
+
+def test_a_capture_that_cuda_calls_off_leaves_a_runtime_that_works(runtime: Any, monkeypatch: Any) -> None:
+    a, b = block(runtime, 1), block(runtime, 2)
+    real = fake_cupy.Stream.end_capture
+
+    def called_off(stream: Any) -> None:
+        real(stream)
+        raise fake_cupy.CUDARuntimeError("cudaErrorStreamCaptureInvalidated", 901)
+
+    monkeypatch.setattr(fake_cupy.Stream, "end_capture", called_off)
+    with pytest.raises(fake_cupy.CUDARuntimeError, match="Invalidated"):
+        runtime.capture(lambda: copy(runtime, a, b))
+    monkeypatch.undo()
+    assert seen(runtime, b) == {2}
+    captured = runtime.capture(lambda: copy(runtime, a, b))
+    captured.replay()
+    assert seen(runtime, b) == {1}
+
+
+def test_a_block_that_was_released_is_no_null_pointer(runtime: Any) -> None:
+    a, b = block(runtime, 1), block(runtime, 2)
+    a.release()
+    with pytest.raises(RuntimeError, match=r"^launch: argument 0 of move16 was released$"):
+        copy(runtime, a, b)
+    assert seen(runtime, b) == {2}
+
+
+def test_a_replay_looks_for_released_blocks_only_after_a_release(runtime: Any, monkeypatch: Any) -> None:
+    a, b = block(runtime, 1), block(runtime, 2)
+    captured, looks = runtime.capture(lambda: copy(runtime, a, b)), list[None]()
+    real = Recording.check
+    monkeypatch.setattr(Recording, "check", lambda self: (looks.append(None), real(self)))
+    for _ in range(3):
+        captured.replay()
+    assert len(looks) == 1
+    block(runtime, 3).release()
+    captured.replay()
+    assert len(looks) == 2
+    with runtime.meter.paused():  # a count of the meter would be set back
+        a.release()
+    with pytest.raises(RuntimeError, match=r"argument 0 of move16 was released since"):
+        captured.replay()
+
+
+@pytest.mark.parametrize("status", [700, 719, 999])
+def test_a_sticky_error_ends_the_process(runtime: Any, status: int, monkeypatch: Any, capsys: Any) -> None:
+    def illegal(stream: Any) -> None:
+        raise fake_cupy.CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access", status)
+
+    a = block(runtime, 1)
+    monkeypatch.setattr(fake_cupy.Stream, "synchronize", illegal)
+    with pytest.raises(SystemExit) as ended:
+        seen(runtime, a)
+    assert ended.value.code == 70
+    assert "the GPU is lost to this process: cudaErrorIllegalAddress" in capsys.readouterr().err
+
+
+def test_an_error_that_passes_does_not_end_the_process(runtime: Any, monkeypatch: Any) -> None:
+    def refused(*_: Any) -> None:
+        raise fake_cupy.CUDADriverError("CUDA_ERROR_INVALID_VALUE", 1)
+
+    a, b = block(runtime, 1), block(runtime, 2)
+    monkeypatch.setattr(runtime._kernels["move16"], "_launch", refused)
+    with pytest.raises(fake_cupy.CUDADriverError, match="INVALID_VALUE"):
+        copy(runtime, a, b)
+    monkeypatch.undo()
+    copy(runtime, a, b)
+    assert seen(runtime, b) == {1}
+
+
+LOSES_IT = """
+from kvadapters.gpu.runtimes.cuda_errors import DeviceLost, lost
+from kvadapters.reference import Reference
+
+class Error(RuntimeError):
+    status = 700
+
+class Cache:
+    def __init__(self, cache):
+        self._cache = cache
+
+    def __getattr__(self, name):
+        return getattr(self._cache, name)
+
+    def append(self, keys, values):
+        if keys.shape[2] == 3:
+            raise lost(Error("cudaErrorIllegalAddress"))
+        self._cache.append(keys, values)
+
+class Loses(Reference):
+    def open(self, kind, config):
+        return Cache(super().open(kind, config))
+"""
+
+
+def test_a_worker_that_lost_its_gpu_is_a_crash_and_the_next_trace_has_another(tmp_path: Path) -> None:
+    (tmp_path / "loses_it.py").write_text(LOSES_IT)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(tmp_path)])}
+
+    def replayed(trace: str) -> str:
+        command = sys.executable, "-m", "kvconform", "replay", trace, "--adapter", "loses_it:Loses"
+        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
+
+    found = replayed("growing: append 3")
+    assert "CRASH" in found and "70" in found
+    assert "CRASH" not in replayed("growing: append 2")
+
+
 @pytest.mark.parametrize("kind", ["growing", "ring"])
 def test_it_does_what_the_reference_does(runtime: Any, kind: str) -> None:
     twins = Twins(Caches("cupy", runtime, checks=True))
@@ -171,12 +289,24 @@ def test_the_adapter_says_what_it_runs_on(unshared: None) -> None:
     [
         ({"driver": 0}, "^there is no GPU: NVIDIA's driver is not installed$"),
         ({"devices": 0}, "^there is no GPU: NVIDIA's driver finds none$"),
+        (
+            {"busy": 46},
+            r"^the GPU cannot be used: cudaErrorDevicesUnavailable: busy or unavailable \(driver 13.0, CUDA runtime"
+            r" 13.2, NVRTC 13.0, CuPy 14.2.0, sm_90\)$",
+        ),
         ({"fails": "cudaErrorNoDevice: none"}, "^there is no GPU that CUDA 13.2 can use: cudaErrorNoDevice: none$"),
     ],
 )
 def test_no_gpu_is_said_plainly(unshared: None, machine: dict[str, Any], said: str) -> None:
     with fake_cupy.installed(**machine), pytest.raises(CannotRun, match=said):
         CuPy()
+
+
+def test_a_cubin_that_the_driver_does_not_take_is_said_with_versions(unshared: None, monkeypatch: Any) -> None:
+    with fake_cupy.installed(), monkeypatch.context() as changed:
+        changed.setattr(nvrtc, "kept", lambda text, architecture: b"for another driver")
+        with pytest.raises(CannotRun, match=r"cannot be used: CUDA_ERROR_NO_BINARY_FOR_GPU.*\(driver 13.0, CUDA"):
+            CuPy()
 
 
 def test_no_cupy_is_said_with_what_brings_it(unshared: None, monkeypatch: pytest.MonkeyPatch) -> None:

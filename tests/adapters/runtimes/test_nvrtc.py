@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,29 @@ def test_a_missing_kernel_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     monkeypatch.setattr(nvrtc, "compiled", lambda text, a: nvrtc.Cubin(a, b".text.prepare\0", {}, 0.0))
     assert nvrtc.main(["sm_90"]) == 1
     assert capsys.readouterr().err == "cubins: sm_90 lacks other, third\n"
+
+
+def test_a_cubin_is_kept_until_something_that_it_depends_on_changes(tmp_path: Path, monkeypatch: Any) -> None:
+    calls = []
+
+    def compiled(text: str, architecture: str) -> nvrtc.Cubin:
+        calls.append((text, architecture))
+        return nvrtc.Cubin(architecture, f"{text} for {architecture}".encode(), {}, 0.0)
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(nvrtc, "compiled", compiled)
+    monkeypatch.setattr(nvrtc, "binding", lambda: None)
+    monkeypatch.setattr(nvrtc, "version", lambda binding: "13.0")
+    for _ in range(2):
+        assert nvrtc.kept("one", "sm_90") == b"one for sm_90"
+    nvrtc.kept("one", "sm_80")
+    nvrtc.kept("two", "sm_90")
+    monkeypatch.setattr(nvrtc, "version", lambda binding: "13.1")
+    nvrtc.kept("one", "sm_90")
+    monkeypatch.setattr(nvrtc, "OPTIONS", ("-G",))
+    nvrtc.kept("one", "sm_90")
+    assert calls == [("one", "sm_90"), ("one", "sm_80"), ("two", "sm_90"), ("one", "sm_90"), ("one", "sm_90")]
+    assert len(list(tmp_path.glob("*/*.cubin"))) == 5
 
 
 def test_no_nvrtc_is_status_4(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

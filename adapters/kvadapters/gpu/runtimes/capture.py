@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kvadapters.gpu.runtime import Block, Meter, Work
+from kvadapters.gpu.runtime import Block, Meter, Recorded, Work
 
 
 class Launch(NamedTuple):
@@ -71,7 +71,7 @@ class Recorder:
 class Replayable:
     """A recording and the way to start it: what `Runtime.capture` gives, graph or no graph."""
 
-    def __init__(self, recorder: Recorder, recording: Recording, start: Callable[[], None]) -> None:
+    def __init__(self, recorder: Recorder, recording: Recorded, start: Callable[[], None]) -> None:
         self._recorder, self._recording, self._start = recorder, recording, start
 
     def replay(self) -> None:

@@ -167,6 +167,9 @@ class Kernel:
             raise TypeError(f"{self.name} takes {self._arity} arguments, {len(args)} were given")
         if min(groups) < 1 or max(groups[1:]) > launch_shapes.MOST_GROUPS:
             raise RuntimeError(f"{self.name}: no GPU launches {groups} blocks")
+        for i, a in enumerate(args):
+            if isinstance(a, Block) and a.handle is None:
+                raise RuntimeError(f"launch: argument {i} of {self.name} was released")
         values = (a.handle.address if isinstance(a, Block) else a for a in args)
         if self._library.shim_launch(self._body, self._cells(*group, *groups, *values)):
             raise RuntimeError(f"{self.name}: {self._library.shim_message().decode()}")

@@ -17,8 +17,10 @@ import numpy as np
 
 from kvadapters.gpu import kernels
 from kvadapters.gpu.runtime import Block, Meter, Work
-from kvadapters.gpu.runtimes import launch_shapes, nvrtc
+from kvadapters.gpu.runtimes import cuda_errors, nvrtc
 from kvadapters.gpu.runtimes.capture import Recorder, Replayable
+from kvadapters.gpu.runtimes.cuda_errors import fatal
+from kvadapters.gpu.runtimes.cuda_launch import Kernel, Unreleased
 from kvspec.errors import CannotRun
 from kvspec.geometry import Array
 
@@ -42,34 +44,50 @@ class CuPyRuntime:
 
     def __init__(self) -> None:
         self._cupy = cupy = imported()
-        self._cuda = cupy.cuda.runtime
+        self._cuda, self.errors = cupy.cuda.runtime, cuda_errors.classes(cupy)
         _find_device(cupy)
-        self._capability = str(cupy.cuda.Device().compute_capability)
-        self.cache_bytes = int(self._cuda.getDeviceProperties(self._cuda.getDevice())["l2CacheSize"])
+        self._compiler = nvrtc.version(nvrtc.binding())
         self.meter = Meter()
         self._recorder = Recorder(self.meter)
+        self._kernels: dict[str, Kernel] = {}
+        try:
+            self._begin()
+        except self.errors as e:
+            raise CannotRun(f"the GPU cannot be used: {e} ({self._versions()})") from e
+
+    def _begin(self) -> None:
+        """Make a stream and a pool, and load the kernels."""
+        cupy = self._cupy
+        self._capability = str(cupy.cuda.Device().compute_capability)
+        self.cache_bytes = int(self._cuda.getDeviceProperties(self._cuda.getDevice())["l2CacheSize"])
         self._stream = cupy.cuda.Stream(non_blocking=True)
         self._pool = cupy.cuda.MemoryPool()
-        self._compiler = nvrtc.version(nvrtc.binding())
-        self._kernels: dict[str, Any] = {}
-        self._shared: dict[str, int] = {}
         self.learn(kernels.source("cuda"), kernels.KERNELS)
+
+    def _versions(self) -> str:
+        """Name what has to fit together."""
+        driver, runtime = (_version(f()) for f in (self._cuda.driverGetVersion, self._cuda.runtimeGetVersion))
+        parts = (
+            f"driver {driver}",
+            f"CUDA runtime {runtime}",
+            f"NVRTC {self._compiler}",
+            f"CuPy {self._cupy.__version__}",
+        )
+        return ", ".join((*parts, f"sm_{self._capability}") if hasattr(self, "_capability") else parts)
 
     def learn(self, text: str, names: Mapping[str, int], shared: int = 0) -> None:
         """Compile and load kernels now: loading at the first launch could meet a full device, or a capture. They
         are launched with so many bytes of shared memory."""
         module, driver = self._cupy.cuda.Module(), self._cupy.cuda.driver
-        module.load(nvrtc.compiled(text, f"sm_{self._capability}").data)
+        module.load(nvrtc.kept(text, f"sm_{self._capability}"))
         for name in names:
-            self._kernels[name], self._shared[name] = module.get_function(name), shared
-            if shared:  # more than 48 KiB have to be asked for
-                most = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-                driver.funcSetAttribute(self._kernels[name].ptr, most, shared)
+            self._kernels[name] = Kernel(driver, module.get_function(name), name, shared)
 
     def knows(self, kernel: str) -> bool:
         """Tell whether a kernel of that name can be launched."""
         return kernel in self._kernels
 
+    @fatal
     def elapsed(self, work: Callable[[], None]) -> float:
         """Measure the seconds between two events in the stream, before and after the work."""
         events = [self._cupy.cuda.Event() for _ in range(2)]
@@ -79,16 +97,18 @@ class CuPyRuntime:
         events[1].synchronize()
         return float(self._cupy.cuda.get_elapsed_time(*events)) * 1e-3
 
+    @fatal
     def allocate(self, nbytes: int) -> Block:
         """Allocate memory, from the pool if it has some. Raises MemoryError."""
         self._recorder.refuse("allocate")
         try:
             with self._stream:  # whose memory it is, to the pool
                 handle = self._pool.malloc(nbytes)
-        except self._cupy.cuda.memory.OutOfMemoryError as e:
+        except (self._cupy.cuda.memory.OutOfMemoryError, OverflowError) as e:  # a size has 64 bits
             raise MemoryError(f"the device has no room for {nbytes} bytes: {e}") from e
         return Block(handle, nbytes, self.meter)
 
+    @fatal
     def upload(self, source: Array, to: Block) -> None:
         """Copy host bytes to the beginning of a block, and wait."""
         self._recorder.refuse("upload")
@@ -97,6 +117,7 @@ class CuPyRuntime:
         self.meter.host_to_device += source.nbytes
         self.synchronise()
 
+    @fatal
     def download(self, source: Block, at: int, width: int, height: int = 1, pitch: int = 0) -> Array:
         """Copy lines of bytes to the host, and wait."""
         self._recorder.refuse("download")
@@ -111,23 +132,25 @@ class CuPyRuntime:
         self.meter.device_to_host += found.nbytes
         return found
 
+    @fatal
     def fill(self, to: Block) -> None:
         """Fill by memset."""
         self._cuda.memsetAsync(to.handle.ptr, FILLED, to.nbytes, self._stream.ptr)
 
+    @fatal
     def copy(self, source: Block, to: Block) -> None:
         """Copy by memcpy."""
         kind = self._cuda.memcpyDeviceToDevice
         self._cuda.memcpyAsync(to.handle.ptr, source.handle.ptr, to.nbytes, kind, self._stream.ptr)
 
+    @fatal
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
         """Start a kernel, with one item for each word."""
         captured = self._recorder.takes(kernel, work, args)
-        group, groups = launch_shapes.gpu(work)
-        given = tuple(a.handle if isinstance(a, Block) else np.int64(a) for a in args)
-        self._kernels[kernel](groups, group, given, self._shared[kernel], self._stream)
+        self._kernels[kernel](work, args, self._stream.ptr)
         self.meter.launches += not captured
 
+    @fatal
     def capture(self, work: Callable[[], None]) -> Replayable:
         """Capture the launches of `work` as a CUDA graph."""
         self._recorder.refuse("capture")
@@ -139,8 +162,13 @@ class CuPyRuntime:
                 self._stream.end_capture()
             raise
         graph = self._stream.end_capture()
-        return Replayable(self._recorder, recording, lambda: graph.launch(self._stream))
+        return Replayable(self._recorder, Unreleased(recording), lambda: self._replay(graph))
 
+    @fatal
+    def _replay(self, graph: Any) -> None:
+        graph.launch(self._stream)
+
+    @fatal
     def synchronise(self) -> None:
         """Wait until everything is done."""
         self._recorder.refuse("synchronise")

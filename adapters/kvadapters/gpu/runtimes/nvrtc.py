@@ -8,7 +8,9 @@ what came out. Exit status: 0 all is there; 1 something does not compile or is m
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib
+import os
 import re
 import sys
 import time
@@ -18,6 +20,7 @@ from typing import Any, NamedTuple
 from tabulate import tabulate
 
 from kvadapters.gpu import kernels
+from kvadapters.gpu.runtimes import build_folder
 from kvspec.errors import CannotRun
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
@@ -86,6 +89,18 @@ def compiled(text: str, architecture: str) -> Cubin:
     finally:
         nvrtc.nvrtcDestroyProgram(program)
     return Cubin(architecture, data, usage(log), time.perf_counter() - started)
+
+
+def kept(text: str, architecture: str) -> bytes:
+    """Give the cubin of a text as `compiled` does, or one that a process has left under the same text, options,
+    architecture and compiler."""
+    asked = text, OPTIONS, architecture, version(binding())
+    path = build_folder.folder("cubin") / f"{hashlib.sha256(repr(asked).encode()).hexdigest()[:24]}.cubin"
+    if not path.is_file():
+        made = path.with_suffix(f".{os.getpid()}")
+        made.write_bytes(compiled(text, architecture).data)
+        made.replace(path)  # whole or not at all, whoever writes it last
+    return path.read_bytes()
 
 
 def _compile(nvrtc: Any, program: Any, architecture: str) -> str:
