@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 from kvspec.geometry import Array
 
@@ -68,6 +68,15 @@ class Block:
 
     def __del__(self) -> None:
         self.release()
+
+
+@runtime_checkable
+class Hosting(Protocol):
+    """A runtime whose kernels can write to memory of the host as fast as to that of the device."""
+
+    def hosted(self, nbytes: int) -> Block | None:
+        """Give new memory of the host as a block: a download of adjacent bytes of it copies nothing. None where a
+        copy is as fast."""
 
 
 class Work(NamedTuple):

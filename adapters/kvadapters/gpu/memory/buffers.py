@@ -7,7 +7,7 @@ import numpy as np
 from kvadapters.gpu.memory import device_arrays as resident
 from kvadapters.gpu.memory.layout import Geometry, Place, Span, aligned, move
 from kvadapters.gpu.memory.rope_tables import Tables
-from kvadapters.gpu.runtime import Block, Runtime, Work
+from kvadapters.gpu.runtime import Block, Hosting, Runtime, Work
 from kvspec.geometry import Array
 
 GUARD = 0x5AC35AC3
@@ -120,11 +120,17 @@ class Workspace:
         """Give space for packed rows."""
         return Place.packed(self.scratch("other", geometry.packed(rows)[1]), geometry, rows)
 
+    def outgoing(self, geometry: Geometry, rows: int) -> Place:
+        """Give space for packed rows that are downloaded next: the host's own where kernels can write there."""
+        runtime, nbytes = self.runtime, geometry.packed(rows)[1]
+        there = runtime.hosted(nbytes) if isinstance(runtime, Hosting) else None
+        return self.other(geometry, rows) if there is None else Place.packed(there, geometry, rows)
+
     def straightened(self, geometry: Geometry, rows: int, source: Span) -> Span:
-        """Give contiguous rows: in place if they are so, else gathered into scratch space."""
+        """Give contiguous rows to download: in place if they are so, else gathered elsewhere."""
         if source.straight(rows):
             return source
-        target = self.other(geometry, rows).span()
+        target = self.outgoing(geometry, rows).span()
         move(self.runtime, geometry, rows, source, target)
         return target
 

@@ -95,7 +95,7 @@ class Pool:
             self.rows.check_guards()
         if n == 0:
             return self.nothing()
-        rows = self.space.other(self.geometry, n)
+        rows = self.space.outgoing(self.geometry, n)
         self._through(rows, table, 0, gather=True)
         return self._fetched(rows)
 

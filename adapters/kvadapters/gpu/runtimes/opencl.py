@@ -27,6 +27,19 @@ FILLED = 77
 """What `fill` writes; any number would do."""
 
 
+HOSTED = 1 << 20
+"""Bytes from which on a CPU's kernels write to the host's memory: to make a buffer of it takes as long as a short
+copy."""
+
+
+class HostBlock(Block):
+    """Memory of the host that kernels write to. It is no memory of the device, so no meter counts it."""
+
+    def __init__(self, handle: Any, array: Array) -> None:
+        super().__init__(handle, array.nbytes, Meter())
+        self.array = array
+
+
 class OpenCLRuntime:
     """One device with one in-order queue.
 
@@ -86,12 +99,21 @@ class OpenCLRuntime:
 
     def allocate(self, nbytes: int) -> Block:
         """Allocate memory. Raises MemoryError."""
+        return Block(self._room(nbytes, self._new_buffer), nbytes, self.meter)
+
+    def hosted(self, nbytes: int) -> HostBlock | None:
+        """Give new memory of the host as a block, on a CPU where it is large. Raises MemoryError."""
+        if not self.cpu or nbytes < HOSTED:
+            return None
+        array, flags = np.empty(nbytes, np.uint8), self._cl.mem_flags.READ_WRITE | self._cl.mem_flags.USE_HOST_PTR
+        return HostBlock(self._room(nbytes, lambda _: self._cl.Buffer(self._context, flags, hostbuf=array)), array)
+
+    def _room(self, nbytes: int, make: Callable[[int], Any]) -> Any:
         self._recorder.refuse("allocate")
         try:
-            handle = self._new_buffer(nbytes)
+            return make(nbytes)
         except self._cl.Error as e:
             raise MemoryError(f"the device has no room for {nbytes} bytes: {e}") from e
-        return Block(handle, nbytes, self.meter)
 
     def upload(self, source: Array, to: Block) -> None:
         """Copy host bytes to the beginning of a block, and wait."""
@@ -103,6 +125,8 @@ class OpenCLRuntime:
     def download(self, source: Block, at: int, width: int, height: int = 1, pitch: int = 0) -> Array:
         """Copy lines of bytes to the host, and wait."""
         self._recorder.refuse("download")
+        if isinstance(source, HostBlock) and (height == 1 or pitch == width):
+            return self._in_place(source, at, width, height)
         found = np.empty((height, width), np.uint8)
         if height == 1 or pitch == width:
             self._watched(self._cl.enqueue_copy(self._queues.waiting(), found, source.handle, src_offset=at))
@@ -111,6 +135,16 @@ class OpenCLRuntime:
         self.meter.device_to_host += found.nbytes
         self.meter.synchronisations += 1
         return found
+
+    def _in_place(self, source: HostBlock, at: int, width: int, height: int) -> Array:
+        """Wait for what kernels wrote there, and give it without a copy."""
+        self._queues.finish()
+        queue, flags = self._queues.waiting(), self._cl.map_flags
+        there, _ = self._cl.enqueue_map_buffer(queue, source.handle, flags.READ, at, (height, width), np.uint8)
+        there.base.release(queue)
+        self.meter.device_to_host += height * width
+        self.meter.synchronisations += 1
+        return source.array[at : at + height * width].reshape(height, width)
 
     def _lines(self, found: Array, source: Block, at: int, pitch: int) -> None:
         height, width = found.shape
