@@ -178,7 +178,7 @@ def test_every_element_is_within_its_bound(runtime: OpenCLRuntime, geometry: tup
 @pytest.mark.usefixtures("worth")
 @pytest.mark.parametrize("slots", [1, 5, 16, 64])
 @pytest.mark.parametrize("geometry", GEOMETRIES[::3], ids=lambda g: "-".join(map(str, g)))
-def test_rowsin_pages(runtime: OpenCLRuntime, geometry: tuple[str, int, int, int], slots: int) -> None:
+def test_rows_in_pages(runtime: OpenCLRuntime, geometry: tuple[str, int, int, int], slots: int) -> None:
     for case in cases(*geometry, 4):
         check(runtime, case, slots)
 
