@@ -13,10 +13,11 @@ from kvconform.judge import worked_examples
 from kvconform.judge.trial import run
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.reference import CitingReference
-from kvspec.contract import METERED, Description, description
+from kvspec.contract import CHAPTERS, METERED, Description, description
 from kvspec.reading import columns
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example, Row
+from support.local_adapter import LocalAdapter, judge_examples
 from tools import check_examples
 
 REFERENCE = description(Reference().describe())
@@ -84,6 +85,28 @@ def test_at_level_visible_columns_of_storage_say_nothing_and_others_still_do() -
     seen, adapter = _judged_at("visible", example)
     assert worked_examples.disagreements(with_cell(example, 0, "slots"), seen, adapter) == []
     assert worked_examples.disagreements(with_cell(example, 0, "offset"), seen, adapter) != []
+
+
+class WideRows(Reference):
+    """The reference, for an engine that takes rows of 32 elements, or 64 and so on."""
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "limits": {"dims": {"multiple": 32, "equal": False}}}
+
+
+def test_a_table_is_read_as_far_as_it_is_true_of_rows_of_other_widths() -> None:
+    """Bytes, sums of elements and what is too wide for a row are other ones; which rows are seen is the same."""
+    under_test = LocalAdapter(WideRows())
+    for chapter in CHAPTERS:
+        judge_examples(under_test, chapter)
+    assert (under_test.tally.own, under_test.tally.failures) == ({}, [])
+
+
+def test_numbers_of_a_table_are_shown_as_numbers() -> None:
+    example = next(e for e in WORKED if "fit" in e.rows[0].said)
+    seen = run(example.trace, CitingReference(), REFERENCE)
+    (wrong,) = worked_examples.disagreements(with_cell(example, 0, "fit"), seen, REFERENCE)
+    assert re.search(r"the example says fit \d+ \d+, found \d+ \d+$", wrong)
 
 
 def test_capacity_binds_only_who_grows_by_steps() -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from kvconform.checks.check import Check
 from kvconform.generate.fit_to_adapter import cut, suits, within
 from kvconform.judge.trial_result import TrialResult
-from kvconform.judge.worked_examples import declared_otherwise, disagreements
+from kvconform.judge.worked_examples import disagreements, does_otherwise
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.contract import CHAPTERS, Description
 from kvspec.reading.clauses import index
@@ -46,7 +46,7 @@ def judge(under_test: AdapterUnderTest, worked: Example) -> None:
 def _otherwise(worked: Example, seen: TrialResult, adapter: Description) -> bool:
     """Whether the adapter declares something else than the table can show, so that it is not read to its end."""
     rows = zip(worked.rows, seen.steps, strict=False)
-    return any(declared_otherwise(row.said, want, adapter) for row, (want, _) in rows)
+    return any(does_otherwise(row.said, want, worked, adapter) for row, (want, _) in rows)
 
 
 def _read_to_its_end(worked: Example, seen: TrialResult, adapter: Description) -> bool:
