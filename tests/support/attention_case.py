@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kvadapters.gpu.caches.attention import Positions
+from kvadapters.gpu.caches.attention import Pages, Positions
+from kvadapters.gpu.memory.device_arrays import placed
+from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtime import Runtime
 from kvspec.geometry import DTYPES, Array
 
@@ -72,7 +74,20 @@ class Case:
         return found
 
 
-def in_pages(rows: Array, tables: Array, first: int, slots: int) -> Array:
+def pages(runtime: Runtime, case: Case, slots: int) -> Pages:
+    """Rows in pages of a few slots, in any order of pages; NaN in all other slots."""
+    random, each = np.random.default_rng(case.seed), -(-(case.first + case.held) // slots)
+    tables = random.permutation(case.entries * each + 2).astype(np.int32)[: case.entries * each]
+    of_entries = tables.reshape(case.entries, each)
+    laid = (_in_pages(rows, of_entries, case.first, slots) for rows in (case.keys, case.values))
+    keys, values = placed(runtime, *laid)
+    block = runtime.allocate(tables.nbytes + 4)
+    runtime.upload(np.array([-1, *tables], np.int32), block)
+    place = Place(keys.block, values.block, keys.at, values.at, slots)
+    return Pages(place, case.kv_heads * slots, block, 1, each)
+
+
+def _in_pages(rows: Array, tables: Array, first: int, slots: int) -> Array:
     shape = tables.size + 2, rows.shape[1], slots, rows.shape[3]
     found = np.full((*shape, rows.dtype.itemsize), 0xFF, np.uint8).view(rows.dtype).reshape(shape)
     for entry, t in np.ndindex(len(rows), rows.shape[2]):

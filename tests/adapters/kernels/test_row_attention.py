@@ -26,7 +26,7 @@ import numpy as np
 import pytest
 
 from kvadapters.gpu.adapters import OpenCL, OpenCLFast
-from kvadapters.gpu.caches.attention import Pages, Positions, Runs
+from kvadapters.gpu.caches.attention import Positions, Runs
 from kvadapters.gpu.memory.device_arrays import fetched, placed
 from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtimes import opencl, opencl_devices, row_attention
@@ -36,7 +36,7 @@ from kvspec.contract import Attention, Pair
 from kvspec.errors import CannotRun
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit
-from support.attention_case import Case, in_pages, positions
+from support.attention_case import Case, pages, positions
 
 U = 2.0**-24
 C = 16.0
@@ -89,22 +89,13 @@ def attended(runtime: OpenCLRuntime, case: Case) -> Array:
 
 def paged(runtime: OpenCLRuntime, case: Case, slots: int) -> Array:
     """The same of rows in pages of a few slots, in any order of pages; NaN in all other slots."""
-    random, each = np.random.default_rng(case.seed), -(-(case.first + case.held) // slots)
-    tables = random.permutation(case.entries * each + 2).astype(np.int32)[: case.entries * each]
-    pages = [
-        in_pages(rows, tables.reshape(case.entries, each), case.first, slots) for rows in (case.keys, case.values)
-    ]
-    keys, values = placed(runtime, *pages)
-    block = runtime.allocate(tables.nbytes + 4)
-    runtime.upload(np.array([-1, *tables], np.int32), block)
     heads = case.kv_heads * case.group
     attention = RowAttention(
         runtime, case.dtype, case.k_dim, case.v_dim, heads, case.kv_heads, "pages", case.together
     )
     nowhere = np.full((*case.queries.shape[:3], case.v_dim), np.nan, np.float32)
     queries, out = placed(runtime, case.queries, nowhere)
-    place = Place(keys.block, values.block, keys.at, values.at, slots)
-    rows = Pages(place, case.kv_heads * slots, block, 1, each)
+    rows = pages(runtime, case, slots)
     attention.attend(queries, rows, positions(runtime, case), out, case.causal, case.window, case.held)
     return fetched(out)
 

@@ -22,7 +22,7 @@ from kvspec.contract import Attention, Pair
 from kvspec.errors import Unsupported
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit
-from support.attention_case import Case, in_pages, positions
+from support.attention_case import Case, pages, positions
 
 
 @cache
@@ -50,17 +50,7 @@ def attended(case: Case) -> Array:
 
 def paged(case: Case, slots: int) -> Array:
     """The same of rows in pages of a few slots, in any order of pages; NaN in all other slots."""
-    random, each = np.random.default_rng(case.seed), -(-(case.first + case.held) // slots)
-    tables = random.permutation(case.entries * each + 2).astype(np.int32)[: case.entries * each]
-    laid = (
-        in_pages(rows, tables.reshape(case.entries, each), case.first, slots) for rows in (case.keys, case.values)
-    )
-    keys, values = placed(runtime(), *laid)
-    block = runtime().allocate(tables.nbytes + 4)
-    runtime().upload(np.array([-1, *tables], np.int32), block)
-    place = Place(keys.block, values.block, keys.at, values.at, slots)
-    rows = Pages(place, case.kv_heads * slots, block, 1, each)
-    return _attended(case, "rows" if slots % 16 else "pages", rows)
+    return _attended(case, "rows" if slots % 16 else "pages", pages(runtime(), case, slots))
 
 
 def _attended(case: Case, lie: str, rows: Runs | Pages) -> Array:
