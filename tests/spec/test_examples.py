@@ -123,3 +123,15 @@ def test_a_refusal_that_names_no_clause_is_taken_for_the_right_one() -> None:
     assert worked_examples.disagreements(example, seen, REFERENCE) == []
     seen.steps[0][1].clause = "GROW-999"
     assert worked_examples.disagreements(example, seen, REFERENCE) != []
+
+
+@pytest.mark.parametrize("column", ["output", "bytes", "device_to_device"])
+def test_numbers_and_bytes_bind_only_who_takes_rows_of_the_width_shown(column: str) -> None:
+    """Others are judged on wider rows, whose numbers are held to the bound, and whose bytes are more."""
+    found = ((e, i) for e in WORKED for i, row in enumerate(e.rows) if row.said.get(column) not in (None, []))
+    example, at = next((e, i) for e, i in found if e.trace.config.k_dim % 32)
+    seen = run(example.trace, CitingReference(), REFERENCE)
+    dims = {"dims": {"multiple": 32, "equal": False}}
+    wide = description({**Reference().describe(), "limits": dims})
+    for adapter, wrong in ((REFERENCE, True), (wide, False)):
+        assert bool(worked_examples.disagreements(with_cell(example, at, column), seen, adapter)) == wrong
