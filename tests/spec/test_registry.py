@@ -50,6 +50,7 @@ WRONG_ON_PURPOSE = {
 
 MEASURES = {
     "conformance/kvconform/profiling/peers/array_work.py",
+    "conformance/kvconform/profiling/peers/flex_peer.py",
     "conformance/kvconform/profiling/peers/onnxruntime_peer.py",
     "conformance/kvconform/profiling/workloads/cache.py",
     "reports/kvreports/profile/roofline.py",
