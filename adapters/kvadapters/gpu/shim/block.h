@@ -25,6 +25,10 @@ struct Thread {
   Exchanged received = {};
   bool fenced = false;            // since it began
   const void *touched = nullptr;  // by its last atomic
+  unsigned turns = 0;             // it offered registers to its warp
+  std::vector<Copy> copies = {};  // not taken yet
+  unsigned ended = 0;             // groups of copies that ended
+  unsigned arrived = 0;           // of these, groups that it has waited for
 };
 
 // Lanes of a warp that exchange under one mask. It has two sync variables, used by turns, so that a lane which is

@@ -101,8 +101,5 @@ template <class... A> void call(void (*kernel)(A...), const uint64_t *cells) {
 
 #define SHIM_PUBLIC extern "C" __attribute__((visibility("default")))
 #define SHIM_EXPORT(kernel)                                                         \
-  SHIM_PUBLIC void call_##kernel(const uint64_t *cells) {                        \
-    shim::begin_thread();                                                           \
-    shim::call(kernel, cells);                                                      \
-  }                                                                                 \
+  SHIM_PUBLIC void call_##kernel(const uint64_t *cells) { shim::call(kernel, cells); } \
   SHIM_PUBLIC int arity_##kernel() { return shim::arity(kernel); }

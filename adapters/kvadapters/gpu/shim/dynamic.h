@@ -3,20 +3,11 @@
 // A copy is late on purpose: its bytes are poison from when it begins until its lane has waited for its group and then
 // met the others. So whoever waits for too little, meets nobody, or writes into a unit that others still read, is seen.
 #pragma once
-#include <deque>
-#include <vector>
-
 #include "scheduler.h"
 
 namespace shim {
 
-constexpr unsigned MOST_THREADS_OF_A_BLOCK = 1024;
-
 __shared__ __attribute__((aligned(128))) unsigned char dynamic[SHIM_DYNAMIC];
-
-static inline unsigned thread_number() {
-  return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-}
 
 static inline void demand_dynamic(uint32_t at, uint32_t size) {
   if (at % size != 0) refuse("byte %u of shared memory is not aligned to %u", at, size);
@@ -30,32 +21,13 @@ template <class T> T dynamic_word(uint32_t at) {
   return word;
 }
 
-struct Copy {
-  uint32_t to;
-  const void *from;
-  bool wanted;
-};
-using Group = std::vector<Copy>;
-
-// What one thread has under way: copies of the open group, of those that were ended, and what was waited for but not yet
-// shown; and how often it has offered registers to its warp.
-struct UnderWay {
-  Group open, landed;
-  std::deque<Group> ended;
-  unsigned turns = 0;
-};
-static UnderWay under_way[MOST_THREADS_OF_A_BLOCK];
-
-static inline void begin_thread() { under_way[thread_number()] = {}; }
-
 // The warp, or the block, meets: what this thread has waited for is there for all.
 static inline void show_copies() {
-  Group &landed = under_way[thread_number()].landed;
-  for (const Copy &copy : landed) {
+  Copy copy;
+  while (take_copy(&copy)) {
     if (copy.wanted) memcpy(dynamic + copy.to, copy.from, 16);
     else memset(dynamic + copy.to, 0, 16);
   }
-  landed.clear();
 }
 
 }  // namespace shim
@@ -70,17 +42,9 @@ static inline void copy_16(uint32_t to, const void *from, bool wanted) {
   shim::demand_dynamic(to, 16);
   if (reinterpret_cast<uintptr_t>(from) % 16 != 0) shim::refuse("a copy to byte %u is from an address that is not aligned to %u", to, 16);
   memset(shim::dynamic + to, 0xff, 16);
-  shim::under_way[shim::thread_number()].open.push_back({to, from, wanted});
+  shim::begin_copy(to, from, wanted);
 }
 
-static inline void end_group() {
-  shim::UnderWay &mine = shim::under_way[shim::thread_number()];
-  mine.ended.push_back(std::move(mine.open));
-  mine.open.clear();
-}
+static inline void end_group() { shim::end_copies(); }
 
-template <unsigned newest> static inline void arrived() {
-  shim::UnderWay &mine = shim::under_way[shim::thread_number()];
-  for (; mine.ended.size() > newest; mine.ended.pop_front())
-    mine.landed.insert(mine.landed.end(), mine.ended.front().begin(), mine.ended.front().end());
-}
+template <unsigned newest> static inline void arrived() { shim::wait_for_copies(newest); }

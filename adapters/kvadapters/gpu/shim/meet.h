@@ -6,7 +6,6 @@
 #include "dynamic.h"
 #else
 namespace shim {
-static inline void begin_thread() {}
 static inline void show_copies() {}
 }  // namespace shim
 #endif

@@ -1,10 +1,37 @@
 // What kernels call where threads meet; see `scheduler.h`.
 #pragma once
+#include <algorithm>
+
 #include "block.h"
 
 namespace shim {
 
 unsigned lane() { return current().number % LANES; }
+
+unsigned warp() { return current().number / LANES; }
+
+unsigned next_turn() { return current().turns++; }
+
+void begin_copy(uint32_t to, const void *from, bool wanted) {
+  const AsScheduler scheduling;
+  current().copies.push_back({to, from, wanted, current().ended});
+}
+
+void end_copies() { ++current().ended; }
+
+void wait_for_copies(unsigned newest) {
+  Thread &self = current();
+  if (self.ended > newest) self.arrived = std::max(self.arrived, self.ended - newest);
+}
+
+bool take_copy(Copy *into) {
+  const AsScheduler scheduling;
+  Thread &self = current();
+  if (self.copies.empty() || self.copies.front().group >= self.arrived) return false;
+  *into = self.copies.front();
+  self.copies.erase(self.copies.begin());
+  return true;
+}
 
 void refuse(const char *format, unsigned one, unsigned other) {
   const AsScheduler scheduling;

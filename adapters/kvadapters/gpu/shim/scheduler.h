@@ -24,6 +24,24 @@ void barrier(int line);
 Exchanged exchange(uint32_t mask, uint64_t offered, unsigned from_lane, int line);
 unsigned lane();
 
+unsigned warp();
+
+// How often the thread has asked so far.
+unsigned next_turn();
+
+// A copy of 16 bytes, or of zeros, into shared memory. It is one of a group, which ends, and then is waited for but for
+// some newest ones. Only then the copy can be taken, once.
+struct Copy {
+  uint32_t to;
+  const void *from;
+  bool wanted;
+  unsigned group;
+};
+void begin_copy(uint32_t to, const void *from, bool wanted);
+void end_copies();
+void wait_for_copies(unsigned newest);
+bool take_copy(Copy *into);
+
 // Ends the launch with a message: what the thread wants no GPU does. The format takes two numbers.
 void refuse(const char *format, unsigned one, unsigned other);
 

@@ -13,17 +13,20 @@ static inline float power_of_2(float x) { return std::exp2(x); }
 
 namespace shim {
 
-// Two sets of offers, used by turns: who offers again has met everybody once more, and they have read the set before.
+constexpr unsigned MOST_WARPS = 8;
+
+// Two sets of offers for each warp, used by turns: who offers again has met everybody once more, and they have read the
+// set before. They are shared memory, which is fresh to a sanitizer in each block.
 struct Offers {
   uint32_t words[2][32][8];
 };
-static Offers offers[MOST_THREADS_OF_A_BLOCK / 32];
+__shared__ Offers offers[MOST_WARPS];
 
 template <size_t n> const uint32_t (&offered(const uint32_t (&words)[n], int line))[32][8] {
-  const unsigned number = thread_number();
-  auto &set = offers[number / 32].words[under_way[number].turns++ & 1];
-  memcpy(set[number % 32], words, sizeof words);
-  exchange(~0u, 0, number % 32, line);
+  if (warp() >= MOST_WARPS) refuse("warp %u of a block offers registers, of which %u can", warp(), MOST_WARPS);
+  auto &set = offers[warp()].words[next_turn() & 1];
+  memcpy(set[lane()], words, sizeof words);
+  exchange(~0u, 0, lane(), line);
   return set;
 }
 
