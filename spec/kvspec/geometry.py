@@ -33,10 +33,6 @@ PADDINGS = ("left", "right")
 """The sides on which the sequences of a ragged cache are padded."""
 
 
-INPUTS = ("plain", "strided", "transposed", "readonly", "unaligned", "fortran")
-"""How arrays that are handed in lie in memory; see `kvspec.session.input_forms`."""
-
-
 class Config(Struct, frozen=True):
     """The configuration of a cache: rows are `[batch, kv_heads, T, k_dim]` and `[batch, kv_heads, T, v_dim]`.
 

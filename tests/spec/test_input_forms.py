@@ -13,10 +13,10 @@ from kvadapters.serve import Server
 from kvconform.generate.fit_to_adapter import fitted
 from kvspec.contract import description
 from kvspec.errors import BadInput
-from kvspec.geometry import DTYPES, INPUTS, Array
+from kvspec.geometry import DTYPES, Array
+from kvspec.input_forms import INPUT_FORMS, INPUTS
 from kvspec.notation import from_sentence, sentence
 from kvspec.session.driver import Session
-from kvspec.session.input_forms import INPUT_FORMS
 from kvspec.session.step import Inputs, Pair, Step
 
 TRACE = "growing: append 2; append 1 input=readonly; run 2 {append 1 input=fortran}"
@@ -34,7 +34,7 @@ def test_every_form_has_the_same_elements(dtype: str, shape: tuple[int, ...]) ->
 
 def test_each_form_is_what_its_name_says() -> None:
     made = {name: form(np.ones((2, 3, 4, 5), np.float32)) for name, form in INPUT_FORMS.items()}
-    assert tuple(made) == INPUTS
+    assert INPUTS[0] == "plain", "the others are those that an adapter must claim"
     assert {name for name, a in made.items() if not a.flags.c_contiguous} == {"strided", "transposed", "fortran"}
     assert {name for name, a in made.items() if not a.flags.aligned} == {"unaligned"}
     assert {name for name, a in made.items() if not a.flags.writeable} == {"readonly"}

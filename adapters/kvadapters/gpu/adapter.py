@@ -25,7 +25,8 @@ from kvadapters.gpu.timing import Timing
 from kvspec import SPEC_VERSION
 from kvspec.contract import METERED, Cache, Rope
 from kvspec.errors import Unsupported
-from kvspec.geometry import INPUTS, Array, Config
+from kvspec.geometry import Array, Config
+from kvspec.input_forms import INPUTS
 
 CHECKS = "KVCONFORM_GPU_CHECKS"
 """Environment variable: with 1, guard bands are checked whenever rows are read."""

@@ -6,11 +6,9 @@ import difflib
 import textwrap
 from argparse import Namespace
 
-from kvadapters.reference import Reference
 from kvconform.judge import steps, trial
-from kvconform.oracle.reference import CitingReference
+from kvconform.oracle.reference import REFERENCE, CitingReference
 from kvreports.drawing.text import draw as drawn
-from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.notation import sentence
 from kvspec.reading.clauses import Clause, index
@@ -40,9 +38,8 @@ def _explain(clause: Clause) -> None:
     print(_wrapped(clause.text))
     if clause.reason:
         print("\n" + _wrapped(f"Why: {clause.reason}"))
-    reference = description(Reference().describe())
     for example in clause.examples:
-        seen = trial.run(example.trace, CitingReference(), reference)
+        seen = trial.run(example.trace, CitingReference(), REFERENCE)
         print(f"\nExample {example.id}: {sentence(example.trace)}\n")
         print(drawn(steps.steps(seen, clause.seen_in)))
 

@@ -7,10 +7,9 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from kvadapters.reference import Reference
 from kvconform.judge import steps, trial
 from kvconform.judge.trial_result import TrialResult
-from kvconform.oracle.reference import CitingReference
+from kvconform.oracle.reference import REFERENCE, CitingReference
 from kvconform.runner import output
 from kvconform.worker.client import Worker, python_worker
 from kvconform.worker.remote_session import RemoteSession
@@ -19,7 +18,7 @@ from kvreports.drawing.text import draw as drawn
 from kvspec import notation
 from kvspec import trace as traces
 from kvspec.bounded_file import read_bytes
-from kvspec.contract import Description, description
+from kvspec.contract import Description
 from kvspec.errors import BadInput
 from kvspec.notation import sentence, words
 from kvspec.trace import Trace, used_chapters
@@ -51,9 +50,8 @@ def read(path: str) -> Trace:
 
 
 def _on_reference(trace: Trace, level: str | None) -> TrialResult:
-    adapter = description(Reference().describe())
-    level = level or trial.level_of(trace, adapter)
-    return trial.run(trace, CitingReference(observe=trial.observables(trace, adapter, level)), adapter, level)
+    level = level or trial.level_of(trace, REFERENCE)
+    return trial.run(trace, CitingReference(observe=trial.observables(trace, REFERENCE, level)), REFERENCE, level)
 
 
 def _on_adapter(trace: Trace, options: Namespace) -> TrialResult:

@@ -12,18 +12,16 @@ from itertools import groupby
 from pathlib import Path
 from time import monotonic
 
-from kvadapters.reference import Reference
 from kvconform.commands.board import board
 from kvconform.commands.clause_history import history
 from kvconform.judge import steps, trial
 from kvconform.mutants import known_bugs
-from kvconform.oracle.reference import CitingReference
+from kvconform.oracle.reference import REFERENCE, CitingReference
 from kvreports.safe_text import Html
 from kvreports.site import addresses
 from kvreports.site.content import Bug, Content, Drawn
 from kvspec import SPEC_VERSION
 from kvspec.bounded_file import read_bytes
-from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.notation import sentence
 from kvspec.reading.clauses import Clause, digest, index
@@ -61,12 +59,11 @@ def gathered(records: Sequence[Path], known: Path | None, repository: Path | Non
 
 def _examples(clauses: Iterable[Clause]) -> Iterator[Drawn]:
     """Every worked example, performed by the reference."""
-    reference = description(Reference().describe())
     for chapter, group in groupby(clauses, key=lambda c: c.chapter):
         _told(f"drawing the examples of {chapter}")
         for clause in group:
             for example in clause.examples:
-                seen = trial.run(example.trace, CitingReference(), reference)
+                seen = trial.run(example.trace, CitingReference(), REFERENCE)
                 drawn = steps.steps(seen, clause.seen_in)
                 yield Drawn(example.id, example.trace.kind, sentence(example.trace), drawn)
 

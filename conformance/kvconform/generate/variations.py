@@ -10,7 +10,7 @@ from itertools import count
 from kvconform.generate.amounts import ALIKE, BLIND, INPUTS
 from kvconform.generate.fit_to_adapter import fitted
 from kvspec.contract import Description
-from kvspec.geometry import INPUTS as FORMS
+from kvspec.input_forms import INPUTS as FORMS
 from kvspec.masks import Explicit, from_json
 from kvspec.operations.table import ARGUMENTS, RUN, Operation, argument, cache_of, parts_of
 from kvspec.registry import CACHES

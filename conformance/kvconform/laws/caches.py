@@ -1,4 +1,4 @@
-"""What the laws of growing caches and rings share: how sides begin and end, and how their ends are compared."""
+"""What the laws of caches of one sequence share: how sides begin and end, and how their ends are compared."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ END = ("append 1", "append 2", "view", "append 1")
 
 
 def plain(config: Config, *texts: str) -> Trace:
-    """A trace of these operations, on a ring if the configuration has a window, else on a growing cache."""
-    return law.trace("ring" if config.window else "growing", config, *texts)
+    """A trace of these operations, on the kind of cache that has this configuration."""
+    kind = "sink" if config.sinks else "ring" if config.window else "growing"
+    return law.trace(kind, config, *texts)
 
 
 def trace(config: Config, *texts: str) -> Trace:

@@ -1,4 +1,4 @@
-"""The laws of growing caches, which rings keep too."""
+"""The laws of growing caches. Rings, and windows beside sinks, keep most of them too."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ law = partial(register, compare=difference)
 
 @law("GROW-19", needs=("growing",))
 @law("RING-28", needs=("ring",))
+@law("SINK-31", needs=("sink",))
 def split(draw: st.DrawFn, config: Config) -> Sides:
     """n rows in one append, or in several."""
     before, _ = start(draw)
@@ -55,6 +56,7 @@ def steps(draw: st.DrawFn, config: Config) -> Sides:
 
 @law("GROW-23", needs=("growing",))
 @law("RING-32", needs=("ring",))
+@law("SINK-35", needs=("sink",))
 def batch(draw: st.DrawFn, config: Config) -> Sides:
     """A batch, or one sequence alone."""
     before, _ = start(draw, most=5)
@@ -64,6 +66,7 @@ def batch(draw: st.DrawFn, config: Config) -> Sides:
 
 @law("GROW-24", needs=("growing",))
 @law("RING-33", needs=("ring",))
+@law("SINK-36", needs=("sink",))
 def independence(draw: st.DrawFn, config: Config) -> Sides:
     """Another cache used in between, or not."""
     before, _ = start(draw)

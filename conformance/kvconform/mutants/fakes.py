@@ -16,7 +16,8 @@ from kvref.growing import Growing
 from kvref.ring import Ring
 from kvspec.contract import Cache, Pair, Readable
 from kvspec.errors import Refused
-from kvspec.geometry import INPUTS, Array, Config
+from kvspec.geometry import Array, Config
+from kvspec.input_forms import INPUTS
 from kvspec.registry import CACHES
 
 OF_THE_ADAPTER = {"draft": ("speculate",), "mem": ("fit",), "residency": ("meter", "place"), "rope": ("rotate",)}

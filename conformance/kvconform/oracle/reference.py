@@ -7,11 +7,14 @@ from typing import Any, Protocol
 from kvadapters.reference import Reference
 from kvconform.oracle.citing import CitingSession
 from kvspec import masks
-from kvspec.contract import Pair
+from kvspec.contract import Pair, description
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation
 from kvspec.registry import OBSERVABLES
 from kvspec.session.step import NOTHING, Inputs, Step
+
+REFERENCE = description(Reference().describe())
+"""What the reference claims: everything, at level storage."""
 
 
 class Performs(Protocol):

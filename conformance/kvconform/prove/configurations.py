@@ -9,16 +9,14 @@ from dataclasses import fields
 from functools import cache
 from typing import Any, NamedTuple
 
-from kvadapters.reference import Reference
 from kvconform.generate.covers import Plan, planned
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
-from kvconform.oracle.reference import CitingReference
+from kvconform.oracle.reference import REFERENCE, CitingReference
 from kvconform.prove.proof import Proof, Runs, proved
 from kvconform.worker.client import Worker, python_worker
 from kvconform.worker.remote_session import RemoteSession
 from kvconform.worker.tasks import Pool, completed
-from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.trace import Trace
 
@@ -90,7 +88,7 @@ def _runs(candidate: Candidate) -> Runs:
 
 
 def _by_the_list_model(trace: Trace) -> TrialResult:
-    return trial.run(trace, CitingReference(), description(Reference().describe()), "visible")
+    return trial.run(trace, CitingReference(), REFERENCE, "visible")
 
 
 def plan(configuration: Configuration) -> Plan:

@@ -20,7 +20,6 @@ from kvspec.errors import BadInput
 from kvspec.geometry import Array
 from kvspec.operations.table import OPERATIONS
 from kvspec.reading import clauses
-from kvspec.session.operations import DO
 
 INDEX = "index.json"
 SCHEMAS = {"schema.json": "vectors.json", "trace.schema.json": "trace.json"}
@@ -128,8 +127,7 @@ def _operations() -> str:
     rows = ["| operation | arguments | what it does |", "|---|---|---|"]
     for name, operation in OPERATIONS.items():
         listed = " ".join(a.name if a.required else f"[{a.name}]" for a in operation.arguments)
-        does = " ".join((DO[name].__doc__ or "").split()) if name in DO else operation.says
-        rows.append(f"| `{name}` | {listed} | {does} |")
+        rows.append(f"| `{name}` | {listed} | {operation.says} |")
     return "\n".join(rows)
 
 

@@ -15,7 +15,7 @@ from kvreports.run.standing import KINDS, counts
 from kvspec.contract import CHAPTERS
 from kvspec.records.run import HELD, Failure, Record
 
-ORDINARY = {"level", "without", "grows"}
+ORDINARY = {"level", "with", "without", "grows"}
 """What a claim says beside its dialects."""
 
 SORTS = ("not filed", "wrong result", "broken promise", "after an error", "unchecked", "choice")
@@ -69,13 +69,14 @@ class Engine:
     @property
     def dialects(self) -> str:
         """Where it differs from the spec's default on purpose, and its limits."""
-        said = [
-            f"{chapter} {name}: {value}"
-            for chapter, claim in self.claims.items()
-            for name, value in claim.items()
-            if name not in ORDINARY and value != 0
-        ]
-        return ", ".join([*said, *_limits(self.record.adapter.get("limits") or {})])
+        declared = [f"{chapter} {name}: {value}" for chapter, name, value in self.declared]
+        return ", ".join([*declared, *_limits(self.record.adapter.get("limits") or {})])
+
+    @property
+    def declared(self) -> list[tuple[str, str, str]]:
+        """Each dialect that it declares: the chapter, the name, the value."""
+        said = ((chapter, *item) for chapter, claim in self.claims.items() for item in claim.items())
+        return [(chapter, name, str(value)) for chapter, name, value in said if name not in ORDINARY and value != 0]
 
     @property
     def numbers(self) -> tuple[int, int, int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kvreports.board.engines import ORDINARY, Board
+from kvreports.board.engines import Board
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,8 @@ def declared(board: Board) -> list[Declared]:
     """Every dialect that some adapter declares, in the order of the chapters."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for engine in board.engines:
-        for chapter, claim in engine.claims.items():
-            for name, value in claim.items():
-                if name not in {*ORDINARY, "with"} and value != 0:
-                    found.setdefault((chapter, name, str(value)), []).append(f"{engine.name} {engine.version}")
+        for dialect in engine.declared:
+            found.setdefault(dialect, []).append(f"{engine.name} {engine.version}")
     order = {chapter: i for i, chapter in enumerate(board.chapters)}
     keys = sorted(found, key=lambda k: (order[k[0]], k[1], k[2]))
     return [Declared(*key, sorted(set(found[key]))) for key in keys]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from kvspec.chapters.record import Argument
-from kvspec.geometry import DTYPES, INPUTS, LAYOUTS, PADDINGS
+from kvspec.geometry import DTYPES, LAYOUTS, PADDINGS
 from kvspec.geometry import TEXTS as IN_CONFIGS
+from kvspec.input_forms import INPUTS
 
 FILLS = ("legible", "bits", "edges", "random", "even", "ramp", "alike")
 """What the rows of an append may hold; see `kvspec.rows`."""

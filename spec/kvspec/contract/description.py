@@ -92,7 +92,7 @@ class Description:
     by_adapter: tuple[str, ...] = ()
     """Observables that the adapter makes up in its engine's place, such as an offset that the caller keeps."""
     inputs: tuple[str, ...] = ()
-    """Forms of arrays that it takes beside plain ones; see `kvspec.session.input_forms`."""
+    """Forms of arrays that it takes beside plain ones; see `kvspec.input_forms`."""
     known: Mapping[str, str] = field(default_factory=dict)
     """Clauses it is known to break (expected failures), each with the reason."""
     runs: bool = True

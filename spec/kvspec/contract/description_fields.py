@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from kvspec.errors import BadInput
-from kvspec.geometry import DTYPES, INPUTS
+from kvspec.geometry import DTYPES
+from kvspec.input_forms import INPUTS
 
 FIELDS = {
     *("name", "version", "device", "details", "chapters", "dtypes", "limits", "refusals", "by_adapter", "inputs"),

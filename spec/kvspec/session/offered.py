@@ -6,6 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from kvspec.errors import Unsupported
+from kvspec.operations.table import ARGUMENTS, TAKES_ROWS, Operation, numbers_in
+from kvspec.session.state import SessionState
+from kvspec.session.step import Inputs, Step
 
 
 def offered(thing: Any, method: str) -> Callable[..., Any]:
@@ -14,3 +17,16 @@ def offered(thing: Any, method: str) -> Callable[..., Any]:
     if found is None:
         raise Unsupported(f"this adapter has no {method}")
     return found  # type: ignore[no-any-return]
+
+
+def call(method: str, *names: str) -> Callable[..., None]:
+    """Make an operation that is one metered call of a cache's method. It passes the operation's rows, if there are
+    any, then its arguments of these names."""
+
+    def do(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+        rows = session.handed(op, inputs) if op["op"] in TAKES_ROWS else ()
+        values = [numbers_in(op[n]) if ARGUMENTS[op["op"]][n].holds == "list" else op[n] for n in names]
+        with session.metered(step):
+            offered(cache, method)(*rows, *values)
+
+    return do

@@ -13,9 +13,9 @@ import numpy as np
 from kvspec.chapters.record import METERED
 from kvspec.errors import Unsupported
 from kvspec.geometry import DTYPES, Array, Config, Pair
+from kvspec.input_forms import INPUT_FORMS
 from kvspec.operations.table import NAMED, Operation, argument
 from kvspec.registry import OBSERVABLES
-from kvspec.session.input_forms import INPUT_FORMS
 from kvspec.session.output_room import OutputRoom
 from kvspec.session.step import Inputs, Step
 

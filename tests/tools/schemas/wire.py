@@ -8,7 +8,8 @@ from typing import Any
 from kvspec.chapters.arguments import CACHE_NAME
 from kvspec.chapters.record import LARGEST, Dialect, OperationRecord, Value
 from kvspec.contract import CHAPTERS, LEVELS, METERED
-from kvspec.geometry import DTYPES, FIELDS, INPUTS, SIZES, TEXTS, WORDS
+from kvspec.geometry import DTYPES, FIELDS, SIZES, TEXTS, WORDS
+from kvspec.input_forms import INPUTS
 from kvspec.operations.table import OPEN, OPERATIONS, RUN
 from kvspec.registry import DIALECTS, KINDS, OBSERVABLES, VALUES
 from kvspec.wire import messages

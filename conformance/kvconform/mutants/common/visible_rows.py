@@ -11,6 +11,18 @@ from kvspec.contract import Attention, Pair
 from kvspec.geometry import Array
 
 
+def _bare(queries: Array, held: Pair, how: Attention) -> Array:
+    """The scores without a softcap and a mask."""
+    return scored_attention.scores(np.asarray(queries), np.asarray(held.keys), how._replace(softcap=0.0))
+
+
+def _over_scores(scores: Array, queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
+    """The outputs where these are the scores, after everything."""
+    none = np.zeros(queries.shape), np.zeros(held.keys.shape)
+    asked = seen.asked(*queries.shape[:3])._replace(added=scores)
+    return strict_attention.attend(*none, np.asarray(held.values), seen.end - seen.rows, asked, how.splits)
+
+
 @planted("wrong-mask", breaks="ATTN-40")
 class CapsTheMask(Answering):
     """The softcap comes after the mask, so that what it hid has the score -c and returns."""
@@ -18,16 +30,11 @@ class CapsTheMask(Answering):
     def scored(self, queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
         if not how.softcap:
             return super().scored(queries, held, seen, how)
-        asked = seen.asked(*queries.shape[:3])
-        bare = scored_attention.scores(np.asarray(queries), np.asarray(held.keys), how._replace(softcap=0.0))
+        mask, bare = seen.asked(*queries.shape[:3]).added, _bare(queries, held, how)
         with np.errstate(all="ignore"):
-            masked = np.where(asked.added == -np.inf, -np.inf, bare + asked.added)
+            masked = np.where(mask == -np.inf, -np.inf, bare + mask)
             added = scored_attention.capped(masked, how.softcap).astype(np.float32).astype(np.float64)
-        none = np.zeros(queries.shape), np.zeros(held.keys.shape)
-        first = seen.end - seen.rows
-        return strict_attention.attend(
-            *none, np.asarray(held.values), first, asked._replace(added=added), how.splits
-        )
+        return _over_scores(added, queries, held, seen, how)
 
 
 @planted("wrong-weight", breaks="ATTN-38")
@@ -66,14 +73,9 @@ class CutsAtTheCap(Answering):
     def scored(self, queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
         if not how.softcap:
             return super().scored(queries, held, seen, how)
-        asked = seen.asked(*queries.shape[:3])
-        bare = scored_attention.scores(np.asarray(queries), np.asarray(held.keys), how._replace(softcap=0.0))
-        added = np.clip(bare, -how.softcap, how.softcap) + asked.added
-        none = np.zeros(queries.shape), np.zeros(held.keys.shape)
-        first = seen.end - seen.rows
-        return strict_attention.attend(
-            *none, np.asarray(held.values), first, asked._replace(added=added), how.splits
-        )
+        mask, bare = seen.asked(*queries.shape[:3]).added, _bare(queries, held, how)
+        added = np.clip(bare, -how.softcap, how.softcap) + mask
+        return _over_scores(added, queries, held, seen, how)
 
 
 @planted("wrong-weight", breaks="ATTN-39")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kvspec.operations.table import Operation, argument
-from kvspec.session.offered import offered
+from kvspec.session.offered import call, offered
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
 
@@ -48,12 +48,6 @@ def resetbatch(session: SessionState, store: Any, op: Operation, step: Step, inp
         store.reset_batch()
 
 
-def freebatch(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Return the batch's memory."""
-    with session.metered(step):
-        offered(store, "free_batch")()
-
-
 def capture(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Capture a step."""
     made = offered(store, "capture")
@@ -73,7 +67,7 @@ DO = {
     "scatter": scatter,
     "step": step,
     "resetbatch": resetbatch,
-    "freebatch": freebatch,
+    "freebatch": call("free_batch"),
     "capture": capture,
     "replay": replay,
 }

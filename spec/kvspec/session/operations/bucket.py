@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvspec.operations.table import Operation, argument
-from kvspec.session.offered import offered
+from kvspec.session.offered import call, offered
 from kvspec.session.operations.attention import answered
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
@@ -64,31 +64,6 @@ def _ran(cache: Any, step: Step) -> None:
         step.values["key"], step.values["extent"] = int(ran.key), [int(n) for n in ran.extent]
 
 
-def unbind(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Forget the bounds of the installed handles."""
-    with session.metered(step):
-        offered(cache, "unbind")()
-
-
-def sync(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Copy the device's rows to the host."""
-    with session.metered(step):
-        offered(cache, "sync")()
-
-
-def cut(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Reduce the past rows."""
-    with session.metered(step):
-        offered(cache, "cut")(op["to"])
-
-
-def encode(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Install rows for cross-attention."""
-    rows = session.handed(op, inputs)
-    with session.metered(step):
-        offered(cache, "encode")(*rows)
-
-
 def cross(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Attend with queries over those rows."""
     (queries,), do = session.handed(op, inputs), offered(cache, "cross")
@@ -100,9 +75,9 @@ DO = {
     "bind": bind,
     "decode": decode,
     "block": block,
-    "unbind": unbind,
-    "sync": sync,
-    "cut": cut,
-    "encode": encode,
+    "unbind": call("unbind"),
+    "sync": call("sync"),
+    "cut": call("cut", "to"),
+    "encode": call("encode"),
     "cross": cross,
 }

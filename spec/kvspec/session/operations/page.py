@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvspec.operations.table import Operation
-from kvspec.session.offered import offered
+from kvspec.operations.table import Operation, numbers_in
+from kvspec.session.offered import call, offered
 from kvspec.session.operations.store import with_batch_axis
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
@@ -40,24 +40,11 @@ def fork(session: SessionState, cache: Any, op: Operation, step: Step, inputs: I
     step.values["sequence"] = int(made)
 
 
-def truncate(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Drop the newest rows of a sequence."""
-    with session.metered(step):
-        offered(cache, "truncate")(op["sequence"], op["to"])
-
-
-def drop(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Drop a sequence and free its number."""
-    with session.metered(step):
-        offered(cache, "drop")(op["sequence"])
-
-
 def gather(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Read rows through a given block table."""
     session.wait()
-    table = [] if op["table"] == "empty" else [int(page) for page in op["table"].split(",")]
     with session.metered(step):
-        found = offered(cache, "gather")(table, op["n"])
+        found = offered(cache, "gather")(numbers_in(op["table"]), op["n"])
     session.take(step, "gathered", found, with_batch_axis)
 
 
@@ -69,4 +56,11 @@ def peek(session: SessionState, cache: Any, op: Operation, step: Step, inputs: I
     session.take(step, "page", found, with_batch_axis)
 
 
-DO = {"admit": admit, "fork": fork, "truncate": truncate, "drop": drop, "gather": gather, "peek": peek}
+DO = {
+    "admit": admit,
+    "fork": fork,
+    "truncate": call("truncate", "sequence", "to"),
+    "drop": call("drop", "sequence"),
+    "gather": gather,
+    "peek": peek,
+}

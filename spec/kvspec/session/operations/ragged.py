@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from kvspec.geometry import Array
-from kvspec.operations.table import Operation, numbers_in
-from kvspec.session.offered import offered
+from kvspec.operations.table import Operation
+from kvspec.session.offered import call, offered
 from kvspec.session.operations import growing
 from kvspec.session.operations.store import with_batch_axis
 from kvspec.session.state import SessionState
@@ -53,37 +53,6 @@ def _blank(step: Step, owned: Array) -> None:
         step.arrays["mask"] = mask & owned[:, None, :, None]
 
 
-def feed(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Append a padded block."""
-    rows = session.handed(op, inputs)
-    with session.metered(step):
-        offered(cache, "feed")(*rows, numbers_in(op["lengths"]))
-
-
-def trim(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Drop the newest rows of each sequence."""
-    with session.metered(step):
-        offered(cache, "trim")(numbers_in(op["counts"]))
-
-
-def filter_(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Keep some sequences, in an order."""
-    with session.metered(step):
-        offered(cache, "filter")(numbers_in(op["order"]))
-
-
-def reorder(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Put a sequence in each sequence's place."""
-    with session.metered(step):
-        offered(cache, "reorder")(numbers_in(op["order"]))
-
-
-def repeat(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Have every sequence several times."""
-    with session.metered(step):
-        offered(cache, "repeat")(op["times"])
-
-
 def extend(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Add the sequences of another cache."""
     with session.metered(step):
@@ -105,11 +74,11 @@ def extract(session: SessionState, cache: Any, op: Operation, step: Step, inputs
 
 
 DO = {
-    "feed": feed,
-    "trim": trim,
-    "filter": filter_,
-    "reorder": reorder,
-    "repeat": repeat,
+    "feed": call("feed", "lengths"),
+    "trim": call("trim", "counts"),
+    "filter": call("filter", "order"),
+    "reorder": call("reorder", "order"),
+    "repeat": call("repeat", "times"),
     "extend": extend,
     "join": join,
     "extract": extract,

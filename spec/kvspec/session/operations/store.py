@@ -9,7 +9,7 @@ import numpy as np
 from kvspec import fingerprint as sums
 from kvspec.geometry import Array, Pair
 from kvspec.operations.table import Operation
-from kvspec.session.offered import offered
+from kvspec.session.offered import call, offered
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
 
@@ -40,30 +40,12 @@ def init(session: SessionState, store: Any, op: Operation, step: Step, inputs: I
         store.init(inputs.opening[1])
 
 
-def reset(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Set every length to 0."""
-    with session.metered(step):
-        offered(store, "reset")()
-
-
-def zero(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Set every length to 0, and clear the rows."""
-    with session.metered(step):
-        offered(store, "zero")()
-
-
 def rollback(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Lower every layer longer than `to`; or one sequence of the batch."""
     sequence = op.get("sequence")
     back = offered(store, "rollback" if sequence is None else "rollback_sequence")
     with session.metered(step):
         back(op["to"]) if sequence is None else back(sequence, op["to"])
-
-
-def setlength(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Set the length of one layer."""
-    with session.metered(step):
-        offered(store, "set_length")(op["layer"], op["n"])
 
 
 def save(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
@@ -118,10 +100,10 @@ def fingerprint(session: SessionState, store: Any, op: Operation, step: Step, in
 
 DO = {
     "init": init,
-    "reset": reset,
-    "zero": zero,
+    "reset": call("reset"),
+    "zero": call("zero"),
     "rollback": rollback,
-    "setlength": setlength,
+    "setlength": call("set_length", "layer", "n"),
     "save": save,
     "load": load,
     "fingerprint": fingerprint,

@@ -1,12 +1,14 @@
-"""The forms in which arrays are handed in: the same elements, lying otherwise in memory."""
+"""The forms in which arrays are handed in: the same elements, laid out differently in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kvspec.geometry import Array
+Array = NDArray[Any]
 
 
 def plain(array: Array) -> Array:
@@ -55,3 +57,6 @@ INPUT_FORMS: dict[str, Callable[[Array], Array]] = {
     "fortran": fortran,
 }
 """Functions that make an array of each form, by the words of an operation's `input`."""
+
+INPUTS = tuple(INPUT_FORMS)
+"""The words for the forms; the first is the default."""
