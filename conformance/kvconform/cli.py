@@ -70,7 +70,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
         command.add_arguments(commands.add_parser(name, help=command.help))
-    if "_ARGCOMPLETE" in os.environ:  # set by the shell while it completes a line: see CONTRIBUTING.md
+    if "_ARGCOMPLETE" in os.environ:  # set by the shell while it completes a line: see COMMANDS.md
         import argcomplete
 
         argcomplete.autocomplete(top)
