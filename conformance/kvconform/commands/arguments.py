@@ -10,7 +10,7 @@ FORMATS = ("table", "json", "markdown")
 
 
 def add_adapter(parser: ArgumentParser) -> None:
-    """Add the adapter, by its name, or by the command behind `--` that starts its worker."""
+    """Add the adapter: its name, or the command behind `--` that starts its worker."""
     parser.usage = f"{parser.prog} [options] (ADAPTER | -- COMMAND ...)"
     adapter: Any = parser.add_argument("adapter", nargs="?", help="a name (see `kvconform list`) or module:Class")
     adapter.completer = adapter_names
@@ -37,19 +37,21 @@ def chapter_names(**_: object) -> list[str]:
 
 
 def add_deadline(parser: ArgumentParser) -> None:
-    """Add how long an operation may take."""
+    """Add the time limit of an operation."""
     parser.add_argument("--deadline", type=seconds, default=20.0, help="seconds for one operation (20)")
 
 
 def add_level(parser: ArgumentParser) -> None:
     """Add the level to judge at."""
-    parser.add_argument("--level", choices=("visible",), help="judge at this level, though more is claimed")
+    parser.add_argument(
+        "--level", choices=("visible",), help="judge at this level, even if the adapter claims more"
+    )
 
 
 def add_known(parser: ArgumentParser) -> None:
     """Add the file of known deviations."""
     parser.add_argument(
-        "--known", type=Path, metavar="FILE", help="known deviations (kvconform.toml, where there is one)"
+        "--known", type=Path, metavar="FILE", help="file of known deviations (kvconform.toml, if it exists)"
     )
 
 

@@ -41,6 +41,6 @@ def _run_options(folder: Path) -> Namespace:
 
 
 def interactive(environment: Mapping[str, str]) -> bool:
-    """Whether there is a screen: without one, a text browser would take over the terminal."""
+    """Tell whether there is a screen: without one, a text browser would take over the terminal."""
     screen = sys.platform in ("darwin", "win32") or {"DISPLAY", "WAYLAND_DISPLAY"} & environment.keys()
     return bool(screen) and sys.stdout.isatty() and not environment.get("CI")

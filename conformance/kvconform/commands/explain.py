@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import difflib
 import textwrap
 from argparse import Namespace
 
 from kvconform.judge import steps, trial
 from kvconform.oracle.reference import REFERENCE, CitingReference
+from kvconform.runner.settings import require_known
 from kvreports.drawing.text import draw as drawn
-from kvspec.errors import BadInput
 from kvspec.notation import sentence
 from kvspec.reading.clauses import Clause, index
 from kvspec.registry import LETTERS
 
 
 def main(options: Namespace) -> int:
-    """Print a clause, or the clauses of a chapter."""
+    """Print a clause, or the clauses of a chapter. Raises BadInput for an id that is neither."""
     name = options.clause.upper()
     if name in LETTERS:
         for clause in (c for c in index().values() if c.chapter == LETTERS[name]):
             print(_wrapped(f"{clause.id} ({clause.level}) {clause.text}", "    "))
         return 0
-    if name not in index():
-        near = difflib.get_close_matches(name, index(), 3)
-        raise BadInput(
-            f"unknown clause {options.clause!r}; {'near: ' + ', '.join(near) if near else 'see `list clauses`'}"
-        )
+    require_known("clause", name, tuple(index()))
     _explain(index()[name])
     return 0
 

@@ -34,9 +34,7 @@ def after_run(record: Record, options: Namespace) -> str:
 
 def after_smoke(fine: bool, options: Namespace) -> str:
     """If the adapter starts and answers: judge it. If not: fix it and try again."""
-    return (
-        f"kvconform run --quick {_named(options)}" if fine else f"mend it, then kvconform smoke {_named(options)}"
-    )
+    return f"kvconform run --quick {_named(options)}" if fine else f"fix it, then kvconform smoke {_named(options)}"
 
 
 def _named(options: Namespace) -> str:

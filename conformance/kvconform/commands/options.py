@@ -1,5 +1,5 @@
-"""The commands of `kvconform` and what each takes. The modules of the commands import much; this one must stay
-small."""
+"""The commands of `kvconform` and their options. The modules of the commands import much; this one imports little,
+so that `--help` is quick."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def _run(parser: ArgumentParser) -> None:
         "--clause",
         action="append",
         default=[],
-        help="only this clause (repeatable): its own examples and laws, its chapter's exploration, and a sample "
-        "of the covers: 500 traces, or all if those do not exercise it",
+        help="only this clause (repeatable): its examples and laws, its chapter's exploration, and 500 traces of "
+        "the covers, or all of them if those do not exercise it",
     )
     parser.add_argument(
         "--quick",
@@ -104,7 +104,9 @@ def _profile(parser: ArgumentParser) -> None:
     parser.add_argument("--cases", metavar="PATTERN", help="only cases whose id matches this regular expression")
     few = parser.add_mutually_exclusive_group()
     few.add_argument("--quick", action="store_true", help="only a few small cases, to see that everything works")
-    few.add_argument("--models", action="store_true", help="instead: the attention of current models, in bf16")
+    few.add_argument(
+        "--models", action="store_true", help="measure the attention of current models instead, in bf16"
+    )
     parser.add_argument("--rounds", type=above_zero, default=9, help="rounds of each case (9)")
     parser.add_argument(
         "--memory",
@@ -138,7 +140,7 @@ def _replay(parser: ArgumentParser) -> None:
         "--adapter", help="judge this adapter on the trace; without it, show what the reference does"
     )
     parser.add_argument(
-        "--after", metavar="TRACE", help="run this trace first, in the same process of the adapter; not judged"
+        "--after", metavar="TRACE", help="run this trace first in the adapter's process, without judging it"
     )
     parser.add_argument("--draw", action="store_true", help="draw slots and queries at each step")
     parser.add_argument("--svg", metavar="FILE", help="write the drawing of --draw to this file as SVG")
@@ -184,7 +186,7 @@ def _mutants(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--resume",
         action="store_true",
-        help="leave out what an interrupted command wrote into the folder of --report",
+        help="continue an interrupted command, whose report is in the folder of --report",
     )
     add_pool(parser, "mutants tried at once (one per core)")
     add_report(parser, "mutants.json, mutants.html and mutants.md")
@@ -260,7 +262,7 @@ def _site(parser: ArgumentParser) -> None:
     parser.add_argument("records", nargs="*", metavar="RECORD", help="record.json to show beside each clause")
     add_known(parser)
     parser.add_argument(
-        "--repository", type=Path, metavar="DIR", help="a checkout of kvconform: its guides, bugs and history too"
+        "--repository", type=Path, metavar="DIR", help="a checkout of kvconform: adds its guides, bugs and history"
     )
     parser.add_argument("--out", required=True, metavar="DIR", help="write the site into this folder")
 
@@ -278,7 +280,7 @@ def _demo(parser: ArgumentParser) -> None:
 COMMANDS = {
     "demo": Command("see a failure: judge a small ring that has a bug, in seconds", _demo),
     "run": Command("judge an adapter", _run),
-    "check": Command("judge what an engine logged of itself, with no adapter", _check),
+    "check": Command("judge what an engine logged of itself, without an adapter", _check),
     "profile": Command("measure an adapter's speed beside its peers and the limits of its device", _profile),
     "smoke": Command("try a new adapter in a few steps, then each ability once; propose a claim", _smoke),
     "list": Command("list adapters, chapters or clauses", _list),

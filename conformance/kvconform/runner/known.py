@@ -5,7 +5,7 @@ clause = "STORE-14"
 shows = "layer 1 holds row c; expected none"
 versions = ">=1.4,<1.6"
 link = "https://..."
-reason = "zero skips the last layer; mended upstream in 1.6"
+reason = "zero skips the last layer; fixed upstream in 1.6"
 """
 
 from __future__ import annotations

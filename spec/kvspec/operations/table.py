@@ -44,7 +44,7 @@ OPEN = OperationRecord(
 
 RUN = OperationRecord(
     "run",
-    "Do operations, all of them `times` times, with nothing observed before the last; observe as after that one.",
+    "Do these operations `times` times, unobserved before the last one; then observe as after that one.",
     (Argument("times", low=1, high=1 << 16), Argument("ops", holds="operations")),
 )
 """Operations done unobserved. It belongs to no chapter: each of its operations is of its own."""

@@ -76,7 +76,7 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "a command that talks": (("run", "--", "echo", "hello"), "its worker does not start: PROTOCOL"),
     "smoke of an unknown adapter": (("smoke", "referense"), "unknown adapter 'referense'"),
     "strict attention of an unknown adapter": (("strict", "referense"), "unknown adapter 'referense'"),
-    "an unknown clause to explain": (("explain", "RING-99"), "unknown clause 'RING-99'; near: RING-9"),
+    "an unknown clause to explain": (("explain", "RING-99"), "unknown clause 'RING-99'; did you mean RING-9"),
     "an unknown list": (("list", "engines"), "invalid choice: 'engines'"),
     "a trace that is not there": (("replay", "no-such.json"), "no-such.json: cannot be read: No such file"),
     "a record that is not there": (("report", "no-such.json"), "no-such.json: cannot be read"),
@@ -364,7 +364,7 @@ def test_smoke_tells_what_works_and_what_a_failure_means(name: str, wanted: tupl
 
 
 def test_smoke_ends_by_naming_the_next_command() -> None:
-    for name, said in (("Fake", "kvconform run --quick "), ("NoopRewind", "mend it, then kvconform smoke ")):
+    for name, said in (("Fake", "kvconform run --quick "), ("NoopRewind", "fix it, then kvconform smoke ")):
         adapter = judging.fake(name)
         assert kvconform("smoke", adapter).stderr.endswith(f"kvconform: next: {said}{adapter}\n")
 
