@@ -7,6 +7,7 @@ import pytest
 from kvspec.records.run import Record
 from support import bounded_engines
 from support.judging import broken, record_of, verdicts
+from support.slow import one_in
 
 
 def judged(name: str) -> Record:
@@ -38,7 +39,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", one_in(3, FAULTS))
 def test_a_fault_is_found_and_named(name: str) -> None:
     blamed, words = FAULTS[name]
     seen = judged(name)

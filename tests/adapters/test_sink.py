@@ -9,6 +9,7 @@ import pytest
 from kvspec.records.run import Record
 from support import sink_engines
 from support.judging import broken, clause, record_of, verdicts
+from support.slow import one_in
 
 
 @cache
@@ -42,7 +43,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", one_in(3, FAULTS))
 def test_a_fault_is_found_and_named(name: str) -> None:
     blamed, cause, longest = FAULTS[name]
     seen = judged(name)

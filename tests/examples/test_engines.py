@@ -20,6 +20,7 @@ from kvspec.reading.clauses import index
 from kvspec.records.run import Record
 from support import fakes, judging, site_package
 from support.command_line import kvconform
+from support.slow import one_in
 
 ENGINES = Path(__file__).parents[2] / "examples" / "engines"
 
@@ -37,16 +38,16 @@ class Language:
 
 
 LANGUAGES = {
+    "python": Language("python3", slip="free", breaks="RING-12"),
     "c": Language(
         "cc", ("-std=c11", "-O1", "-Wall", "-Werror", "-o", "engine", "c/engine.c"), slip="window", breaks="RING-25"
     ),
     "rust": Language("rustc", ("-Dwarnings", "-o", "engine", "rust/engine.rs"), slip="wrap", breaks="RING-24"),
     "javascript": Language("node", starts=("node", "javascript/engine.js"), slip="rewind", breaks="RING-8"),
-    "python": Language("python3", slip="free", breaks="RING-12"),
 }
 
 
-@pytest.fixture(scope="module", params=LANGUAGES)
+@pytest.fixture(scope="module", params=one_in(4, LANGUAGES))
 def language(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

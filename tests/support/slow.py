@@ -10,13 +10,14 @@ import pytest
 
 def one_in(n: int, values: Iterable[Any]) -> list[Any]:
     """Parameters of which every run takes the first of each `n`. A tuple is several arguments."""
-    return [value if i % n == 0 else _slow(value) for i, value in enumerate(values)]
+    return [_parameter(value, slow=i % n > 0) for i, value in enumerate(values)]
 
 
 def counts(few: int, many: int) -> list[Any]:
     """How often something is repeated: a few times in every run."""
-    return [few, _slow(many)]
+    return [_parameter(few), _parameter(many, slow=True)]
 
 
-def _slow(value: Any) -> Any:
-    return pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.slow)
+def _parameter(value: Any, slow: bool = False) -> Any:
+    values = value if isinstance(value, tuple) else (value,)
+    return pytest.param(*values, marks=[pytest.mark.slow] if slow else [])

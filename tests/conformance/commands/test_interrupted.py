@@ -15,6 +15,7 @@ import pytest
 from kvconform.runner.journal import Journal
 from support import command_line, judging
 from support.command_line import kvconform
+from support.slow import one_in
 from support.waiting import soon
 
 
@@ -57,7 +58,7 @@ class Running:
         return self.process.returncode, out, err
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", one_in(2, [signal.SIGINT, signal.SIGTERM]))
 def test_an_interrupt_in_mid_run_keeps_what_was_judged(number: signal.Signals, tmp_path: Path) -> None:
     running = Running(tmp_path, "reference")
     assert soon(lambda: running.judged() >= 5)

@@ -91,7 +91,7 @@ def test_such_bugs_are_planted_in_every_chapter_with_large_traces() -> None:
     assert {chapter for bug in bugs for chapter in bug.chapters} >= {size.chapter for size in ALL.values()}
 
 
-@pytest.mark.parametrize("mutant", one_in(60, planted_in(COMMON, "at_scale")), ids=lambda m: m.id)
+@pytest.mark.parametrize("mutant", one_in(60, reversed([*planted_in(COMMON, "at_scale")])), ids=lambda m: m.id)
 def test_what_begins_beyond_a_size_is_found_by_three_seeds(mutant: Mutant) -> None:
     for seed in SEEDS:
         assert blames(mutant, large(mutant, seed)), seed
@@ -104,7 +104,7 @@ def test_what_shows_while_nobody_looks_or_where_rows_are_alike_is_found_by_three
         assert blames(mutant, [*map(blind, traces[::2]), *map(alike, traces[::3])]), seed
 
 
-@pytest.mark.parametrize("mutant", one_in(2, planted_in(COMMON, "inputs")), ids=lambda m: m.id)
+@pytest.mark.parametrize("mutant", one_in(6, planted_in(COMMON, "inputs")), ids=lambda m: m.id)
 def test_what_takes_all_arrays_for_plain_is_found_by_three_seeds_in_other_forms_alone(mutant: Mutant) -> None:
     for seed in SEEDS:
         traces = [t for chapter in mutant.chapters for t in explored(chapter, seed)]

@@ -37,7 +37,7 @@ HONEST = {
 """No lies; and the clauses of their level that do not bind them, as they declare."""
 
 
-@pytest.mark.parametrize("name", HONEST)
+@pytest.mark.parametrize("name", one_in(2, HONEST))
 def test_who_is_honest_conforms_however_different(name: str) -> None:
     seen = judging.judged(name)
     assert (seen.exit_status, seen.problems, seen.failures) == (0, [], [])
@@ -100,7 +100,7 @@ LIES: dict[str, tuple[str, str, int, str]] = {
 """The clause that must be blamed, what differs, the operations of the shortest trace, and words of the message."""
 
 
-@pytest.mark.parametrize(("name", "wanted"), LIES.items(), ids=LIES)
+@pytest.mark.parametrize(("name", "wanted"), one_in(3, LIES.items()), ids=LIES)
 def test_a_lie_fails_its_clause_on_a_short_trace(name: str, wanted: tuple[str, str, int, str]) -> None:
     seen = judging.judged(name)
     blamed, field, length, words = wanted
