@@ -24,7 +24,7 @@ struct Thread {
   unsigned from_lane = 0;         // whose offer it asked for
   Exchanged received = {};
   bool fenced = false;            // since it began
-  const void *touched = nullptr;  // by its last atomic
+  const void *touched = nullptr;  // by its last atomic, or by one before a barrier
   unsigned turns = 0;             // it offered registers to its warp
   std::vector<Copy> copies = {};  // not taken yet
   unsigned ended = 0;             // groups of copies that ended
@@ -48,6 +48,7 @@ struct Warp {
 
 struct Barrier {
   std::vector<Thread *> waiting;
+  const void *touched = nullptr;  // by the newest atomic of the block
   unsigned turn = 0;
   char sync[2] = {};
 };

@@ -52,6 +52,8 @@ static void come_to_barrier(int line) {
     here.waiting.push_back(&current());
     return leave();
   }
+  if (here.touched != nullptr)
+    for (Thread &thread : block.threads) thread.touched = here.touched;
   block.ready.insert(block.ready.end(), here.waiting.begin(), here.waiting.end());
   here.waiting.clear();
   ++here.turn;
@@ -129,7 +131,8 @@ Exchanged exchange(uint32_t mask, uint64_t offered, unsigned from_lane, int line
   return self.received;
 }
 
-// A fence before an atomic publishes what came before it; a fence behind one sees what others so published.
+// A fence before an atomic publishes what came before it; a fence behind one, or behind a barrier that its thread has
+// come to since, sees what others so published.
 void fence() {
   Thread &self = current();
   self.fenced = true;
@@ -139,7 +142,7 @@ void fence() {
 void before_atomic(const void *address) {
   Thread &self = current();
   if (self.fenced) watch::release(const_cast<void *>(address));
-  self.touched = address;
+  self.touched = block.barrier.touched = address;
 }
 
 }  // namespace shim

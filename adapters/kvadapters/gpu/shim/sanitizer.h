@@ -17,6 +17,7 @@ void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 void __tsan_java_init(unsigned long begin, unsigned long size);
 void __tsan_java_alloc(unsigned long begin, unsigned long size);
+void __tsan_java_free(unsigned long begin, unsigned long size);
 }
 #endif
 
@@ -26,12 +27,18 @@ namespace shim::watch {
 
 inline void *here() { return __tsan_get_current_fiber(); }
 
+// What launches of all libraries use: visible, so that the linker keeps one for a process.
+__attribute__((visibility("default"))) inline std::vector<void *> &identities_made() {
+  static std::vector<void *> made;
+  return made;
+}
+
 // The identity of the nth thread of a launch, over all blocks. Making one takes half a millisecond, so launches use
 // the same ones, which is right because each comes after all of the one before. There can be about 8000: beyond MOST
 // they are used again within a launch, and races between threads so far apart are not seen.
 inline void *identity(size_t n) {
   constexpr size_t MOST = 4096;
-  static std::vector<void *> made;
+  std::vector<void *> &made = identities_made();
   if (n < MOST && n >= made.size()) made.push_back(__tsan_create_fiber(0));
   return made[n % MOST];
 }
@@ -59,6 +66,11 @@ inline void fresh(void *begin, size_t size) {
   __tsan_java_alloc(first, (size + 15) & ~7ul);
 }
 
+// Forgets what the sync variables in this memory have ordered.
+inline void forget(void *begin, size_t size) {
+  __tsan_java_free(reinterpret_cast<unsigned long>(begin) & ~7ul, (size + 15) & ~7ul);
+}
+
 #else
 
 inline void *here() { return nullptr; }
@@ -68,6 +80,7 @@ inline void call(void *, const uint3 &) {}
 inline void acquire(void *) {}
 inline void release(void *) {}
 inline void fresh(void *, size_t) {}
+inline void forget(void *, size_t) {}
 
 #endif
 

@@ -97,6 +97,7 @@ void set_up_warps() {
   for (size_t i = 0; i < block.warps.size(); ++i) {
     const size_t lanes = block.threads.size() - i * LANES;
     block.warps[i].present = lanes >= LANES ? ~0u : (1u << lanes) - 1;
+    for (Meeting &before : block.warps[i].meetings) watch::forget(&before, sizeof before);
     block.warps[i].meetings.clear();
   }
 }
@@ -136,13 +137,20 @@ void schedule() {
   }
 }
 
+// Blocks are not ordered by barriers of their own.
+void set_up_barrier() {
+  watch::forget(&block.barrier, sizeof block.barrier);
+  block.barrier.waiting.clear();
+  block.barrier.touched = nullptr;
+}
+
 void run_block() {
   poison_shared();
   set_up_threads();
   set_up_warps();
+  set_up_barrier();
   block.begun = block.ended = 0;
   block.ready.clear();
-  block.barrier.waiting.clear();
   schedule();
 }
 
