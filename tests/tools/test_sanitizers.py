@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ from kvadapters.gpu.runtimes import cpp_compiler
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvspec.contract import description
 from tools.sanitizers import __main__ as sanitizers
-from tools.sanitizers import checks, findings, probes, watched_process
+from tools.sanitizers import checks, findings, probes, warps, watched_process
 from tools.sanitizers.checks import CHECKS, TOOLS
-from tools.sanitizers.findings import DIFFERENCE, Report
-from tools.sanitizers.planted_bugs import BUGS
+from tools.sanitizers.findings import DIFFERENCE, REFUSAL, Report
+from tools.sanitizers.planted_bugs import BUGS, Planted
 
 ASAN = """
 ==7==WARNING: ASan doesn't fully support makecontext/swapcontext functions
@@ -120,7 +121,8 @@ def test_every_bug_has_a_place_in_the_text(name: str) -> None:
 
 
 def test_every_tool_has_checks_and_every_check_has_bugs() -> None:
-    assert {c for tool in TOOLS.values() for c in tool} == set(CHECKS) == set(BUGS) == set(watched_process.TRACES)
+    assert {c for tool in TOOLS.values() for c in tool} == set(CHECKS) == set(BUGS)
+    assert {name for name, check in CHECKS.items() if not check.warps} == set(watched_process.TRACES)
 
 
 @pytest.mark.parametrize(
@@ -129,6 +131,9 @@ def test_every_tool_has_checks_and_every_check_has_bugs() -> None:
         ("asan", "read past the end"),
         ("asan", "read after release"),
         ("tsan", "race between blocks"),
+        ("asan-warps", "write outside shared memory"),
+        ("tsan-warps", "race within a block"),
+        ("tsan-warps", "race between blocks"),
         ("oclgrind", "race within a group in local memory"),
         ("oclgrind-uninitialised", "uninitialised value"),
     ],
@@ -141,7 +146,7 @@ def test_a_planted_bug_is_caught(check: str, kind: str, capsys: pytest.CaptureFi
 
 def test_a_bug_that_is_not_there_is_not_caught(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setattr(sanitizers, "watch", lambda *_: sanitizers.Watched([Report("another kind")], "1 traces"))
-    monkeypatch.setattr(sanitizers, "BUGS", {"asan": BUGS["asan"][:1]})
+    monkeypatch.setattr(sanitizers, "BUGS", {name: BUGS[name][:1] for name in TOOLS["asan"]})
     assert sanitizers.main(["asan", "--planted"]) == 1
     assert "asan: NOT CAUGHT" in capsys.readouterr().out
 
@@ -199,6 +204,39 @@ def test_the_probes_hold_and_a_wrong_sum_is_told(name: str) -> None:
         wrong = [p._replace(expected=lambda words: words) for p in probes.PROBES[check.dialect]]
         patched.setitem(probes.PROBES, check.dialect, wrong)
         assert {r.kind for r in watched_process.probe(made, check)} == {DIFFERENCE}
+
+
+@pytest.mark.parametrize(
+    ("bug", "found"),
+    [
+        (None, []),
+        (
+            Planted("a join that forgets a split", "", "i < (int)splits; ++i)", "i < (int)splits - 1; ++i)"),
+            [DIFFERENCE] * 3,
+        ),
+        (Planted("a unit behind all", "", "memory) + warp *", "memory) + (warp + 4) *"), [REFUSAL] * 4),
+    ],
+)
+def test_attention_is_compared_with_what_is_exact(bug: Planted | None, found: list[str]) -> None:
+    assert [report.kind for report in warps.attend(warps.Device("", bug), 1)] == found
+
+
+LAUNCHES = """
+import os
+from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
+del os.environ["LD_PRELOAD"]
+for name in ("one", "two"):
+    text = f'extern "C" __global__ void {name}(int *to) {{ to[blockIdx.x * 32 + threadIdx.x] = 1; }}'
+    runtime = CudaCPURuntime(text, {name: 1}, "thread")
+    runtime.run(name, (32, 1, 1), (128, 1, 1), runtime.allocate(4 * 32 * 128))
+"""
+
+
+@pytest.mark.slow
+def test_programs_that_are_watched_together_share_what_threads_are_known_by(tmp_path: Path) -> None:
+    """ThreadSanitizer ends a process with more than about 8100 threads; 4096 of each program would be more."""
+    command = [*CHECKS["tsan"].command(tmp_path, first_only=True), "-c", LAUNCHES]
+    assert subprocess.run(command, capture_output=True, text=True, check=False).returncode == 0
 
 
 def test_examples_and_covers_are_replayed_spread_evenly() -> None:

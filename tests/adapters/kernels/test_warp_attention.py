@@ -10,20 +10,19 @@ import numpy as np
 import pytest
 
 from kvadapters.gpu.adapters import CudaCPU, CudaCPUFast
-from kvadapters.gpu.caches.attention import Pages, Positions, Runs
+from kvadapters.gpu.caches.attention import Positions, Runs
 from kvadapters.gpu.memory.device_arrays import fetched, placed
 from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtimes import warp_attention
 from kvadapters.gpu.runtimes.cuda_fast import FastCudaCPURuntime
-from kvadapters.gpu.runtimes.fast_attention import Geometry
 from kvadapters.gpu.runtimes.warp_attention import WarpAttention
-from kvref.list_model.attention_bound import weighed
 from kvspec.contract import Attention, Pair
 from kvspec.errors import Unsupported
-from kvspec.geometry import DTYPES, Array, Config
+from kvspec.geometry import DTYPES, Config
 from kvspec.masks import Causal, Explicit
-from support.attention_case import Case, pages, positions
+from support.attention_case import Case
 from support.slow import one_in
+from support.warp_cases import attended, geometry, worst
 
 
 @cache
@@ -37,58 +36,8 @@ def worth(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(warp_attention, "WORTH_SPLITTING", request.param)
 
 
-def geometry(case: Case, lie: str) -> Geometry:
-    one = Geometry(case.dtype, case.k_dim, case.v_dim, case.kv_heads * case.group, case.kv_heads, lie, 1)
-    return one._replace(queries=warp_attention.together(one) if case.together > 1 else 1)
-
-
-def attended(case: Case) -> Array:
-    """What the kernel makes of rows in a ring."""
-    keys, values = placed(runtime(), *(case.laid(rows) for rows in (case.keys, case.values)))
-    span = Place(keys.block, values.block, keys.at, values.at, case.slots).span(case.base, case.turn, case.wrap)
-    return _attended(case, "runs", Runs.of(span, case.kv_heads * case.slots))
-
-
-def paged(case: Case, slots: int) -> Array:
-    """The same of rows in pages of a few slots, in any order of pages; NaN in all other slots."""
-    return _attended(case, "rows" if slots % 16 else "pages", pages(runtime(), case, slots))
-
-
-def _attended(case: Case, lie: str, rows: Runs | Pages) -> Array:
-    attention = WarpAttention(runtime(), geometry(case, lie))
-    nowhere = np.full((*case.queries.shape[:3], case.v_dim), np.nan, np.float32)
-    for _ in range(2):  # the second finds what counters the first has left
-        queries, out = placed(runtime(), case.queries, nowhere)
-        attention.attend(queries, rows, positions(runtime(), case), out, case.causal, case.window, case.held)
-    return fetched(out)
-
-
-def exact(case: Case) -> Iterator[tuple[tuple[int, int, int], Array, Array]]:
-    """For each query its place, its output in f64, and the bound."""
-    for at in np.ndindex(*case.queries.shape[:3]):
-        entry, head, query = at
-        seen = case.seen()[query]
-        rows = (r[entry, head // case.group, seen].astype(np.float64) for r in (case.keys, case.values))
-        nothing = np.zeros(case.v_dim), np.zeros(case.v_dim)
-        asked = case.queries[at].astype(np.float64)
-        with np.errstate(all="ignore"):
-            found = weighed(asked, *rows, np.zeros(seen.sum()), case.dtype) if seen.any() else nothing
-        yield (entry, head, query), *found
-
-
-def worst(case: Case, found: Array) -> float:
-    """How far the worst element is off, as a share of its bound, if it has one; infinite where it is NaN."""
-    shares = []
-    for at, output, bound in exact(case):
-        bounded = np.isfinite(output) & np.isfinite(bound)
-        off = np.where(np.isnan(found[at]), np.inf, np.abs(found[at] - output))[bounded]
-        shares += [np.where(off == 0, 0.0, off / np.maximum(bound[bounded], 1e-300))]
-    return float(np.concatenate(shares).max(initial=0.0))
-
-
 def check(case: Case, slots: int | None = None) -> None:
-    found = attended(case) if slots is None else paged(case, slots)
-    assert worst(case, found) <= 1.0, case
+    assert worst(case, attended(runtime(), case, slots)) <= 1.0, case
 
 
 GEOMETRIES = [
@@ -152,14 +101,14 @@ def test_queries_are_not_rounded(dtype: str) -> None:
     check(case)
     rounded = Case(dtype, 32, 32, group=2, held=50, wrap=50)
     rounded.keys, rounded.queries = case.keys, case.queries.astype(DTYPES[dtype]).astype(np.float32)
-    assert worst(case, attended(rounded)) > 1.0
+    assert worst(case, attended(runtime(), rounded)) > 1.0
 
 
 @pytest.mark.usefixtures("worth")
 @pytest.mark.parametrize("on_device", [False, True])
 def test_a_query_that_sees_nothing_gives_zeros(on_device: bool) -> None:
     case = Case("f16", 32, 32, group=2, held=2, wrap=2, count=5, together=5, on_device=on_device)
-    assert not attended(case)[:, :, :3].any()
+    assert not attended(runtime(), case)[:, :, :3].any()
     check(case)
 
 
@@ -168,7 +117,7 @@ def test_a_query_that_sees_nothing_gives_zeros(on_device: bool) -> None:
 def test_what_is_not_finite_is_seen_where_it_may_be_seen_and_nowhere_else(poisoned: str, poison: float) -> None:
     case = Case("f16", 32, 32, group=2, held=40, wrap=40, count=4, together=4)
     getattr(case, poisoned)[:, :, 38] = poison
-    finite = np.isfinite(attended(case))
+    finite = np.isfinite(attended(runtime(), case))
     assert finite[:, :, :2].all() and not finite[:, :, 2:].any()
 
 
@@ -233,7 +182,7 @@ def test_a_planted_bug_is_seen(bug: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def _seen(case: Case, lie: str) -> bool:
     try:
-        found = paged(case, 16) if lie == "pages" else attended(case)
+        found = attended(runtime(), case, 16 if lie == "pages" else None)
     except RuntimeError:
         return True
     return worst(case, found) > 1.0
@@ -254,7 +203,7 @@ def test_memory_that_no_launch_asked_for_is_refused(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(warp_attention, "unit_bytes", lambda geometry: 4096)
     monkeypatch.setattr(runtime(), "_kernels", {})
     with pytest.raises(RuntimeError, match=r"attend_warps_runs_f16_64_64_2_1: byte \d+ of shared memory, of which"):
-        attended(Case("f16", 64, 64, group=2, held=100, wrap=100))
+        attended(runtime(), Case("f16", 64, 64, group=2, held=100, wrap=100))
 
 
 def test_the_adapter_attends_by_it_unless_a_mask_comes_as_an_array() -> None:

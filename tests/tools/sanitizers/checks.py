@@ -15,7 +15,7 @@ from typing import Literal
 from kvadapters.gpu import kernels
 from kvadapters.gpu.runtimes import cpp_compiler, opencl_devices
 from kvspec.errors import CannotRun
-from tools.sanitizers import findings, probes
+from tools.sanitizers import findings, probes, warps
 from tools.sanitizers.findings import Report
 
 LOG = "OCLGRIND_LOG"
@@ -25,13 +25,14 @@ LOG = "OCLGRIND_LOG"
 @dataclass(frozen=True)
 class Check:
     """One way of watching. `dialect` is the text it watches; `poison` whether unwritten rows are made NaN, and
-    guard bands written and checked."""
+    guard bands written and checked; `warps` whether it watches attention on tensor cores, and nothing else."""
 
     name: str
     dialect: Literal["cl", "cuda"]
     read: Callable[[str], Iterator[Report]]
     sanitizer: str = ""
     poison: bool = True
+    warps: bool = False
 
     @property
     def names(self) -> dict[str, int]:
@@ -41,11 +42,13 @@ class Check:
     @property
     def text(self) -> str:
         """The program that is watched: the real kernels, then the probes."""
+        if self.warps:
+            return warps.text()
         return kernels.source(self.dialect) + probes.text(self.dialect)
 
     def prepare(self, text: str) -> None:
         """Do what need not be watched. Raises CannotRun where something is missing."""
-        if self.sanitizer:
+        if self.sanitizer and not self.warps:
             cpp_compiler.library(cpp_compiler.Program(text, tuple(self.names), self.sanitizer), cpp_compiler.find())
 
     def command(self, logs: Path, first_only: bool) -> list[str]:
@@ -109,9 +112,15 @@ def _oclgrind(logs: Path, poison: bool) -> dict[str, str]:
 CHECKS = {
     "asan": Check("asan", "cuda", findings.asan, sanitizer="address"),
     "tsan": Check("tsan", "cuda", findings.tsan, sanitizer="thread"),
+    "asan-warps": Check("asan-warps", "cuda", findings.asan, sanitizer="address", warps=True),
+    "tsan-warps": Check("tsan-warps", "cuda", findings.tsan, sanitizer="thread", warps=True),
     "oclgrind": Check("oclgrind", "cl", findings.oclgrind),
     "oclgrind-uninitialised": Check("oclgrind-uninitialised", "cl", findings.oclgrind, poison=False),
 }
 
-TOOLS = {"asan": ("asan",), "tsan": ("tsan",), "oclgrind": ("oclgrind", "oclgrind-uninitialised")}
+TOOLS = {
+    "asan": ("asan", "asan-warps"),
+    "tsan": ("tsan", "tsan-warps"),
+    "oclgrind": ("oclgrind", "oclgrind-uninitialised"),
+}
 """The checks of each tool."""

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 
 DIFFERENCE = "difference from the reference"
 DIVERGENCE = "barrier divergence"
+REFUSAL = "what no GPU does"
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,14 @@ def from_json(line: str) -> Report:
     return Report(**json.loads(line))
 
 
+def refused(message: str, kernel: str) -> Report:
+    """What a launch ended with."""
+    return Report(DIVERGENCE if DIVERGENCE in message else REFUSAL, kernel, detail=message)
+
+
 def _frame(text: str) -> tuple[str, int]:
     """Kernel and line of the innermost frame that is in the program."""
-    found = re.search(r"^ *#\d+ (?:0x\w+ in )?(\w+).*?kernels\.cu:(\d+)", text, re.M)
+    found = re.search(r"^ *#\d+ (?:0x\w+ in )?(?:void )?(\w+).*?kernels\.cu:(\d+)", text, re.M)
     return (found[1], int(found[2])) if found else ("", 0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tools.sanitizers.findings import DIFFERENCE, DIVERGENCE
+from tools.sanitizers.findings import DIFFERENCE, DIVERGENCE, REFUSAL
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,62 @@ BUGS = {
         ),
         Planted(
             "no fence before the count of those done", "race between blocks", "64];\n  __threadfence();", "64];"
+        ),
+    ),
+    "asan-warps": (
+        Planted("the row behind each", "read past the end", "rows + at * (dim", "rows + (at + 1) * (dim"),
+        Planted("the next page's number", "read past the end", "(u32)slots] * apart", "(u32)slots + 1] * apart"),
+        Planted("a query more than there are", "read past the end", "real = i < here &&", "real = i <= here &&"),
+        Planted("an output more than there are", "write past the end", "if (i_ < here &&", "if (i_ <= here &&"),
+        Planted(
+            "room for a warp less",
+            "write outside shared memory",
+            "warp_m[WARPS]",
+            "warp_m[WARPS - 1]",
+        ),
+        Planted(
+            "outputs behind all shared memory",
+            "write outside shared memory",
+            "(float *)memory",
+            "(float *)(memory + WARPS * UNITS * UNIT_BYTES)",
+        ),
+        Planted("a unit too far in shared memory", REFUSAL, "+ warp * UNITS", "+ (warp + 1) * UNITS"),
+        Planted(
+            "a split that there is no room for", "write past the end", "splits + split) * C", "splits + 64) * C"
+        ),
+        Planted("a barrier of warps that have rows", DIVERGENCE, "arrived<0>();", "arrived<0>();\n  if (mine)"),
+    ),
+    "tsan-warps": (
+        Planted("every pass writes the first heads", "race between blocks", "g_ = pass * PER_PASS +", "g_ ="),
+        Planted(
+            "warps joined before all are there",
+            "race within a block",
+            "  __syncthreads();\n  float *part",
+            "  float *part",
+        ),
+        Planted(
+            "outputs over rows that others still read",
+            "race within a block",
+            "arrived<0>();\n  __syncthreads();",
+            "arrived<0>();",
+        ),
+        Planted(
+            "a count read before it is there",
+            "race within a block",
+            "  __syncthreads();\n  if (before_me",
+            "  if (before_me",
+        ),
+        Planted("a count by every thread", "race within a block", "if (item == 0) before_me", "before_me"),
+        Planted("warps that share a ring", "race within a block", "memory) + warp *", "memory) + 0 *"),
+        Planted("splits that write to one place", "race between blocks", "splits + split) * C", "splits) * C"),
+        Planted(
+            "no fence before splits are counted",
+            "race between blocks",
+            "  __threadfence();\n  __syncthreads();\n  if (item",
+            "  __syncthreads();\n  if (item",
+        ),
+        Planted(
+            "no fence before splits are read", "race between blocks", "return;\n  __threadfence();\n", "return;\n"
         ),
     ),
     "oclgrind": (

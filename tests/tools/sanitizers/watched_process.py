@@ -1,4 +1,5 @@
-"""The process that is watched: probes, then worked examples and frozen covers on an adapter in process.
+"""The process that is watched: probes, then worked examples and frozen covers on an adapter in process; or cases of
+attention.
 
 `python -m tools.sanitizers.watched_process CHECK EVERY [BUG]`. What it finds itself it prints as `report: {...}`.
 """
@@ -20,14 +21,15 @@ from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 from kvconform.generate import fit_to_adapter, frozen_covers
 from kvconform.judge import trial
+from kvconform.judge.storage import Difference
 from kvspec.contract import Description, description
 from kvspec.geometry import Array
 from kvspec.reading.clauses import index
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
-from tools.sanitizers import probes
+from tools.sanitizers import probes, warps
 from tools.sanitizers.checks import CHECKS, LOG, Check
-from tools.sanitizers.findings import DIFFERENCE, DIVERGENCE, Report
+from tools.sanitizers.findings import DIFFERENCE, DIVERGENCE, Report, refused
 from tools.sanitizers.planted_bugs import BUGS, Planted
 
 WIDEST = 4
@@ -140,7 +142,7 @@ def probe(made: Any, check: Check) -> Iterator[Report]:
         try:
             found, expected = probes.run(made, each)
         except RuntimeError as e:
-            yield _told(str(e), each.name)
+            yield refused(str(e), each.name)
             continue
         if found.tolist() != expected.tolist():
             yield Report(DIFFERENCE, each.name, detail=f"expected {expected.tolist()}, found {found.tolist()}")
@@ -157,20 +159,29 @@ def replay(adapter: Caches, total: int, every: int, until: Callable[[], bool]) -
             level = trial.level_of(trace, told)
             outcome = trial.run(trace, Session(adapter, trial.observables(trace, told, level)), told, level)
             replayed, operations = replayed + 1, operations + len(outcome.steps)
-            yield from (_told(d.message, "") for d in outcome.differences[:1])
+            yield from map(_differs, outcome.differences[:1])
     print(f"replayed: {replayed} traces, {operations} operations", flush=True)
 
 
-def _told(message: str, kernel: str) -> Report:
-    return Report(DIVERGENCE if DIVERGENCE in message else DIFFERENCE, kernel, detail=message)
+def _differs(difference: Difference) -> Report:
+    message = difference.message
+    return Report(DIVERGENCE if DIVERGENCE in message else DIFFERENCE, "", detail=message)
 
 
-def main(check: Check, every: int, bug: Planted | None) -> int:
-    """Run everything, or one in every so many traces. Where a bug was planted, the first thing found ends it."""
+def reports(check: Check, every: int, bug: Planted | None) -> Iterator[Report]:
+    """What the process itself finds in everything, or in one of every so many traces or cases."""
+    if check.warps:
+        return warps.attend(warps.Device(check.sanitizer, bug), every)
     made = runtime(check, bug)
     adapter = Caches(check.name, made, checks=check.poison)  # what fills rows with NaN fills the guard bands
     total = FEW if bug else TRACES[check.name]
-    for report in chain(probe(made, check), replay(adapter, total, every, until=_logged if bug else _never)):
+    return chain(probe(made, check), replay(adapter, total, every, until=_logged if bug else _never))
+
+
+def main(check: Check, every: int, bug: Planted | None) -> int:
+    """Run it. Where a bug was planted, the first thing found ends it."""
+    os.environ.pop("LD_PRELOAD", None)  # a compiler that this process starts need not be watched
+    for report in reports(check, every, bug):
         print(f"report: {report.to_json()}", flush=True)
         if bug:
             break

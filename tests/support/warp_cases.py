@@ -1,0 +1,69 @@
+"""Attention on tensor cores over the rows of a case, and how far its outputs are from exact ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kvadapters.gpu.caches.attention import Pages, Runs
+from kvadapters.gpu.memory.device_arrays import fetched, placed
+from kvadapters.gpu.memory.layout import Place
+from kvadapters.gpu.runtimes import warp_attention
+from kvadapters.gpu.runtimes.fast_attention import Geometry
+from kvadapters.gpu.runtimes.warp_attention import WarpAttention, WarpDevice
+from kvref.list_model.attention_bound import weighed
+from kvspec.geometry import Array
+from support.attention_case import Case, pages, positions
+
+
+def geometry(case: Case, lie: str) -> Geometry:
+    """What the kernel is compiled for."""
+    one = Geometry(case.dtype, case.k_dim, case.v_dim, case.kv_heads * case.group, case.kv_heads, lie, 1)
+    return one._replace(queries=warp_attention.together(one) if case.together > 1 else 1)
+
+
+def attended(runtime: WarpDevice, case: Case, slots: int | None = None) -> Array:
+    """What the kernel makes of rows in a ring; or in pages of a few slots, in any order of pages, NaN in all other
+    slots."""
+    if slots is None:
+        return _attended(runtime, case, "runs", _ring(runtime, case))
+    return _attended(runtime, case, "rows" if slots % 16 else "pages", pages(runtime, case, slots))
+
+
+def _ring(runtime: WarpDevice, case: Case) -> Runs:
+    (keys,), (values,) = (placed(runtime, case.laid(rows)) for rows in (case.keys, case.values))
+    span = Place(keys.block, values.block, keys.at, values.at, case.slots).span(case.base, case.turn, case.wrap)
+    return Runs.of(span, case.kv_heads * case.slots)
+
+
+def _attended(runtime: WarpDevice, case: Case, lie: str, rows: Runs | Pages) -> Array:
+    attention = WarpAttention(runtime, geometry(case, lie))
+    nowhere = np.full((*case.queries.shape[:3], case.v_dim), np.nan, np.float32)
+    for _ in range(2):  # the second finds what counters the first has left
+        (queries,), (out,) = placed(runtime, case.queries), placed(runtime, nowhere)
+        attention.attend(queries, rows, positions(runtime, case), out, case.causal, case.window, case.held)
+    return fetched(out)
+
+
+def exact(case: Case) -> Iterator[tuple[tuple[int, int, int], Array, Array]]:
+    """For each query its place, its output in f64, and the bound."""
+    for at in np.ndindex(*case.queries.shape[:3]):
+        entry, head, query = at
+        seen = case.seen()[query]
+        rows = (r[entry, head // case.group, seen].astype(np.float64) for r in (case.keys, case.values))
+        nothing = np.zeros(case.v_dim), np.zeros(case.v_dim)
+        asked = case.queries[at].astype(np.float64)
+        with np.errstate(all="ignore"):
+            found = weighed(asked, *rows, np.zeros(seen.sum()), case.dtype) if seen.any() else nothing
+        yield (entry, head, query), *found
+
+
+def worst(case: Case, found: Array) -> float:
+    """How far the worst element is off, as a share of its bound, if it has one; infinite where it is NaN."""
+    shares = []
+    for at, output, bound in exact(case):
+        bounded = np.isfinite(output) & np.isfinite(bound)
+        off = np.where(np.isnan(found[at]), np.inf, np.abs(found[at] - output))[bounded]
+        shares += [np.where(off == 0, 0.0, off / np.maximum(bound[bounded], 1e-300))]
+    return float(np.concatenate(shares).max(initial=0.0))
