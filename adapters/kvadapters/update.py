@@ -38,42 +38,43 @@ USUAL: dict[str, int | str] = {"made": "before"}
 
 @dataclass(frozen=True)
 class Functions:
-    """What an engine offers. What is done to a cache takes the engine's own first; arrays are the engine's,
+    """What an engine offers. Functions on a cache take the engine's cache first. Arrays are the engine's,
     `[B, H, n, dim]`."""
 
     make: Make
-    """A fresh cache of a config."""
+    """Make a fresh cache of a config."""
     update: Update
-    """Append rows, those of a cache, keys and values, and return the keys and values that the queries of these rows
-    attend to. If the caller owns positions, the position of the first row comes last. An engine that attends by
-    itself returns anything, and is claimed `without=("history",)`; then `view` shows its rows."""
+    """Take a cache, keys and values; append these rows, and return the keys and values that their queries attend
+    to. If the caller counts positions, the last argument is the position of the first row. An engine that attends
+    by itself returns anything, and is claimed `without=("history",)`; then `view` shows its rows."""
     view: Callable[[Any], tuple[Any, Any] | None] | None = None
-    """The rows that the next query may see, keys and values, oldest first; None where there are none."""
+    """Give the rows that the next query may see, keys and values, oldest first; None if there are none."""
     length: Callable[[Any], int] | None = None
-    """The offset: rows appended and not trimmed. Without it the adapter counts, and says so (`by_adapter`)."""
+    """Give the offset: rows appended and not trimmed. Without it the adapter counts, and says so (`by_adapter`)."""
     trim: Callable[[Any, int], Any] | None = None
     """Drop the newest n rows."""
     can_trim: Callable[[Any, int], bool] | None = None
-    """Whether the newest n rows can be dropped. Without it a trim is tried on a deep copy."""
+    """Tell whether the newest n rows can be dropped. Without it a trim is tried on a deep copy."""
     mask: Callable[[Any, int], Any] | None = None
-    """The causal mask for n rows, asked before they are appended (or after, where `mask.made` says so): an array of
-    the engine, whose last two axes are queries and keys; None for no mask; "causal" where the kernel makes it."""
+    """Make the causal mask for n rows, before they are appended (or after, if `mask.made` says so): an array of the
+    engine, whose last two axes are queries and keys; None for no mask; "causal" if the kernel makes it."""
     reset: Callable[[Any], Any] | None = None
     """Empty the cache."""
     state: Callable[[Any], Any] | None = None
-    """All of the cache, as the engine saves it. Nothing is copied: what is saved must not change by itself."""
+    """Save the whole cache, as the engine does. Nothing is copied: what is saved must not change by itself."""
     set_state: Callable[[Any, Any], Any] | None = None
-    """Put what was saved into a fresh cache. With `state` and `trim` snapshots are claimed, as a whole."""
+    """Put what was saved into a fresh cache. With this, `state` and `trim`, whole snapshots are claimed."""
     retained: Callable[[Any], int] | None = None
-    """Rows that can still be read."""
+    """Count the rows that can still be read."""
     capacity: Callable[[Any], int] | None = None
-    """Rows that it has allocated."""
+    """Count the rows that are allocated."""
     to_engine: Callable[[Array], Any] = np.asarray
-    """An array of the engine, from numpy; a copy or a view."""
+    """Make an array of the engine from one of numpy; a copy or a view."""
     from_engine: Callable[[Any], Any] = np.asarray
-    """The way back. The harness keeps the engine's arrays, and reads them again to see what became of them."""
+    """Make an array of numpy from one of the engine. The harness reads the engine's arrays again later, to see
+    whether they changed."""
     synchronise: Callable[[], Any] | None = None
-    """Wait until the engine has done all that it was asked for, if its calls return before. Takes nothing."""
+    """Wait until the engine has done everything, if its calls return before that. Takes no argument."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class UpdateCache:
         return self.engine.make(self.config.changed(window=(self.config.window or 0) - 1) if left else self.config)
 
     def append(self, keys: Any, values: Any) -> None:
-        """Make the mask, where the engine makes one before, then update; or the other way round."""
+        """Update the engine's cache; make the mask before that, or after, as the engine does."""
         engine, n = self.engine, keys.shape[2]
         first = (self._counted,) if self.adapter.says("positions") == "caller" else ()
         late = self.adapter.says("made") == "after"
@@ -117,8 +118,8 @@ class UpdateCache:
         return self.engine.to_engine(array) if isinstance(array, np.ndarray) else array
 
     def read(self, what: str) -> Pair | None:
-        """Give what the last update returned, arrays of the engine: the history; or the view, which the engine is
-        asked for."""
+        """Give the history, which the last update returned; or ask the engine for its view. Arrays are the
+        engine's."""
         if what == "view" and self.engine.view:
             rows = self.engine.view(self.cache)
             return None if rows is None else Pair(*rows)
@@ -127,7 +128,7 @@ class UpdateCache:
         return Pair(*self._returned)
 
     def lengths(self) -> Lengths:
-        """Give the offset, and what else the engine says."""
+        """Give the offset, and the other lengths that the engine tells."""
         ask = {"retained": self.engine.retained, "capacity": self.engine.capacity}
         return Lengths(self._offset, **{name: int(of(self.cache)) for name, of in ask.items() if of})
 
@@ -136,7 +137,7 @@ class UpdateCache:
         return int(self.engine.length(self.cache)) if self.engine.length else self._counted
 
     def can_rewind(self, to: int) -> bool:
-        """Tell what the engine says of the trim, or whether a deep copy of the cache takes it."""
+        """Ask the engine whether it can trim so far, or try it on a deep copy of the cache."""
         n = self._offset - to
         if self.engine.can_trim:
             return bool(self.engine.can_trim(self.cache, n))
@@ -147,7 +148,7 @@ class UpdateCache:
         return True
 
     def rewind(self, to: int) -> None:
-        """Trim what lies behind the target."""
+        """Trim the rows behind the target."""
         self._trim(self.cache, self._offset - to)
         self._counted = min(max(0, to), self._counted)
 
@@ -157,7 +158,7 @@ class UpdateCache:
         elif self.adapter.says("positions") != "caller":
             raise Unsupported("no trim")
         elif not 0 <= n <= self._counted:
-            raise ValueError(f"the caller has {self._counted} rows, and cannot drop {n}")
+            raise ValueError(f"the caller has {self._counted} rows and cannot drop {n}")
 
     def free(self) -> None:
         """Empty the cache."""
@@ -167,13 +168,13 @@ class UpdateCache:
         self._counted, self._returned = 0, None
 
     def snapshot(self, start: int) -> Saved | None:
-        """Have the engine save all there is; None where that is nothing."""
+        """Have the engine save the cache; None if it has no rows."""
         if self.engine.state is None:
             raise Unsupported("no state")
         return Saved(self.engine.state(self.cache), self._offset) if self._offset else None
 
     def restore(self, saved: Saved | None, to: int) -> None:
-        """Put what was saved into a fresh cache, and trim it; then it takes the place of the cache there was."""
+        """Put what was saved into a fresh cache and trim it; it then replaces this cache."""
         if saved is None:
             return self.rewind(to)
         if self.engine.set_state is None:
@@ -213,12 +214,12 @@ class UpdateAdapter:
     said: Mapping[str, Any] = field(default_factory=dict)
 
     def says(self, name: str) -> int | str:
-        """Give what is declared of a dialect, or what most engines do."""
+        """Give the declared value of a dialect, or what most engines do."""
         declared = {key.rpartition(".")[2]: value for key, value in self.dialect.items()}
         return declared.get(name, USUAL.get(name, ""))
 
     def describe(self) -> dict[str, Any]:
-        """Say what the engine was given for, and nothing else."""
+        """Claim what the given functions offer, and nothing else."""
         engine = self.engine
         given: dict[str, Any] = {"history": True, "offset": True, "bits": True, "view": engine.view}
         given |= {"rewind": engine.trim, "ask": engine.trim, "free": engine.reset}
@@ -270,12 +271,12 @@ def from_update(
 ) -> UpdateAdapter:
     """Make an adapter of an engine's functions: those of `Functions`, by name.
 
-    `kind` is `growing`, `ring`, `bounded` or `sink`; `also` names abilities that no function shows: `batch`
-    (several sequences), `zero` (appends of no rows), `scribble` (arrays handed in and out are the caller's to write
-    on). `without` names abilities that are not claimed although their function is given, such as `ask`. `dialect`
-    says where the engine differs from the spec's default, by chapter and name, such as `ring.rewind`. `said` holds
-    more fields of the description: version, dtypes, limits, known. Raises TypeError for an unknown function, and
-    for a dialect of a chapter that is not claimed.
+    `kind` is `growing`, `ring`, `bounded` or `sink`. `also` names abilities that no function shows: `batch`
+    (several sequences), `zero` (appends of no rows), `scribble` (the caller may overwrite arrays that it handed in
+    or got out). `without` names abilities that are not claimed although their function is given, such as `ask`.
+    `dialect` says where the engine differs from the spec's default, by chapter and name, such as `ring.rewind`.
+    `said` holds more fields of the description: version, dtypes, limits, known. Raises TypeError for an unknown
+    function, and for a dialect of a chapter that is not claimed.
     """
     adapter = UpdateAdapter(
         name, kind, Functions(make, update, **functions), also, without, dialect or {}, said or {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from kvspec.contract import CHAPTERS
 
@@ -15,9 +16,14 @@ def order(id_: str) -> tuple[str, int, str]:
     return (match[1], int(match[2]), id_) if match else (id_, 0, id_)
 
 
+def rank(item: str, ordered: Sequence[str]) -> int:
+    """Sorts items in this order, unknown ones last."""
+    return ordered.index(item) if item in ordered else len(ordered)
+
+
 def chapter_order(chapter: str) -> tuple[int, str]:
-    """Sorts chapters as the spec does, unknown ones last."""
-    return (CHAPTERS.index(chapter) if chapter in CHAPTERS else len(CHAPTERS), chapter)
+    """Sorts chapters as the spec does, unknown ones last and by name."""
+    return rank(chapter, CHAPTERS), chapter
 
 
 def anchors(ids: list[str]) -> dict[str, str]:

@@ -123,6 +123,16 @@ def from_parts(kind: Any, fields: Any, ops: Sequence[Operation]) -> Trace:
     return trace
 
 
+def replayable(trace: Trace) -> bool:
+    """Tell whether a trace may be read from a file and replayed: what its operations name is there, its cost is
+    bounded."""
+    try:
+        from_json(trace.to_json())
+    except BadInput:
+        return False
+    return True
+
+
 def config_from_json(fields: Any, kind: str) -> Config:
     """Check the configuration a trace begins with. Raises BadInput."""
     if not isinstance(fields, dict):

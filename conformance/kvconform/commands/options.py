@@ -118,10 +118,6 @@ def _profile(parser: ArgumentParser) -> None:
     add_format(parser)
 
 
-def _smoke(parser: ArgumentParser) -> None:
-    add_adapter(parser)
-
-
 def _list(parser: ArgumentParser) -> None:
     parser.add_argument("what", nargs="?", choices=("adapters", "chapters", "clauses"))
     add_format(parser)
@@ -282,7 +278,7 @@ COMMANDS = {
     "run": Command("judge an adapter", _run),
     "check": Command("judge what an engine logged of itself, without an adapter", _check),
     "profile": Command("measure an adapter's speed beside its peers and the limits of its device", _profile),
-    "smoke": Command("try a new adapter in a few steps, then each ability once; propose a claim", _smoke),
+    "smoke": Command("try a new adapter in a few steps, then each ability once; propose a claim", add_adapter),
     "list": Command("list adapters, chapters or clauses", _list),
     "explain": Command("explain a clause: its rule, the reason, and worked examples", _explain),
     "replay": Command("replay a trace step by step, on the reference or on an adapter", _replay),

@@ -15,7 +15,6 @@ from itertools import islice, takewhile
 from typing import Any
 
 from kvspec.contract import LEVELS, Description
-from kvspec.errors import BadInput
 from kvspec.geometry import Config, valid
 from kvspec.operations.abilities import needed, needed_to_open
 from kvspec.operations.table import (
@@ -32,7 +31,7 @@ from kvspec.operations.table import (
     parts_of,
 )
 from kvspec.reading.clauses import Clause
-from kvspec.trace import LARGEST_TRACE, Trace, check_trace, looked_at, opening, used_chapters
+from kvspec.trace import LARGEST_TRACE, Trace, looked_at, opening, replayable, used_chapters
 
 OPENS_A: Operation = {"op": OPEN.name}
 
@@ -77,16 +76,7 @@ def _one_by_one(trace: Trace) -> tuple[Operation, ...]:
     if sum(map(length_of, trace.ops)) > LARGEST_TRACE:
         return trace.ops
     ops = tuple(part for op in trace.ops for part in each_of(op))
-    return ops if _replayable(Trace(trace.kind, trace.config, ops)) else trace.ops
-
-
-def _replayable(trace: Trace) -> bool:
-    """Tell whether the trace may be read from a file and replayed."""
-    try:
-        check_trace(trace)
-    except BadInput:
-        return False
-    return True
+    return ops if replayable(Trace(trace.kind, trace.config, ops)) else trace.ops
 
 
 def _in_chunks(trace: Trace, adapter: Description) -> Iterator[Operation]:
@@ -153,7 +143,7 @@ def fitted(traces: Iterable[Trace], adapter: Description) -> Iterator[Trace]:
     for given in traces:
         trace = claimed(whole := within(given, adapter), adapter)
         runs = [op for op in trace.ops if op["op"] == RUN.name]
-        if suits(trace, adapter) and (not runs or trace.ops == whole.ops or _replayable(trace)):
+        if suits(trace, adapter) and (not runs or trace.ops == whole.ops or replayable(trace)):
             yield trace
 
 

@@ -73,7 +73,7 @@ class Accounts:
         self._begun: dict[tuple[str, str], Any] = {}
         self._done: dict[str, set[tuple[Any, ...]]] = {}
         self._unseen = set[str]()
-        """Caches, and names, of which a run changed what nobody observed."""
+        """Caches and names that a run changed unobserved."""
 
     def open(self, name: str, config: Config, got: Step) -> None:
         """A cache was opened."""
@@ -183,19 +183,26 @@ class Accounts:
         self._configs[name] = config
         if got.result == "ok":
             self._done.setdefault(name, set()).add(_same(op))
-        own = self._values.setdefault(name, {})
         for key, value in got.values.items():
             what, _, other = key.partition(".")
-            (self._values.setdefault(other, {}) if other else own)[what] = value
+            self._values.setdefault(other or name, {})[what] = value
         self._planned.pop(name, None)
         if op["op"] == "plan" and got.result == "ok":
             self._planned[name] = op["n"], got.values["plan"][0]
+        self._enter_round(op, got)
+        self._enter_snapshots(op, got)
+
+    def _enter_round(self, op: Operation, got: Step) -> None:
+        """Note the layers of a new round, where they stood, and how far drafts have come."""
         if op["op"] == "speculate" and got.result == "ok":
             self._rounds[op["name"]] = op["layers"]
             self._drafted = {k: n for k, n in self._drafted.items() if k[0] != op["name"]}
             self._begun |= {(op["name"], letter): got.values.get(f"offset.{letter}") for letter in op["layers"]}
         if "drafted" in got.values:
-            self._drafted[op["name"], name] = got.values["drafted"]
+            self._drafted[op["name"], cache_of(op)] = got.values["drafted"]
+
+    def _enter_snapshots(self, op: Operation, got: Step) -> None:
+        """Note the bytes of each snapshot that was made."""
         for what, made in (("snapshot", "name"), ("parent", "parent"), ("child", "child")):
             if what in got.values and made in OPERATIONS[op["op"]].makes:
                 self._saved[op[made]] = (got.values[what] or (0, 0, 0))[2]

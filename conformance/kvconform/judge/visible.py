@@ -193,7 +193,7 @@ def _through(
 ) -> Iterator[Difference]:
     for i, want in enumerate(queries):
         if want is None:
-            continue  # padding: what it sees is of no account
+            continue  # it is padding, and may see anything
         found = seen(names, mask, at, i)
         if found is None:
             yield Difference("mask", f"mask {None if mask is None else mask.shape} does not fit {len(names)} rows")

@@ -136,7 +136,7 @@ def _found(heading: str, got: Step, book: SerialBook, said: Any) -> Any:
 
 
 def _refusal(got: Step, said: Any) -> str:
-    """Who refuses without naming a clause is taken to mean the right one."""
+    """A refusal that names no clause counts as a refusal by the right one."""
     return (
         str(said)
         if got.result == "refused" and not got.clause and str(said).startswith("refused")

@@ -1,4 +1,4 @@
-"""What an exported vector holds beside what is frozen: tensors, what it asks of an engine, and what queries see."""
+"""What an export adds to a frozen vector: tensors, what it asks of an engine, and what queries see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A log in the place of an adapter: rows are made by the names it gave them, and what it saw is its answer."""
+"""A log as an adapter: it makes rows by the names in the log, and answers with what the log saw."""
 
 from __future__ import annotations
 

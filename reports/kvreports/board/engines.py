@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
+from kvreports.clauses import rank
 from kvreports.run.overview import adapter_name, engine_version
 from kvreports.run.standing import KINDS, counts
 from kvspec.contract import CHAPTERS
@@ -39,7 +40,7 @@ class Deviation:
     @property
     def gravity(self) -> int:
         """Its place among the sorts; unknown ones come last."""
-        return SORTS.index(self.sort) if self.sort in SORTS else len(SORTS)
+        return rank(self.sort, SORTS)
 
 
 @dataclass(frozen=True)

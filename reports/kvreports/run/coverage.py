@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from kvreports.clauses import chapter_order, order
+from kvreports.clauses import chapter_order, order, rank
 from kvreports.run.overview import Column
 from kvspec.records.run import SOURCES, Coverage, Record
 
@@ -52,7 +52,7 @@ def sources(record: Record) -> list[Source]:
 
 def _order(name: str) -> tuple[int, tuple[int, str]]:
     source, _, chapter = name.partition(" ")
-    return SOURCES.index(source) if source in SOURCES else len(SOURCES), chapter_order(chapter)
+    return rank(source, SOURCES), chapter_order(chapter)
 
 
 def _source(name: str, seen: Coverage) -> Source:

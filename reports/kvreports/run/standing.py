@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from kvreports.clauses import chapter_order, order
+from kvreports.clauses import chapter_order, order, rank
 from kvspec.contract import CHAPTERS
 from kvspec.records.run import BROKEN, HELD, VERDICTS, Failure, Record
 
@@ -140,7 +140,7 @@ def groups(record: Record) -> list[Group]:
         if c.chapter not in left_out and c.verdict not in ("PASS", "XFAIL", *BROKEN):
             ids.setdefault((c.verdict, c.reason), []).append(c.id)
     unsorted = [Group(verdict, reason, tuple(sorted(of, key=order))) for (verdict, reason), of in ids.items()]
-    return sorted(unsorted, key=lambda g: (urgency(g.verdict), order(g.ids[0])))
+    return sorted(unsorted, key=lambda g: (rank(g.verdict, URGENCY), order(g.ids[0])))
 
 
 def unclaimed_chapters(record: Record) -> dict[str, int]:
@@ -148,8 +148,3 @@ def unclaimed_chapters(record: Record) -> dict[str, int]:
     declared = record.adapter.get("chapters") or ()
     left = [c for c in record.clauses if c.verdict == "NOT_CLAIMED" and c.chapter not in declared]
     return dict(sorted(Counter(c.chapter for c in left).items(), key=lambda item: chapter_order(item[0])))
-
-
-def urgency(verdict: str) -> int:
-    """Sorts verdicts, the most urgent first."""
-    return URGENCY.index(verdict) if verdict in URGENCY else len(URGENCY)

@@ -93,7 +93,7 @@ class Dialect(Part, frozen=True):
     words: tuple[str, ...]
     default: int | str
     least: int | None = None
-    """The smallest number, where it may be one."""
+    """The smallest number, if it may be a number."""
     hides: Mapping[str, tuple[str, ...]] = {}
     """Clauses that nothing shows of a cache that declares a value, by that value."""
     answers: Mapping[str, tuple[str, ...]] = {}
@@ -132,7 +132,7 @@ class Tensor(Part, frozen=True):
 
 class Column(Part, frozen=True):
     """A column of worked examples: its heading, which is a pattern; how its cells are read, see `kvspec.reading`;
-    and the observation that it speaks of, where that is called otherwise."""
+    and the observation that it shows, if that has another name."""
 
     heading: str
     reads: str = "number"

@@ -27,7 +27,7 @@ class Claim:
 
     `grows` (growing, ring, bounded): "step" if capacity follows the spec's growth rule exactly, else "free".
     `without`: the abilities of the chapter that are not claimed, see `kvspec.operations.abilities`. `dialects`:
-    what it does otherwise than the spec by default, see the records of the chapters.
+    what it does differently from the spec's default, see the records of the chapters.
     """
 
     level: Level

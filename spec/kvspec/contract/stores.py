@@ -1,4 +1,4 @@
-"""What stores of many layers have, and their batches."""
+"""The methods of stores of many layers, and of their batches."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from kvspec.geometry import Config, Pair
 
 
 class Store(Protocol):
-    """What is opened as `store`: for each layer keys and values `[kv_heads, max_len, dim]`, and a length."""
+    """A store, opened as `store`: for each layer keys and values `[kv_heads, max_len, dim]`, and a length."""
 
     def init(self, config: Config) -> None:
-        """Initialise again."""
+        """Initialise the store again, with this config."""
 
     def append(self, keys: Any, values: Any, layer: int | None = None) -> None:
         """Write rows `[layers, kv_heads, n, dim]` behind the length of every layer; or `[1, ...]` of one."""
 
     def lengths(self) -> Sequence[int]:
-        """The length of each layer."""
+        """Give the length of each layer."""
 
     def read(self, layer: int) -> Pair:
-        """The rows of a layer up to its length, `[kv_heads, length, dim]`."""
+        """Give the rows of a layer up to its length, `[kv_heads, length, dim]`."""
 
     def set_length(self, layer: int, n: int) -> None:
         """Set the length of a layer."""
@@ -30,19 +30,19 @@ class Store(Protocol):
         """Lower the length of every longer layer to `to`."""
 
     def reset(self) -> None:
-        """Every length to 0."""
+        """Set every length to 0."""
 
     def zero(self) -> None:
-        """Every length to 0, every row to zeros."""
+        """Set every length to 0 and every row to zeros."""
 
     def save(self) -> Sequence[Pair]:
-        """A snapshot on the host: for each layer rows `[kv_heads, length, dim]`, contiguous."""
+        """Make a snapshot on the host: for each layer rows `[kv_heads, length, dim]`, contiguous."""
 
     def load(self, saved: Sequence[Pair]) -> None:
-        """Such a snapshot back, and its lengths."""
+        """Put such a snapshot back, with its lengths."""
 
     def fingerprint(self, position: int) -> float:
-        """The sum over the key row of layer 0, head 0, at a position."""
+        """Sum the key row of layer 0, head 0, at a position."""
 
 
 class Captured(Protocol):
@@ -59,10 +59,10 @@ class Batching(Protocol):
         """Allocate for m sequences, all of length 0; `most` is how many are allowed (None: 32)."""
 
     def sequences(self) -> Sequence[int] | None:
-        """The length of each sequence; None without a batch."""
+        """Give the length of each sequence; None without a batch."""
 
     def read_sequence(self, layer: int, sequence: int) -> Pair:
-        """The rows of a sequence in a layer, `[kv_heads, n, dim]`: up to its length, or what the layer holds."""
+        """Give a sequence's rows in a layer, `[kv_heads, n, dim]`: up to its length, or what the layer holds."""
 
     def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
         """Copy the store's first n rows into a sequence's place, of one layer or of all, and set its length."""
@@ -74,13 +74,13 @@ class Batching(Protocol):
         """Lower the length of one sequence to `to`, if it is longer."""
 
     def reset_batch(self) -> None:
-        """Every sequence's length to 0."""
+        """Set every sequence's length to 0."""
 
     def free_batch(self) -> None:
         """Return the batch's memory."""
 
     def addresses(self) -> Sequence[int]:
-        """The addresses of the batch's buffers; empty without a batch."""
+        """Give the addresses of the batch's buffers; empty without a batch."""
 
     def capture(self) -> Captured:
-        """A step of this batch, captured."""
+        """Capture a step of this batch."""

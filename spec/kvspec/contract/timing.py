@@ -1,7 +1,7 @@
-"""Optional methods of an adapter, so that its device's own clock can profile it. Nothing here is owed.
+"""Optional methods of an adapter, with which its device's own clock times it in a profile.
 
-`Timed` is what a profile looks for. An adapter without it is measured by the host's clock alone, against no limit.
-`HostTimed` is all of it for an adapter whose device is the host.
+A profile looks for the methods of `Timed`. Without them, the host's clock times the adapter, against no limit.
+`HostTimed` has all of them for an adapter whose device is the host.
 """
 
 from __future__ import annotations
@@ -17,42 +17,42 @@ Work = Callable[[], None]
 
 
 class Streams(NamedTuple):
-    """The plainest work over memory: each reads, writes or copies `nbytes` once, far more than caches hold."""
+    """The plainest work over memory. Each reads, writes or copies `nbytes` once, far more than caches hold."""
 
     read: Work
     write: Work
     copy: Work
     nbytes: int
     words: str
-    """What they are: which kernels, in which shape."""
+    """What they are, for the record: which kernels, in which shape."""
 
     def moved(self, limit: str) -> int:
-        """Bytes that one of them moves: a copy reads and writes."""
+        """Count the bytes that one of them moves: a copy reads and writes."""
         return self.nbytes * (2 if limit == "copy" else 1)
 
 
 class Timed(Protocol):
-    """What an adapter offers to be profiled by its device's clock."""
+    """Methods with which a profile times an adapter by its device's clock."""
 
     def clock(self) -> str:
-        """In words, what `elapsed` measures."""
+        """Say what `elapsed` measures."""
 
     def elapsed(self, work: Work) -> float:
         """Do the work, wait for the device, and give the seconds the device was busy with it."""
 
     @property
     def gpu(self) -> bool:
-        """Whether the device is a GPU."""
+        """Tell whether the device is a GPU."""
 
     @property
     def cache_bytes(self) -> int:
-        """Bytes of the device's last-level cache; 0 if unknown."""
+        """Give the bytes of the device's last-level cache; 0 if unknown."""
 
     def synchronise(self) -> None:
         """Wait until the device has done everything."""
 
     def streams(self) -> Streams:
-        """Plain reads, writes and copies on this device, by which its limits are measured."""
+        """Give plain reads, writes and copies, by which the limits of this device are measured."""
 
 
 CACHES, UNITS = Path("/sys/devices/system/cpu/cpu0/cache"), {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

@@ -26,7 +26,7 @@ BOTH = "pthread basic"
 """A device with threads, and one that runs commands on the calling thread: see `opencl_queues`."""
 
 SYSTEM = Path("/etc/OpenCL/vendors")
-"""Where it looks otherwise."""
+"""The folder in which the loader looks by default."""
 
 
 def library() -> Path | None:

@@ -10,9 +10,8 @@ from collections.abc import Callable
 
 from kvconform.generate.shrink.numbers import large_numbers, name_of, number_at, with_number, with_operations
 from kvconform.generate.shrink.simpler import simpler
-from kvspec.errors import BadInput
 from kvspec.operations.table import RUN, Operation
-from kvspec.trace import Trace, from_json
+from kvspec.trace import Trace, replayable
 
 Fails = Callable[[Trace], int]
 """Counts the operations of a trace until it fails; 0 if it does not fail."""
@@ -21,12 +20,12 @@ Fails = Callable[[Trace], int]
 def shrink(trace: Trace, fails: Fails, attempts: int = 400) -> Trace:
     """Shorten a failing trace until no single simplification still fails, or the attempts are used up."""
     joined = _joined(trace)
-    if joined != trace and _replayable(joined) and (length := fails(joined)):
+    if joined != trace and replayable(joined) and (length := fails(joined)):
         trace = joined.cut(length)
     trace, attempts = _lowered(trace, fails, attempts)
     candidates = simpler(trace)
     while attempts > 0 and (candidate := next(candidates, None)):
-        if not _replayable(candidate):
+        if not replayable(candidate):
             continue
         attempts -= 1
         if length := fails(candidate):
@@ -59,7 +58,7 @@ def first_of(trace: Trace, fails: Fails) -> list[str]:
     for place in large_numbers(trace):
         number = number_at(trace, place)
         less = with_number(trace, place, number - 1)
-        if _replayable(less) and not fails(less):
+        if replayable(less) and not fails(less):
             found.append(f"{name_of(trace, place)} from {number} on")
     return found
 
@@ -72,17 +71,8 @@ def _lowered(trace: Trace, fails: Fails, attempts: int) -> tuple[Trace, int]:
         while attempts > 0 and place in large_numbers(trace) and (high := number_at(trace, place)) - low > 1:
             candidate = with_number(trace, place, middle := (low + high) // 2)
             attempts -= 1
-            if _replayable(candidate) and (length := fails(candidate)):
+            if replayable(candidate) and (length := fails(candidate)):
                 trace = candidate.cut(length)
             else:
                 low = middle
     return trace, attempts
-
-
-def _replayable(candidate: Trace) -> bool:
-    """Tell whether it still has all caches and snapshots that its operations name."""
-    try:
-        from_json(candidate.to_json())
-    except BadInput:
-        return False
-    return True
