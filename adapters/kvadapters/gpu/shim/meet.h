@@ -17,7 +17,7 @@ static inline void __syncthreads(int line = __builtin_LINE()) {
 
 static inline void __syncwarp(unsigned mask = ~0u, int line = __builtin_LINE()) {
   shim::show_copies();
-  shim::exchange(mask, 0, shim::lane(), line);
+  shim::exchange(mask, 0, shim::lane(), line, true);
 }
 
 namespace shim {

@@ -119,17 +119,19 @@ static void come_to(Meeting &meeting, int line) {
   hand_out(meeting, &block.threads[self.number / LANES * LANES], self);
 }
 
-Exchanged exchange(uint32_t mask, uint64_t offered, unsigned from_lane, int line) {
+Exchanged exchange(uint32_t mask, uint64_t offered, unsigned from_lane, int line, bool orders) {
   Thread &self = current();
   self.offered = offered;
   self.from_lane = from_lane;
   Meeting &meeting = meeting_of(mask, line);
   char *sync = &meeting.sync[meeting.turn & 1];
-  watch::release(sync);
+  if (orders) watch::release(sync);
   come_to(meeting, line);
-  watch::acquire(sync);
+  if (orders) watch::acquire(sync);
   return self.received;
 }
+
+void unwatched(bool begin) { watch::ignore(begin); }
 
 // A fence before an atomic publishes what came before it; a fence behind one, or behind a barrier that its thread has
 // come to since, sees what others so published.

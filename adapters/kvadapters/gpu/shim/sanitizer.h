@@ -15,6 +15,8 @@ void __tsan_set_fiber_name(void *fiber, const char *name);
 void __tsan_switch_to_fiber(void *fiber, unsigned flags);
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
+void AnnotateIgnoreReadsBegin(const char *file, int line);  // and writes
+void AnnotateIgnoreReadsEnd(const char *file, int line);
 void __tsan_java_init(unsigned long begin, unsigned long size);
 void __tsan_java_alloc(unsigned long begin, unsigned long size);
 void __tsan_java_free(unsigned long begin, unsigned long size);
@@ -56,6 +58,9 @@ inline void call(void *identity, const uint3 &at) {
 inline void acquire(void *address) { __tsan_acquire(address); }
 inline void release(void *address) { __tsan_release(address); }
 
+// Whether what the thread does is seen.
+inline void ignore(bool begin) { (begin ? AnnotateIgnoreReadsBegin : AnnotateIgnoreReadsEnd)(__FILE__, __LINE__); }
+
 // Forgets who touched this memory before: its new owner got it fresh. The interface is the one for Java's
 // allocator, which is told beforehand where its heap is: everywhere.
 inline void fresh(void *begin, size_t size) {
@@ -79,6 +84,7 @@ inline void become(void *) {}
 inline void call(void *, const uint3 &) {}
 inline void acquire(void *) {}
 inline void release(void *) {}
+inline void ignore(bool) {}
 inline void fresh(void *, size_t) {}
 inline void forget(void *, size_t) {}
 

@@ -21,7 +21,8 @@ struct Exchanged {
 };
 
 void barrier(int line);
-Exchanged exchange(uint32_t mask, uint64_t offered, unsigned from_lane, int line);
+// As in CUDA, an exchange orders what the lanes do in memory only if it is a `__syncwarp`.
+Exchanged exchange(uint32_t mask, uint64_t offered, unsigned from_lane, int line, bool orders = false);
 unsigned lane();
 
 unsigned warp();
@@ -44,6 +45,9 @@ bool take_copy(Copy *into);
 
 // Ends the launch with a message: what the thread wants no GPU does. The format takes two numbers.
 void refuse(const char *format, unsigned one, unsigned other);
+
+// Until it is called again with false, no sanitizer that looks for races sees what the thread reads and writes.
+void unwatched(bool begin);
 
 // Memory order, which only matters to a sanitizer that looks for races: threads themselves take turns.
 void fence();

@@ -16,16 +16,24 @@ namespace shim {
 constexpr unsigned MOST_WARPS = 8;
 
 // Two sets of offers for each warp, used by turns: who offers again has met everybody once more, and they have read the
-// set before. They are shared memory, which is fresh to a sanitizer in each block.
+// set before. Registers are no memory: nobody watches these.
 struct Offers {
   uint32_t words[2][32][8];
 };
 __shared__ Offers offers[MOST_WARPS];
 
+struct Unwatched {
+  Unwatched() { unwatched(true); }
+  ~Unwatched() { unwatched(false); }
+};
+
 template <size_t n> const uint32_t (&offered(const uint32_t (&words)[n], int line))[32][8] {
   if (warp() >= MOST_WARPS) refuse("warp %u of a block offers registers, of which %u can", warp(), MOST_WARPS);
   auto &set = offers[warp()].words[next_turn() & 1];
-  memcpy(set[lane()], words, sizeof words);
+  {
+    const Unwatched offering;
+    memcpy(set[lane()], words, sizeof words);
+  }
   exchange(~0u, 0, lane(), line);
   return set;
 }
@@ -53,6 +61,7 @@ template <float (*number)(uint32_t)>
 void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, int line) {
   const uint32_t mine[6] = {a[0], a[1], a[2], a[3], b0, b1};
   const auto &all = offered(mine, line);
+  const Unwatched reading;
   for (unsigned i = 0; i < 4; ++i)
     for (unsigned k = 0; k < 16; ++k)
       c[i] += number(first(all, lane() / 4 + i / 2 * 8, k)) * number(second(all, k, lane() % 4 * 2 + i % 2));
@@ -60,6 +69,7 @@ void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, i
 
 // Where row `row` of matrix `matrix` begins, as its lane said.
 static inline uint32_t row_begins(const uint32_t (&all)[32][8], unsigned matrix, unsigned row) {
+  const Unwatched reading;
   return all[matrix * 8 + row][0];
 }
 
@@ -98,6 +108,7 @@ static inline void read_turned(uint32_t (&x)[4], uint32_t at, int line = __built
 static inline uint32_t turned(uint32_t x, int line = __builtin_LINE()) {
   const uint32_t mine[1] = {x};
   const auto &all = shim::offered(mine, line);
+  const shim::Unwatched reading;
   const unsigned column = shim::lane() / 4, row = shim::lane() % 4 * 2;
   return shim::half(all[row * 4 + column / 2][0], column % 2) |
          shim::half(all[(row + 1) * 4 + column / 2][0], column % 2) << 16;
