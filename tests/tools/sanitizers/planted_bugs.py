@@ -179,6 +179,18 @@ BUGS = {
             "  if (before_me",
         ),
         Planted("a count by every thread", "race within a block", "if (item == 0) before_me", "before_me"),
+        Planted(
+            "a unit filled while others read it",
+            "race within a block",
+            "__syncwarp();\n    FETCH(i + (UNITS - 1) / 2, (UNITS - 1) % 2)",
+            "FETCH(i + (UNITS - 1) / 2, (UNITS - 1) % 2)\n    __syncwarp();",
+        ),
+        Planted(
+            "a unit read before the warp met",
+            "race within a block",
+            "__syncwarp();\n    FETCH(i + UNITS / 2, UNITS % 2)",
+            "shim::show_copies();\n    FETCH(i + UNITS / 2, UNITS % 2)",
+        ),
         Planted("warps that share a ring", "race within a block", "memory) + warp *", "memory) + 0 *"),
         Planted("splits that write to one place", "race between blocks", "splits + split) * C", "splits) * C"),
         Planted(

@@ -12,12 +12,13 @@ from tools.sanitizers.findings import DIFFERENCE, Report, refused
 from tools.sanitizers.planted_bugs import Planted
 
 CASES = (
-    (Case("f16", 32, 32, group=3, kv_heads=2, held=290, wrap=290), None),
-    (Case("f16", 32, 32, group=3, held=290, wrap=300, turn=250, window=261, on_device=True), None),
+    (Case("f16", 256, 32, group=3, kv_heads=2, held=290, wrap=290), None),
+    (Case("f16", 256, 32, group=3, held=290, wrap=300, turn=250, window=261, on_device=True), None),
     (Case("bf16", 64, 32, group=3, entries=2, held=270, wrap=270, count=3, together=3, on_device=True), 16),
     (Case("f16", 32, 64, group=20, held=40, wrap=40, count=2, first=7, window=30), 5),
 )
-"""With the slots of a page, if rows lie in pages. The first three are split."""
+"""With the slots of a page, if rows lie in pages. The first three are split; in the first two a warp has more tiles
+than its ring of copies holds."""
 
 
 class Device(CudaCPURuntime):
