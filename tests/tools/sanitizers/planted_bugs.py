@@ -154,7 +154,7 @@ BUGS = {
         ),
         Planted("a unit too far in shared memory", REFUSAL, "+ warp * UNITS", "+ (warp + 1) * UNITS"),
         Planted(
-            "a split that there is no room for", "write past the end", "splits + split) * C", "splits + 64) * C"
+            "a part behind the last", "write past the end", "splits + split) * C", "splits + 2 * COUNTERS) * C"
         ),
         Planted("a barrier of warps that have rows", DIVERGENCE, "arrived<0>();", "arrived<0>();\n  if (mine)"),
     ),
