@@ -83,7 +83,7 @@ def load(name: str) -> Adapter:
         found = guarded(name, "cannot be made", lambda: _made(name, found))
     for method in ("describe", "open"):
         if not callable(getattr(found, method, None)):
-            raise BadInput(f"{name}: no adapter, it has no {method}(); see kvspec.contract.Adapter")
+            raise BadInput(f"{name}: not an adapter, it has no {method}(); see kvspec.contract.Adapter")
     adapter: Adapter = found
     return adapter
 

@@ -27,7 +27,7 @@ BEGIN = "Begin with `kvconform demo`, then `kvconform new-adapter my-engine`."
 """The last line of the help."""
 
 IMPATIENCE = 10.0
-"""Seconds after an interruption in which further ones are ignored, while what was judged is written."""
+"""Seconds after an interruption in which further ones are ignored, while the judgements are written."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         except OSError as e:
             status = _told(f"standard output cannot be written: {e.strerror}", 3)
-        if sys.flags.inspect:  # PYTHONINSPECT would put an interpreter's status in the place of ours
+        if sys.flags.inspect:  # PYTHONINSPECT would replace our exit status by an interpreter's
             os._exit(status)
         return status
 

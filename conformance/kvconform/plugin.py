@@ -173,7 +173,7 @@ def under_test(request: pytest.FixtureRequest) -> Iterator[AdapterUnderTest]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Let the report carry what was judged: xdist hands on nothing else from its processes."""
+    """Let the report carry the judgements: xdist hands on nothing else from its processes."""
     report = yield
     result = item.stash.get(RESULT, None)
     if result is not None:

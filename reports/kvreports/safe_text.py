@@ -1,4 +1,4 @@
-"""Replaces what a terminal or a parser would obey: the text of a record may come from anywhere.
+"""Replaces characters that a terminal or a parser would obey: the text of a record may come from anywhere.
 
 HTML is escaped by the template engine, not here; this removes what escaping cannot make harmless (escape
 sequences for terminals, text that runs backwards, halves of surrogate pairs that no file can hold).

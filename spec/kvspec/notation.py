@@ -116,7 +116,7 @@ def _mask_part(text: str) -> Any:
 def _sized(dtype: str, shape: tuple[int, ...], where: str) -> Any:
     """Read an array given by its shape alone: it hides nothing, or has no elements."""
     if math.prod(shape) > LARGEST_SAID:
-        raise BadInput(f"{where!r}: a mask said by its shape has at most {LARGEST_SAID} elements")
+        raise BadInput(f"{where!r}: a mask given by its shape has at most {LARGEST_SAID} elements")
     if 0 in shape:
         return {"array": [], "dtype": dtype, "shape": list(shape)}
     return {"array": np.full(shape, dtype == "bool", bool if dtype == "bool" else float).tolist(), "dtype": dtype}

@@ -133,7 +133,7 @@ CORE = ("append",)
 
 
 def abilities(chapter: str) -> dict[str, str]:
-    """Give what an adapter may lack of a chapter: each ability by name, with one sentence."""
+    """Give the abilities of a chapter that an adapter may lack: each by name, with one sentence."""
     sharing = KINDS if chapter in KINDS else (chapter,)
     operations = {
         o.name: o.says

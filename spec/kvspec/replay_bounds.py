@@ -79,7 +79,7 @@ class Budget:
             self.look(1, where)
         dim = min(config.k_dim, config.v_dim)
         if valid(config) and self.positions > largest(dim):
-            raise BadInput(f"{where}: rows of {dim} elements tell only {largest(dim)} apart; it appends more")
+            raise BadInput(f"{where}: rows of {dim} elements can name only {largest(dim)}; the trace appends more")
 
     def step(self, name: str, config: Config, rows: Config, where: str) -> None:
         """Count one row for each sequence of a store's batch, in each layer."""

@@ -158,11 +158,11 @@ def _check_own(fields: dict[str, Any], kind: str) -> None:
     """Check that fields of some kinds are given for those kinds and no others."""
     for name in needed(kind):
         if name not in fields:
-            raise BadInput(f"trace, config: a {kind} needs a {name}, and there is none")
+            raise BadInput(f"trace, config: a {kind} needs a {name}")
     for name in FIELDS_OF_SOME:
         if name in fields and name not in fields_of(kind):
             other = next(k for k in KINDS if name in fields_of(k))
-            raise BadInput(f"trace, config: only a {other} has a {name}, and this is a {kind}")
+            raise BadInput(f"trace, config: only a {other} has a {name}; this is a {kind}")
 
 
 def check_operation(op: Any, where: str) -> None:

@@ -313,8 +313,8 @@ FAILING = {
     "missing": ("import no_such_module", "No module named 'no_such_module' (failing_missing.py:1)"),
     "empty": ("", "AttributeError: module 'failing_empty' has no attribute 'A'"),
     "number": ("A = 3", "failing_number:A: neither an adapter nor a class or function that makes one, but 3"),
-    "none": ("def A(): pass", "failing_none:A: no adapter, it has no describe()"),
-    "closed": ("class A:\n    def describe(self): ...", "failing_closed:A: no adapter, it has no open()"),
+    "none": ("def A(): pass", "failing_none:A: not an adapter, it has no describe()"),
+    "closed": ("class A:\n    def describe(self): ...", "failing_closed:A: not an adapter, it has no open()"),
     "arguments": ("class A:\n    def __init__(self, device): ...", "cannot be made: TypeError: "),
     "broken": ("class A:\n    def __init__(self): raise OSError('a\\nb')", "cannot be made: OSError: a b ("),
 }  # fmt: skip

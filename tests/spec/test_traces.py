@@ -170,7 +170,7 @@ COSTLY = {
         "append 2000; snapshot s; " + "merge s s s; " * 90,
         "the snapshots of the trace",
     ),
-    "serials": ("k_dim=2", "append 100; append 29", "rows of 2 elements tell only 128 apart"),
+    "serials": ("k_dim=2", "append 100; append 29", "rows of 2 elements can name only 128"),
 }
 
 

@@ -33,7 +33,7 @@ def attention(dtype: str, window: int | None) -> Any:
     ONNX counts the rows left of the query. Raises ValueError for a window below 0: -1 is its word for all.
     """
     if window is not None and window < 0:
-        raise ValueError(f"no window of {window} rows left of the query can be said")
+        raise ValueError(f"a window of {window} rows left of the query cannot be written")
     inputs, past = ["Q", "K", "V"], ["past_key", "past_value"]
     outputs = ["Y", "present_key", "present_value", "weights"]
     bound = {"left_window_size": window} if window is not None else {}

@@ -1,4 +1,4 @@
-"""The adapter that any runtime makes: its caches, and what it says of itself."""
+"""The adapter that any runtime makes: its caches, and its description of itself."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Way(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """Two blocks of this many words, and what is streamed between them."""
+    """Two blocks of this many words, and the work that streams between them."""
 
     runtime: Runtime
     words: int

@@ -1,7 +1,7 @@
 """Checks of dialects: the traces that the chapters' records give for what an adapter declares.
 
-Covers and explorations know the defaults alone, but are judged by what is declared: they rewind to any target and
-append any number of rows, so that they also meet what only a dialect does. These traces meet its boundaries.
+Covers and explorations are written for the defaults, but judged by the declared dialects: they rewind to any target
+and append any number of rows, and so also show what only a dialect does. These traces meet its boundaries.
 """
 
 from __future__ import annotations

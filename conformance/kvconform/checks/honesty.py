@@ -1,4 +1,4 @@
-"""The check of honesty: what an adapter does not claim, it refuses."""
+"""The check of honesty: an adapter refuses everything that it does not claim."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def add_format(parser: ArgumentParser) -> None:
 
 
 def add_unclaimed(parser: ArgumentParser) -> None:
-    """Add the option that lists in the table what is not claimed."""
+    """Add the option that lists unclaimed clauses in the table."""
     parser.add_argument(
         "--unclaimed", action="store_true", help="also list the clauses that are not claimed, and why"
     )

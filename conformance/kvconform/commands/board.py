@@ -1,4 +1,4 @@
-"""`kvconform board RECORD...`: the records of released engines as one board, with what is known to deviate."""
+"""`kvconform board RECORD...`: the records of released engines as one board, with their known deviations."""
 
 from __future__ import annotations
 

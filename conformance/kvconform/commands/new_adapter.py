@@ -25,7 +25,7 @@ def main(options: Namespace) -> int:
     """Write the package. Raises BadInput if its folder or name exists already."""
     name = options.name
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,40}", name):
-        raise BadInput(f"{name!r} is no name for an adapter: small letters, digits and hyphens, a letter first")
+        raise BadInput(f"{name!r} cannot name an adapter: use small letters, digits and hyphens, a letter first")
     for taken in {name, f"{name}-growing", f"{name}-ring"} & set(find.names()):
         raise BadInput(f"an adapter {taken!r} exists already, at {find.names()[taken]}; choose another name")
     folder = Path(options.into) / f"kvadapter-{name}"

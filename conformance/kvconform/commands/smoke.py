@@ -85,7 +85,7 @@ def _proposed(adapter: Description, proposal: Proposal) -> Iterator[str]:
     if not claimed.chapters:
         yield "\nThere is nothing to claim yet: no cache takes rows."
         return
-    yield "\nA claim to begin with. Leave out what the engine does not promise; put in what it should have done.\n"
+    yield "\nA first claim. Remove abilities that the engine does not promise; add those that it should have.\n"
     yield claim_json(claimed)
 
 
@@ -114,7 +114,7 @@ def claim_json(claimed: Description) -> str:
 
 
 def _short(chapter: str, claim: Claim) -> str | dict[str, Any]:
-    """The claim on a chapter: what it is with, or without, whichever is shorter; only its level if it has all."""
+    """The claim on a chapter: the abilities it has or lacks, the shorter list; only its level if it has all."""
     fields = {name: value for name, value in claim.to_json().items() if (name, value) != ("grows", "free")}
     able = [name for name in abilities(chapter) if name not in claim.without]
     if len(able) < len(claim.without):

@@ -79,7 +79,7 @@ def _progress(score: Score) -> str:
 
 
 def _lines(score: Score, ending: str) -> Iterator[str]:
-    """Say how far an adapter came, and what was found."""
+    """Say how far an adapter came, and list the findings."""
     counted = f"{score.traces} traces, {len(score.found)} accused, {score.operations} operations"
     yield f"{score.name}: {counted}, up to seed {score.seed}{ending}"
     yield "  " + ", ".join(f"{source} {n}" for source, n in sorted(score.by_source.items()))

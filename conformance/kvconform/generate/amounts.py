@@ -1,4 +1,4 @@
-"""How much of what is drawn is judged: the same in a run of an adapter and in the hunt for a mutant."""
+"""How many of the drawn traces are judged: as many in a run of an adapter as in the hunt for a mutant."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def fitted(traces: Iterable[Trace], adapter: Description) -> Iterator[Trace]:
 
 
 def claimed(trace: Trace, adapter: Description) -> Trace:
-    """Leave out the operations that the adapter does not claim, and those that use what they would have made."""
+    """Leave out the operations that the adapter does not claim, and those that need their results."""
     if adapter.complete:
         return trace
     kept, missing, each = list[Operation](), set[str](), lacking(trace, adapter)
@@ -159,7 +159,7 @@ def claimed(trace: Trace, adapter: Description) -> Trace:
 
 
 def _missing(op: Operation, lacks: list[str], missing: set[str]) -> bool:
-    """Tell whether an operation is to be left out; note what it would have made."""
+    """Tell whether an operation is to be left out; note the names that it would have made."""
     out = bool(lacks or missing & {cache_of(op), *names_used(op), *caches_named(op)})
     (missing.update if out else missing.difference_update)(names_made(op))
     return out

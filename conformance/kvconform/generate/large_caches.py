@@ -1,4 +1,4 @@
-"""Large traces on caches of one sequence, and on what is done to them: snapshots, masks, rounds."""
+"""Large traces on caches of one sequence, with snapshots, masks and rounds."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _rounds(kind: str, b: int, random: Random) -> str:
 
 
 def _freed(kind: str, b: int, random: Random) -> str:
-    """Fill and free a cache, `b` times: what it holds is as when it was opened."""
+    """Fill and free a cache, `b` times: afterwards it holds as much as when it was opened."""
     window = " window=6" if kind == "ring" else ""
     step, ops = random.choice((1, 2, 256)), f"append {random.choice((2, 9))}; append 1; free"
     return f"{kind} {NARROW}{window} step={step}: {unseen(ops, times=b)}append 3; append 1; free"

@@ -39,7 +39,7 @@ class Attempt:
 
 
 class Proposal:
-    """Tries every ability of what an adapter opens, and proposes a claim. Abilities that others take come first."""
+    """Tries every ability of an adapter's caches, and proposes a claim. Abilities that others need come first."""
 
     def __init__(self, worker: Worker, adapter: Description) -> None:
         self.worker, self.adapter = worker, adapter
@@ -72,7 +72,7 @@ class Proposal:
         return ability[0] in self.adapter.chapters and self.adapter.able([ability])
 
     def _next(self) -> Needed | None:
-        """Give the next ability to try: one that is shown by what is there, or by what is still to be tried."""
+        """Give the next ability to try: one whose traces need only abilities found or still to be tried."""
         alone = (a for a in self._left if any(self._traces(a)))
         return next(alone, None) or next((a for a in self._left if any(self._traces(a, self._left))), None)
 
@@ -116,7 +116,7 @@ class Proposal:
         return trial.run(trace, session, trying, level, past=True)
 
     def _trying(self, trace: Trace, takes: set[Needed], level: Level) -> Description:
-        """The adapter, as if it claimed what is there and what a trace needs, in the chapters of this proposal."""
+        """The adapter, as if it claimed the abilities found and those that a trace needs, in these chapters."""
         chapters = {*used_chapters(trace), *(chapter for chapter, _ in takes)}
         claims = {chapter: self._claim(chapter, self.able | takes) for chapter in chapters}
         return replace(self.adapter, chapters={c: replace(claim, level=level) for c, claim in claims.items()})

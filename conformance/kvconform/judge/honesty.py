@@ -1,4 +1,4 @@
-"""Capability honesty, in both directions: what is declared works, what is not is refused, and nothing changes."""
+"""Capability honesty in both directions: what is declared works; all else is refused, and changes nothing."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Found(Struct):
     spent: Spent | None = None
 
     def hold(self, clause: str, what: str, wrong: str) -> None:
-        """Note that a clause was exercised, and what is wrong, if anything is."""
+        """Note that a clause was exercised, and the problem, if there is one."""
         self.cites.append(clause)
         if wrong:
             self.differences.append(Difference(what, wrong, clause))
@@ -103,7 +103,7 @@ class Accounts:
             unsound = page_tables.unsound(config, got.values)
             found.differences += [Difference(what, why, "PAGE-17") for what, why in unsound]
         self._enter(op, config, got)
-        if op["op"] not in WHOLE:  # what is done to a round says nothing of cache A
+        if op["op"] not in WHOLE:  # operations on a round say nothing about cache A
             self._unseen.discard(cache_of(op))
         return found
 
@@ -237,7 +237,7 @@ def _rows(op: Operation) -> int | None:
 
 
 def _plan_alone(n: int, plan: list[int], held: int | None) -> Iterator[tuple[str, str, str]]:
-    """What a plan owes by itself: the most is no less than what is held before and after."""
+    """Check a plan by itself: the most is no less than the bytes held before and after."""
     after, most = plan
     least = max(after, held or 0)
     yield "MEM-7", "plan", "" if most >= least else f"plan: at most {most}, yet {least} are held before or after it"

@@ -20,7 +20,7 @@ from kvspec.serials import POISONED, letters
 from kvspec.session.step import Step
 
 MOST = 256
-"""Slots or queries of a step that are drawn; what is beyond is elided."""
+"""Slots or queries of a step that are drawn; the rest is elided."""
 
 DRAWN_ALONE = {"state": "slots", "history": "history", "view": "view"}
 """Rows that are the only ones of their sort in a step, and the keys of `Observation` for them."""
@@ -44,7 +44,7 @@ DRAWN_AS = {
 
 
 def steps(seen: TrialResult, told: Container[str] = ()) -> list[StepRecord]:
-    """Every operation of the trial with what was expected and found; of what is counted only what is `told`."""
+    """Every operation of the trial with the expected and found values; of the counts, only those `told`."""
     return [
         StepRecord(
             do=words(op),

@@ -22,7 +22,7 @@ NONE: Claims = {}
 
 @dataclass(frozen=True)
 class Difference:
-    """One observable that is not as expected, and what a person would say of it."""
+    """One observable that is not as expected, and the difference in words."""
 
     field: str
     words: str | Callable[[], str]
@@ -71,7 +71,7 @@ def _values(want: Step, got: Step, claims: Claims) -> Iterator[Difference]:
         if what == "intact" and found is None:
             continue  # an engine behind the wire shares no array with the harness
         if what == "meter" or (what == "moved" and expected):
-            continue  # what is counted is judged by its bounds; buffers that may move need not
+            continue  # counts are judged by their bounds; buffers that may move need not
         if what in ("held", "plan") and claim.grows != "step" and _has_capacity(want):
             continue  # it follows from the adapter's own capacity: see `kvconform.judge.ledger`
         if what in FREE and claim.grows != "step":
@@ -81,7 +81,7 @@ def _values(want: Step, got: Step, claims: Claims) -> Iterator[Difference]:
 
 
 def agree(what: str, expected: object, found: object) -> bool:
-    """Whether what was found is what was expected; a sum need be so only within its bound."""
+    """Whether the found value equals the expected one; a sum only has to be within its bound."""
     return fingerprint.agree(str(expected), found) if what == "fingerprint" else found == expected
 
 

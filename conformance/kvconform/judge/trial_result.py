@@ -27,7 +27,7 @@ VERDICT_OF: dict[str, VerdictName] = {"crash": "CRASH", "hang": "HANG", "oom": "
 
 @dataclass
 class TrialResult:
-    """What a trial showed. `steps` pairs what was expected with what was found, one pair an operation done."""
+    """What a trial showed. `steps` has one pair for each operation done: the expected values and the found ones."""
 
     trace: Trace
     level: str
@@ -66,7 +66,7 @@ class TrialResult:
         cites = self.steps[-1][0].cites if self.failed else ()
         fields = {d.field for d in self.differences}
         if "sees" in fields:
-            fields.add("history")  # what is seen wrongly may be wrong rows, or a wrong mask
+            fields.add("history")  # a query that sees wrongly may have wrong rows, or a wrong mask
         governing = tuple(c for c in cites if c in index() and fields & set(index()[c].seen_in))
         return governing or cites
 

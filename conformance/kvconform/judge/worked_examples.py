@@ -1,4 +1,4 @@
-"""Worked examples as tests: what a table says of each step, held against what was observed."""
+"""Worked examples as tests: compares a table with the values observed, step by step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NUMBERS = {"outputs", "rotated"}
 
 
 def disagreements(example: Example, seen: TrialResult, adapter: Description) -> list[str]:
-    """Where the table and what was found on the adapter disagree; reads up to the first difference found there."""
+    """Where the table and the adapter disagree; reads up to the adapter's first difference."""
     wrong = []
     for i, (row, (want, got)) in enumerate(zip(example.rows, seen.steps, strict=False)):
         do = f"{example.id}, step {i + 1}"
@@ -78,7 +78,7 @@ def _judged(heading: str, level: str, adapter: Description, example: Example) ->
         return False
     shown_by = "sees" if column.of.startswith("history") else "mask"
     if column.reads == "queries" and shown_by not in adapter.observed((kind,)):
-        return False  # nobody says what a query sees
+        return False  # the table does not say what a query sees
     if heading == "launches" and launches_each(adapter):
         return False  # the table counts one launch for keys and values
     if (heading in OF_WIDTHS or column.reads in NUMBERS) and not adapter.supports(example.trace.config):
@@ -107,7 +107,7 @@ def _elements(column: str, output: Array) -> Array:
 
 
 def _found(heading: str, got: Step, book: SerialBook, said: Any) -> Any:
-    """What was found of what a column speaks of, as its cells are read."""
+    """The values found for a column, in the form of its cells."""
     column, which = columns.column(heading), columns.observation(heading)
     match column.reads:
         case "refusal":

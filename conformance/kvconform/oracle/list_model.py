@@ -115,7 +115,7 @@ class ListModelSession(CitingSession):
 
     @staticmethod
     def _look_at_dialect(op: Operation, step: Expected, cache: CacheModel) -> None:
-        """Note what is expected because of what the adapter declares."""
+        """Note expectations that follow from the adapter's declarations."""
         step.handed_out, step.empty = cache.handed_out(), str(cache.claim.dialect("empty"))
         if op["op"] in ("ask", "rewind") and cache.either(op["to"]):
             step.either = True

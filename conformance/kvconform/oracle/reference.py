@@ -40,7 +40,7 @@ class CitingReference(CitingSession):
         super().__init__(adapter or Reference(), observe)
 
     def do(self, op: Operation, inputs: Inputs = NOTHING) -> Step:
-        """Perform one operation on copies: a session scribbles on what it was handed, as any caller may."""
+        """Perform one operation on copies: a session scribbles on the arrays handed to it, as any caller may."""
         if inputs is NOTHING or inputs.each is not None:
             return super().do(op, inputs)
         rows = None if inputs.rows is None else Pair(inputs.rows.keys.copy(), inputs.rows.values.copy())

@@ -100,7 +100,7 @@ def plan(configuration: Configuration) -> Plan:
 def plans(chapter: str, largest: int) -> list[Plan]:
     """Give the plans to prove for a chapter; for a ring, every window up to the largest. Raises BadInput."""
     if chapter not in (known := planned()):
-        raise BadInput(f"{chapter}: no states to explore; those that have are {', '.join(known)}")
+        raise BadInput(f"{chapter}: prove has no states to explore; it has some for {', '.join(known)}")
     made = known[chapter](range(1, largest + 1)) if chapter == "ring" else known[chapter]()
     return [p for p in made if (p.start.config.window or 0) <= largest]
 

@@ -1,6 +1,6 @@
 """Proofs for small configurations: tries an adapter from every state of the reference.
 
-The tests are those of the W-method (Chow 1978; Vasilevskii 1973), with harmonised identifiers in the place of one
+The tests are those of the W-method (Chow 1978; Vasilevskii 1973), with harmonised identifiers instead of one
 set W: a state cover, by shortest paths; behind it every sequence of up to k + 1 moves; behind that what tells the
 state reached from all others, which `kvconform.prove.identifiers` computes and checks. An adapter that passes all
 agrees

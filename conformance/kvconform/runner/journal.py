@@ -1,4 +1,4 @@
-"""The journal of a run: one line a check, written as it ends, so that a run cut short keeps what it judged."""
+"""The journal of a run: one line a check, written as it ends, so a run cut short keeps its judgements."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def read(path: Path) -> tuple[dict[str, Any], Tally]:
 
 
 def failed(folder: Path) -> tuple[str, ...]:
-    """The checks that failed in the run whose journal a folder holds, but for known deviations. Raises BadInput."""
+    """The checks that failed in the run whose journal is in a folder, without known deviations. Raises BadInput."""
     tallies = {e["test"]: from_json(e["tally"]) for e in _events(folder / NAME) if e.get("event") == "judged"}
     return tuple(check for check, tally in tallies.items() if tally.broken)
 

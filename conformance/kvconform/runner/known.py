@@ -115,7 +115,7 @@ def _checked(entry: KnownDeviation, where: str) -> KnownDeviation:
         if clause not in index():
             raise BadInput(f"{where}: there is no clause {clause!r:.60}; see `kvconform list clauses`")
     if not entry.reason or not (entry.shows or entry.trace):
-        raise BadInput(f"{where}: say the reason, and shows or trace: what the failure is known by")
+        raise BadInput(f"{where}: give the reason, and shows or trace, by which the failure is recognised")
     try:
         SpecifierSet(entry.versions)
         trace = notation.sentence(notation.from_sentence(entry.trace)) if entry.trace else ""

@@ -21,7 +21,7 @@ def write(record: Record, results: Iterable[CheckResult], folder: Path) -> Path:
     """Write all of it; give the page. Traces of the record that stood there before are deleted. Raises BadInput."""
     failures = folder / replay.FOLDER
     if failures.is_symlink():
-        raise BadInput(f"{failures}: a link; a report writes into its own folder only")
+        raise BadInput(f"{failures}: is a link; a report writes only into its own folder")
     old = _files(_earlier(folder))
     page = output.write(record, folder)
     output.leave(folder / "junit.xml", junit.dumps(results, record))

@@ -39,7 +39,7 @@ class Tally:
     own: dict[str, str] = field(default_factory=dict)
     """Clauses whose own example or law failed, and how."""
     ended: dict[str, VerdictName] = field(default_factory=dict)
-    """Those of them in whose own example or law the worker ended, or broke the protocol."""
+    """The clauses among them whose own example or law ended the worker, or broke the protocol."""
     unfinished: dict[str, str] = field(default_factory=dict)
     """Clauses whose own check the harness could not finish, and why."""
     coverage: dict[str, Coverage] = field(default_factory=dict)

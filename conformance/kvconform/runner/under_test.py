@@ -65,7 +65,7 @@ class AdapterUnderTest:
     ran: deque[Trace] = field(default_factory=lambda: deque(maxlen=LOOK_BACK + 1))
     """The traces that ran last in the worker's process, the newest at the end."""
     failures: Failures = field(init=False)
-    """The failures of this check, and what is known of those before."""
+    """The failures of this check, and the conclusions from earlier ones."""
 
     def __post_init__(self) -> None:
         self.failures = Failures(self)

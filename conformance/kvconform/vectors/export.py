@@ -70,13 +70,13 @@ def _written(
 def _file(file: Path, folder: Path, verified: bool) -> dict[str, Any]:
     """Write one document with its tensors; give its counts."""
     for wrong in verify.differences(file, with_tensors=False) if verified else ():
-        raise BadInput(f"the reference does not do what is frozen: {wrong}")
+        raise BadInput(f"the reference does not do what a frozen vector says: {wrong}")
     frozen, named = files.read(file), dict[str, Array]()
     for each in frozen["vectors"]:
         try:
             named |= tensors(each)
         except BadInput as e:
-            raise BadInput(f"the reference does not do what is frozen: {file.name}: {e}") from None
+            raise BadInput(f"the reference does not do what a frozen vector says: {file.name}: {e}") from None
     document = {**frozen, "vectors": [exported(each) for each in frozen["vectors"]]}
     files.write(Written(document, named), folder / file.name)
     return {"file": file.name, **frozen["counts"]}

@@ -1,4 +1,4 @@
-"""What an export adds to a frozen vector: tensors, what it asks of an engine, and what queries see."""
+"""What an export adds to a frozen vector: tensors, the abilities an engine needs, and the rows that queries see."""
 
 from __future__ import annotations
 
@@ -72,7 +72,9 @@ def tensors(vector: Document) -> dict[str, Array]:
             bound = within(name, array, done.bound) if "within" in value else None
             for said, made in ((value["tensor"], array), (value.get("within", {}).get("tensor"), bound)):
                 if said and (made is None or tensor_name(made) != said):
-                    raise BadInput(f"{vector['id']}: step {i} ({step['do']}): {name}: the reference gives another")
+                    raise BadInput(
+                        f"{vector['id']}: step {i} ({step['do']}): {name}: the reference gives another value"
+                    )
                 found |= {said: made} if made is not None else {}
     return found
 

@@ -1,4 +1,4 @@
-"""Judges a log as any adapter is judged: the oracle performs its operations, and what it saw is compared."""
+"""Judges a log as any adapter is judged: the oracle performs its operations, and the observations are compared."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def judged(life: Life, adapter: Description) -> TrialResult:
             raise BadInput(f"{life.where(i)}: {said}")
         if isinstance(want, Expected) and _one_name_twice(want, life, inputs, op):
             raise BadInput(
-                f"{life.where(i)}: two rows that a query sees have one name: level visible needs names apart"
+                f"{life.where(i)}: a query sees two rows of one name; level visible needs a name for each"
             )
     return seen
 

@@ -1,4 +1,4 @@
-"""A log: what an engine did and what it saw, a line of JSON each, so that it is judged with no adapter at all.
+"""A log: operations of an engine with its observations, one line of JSON each, to be judged without an adapter.
 
 A line with `kvtrace` begins a life: its kind, its config, and the `adapter`, which describes itself as on the wire.
 Each further line is an operation with what was `given` and what was to `see`, as in a vector. Rows have names in
@@ -31,7 +31,7 @@ Line = dict[str, Any]
 
 @dataclass(frozen=True)
 class Life:
-    """What was logged between the opening of cache A and the next: the operations, and what was seen after each."""
+    """The lines between one opening of cache A and the next: operations, and the observations after each."""
 
     adapter: Description
     trace: Trace
@@ -63,7 +63,7 @@ def read(path: Path) -> list[Life]:
         raise BadInput(f"{path}, {e}") from None
     for life in lives:
         if life.adapter != lives[0].adapter:
-            raise BadInput(f"{path}, line {life.first}: another adapter than in line 1; a log is of one")
+            raise BadInput(f"{path}, line {life.first}: not the adapter of line 1; a log has one adapter")
     return lives
 
 
@@ -104,7 +104,7 @@ def _demand_judgeable(adapter: Description, trace: Trace) -> None:
     numbers = sorted({op["op"] for op in trace.ops} & set(NUMBERS))
     if kinds or numbers:
         told = f"{', '.join(sorted(kinds))} caches" if kinds else f"{', '.join(numbers)}, which gives numbers"
-        raise BadInput(f"a log tells rows of {' and '.join(CACHES)} caches by name; it cannot tell {told}")
+        raise BadInput(f"a log can hold {' and '.join(CACHES)} caches, with rows by name; it cannot hold {told}")
 
 
 def _demand_names(line: Line, where: str) -> None:

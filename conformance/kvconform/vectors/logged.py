@@ -113,7 +113,7 @@ class LoggedSession:
     def _array(self, value: Any, part: str, config: Config) -> Array:
         """Make the keys or the values of named rows, in the shape and dtype that the log says, if it says so."""
         if not isinstance(value, dict) or not isinstance(value.get("rows"), list):
-            raise BadInput(f'rows are told as {{"rows": [names]}}, not {value!r:.60}')
+            raise BadInput(f'write rows as {{"rows": [names]}}, not {value!r:.60}')
         made = np.empty(config.shape(part, len(value["rows"])), DTYPES[config.dtype])
         for i, name in enumerate(value["rows"]):
             rows = self._rows.get(name)
@@ -144,5 +144,5 @@ def _mask(value: Any) -> Array:
         return np.array(cells, bool).reshape(value["as"][1:])
     except (KeyError, TypeError, ValueError, IndexError):
         raise BadInput(
-            f'a mask is told as {{"bits": ["10", "11"], "as": ["bool", 1, 1, 2, 2]}}, not {value!r:.60}'
+            f'write a mask as {{"bits": ["10", "11"], "as": ["bool", 1, 1, 2, 2]}}, not {value!r:.60}'
         ) from None

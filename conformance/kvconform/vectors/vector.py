@@ -43,8 +43,8 @@ class Vector:
     bug_class: str = ""
     """Class of the bug that it finds."""
     notes: dict[str, Any] = field(default_factory=dict)
-    """`bug`, what it finds; `anomaly` and `effect`, what kind of wrong that is and what that does to a model;
-    `shows`, what is seen of it; `links`, where it was met; `finds`, ids of mutants."""
+    """`bug`, which bug it finds; `anomaly` and `effect`, the name of the fault and its effect on a model;
+    `shows`, how it shows; `links`, where it was met; `finds`, ids of mutants."""
 
 
 def read(v: dict[str, Any]) -> Vector:

@@ -33,7 +33,7 @@ def _miscounted(document: files.Document, tensors: Mapping[str, Array] | None) -
     try:
         found = counts(document["vectors"])
     except (KeyError, TypeError, AttributeError):
-        return  # what is wrong with a vector is said of it
+        return  # its vectors have told the error
     if document["counts"] != found:
         yield f"the header counts {document['counts']}, and there are {found}"
     if tensors is not None and len(tensors) > found["tensors"]:

@@ -1,6 +1,6 @@
 """Memory of a process and its descendants.
 
-Resident size is what is watched: limits on address space break GPU drivers, which reserve far more than they use.
+It watches resident size: limits on address space break GPU drivers, which reserve far more than they use.
 Pages that relatives share are counted for each of them.
 """
 
@@ -23,8 +23,8 @@ YOUNG = 20_000
 
 
 def collect_seldom() -> None:
-    """Look for garbage seldom, and never among what is there now: that takes a tenth of the time of a trial, and
-    finds little."""
+    """Look for garbage seldom, and never among the objects there now: that takes a tenth of the time of a trial,
+    and finds little."""
     gc.freeze()
     gc.set_threshold(YOUNG)
 

@@ -151,9 +151,9 @@ class Process:
                 raise self._broken from None
             return  # answers came whole before it; it is the answer to the question behind them that is broken
         if not self._asked and self._decoder.busy:
-            raise ProtocolBroken(f"more than one answer: {self._decoder.waiting} came behind it")
+            raise ProtocolBroken(f"more than one answer: {self._decoder.waiting} followed")
         if not self._asked and self._unsent:
-            raise ProtocolBroken(f"answered before the question was read: {len(self._unsent)} bytes were left")
+            raise ProtocolBroken(f"answered before it read the question: {len(self._unsent)} bytes were unread")
 
     def _count_answer(self) -> None:
         if not self._asked:

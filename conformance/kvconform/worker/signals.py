@@ -23,7 +23,7 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 
 class _Insisting:
-    """A handler. Where Python drops what it raised, its signal comes again."""
+    """A handler. If Python drops its exception, the signal comes again."""
 
     def __init__(self, handler: Handler, deaf: float) -> None:
         self._handler, self._deaf, self._hears = handler, deaf, 0.0

@@ -1,1 +1,1 @@
-"""The board: released engines side by side, what holds of each and what is known to deviate."""
+"""The board: released engines side by side, their verdicts and known deviations."""

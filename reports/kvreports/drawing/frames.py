@@ -38,7 +38,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Strip:
-    """One line of slots: what it shows, who says so (expected, found, or both), its cells, what was left out."""
+    """One line of slots: its label, its side (expected, found, or both), its cells, the number left out."""
 
     what: str
     who: str
@@ -97,7 +97,7 @@ def _facts(step: StepRecord) -> list[Fact]:
 
 
 def _fact(label: str, name: str, expected: Any, found: Any, step: StepRecord) -> Fact | None:
-    """What is expected; if nothing is, what was found."""
+    """The expected frame; if there is none, the found one."""
     differs, value = name in step.differs, found if expected is UNSET else expected
     if not differs and (value in (None, UNSET) or (name == "result" and value == "ok")):
         return None

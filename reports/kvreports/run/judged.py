@@ -14,7 +14,7 @@ NAMED = 1
 
 
 def judged(row: Row, columns: Sequence[Column]) -> list[tuple[str, str]]:
-    """The adapters, and what is said of them."""
+    """The adapters, with the results about each."""
     said: dict[str, list[str]] = {}
     for cell, column in zip(row.cells, columns, strict=True):
         if cell is not None:

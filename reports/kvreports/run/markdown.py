@@ -20,7 +20,7 @@ DRAWN = 10
 
 
 def render(records: Sequence[Record], clauses: Clauses, spec: str = "") -> str:
-    """Summary; for each adapter what is wrong, drawn, and why clauses did not pass; then clause by adapter.
+    """Summary; for each adapter its failures, drawn, and why clauses did not pass; then clause by adapter.
 
     With `spec`, the address of the chapters' folder, the ids of clauses are links to their anchors.
     """

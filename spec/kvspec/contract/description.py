@@ -117,7 +117,7 @@ class Description:
 
     @property
     def complete(self) -> bool:
-        """Tell whether what is claimed is claimed with all its abilities, and for all windows and widths."""
+        """Tell whether each claim has all its abilities, and holds for all windows and widths."""
         return not any(claim.without for claim in self.chapters.values()) and not self._sizes()
 
     @property

@@ -1,4 +1,4 @@
-"""Bounds on what an operation costs: their parts, and what is known of an operation when it is bounded.
+"""Bounds on the cost of an operation: their terms, and the facts about an operation that they use.
 
 A bound is stated for each of the counts of `contract.METERED`; a count that a cost does not name must be 0. Bytes
 follow from the operation, the config, and the cache's own lengths before and after, so that every cache is held to
@@ -53,7 +53,7 @@ class Cost(Struct, frozen=True):
         return Cost(self.when, tuple(map(Bound, (b.clause for b in self.bounds), most)))
 
     def breaches(self, meter: Mapping[str, int]) -> list[tuple[str, str]]:
-        """Clause and sentence for each count that is beyond what is allowed."""
+        """Clause and sentence for each count beyond its bound."""
         when = f" ({self.when})" if self.when else ""
         return [
             (clause, f"{name}: at most {most} allowed{when}, found {meter.get(name)}")
@@ -88,7 +88,7 @@ class Layer(Struct, frozen=True):
 
 
 class Case(Struct, frozen=True):
-    """One operation that was performed or refused, and what is known around it."""
+    """One operation that was performed or refused, and the facts before and after it."""
 
     op: Operation
     kind: str

@@ -1,4 +1,4 @@
-"""Abilities: the smallest things that some engines have and others lack. A claim says what it is without.
+"""Abilities: the smallest things that some engines have and others lack. A claim lists those that it lacks.
 
 Every operation is an ability of its chapter, and the records of the chapters name the others. Operations that a
 kind shares with another (`rewind` of a growing cache and of a ring) are abilities of each kind.

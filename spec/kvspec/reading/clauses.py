@@ -27,7 +27,7 @@ from kvspec.reading.examples import Example, parse
 from kvspec.registry import KINDS, LETTERS, RECORDS, TENSORS, VALUES
 
 SEEN_IN = ("result", "sees", *VALUES, *TENSORS)
-"""The observables in which a difference can show. `sees` is what a query sees of a history through a mask."""
+"""The observables in which a difference can show. `sees`: the rows that a query sees through a mask."""
 
 _CLAUSE = re.compile(
     r"^\*\*(?P<id>[A-Z]+-[1-9]\d*)\*\* \((?P<level>\w+)(?P<marks>(?:, \w+)*); seen in (?P<seen>[\w, ]+)\)\. "

@@ -1,4 +1,4 @@
-"""The record of a profile: one JSON document that holds how fast everything was, and by what it was measured.
+"""The record of a profile: one JSON document with all times measured, and the machine and versions used.
 
 A profile judges nothing, so nothing here is a verdict.
 """

@@ -137,7 +137,7 @@ class SessionState:
 
     def keep(self, array: Any) -> Array | None:
         """Remember an array that was passed in or out as lent; with a copy, unless nothing is observed, because an
-        engine may do what it deferred when its array is read."""
+        engine may do deferred work when its array is read."""
         if array is None:
             return None
         read = None if isinstance(array, np.ndarray) else getattr(self.adapter, "from_engine", None)

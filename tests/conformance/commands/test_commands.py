@@ -81,7 +81,7 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "a trace that is not there": (("replay", "no-such.json"), "no-such.json: cannot be read: No such file"),
     "a record that is not there": (("report", "no-such.json"), "no-such.json: cannot be read"),
     "a journal that is not there": (("report", "no-such.jsonl"), "no-such.jsonl: cannot be read"),
-    "a name for no adapter": (("new-adapter", "My Engine"), "'My Engine' is no name for an adapter"),
+    "a name for no adapter": (("new-adapter", "My Engine"), "'My Engine' cannot name an adapter"),
     "a name that is taken": (("new-adapter", "reference"), "an adapter 'reference' exists already"),
 }
 

@@ -64,7 +64,7 @@ def test_nothing_is_written_over(package: Path) -> None:
 @pytest.mark.parametrize("name", ["", "Engine", "a/b", "../x", "9lives", "a" * 50, "a b", "a_b"])
 def test_a_name_that_is_no_module_is_refused(name: str, tmp_path: Path) -> None:
     done = kvconform("new-adapter", name, "--into", tmp_path)
-    assert done.returncode == 2 and "is no name for an adapter" in done.stderr and list(tmp_path.iterdir()) == []
+    assert done.returncode == 2 and "cannot name an adapter" in done.stderr and list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_a_report_never_follows_a_link(broken: Path, tmp_path: Path) -> None:
     (report / "failures").rename(tmp_path / "moved")
     (report / "failures").symlink_to(elsewhere)
     done = kvconform("check", broken, "--report", report)
-    assert done.returncode == 3 and "failures: a link" in done.stderr
+    assert done.returncode == 3 and "failures: is a link" in done.stderr
     assert kept.read_text() == "precious" and list(elsewhere.iterdir()) == [kept]
 
 

@@ -244,7 +244,7 @@ ENDS: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "HangsOnRewind": ("GROW-5", "HANG", {"deadline": 0.4}, "no answer in 0.4 s"),
     "EatsMemory": ("GROW-9", "OOM", {"memory_limit": 300 << 20}, "the limit is 300 MiB"),
     "out_of_order": ("GROW-2", "PROTOCOL", {}, "; the question was "),
-    "a_byte_too_many": ("GROW-2", "PROTOCOL", {}, "more than one answer: 1 bytes of a header came behind it"),
+    "a_byte_too_many": ("GROW-2", "PROTOCOL", {}, "more than one answer: 1 bytes of a header followed"),
     "a_byte_too_few": ("GROW-2", "HANG", {"deadline": 0.4}, "bytes of tensors arrived"),
     "an_unknown_tensor": ("GROW-2", "PROTOCOL", {}, "unknown tensor 'stake.k'; known: "),
     "a_result_of_its_own": ("GROW-2", "PROTOCOL", {}, "result must be one of ok, refused, unsupported"),

@@ -96,7 +96,7 @@ def test_another_version_is_refused_and_both_are_said(
     monkeypatch.setattr("kvconform.runner.pool.cluster.SUITE_VERSION", "0.0")
     assert cli.main([*FAKES, "--on", cluster.scheduler_address]) == 2
     said = capsys.readouterr().err
-    assert "here is kvconform 0.0 (" in said and "has kvconform 0.1 (" in said
+    assert "this machine has kvconform 0.0 (" in said and "has kvconform 0.1 (" in said
 
 
 def test_an_address_where_nobody_answers_is_a_usage_error(

@@ -184,7 +184,7 @@ TWINS = (
 def test_rows_of_one_name_side_by_side_are_told_apart_by_their_slots_alone(tmp_path: Path) -> None:
     assert judged(logs.write(tmp_path / "log", *life("storage", *TWINS)))[0] == 0
     done = kvconform("check", logs.write(tmp_path / "log", *life("visible", *TWINS)))
-    assert done.returncode == 2 and "line 2: two rows that a query sees have one name" in done.stderr
+    assert done.returncode == 2 and "line 2: a query sees two rows of one name" in done.stderr
 
 
 GOOD = ("append 1", ["x"], {"offset": 1, "history": rows("x")})
@@ -199,7 +199,7 @@ WRONG: dict[str, tuple[list[Any], str]] = {
     ),
     "another adapter": (
         [*life("visible", GOOD), *life("storage")],
-        "line 3: another adapter than in line 1",
+        "line 3: not the adapter of line 1",
     ),
     "a kind whose rows have no names": (
         [
@@ -225,8 +225,8 @@ WRONG: dict[str, tuple[list[Any], str]] = {
     "no state": (life("storage", GOOD), "`append` lacks retained, buffered, capacity, state, which level storage"),
     "an unknown value": (life("visible", ("view", [], {"offsett": 1})), "line 2: unknown value 'offsett'"),
     "no result": ([life("visible")[0], {"op": {"op": "view"}, "see": {}}], "line 2: result must be one of ok"),
-    "rows that are none": (life("visible", ("view", [], {"view": "x"})), "line 2: rows are told as"),
-    "a mask that is none": (life("visible", ("view", [], {"mask": [1]})), "line 2: a mask is told as"),
+    "rows that are none": (life("visible", ("view", [], {"view": "x"})), "line 2: write rows as"),
+    "a mask that is none": (life("visible", ("view", [], {"mask": [1]})), "line 2: write a mask as"),
 }
 
 
@@ -241,7 +241,7 @@ def test_a_log_that_cannot_be_judged_ends_with_2_and_says_where(
 def test_a_log_of_numbers_is_refused(tmp_path: Path) -> None:
     steps = [{"op": notation.operation("attend 1"), "see": {"result": "ok"}}]
     head = logs.head("growing", {"dtype": "f32"}, chapters={"growing": "visible", "attention": "visible"})
-    with pytest.raises(BadInput, match="it cannot tell attend, which gives numbers"):
+    with pytest.raises(BadInput, match="it cannot hold attend, which gives numbers"):
         log.read(logs.write(tmp_path / "log", head, *steps))
 
 

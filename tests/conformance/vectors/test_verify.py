@@ -261,7 +261,7 @@ def test_a_changed_reference_is_noticed(kvconform: Said, monkeypatch: pytest.Mon
     monkeypatch.setitem(Reference.caches, "ring", Late)
     status, out, _ = kvconform("verify", "--chapter", "ring", "--source", "examples")
     assert status == 1 and "rewind 0): offset is 0; the reference gives 1" in out
-    with pytest.raises(BadInput, match="the reference does not do what is frozen: examples-ring"):
+    with pytest.raises(BadInput, match="the reference does not do what a frozen vector says: examples-ring"):
         export.export(tmp_path, ["examples"], ["ring"], verified=True)
 
 

@@ -18,7 +18,7 @@ PROTOCOL = {
     "answers_out_of_order": "answer to question 2; the question was 1",
     "answers_without_id": "answer to question None",
     "answers_twice": "two answers",
-    "wrong_byte_count": "1 bytes of a header came behind it",
+    "wrong_byte_count": "1 bytes of a header followed",
     "huge_header": "a header of more than",
     "huge_tensor": "more than the 268435456 bytes",
     "not_json": "not a JSON header: b'Hello! I am",
@@ -39,7 +39,7 @@ def test_what_is_no_answer_breaks_the_protocol(name: str, says: str, pids: list[
 def test_an_answer_to_half_a_question_breaks_the_protocol(pids: list[int]) -> None:
     large = {"keys": np.zeros(4 << 20, np.float32)}
     e = failure(worker(fakes.process("answers_before_it_reads")), NOTHING, large)
-    assert isinstance(e, ProtocolBroken) and "before the question was read" in e.message
+    assert isinstance(e, ProtocolBroken) and "before it read the question" in e.message
 
 
 def test_a_second_answer_that_comes_late_breaks_the_protocol(pids: list[int]) -> None:

@@ -1,4 +1,4 @@
-"""Fast attention in the place of strict: what caches launch is noted, and a fast kernel does it.
+"""Runs fast attention instead of strict: notes the launches of caches, and has a fast kernel do their work.
 
 Caches launch a strict kernel, then one that joins its parts. If a fast kernel applies, the first launch is only
 noted, and the fast kernel runs instead of the second, which knows where outputs go. It applies wherever rows lie,

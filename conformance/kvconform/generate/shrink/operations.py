@@ -1,4 +1,4 @@
-"""Gives simpler operations in the place of one that a failing trace has."""
+"""Gives simpler operations to replace one of a failing trace."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WRITTEN_OUT = 8
 
 
 def in_the_place_of(op: Operation) -> Iterator[tuple[Operation, ...]]:
-    """Give what may stand in the place of an operation: a simpler one, or several for a run."""
+    """Give the replacements of an operation: a simpler one each, or several operations for a run."""
     return _simpler_runs(op) if op["op"] == RUN.name else ((simpler,) for simpler in _simpler_operations(op))
 
 

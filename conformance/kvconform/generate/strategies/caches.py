@@ -1,7 +1,7 @@
 """Exploration: Hypothesis strategies for traces on larger configurations than covers can close.
 
 A draw follows the list model, so that it knows offsets and snapshots, and steers to where bugs live: the fill of a
-window, one row beyond it, a growth boundary, a rewind just inside and just outside what is allowed. The length is
+window, one row beyond it, a growth boundary, a rewind just inside and just outside the allowed range. The length is
 drawn first, because Hypothesis's own lists are mostly too short to wrap a ring.
 """
 

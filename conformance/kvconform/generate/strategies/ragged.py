@@ -52,7 +52,7 @@ def _rearranged(now: int, most: int) -> list[str]:
 
 
 def _between(now: int, bound: int) -> list[str]:
-    """Give what takes another cache; the number of sequences is brought back to what it was."""
+    """Give the operations that take another cache; afterwards there are as many sequences as before."""
     back = f"filter {listed(range(now))}"
     other = f"open B batch=1; B: feed {bound}; extend B; {back}"
     opposite = [f"open B padding={side} batch=2; B: feed 1,0; extend B; {back}" for side in PADDINGS]

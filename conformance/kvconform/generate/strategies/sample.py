@@ -15,7 +15,7 @@ SIZE = 1 << 13
 """Random bytes for one value: the most that Hypothesis takes."""
 
 ATTEMPTS = 10
-"""Most attempts for each value: a strategy may reject what it began to draw."""
+"""Most attempts for each value: a strategy may reject a value half drawn."""
 
 
 def some(strategy: Any, count: int, seed: int) -> list[Any]:

@@ -1,7 +1,7 @@
 """Peers: other ways of doing the same work, measured beside the adapter in the same rounds.
 
 A peer is an object with a name, a description, and `job`. `job` gives the work of a case, or None if the peer has
-no such work, or raises `correct.Wrong` if what it computes is not right. To add one, write a module here and name
+no such work, or raises `correct.Wrong` if it computes wrong numbers. To add one, write a module here and name
 it in `PEERS`.
 """
 
@@ -25,7 +25,7 @@ class Peer(Protocol):
 
     def job(self, case: Case, memory: int) -> Job | None:
         """Give the work of a case, with this many bytes of rows in rotation; None if there is no such work. Raises
-        Wrong if what it computes is not right."""
+        Wrong if it computes wrong numbers."""
 
     def wait(self) -> None:
         """Wait until everything is done."""

@@ -1,6 +1,6 @@
 """The work of every case on plain arrays, as written with an array library and no cache.
 
-numpy and torch index alike, so the work is written once; what they call differently is a `Library`.
+numpy and torch index alike, so the work is written once; a `Library` has the names that differ.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ class ArrayPeer:
         self.forms = forms
 
     def job(self, case: Case, memory: int) -> Job | None:
-        """Give the work of a case. Raises Wrong if what it attends to is not what it should be."""
+        """Give the work of a case. Raises Wrong if its output is wrong."""
         from kvconform.profiling.workloads import OPERATIONS
 
         make = self.work.get(case.operation)

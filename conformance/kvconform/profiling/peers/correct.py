@@ -1,4 +1,4 @@
-"""Checks what a peer attends to before any time is taken, and chooses its fastest form.
+"""Checks a peer's output before any time is taken, and chooses its fastest form.
 
 An output is right if no element is further from that in f64 than C u sum(p |v|), where p are the weights and u is
 half a unit in the last place of the rows' dtype, which weights may be rounded to. C is 4; in f32 it is 16, for the
@@ -30,7 +30,7 @@ Make = Callable[[Rows], Job]
 
 
 class Wrong(Exception):
-    """What a peer computed is not what it should be; so it gets no time."""
+    """A peer computed wrong numbers; so it gets no time."""
 
 
 def demand(dtype: str, out: Array, queries: Array, keys: Array, values: Array, seen: int | None = None) -> None:

@@ -36,7 +36,7 @@ class GroupQueryAttention:
         self.words = f"onnxruntime {version} on the CPU: GroupQueryAttention, past and present in one buffer"
 
     def job(self, case: Case, memory: int) -> Job | None:
-        """Append the newest rows to a buffer and attend. Raises Wrong if the output is not what it should be."""
+        """Append the newest rows to a buffer and attend. Raises Wrong if the output is wrong."""
         if case.operation not in BEHIND or case.dtype not in DTYPES_OF_IT or (case.rows > 1 and case.batch > 1):
             return None
         rows, session = Rows(Arrays(), case, memory), self._session(case)

@@ -105,7 +105,7 @@ class Cluster(Pool):
 
 
 def _connected(address: str) -> Any:
-    """A client of the scheduler. All workers must have what is installed here. Raises BadInput."""
+    """A client of the scheduler. All workers must have the versions of this machine. Raises BadInput."""
     for handler in logging.getLogger("distributed").handlers:
         handler.setLevel(logging.CRITICAL + 1)  # what matters of it our own errors say
     try:
@@ -124,7 +124,7 @@ def _compare(address: str, client: Any) -> None:
     for worker, there in client.run(_installed, on_error="return").items():
         if there != here:
             client.close()
-            raise BadInput(f"{address}: here is {here}; its worker {worker} has {there}")
+            raise BadInput(f"{address}: this machine has {here}; its worker {worker} has {there}")
 
 
 def _installed() -> str:
@@ -155,7 +155,7 @@ def _pool_of(opened: Opened) -> LocalPool:
         if opened.id not in POOLS:
             # Nannies make workers daemons, which may not have children: https://github.com/dask/distributed/issues/2142
             multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
-            _close_idle()  # what is left of a command that was killed
+            _close_idle()  # the leftovers of a command that was killed
             threads = get_worker().state.nthreads
             POOLS[opened.id] = LocalPool(threads, opened.seconds, opened.memory_limit, start="spawn")
         if (pool := POOLS[opened.id]) is None:
