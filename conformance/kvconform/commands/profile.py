@@ -46,7 +46,7 @@ def main(options: Namespace) -> int:
     choice: cases.Choice = "quick" if options.quick else "models" if options.models else "table"
     todo, adapter = cases.selected(choice, options.cases), find.load(options.adapter)
     found = peers.find(_names(options.peers), bool(getattr(adapter, "gpu", False)))
-    said = description(find.guarded(options.adapter, "cannot be asked what it is", adapter.describe))
+    said = description(find.guarded(options.adapter, "cannot describe itself", adapter.describe))
     for peer in found.records:
         if peer.missing:
             _say(f"peer {peer.name} takes no part: {peer.missing}")

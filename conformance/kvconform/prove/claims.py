@@ -78,13 +78,13 @@ def claim(proofs: list[Proof], judge: Judge) -> str:
     longest = max((p.longest for p in proofs), default=0)
     done = (
         f"The state graphs of {_configurations(len(proofs))} are closed: {sum(p.states for p in proofs)} states, "
-        f"{sum(p.transitions for p in proofs)} transitions. From every state, {_sequences(proofs)} and then what "
-        f"tells the state reached from all others (sequences of up to {longest} operations), {judge.adapter} did "
+        f"{sum(p.transitions for p in proofs)} transitions. From every state, {_sequences(proofs)} and a "
+        f"sequence that tells the state reached from all others (up to {longest} operations), {judge.adapter} did "
         f"what the {judge.oracle} does: {sum(p.traces for p in proofs)} traces, "
         f"{sum(p.operations for p in proofs)} operations."
     )
     if not held:
-        return done + " Nothing follows of longer traces: what is compared does not tell all states apart."
+        return done + " Nothing follows for longer traces: the compared values do not tell all states apart."
     return done + (
         f" So in {len(held)} of them it agrees with the {judge.oracle} on every sequence of these moves, however "
         f"long, under the assumptions."

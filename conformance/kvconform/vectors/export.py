@@ -156,7 +156,7 @@ def differences(folder: Path, index: dict[str, Any], chosen: Collection[str]) ->
         file = folder / entry["file"]
         said = files.read(file)["counts"]
         if {"file": file.name, **said} != entry:
-            yield f"{INDEX}: {file.name} is said to hold {_without_file(entry)}, its header says {said}"
+            yield f"{INDEX} says that {file.name} holds {_without_file(entry)}; its header says {said}"
         yield from verify.differences(file, with_tensors=True)
 
 

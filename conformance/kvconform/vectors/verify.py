@@ -35,9 +35,9 @@ def _miscounted(document: files.Document, tensors: Mapping[str, Array] | None) -
     except (KeyError, TypeError, AttributeError):
         return  # its vectors have told the error
     if document["counts"] != found:
-        yield f"the header counts {document['counts']}, and there are {found}"
+        yield f"the header counts {document['counts']}; the file holds {found}"
     if tensors is not None and len(tensors) > found["tensors"]:
-        yield f"{len(tensors)} tensors lie beside it, and {found['tensors']} are named"
+        yield f"{len(tensors)} tensors lie beside it; it names {found['tensors']}"
 
 
 def _id(vector: Any) -> Any:

@@ -164,7 +164,7 @@ class Process:
         try:
             self._popen.wait(LAST_BREATH)
         except subprocess.TimeoutExpired:
-            return ProtocolBroken("closed its standard output, and goes on running")
+            return ProtocolBroken("closed its standard output and is still running")
         return Crashed(self._how_it_ended())
 
     def _how_it_ended(self) -> str:

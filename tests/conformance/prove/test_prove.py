@@ -273,7 +273,7 @@ def test_an_adapter_is_told_what_buffers_in_turns_do_to_the_claim(capsys: pytest
 
 def test_an_adapter_of_level_visible_is_tested_and_nothing_is_claimed(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["prove", "kvconform.mutants.correct_variants:Whole", "--window", "1", "--k", "0"]) == 0
-    assert "Nothing follows of longer traces" in capsys.readouterr().out
+    assert "Nothing follows for longer traces" in capsys.readouterr().out
 
 
 def test_a_counterexample_is_printed_and_is_the_status(capsys: pytest.CaptureFixture[str]) -> None:

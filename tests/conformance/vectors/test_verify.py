@@ -159,7 +159,7 @@ def test_the_index_counts_its_files(kvconform: Said, folder: Path) -> None:
     index["files"][0]["vectors"] += 1
     (folder / "index.json").write_text(json.dumps(index))
     status, out, _ = kvconform("verify", str(folder), "--chapter", "mask")
-    assert status == 1 and "index.json: counts" in out and "examples-mask.json is said to hold" in out
+    assert status == 1 and "index.json: counts" in out and "index.json says that examples-mask.json holds" in out
 
 
 @pytest.mark.parametrize("name", ["schema.json", "trace.schema.json", "clauses.json", "README.md", "LICENSE"])

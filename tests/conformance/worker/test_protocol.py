@@ -24,7 +24,7 @@ PROTOCOL = {
     "not_json": "not a JSON header: b'Hello! I am",
     "deep_json": "not a JSON header",
     "endless_output": "a header of more than",
-    "closes_its_output": "closed its standard output, and goes on running",
+    "closes_its_output": "closed its standard output and is still running",
 }
 
 
