@@ -131,7 +131,7 @@ def test_lengths_that_differ_are_read_as_replays_find_them(monkeypatch: pytest.M
     rows = Runs(Place(keys.block, values.block, keys.at, values.at, 64), 64)
     work = lambda: attention.attend(queries, rows, Positions(lengths=ends), out, most=64)  # noqa: E731
     captured = runtime().capture(work)
-    for lengths in ((64, 3), (17, 64), (1, 50)):
+    for lengths in ((64, 3), (17, 64), (1, 50), (0, 16)):
         runtime().upload(np.array(lengths, np.int64), ends)
         captured.replay()
         for entry, end in enumerate(lengths):
