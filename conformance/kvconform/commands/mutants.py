@@ -34,14 +34,14 @@ def main(options: Namespace) -> int:
         print("\n".join(f"{m.id}: {m.says}" for m in chosen))
         return 0
     begun = _begun(options)
-    done = {m.id for m in begun.mutants} if begun else set[str]()
+    done = _done(begun, chosen) if begun else set[str]()
     tried = [m for m in chosen if m.id not in done and (options.argued or not m.equivalent)]
     if tried and not options.on:
         hunts.prepare(tried, options.processes, options.first)
     since = time.monotonic()
     found, status = _hunted(tried, options)
     found += [HuntResult(m.id) for m in chosen if m.equivalent and not options.argued and m.id not in done]
-    made = matrix.made(chosen, found, time.monotonic() - since, suite_digest(), begun)
+    made = matrix.made(chosen, found, time.monotonic() - since, _suite(), begun)
     write = partial(output.write, made, Path(options.report)) if options.report else None
     unwritten = output.deliver([made], options.format, write)
     return status or (3 if unwritten else int(bool(matrix.wrong(made))))
@@ -57,10 +57,22 @@ def _begun(options: Namespace) -> Matrix | None:
     if not path.exists():
         return None
     begun = json_file.load(path, Matrix)
-    now = matrix.made([], [], 0, suite_digest())
+    now = matrix.made([], [], 0, _suite())
     if (begun.spec, begun.suite) != (now.spec, now.suite):
         raise BadInput(f"{path}: made by another spec or suite; leave out --resume, or name another folder")
     return begun
+
+
+def _suite() -> str:
+    """A hash of what a hunt depends on: not of the arguments, which are found after it."""
+    return suite_digest(without="equivalents")
+
+
+def _done(begun: Matrix, chosen: Sequence[Mutant]) -> set[str]:
+    """The mutants that need no other hunt: not those with a wrong result, nor those whose argument changed."""
+    argued = {m.id: m.equivalent for m in chosen}
+    wrong = set(matrix.wrong(begun))
+    return {m.id for m in begun.mutants if m.id not in wrong and argued.get(m.id) == m.equivalent}
 
 
 def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[HuntResult], int]:

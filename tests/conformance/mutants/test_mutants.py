@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,10 +117,21 @@ def test_what_was_interrupted_is_written_and_resumed(
     assert json.loads((tmp_path / "mutants.json").read_text()) == document
 
 
+def test_a_survivor_is_hunted_again_and_what_is_argued_since_is_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    arguments = ("--kind", "reference", "--report", str(tmp_path), "--resume")
+    for why, wanted in ("", (1, True)), ("", (1, True)), ("it is the reference", (0, False)), ("", (1, True)):
+        survivor = one(chapters=("copy",), equivalent=why)
+        monkeypatch.setitem(kinds.KINDS, "reference", partial(iter, [survivor]))
+        status, document = run(capsys, *arguments)
+        assert (status, bool(document["mutants"][0]["sources"])) == wanted
+
+
 def test_what_another_suite_began_is_not_resumed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert cli.main(["mutants", "--kind", "reference", "--match", ARGUED, "--report", str(tmp_path)]) == 0
     path = tmp_path / "mutants.json"
-    path.write_text(path.read_text().replace(suite_digest(), "0" * 16))
+    path.write_text(path.read_text().replace(suite_digest(without="equivalents"), "0" * 16))
     for more, words in (("--report", str(tmp_path)), "made by another"), ((), "name the folder"):
         capsys.readouterr()
         assert cli.main(["mutants", "--kind", "reference", "--match", ARGUED, "--resume", *more]) == 2
