@@ -13,13 +13,13 @@ rate counts both directions, so `bytes` is what was read and what was written to
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from kvspec.geometry import DTYPES, Config
 
 Limit = Literal["read", "write", "copy"]
 
-LIMITS: tuple[Limit, ...] = ("read", "write", "copy")
+LIMITS: tuple[Limit, ...] = get_args(Limit)
 """The limits of a device's memory."""
 
 QUERY = DTYPES["f32"].itemsize

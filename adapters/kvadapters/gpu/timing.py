@@ -9,6 +9,7 @@ from typing import NamedTuple
 from kvadapters.gpu import kernels
 from kvadapters.gpu.runtime import Block, Runtime, Work
 from kvspec.contract.timing import Streams
+from kvspec.traffic import LIMITS
 
 WORD = 16
 """Bytes of a word of the kernels in `kernels/limits.inc`."""
@@ -61,7 +62,7 @@ class Timing:
         lines = max(1, runtime.stream_bytes // (WORD * WIDTHS[-1]))
         ends = Ends(runtime, lines * WIDTHS[-1], *(runtime.allocate(lines * WIDTHS[-1] * WORD) for _ in "ab"))
         ends.fill()
-        chosen = {name: ends.fastest(name) for name in ("read", "write", "copy")}
+        chosen = {name: ends.fastest(name) for name in LIMITS}
         words = ", ".join(f"{name} {way.words}" for name, way in chosen.items())
         read, write, copy = (way.work for way in chosen.values())
         said = f"the fastest of plain kernels, four loads of 16 bytes under way, and of fill and copy: {words}"

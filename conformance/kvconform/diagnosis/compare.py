@@ -80,7 +80,9 @@ class Sight:
     def facts(self, op: Operation, want: Expected, step: Step) -> tuple[Any, ...]:
         """The answers that an adapter owes at level `visible`."""
         values = {
-            n: _shown(n, step.values.get(n), v) for n, v in want.values.items() if n not in ("intact", "moved")
+            n: visible.shown(n, step.values.get(n), v)
+            for n, v in want.values.items()
+            if n not in ("intact", "moved")
         }
         rows = {name: self._names(step, name) for name in want.rows}
         return step.result, values, rows, self._sees(op, want, step)
@@ -117,13 +119,6 @@ def _queries(keys: Any, values: Any, mask: Array | None, counts: list[int]) -> I
         for query in range(counts[sequence]):
             rows = visible.seen(indices, mask, (sequence, head), query)
             yield None if rows is None else sorted((names[i], score) for i, score in rows)
-
-
-def _shown(name: str, value: Any, expected: Any) -> Any:
-    """The part of a value that is compared: a snapshot's start and stop; only the stop for a ring."""
-    if name in ("snapshot", "parent", "child") and isinstance(value, list):
-        return value[1:2] if expected is not None and len(expected) == 1 else value[:2]
-    return value
 
 
 def _near(want: Expected, step: Step, theirs: Step) -> bool:

@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from kvconform.judge.storage import observable
 from kvconform.judge.trial_result import TrialResult
-from kvconform.oracle.expected import Expected
+from kvconform.oracle.expected import SAVED, Expected
 from kvspec.geometry import Array
 from kvspec.notation import words
 from kvspec.reading.columns import numbers
@@ -25,7 +25,7 @@ MOST = 256
 DRAWN_ALONE = {"state": "slots", "history": "history", "view": "view"}
 """Rows that are the only ones of their sort in a step, and the keys of `Observation` for them."""
 
-SNAPSHOTS = ("can", "snapshot", "parent", "child", "bytes")
+SNAPSHOTS = ("can", *SAVED, "bytes")
 SAID = (
     *("drafted", "lengths", "sequences", "moved", "fingerprint", "plan", "fit"),
     *("sequence", "free", "references", "table", "past", "bound", "key", "extent", "held", "meter"),

@@ -9,6 +9,9 @@ from kvref.list_model.caches import Scores
 from kvref.list_model.rope import Turned
 from kvspec.session.step import Step
 
+SAVED = ("snapshot", "parent", "child")
+"""Values that are the start, stop and bytes of a snapshot."""
+
 
 class Expected(Step):
     """What the list model expects of one step: values, and rows by name, not by slot. The `result` is `any` where

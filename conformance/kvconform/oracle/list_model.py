@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from kvconform.oracle.citing import CitingSession
-from kvconform.oracle.expected import Expected
+from kvconform.oracle.expected import SAVED, Expected
 from kvref.list_model import ListModel
 from kvref.list_model.attention_bound import Rows as KeyAndValue
 from kvref.list_model.caches import CacheModel
@@ -108,7 +108,7 @@ class ListModelSession(CitingSession):
             self._look_at_dialect(op, step, cache)
         for name in [name for name in step.values if name.partition(".")[0] in NOT_SAID]:
             del step.values[name]
-        for name in ("snapshot", "parent", "child"):
+        for name in SAVED:
             if step.values.get(name) is not None:
                 start, stop, _ = step.values[name]
                 step.values[name] = [stop] if isinstance(cache, CacheModel) and cache.ring else [start, stop]

@@ -15,6 +15,7 @@ from typing import Any
 
 from kvconform.generate.covers import Closure, Ops, Plan, Walk, walk
 from kvconform.oracle.abstract_state import Key
+from kvconform.oracle.expected import SAVED
 from kvspec.operations.table import Operation, cache_of
 from kvspec.session.driver import Session
 from kvspec.session.step import Step
@@ -153,7 +154,7 @@ def numbered_rows(step: Step, w: Walk, numbers: dict[int, int]) -> dict[str, lis
 def _said(step: Step) -> Iterator[tuple[str, Any]]:
     """Normalise values; for snapshot bounds, which are positions, keep only their distance."""
     for name, value in step.values.items():
-        bounds = name.startswith(("snapshot", "parent", "child")) and value is not None
+        bounds = name.startswith(SAVED) and value is not None
         yield name, (value[1] - value[0], value[2]) if bounds else value
 
 

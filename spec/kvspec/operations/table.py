@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from kvspec.chapters.record import Argument, OperationRecord
-from kvspec.geometry import Config
+from kvspec.geometry import SIZES, Config
 from kvspec.registry import CACHES, KINDS, RECORDS, arguments, has
 
 OPEN = OperationRecord(
@@ -17,20 +17,7 @@ OPEN = OperationRecord(
         Argument("kind", "kind", default=None, kinds=KINDS),
         *arguments(
             [
-                {
-                    "sizes": [
-                        "window",
-                        "step",
-                        "batch",
-                        "kv_heads",
-                        "k_dim",
-                        "v_dim",
-                        "capacity",
-                        "layers",
-                        "max_len",
-                    ]
-                },
-                {"sizes": ["page_size", "pages", "debug", "sinks", "beside", "shifted"]},
+                {"sizes": ["window", "step", *(name for name in SIZES if name not in ("window", "step"))]},
                 {"name": "bounds", "holds": "bounds", "optional": True},
                 "dtype?",
                 {"name": "layout", "holds": "layout", "optional": True},
