@@ -14,19 +14,16 @@ from hypothesis import strategies as st
 
 from kvconform.generate.strategies import batch
 from kvconform.laws import caches
-from kvconform.laws.law import Results, Sides, register, stopped, trace
+from kvconform.laws.law import Results, Sides, of_ends, register, trace
 from kvconform.oracle.follow import expected
 from kvspec.geometry import Array, Config
 from kvspec.operations.table import caches_with
 from kvspec.trace import Trace
 
 
+@of_ends
 def difference(sides: Sides, results: Results) -> str:
     """How the outputs of the two sides differ; empty if they do not."""
-    return stopped(sides, results) or _apart(sides, results)
-
-
-def _apart(sides: Sides, results: Results) -> str:
     outputs = [_joined(step.arrays.get("output") for _, step in result.steps) for result in results]
     least = min(o.shape[0] for o in outputs)
     left, right = (o[:least] for o in outputs)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kvconform.generate.strategies import bucket
 from kvconform.judge.trial_result import TrialResult
-from kvconform.laws.law import Results, Sides, positions, register, stopped, trace
+from kvconform.laws.law import Results, Sides, of_ends, positions, register, trace
 from kvconform.oracle.follow import at_the_end
 from kvspec.geometry import Array, Config
 from kvspec.registry import fitted
@@ -19,16 +19,13 @@ END = ("decode", "block 1", "unbind", "sync")
 """What both sides end with: outputs over the rows there are, and the rows themselves."""
 
 
+@of_ends
 def difference(sides: Sides, results: Results) -> str:
     """How the two ends differ; empty if they do not.
 
     Rows are known by their positions in the list model. Outputs of strict attention are compared by their bits,
     where both sides have the same rows.
     """
-    return stopped(sides, results) or _apart(sides, results)
-
-
-def _apart(sides: Sides, results: Results) -> str:
     left, right = map(_rows, sides, results)
     if left != right:
         return f"after the left side the layers hold {left}, after the right side {right}"

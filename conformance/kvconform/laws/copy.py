@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from kvconform.generate.strategies import copy
 from kvconform.judge import visible
 from kvconform.judge.trial_result import TrialResult
-from kvconform.laws.law import DISAGREE, Results, Sides, register, stopped, trace, unequal
+from kvconform.laws.law import DISAGREE, Results, Sides, of_ends, register, trace, unequal
 from kvspec.geometry import Config
 
 
+@of_ends
 def difference(sides: Sides, results: Results) -> str:
     """How the buffers differ in the end; rows are known by their serials, which both sides give out alike."""
-    return stopped(sides, results) or unequal(*map(_rows, results))
+    return unequal(*map(_rows, results))
 
 
 def _rows(result: TrialResult) -> str:

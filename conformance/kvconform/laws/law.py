@@ -30,6 +30,9 @@ class Sides(NamedTuple):
 Results = tuple[TrialResult, TrialResult]
 """The trials of both sides on an adapter."""
 
+Compare = Callable[[Sides, Results], str]
+"""Says how the ends of two sides differ; empty if they do not."""
+
 Draw = Callable[[st.DrawFn, Config], Sides]
 """Draws both sides on a configuration."""
 
@@ -44,8 +47,7 @@ class Law:
     sides: Draw
     configs: Callable[[], st.SearchStrategy[Config]] | None
     """The configurations that sides are drawn on; None for any of a growing cache or a ring."""
-    compare: Callable[[Sides, Results], str]
-    """How the ends of the two sides differ; empty if they do not."""
+    compare: Compare
 
     @property
     def kind(self) -> str:
@@ -72,7 +74,7 @@ def register(
     needs: tuple[str, ...],
     kinds: tuple[str, ...] = (),
     configs: Callable[[], st.SearchStrategy[Config]] | None = None,
-    compare: Callable[[Sides, Results], str],
+    compare: Compare,
 ) -> Callable[[Draw], Draw]:
     """Decorate a function that draws both sides: it becomes a law of this clause, one for each of `kinds`."""
 
@@ -89,12 +91,16 @@ def trace(kind: str, config: Config, *texts: str) -> Trace:
     return Trace(kind, config, tuple(map(operation, texts)))
 
 
-def stopped(sides: Sides, results: Results) -> str:
-    """Which side stopped before its end, and where; empty if both came to their ends."""
-    for name, side, result in zip(Sides._fields, sides, results, strict=True):
-        if len(result.steps) < len(side.ops):
-            return f"the {name} side failed at step {len(result.steps)}"
-    return ""
+def of_ends(compare: Compare) -> Compare:
+    """Decorate a comparison that needs both sides to come to their ends: a side that stopped is the difference."""
+
+    def difference(sides: Sides, results: Results) -> str:
+        for name, side, result in zip(Sides._fields, sides, results, strict=True):
+            if len(result.steps) < len(side.ops):
+                return f"the {name} side failed at step {len(result.steps)}"
+        return compare(sides, results)
+
+    return difference
 
 
 def unequal(left: object, right: object) -> str:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kvconform.generate.strategies import page
 from kvconform.judge.trial_result import TrialResult
-from kvconform.laws.law import Results, Sides, positions, register, stopped, trace, unequal
+from kvconform.laws.law import Results, Sides, of_ends, positions, register, trace, unequal
 from kvconform.oracle.follow import at_the_end
 from kvspec.geometry import Config
 from kvspec.rows import settled
@@ -26,10 +26,11 @@ MOST_ROWS = 48
 """Rows that are appended to all sequences of a trace together."""
 
 
+@of_ends
 def difference(sides: Sides, results: Results) -> str:
     """How the rows of all sequences differ in the end; empty if they do not. Rows are known by their position in
     the list model."""
-    return stopped(sides, results) or unequal(*map(_sequences, sides, results))
+    return unequal(*map(_sequences, sides, results))
 
 
 def _sequences(side: Trace, result: TrialResult) -> list[str]:
@@ -38,10 +39,9 @@ def _sequences(side: Trace, result: TrialResult) -> list[str]:
     return [positions(result, f"state.{s}", one.rows) for s, one in sequences if one is not None]
 
 
+@of_ends
 def _from_contiguous(sides: Sides, results: Results) -> str:
     """How a paged sequence differs from a growing cache: in its rows, or, in strict attention, in an output."""
-    if failed := stopped(sides, results):
-        return failed
     pool, cache = (at_the_end(side).caches["A"] for side in sides)
     left = positions(results[0], "state.0", pool.one(0).rows)
     right = positions(results[1], "view", cache.tokens)

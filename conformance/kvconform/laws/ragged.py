@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kvconform.generate.strategies import ragged
 from kvconform.judge.trial_result import TrialResult
-from kvconform.laws.law import Results, Sides, positions, register, stopped, trace, unequal
+from kvconform.laws.law import Results, Sides, of_ends, positions, register, trace, unequal
 from kvconform.oracle.follow import at_the_end
 from kvspec.geometry import PADDINGS, Config
 from kvspec.operations.table import listed
@@ -23,11 +23,10 @@ MOST_ROWS = 5
 """Rows that a sequence gets at once."""
 
 
+@of_ends
 def difference(sides: Sides, results: Results) -> str:
     """How the rows of the sequences differ in the end; empty if they do not. Rows are known by their position in
     the list model; a side that has fewer sequences is held against the first of the other."""
-    if failed := stopped(sides, results):
-        return failed
     left, right = map(_sequences, sides, results)
     fewer = min(len(left), len(right))
     return unequal(left[:fewer], right[:fewer])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kvconform.judge.trial_result import TrialResult
 from kvconform.laws import caches
-from kvconform.laws.law import Results, Sides, register, stopped
+from kvconform.laws.law import Results, Sides, of_ends, register
 from kvconform.oracle.expected import Expected
 from kvconform.oracle.follow import expected
 from kvconform.oracle.trace_inputs import halved
@@ -21,12 +21,9 @@ POSITIONS = (0, 1, 2, 7, 63, 1000, 100_000, 1 << 31, -1, -5)
 """Positions that rows are rotated to."""
 
 
+@of_ends
 def difference(sides: Sides, results: Results) -> str:
     """How the ends differ by more than both may be off; empty if they do not."""
-    return stopped(sides, results) or _apart(sides, results)
-
-
-def _apart(sides: Sides, results: Results) -> str:
     n, halves = sides.left.ops[-1]["n"], any(_last(side, "halved") for side in sides)
     (a, may), (b, might) = (_end(side, result, n, halves) for side, result in zip(sides, results, strict=True))
     if a.shape != b.shape:
