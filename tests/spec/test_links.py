@@ -45,7 +45,7 @@ def test_ids_of_clauses_are_links(name: str) -> None:
     assert markdown_links.bare_ids(text, set(index())) == []
 
 
-@pytest.mark.parametrize("name", ["reference", "opencl", "opencl-fast", "cuda-cpu"])
+@pytest.mark.parametrize("name", ["reference", "opencl", "opencl-fast", "cuda-cpu", "cuda-cpu-fast"])
 def test_each_clause_of_a_published_report_is_a_link(name: str) -> None:
     text = (ROOT / f"reports/published/{name}/report.md").read_text(encoding="utf-8")
     for id_, clause in index().items():

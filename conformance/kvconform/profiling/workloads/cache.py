@@ -101,11 +101,12 @@ def turn(subject: Subject) -> Job:
     """Append to full rings: one row takes the slot of the oldest, several go behind the newest W - 1.
 
     A ring with spare room moves its rows only now and then. So each ring begins one chunk later than the one
-    before, to avoid that all move in the same turn.
+    before, to avoid that all move in the same turn; and all begin behind a whole window of chunks, since the first
+    write to new memory takes several times as long as later ones.
     """
     rings, sources = wrapped(subject), subject.several(subject.shapes(subject.case.rows))
     for i, ring in enumerate(rings if subject.case.rows > 1 else ()):
-        for _ in range(i):
+        for _ in range(subject.case.context // subject.case.rows + i):
             ring.append(*sources[0])
     return Job(lambda i: rings[i % len(rings)].append(*sources[i % len(sources)]))
 
