@@ -52,9 +52,10 @@ class Running:
 
     def ended_by(self, number: signal.Signals) -> tuple[int, str, str]:
         """Send a signal to the run alone; give its status and what it wrote."""
-        assert len(judging.workers_of(str(self.folder))) >= 2, "the run and its worker, or workers"
+        family = len(judging.workers_of(str(self.folder)))
         os.kill(self.process.pid, number)
         out, err = self.process.communicate(timeout=20)
+        assert family >= 2, f"the run and its worker, or workers: {family}; {err[-500:]}"
         return self.process.returncode, out, err
 
 

@@ -47,8 +47,9 @@ def test_few_checks_are_judged_by_the_run_itself(tmp_path: Path) -> None:
     """One clause has fewer checks than would be worth another worker."""
     running = Running(tmp_path, "support.fake_endings:HangsOnRewind", "--clause", "GROW-5", "--processes", "8")
     one = 2 + SUPERVISED  # the run, its worker, and who stands between them
-    assert soon(lambda: len(judging.workers_of(str(tmp_path))) == one) and FEWEST > 3
-    running.ended_by(signal.SIGTERM)
+    alone, family = soon(lambda: len(judging.workers_of(str(tmp_path))) == one), judging.workers_of(str(tmp_path))
+    _, _, err = running.ended_by(signal.SIGTERM)
+    assert alone and FEWEST > 3, f"{len(family)} processes; {err[-500:]}"
 
 
 def test_a_process_that_is_killed_loses_nothing(tmp_path: Path) -> None:
