@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -72,6 +73,29 @@ class Case:
         found = np.full((*shape, rows.dtype.itemsize), 0xFF, np.uint8).view(rows.dtype).reshape(shape)
         found[:, :, self.base + (self.turn + np.arange(self.held)) % self.wrap] = rows
         return found
+
+
+def cases(dtype: str, k_dim: int, v_dim: int, group: int, n: int, some: bool = False) -> Iterator[Case]:
+    """n cases of a geometry, of all kinds. All queries read a row together; or `some`: one or four of them."""
+    random = np.random.default_rng(k_dim * 1000 + v_dim * 10 + group)
+    pick = random.integers
+    for seed in range(n):
+        wrap = int(pick(1, 301))
+        held = wrap if pick(0, 2) else int(pick(1, wrap + 1))
+        count = int(random.choice([1, 2, 5, 9]))
+        window = int(pick(1, held + 3)) if pick(0, 2) else 0
+        sizes = {"kv_heads": int(pick(1, 4)), "entries": int(pick(1, 3)), "held": held, "wrap": wrap}
+        asked = {"count": count, "together": int(pick(0, 2)) * 3 + 1 if some else count, "window": window}
+        lies = {
+            "base": int(pick(0, 3)),
+            "turn": int(pick(0, wrap)),
+            "spare": int(pick(0, 3)),
+            "first": int(pick(0, 50)),
+        }
+        yield Case(
+            dtype, k_dim, v_dim, group, **sizes, **asked, **lies, causal=bool(pick(0, 4)),
+            larger=float(random.choice([1.0, 1.0, 1e-3, 30.0])), on_device=bool(pick(0, 2)), seed=seed,
+        )  # fmt: skip
 
 
 def pages(runtime: Runtime, case: Case, slots: int) -> Pages:

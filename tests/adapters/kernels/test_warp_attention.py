@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -20,7 +20,7 @@ from kvspec.contract import Attention, Pair
 from kvspec.errors import Unsupported
 from kvspec.geometry import DTYPES, Config
 from kvspec.masks import Causal, Explicit
-from support.attention_case import Case
+from support.attention_case import Case, cases
 from support.slow import one_in
 from support.warp_cases import attended, geometry, worst
 
@@ -44,24 +44,6 @@ GEOMETRIES = [
     ("bf16", 128, 128, 8), ("f16", 64, 64, 1), ("bf16", 96, 96, 4), ("f16", 128, 128, 16), ("bf16", 256, 256, 7),
     ("f16", 256, 64, 12), ("bf16", 32, 160, 3), ("f16", 32, 32, 20),
 ]  # fmt: skip
-
-
-def cases(dtype: str, k_dim: int, v_dim: int, group: int, n: int) -> Iterator[Case]:
-    """n cases of a geometry, of all kinds."""
-    random = np.random.default_rng(k_dim * 1000 + v_dim * 10 + group)
-    pick = random.integers
-    for seed in range(n):
-        wrap = int(pick(1, 301))
-        held = wrap if pick(0, 2) else int(pick(1, wrap + 1))
-        count = int(random.choice([1, 2, 5, 9]))
-        window = int(pick(1, held + 3)) if pick(0, 2) else 0
-        sizes = {"kv_heads": int(pick(1, 4)), "entries": int(pick(1, 3)), "held": held, "wrap": wrap}
-        lies = {"base": int(pick(0, 3)), "turn": int(pick(0, wrap)), "spare": int(pick(0, 3))}
-        asked = {"count": count, "together": count, "window": window, "first": int(pick(0, 50))}
-        yield Case(
-            dtype, k_dim, v_dim, group, **sizes, **lies, **asked, causal=bool(pick(0, 4)),
-            larger=float(random.choice([1.0, 1.0, 1e-3, 30.0])), on_device=bool(pick(0, 2)), seed=seed,
-        )  # fmt: skip
 
 
 @pytest.mark.usefixtures("worth")

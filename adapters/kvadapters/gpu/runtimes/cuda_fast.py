@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 
-from kvadapters.gpu.runtime import Block, Work
 from kvadapters.gpu.runtimes import warp_attention
-from kvadapters.gpu.runtimes.capture import Replayable
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.runtimes.cupy import CuPyRuntime
 from kvadapters.gpu.runtimes.fast_attention import Geometry
-from kvadapters.gpu.runtimes.strict_launches import Asked, StrictLaunches
+from kvadapters.gpu.runtimes.strict_launches import Asked, InPlaceOfStrict, StrictLaunches
 from kvadapters.gpu.runtimes.warp_attention import TILE, WarpAttention
 
 BLOCKS_AT_ONCE = 2
@@ -21,7 +18,7 @@ MOST_POSITIONS = 1 << 30
 """The kernel counts positions in 32 bits."""
 
 
-class FastCuPyRuntime(CuPyRuntime):
+class FastCuPyRuntime(InPlaceOfStrict, CuPyRuntime):
     """As `CuPyRuntime`; strict launches go to the tensor cores where rows are of a geometry for them."""
 
     def __init__(self) -> None:
@@ -30,18 +27,8 @@ class FastCuPyRuntime(CuPyRuntime):
         self.workers = BLOCKS_AT_ONCE * int(device["multiProcessorCount"])
         self._strict = StrictLaunches(self, geometry, lambda geometry: WarpAttention(self, geometry))
 
-    def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
-        """Start a kernel, or the fast one in its place."""
-        if not self._strict.taken(kernel, args):
-            super().launch(kernel, work, *args)
 
-    def capture(self, work: Callable[[], None]) -> Replayable:
-        """Capture the launches of `work` as a CUDA graph."""
-        with self._strict.capturing():
-            return super().capture(work)
-
-
-class FastCudaCPURuntime(CudaCPURuntime):
+class FastCudaCPURuntime(InPlaceOfStrict, CudaCPURuntime):
     """The same on the CPU, where tensor cores, matrices in shared memory and asynchronous copies are emulated."""
 
     workers = 8
@@ -49,16 +36,6 @@ class FastCudaCPURuntime(CudaCPURuntime):
     def __init__(self) -> None:
         super().__init__()
         self._strict = StrictLaunches(self, geometry, lambda geometry: WarpAttention(self, geometry))
-
-    def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
-        """Run a kernel, or the fast one in its place."""
-        if not self._strict.taken(kernel, args):
-            super().launch(kernel, work, *args)
-
-    def capture(self, work: Callable[[], None]) -> Replayable:
-        """Note the launches of `work`, to run them at each replay."""
-        with self._strict.capturing():
-            return super().capture(work)
 
 
 def geometry(lie: str, dtype: str, asked: Asked) -> Geometry | None:

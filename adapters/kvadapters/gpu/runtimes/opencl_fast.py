@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 
-from kvadapters.gpu.runtime import Block, Work
-from kvadapters.gpu.runtimes.capture import Replayable
 from kvadapters.gpu.runtimes.fast_attention import Geometry
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 from kvadapters.gpu.runtimes.row_attention import RowAttention
-from kvadapters.gpu.runtimes.strict_launches import Asked, StrictLaunches
+from kvadapters.gpu.runtimes.strict_launches import Asked, InPlaceOfStrict, StrictLaunches
 
 TOGETHER = 4
 """Queries that read a row together where an attend has several: a block of a speculative decode, a prefill."""
 
 
-class FastRuntime(OpenCLRuntime):
+class FastRuntime(InPlaceOfStrict, OpenCLRuntime):
     """Strict launches go to a row-shaped kernel, unless masks come as arrays."""
 
     def __init__(self, wanted: str | None = None) -> None:
         super().__init__(wanted)
         self._strict = StrictLaunches(self, _geometry, lambda geometry: RowAttention(self, *geometry))
-
-    def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
-        """Start a kernel, or the fast one in its place."""
-        if not self._strict.taken(kernel, args):
-            super().launch(kernel, work, *args)
-
-    def capture(self, work: Callable[[], None]) -> Replayable:
-        """Note what `work` launches; a replay enqueues it kernel by kernel."""
-        with self._strict.capturing():
-            return super().capture(work)
 
 
 def _geometry(lie: str, dtype: str, asked: Asked) -> Geometry:

@@ -16,7 +16,8 @@ from kvadapters.gpu.caches.attention import Pages, Positions, Runs
 from kvadapters.gpu.caches.queries import FLOAT
 from kvadapters.gpu.memory.device_arrays import DeviceRows
 from kvadapters.gpu.memory.layout import Place
-from kvadapters.gpu.runtime import Block, Runtime
+from kvadapters.gpu.runtime import Block, Runtime, Work
+from kvadapters.gpu.runtimes.capture import Replayable
 from kvadapters.gpu.runtimes.fast_attention import FastAttention, Geometry
 from kvspec.geometry import DTYPES
 
@@ -134,3 +135,20 @@ class StrictLaunches:
             yield
         finally:
             self._capturing = False
+
+
+class InPlaceOfStrict:
+    """The first base of a fast runtime, before a plain one: strict launches go to `_strict`, made by its class."""
+
+    _strict: StrictLaunches
+
+    def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
+        """Start a kernel, or the fast one in its place."""
+        if not self._strict.taken(kernel, args):
+            super().launch(kernel, work, *args)  # type: ignore[misc]
+
+    def capture(self, work: Callable[[], None]) -> Replayable:
+        """Capture what `work` launches; nothing is compiled meanwhile."""
+        with self._strict.capturing():
+            captured: Replayable = super().capture(work)  # type: ignore[misc]
+            return captured
