@@ -8,17 +8,10 @@ import sys
 
 import numpy as np
 from float64 import report
-from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
+from onnx_nodes import scatter
 
-node = helper.make_node("TensorScatter", ["past", "rows", "at"], ["present"], axis=2)
-types = {"at": TensorProto.INT64}
-inputs, outputs = (
-    [helper.make_tensor_value_info(name, types.get(name, TensorProto.FLOAT), None) for name in names]
-    for names in (node.input, node.output)
-)
-graph = helper.make_graph([node], "one node", inputs, outputs)
-session = ReferenceEvaluator(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)]))
+session = ReferenceEvaluator(scatter())
 empty = np.zeros((1, 1, 0, 8), np.float32)
 found = session.run(None, {"past": empty, "rows": empty, "at": np.zeros(1, np.int64)})[0]
 sys.exit(report(found.shape == empty.shape, f"a buffer of no rows was taken, and {found.shape} came back"))

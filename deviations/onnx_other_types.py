@@ -9,19 +9,15 @@ import sys
 
 import numpy as np
 from float64 import report, rows
-from onnx import TensorProto, helper
+from onnx import helper
 from onnx.reference import ReferenceEvaluator
+from onnx_nodes import model
 
 NAMES = ("Q", "K", "V", "past_key", "past_value")
 node = helper.make_node(
     "Attention", [*NAMES[:3], "", *NAMES[3:]], ["Y", "present_key", "present_value"], is_causal=1
 )
-values = [
-    [helper.make_tensor_value_info(n, TensorProto.FLOAT, [None] * 4) for n in names]
-    for names in (NAMES, node.output)
-]
-graph = helper.make_graph([node], "one node", *values)
-session = ReferenceEvaluator(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)]))
+session = ReferenceEvaluator(model(node, opset=25))
 row, past = rows(1)[None, None], rows(2, seed=1)[None, None]
 narrow = row.astype(np.float16)
 found = session.run(None, dict(zip(NAMES, (narrow, narrow, narrow, past, past), strict=True)))

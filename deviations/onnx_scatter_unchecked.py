@@ -9,17 +9,11 @@ import sys
 
 import numpy as np
 from float64 import report, rows
-from onnx import TensorProto, helper
+from onnx import TensorProto
 from onnx.reference import ReferenceEvaluator
+from onnx_nodes import scatter
 
-node = helper.make_node("TensorScatter", ["past", "rows", "at"], ["present"], axis=2)
-types = {"at": TensorProto.INT64}
-inputs, outputs = (
-    [helper.make_tensor_value_info(name, types.get(name, TensorProto.FLOAT16), None) for name in names]
-    for names in (node.input, node.output)
-)
-graph = helper.make_graph([node], "one node", inputs, outputs)
-session = ReferenceEvaluator(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)]))
+session = ReferenceEvaluator(scatter(TensorProto.FLOAT16))
 row, past = rows(1)[None, None], np.zeros((1, 1, 1, 8), np.float16)
 found = session.run(None, {"past": past, "rows": row, "at": np.zeros(1, np.int64)})[0]
 text = f"rows of {row.dtype} in a buffer of {past.dtype} give a present of {found.dtype}"

@@ -11,22 +11,17 @@ import numpy as np
 import onnxruntime
 from float64 import report, rows
 from onnx import TensorProto, helper
+from onnx_nodes import model
 
 write = [helper.make_node("TensorScatter", [f"past_{n}", n, "at"], [f"new_{n}"], axis=2) for n in ("key", "value")]
 inputs = ("query", "new_key", "new_value", "", "", "", "valid")
 attend = helper.make_node("Attention", inputs, ["output"], is_causal=1)
-types = dict.fromkeys(("at", "valid"), TensorProto.INT64)
+made = model(*write, attend, opset=24, whole=dict.fromkeys(("at", "valid"), TensorProto.INT64))
+session = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
 names = ("query", "key", "value", "past_key", "past_value", "at", "valid")
-given, output = (
-    [helper.make_tensor_value_info(name, types.get(name, TensorProto.FLOAT), None) for name in each]
-    for each in (names, ("output",))
-)
-graph = helper.make_graph([*write, attend], "a static cache", given, output)
-model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=11)
-session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
 row, buffer = rows(1)[None, None], np.zeros((1, 1, 1, 8), np.float32)
 arrays = (row, row, row[:, :, :0], buffer, buffer + 7, np.zeros(1, np.int64), np.ones(1, np.int64))
-found = session.run(None, dict(zip(names, arrays, strict=True)))[0]
+found = session.run(["output"], dict(zip(names, arrays, strict=True)))[0]
 sys.exit(
     report(np.allclose(found, 7), f"one key and no value: the output is {found.ravel()[0]}, what the buffer held")
 )

@@ -10,6 +10,7 @@ import numpy as np
 import onnxruntime
 from float64 import report, rows
 from onnx import TensorProto, helper
+from onnx_nodes import model
 
 names = ("query", "key", "value", "past_key", "past_value", "seqlens_k", "total")
 node = helper.make_node(
@@ -21,16 +22,8 @@ node = helper.make_node(
     kv_num_heads=1,
     local_window_size=0,
 )
-types = dict.fromkeys(names[5:], TensorProto.INT32)
-inputs, outputs = (
-    [helper.make_tensor_value_info(name, types.get(name, TensorProto.FLOAT), None) for name in each]
-    for each in (names, node.output)
-)
-opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
-model = helper.make_model(
-    helper.make_graph([node], "one node", inputs, outputs), opset_imports=opsets, ir_version=10
-)
-session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+made = model(node, opset=21, whole=dict.fromkeys(names[5:], TensorProto.INT32))
+session = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
 row, past = rows(1)[None], np.zeros((1, 1, 0, 8), np.float32)
 lengths = [np.zeros(1, np.int32), np.ones(1, np.int32)]
 output = session.run(None, dict(zip(names, (row, row, row, past, past, *lengths), strict=True)))[0]
