@@ -50,7 +50,7 @@ KEPT = 4
 """Models that are kept loaded beside those in use."""
 
 FARTHEST = 2**31 - 1
-"""The largest position that can be said."""
+"""The largest position that llama.cpp takes: it counts in 32 bits."""
 
 CHUNK = 8
 """Tokens of one evaluation, if the cache is to have few cells."""

@@ -55,7 +55,7 @@ def _publisher() -> Callable[[str], str]:
 
 
 def _folders() -> list[str]:
-    """The working folder and the home, where there are such: their names may hold what ends a path in a text."""
+    """The working folder and the home, if they exist. Their names may hold what ends a path in a text."""
     found = list[str]()
     for folder in (Path.cwd, Path.home):
         with suppress(OSError, RuntimeError):

@@ -167,7 +167,7 @@ class Worker:
         return self._child
 
     def _allowed(self, operations: int) -> float:
-        """Give the seconds for the answer to a question that asks for so many operations."""
+        """Give the seconds allowed for an answer to a question of `operations` operations."""
         each = self.deadline if self._begun else self.start_deadline
         return each * min(operations, MOST_FOR_A_RUN)
 

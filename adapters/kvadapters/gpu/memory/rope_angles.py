@@ -18,10 +18,10 @@ import numpy as np
 from kvspec.geometry import Array
 
 DIGITS = 192
-"""Binary digits after the point of an angle in turns."""
+"""Bits after the point of an angle, counted in turns."""
 
 LIMB = 32
-"""Binary digits of a limb: the product of two limbs fits into 64."""
+"""Bits of a limb: the product of two limbs fits into 64 bits."""
 
 PI = "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798"
 

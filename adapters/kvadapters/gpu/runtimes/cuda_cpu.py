@@ -68,7 +68,7 @@ class CudaCPURuntime:
     def learn(
         self, text: str, names: Mapping[str, int], flags: tuple[str, ...] = cpp_compiler.FLAGS, shared: int = 0
     ) -> None:
-        """Compile another text, so that its kernels can be launched too, with so many bytes of shared memory."""
+        """Compile another text. Its kernels are launched with `shared` bytes of shared memory."""
         library = self._made(text, names, flags, shared)
         self._kernels |= {name: Kernel(library, name, buffers) for name, buffers in names.items()}
 

@@ -77,7 +77,7 @@ class CuPyRuntime:
 
     def learn(self, text: str, names: Mapping[str, int], shared: int = 0) -> None:
         """Compile and load kernels now: loading at the first launch could meet a full device, or a capture. They
-        are launched with so many bytes of shared memory."""
+        are launched with `shared` bytes of shared memory."""
         module, driver = self._cupy.cuda.Module(), self._cupy.cuda.driver
         module.load(nvrtc.kept(text, f"sm_{self._capability}"))
         for name in names:

@@ -73,11 +73,11 @@ class FastAttention(ABC):
 
     @abstractmethod
     def _work(self, tasks: int) -> Work:
-        """Give the size of a launch for so many pieces of work."""
+        """Give the size of a launch that does `tasks` pieces of work."""
 
     @abstractmethod
     def _worth(self, rows: int) -> int:
-        """Give the number of pieces that so many rows are worth splitting into."""
+        """Give the number of pieces worth splitting `rows` rows into."""
 
     @abstractmethod
     def _join(self, out: DeviceRows, cells: int, splits: int) -> None:

@@ -99,7 +99,7 @@ def kept(text: str, architecture: str) -> bytes:
     if not path.is_file():
         made = path.with_suffix(f".{os.getpid()}")
         made.write_bytes(compiled(text, architecture).data)
-        made.replace(path)  # whole or not at all, whoever writes it last
+        made.replace(path)  # a reader finds a whole file; the last writer wins
     return path.read_bytes()
 
 

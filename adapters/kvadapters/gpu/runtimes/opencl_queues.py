@@ -19,10 +19,10 @@ SMALL_BLOCKS = 1 << 16
 """Bytes of all blocks of an attention that is small."""
 
 INNER = {"place": 32, "step": 32}
-"""Kernels of which an item takes all heads, and how many these may be."""
+"""Kernels whose work item takes all heads of a row: the most heads of each."""
 
 BY_BLOCKS = ("attend", "join", "scores")
-"""Beginnings of names of kernels whose work is not said by `Work`."""
+"""Prefixes of the kernels that size their work themselves, not by `Work`."""
 
 
 class Queues:

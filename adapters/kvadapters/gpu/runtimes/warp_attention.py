@@ -35,7 +35,7 @@ class WarpDevice(FastDevice, Protocol):
     """A runtime of the CUDA text."""
 
     def learn(self, text: str, names: Mapping[str, int], *, shared: int = 0) -> None:
-        """Compile another text, so that its kernels can be launched with so many bytes of shared memory."""
+        """Compile another text. Its kernels are launched with `shared` bytes of shared memory."""
 
 
 class WarpAttention(FastAttention):
