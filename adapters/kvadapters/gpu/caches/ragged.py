@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from kvadapters.gpu.memory.buffers import Rows, Workspace
 from kvadapters.gpu.memory.cache_rows import acceptable, fitting
 from kvadapters.gpu.memory.device_arrays import DeviceRows
-from kvadapters.gpu.memory.layout import Geometry, Place, Span, move
+from kvadapters.gpu.memory.layout import Geometry, Place, Span, move, replace
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.refusals import common as refusals

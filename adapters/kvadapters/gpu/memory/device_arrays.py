@@ -68,10 +68,10 @@ def source(runtime: Runtime, rows: int, *arrays: Any) -> Place | None:
 
     Raises ValueError if they are in different places, or both on another device.
     """
-    found = [isinstance(a, DeviceRows) for a in arrays]
-    if not any(found):
+    there = {a.runtime if isinstance(a, DeviceRows) else None for a in arrays}
+    if there == {None}:
         return None
-    if not all(found) or any(a.runtime is not runtime for a in arrays):
+    if there != {runtime}:
         raise ValueError("keys and values must both be on the host, or both on the device of this cache")
     keys, values = arrays
     return Place(keys.block, values.block, keys.at, values.at, rows)

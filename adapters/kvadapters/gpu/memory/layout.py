@@ -37,7 +37,7 @@ class Geometry:
         """Give the bytes of the largest word that divides every row."""
         return next(w for w in (16, 4, 2, 1) if self.k_bytes % w == self.v_bytes % w == 0)
 
-    @property
+    @cached_property
     def row_bytes(self) -> int:
         """Give the bytes of one position: its key and value rows over all heads."""
         return self.heads * (self.k_bytes + self.v_bytes)
@@ -48,8 +48,7 @@ class Geometry:
         return values, values + self.heads * rows * self.v_bytes
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Slots on the device: keys of head h, slot s begin at byte `keys_at + (h * slots + s) * k_bytes` of `keys`."""
 
     keys: Block
@@ -66,6 +65,11 @@ class Place:
     def span(self, first: int = 0, turn: int = 0, wrap: int | None = None) -> Span:
         """Give the `wrap` slots from `first` on (all up to the end), read from the `turn`th of them on."""
         return Span(self, first, turn, self.slots - first if wrap is None else wrap)
+
+
+def replace(place: Place, keys_at: int, values_at: int) -> Place:
+    """Give as many slots of the same blocks, which begin at these bytes."""
+    return Place(place.keys, place.values, keys_at, values_at, place.slots)
 
 
 class Span(NamedTuple):

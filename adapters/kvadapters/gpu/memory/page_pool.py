@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import groupby
 
 import numpy as np
 
 from kvadapters.gpu.memory.buffers import LINE, Rows, Workspace
-from kvadapters.gpu.memory.layout import Geometry, Place, move
+from kvadapters.gpu.memory.layout import Geometry, Place, move, replace
 from kvadapters.gpu.runtime import Block, Work
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config

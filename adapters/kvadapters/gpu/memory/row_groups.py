@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from kvadapters.gpu.memory.buffers import Rows, Workspace
-from kvadapters.gpu.memory.layout import Geometry, Place
+from kvadapters.gpu.memory.layout import Geometry, Place, replace
 from kvadapters.gpu.runtime import Block, Work
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config

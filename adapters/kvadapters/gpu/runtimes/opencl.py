@@ -13,7 +13,7 @@ import numpy as np
 from kvadapters.gpu import kernels
 from kvadapters.gpu.runtime import Block, Meter, Work
 from kvadapters.gpu.runtimes import build_folder, launch_shapes, opencl_devices, opencl_vendors
-from kvadapters.gpu.runtimes.capture import Launch, Recorder, Replayable, recorded
+from kvadapters.gpu.runtimes.capture import Recorder, Replayable, recorded
 from kvadapters.gpu.runtimes.opencl_queues import Queues
 from kvspec.contract.timing import HOST_BYTES, host_cache
 from kvspec.errors import CannotRun
@@ -90,11 +90,11 @@ class OpenCLRuntime:
     def _for_a_cpu(self, work: Work) -> tuple[launch_shapes.Axes, launch_shapes.Axes]:
         return launch_shapes.cpu(work, self.workers)
 
-    def _compiled(self, text: str, names: Mapping[str, int]) -> dict[str, Any]:
+    def _compiled(self, text: str, names: Mapping[str, int]) -> dict[str, tuple[Any, int]]:
         program = opencl_devices.build(self._cl, self._context, text)
-        found = {name: self._cl.Kernel(program, name) for name in names}
-        for name, buffers in names.items():
-            found[name].set_scalar_arg_dtypes([None] * buffers + [np.int64] * (found[name].num_args - buffers))
+        found = {name: (self._cl.Kernel(program, name), buffers) for name, buffers in names.items()}
+        for kernel, buffers in found.values():
+            kernel.set_scalar_arg_dtypes([None] * buffers + [np.int64] * (kernel.num_args - buffers))
         return found
 
     def allocate(self, nbytes: int) -> Block:
@@ -168,11 +168,10 @@ class OpenCLRuntime:
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
         """Start a kernel in the shape that suits the device."""
         if not self._recorder.takes(kernel, work, args):
-            self._start(Launch(kernel, work, args))
+            self._start(kernel, work, args)
             self.meter.launches += 1
 
-    def _start(self, launch: Launch) -> None:
-        kernel, work, args = launch
+    def _start(self, kernel: str, work: Work, args: tuple[Block | int, ...]) -> None:
         self._enqueue(self._queues.launching(kernel, work, args), kernel, *self._shape(work), args)
 
     def run(self, kernel: str, group: launch_shapes.Axes, groups: launch_shapes.Axes, *args: Block | int) -> None:
@@ -187,9 +186,10 @@ class OpenCLRuntime:
         groups: launch_shapes.Axes,
         args: tuple[Block | int, ...],
     ) -> None:
-        handles = [a.handle if isinstance(a, Block) else a for a in args]
+        compiled, buffers = self._kernels[kernel]
+        handles = [a.handle for a in args[:buffers]]  # type: ignore[union-attr]
         try:
-            self._watched(self._kernels[kernel](queue, groups, group, *handles, g_times_l=True))
+            self._watched(compiled(queue, groups, group, *handles, *args[buffers:], g_times_l=True))
         except self._cl.MemoryError as e:
             raise MemoryError(f"the device has no room for what {kernel} works on: {e}") from e
 
@@ -220,7 +220,7 @@ class OpenCLRuntime:
 
     def capture(self, work: Callable[[], None]) -> Replayable:
         """Note the launches of `work`; a replay enqueues them one by one."""
-        return recorded(self._recorder, work, self._start)
+        return recorded(self._recorder, work, lambda launch: self._start(*launch))
 
     def synchronise(self) -> None:
         """Wait until everything is done."""
