@@ -18,6 +18,7 @@ from kvadapters import find
 from kvconform import SUITE_VERSION
 from kvconform.profiling import cases, peers
 from kvconform.profiling.case import Case
+from kvconform.profiling.kept_memory import kept
 from kvconform.profiling.measure import Pace
 from kvconform.profiling.profile_run import BEYOND, Session
 from kvconform.runner import output
@@ -91,7 +92,8 @@ def _say(text: str) -> None:
 def _run(session: Session, todo: Sequence[Case]) -> str:
     """Run; give why it ended early, or an empty text."""
     try:
-        session.run(todo)
+        with kept():
+            session.run(todo)
     except KeyboardInterrupt:
         return f"interrupted after {len(session.measured)} of {len(todo)} cases"
     return ""

@@ -14,6 +14,7 @@ from kvspec.geometry import Array, Config
 from support.devices import adapter
 
 WINDOW = Config(kv_heads=4, k_dim=64, v_dim=32, dtype="f16", window=2048)
+LAYERS = Config(kv_heads=4, k_dim=64, v_dim=32, dtype="f16", layers=3, bounds="1024-2048")
 PAGES = Config(kv_heads=4, k_dim=64, v_dim=32, dtype="f16", page_size=16, pages=160)
 
 
@@ -56,6 +57,29 @@ def test_a_view_crosses_once_and_allocates_nothing_on_the_device() -> None:
     nbytes = sum(a.nbytes for a in ours.read("view"))
     counted = {"device_to_host": nbytes, "device_to_device": nbytes, "launches": 1, "synchronisations": 2}
     assert nbytes > HOSTED and meter.since(before) == counted
+
+
+def synced(cache: Any, length: int) -> tuple[Any, list[Array]]:
+    """A bucketed cache of this many past rows, of which only the device had the newest, behind the padding."""
+    random = np.random.default_rng(4)
+    shapes = [(3, 1, 4, length, d) for d in (64, 32)]
+    past = [random.standard_normal(shape, np.float32).astype(np.float16) for shape in shapes]
+    queries = random.standard_normal((3, 1, 4, 1, 64), np.float32)
+    cache.prefill(*(a[..., :-1, :] for a in past))
+    cache.bind(True)
+    cache.decode(queries, *(a[..., -1:, :] for a in past), 1, False, None, None)
+    cache.sync()
+    return cache, past
+
+
+@pytest.mark.parametrize("length", [1000, 1024])
+def test_past_rows_of_all_layers_are_side_by_side(length: int) -> None:
+    cache, past = synced(adapter().open("bucket", LAYERS), length)
+    assert sum(a.nbytes for a in past) > HOSTED
+    for found, wanted in zip(cache.rows, past, strict=True):
+        assert found.tobytes() == wanted.tobytes()
+    bases = [a.base for a in cache.rows]
+    assert bases[0] is bases[1] is not None, "no copy of what kernels wrote to one block"
 
 
 def test_gathered_pages_are_in_order() -> None:

@@ -74,16 +74,28 @@ class Handles:
         rows."""
         if self.space.checks:
             self.rows.check_guards()
-        found = [Pair(*(self._lines(kind, slot, n, layer) for kind in "kv")) for slot, n in parts]
+        there = self.space.hosted(self.geometry, sum(n for _, n in parts)) if layer is None else None
+        if there is not None:
+            return self._gathered(there, parts)
+        place = self.rows.place
+        found = [Pair(*(self._lines(place, kind, slot, n, layer) for kind in "kv")) for slot, n in parts]
         return Pair(*(np.concatenate(rows, axis=-2) for rows in zip(*found, strict=True)))
 
-    def _lines(self, kind: str, slot: int, n: int, layer: int | None) -> Array:
+    def _gathered(self, there: Place, parts: tuple[tuple[int, int], ...]) -> Pair:
+        """Rows of all layers, the parts side by side in the host's memory: one launch for each."""
+        filled = 0
+        for slot, n in parts:
+            move(self.space.runtime, self.geometry, n, self.slots(slot), there.span(filled))
+            filled += n
+        return Pair(*(self._lines(there, kind, 0, filled, None) for kind in "kv"))
+
+    def _lines(self, place: Place, kind: str, slot: int, n: int, layer: int | None) -> Array:
         """n rows side by side, one line of bytes for each head: `[layers, ...]`, or `[...]` of one layer."""
         shape, dtype = self.config.shape(kind, n), DTYPES[self.config.dtype]
         layers = (_layers(self.config),) if layer is None else ()
         if n == 0:
             return np.empty((*layers, *shape), dtype)
-        heads, size, place = shape[0] * shape[1], shape[3] * dtype.itemsize, self.rows.place
+        heads, size = shape[0] * shape[1], shape[3] * dtype.itemsize
         block, begin = (place.keys, place.keys_at) if kind == "k" else (place.values, place.values_at)
         at = begin + ((layer or 0) * heads * place.slots + slot) * size
         height = heads * (layers[0] if layers else 1)

@@ -122,9 +122,13 @@ class Workspace:
 
     def outgoing(self, geometry: Geometry, rows: int) -> Place:
         """Give space for packed rows that are downloaded next: the host's own where kernels can write there."""
+        return self.hosted(geometry, rows) or self.other(geometry, rows)
+
+    def hosted(self, geometry: Geometry, rows: int) -> Place | None:
+        """Give the host's memory for packed rows, to be downloaded without a copy; None where there is none."""
         runtime, nbytes = self.runtime, geometry.packed(rows)[1]
         there = runtime.hosted(nbytes) if isinstance(runtime, Hosting) else None
-        return self.other(geometry, rows) if there is None else Place.packed(there, geometry, rows)
+        return None if there is None else Place.packed(there, geometry, rows)
 
     def straightened(self, geometry: Geometry, rows: int, source: Span) -> Span:
         """Give contiguous rows to download: in place if they are so, else gathered elsewhere."""
