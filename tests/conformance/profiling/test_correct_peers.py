@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -130,3 +133,36 @@ def test_onnxruntime_is_right(rows: int, batch: int) -> None:
         job = GroupQueryAttention().job(Case(operation, MODEL, 40, rows, batch), 1 << 16)
         assert job is not None
         job.do(1)
+
+
+@pytest.mark.parametrize(("rows", "batch", "dtype"), [(1, 1, "f32"), (3, 1, "f32"), (1, 2, "bf16"), (1, 1, "f16")])
+def test_ggml_is_right(rows: int, batch: int, dtype: str) -> None:
+    pytest.importorskip("llama_cpp")
+    from kvconform.profiling.peers import ggml_peer
+
+    peer = ggml_peer.FlashAttention()
+    assert peer.job(Case("append", MODEL, 40), 1 << 16) is None
+    for operation in ("attention", "ring attention", "captured attention", "batch attention"):
+        job = peer.job(Case(operation, MODEL, 40, rows, batch, dtype), 1 << 16)
+        assert job is not None
+        job.do(1)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
+def test_ggml_copies_the_newest_rows_behind_the_others(dtype: str) -> None:
+    pytest.importorskip("llama_cpp")
+    from kvconform.profiling.peers.ggml import Graph, Library, aligned
+
+    keys, new = (aligned(noise((2, 3, n, 8), dtype, n)) for n in (5, 2))
+    wanted, graph = np.concatenate((keys[:, :, :3], new), 2), Graph(Library())
+    graph.copy(new, graph.tensor(keys), 3, 5)
+    graph.run()
+    assert keys.tobytes() == wanted.tobytes()
+
+
+def test_another_ggml_takes_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "llama_cpp._ggml", SimpleNamespace(libggml=ctypes.CDLL(None)))
+    found = peers.find(["ggml", "numpy"])
+    assert [peer.name for peer in found.peers] == ["numpy"]
+    missing = found.records[0].missing
+    assert "no ggml that this peer can call" in missing and "ggml_version" in missing

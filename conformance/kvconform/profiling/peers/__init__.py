@@ -37,6 +37,7 @@ PEERS = {
     "torch": "torch_peer:Torch",
     "index_copy_": "torch_peer:IndexCopy",
     "onnxruntime": "onnxruntime_peer:GroupQueryAttention",
+    "ggml": "ggml_peer:FlashAttention",
     "flex_attention": "flex_peer:Flex",
 }
 """Every peer and its place in this package."""
