@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvreports.profile import figures
-from kvreports.profile.findings import SLOW, best, over, why
+from kvreports.profile.findings import SLOW, best, over, strict, why
 from kvspec.records.profile import Measurement, Profile
 
 HEAD = ("case", "before", "now", "now / before", "fastest peer", "/ fastest peer", "of limit", "why slow")
@@ -38,13 +38,13 @@ def summary(before: Profile, now: Profile) -> str:
 
 def rows(before: Profile, now: Profile) -> list[list[str]]:
     """A row for each case of both."""
-    return [row(pair) for pair in pairs(before, now)]
+    return [row(pair, strict(now)) for pair in pairs(before, now)]
 
 
-def row(pair: Pair) -> list[str]:
+def row(pair: Pair, ordered: bool) -> list[str]:
     """One case before and now, beside its fastest peer and its limit."""
     before, now = pair
     peer = best(now)
     beside = (figures.NONE, figures.NONE) if peer is None else (peer.peer, figures.share(peer.ratio))
     times = figures.time(before.total_ms), figures.time(now.total_ms), f"{growth(pair):.2f}"
-    return [now.id, *times, *beside, figures.near(now), why(now) if over(now) > SLOW else ""]
+    return [now.id, *times, *beside, figures.near(now), why(now, ordered) if over(now) > SLOW else ""]

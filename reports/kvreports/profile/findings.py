@@ -1,4 +1,4 @@
-"""What a profile found, in sentences: which cases are slow, beside which peer, and why."""
+"""What a profile found: which cases are slow, beside which peer, and why."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ LESS_WORK = {"memcpy"}
 
 OWN = 0.6
 """If the call itself takes this share of the time or more, it is the reason."""
+
+HEAD = ("slow case", "device", "host", "fastest peer", "/ fastest peer", "of limit", "why")
+"""The columns of `rows`."""
 
 NEAR = 0.7
 """At this share of a limit or more, nothing is left to gain on the device."""
@@ -38,32 +41,67 @@ def sentences(record: Profile) -> list[str]:
     compared = [case for case in record.measurements if best(case) is not None]
     if not compared:
         return ["No case has a peer to compare with."]
-    slow = [case for case in compared if over(case) > SLOW]
-    found = [f"{len(slow)} of {len(compared)} cases take more than {SLOW:g} times the time of the fastest peer."]
+    found = [
+        f"{len(slow(record))} of {len(compared)} cases take more than {SLOW:g} times the time of the fastest peer."
+    ]
     worst = {name: max(cases, key=over) for name, cases in figures.by_operation(record).items()}
     named = sorted((case for case in worst.values() if over(case) > SLOW), key=over, reverse=True)
-    found += [sentence(case) for case in named[:MOST]]
+    found += [sentence(case, strict(record)) for case in named[:MOST]]
     return found
 
 
-def sentence(case: Measurement) -> str:
+def slow(record: Profile) -> list[Measurement]:
+    """The slow cases, the slowest first."""
+    return sorted((case for case in record.measurements if over(case) > SLOW), key=over, reverse=True)
+
+
+def rows(record: Profile) -> list[list[str]]:
+    """A row for each slow case."""
+    return [row(case, strict(record)) for case in slow(record)]
+
+
+def row(case: Measurement, ordered: bool) -> list[str]:
+    """One slow case: its times, its fastest peer, and why."""
+    peer = best(case)
+    assert peer is not None
+    times = figures.time(case.device_ms), figures.time(case.host_ms)
+    return [case.id, *times, peer.peer, figures.share(peer.ratio), figures.near(case), why(case, ordered)]
+
+
+def strict(record: Profile) -> bool:
+    """Whether the adapter's attention is to the bit, so that its kernels sum in the order that the spec gives."""
+    chapters = record.adapter.get("chapters")
+    attention = chapters.get("attention") if isinstance(chapters, dict) else None
+    return isinstance(attention, dict) and attention.get("level") == "storage"
+
+
+def sentence(case: Measurement, ordered: bool) -> str:
     """One slow case: how slow, beside which peer, and why."""
     peer = best(case)
     assert peer is not None
-    return (
-        f"{case.operation} ({figures.shape(case)}): {peer.ratio.median:.2g} times {peer.peer}'s time; {why(case)}."
-    )
+    slower = f"{peer.ratio.median:.2g} times {peer.peer}'s time"
+    return f"{case.operation} ({figures.shape(case)}): {slower}; {why(case, ordered)}."
 
 
-def why(case: Measurement) -> str:
+def why(case: Measurement, ordered: bool = False) -> str:
     """The likeliest reason, from what was counted and timed."""
     counts = case.metered or {}
     if case.host_ms.median > OWN * case.total_ms.median and not counts.get("device_to_host"):
-        return f"the call alone takes {figures.time(case.host_ms)} of {figures.time(case.total_ms)}"
+        return (
+            f"the call alone takes {figures.time(case.host_ms)} of {figures.time(case.total_ms)}{_launching(case)}"
+        )
     if counts.get("device_to_host"):
-        return f"{figures.count(case, 'device_to_host')} cross to the host"
+        rate = "" if case.rate is None else f" at {figures.rate(case.rate)}"
+        return f"{figures.count(case, 'device_to_host')} cross to the host{rate}"
     if case.fraction is not None and case.fraction.median < NEAR:
-        return f"its kernels reach {figures.share(case.fraction)} of the {case.limit} limit"
+        order = ", which sum in strict order," if ordered and case.flops else ""
+        return f"its kernels{order} reach {figures.share(case.fraction)} of the {case.limit} limit"
     if counts.get("allocations"):
         return "it allocates memory in each operation"
     return "its kernels take the time" if case.fraction is None else "the device is near its limit"
+
+
+def _launching(case: Measurement) -> str:
+    """How many launches a call makes, if anybody counted."""
+    count = (case.metered or {}).get("launches")
+    return f", to launch {figures.count(case, 'launches')} kernel{'s' if count != 1 else ''}" if count else ""

@@ -15,6 +15,7 @@ def render(record: Profile, before: Profile | None = None) -> str:
     record = cleaned(record)
     parts = [f"# Profile: {literal(table.name(record))}", literal(table.headline(record), 400)]
     parts.append("\n".join(f"- {literal(sentence, 400)}" for sentence in findings.sentences(record)))
+    parts += [_table(findings.HEAD, findings.rows(record))] if findings.slow(record) else []
     parts += [_compared(cleaned(before), record)] if before is not None else []
     parts += [f"A profile only measures: nothing passes or fails. {table.READING}"]
     parts += [f"> **Partial.** {literal(record.partial_reason)}"] if record.partial else []

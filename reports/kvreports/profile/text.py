@@ -15,6 +15,7 @@ def render(record: Profile, before: Profile | None = None) -> str:
     record = cleaned(record)
     parts = [table.headline(record), *(["PARTIAL: " + line(record.partial_reason)] if record.partial else [])]
     parts.append("\n".join(map(line, findings.sentences(record))))
+    parts += [_rows(findings.rows(record), findings.HEAD)] if findings.slow(record) else []
     parts += [_compared(cleaned(before), record)] if before is not None else []
     parts.append(table.READING)
     parts.append(tabulate(table.limits(record), table.LIMITS, disable_numparse=True))
@@ -27,5 +28,8 @@ def render(record: Profile, before: Profile | None = None) -> str:
 
 
 def _compared(before: Profile, now: Profile) -> str:
-    rows = [[line(cell) for cell in row] for row in comparison.rows(before, now)]
-    return f"{comparison.summary(before, now)}\n\n{tabulate(rows, comparison.HEAD, disable_numparse=True)}"
+    return f"{comparison.summary(before, now)}\n\n{_rows(comparison.rows(before, now), comparison.HEAD)}"
+
+
+def _rows(rows: list[list[str]], head: tuple[str, ...]) -> str:
+    return tabulate([[line(cell) for cell in row] for row in rows], head, disable_numparse=True)

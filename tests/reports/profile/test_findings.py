@@ -14,7 +14,7 @@ from kvspec.records.profile import Measurement, Profile
 from reports.run.test_html import Page
 from support.profile_samples import changed, measurement, spread, whole
 
-WHY = "4.00 KiB cross to the host"
+WHY = "4.00 KiB cross to the host at 3.73 GB/s"
 
 
 def case(ms: float = 4.0, ratio: float = 2.0, **more: Any) -> dict[str, Any]:
@@ -46,7 +46,19 @@ def test_where_nothing_is_slow_nothing_is_named() -> None:
     ("more", "words"),
     [
         ({"host_ms": spread(3.0)}, "the call alone takes 3.00 ms of 4.00 ms"),
-        ({"metered": {"device_to_host": 4096.0}, "host_ms": spread(3.0)}, "4.00 KiB cross to the host"),
+        (
+            {"host_ms": spread(3.0), "metered": {"launches": 3.0}},
+            "the call alone takes 3.00 ms of 4.00 ms, to launch 3 kernels",
+        ),
+        (
+            {"host_ms": spread(3.0), "metered": {"launches": 1.0}},
+            "the call alone takes 3.00 ms of 4.00 ms, to launch 1 kernel",
+        ),
+        (
+            {"metered": {"device_to_host": 4096.0}, "host_ms": spread(3.0)},
+            "4.00 KiB cross to the host at 8.39 GB/s",
+        ),
+        ({"metered": {"device_to_host": 4096.0}, "rate": None}, "4.00 KiB cross to the host"),
         ({"fraction": spread(0.4)}, "its kernels reach 0.40 of the copy limit"),
         ({"fraction": spread(0.9), "metered": {"allocations": 1.0}}, "it allocates memory in each operation"),
         ({"fraction": spread(0.9)}, "the device is near its limit"),
@@ -55,6 +67,33 @@ def test_where_nothing_is_slow_nothing_is_named() -> None:
 )
 def test_the_reason_is_what_was_counted_and_timed(more: dict[str, Any], words: str) -> None:
     assert findings.why(convert(case(**{"metered": None, **more}), Measurement)) == words
+
+
+@pytest.mark.parametrize(
+    ("chapters", "flops", "words"),
+    [
+        ({"attention": {"level": "storage"}}, 9, "its kernels, which sum in strict order, reach"),
+        ({"attention": {"level": "storage"}}, 0, "its kernels reach"),
+        ({"attention": {"level": "visible"}}, 9, "its kernels reach"),
+        ({"attention": "storage"}, 9, "its kernels reach"),
+        ([], 9, "its kernels reach"),
+    ],
+)
+def test_strict_attention_is_a_reason(chapters: Any, flops: int, words: str) -> None:
+    found = profile(case(fraction=spread(0.2), metered=None, flops=flops))
+    found.adapter["chapters"] = chapters
+    assert [row[-1] for row in findings.rows(found)] == [f"{words} 0.20 of the copy limit"]
+
+
+def test_every_slow_case_has_its_reason_in_every_form() -> None:
+    cases = [{**case(ratio=ratio), "id": f"of {ratio}"} for ratio in (1.6, 3.0, 1.4, 2.0)]
+    found = profile(*cases)
+    assert [row[0] for row in findings.rows(found)] == ["of 3.0", "of 2.0", "of 1.6"]
+    reason = findings.rows(found)[0][-1]
+    for form in ("table", "markdown"):
+        assert output.text([found], form).count(reason) == 4, f"{form}: of the operation, and of each case"
+    assert Page(profile_html.render(found)).text.count(reason) == 4
+    assert findings.HEAD[0] not in output.text([profile(case(ratio=1.5))], "markdown")
 
 
 def test_what_got_slower_is_on_top_in_every_form() -> None:
