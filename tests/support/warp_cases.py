@@ -9,17 +9,19 @@ import numpy as np
 from kvadapters.gpu.caches.attention import Pages, Runs
 from kvadapters.gpu.memory.device_arrays import fetched, placed
 from kvadapters.gpu.memory.layout import Place
-from kvadapters.gpu.runtimes import warp_attention
+from kvadapters.gpu.runtimes import warp_attention, warp_prefill
 from kvadapters.gpu.runtimes.fast_attention import Geometry
-from kvadapters.gpu.runtimes.warp_attention import WarpAttention, WarpDevice
+from kvadapters.gpu.runtimes.warp_attention import WarpDevice
 from kvref.list_model.attention_bound import weighed
 from kvspec.geometry import Array
 from support.attention_case import Case, pages, positions
 
 
 def geometry(case: Case, lie: str) -> Geometry:
-    """What the kernel is compiled for."""
+    """What a kernel is compiled for: that for many queries, if 64 are taken together."""
     one = Geometry(case.dtype, case.k_dim, case.v_dim, case.kv_heads * case.group, case.kv_heads, lie, 1)
+    if case.together == warp_prefill.QUERIES:
+        return one._replace(queries=case.together)
     return one._replace(queries=warp_attention.together(one) if case.together > 1 else 1)
 
 
@@ -38,7 +40,7 @@ def _ring(runtime: WarpDevice, case: Case) -> Runs:
 
 
 def _attended(runtime: WarpDevice, case: Case, lie: str, rows: Runs | Pages) -> Array:
-    attention = WarpAttention(runtime, geometry(case, lie))
+    attention = warp_prefill.made(runtime, geometry(case, lie))
     nowhere = np.full((*case.queries.shape[:3], case.v_dim), np.nan, np.float32)
     for _ in range(2):  # the second finds what counters the first has left
         (queries,), (out,) = placed(runtime, case.queries), placed(runtime, nowhere)

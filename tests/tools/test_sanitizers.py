@@ -135,6 +135,8 @@ def test_every_tool_has_checks_and_every_check_has_bugs() -> None:
         ("asan-warps", "write outside shared memory"),
         ("tsan-warps", "race within a block"),
         ("tsan-warps", "race between blocks"),
+        ("asan-prefill", "write past the end"),
+        ("tsan-prefill", "race within a block"),
         ("oclgrind", "race within a group in local memory"),
         ("oclgrind-uninitialised", "uninitialised value"),
     ],
@@ -207,15 +209,27 @@ def test_the_probes_hold_and_a_wrong_sum_is_told(name: str) -> None:
         assert {r.kind for r in watched_process.probe(made, check)} == {DIFFERENCE}
 
 
-FORGETS = Planted("a join that forgets a split", "", "i < (int)splits; ++i)", "i < (int)splits - 1; ++i)")
+FORGETS = Planted("a join that forgets a split", "", "i < splits; ++i)", "i < splits - 1; ++i)")
 TOO_FAR = Planted("a unit behind all", "", "memory) + warp *", "memory) + (warp + 4) *")
+A_STAGE_TOO_FAR = Planted("a stage behind all", "", "two + (i + 1 & 1)", "two + (i + 1) % 5")
 
 
 @pytest.mark.parametrize(
-    ("bug", "found"), one_in(3, [(FORGETS, [DIFFERENCE] * 3), (TOO_FAR, [REFUSAL] * 4), (None, [])])
+    ("kernel", "bug", "found"),
+    one_in(
+        3,
+        [
+            ("attend_warps", FORGETS, [DIFFERENCE] * 3),
+            ("attend_warps", TOO_FAR, [REFUSAL] * 4),
+            ("prefill_warps", FORGETS, [DIFFERENCE]),
+            ("prefill_warps", A_STAGE_TOO_FAR, [REFUSAL, REFUSAL, DIFFERENCE]),
+            ("attend_warps", None, []),
+            ("prefill_warps", None, []),
+        ],
+    ),
 )
-def test_attention_is_compared_with_what_is_exact(bug: Planted | None, found: list[str]) -> None:
-    assert [report.kind for report in warps.attend(warps.Device("", bug), 1)] == found
+def test_attention_is_compared_with_what_is_exact(kernel: str, bug: Planted | None, found: list[str]) -> None:
+    assert [report.kind for report in warps.attend(kernel, warps.Device("", bug), 1)] == found
 
 
 LAUNCHES = """

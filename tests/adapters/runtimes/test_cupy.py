@@ -257,7 +257,8 @@ def test_a_share_of_the_covers_is_passed(runtime: Any, frozen: Any, every: int) 
 
 
 def test_fast_attention_is_launched_with_the_shared_memory_that_was_asked_for(unshared: None) -> None:
-    """The text of a geometry is compiled when it is first attended with; it is a GPU's that the CPU emulates."""
+    """The text of a geometry is compiled when it is first attended with; it is a GPU's that the CPU emulates. Four
+    queries of four heads fill the columns of one kernel, nine are for the other."""
     config, random = Config(k_dim=32, v_dim=32, kv_heads=1, step=8), np.random.default_rng(0)
     queries, keys, values = (random.standard_normal((1, h, 9, 32), np.float32) for h in (4, 1, 1))
     found = []
@@ -265,7 +266,7 @@ def test_fast_attention_is_launched_with_the_shared_memory_that_was_asked_for(un
         for runtime in (fake_cupy.fast_runtime(), fake_cupy.runtime()):
             cache: Any = Caches("cupy-fast", runtime).open("growing", config)
             found.append(cache.attend(queries, keys.astype(np.float16), values.astype(np.float16), Attention()))
-    assert fake_cupy.fast_runtime().knows("attend_warps_runs_f16_32_32_4_4")
+    assert fake_cupy.fast_runtime().knows("prefill_warps_runs_f16_32_32_4_64")
     assert found[0].tobytes() != found[1].tobytes() and np.abs(found[0] - found[1]).max() < 2e-3
 
 

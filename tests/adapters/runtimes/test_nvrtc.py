@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kvadapters.gpu import kernels
-from kvadapters.gpu.runtimes import nvrtc, sass, warp_attention, warp_table
+from kvadapters.gpu.runtimes import nvrtc, sass, warp_attention, warp_prefill, warp_table
 from kvadapters.gpu.runtimes.fast_attention import Geometry
 from kvspec.errors import CannotRun
 
@@ -124,9 +124,10 @@ def test_attention_for_tensor_cores_spills_nothing_and_is_what_is_published(arch
     assert [_cells(line) for line in PUBLISHED.read_text().splitlines() if f"| {architecture} " in line] == [
         _cells(line) for line in lines
     ]
-    for *_, registers, spilled, shared, in_flight, _, each_tile, tile_bytes in map(_cells, lines):
+    for *_, queries, registers, spilled, shared, in_flight, _, each_tile, tile_bytes in map(_cells, lines):
         assert int(registers) <= 255 and int(spilled) == 0 and int(shared) <= 96 << 10
-        assert int(in_flight) >= 48 << 10 and int(each_tile) < 4 * int(tile_bytes) / 20
+        if int(queries) < warp_prefill.QUERIES:
+            assert int(in_flight) >= 48 << 10 and int(each_tile) < 4 * int(tile_bytes) / 20
 
 
 def _cells(line: str) -> list[str]:

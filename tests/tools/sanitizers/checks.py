@@ -25,14 +25,15 @@ LOG = "OCLGRIND_LOG"
 @dataclass(frozen=True)
 class Check:
     """One way of watching. `dialect` is the text it watches; `poison` whether unwritten rows are made NaN, and
-    guard bands written and checked; `warps` whether it watches attention on tensor cores, and nothing else."""
+    guard bands written and checked; `warps` names the kernel of attention on tensor cores, if it watches that
+    and nothing else."""
 
     name: str
     dialect: Literal["cl", "cuda"]
     read: Callable[[str], Iterator[Report]]
     sanitizer: str = ""
     poison: bool = True
-    warps: bool = False
+    warps: str = ""
 
     @property
     def names(self) -> dict[str, int]:
@@ -43,7 +44,7 @@ class Check:
     def text(self) -> str:
         """The program that is watched: the real kernels, then the probes."""
         if self.warps:
-            return warps.text()
+            return warps.text(self.warps)
         return kernels.source(self.dialect) + probes.text(self.dialect)
 
     def prepare(self, text: str) -> None:
@@ -112,15 +113,17 @@ def _oclgrind(logs: Path, poison: bool) -> dict[str, str]:
 CHECKS = {
     "asan": Check("asan", "cuda", findings.asan, sanitizer="address"),
     "tsan": Check("tsan", "cuda", findings.tsan, sanitizer="thread"),
-    "asan-warps": Check("asan-warps", "cuda", findings.asan, sanitizer="address", warps=True),
-    "tsan-warps": Check("tsan-warps", "cuda", findings.tsan, sanitizer="thread", warps=True),
+    "asan-warps": Check("asan-warps", "cuda", findings.asan, sanitizer="address", warps="attend_warps"),
+    "tsan-warps": Check("tsan-warps", "cuda", findings.tsan, sanitizer="thread", warps="attend_warps"),
+    "asan-prefill": Check("asan-prefill", "cuda", findings.asan, sanitizer="address", warps="prefill_warps"),
+    "tsan-prefill": Check("tsan-prefill", "cuda", findings.tsan, sanitizer="thread", warps="prefill_warps"),
     "oclgrind": Check("oclgrind", "cl", findings.oclgrind),
     "oclgrind-uninitialised": Check("oclgrind-uninitialised", "cl", findings.oclgrind, poison=False),
 }
 
 TOOLS = {
-    "asan": ("asan", "asan-warps"),
-    "tsan": ("tsan", "tsan-warps"),
+    "asan": ("asan", "asan-warps", "asan-prefill"),
+    "tsan": ("tsan", "tsan-warps", "tsan-prefill"),
     "oclgrind": ("oclgrind", "oclgrind-uninitialised"),
 }
 """The checks of each tool."""

@@ -138,8 +138,8 @@ BUGS = {
     "asan-warps": (
         Planted("the row behind each", "read past the end", "rows + at * (dim", "rows + (at + 1) * (dim"),
         Planted("the next page's number", "read past the end", "(u32)slots] * apart", "(u32)slots + 1] * apart"),
-        Planted("a query more than there are", "read past the end", "real = i < here &&", "real = i <= here &&"),
-        Planted("an output more than there are", "write past the end", "if (i_ < here &&", "if (i_ <= here &&"),
+        Planted("a query more than there are", "read past the end", "< until &&", "<= until &&"),
+        Planted("an output more than there are", "write past the end", "if (!columns.real(column)) continue;", ""),
         Planted(
             "room for a warp less",
             "write outside shared memory",
@@ -159,7 +159,7 @@ BUGS = {
         Planted("a barrier of warps that have rows", DIVERGENCE, "arrived<0>();", "arrived<0>();\n  if (mine)"),
     ),
     "tsan-warps": (
-        Planted("every pass writes the first heads", "race between blocks", "g_ = pass * PER_PASS +", "g_ ="),
+        Planted("every pass takes the first heads", "race between blocks", "pass * PER_PASS, asked", "0, asked"),
         Planted(
             "warps joined before all are there",
             "race within a block",
@@ -175,10 +175,12 @@ BUGS = {
         Planted(
             "a count read before it is there",
             "race within a block",
-            "  __syncthreads();\n  if (before_me",
-            "  if (before_me",
+            "  __syncthreads();\n  if (*before_me",
+            "  if (*before_me",
         ),
-        Planted("a count by every thread", "race within a block", "if (item == 0) before_me", "before_me"),
+        Planted(
+            "a count by every thread", "race within a block", "if (warp == 0 && lane == 0) *before_me", "*before_me"
+        ),
         Planted(
             "a unit filled while others read it",
             "race within a block",
@@ -196,11 +198,54 @@ BUGS = {
         Planted(
             "no fence before splits are counted",
             "race between blocks",
-            "  __threadfence();\n  __syncthreads();\n  if (item",
-            "  __syncthreads();\n  if (item",
+            "  __threadfence();\n  __syncthreads();\n  if (warp == 0",
+            "  __syncthreads();\n  if (warp == 0",
         ),
         Planted(
             "no fence before splits are read", "race between blocks", "return;\n  __threadfence();\n", "return;\n"
+        ),
+    ),
+    "asan-prefill": (
+        Planted("a stage that begins behind the last row", "read past the end", "p + r < high", "p + r <= high"),
+        Planted("the page of a tile without rows", "read past the end", "p < high && p + TILE > low ?", "1 ?"),
+        Planted("a query more than there are", "write past the end", "< until &&", "<= until &&"),
+        Planted("an output more than there are", "write past the end", "if (!columns.real(column)) continue;", ""),
+        Planted("a third stage", REFUSAL, "two + (i + 1 & 1)", "two + (i + 1) % 5"),
+        Planted(
+            "parts of queries of a warp too many",
+            "write outside shared memory",
+            "2 * STAGE_BYTES + warp",
+            "2 * STAGE_BYTES + (warp + 1)",
+        ),
+        Planted(
+            "a barrier of warps that see rows",
+            DIVERGENCE,
+            "__syncthreads(); /* it",
+            "if (p < any_stop) __syncthreads(); /* it",
+        ),
+    ),
+    "tsan-prefill": (
+        Planted(
+            "a stage filled while others read it",
+            "race within a block",
+            "    __syncthreads(); /* it",
+            "    __syncwarp(); /* it",
+        ),
+        Planted("a stage filled where others read", "race within a block", "two + (i + 1 & 1)", "two + (i & 1)"),
+        Planted(
+            "warps that share the parts of queries",
+            "race within a block",
+            "2 * STAGE_BYTES + warp *",
+            "2 * STAGE_BYTES + 0 *",
+        ),
+        Planted(
+            "every warp writes the same part",
+            "race within a block",
+            "BLOCK_COLUMNS + warp * COLUMNS) * PART",
+            "BLOCK_COLUMNS) * PART",
+        ),
+        Planted(
+            "blocks that overlap", "race between blocks", "% runs) * BLOCK_COLUMNS", "% runs) * (BLOCK_COLUMNS - 1)"
         ),
     ),
     "oclgrind": (

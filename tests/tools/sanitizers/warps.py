@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kvadapters.gpu.runtimes import cpp_compiler, warp_attention
+from kvadapters.gpu.runtimes import cpp_compiler, warp_attention, warp_prefill
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
+from kvadapters.gpu.runtimes.warp_prefill import WarpPrefill
 from support.attention_case import Case
 from support.warp_cases import attended, geometry, worst
 from tools.sanitizers.findings import DIFFERENCE, Report, refused
 from tools.sanitizers.planted_bugs import Planted
 
-CASES = (
-    (Case("f16", 256, 32, group=3, kv_heads=2, held=290, wrap=290), None),
-    (Case("f16", 256, 32, group=3, held=290, wrap=300, turn=250, window=261, on_device=True), None),
-    (Case("bf16", 64, 32, group=3, entries=2, held=270, wrap=270, count=3, together=3, on_device=True), 16),
-    (Case("f16", 32, 64, group=20, held=40, wrap=40, count=2, first=7, window=30), 5),
-)
-"""With the slots of a page, if rows lie in pages. The first three are split; in the first two a warp has more tiles
-than its ring of copies holds."""
+CASES: dict[str, tuple[tuple[Case, int | None], ...]] = {
+    "attend_warps": (
+        (Case("f16", 256, 32, group=3, kv_heads=2, held=290, wrap=290), None),
+        (Case("f16", 256, 32, group=3, held=290, wrap=300, turn=250, window=261, on_device=True), None),
+        (Case("bf16", 64, 32, group=3, entries=2, held=270, wrap=270, count=3, together=3, on_device=True), 16),
+        (Case("f16", 32, 64, group=20, held=40, wrap=40, count=2, first=7, window=30), 5),
+    ),
+    "prefill_warps": (
+        (Case("bf16", 32, 64, group=3, held=1030, wrap=1030, count=25, together=warp_prefill.QUERIES), None),
+        (Case("f16", 160, 32, group=2, held=72, wrap=72, count=20, window=40, together=warp_prefill.QUERIES), 16),
+        (Case("bf16", 32, 32, held=70, wrap=70, count=66, entries=2, together=warp_prefill.QUERIES), 5),
+    ),
+}
+"""By kernel, with the slots of a page, if rows lie in pages. The first of each is split; in some a warp has more
+tiles than its ring of copies holds, or a block more stages than there is room for."""
 
 
 class Device(CudaCPURuntime):
@@ -37,21 +45,22 @@ class Device(CudaCPURuntime):
         super().learn(self._bug.plant(text) if self._bug else text, names, flags, shared)
 
 
-def text() -> str:
+def text(kernel: str) -> str:
     """The program of a case; those of the others have the same lines, but for the numbers they define."""
-    return warp_attention.source(geometry(CASES[0][0], "runs"), "attend_warps", Device.workers)
+    case, program = CASES[kernel][0][0], warp_prefill if kernel == WarpPrefill.kernel else warp_attention
+    return program.source(geometry(case, "runs"), kernel, Device.workers)
 
 
-def attend(device: Device, every: int) -> Iterator[Report]:
-    """Run the cases, or one in so many; ends with a line that counts them."""
-    chosen = CASES[::every]
+def attend(kernel: str, device: Device, every: int) -> Iterator[Report]:
+    """Run the cases of a kernel, or one in so many; ends with a line that counts them."""
+    chosen = CASES[kernel][::every]
     for case, slots in chosen:
         print(f"attention over {case.held} rows, {f'in pages of {slots}' if slots else 'in a ring'}", flush=True)
         try:
             share = worst(case, attended(device, case, slots))
         except RuntimeError as e:
-            yield refused(str(e), "attend_warps")
+            yield refused(str(e), kernel)
             continue
         if share > 1:
-            yield Report(DIFFERENCE, "attend_warps", detail=f"{share:.2g} times the bound")
+            yield Report(DIFFERENCE, kernel, detail=f"{share:.2g} times the bound")
     print(f"replayed: {len(chosen)} cases of attention", flush=True)

@@ -171,7 +171,7 @@ def _differs(difference: Difference) -> Report:
 def reports(check: Check, every: int, bug: Planted | None) -> Iterator[Report]:
     """What the process itself finds in everything, or in one of every so many traces or cases."""
     if check.warps:
-        return warps.attend(warps.Device(check.sanitizer, bug), every)
+        return warps.attend(check.warps, warps.Device(check.sanitizer, bug), every)
     made = runtime(check, bug)
     adapter = Caches(check.name, made, checks=check.poison)  # what fills rows with NaN fills the guard bands
     total = FEW if bug else TRACES[check.name]

@@ -1,15 +1,4 @@
-/* What a warp has and does in `attend_warps.cu`, behind prelude_cuda.h and warp_cuda.h; see there what is defined. */
-#define TILE 16
-#define WARPS 4
-#define LANES 32
-#define COLUMNS (PER_PASS * QUERIES)
-#define EIGHTS ((COLUMNS + 7) / 8)
-#define WIDER (K_DIM > V_DIM ? K_DIM : V_DIM)
-#define UNIT_BYTES (TILE * WIDER * 2)
-#define PART (V_DIM + 2)
-#define ALL 0xffffffffu
-#define NOTHING __uint_as_float(0xff800000u)
-
+/* What a warp has and does in `attend_warps.cu` and `prefill_warps.cu`, behind warp_rows.cu. */
 #if defined(ROW_F16)
 #define PARTS 2
 #define REST 0.00048828125f /* 2^-11: what the second part is worth */
@@ -17,6 +6,7 @@
 #define LOW(x) f16_low(x)
 #define HIGH(x) f16_high(x)
 #define MULTIPLY mma_f16
+#define EXPONENT 0x7c007c00u
 #else
 #define PARTS 3
 #define REST 1.0f
@@ -24,54 +14,27 @@
 #define LOW(x) bf16_low(x)
 #define HIGH(x) bf16_high(x)
 #define MULTIPLY mma_bf16
+#define EXPONENT 0x7f807f80u
 #endif
 
-/* The place of a chunk of 16 bytes in a unit: chunks of a row change places, so that the eight rows of a matrix, which
- * are read at once, lie in different banks. */
-template <int dim> DEVICE u32 place(int row, int chunk) {
-  return row * dim * 2 + (chunk ^ (dim % 64 == 0 ? row & 7 : row >> 1 & 3)) * 16;
-}
-
-/* Where the rows of a block lie, and which positions it reads: `low` to `high` - 1. */
-struct Rows {
-  const char *keys, *values;
-  const int *table;
-  i64 apart, base, behind;
-  int slots, turn, low, high;
-
-  /* The row of a position, counted from where keys (values) begin. */
-  DEVICE_METHOD i64 row(int p) const {
-#if defined(PAGES) || defined(ROWS)
-    return table[(u32)p / (u32)slots] * apart + base + (u32)p % (u32)slots;
+#ifdef OTHERS_SHARED
+#define KEPT 1
+#define OTHER_BYTES (EIGHTS * (K_DIM / 16) * (PARTS - 1) * LANES * 8) /* of the other parts, for each warp */
 #else
-    return (p < turn ? base : behind) + p;
+#define KEPT PARTS
 #endif
-  }
-  /* Starts the copies of one tile of keys or values; what the block does not see becomes zeros. */
-  template <int dim> DEVICE_METHOD void fetch(const char *rows, int p, int lane, u32 to) const {
-    constexpr int chunks = dim / 8;
-#ifdef PAGES
-    const i64 begin = row(p);
-#endif
-#pragma unroll(QUERIES > 1 ? 2 : dim > 128 || EIGHTS > 1 ? 4 : TILE)
-    for (int j = 0; j < TILE * chunks / LANES; ++j) {
-      const int r = (lane + j * LANES) / chunks, chunk = (lane + j * LANES) % chunks;
-      const bool seen = p + r >= low && p + r < high;
-#ifdef PAGES
-      const i64 at = seen ? begin + r : 0;
-#else
-      const i64 at = seen ? row(p + r) : 0;
-#endif
-      copy_16(to + place<dim>(r, chunk), rows + at * (dim * 2) + chunk * 16, seen);
-    }
-  }
-};
 
-/* The queries of the columns in parts, as second factors: lane l holds those of column l / 4 of each eight. */
+/* The queries of the columns in parts, as second factors: lane l holds those of column l / 4 of each eight. KEPT parts
+ * are in registers; `others`, if any, in shared memory, where each lane reads what it has written itself. */
 struct Queries {
-  u32 parts[EIGHTS][K_DIM / 16][PARTS][2];
+  u32 parts[EIGHTS][K_DIM / 16][KEPT][2];
   float factor[EIGHTS][2]; /* by which scores are multiplied, of columns 2 (l % 4) and the one behind */
+  u32 *others = nullptr;   /* [EIGHTS][K_DIM / 16][PARTS - KEPT][lanes][2], from this lane's on */
+  u32 left = 0;            /* not 0 where a part behind the first is not */
 
+  DEVICE_METHOD u32 *other(int eight, int step, int part) const {
+    return others + ((eight * (K_DIM / 16) + step) * (PARTS - KEPT) + part - KEPT) * LANES * 2;
+  }
   DEVICE_METHOD void take(int eight, const float *q, int lane) {
     const int tig = lane & 3;
     float up = 1.0f;
@@ -96,41 +59,68 @@ struct Queries {
 #pragma unroll
         for (int part = 0; part < PARTS; ++part) {
           const u32 x = PAIR(a, b);
-          parts[eight][s][part][half] = x;
+          if (part < KEPT) parts[eight][s][part][half] = x;
+          else other(eight, s, part)[half] = x;
+          if (part) left |= x & 0x7fff7fffu;
           a = (a - LOW(x)) * (1.0f / REST), b = (b - HIGH(x)) * (1.0f / REST);
         }
       }
-    factor[eight][0] = __shfl_sync(ALL, down, tig * 8);
-    factor[eight][1] = __shfl_sync(ALL, down, tig * 8 + 4);
+    factor[eight][0] = PARTS == 3 ? down : __shfl_sync(ALL, down, tig * 8);
+    factor[eight][1] = PARTS == 3 ? down : __shfl_sync(ALL, down, tig * 8 + 4);
   }
 };
+
+/* An output: 0 where nothing was seen. */
+DEVICE float divided(float a, float l) { return l == 0.0f ? 0.0f : a / l; }
 
 /* What a warp has summed up so far. Lane l holds columns 2 (l % 4) and the one behind of each eight. */
 struct Sums {
   float m[EIGHTS][2], l[EIGHTS][2], a[EIGHTS][V_DIM / 16][4];
 
-  /* Scores into weights below the new maximum; what was summed becomes smaller by as much. */
-  DEVICE_METHOD void weigh(float (&s)[EIGHTS][4], u32 (&weights)[EIGHTS][2]) {
+  DEVICE_METHOD void begin() {
+#pragma unroll
+    for (int e = 0; e < EIGHTS; ++e) {
+#pragma unroll
+      for (int c = 0; c < 2; ++c) m[e][c] = NOTHING, l[e][c] = 0.0f;
+#pragma unroll
+      for (int j = 0; j < V_DIM / 16; ++j) a[e][j][0] = a[e][j][1] = a[e][j][2] = a[e][j][3] = 0.0f;
+    }
+  }
+  /* Adds up the weights of a column, of which each lane has a share. */
+  DEVICE_METHOD float weight(int e, int c) const {
+    float sum = l[e][c];
+#pragma unroll
+    for (int flip = 4; flip < LANES; flip *= 2) sum += __shfl_xor_sync(ALL, sum, flip);
+    return sum;
+  }
+  /* Scores of so many tiles into weights below the new maximum; what was summed becomes smaller by as much. */
+  template <int tiles> DEVICE_METHOD void weigh(float (&s)[tiles][EIGHTS][4], u32 (&weights)[tiles][EIGHTS][2]) {
     float less[EIGHTS][2];
     bool same = true;
 #pragma unroll
     for (int e = 0; e < EIGHTS; ++e) {
 #pragma unroll
       for (int c = 0; c < 2; ++c) {
-        float most = fmaxf(s[e][c], s[e][c + 2]);
+        float most = NOTHING;
+#pragma unroll
+        for (int t = 0; t < tiles; ++t) most = fmaxf(most, fmaxf(s[t][e][c], s[t][e][c + 2]));
 #pragma unroll
         for (int flip = 4; flip < LANES; flip *= 2) most = fmaxf(most, __shfl_xor_sync(ALL, most, flip));
         most = fmaxf(most, m[e][c]);
         const float below = most == NOTHING ? 0.0f : most;
         less[e][c] = power_of_2(m[e][c] - below);
         same = same && less[e][c] == 1.0f;
-        m[e][c] = most;
-        s[e][c] = power_of_2(s[e][c] - below), s[e][c + 2] = power_of_2(s[e][c + 2] - below);
+        m[e][c] = most, l[e][c] *= less[e][c];
+#pragma unroll
+        for (int t = 0; t < tiles; ++t)
+          s[t][e][c] = power_of_2(s[t][e][c] - below), s[t][e][c + 2] = power_of_2(s[t][e][c + 2] - below);
       }
-      const u32 near = PAIR(s[e][0], s[e][1]), far = PAIR(s[e][2], s[e][3]);
-      l[e][0] = l[e][0] * less[e][0] + (LOW(near) + LOW(far));
-      l[e][1] = l[e][1] * less[e][1] + (HIGH(near) + HIGH(far));
-      weights[e][0] = turned(near), weights[e][1] = turned(far);
+#pragma unroll
+      for (int t = 0; t < tiles; ++t) {
+        const u32 near = PAIR(s[t][e][0], s[t][e][1]), far = PAIR(s[t][e][2], s[t][e][3]);
+        l[e][0] += LOW(near) + LOW(far), l[e][1] += HIGH(near) + HIGH(far);
+        weights[t][e][0] = turned(near), weights[t][e][1] = turned(far);
+      }
     }
     if (__all_sync(ALL, same)) return;
 #pragma unroll
@@ -145,21 +135,42 @@ struct Sums {
 #pragma unroll
     for (int j = 0; j < V_DIM / 16; ++j) {
       u32 v[4];
-      read_turned(v, unit + place<V_DIM>((lane & 7) + (lane >> 4) * 8, 2 * j + (lane >> 3 & 1)));
+      read_turned(v, further<V_DIM>(unit + place<V_DIM>((lane & 7) + (lane >> 4) * 8, lane >> 3 & 1), j));
 #pragma unroll
       for (int e = 0; e < EIGHTS; ++e) MULTIPLY(a[e][j], v, weights[e][0], weights[e][1]);
     }
   }
-  /* The same for the columns of one query alone, which sees the positions in `wanted`, a bit for each of the tile. What
-   * others see it may not even multiply by 0, because that would be NaN of what is infinite. */
-  DEVICE_METHOD void add_one(const u32 (&weights)[EIGHTS][2], u32 unit, int lane, int query, u32 wanted) {
+  /* The same of the tile from p on, which all see whole or not. What a query does not see it may not even multiply by
+   * 0, because that would be NaN of what is infinite: if something is, each query adds on its own what it sees. */
+  DEVICE_METHOD void add_seen(const u32 (&weights)[EIGHTS][2], u32 unit, int lane, bool whole, int p,
+                              const Columns &columns, const Sight &sight) {
+    if (whole || finite(unit, lane)) add(weights, unit, lane);
+    else
+      for (int query = columns.query(0); query <= columns.query(COLUMNS - 1) && query < columns.until; ++query)
+        add_one(weights, unit, lane, columns, query, sight.bits(query, p));
+  }
+  /* Whether all values of a unit are finite. */
+  DEVICE_METHOD static bool finite(u32 unit, int lane) {
+    u32 far = 0; /* a bit is set behind the exponent where all its bits are */
+#pragma unroll 2
+    for (int j = 0; j < V_DIM / 16; ++j) {
+      u32 v[4];
+      read_matrices(v, further<V_DIM>(unit + place<V_DIM>(lane & 15, lane >> 4), j));
+#pragma unroll
+      for (int i = 0; i < 4; ++i) far |= (v[i] & EXPONENT) + (EXPONENT & ~(EXPONENT << 1));
+    }
+    return __all_sync(ALL, (far & 0x80008000u) == 0);
+  }
+  /* Adds values to the columns of one query, which sees the positions in `wanted`, a bit for each of the tile. */
+  DEVICE_METHOD void add_one(const u32 (&weights)[EIGHTS][2], u32 unit, int lane, const Columns &columns, int query,
+                             u32 wanted) {
     const int tig = lane & 3;
     const u32 near = (wanted >> tig * 2 & 1) * 0xffffu | (wanted >> (tig * 2 + 1) & 1) * 0xffff0000u;
     const u32 far = (wanted >> (tig * 2 + 8) & 1) * 0xffffu | (wanted >> (tig * 2 + 9) & 1) * 0xffff0000u;
 #pragma unroll
     for (int j = 0; j < V_DIM / 16; ++j) {
       u32 v[4];
-      read_turned(v, unit + place<V_DIM>((lane & 7) + (lane >> 4) * 8, 2 * j + (lane >> 3 & 1)));
+      read_turned(v, further<V_DIM>(unit + place<V_DIM>((lane & 7) + (lane >> 4) * 8, lane >> 3 & 1), j));
       v[0] &= near, v[1] &= near, v[2] &= far, v[3] &= far;
 #pragma unroll
       for (int e = 0; e < EIGHTS; ++e) {
@@ -167,51 +178,76 @@ struct Sums {
         MULTIPLY(both, v, weights[e][0], weights[e][1]);
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-          if ((e * 8 + tig * 2 + i % 2) / PER_PASS == query) a[e][j][i] = both[i];
+          if (columns.query(e * 8 + tig * 2 + i % 2) == query) a[e][j][i] = both[i];
       }
     }
   }
 };
 
-/* Scores of a tile of keys. */
-DEVICE void score(float (&s)[EIGHTS][4], const Queries &of, u32 unit, int lane) {
-  float rest[EIGHTS][4];
+/* Scores of so many tiles of keys, a unit each; without `left` only of the first part of each query. */
+template <int tiles>
+DEVICE void score(float (&s)[tiles][EIGHTS][4], const Queries &of, u32 unit, int lane, bool left = true) {
+  float rest[tiles][EIGHTS][4];
 #pragma unroll
-  for (int i = 0; i < EIGHTS * 4; ++i) s[i / 4][i % 4] = rest[i / 4][i % 4] = 0.0f;
+  for (int i = 0; i < tiles * EIGHTS * 4; ++i)
+    s[i / (EIGHTS * 4)][i / 4 % EIGHTS][i % 4] = rest[i / (EIGHTS * 4)][i / 4 % EIGHTS][i % 4] = 0.0f;
 #pragma unroll
   for (int k = 0; k < K_DIM / 16; ++k) {
-    u32 keys[4];
-    read_matrices(keys, unit + place<K_DIM>(lane & 15, 2 * k + (lane >> 4)));
+    u32 keys[tiles][4];
+#pragma unroll
+    for (int t = 0; t < tiles; ++t)
+      read_matrices(keys[t], further<K_DIM>(unit + t * UNIT_BYTES + place<K_DIM>(lane & 15, lane >> 4), k));
 #pragma unroll
     for (int e = 0; e < EIGHTS; ++e)
 #pragma unroll
-      for (int part = 0; part < PARTS; ++part)
-        MULTIPLY(part ? rest[e] : s[e], keys, of.parts[e][k][part][0], of.parts[e][k][part][1]);
+      for (int part = 0; part < PARTS; ++part) {
+        if (part > 0 && !left) continue;
+        const u32 *q = part < KEPT ? of.parts[e][k][part] : of.other(e, k, part);
+        const u32 near = q[0], far = q[1];
+#pragma unroll
+        for (int t = 0; t < tiles; ++t) MULTIPLY(part && PARTS == 2 ? rest[t][e] : s[t][e], keys[t], near, far);
+      }
   }
 #pragma unroll
-  for (int i = 0; i < EIGHTS * 4; ++i)
-    s[i / 4][i % 4] = __fmaf_rn(rest[i / 4][i % 4], REST, s[i / 4][i % 4]) * of.factor[i / 4][i % 2];
-}
-
-/* The positions that each of the block's queries sees, of which the first stands at position `own`. */
-struct Sight {
-  int own, end, first, window, causal;
-
-  DEVICE_METHOD int from(int query) const { return window ? max(own + query + 1 - window, first) : first; }
-  DEVICE_METHOD int stop(int query) const { return causal ? own + query + 1 : end; }
-
-  /* Hides what the columns of a lane do not see from the scores of a tile. */
-  DEVICE_METHOD void hide(float (&s)[EIGHTS][4], int p, int lane) const {
+  for (int t = 0; t < tiles; ++t)
 #pragma unroll
     for (int i = 0; i < EIGHTS * 4; ++i) {
-      const int query = (i / 4 * 8 + (lane & 3) * 2 + i % 2) / PER_PASS, at = p + i % 4 / 2 * 8 + (lane >> 2);
-      if (at < from(query) || at >= stop(query)) s[i / 4][i % 4] = NOTHING;
+      float &found = s[t][i / 4][i % 4];
+      if (PARTS == 2) found = __fmaf_rn(rest[t][i / 4][i % 4], REST, found);
+      found *= of.factor[i / 4][i % 2];
     }
-  }
-};
+}
 
-/* The bits of the positions low to high - 1 in the tile from p on. */
-DEVICE u32 bits_of(int p, int low, int high) {
-  const int from = min(max(low - p, 0), TILE), until = max(min(high - p, TILE), from);
-  return (1u << until) - (1u << from);
+/* Joins the splits of a cell into outputs, [.., V_DIM], for `all` columns. All blocks of the cell call it, with their
+ * part written; the one that comes last does it. Who counts up to splits - 1 finds it there, and leaves 0, so that a
+ * graph may run it anew. `before_me` is in shared memory. */
+template <int all>
+DEVICE void join(u32 *before_me, float *parts, u32 cell, int splits, const Columns &columns, float *out, int warp,
+                 int lane) {
+  __threadfence();
+  __syncthreads();
+  if (warp == 0 && lane == 0) *before_me = atomicInc((u32 *)parts + cell, (u32)splits - 1);
+  __syncthreads();
+  if (*before_me != (u32)splits - 1) return;
+  __threadfence();
+  for (int column = warp; column < all; column += WARPS) {
+    const float *one = parts + COUNTERS + ((i64)cell * splits * all + column) * PART;
+    float m = NOTHING, l = 0.0f, a[V_DIM / LANES];
+    for (int i = lane; i < splits; i += LANES) m = fmaxf(m, __ldcg(one + i * all * PART));
+#pragma unroll
+    for (int flip = 1; flip < LANES; flip *= 2) m = fmaxf(m, __shfl_xor_sync(ALL, m, flip));
+#pragma unroll
+    for (int j = 0; j < V_DIM / LANES; ++j) a[j] = 0.0f;
+#pragma unroll 4
+    for (int i = 0; i < splits; ++i) {
+      const float *its = one + i * all * PART, its_m = __ldcg(its);
+      const float less = its_m == NOTHING ? 0.0f : power_of_2(its_m - m);
+      l += less * __ldcg(its + 1);
+#pragma unroll
+      for (int j = 0; j < V_DIM / LANES; ++j) a[j] += less * __ldcg(its + 2 + lane + j * LANES);
+    }
+    if (!columns.real(column)) continue;
+#pragma unroll
+    for (int j = 0; j < V_DIM / LANES; ++j) out[columns.at(column) * V_DIM + lane + j * LANES] = divided(a[j], l);
+  }
 }

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
-from kvadapters.gpu.runtimes import warp_attention
+from kvadapters.gpu.runtimes import warp_attention, warp_prefill
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.runtimes.cupy import CuPyRuntime
 from kvadapters.gpu.runtimes.fast_attention import Geometry
 from kvadapters.gpu.runtimes.strict_launches import Asked, InPlaceOfStrict, StrictLaunches
-from kvadapters.gpu.runtimes.warp_attention import TILE, WarpAttention
+from kvadapters.gpu.runtimes.warp_attention import TILE
 
 BLOCKS_AT_ONCE = 2
 """Blocks that a multiprocessor has room for."""
@@ -25,27 +25,29 @@ class FastCuPyRuntime(InPlaceOfStrict, CuPyRuntime):
         super().__init__()
         device = self._cuda.getDeviceProperties(self._cuda.getDevice())
         self.workers = BLOCKS_AT_ONCE * int(device["multiProcessorCount"])
-        self._strict = StrictLaunches(self, geometry, lambda geometry: WarpAttention(self, geometry))
+        self._strict = StrictLaunches(self, geometry, partial(warp_prefill.made, self))
 
 
 class FastCudaCPURuntime(InPlaceOfStrict, CudaCPURuntime):
     """The same on the CPU, where tensor cores, matrices in shared memory and asynchronous copies are emulated."""
 
-    workers = 8
+    workers, beside = 8, 3
+    """The kernel for many queries takes more than three, so that it is judged by the short blocks of a suite."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._strict = StrictLaunches(self, geometry, lambda geometry: WarpAttention(self, geometry))
+        choose = partial(geometry, beside=self.beside)
+        self._strict = StrictLaunches(self, choose, partial(warp_prefill.made, self))
 
 
-def geometry(lie: str, dtype: str, asked: Asked) -> Geometry | None:
-    """Choose the geometry; None where rows are for the strict kernel."""
+def geometry(lie: str, dtype: str, asked: Asked, beside: int | None = None) -> Geometry | None:
+    """Choose the geometry; None where rows are for the strict kernel. For `beside` see `warp_prefill.chosen`."""
     lies = "rows" if lie == "pages" and asked.slots % TILE else lie
     one = Geometry(dtype, asked.k_dim, asked.v_dim, asked.heads, asked.kv_heads, lies, 1)
     most = asked.most(lie) or asked.given
     if not warp_attention.taken(one) or most > MOST_POSITIONS:
         return None
-    return one._replace(queries=warp_attention.together(one) if asked.each > 1 else 1)
+    return warp_prefill.chosen(one, asked.each, beside)
 
 
 @cache

@@ -51,10 +51,8 @@ class FastAttention(ABC):
     """Attention of f32 queries over rows, with all sums in f32. Query head h reads kv head h // (heads / kv_heads);
     scores are q k / sqrt(k_dim), and must be finite in f32 when multiplied by log2(e).
 
-    `attend` takes at most `queries` together; `passes` is how often the rows of a kv head are read.
+    `attend` takes at most `queries` together.
     """
-
-    passes = 1
 
     def __init__(self, runtime: FastDevice, geometry: Geometry) -> None:
         self.device, self.geometry = runtime, geometry
@@ -103,7 +101,7 @@ class FastAttention(ABC):
         """
         entries, _, count, _ = queries.shape
         held = positions.end - positions.first if most is None else most
-        runs = entries * self.geometry.kv_heads * self.passes * -(-count // self.geometry.queries)
+        runs = entries * self.geometry.kv_heads * self._runs(count)
         splits = self.splits(runs, min(held, window + count) if window else held)
         blocks = (
             queries.block,
@@ -127,6 +125,10 @@ class FastAttention(ABC):
         self.device.launch(self._attend, work, *blocks, *sizes, *places, *lies, *ends, int(causal), window)
         if splits > 1:
             self._join(out, entries * self.geometry.heads * count, splits)
+
+    def _runs(self, count: int) -> int:
+        """Count how often the rows of a kv head are read for so many queries."""
+        return -(-count // self.geometry.queries)
 
     def splits(self, runs: int, rows: int) -> int:
         """Choose the number of pieces of each run of rows: enough to keep the device busy, none too short."""

@@ -14,18 +14,19 @@ from typing import NamedTuple
 BYTES = 16
 """Bytes of an instruction."""
 
-BRANCH, PRODUCT, COPY = 0x947, 0x23C, 0xFAE
-"""Instructions by their number: BRA, HMMA, and LDGSTS, which copies to shared memory without waiting."""
+BRANCHES, PRODUCT, COPY = (0x947, 0x547), 0x23C, 0xFAE
+"""Instructions by their number: BRA and BRA.U, HMMA, and LDGSTS, which copies to shared memory without waiting."""
 
 
 class Loop(NamedTuple):
-    """A loop: its instructions in all, products of matrices and asynchronous copies among them; and how many of its
-    instructions are in loops of their own that only copy."""
+    """A loop: its instructions in all, products of matrices and asynchronous copies among them; how many of its
+    instructions are in loops of their own that only copy, and how many copies."""
 
     instructions: int
     products: int
     copies: int
     copying: int = 0
+    copied: int = 0
 
 
 def section(cubin: bytes, name: str) -> bytes:
@@ -57,13 +58,15 @@ def main_loop(cubin: bytes, kernel: str, generation: int) -> Loop:
     inner = [
         loop for (b, e), loop in found.items() if begin <= b and e <= end and not loop.products and loop.copies
     ]
-    return main._replace(copying=sum(loop.instructions for loop in inner))
+    return main._replace(
+        copying=sum(loop.instructions for loop in inner), copied=sum(loop.copies for loop in inner)
+    )
 
 
 def _spans(code: list[tuple[int, int]], generation: int) -> Iterator[tuple[int, int]]:
     """Give where each branch that goes back comes from, and where it goes."""
     for i, (low, high) in enumerate(code):
-        if low & 0xFFF == BRANCH and (back := _distance(low, high, generation)) < 0:
+        if low & 0xFFF in BRANCHES and (back := _distance(low, high, generation)) < 0:
             yield i + 1 + back, i + 1
 
 

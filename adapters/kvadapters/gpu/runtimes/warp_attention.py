@@ -46,23 +46,38 @@ class WarpAttention(FastAttention):
     joins its splits itself.
     """
 
+    kernel = "attend_warps"
+
     def __init__(self, runtime: WarpDevice, geometry: Geometry) -> None:
-        self.runtime, self.passes = runtime, passes(geometry)
+        self.runtime = runtime
         super().__init__(runtime, geometry)
         with runtime.meter.paused():  # as compiling, it is done once, and no cost of a cache
             runtime.upload(np.zeros(runtime.workers, np.uint32), self._parts)
 
     def _learned(self) -> str:
-        attend = f"attend_warps_{self.geometry.name}"
-        if not self.runtime.knows(attend):
-            shared = units(self.geometry) * unit_bytes(self.geometry)
-            program = source(self.geometry, attend, self.runtime.workers)
-            self.runtime.learn(program, {attend: BLOCKS[self.geometry.lie]}, shared=shared)
-        return attend
+        name = f"{self.kernel}_{self.geometry.name}"
+        if not self.runtime.knows(name):
+            self.runtime.learn(self._program(name), {name: BLOCKS[self.geometry.lie]}, shared=self._shared())
+        return name
+
+    def _program(self, name: str) -> str:
+        """Write the program text."""
+        return source(self.geometry, name, self.runtime.workers)
+
+    def _shared(self) -> int:
+        """Count the bytes of shared memory."""
+        return units(self.geometry) * unit_bytes(self.geometry)
+
+    def _columns(self) -> int:
+        """Count the columns of a block."""
+        return columns(self.geometry)
+
+    def _runs(self, count: int) -> int:
+        return passes(self.geometry) * super()._runs(count)
 
     def _part_bytes(self) -> int:
         """Of the parts of all columns, and of half a counter: there is one for each worker."""
-        return FLOAT * (columns(self.geometry) * (self.geometry.v_dim + 2) + 1)
+        return FLOAT * (self._columns() * (self.geometry.v_dim + 2) + 1)
 
     def _work(self, tasks: int) -> Work:
         return Work(LANES, WARPS * tasks)
@@ -116,16 +131,15 @@ def units(geometry: Geometry) -> int:
 
 def source(geometry: Geometry, name: str, workers: int) -> str:
     """Write the whole program text for a geometry; fewer cells than `workers` are split."""
-    sizes = {"K_DIM": geometry.k_dim, "V_DIM": geometry.v_dim, "QUERY_HEADS": geometry.group}
-    shares = {"PASSES": passes(geometry), "PER_PASS": columns(geometry) // geometry.queries}
-    numbers = {"QUERIES": geometry.queries, "UNITS": units(geometry), "COUNTERS": workers}
+    heads = {"PASSES": passes(geometry), "PER_PASS": columns(geometry) // geometry.queries}
+    sizes = {"WARPS": WARPS, "COLUMNS": columns(geometry), "QUERIES": geometry.queries, "UNITS": units(geometry)}
+    return program(geometry, name, workers, heads | sizes, "attend_warps.cu")
+
+
+def program(geometry: Geometry, name: str, workers: int, sizes: Mapping[str, int], kernel: str) -> str:
+    """Write the text of a kernel, behind what it shares with the other."""
+    dims = {"K_DIM": geometry.k_dim, "V_DIM": geometry.v_dim, "QUERY_HEADS": geometry.group}
     kinds = {f"ROW_{geometry.dtype.upper()}": 1, geometry.lie.upper(): 1}
-    defined: dict[str, str | int] = {
-        "ATTEND": name,
-        "SCALE": scale(geometry.k_dim),
-        **sizes,
-        **shares,
-        **numbers,
-        **kinds,
-    }
-    return text(defined, "prelude_cuda.h", "warp_cuda.h", "warp_parts.cu", "attend_warps.cu")
+    defined: dict[str, str | int] = {"ATTEND": name, "SCALE": scale(geometry.k_dim), "COUNTERS": workers}
+    defined |= {**dims, **sizes, **kinds}
+    return text(defined, "prelude_cuda.h", "warp_cuda.h", "warp_rows.cu", "warp_parts.cu", kernel)

@@ -1,4 +1,4 @@
-"""The attention kernel for tensor cores as NVRTC compiles it, for a table: what a GPU would be asked for.
+"""The attention kernels for tensor cores as NVRTC compiles them, for a table: what a GPU would be asked for.
 
 `python -m kvadapters.gpu.runtimes.warp_table [ARCHITECTURE ...]` prints it. Exit status: 0 no kernel spills
 registers; 1 one does; 4 there is no NVRTC here. Nothing in it was measured on a GPU.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tabulate import tabulate
 
-from kvadapters.gpu.runtimes import nvrtc, sass, warp_attention
+from kvadapters.gpu.runtimes import nvrtc, sass, warp_attention, warp_prefill
 from kvadapters.gpu.runtimes.fast_attention import Geometry
 from kvspec.errors import CannotRun
 
@@ -36,6 +36,14 @@ GEOMETRIES = tuple(
         ("bf16", 128, 4, "runs", 4),
         ("bf16", 256, 8, "runs", 1),
         ("f16", 256, 8, "pages", 1),
+        ("bf16", 64, 8, "runs", warp_prefill.QUERIES),
+        ("bf16", 128, 1, "runs", warp_prefill.QUERIES),
+        ("bf16", 128, 4, "runs", warp_prefill.QUERIES),
+        ("bf16", 128, 4, "pages", warp_prefill.QUERIES),
+        ("bf16", 128, 4, "rows", warp_prefill.QUERIES),
+        ("f16", 128, 4, "runs", warp_prefill.QUERIES),
+        ("f16", 160, 4, "runs", warp_prefill.QUERIES),
+        ("bf16", 256, 8, "runs", warp_prefill.QUERIES),
     )
 )
 """The geometries shown: those of common models, and those that need most registers."""
@@ -61,29 +69,45 @@ class Line(NamedTuple):
         return warp_attention.TILE * (self.geometry.k_dim + self.geometry.v_dim) * 2
 
     @property
+    def prefill(self) -> bool:
+        """Tell whether it is the kernel for many queries."""
+        return self.geometry.queries == warp_prefill.QUERIES
+
+    @property
     def each_tile(self) -> int:
         """Count the instructions that a warp is given for each tile, at most: copies that are in a loop of their
-        own are done as often as it takes to copy a tile."""
-        times = self.tile_bytes // (self.loop.copies * LANES * WORD)
-        return self.loop.instructions + (times - 1) * self.loop.copying
+        own are done as often as it takes to copy a tile; or, for many queries, what the warp copies of a stage."""
+        tiles, warps = (warp_prefill.TILES, warp_attention.WARPS) if self.prefill else (1, 1)
+        copies = tiles * self.tile_bytes // warps // (LANES * WORD)
+        times = copies // self.loop.copied if self.loop.copied else 1
+        return (self.loop.instructions + (times - 1) * self.loop.copying) // tiles
 
     @property
     def in_flight(self) -> int:
-        """Count the bytes that are under way in a block while it computes: all units of its warps but one each."""
-        units = warp_attention.units(self.geometry)
-        return (units - 1) * warp_attention.unit_bytes(self.geometry)
+        """Count the bytes that are under way in a block while it computes: all units of its warps but one each; or
+        a stage."""
+        if self.prefill:
+            return warp_prefill.stage_bytes(self.geometry)
+        return (warp_attention.units(self.geometry) - 1) * warp_attention.unit_bytes(self.geometry)
+
+    @property
+    def shared(self) -> int:
+        """Count the bytes of shared memory of a block."""
+        if self.prefill:
+            return warp_prefill.shared(self.geometry)
+        return warp_attention.units(self.geometry) * warp_attention.unit_bytes(self.geometry)
 
     def cells(self) -> tuple[object, ...]:
         """Give what stands under each heading."""
         dtype, width, _, heads, _, lie, queries = self.geometry
-        shared = warp_attention.units(self.geometry) * warp_attention.unit_bytes(self.geometry)
         asked = (self.architecture, dtype, width, heads, lie, queries)
-        return *asked, *self.usage, shared, self.in_flight, self.instructions, self.each_tile, self.tile_bytes
+        return *asked, *self.usage, self.shared, self.in_flight, self.instructions, self.each_tile, self.tile_bytes
 
 
 def line(geometry: Geometry, architecture: str) -> Line:
     """Compile a kernel. Raises CompileError, and CannotRun where there is no NVRTC."""
-    cubin = nvrtc.compiled(warp_attention.source(geometry, NAME, WORKERS), architecture)
+    kernel = warp_prefill if geometry.queries == warp_prefill.QUERIES else warp_attention
+    cubin = nvrtc.compiled(kernel.source(geometry, NAME, WORKERS), architecture)
     loop = sass.main_loop(cubin.data, NAME, int(architecture.removeprefix("sm_")))
     return Line(architecture, geometry, cubin.usage[NAME], sass.instructions(cubin.data, NAME), loop)
 

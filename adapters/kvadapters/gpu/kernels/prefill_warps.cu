@@ -1,0 +1,104 @@
+/* Attention of many queries over 16-bit rows: WARPS * COLUMNS of their heads read rows once. A text of its own, behind
+ * prelude_cuda.h, warp_cuda.h, warp_rows.cu and warp_parts.cu.
+ *
+ * What it is compiled for is as in `attend_warps.cu`; there is one pass of all heads, a warp has COLUMNS columns, and a
+ * stage TILES tiles of 16 positions.
+ *
+ * A block takes so many columns of one kv head of one entry, heads of queries one behind the other, whatever the number of
+ * heads, and one split of the positions that these see. Its warps share what is read: stages of keys and values, of
+ * which the next comes by asynchronous copies while all compute on this one. Each warp weighs a stage for its own
+ * columns as the warps of `attend_warps.cu` weigh a tile, unless they see nothing of it, and writes their outputs.
+ */
+
+#define BLOCK_COLUMNS (WARPS * COLUMNS)
+#define STAGE (TILES * TILE)
+#define STAGE_BYTES (2 * TILES * UNIT_BYTES)
+/* Lanes that copy a unit together. */
+#define COPIERS (LANES * WARPS / (2 * TILES))
+
+/* Starts the copies of the stage from position p on: TILES units of keys, then as many of values. */
+DEVICE void fetch_stage(const Rows &rows, int p, int item, u32 to) {
+  const int unit = item / COPIERS, lane = item % COPIERS, at = p + unit % TILES * TILE;
+  if (unit < TILES) rows.fetch<K_DIM, COPIERS>(rows.keys, at, lane, to + unit * UNIT_BYTES);
+  else rows.fetch<V_DIM, COPIERS>(rows.values, at, lane, to + unit * UNIT_BYTES);
+  end_group();
+}
+
+/* Blocks are of 32 x WARPS items. */
+extern "C" __global__ void __launch_bounds__(LANES *WARPS, 2) ATTEND(ARGUMENTS) {
+  DYNAMIC_SHARED(memory);
+  __shared__ u32 before_me;
+  const int lane = threadIdx.x, warp = threadIdx.y, gid = lane >> 2, tig = lane & 3;
+  const u32 runs = ((u32)count * QUERY_HEADS + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS, cell = blockIdx.x / (u32)splits;
+  if (cell >= (u32)entries * (u32)kv_heads * runs) return;
+  const int split = (int)(blockIdx.x - cell * (u32)splits), begins = (int)(cell % runs) * BLOCK_COLUMNS;
+  const int kv_head = (int)(cell / runs % (u32)kv_heads);
+  const i64 entry = cell / runs / (u32)kv_heads, line = (entry * kv_heads + kv_head) * QUERY_HEADS * count;
+
+  const int end = END(entry), last = (int)count - 1;
+  const Sight sight = SIGHT(end);
+  const Columns all = {line, (int)count, 0, 0, (int)count, begins};
+  const Columns columns = {line, (int)count, 0, 0, (int)count, begins + warp * COLUMNS};
+  Rows rows;
+  rows.keys = keys + keys_at * 2, rows.values = values + values_at * 2;
+  LIE(rows, entry, kv_head, end);
+  rows.low = sight.from(all.query(0)), rows.high = max(sight.stop(min(all.query(BLOCK_COLUMNS - 1), last)), rows.low);
+
+  const int first_stage = rows.low / STAGE, stages = (rows.high + STAGE - 1) / STAGE - first_stage;
+  const int each = (stages + (int)splits - 1) / (int)splits, begin = first_stage + split * each;
+  const int stop = min(begin + each, first_stage + stages), item = warp * LANES + lane;
+  const u32 two = shared_address(memory);
+  if (begin < stop) fetch_stage(rows, begin * STAGE, item, two + (begin & 1) * STAGE_BYTES);
+
+  Queries of;
+  of.others = (u32 *)(memory + 2 * STAGE_BYTES + warp * OTHER_BYTES) + lane * 2;
+  Sums sums;
+#pragma unroll
+  for (int e = 0; e < EIGHTS; ++e) {
+    const int column = e * 8 + gid;
+    of.take(e, columns.real(column) ? queries + queries_at + columns.at(column) * K_DIM : nullptr, lane);
+  }
+  sums.begin();
+  const bool left = !__all_sync(ALL, of.left == 0); /* no queries that were rounded to 16 bits before */
+  const int from_query = columns.query(0), to_query = min(columns.query(COLUMNS - 1), last);
+  const int any_from = sight.from(from_query), any_stop = from_query > last ? 0 : sight.stop(to_query);
+  const int all_from = sight.from(to_query), all_stop = sight.stop(from_query);
+
+  for (int i = begin; i < stop; ++i) {
+    const u32 stage = two + (i & 1) * STAGE_BYTES;
+    const int p = i * STAGE;
+    arrived<0>();
+    __syncthreads(); /* it is there for all, and nobody reads any more what the next one overwrites */
+    if (i + 1 < stop) fetch_stage(rows, p + STAGE, item, two + (i + 1 & 1) * STAGE_BYTES);
+    if (p < any_stop && p + STAGE > any_from) {
+      const bool whole = p >= all_from && p + STAGE <= all_stop;
+      float s[TILES][EIGHTS][4];
+      u32 weights[TILES][EIGHTS][2];
+      score(s, of, stage, lane, left);
+#pragma unroll
+      for (int t = 0; t < TILES; ++t)
+        if (!whole) sight.hide(s[t], p + t * TILE, lane, columns);
+      sums.weigh(s, weights);
+#pragma unroll
+      for (int t = 0; t < TILES; ++t)
+        sums.add_seen(weights[t], stage + (TILES + t) * UNIT_BYTES, lane, whole, p + t * TILE, columns, sight);
+    }
+  }
+
+  float *part = parts + COUNTERS + (((i64)cell * splits + split) * BLOCK_COLUMNS + warp * COLUMNS) * PART;
+#pragma unroll
+  for (int i = 0; i < EIGHTS * 2; ++i) {
+    const int e = i / 2, c = i % 2, column = e * 8 + tig * 2 + c;
+    const float l = sums.weight(e, c);
+    const bool real = columns.real(column);
+    if (splits > 1 && gid == 0) part[column * PART] = sums.m[e][c], part[column * PART + 1] = l;
+    float *to = splits > 1 ? part + column * PART + 2 : out + out_at + (real ? columns.at(column) * V_DIM : 0);
+#pragma unroll
+    for (int j = 0; j < V_DIM / 8; ++j) {
+      const float a = sums.a[e][j / 2][c + j % 2 * 2];
+      if (splits > 1) to[j * 8 + gid] = a;
+      else if (real) to[j * 8 + gid] = divided(a, l);
+    }
+  }
+  if (splits > 1) join<BLOCK_COLUMNS>(&before_me, parts, cell, (int)splits, all, out + out_at, warp, lane);
+}

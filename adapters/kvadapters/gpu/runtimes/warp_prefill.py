@@ -1,0 +1,79 @@
+"""Attention of many queries on tensor cores: the kernel of `kernels/prefill_warps.cu`, compiled for a geometry.
+
+A block reads rows once for 64 columns, heads of queries, or for 32 where rows are wide. A geometry for it says that
+64 queries read together.
+"""
+
+from __future__ import annotations
+
+from kvadapters.gpu.runtimes import warp_attention
+from kvadapters.gpu.runtimes.fast_attention import Geometry
+from kvadapters.gpu.runtimes.warp_attention import TILE, WARPS, WarpAttention, WarpDevice
+
+QUERIES = 64
+"""Columns of a block whose rows are no wider than 128, and the `queries` of every geometry for this kernel."""
+
+TILES = 2
+"""Tiles of a stage."""
+
+WORTH_SPLITTING = 512
+"""Least positions of a split: 16 stages, because a join has many columns to join."""
+
+
+class WarpPrefill(WarpAttention):
+    """As `WarpAttention`, of more queries than fill its columns."""
+
+    kernel = "prefill_warps"
+
+    def _program(self, name: str) -> str:
+        return source(self.geometry, name, self.runtime.workers)
+
+    def _shared(self) -> int:
+        return shared(self.geometry)
+
+    def _columns(self) -> int:
+        return WARPS * columns(self.geometry)
+
+    def _runs(self, count: int) -> int:
+        return -(-count * self.geometry.group // self._columns())
+
+    def _worth(self, rows: int) -> int:
+        return rows // WORTH_SPLITTING
+
+
+def chosen(geometry: Geometry, count: int, beside: int | None = None) -> Geometry:
+    """Give the geometry for so many queries: this kernel's for more than `beside`, as many as those that fill the
+    columns of the other."""
+    most = warp_attention.together(geometry)
+    if count > (most if beside is None else beside):
+        return geometry._replace(queries=QUERIES)
+    return geometry._replace(queries=most if count > 1 else 1)
+
+
+def made(runtime: WarpDevice, geometry: Geometry) -> WarpAttention:
+    """Compile the kernel that a geometry is for."""
+    return (WarpPrefill if geometry.queries == QUERIES else WarpAttention)(runtime, geometry)
+
+
+def columns(geometry: Geometry) -> int:
+    """Give the columns of a warp: 16, or 8 where rows are wider than 128, because there are not registers for
+    more."""
+    return 16 if warp_attention.widest(geometry) <= 128 else 8
+
+
+def shared(geometry: Geometry) -> int:
+    """Count the bytes of shared memory: two stages, and the parts of queries behind the first."""
+    parts = 2 if geometry.dtype == "bf16" else 1
+    return 2 * stage_bytes(geometry) + parts * WARPS * columns(geometry) * geometry.k_dim * 2
+
+
+def stage_bytes(geometry: Geometry) -> int:
+    """Count the bytes of a stage, of keys and of values."""
+    return 2 * TILES * TILE * warp_attention.widest(geometry) * 2
+
+
+def source(geometry: Geometry, name: str, workers: int) -> str:
+    """Write the whole program text for a geometry; fewer cells than `workers` are split."""
+    sizes = {"WARPS": WARPS, "COLUMNS": columns(geometry), "TILES": TILES, "OTHERS_SHARED": 1}
+    heads = {"QUERIES": QUERIES, "PER_PASS": geometry.group}
+    return warp_attention.program(geometry, name, workers, sizes | heads, "prefill_warps.cu")
