@@ -36,9 +36,10 @@ def pytest_runtest_call() -> Iterator[None]:
         yield
 
 
-def pytest_collection_finish() -> None:
-    """Take what was imported out of the garbage collector's sight: tests that collect would search it each time."""
-    gc.collect()
+@pytest.fixture(autouse=True, scope="module")
+def _searched_once() -> None:
+    """Take what is there before the tests of a file out of the garbage collector's sight: tests that collect would
+    search it each time."""
     gc.freeze()
 
 

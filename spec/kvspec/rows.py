@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -203,8 +204,25 @@ def cast(array: Array, dtype: str) -> Array:
         return settled(array.astype(DTYPES[dtype]))
 
 
+FEW_BYTES = 1 << 12
+"""Most bytes of rows whose serials are kept: traces begin alike, so the same few rows are read again and again."""
+
+
 def read(array: Array, kind: str) -> Array:
-    """Read the serials of legible rows `[B, H, n, dim]`, as whole numbers `[B, H, n]`."""
+    """Read the serials of legible rows `[B, H, n, dim]`, as whole numbers `[B, H, n]`; not to be written on."""
+    if array.nbytes > FEW_BYTES:
+        return _read(array, kind)
+    return _read_again(array.tobytes(), array.dtype, array.shape, kind)
+
+
+@lru_cache(maxsize=4096)
+def _read_again(raw: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], kind: str) -> Array:
+    serials = _read(np.frombuffer(raw, dtype).reshape(shape), kind)
+    serials.flags.writeable = False
+    return serials
+
+
+def _read(array: Array, kind: str) -> Array:
     batch, heads, n, dim = array.shape
     if not array.size:
         return np.full((batch, heads, n), ILLEGIBLE)
@@ -301,6 +319,7 @@ class SerialBook:
         """Read the serials `[B, H, n]` of rows made by this book; ILLEGIBLE or POISONED for others."""
         out = read(array, kind)
         if self._known or self._cast:
+            out = out.copy()
             for place in zip(*np.nonzero(out < 0), strict=True):
                 row = array[place]
                 found = self._known.get(row.tobytes(), self._cast.get(settled(row).tobytes()))

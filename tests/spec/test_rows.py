@@ -134,3 +134,18 @@ def test_rows_that_are_kept_outlive_a_scribble_on_those_handed_out() -> None:
     keys[...], values[...] = np.nan, np.nan
     for number, pair in before.items():
         assert all(np.array_equal(a, b) for a, b in zip(pair, book.kept[number], strict=True))
+
+
+def test_rows_that_were_changed_since_are_read_anew() -> None:
+    rows = legible(config(8), "k", 0, 2)
+    assert (read(rows, "k") == [0, 1]).all()
+    rows[..., 0] = np.nan
+    assert (read(rows, "k") == ILLEGIBLE).all() and not read(rows, "k").flags.writeable
+
+
+def test_a_book_knows_by_their_bytes_what_reads_alike() -> None:
+    """What was read before, without a book or by another, is not changed by one that knows more."""
+    book = SerialBook()
+    keys, _ = book.rows({"op": "append", "n": 3, "fill": "bits"}, config(8), 3)
+    assert (read(keys, "k") < 0).all() and (book.read(keys, "k") == np.arange(3)).all()
+    assert (read(keys, "k") < 0).all() and (SerialBook().read(keys, "k") < 0).all()
