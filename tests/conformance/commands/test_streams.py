@@ -17,6 +17,7 @@ from kvconform.runner import report_folder
 from kvspec.errors import BadInput
 from support import logs
 from support.command_line import command, kvconform
+from support.slow import one_in
 
 HEAD = logs.head(
     "ring",
@@ -47,11 +48,14 @@ def _broken(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("words", "status", "reader"),
-    [
-        *(("check LOG", 1, reader) for reader in READERS),
-        ("list clauses", 0, "a full disk"),
-        ("explain RING-99", 2, "a full disk"),
-    ],
+    one_in(
+        2,
+        [
+            *(("check LOG", 1, reader) for reader in READERS),
+            ("list clauses", 0, "a full disk"),
+            ("explain RING-99", 2, "a full disk"),
+        ],
+    ),
 )
 def test_the_status_is_the_same_for_every_reader(words: str, status: int, reader: str, broken: Path) -> None:
     called = [str(broken) if word == "LOG" else word for word in words.split()]

@@ -55,7 +55,7 @@ def test_sides_of_a_law_end_alike_and_are_not_the_same(law: Law) -> None:
         different.append((sides.left.ops, sides.left.config) != (sides.right.ops, sides.right.config))
 
     drawn()
-    assert sum(different) > len(different) // 4
+    assert sum(different) > len(different) // 8
 
 
 class SplitDiffers(Growing):

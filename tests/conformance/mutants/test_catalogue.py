@@ -69,7 +69,7 @@ def test_each_chapter_has_bugs() -> None:
     assert set(ONE_OF_EACH) == set(CHAPTERS)
 
 
-@pytest.mark.parametrize("mutant", one_in(12, ONE_OF_EACH.values()), ids=lambda m: m.id)
+@pytest.mark.parametrize("mutant", one_in(24, ONE_OF_EACH.values()), ids=lambda m: m.id)
 def test_a_bug_is_found_on_a_short_trace_and_blamed_on_a_clause_that_it_breaks(mutant: Mutant) -> None:
     found = hunt(mutant)
     assert found.killed and found.right and found.operations <= LONGEST

@@ -150,6 +150,7 @@ class Endlessly:
         return having(growing=Endless)()
 
 
+@pytest.mark.slow
 def test_a_cache_that_takes_all_memory_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hunts, "LONGEST_TASK", 120.0)
     eats = Mutant("eats", "systematic", "", (), Endlessly, chapters=("growing",), stop_at_first_kill=True)
