@@ -11,7 +11,7 @@ from kvadapters.gpu import kernels
 from kvadapters.gpu.memory.buffers import GuardBroken, Rows
 from kvadapters.gpu.memory.layout import Geometry, Place, Span, move
 from kvadapters.gpu.runtime import Runtime, Work
-from kvadapters.gpu.runtimes.launch_shapes import cpu, gpu
+from kvadapters.gpu.runtimes.launch_shapes import ITEMS, cpu, gpu
 from kvspec.geometry import Array, Config
 from support import devices
 from support.devices import adapter
@@ -135,14 +135,20 @@ def test_a_gpu_has_an_item_for_each_word(work: Work, shape: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("work", "groups"),
+    ("work", "cores", "groups"),
     [
-        (Work(8, 1, 2, 2), (1, 2, 1)),
-        (Work(8, 100, 8, 2), (1, 8, 1)),
-        (Work(8, 100, 3, 2), (2, 3, 1)),
-        (Work(8, 100), (8, 1, 1)),
-        (Work(8, 3, 9, 2), (1, 8, 1)),
+        (Work(8, 1, 2, 2), 2, (1, 2, 2)),
+        (Work(8, 100, 8, 2), 2, (1, 8, 1)),
+        (Work(8, 100, 3, 2), 2, (1, 3, 2)),
+        (Work(8, 100, 1, 2), 2, (1, 1, 2)),
+        (Work(8, 100, 1, 2), 16, (32, 1, 2)),
+        (Work(8, 100, 8, 2), 16, (1, 8, 2)),
+        (Work(8, 100), 2, (8, 1, 1)),
+        (Work(8, 3), 16, (3, 1, 1)),
+        (Work(8, 3, 9, 2), 2, (1, 8, 1)),
     ],
 )
-def test_a_cpu_has_an_item_for_each_head_or_for_some_of_its_rows(work: Work, groups: object) -> None:
-    assert cpu(work, 8) == ((1, 1, 1), groups)
+def test_a_cpu_has_an_item_for_each_head_and_splits_rows_where_cores_would_idle(
+    work: Work, cores: int, groups: object
+) -> None:
+    assert cpu(work, ITEMS * cores) == ((1, 1, 1), groups)

@@ -75,7 +75,7 @@ class OpenCLRuntime:
         self.gpu, self.lanes = kind == "a GPU", taken.lanes
         self.cpu = not self.gpu
         self.cache_bytes = taken.device.global_mem_cache_size if self.gpu else host_cache()
-        self.workers = 1 if kind.startswith("Oclgrind") else 4 * taken.device.max_compute_units
+        self.workers = 1 if kind.startswith("Oclgrind") else launch_shapes.ITEMS * taken.device.max_compute_units
         self._new_buffer = self._allocator(kind)
         self._shape = lru_cache(1024)(shape or (self._for_a_cpu if self.cpu and not wide else launch_shapes.gpu))
 
