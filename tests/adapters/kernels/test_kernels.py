@@ -11,7 +11,8 @@ from kvadapters.gpu import kernels
 from kvadapters.gpu.memory.buffers import GuardBroken, Rows
 from kvadapters.gpu.memory.layout import Geometry, Place, Span, move
 from kvadapters.gpu.runtime import Runtime, Work
-from kvadapters.gpu.runtimes.launch_shapes import ITEMS, cpu, gpu
+from kvadapters.gpu.runtimes.launch_shapes import ITEMS, cpu, gpu, rows_on_a_cpu
+from kvadapters.gpu.runtimes.opencl import OpenCLRuntime, shared
 from kvspec.geometry import Array, Config
 from support import devices
 from support.devices import adapter
@@ -152,3 +153,12 @@ def test_a_cpu_has_an_item_for_each_head_and_splits_rows_where_cores_would_idle(
     work: Work, cores: int, groups: object
 ) -> None:
     assert cpu(work, ITEMS * cores) == ((1, 1, 1), groups)
+
+
+def test_a_cpu_takes_a_row_with_all_heads_where_they_lie_side_by_side() -> None:
+    assert rows_on_a_cpu(Work(8, 100, 3, 2)) == ((1, 1, 1), (100, 1, 2))
+    runtime = shared("")
+    assert runtime._shape("cast4_f16", Work(8, 100, 3, 2)) == ((1, 1, 1), (100, 1, 2))
+    assert runtime._shape("move16", Work(8, 100, 3, 2))[1][1] == 3
+    wide = OpenCLRuntime(wide=True)
+    assert wide._shape("cast4_f16", Work(8, 100, 3, 2)) == gpu(Work(8, 100, 3, 2))

@@ -8,6 +8,10 @@ from kvadapters.gpu.runtime import Work
 
 Axes = tuple[int, int, int]
 Shape = Callable[[Work], tuple[Axes, Axes]]
+ShapeOfKernel = Callable[[str, Work], tuple[Axes, Axes]]
+
+SIDE_BY_SIDE = ("copy", "cast")
+"""Beginnings of names of kernels whose source has the heads of a row side by side."""
 
 GROUP = 128
 """Items of a group on a GPU."""
@@ -46,3 +50,23 @@ def cpu(work: Work, workers: int) -> tuple[Axes, Axes]:
     few = heads * parts * ITEMS < workers
     rows = min(work.rows, workers // (heads * parts)) if few else 1
     return (1, 1, 1), (rows, heads, parts)
+
+
+def rows_on_a_cpu(work: Work) -> tuple[Axes, Axes]:
+    """Give one item to each row with all its heads, where these lie side by side at the source: an item that takes
+    one head visits every page of the source, and long copies took two to eight times as long."""
+    return (1, 1, 1), (work.rows, 1, work.parts)
+
+
+def on_a_cpu(workers: int) -> ShapeOfKernel:
+    """Give the shape of every kernel on a CPU that this many items keep busy."""
+
+    def shape(kernel: str, work: Work) -> tuple[Axes, Axes]:
+        return rows_on_a_cpu(work) if kernel.startswith(SIDE_BY_SIDE) else cpu(work, workers)
+
+    return shape
+
+
+def alike(shape: Shape) -> ShapeOfKernel:
+    """Give one shape for all kernels."""
+    return lambda _, work: shape(work)

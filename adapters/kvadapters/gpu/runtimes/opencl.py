@@ -77,7 +77,11 @@ class OpenCLRuntime:
         self.cache_bytes = taken.device.global_mem_cache_size if self.gpu else host_cache()
         self.workers = 1 if kind.startswith("Oclgrind") else launch_shapes.ITEMS * taken.device.max_compute_units
         self._new_buffer = self._allocator(kind)
-        self._shape = lru_cache(1024)(shape or (self._for_a_cpu if self.cpu and not wide else launch_shapes.gpu))
+        narrow = self.cpu and not wide and shape is None
+        of_kernel = (
+            launch_shapes.on_a_cpu(self.workers) if narrow else launch_shapes.alike(shape or launch_shapes.gpu)
+        )
+        self._shape = lru_cache(1024)(of_kernel)
 
     def _allocator(self, kind: str) -> Callable[[int], Any]:
         """Give the function that allocates: from a pool, since the first write to new memory takes several times as
@@ -86,9 +90,6 @@ class OpenCLRuntime:
         if kind.startswith("Oclgrind"):
             return tools.ImmediateAllocator(self._queues.own)  # type: ignore[no-any-return]
         return tools.MemoryPool(tools.ImmediateAllocator(self._queues.own)).allocate  # type: ignore[no-any-return]
-
-    def _for_a_cpu(self, work: Work) -> tuple[launch_shapes.Axes, launch_shapes.Axes]:
-        return launch_shapes.cpu(work, self.workers)
 
     def _compiled(self, text: str, names: Mapping[str, int]) -> dict[str, tuple[Any, int]]:
         program = opencl_devices.build(self._cl, self._context, text)
@@ -172,7 +173,7 @@ class OpenCLRuntime:
             self.meter.launches += 1
 
     def _start(self, kernel: str, work: Work, args: tuple[Block | int, ...]) -> None:
-        self._enqueue(self._queues.launching(kernel, work, args), kernel, *self._shape(work), args)
+        self._enqueue(self._queues.launching(kernel, work, args), kernel, *self._shape(kernel, work), args)
 
     def run(self, kernel: str, group: launch_shapes.Axes, groups: launch_shapes.Axes, *args: Block | int) -> None:
         """Start a kernel in the given shape: items of a group, and groups."""
