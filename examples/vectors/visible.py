@@ -1,8 +1,8 @@
 """Level visible: an engine is compared by the rows that each query sees, wherever they lie.
 
 `Visible(engine)` wraps an engine of growing, bounded, ring and sink caches whose answers hold history and mask. It
-answers only with what level visible compares: the result, the offset, and as `sees` the rows of each query, numbered
-as appended.
+answers only with what level visible compares: the result, the offset, and as `sees` the rows of each query, which
+are numbered as appended.
 """
 
 import struct
