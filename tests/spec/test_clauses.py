@@ -192,3 +192,36 @@ def test_links_in_chapters_are_whole_and_secure(chapter: str) -> None:
 def test_references_between_clauses_lead_somewhere() -> None:
     named = {i for p in CHAPTERS for i in _ID.findall(chapter_text(p))}
     assert named == set(index())
+
+
+RULES = {
+    "a sentence": ("the window counts the query itself", "the window leaves the query out"),
+    "a level": ("**RING-1** (visible;", "**RING-1** (storage;"),
+    "what it is seen in": ("(visible; seen in history)", "(visible; seen in view)"),
+    "a cell": ("| append 1 | 4 | b c d |", "| append 1 | 4 | c d |"),
+    "where an example begins": ("Example RING-1.1, ring window=3", "Example RING-1.1, ring window=3 step=1"),
+    "an example more": ("Example RING-1.2, ring window=1", "Example RING-1.3, ring window=1"),
+}
+"""Changes of the chapter `ring` that change what it demands."""
+
+WORDS = {
+    "a reason": ("*Why:* engines disagree", "*Why:* engines do not agree"),
+    "the introduction": ("A rotating cache serves", "A ring serves"),
+    "a sentence above an example": ("A window of one row shows", "One row shows"),
+    "an anchor": ('<a id="RING-1"></a>\n', ""),
+    "where a line ends": ("exactly the rows of the positions", "exactly the rows\nof the positions"),
+}
+"""Changes that only explain it otherwise."""
+
+
+@pytest.mark.parametrize(("change", "same"), [*((c, False) for c in RULES), *((c, True) for c in WORDS)])
+def test_records_name_the_rules_and_not_the_words_around_them(
+    change: str, same: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    was, now = (RULES | WORDS)[change]
+    texts = {chapter: chapter_text(chapter) for chapter in CHAPTERS}
+    before, ring = clauses.digest(), texts["ring"]
+    assert was in ring
+    monkeypatch.setattr(clauses, "chapter_text", (texts | {"ring": ring.replace(was, now, 1)}).__getitem__)
+    monkeypatch.setattr(clauses, "index", index.__wrapped__)
+    assert (clauses.digest() == before) == same

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kvspec.reading.clauses import chapter_text, digest, index
+from kvspec.reading.clauses import chapter_text, index
 from kvspec.registry import CHAPTERS
 from tools import markdown_links
 
@@ -27,12 +27,6 @@ def test_each_clause_has_its_anchor_just_above_it(chapter: str) -> None:
     ids = [id_ for id_, clause in index().items() if clause.chapter == chapter]
     assert [a for a, _ in pairs] == [b for _, b in pairs] == re.findall(r"^\*\*([A-Z]+-\d+)\*\* \(", text, re.M)
     assert sorted(ids) == sorted(a for a, _ in pairs)
-
-
-def test_anchors_do_not_change_what_records_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, bare = digest(), {c: re.sub(r"<a id=.*</a>\n", "", chapter_text(c)) for c in CHAPTERS}
-    monkeypatch.setattr("kvspec.reading.clauses.chapter_text", bare.__getitem__)
-    assert digest() == before
 
 
 SPEC = [f"spec/{name}" for name in ("README", "DIFFERENCES", "EXAMPLES", "GLOSSARY", "BUGS", "WIRE")]

@@ -23,7 +23,7 @@ from itertools import pairwise
 
 from kvspec.contract import LEVELS
 from kvspec.errors import BadInput
-from kvspec.reading.examples import Example, parse
+from kvspec.reading.examples import Example, parse, written
 from kvspec.registry import KINDS, LETTERS, RECORDS, TENSORS, VALUES
 
 SEEN_IN = ("result", "sees", *VALUES, *TENSORS)
@@ -34,8 +34,6 @@ _CLAUSE = re.compile(
     r"(?P<text>.+?)(?=\n\n|\Z)",
     re.M | re.S,
 )
-_ANCHOR = re.compile(r'^<a id="([A-Z]+-[1-9]\d*)"></a>\n', re.M)
-"""The line above a clause that links lead to."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +86,15 @@ def index() -> dict[str, Clause]:
 
 
 def digest() -> str:
-    """Hash the text of all chapters, without the anchors: they say nothing."""
-    whole = "".join(_ANCHOR.sub("", chapter_text(p)) for p in LETTERS.values())
-    return hashlib.sha256(whole.encode()).hexdigest()[:16]
+    """Hash the rules: the clauses and their worked examples. The text that explains them may get better without
+    any adapter being judged anew."""
+    return hashlib.sha256("\n".join(map(_rule, index().values())).encode()).hexdigest()[:16]
+
+
+def _rule(clause: Clause) -> str:
+    """Give what binds a cache: the clause's sentence with what stands in its brackets, and its examples."""
+    head = clause.id, clause.level, *clause.applies, str(clause.law), *clause.seen_in, clause.text
+    return "\n".join((*head, *written(clause.rest)))
 
 
 def read(prefix: str, chapter: str, text: str) -> list[Clause]:
