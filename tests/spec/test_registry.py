@@ -51,8 +51,10 @@ WRONG_ON_PURPOSE = {
 MEASURES = {
     "conformance/kvconform/profiling/peers/array_work.py",
     "conformance/kvconform/profiling/peers/flex_peer.py",
+    "conformance/kvconform/profiling/peers/ggml_peer.py",
     "conformance/kvconform/profiling/peers/onnxruntime_peer.py",
     "conformance/kvconform/profiling/workloads/cache.py",
+    "reports/kvreports/profile/findings.py",
     "reports/kvreports/profile/roofline.py",
 }
 """What is measured is a choice of operations, some of which are called like a chapter."""
