@@ -200,14 +200,14 @@ RULES = {
     "what it is seen in": ("(visible; seen in history)", "(visible; seen in view)"),
     "a cell": ("| append 1 | 4 | b c d |", "| append 1 | 4 | c d |"),
     "where an example begins": ("Example RING-1.1, ring window=3", "Example RING-1.1, ring window=3 step=1"),
-    "an example more": ("Example RING-1.2, ring window=1", "Example RING-1.3, ring window=1"),
+    "what a word means": ("the offset is then greater by n", "the offset is greater by n"),
+    "what stands between": ("An append of one row is called *decode*", "An append of a row is called *decode*"),
 }
 """Changes of the chapter `ring` that change what it demands."""
 
 WORDS = {
     "a reason": ("*Why:* engines disagree", "*Why:* engines do not agree"),
-    "the introduction": ("A rotating cache serves", "A ring serves"),
-    "a sentence above an example": ("A window of one row shows", "One row shows"),
+    "the end of a reason": ("at all.\n\nExample RING-1.1", "here.\n\nExample RING-1.1"),
     "an anchor": ('<a id="RING-1"></a>\n', ""),
     "where a line ends": ("exactly the rows of the positions", "exactly the rows\nof the positions"),
 }

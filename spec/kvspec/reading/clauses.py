@@ -23,7 +23,7 @@ from itertools import pairwise
 
 from kvspec.contract import LEVELS
 from kvspec.errors import BadInput
-from kvspec.reading.examples import Example, parse, written
+from kvspec.reading.examples import Example, parse
 from kvspec.registry import KINDS, LETTERS, RECORDS, TENSORS, VALUES
 
 SEEN_IN = ("result", "sees", *VALUES, *TENSORS)
@@ -34,6 +34,11 @@ _CLAUSE = re.compile(
     r"(?P<text>.+?)(?=\n\n|\Z)",
     re.M | re.S,
 )
+_ANCHOR = re.compile(r'^<a id="([A-Z]+-[1-9]\d*)"></a>\n', re.M)
+"""The line above a clause that links lead to."""
+
+WHY = "*Why:*"
+"""How a paragraph begins that gives the reason of a clause."""
 
 
 @dataclass(frozen=True)
@@ -86,15 +91,12 @@ def index() -> dict[str, Clause]:
 
 
 def digest() -> str:
-    """Hash the rules: the clauses and their worked examples. The text that explains them may get better without
-    any adapter being judged anew."""
-    return hashlib.sha256("\n".join(map(_rule, index().values())).encode()).hexdigest()[:16]
-
-
-def _rule(clause: Clause) -> str:
-    """Give what binds a cache: the clause's sentence with what stands in its brackets, and its examples."""
-    head = clause.id, clause.level, *clause.applies, str(clause.law), *clause.seen_in, clause.text
-    return "\n".join((*head, *written(clause.rest)))
+    """Hash what binds a cache: all chapters without their reasons. A better reason, an anchor or the end of a line
+    changes no rule, so no adapter has to be judged again for it."""
+    paragraphs = (
+        _plain(_ANCHOR.sub("", p)) for chapter in LETTERS.values() for p in _paragraphs(chapter_text(chapter))
+    )
+    return hashlib.sha256("\n".join(p for p in paragraphs if not p.startswith(WHY)).encode()).hexdigest()[:16]
 
 
 def read(prefix: str, chapter: str, text: str) -> list[Clause]:
@@ -130,8 +132,12 @@ def _clause(prefix: str, chapter: str, block: str, where: str) -> Clause:
 
 
 def _reason(rest: str) -> str:
-    paragraphs = [p for p in rest.split("\n\n") if p.strip().startswith("*Why:*")]
-    return "\n\n".join(_plain(p.strip().removeprefix("*Why:*").strip()) for p in paragraphs)
+    reasons = (p.strip() for p in _paragraphs(rest) if p.strip().startswith(WHY))
+    return "\n\n".join(_plain(p.removeprefix(WHY).strip()) for p in reasons)
+
+
+def _paragraphs(text: str) -> list[str]:
+    return text.split("\n\n")
 
 
 def _plain(text: str) -> str:

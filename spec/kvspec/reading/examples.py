@@ -52,11 +52,6 @@ def parse(text: str, where: str) -> tuple[Example, ...]:
     return tuple(_example(m, where) for m in _EXAMPLE.finditer(text))
 
 
-def written(text: str) -> list[str]:
-    """Give the text of each example in a piece of a chapter: its heading and its table."""
-    return [m[0].rstrip("\n") for m in _EXAMPLE.finditer(text)]
-
-
 def _example(m: re.Match[str], where: str) -> Example:
     id_ = f"{m['clause']}.{m['n']}"
     headings = [c.strip() for c in m["head"].split("|")]
