@@ -131,12 +131,12 @@ PLANTED: dict[str, tuple[str, str, str]] = {
     "a copy that nobody waited for": ("runs", "arrived<UNITS - 2>();", "arrived<UNITS - 1>();"),
     "lanes that read before they met": ("runs", "    __syncwarp();\n    FETCH(i + UNITS", "    FETCH(i + UNITS"),
     "chunks that change places otherwise": ("runs", "(at ^ pairs % near", "(at + pairs % near"),
-    "a window one too wide": ("runs", "- count + 1 - window", "- count - window"),
+    "a window one too wide": ("runs", "behind - window,", "behind - 1 - window,"),
     "a join that forgets a split": ("runs", "i < splits; ++i)", "i < splits - 1; ++i)"),
     "the second piece a row too late": ("runs", "p < turn ? base : behind", "p < turn ? base : behind + 1"),
     "the second piece begins a row too late": ("runs", "p < turn ?", "p <= turn ?"),
-    "a counter that is not set back": ("runs", "atomicInc((u32 *)parts + cell, (u32)splits - 1)",
-                                       "atomicAdd((u32 *)parts + cell, 1)"),
+    "a counter that is not set back": ("runs", "atomicInc((u32 *)parts + slot, (u32)splits - 1)",
+                                       "atomicAdd((u32 *)parts + slot, 1)"),
     "the row beside in a page": ("pages", "(u32)p % (u32)slots", "((u32)p % (u32)slots ^ 1)"),
     "a query in too few parts": ("runs", "part < PARTS; ++part) {", "part < 1; ++part) {"),
     "sums that stay when the maximum grows": ("runs", "a[e][j][i] *= less[e][i & 1]", "a[e][j][i] *= 1.0f"),
@@ -148,7 +148,7 @@ PLANTED: dict[str, tuple[str, str, str]] = {
 
 @pytest.mark.parametrize("bug", PLANTED)
 def test_a_planted_bug_is_seen(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warp_attention, "WORTH_SPLITTING", 64)
+    monkeypatch.setattr(warp_attention, "WORTH_SPLITTING", 128)
     lie, right, wrong = PLANTED[bug]
     case = Case("bf16", 64, 64, group=2, held=288, wrap=288, turn=100, window=270, count=2, together=2)
     if "few parts" in bug:

@@ -147,14 +147,14 @@ BUGS = {
             "warp_m[WARPS - 1]",
         ),
         Planted(
-            "outputs behind all shared memory",
+            "outputs that end behind shared memory",
             "write outside shared memory",
             "(float *)memory",
-            "(float *)(memory + WARPS * UNITS * UNIT_BYTES)",
+            "(float *)(memory + WARPS * (UNITS * UNIT_BYTES - COLUMNS * V_DIM * 4))",
         ),
         Planted("a unit too far in shared memory", REFUSAL, "+ warp * UNITS", "+ (warp + 1) * UNITS"),
         Planted(
-            "a part behind the last", "write past the end", "splits + split) * C", "splits + 2 * COUNTERS) * C"
+            "a part behind the last", "write past the end", "slot + piece.split) * C", "slot + 2 * COUNTERS) * C"
         ),
         Planted("a barrier of warps that have rows", DIVERGENCE, "arrived<0>();", "arrived<0>();\n  if (mine)"),
     ),
@@ -194,7 +194,7 @@ BUGS = {
             "shim::show_copies();\n    FETCH(i + UNITS / 2, UNITS % 2)",
         ),
         Planted("warps that share a ring", "race within a block", "memory) + warp *", "memory) + 0 *"),
-        Planted("splits that write to one place", "race between blocks", "splits + split) * C", "splits) * C"),
+        Planted("splits that write to one place", "race between blocks", "slot + piece.split) * C", "slot) * C"),
         Planted(
             "no fence before splits are counted",
             "race between blocks",
@@ -245,7 +245,7 @@ BUGS = {
             "BLOCK_COLUMNS) * PART",
         ),
         Planted(
-            "blocks that overlap", "race between blocks", "% runs) * BLOCK_COLUMNS", "% runs) * (BLOCK_COLUMNS - 1)"
+            "blocks that overlap", "race between blocks", "% runs * BLOCK_COLUMNS", "% runs * (BLOCK_COLUMNS - 1)"
         ),
     ),
     "oclgrind": (

@@ -32,7 +32,7 @@ tiles than its ring of copies holds, or a block more stages than there is room f
 class Device(CudaCPURuntime):
     """A runtime that plants a bug in what it learns."""
 
-    workers = 8
+    workers = 4
 
     def __init__(self, sanitizer: str, bug: Planted | None) -> None:
         super().__init__("", {}, sanitizer)

@@ -1,5 +1,5 @@
 /* Attention of few queries over 16-bit rows, as tensor cores want it; a text of its own, behind prelude_cuda.h,
- * warp_cuda.h, warp_rows.cu and warp_parts.cu. For many queries there is `prefill_warps.cu`.
+ * warp_cuda.h, warp_rows.cu, warp_deal.cu and warp_parts.cu. For many queries there is `prefill_warps.cu`.
  *
  * Compiled for each ROW_F16 or ROW_BF16 (how keys and values are stored), K_DIM and V_DIM (multiples of 32 up to 256),
  * QUERY_HEADS (that share a kv head) in PASSES of at most PER_PASS, QUERIES (that a block takes together), COLUMNS of
@@ -23,24 +23,26 @@
 extern "C" __global__ void __launch_bounds__(LANES *WARPS, 2) ATTEND(ARGUMENTS) {
   DYNAMIC_SHARED(memory);
   __shared__ u32 before_me;
+  __shared__ Piece piece;
   __shared__ float warp_m[WARPS][COLUMNS], warp_l[WARPS][COLUMNS];
   const int lane = threadIdx.x, warp = threadIdx.y, item = warp * LANES + lane, gid = lane >> 2, tig = lane & 3;
-  const u32 runs = ((u32)count + QUERIES - 1) / QUERIES, cell = blockIdx.x / (u32)splits;
-  if (cell >= (u32)entries * (u32)kv_heads * PASSES * runs) return;
-  const int split = (int)(blockIdx.x - cell * (u32)splits), asked = (int)(cell % runs) * QUERIES;
-  const int pass = (int)(cell / runs % PASSES), kv_head = (int)(cell / runs / PASSES % (u32)kv_heads);
-  const i64 entry = cell / runs / PASSES / (u32)kv_heads, line = (entry * kv_heads + kv_head) * QUERY_HEADS * count;
+  const Entries all = ENTRIES;
+  if (warp == 0) deal(&piece, all, (int)entries, (int)workers, (int)worth, blockIdx.x, lane);
+  __syncthreads();
+  if (!piece.splits) return;
+  const int its_queries = all.asked(piece.entry), runs = (its_queries + QUERIES - 1) / QUERIES;
+  const int asked = piece.cell % runs * QUERIES, pass = piece.cell / runs % PASSES, kv_head = piece.cell / runs / PASSES;
+  const i64 line = all.line(piece.entry, kv_head);
 
-  const int end = END(entry);
-  const Sight sight = SIGHT(end);
-  const Columns columns = {line, (int)count, pass * PER_PASS, asked, min((int)count, asked + QUERIES), 0};
+  const Sight sight = all.sight(piece.entry);
+  const Columns columns = {line, (int)count, pass * PER_PASS, asked, min(its_queries, asked + QUERIES), 0};
   Rows rows;
   rows.keys = keys + keys_at * 2, rows.values = values + values_at * 2;
-  LIE(rows, entry, kv_head, end);
+  LIE(rows, piece.entry, kv_head, sight.end);
   rows.low = sight.from(asked), rows.high = max(sight.stop(columns.until - 1), rows.low);
 
   const int first_tile = rows.low / TILE, tiles = (rows.high + TILE - 1) / TILE - first_tile;
-  const int each = (tiles + (int)splits - 1) / (int)splits, begin = first_tile + split * each;
+  const int each = (tiles + piece.splits - 1) / piece.splits, begin = first_tile + piece.split * each;
   const int stop = min(begin + each, first_tile + tiles), mine = max(stop - begin - warp + WARPS - 1, 0) / WARPS;
   const u32 ring = shared_address(memory) + warp * UNITS * UNIT_BYTES;
   u32 written = 0;
@@ -102,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS, 2) ATTEND(ARGUMENTS) 
       warp_a[(warp * COLUMNS + column) * (V_DIM + 4) + j * 8 + gid] = sums.a[e][j / 2][c + j % 2 * 2];
   }
   __syncthreads();
-  float *part = parts + COUNTERS + ((i64)cell * splits + split) * COLUMNS * PART;
+  float *part = parts + COUNTERS + ((i64)piece.slot + piece.split) * COLUMNS * PART;
   for (int x = item; x < COLUMNS * V_DIM; x += LANES * WARPS) {
     const int column = x / V_DIM, d = x % V_DIM;
     float m = NOTHING, l = 0.0f, a = 0.0f;
@@ -113,10 +115,10 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS, 2) ATTEND(ARGUMENTS) 
       const float less = warp_m[w][column] == NOTHING ? 0.0f : power_of_2(warp_m[w][column] - m);
       l += less * warp_l[w][column], a += less * warp_a[(w * COLUMNS + column) * (V_DIM + 4) + d];
     }
-    if (splits > 1) {
+    if (piece.splits > 1) {
       part[column * PART + 2 + d] = a;
       if (d == 0) part[column * PART] = m, part[column * PART + 1] = l;
     } else if (columns.real(column)) out[out_at + columns.at(column) * V_DIM + d] = divided(a, l);
   }
-  if (splits > 1) join<COLUMNS>(&before_me, parts, cell, (int)splits, columns, out + out_at, warp, lane);
+  if (piece.splits > 1) join<COLUMNS>(&before_me, parts, piece.slot, piece.splits, columns, out + out_at, warp, lane);
 }

@@ -1,5 +1,5 @@
 /* Attention of many queries over 16-bit rows: WARPS * COLUMNS of their heads read rows once. A text of its own, behind
- * prelude_cuda.h, warp_cuda.h, warp_rows.cu and warp_parts.cu.
+ * prelude_cuda.h, warp_cuda.h, warp_rows.cu, warp_deal.cu and warp_parts.cu.
  *
  * What it is compiled for is as in `attend_warps.cu`; there is one pass of all heads, a warp has COLUMNS columns, and a
  * stage TILES tiles of 16 positions.
@@ -10,7 +10,6 @@
  * columns as the warps of `attend_warps.cu` weigh a tile, unless they see nothing of it, and writes their outputs.
  */
 
-#define BLOCK_COLUMNS (WARPS * COLUMNS)
 #define STAGE (TILES * TILE)
 #define STAGE_BYTES (2 * TILES * UNIT_BYTES)
 /* Lanes that copy a unit together. */
@@ -28,24 +27,26 @@ DEVICE void fetch_stage(const Rows &rows, int p, int item, u32 to) {
 extern "C" __global__ void __launch_bounds__(LANES *WARPS, 2) ATTEND(ARGUMENTS) {
   DYNAMIC_SHARED(memory);
   __shared__ u32 before_me;
+  __shared__ Piece piece;
   const int lane = threadIdx.x, warp = threadIdx.y, gid = lane >> 2, tig = lane & 3;
-  const u32 runs = ((u32)count * QUERY_HEADS + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS, cell = blockIdx.x / (u32)splits;
-  if (cell >= (u32)entries * (u32)kv_heads * runs) return;
-  const int split = (int)(blockIdx.x - cell * (u32)splits), begins = (int)(cell % runs) * BLOCK_COLUMNS;
-  const int kv_head = (int)(cell / runs % (u32)kv_heads);
-  const i64 entry = cell / runs / (u32)kv_heads, line = (entry * kv_heads + kv_head) * QUERY_HEADS * count;
+  const Entries its = ENTRIES;
+  if (warp == 0) deal(&piece, its, (int)entries, (int)workers, (int)worth, blockIdx.x, lane);
+  __syncthreads();
+  if (!piece.splits) return;
+  const int asked = its.asked(piece.entry), runs = RUNS(asked), last = asked - 1;
+  const int kv_head = piece.cell / runs, begins = piece.cell % runs * BLOCK_COLUMNS;
+  const i64 line = its.line(piece.entry, kv_head);
 
-  const int end = END(entry), last = (int)count - 1;
-  const Sight sight = SIGHT(end);
-  const Columns all = {line, (int)count, 0, 0, (int)count, begins};
-  const Columns columns = {line, (int)count, 0, 0, (int)count, begins + warp * COLUMNS};
+  const Sight sight = its.sight(piece.entry);
+  const Columns all = {line, (int)count, 0, 0, asked, begins};
+  const Columns columns = {line, (int)count, 0, 0, asked, begins + warp * COLUMNS};
   Rows rows;
   rows.keys = keys + keys_at * 2, rows.values = values + values_at * 2;
-  LIE(rows, entry, kv_head, end);
+  LIE(rows, piece.entry, kv_head, sight.end);
   rows.low = sight.from(all.query(0)), rows.high = max(sight.stop(min(all.query(BLOCK_COLUMNS - 1), last)), rows.low);
 
   const int first_stage = rows.low / STAGE, stages = (rows.high + STAGE - 1) / STAGE - first_stage;
-  const int each = (stages + (int)splits - 1) / (int)splits, begin = first_stage + split * each;
+  const int each = (stages + piece.splits - 1) / piece.splits, begin = first_stage + piece.split * each;
   const int stop = min(begin + each, first_stage + stages), item = warp * LANES + lane;
   const u32 two = shared_address(memory);
   if (begin < stop) fetch_stage(rows, begin * STAGE, item, two + (begin & 1) * STAGE_BYTES);
@@ -85,20 +86,20 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS, 2) ATTEND(ARGUMENTS) 
     }
   }
 
-  float *part = parts + COUNTERS + (((i64)cell * splits + split) * BLOCK_COLUMNS + warp * COLUMNS) * PART;
+  float *part = parts + COUNTERS + (((i64)piece.slot + piece.split) * BLOCK_COLUMNS + warp * COLUMNS) * PART;
 #pragma unroll
   for (int i = 0; i < EIGHTS * 2; ++i) {
     const int e = i / 2, c = i % 2, column = e * 8 + tig * 2 + c;
     const float l = sums.weight(e, c);
     const bool real = columns.real(column);
-    if (splits > 1 && gid == 0) part[column * PART] = sums.m[e][c], part[column * PART + 1] = l;
-    float *to = splits > 1 ? part + column * PART + 2 : out + out_at + (real ? columns.at(column) * V_DIM : 0);
+    if (piece.splits > 1 && gid == 0) part[column * PART] = sums.m[e][c], part[column * PART + 1] = l;
+    float *to = piece.splits > 1 ? part + column * PART + 2 : out + out_at + (real ? columns.at(column) * V_DIM : 0);
 #pragma unroll
     for (int j = 0; j < V_DIM / 8; ++j) {
       const float a = sums.a[e][j / 2][c + j % 2 * 2];
-      if (splits > 1) to[j * 8 + gid] = a;
+      if (piece.splits > 1) to[j * 8 + gid] = a;
       else if (real) to[j * 8 + gid] = divided(a, l);
     }
   }
-  if (splits > 1) join<BLOCK_COLUMNS>(&before_me, parts, cell, (int)splits, all, out + out_at, warp, lane);
+  if (piece.splits > 1) join<BLOCK_COLUMNS>(&before_me, parts, piece.slot, piece.splits, all, out + out_at, warp, lane);
 }

@@ -17,7 +17,7 @@
 #define EXPONENT 0x7f807f80u
 #endif
 
-#ifdef OTHERS_SHARED
+#ifdef PREFILL
 #define KEPT 1
 #define OTHER_BYTES (EIGHTS * (K_DIM / 16) * (PARTS - 1) * LANES * 8) /* of the other parts, for each warp */
 #else
@@ -222,16 +222,16 @@ DEVICE void score(float (&s)[tiles][EIGHTS][4], const Queries &of, u32 unit, int
  * part written; the one that comes last does it. Who counts up to splits - 1 finds it there, and leaves 0, so that a
  * graph may run it anew. `before_me` is in shared memory. */
 template <int all>
-DEVICE void join(u32 *before_me, float *parts, u32 cell, int splits, const Columns &columns, float *out, int warp,
+DEVICE void join(u32 *before_me, float *parts, u32 slot, int splits, const Columns &columns, float *out, int warp,
                  int lane) {
   __threadfence();
   __syncthreads();
-  if (warp == 0 && lane == 0) *before_me = atomicInc((u32 *)parts + cell, (u32)splits - 1);
+  if (warp == 0 && lane == 0) *before_me = atomicInc((u32 *)parts + slot, (u32)splits - 1);
   __syncthreads();
   if (*before_me != (u32)splits - 1) return;
   __threadfence();
   for (int column = warp; column < all; column += WARPS) {
-    const float *one = parts + COUNTERS + ((i64)cell * splits * all + column) * PART;
+    const float *one = parts + COUNTERS + ((i64)slot * all + column) * PART;
     float m = NOTHING, l = 0.0f, a[V_DIM / LANES];
     for (int i = lane; i < splits; i += LANES) m = fmaxf(m, __ldcg(one + i * all * PART));
 #pragma unroll

@@ -3,6 +3,7 @@
  */
 #define TILE 16
 #define LANES 32
+#define BLOCK_COLUMNS (WARPS * COLUMNS) /* of a block whose warps have columns of their own */
 #define EIGHTS ((COLUMNS + 7) / 8)
 #define WIDER (K_DIM > V_DIM ? K_DIM : V_DIM)
 #define UNIT_BYTES (TILE * WIDER * 2)
@@ -11,8 +12,8 @@
 #define NOTHING __uint_as_float(0xff800000u)
 
 /* The arguments of a kernel. They and all layouts are those of `attend_rows.cl`, but that `parts` begins with COUNTERS
- * numbers, zeros, one for each cell that may be split, and that a part is m, l and a of the columns of a block:
- * [cells, splits, columns, PART]. There is a block for each split of each cell. */
+ * numbers, zeros, and that a part is m, l and a of the columns of a block, [columns, PART]: one for each split of each
+ * cell that is split. What `workers`, `worth`, `starts` and `ragged` are is said in `warp_deal.cu`. */
 #if defined(PAGES) || defined(ROWS)
 #define TABLES const int *tables,
 #define LYING i64 tables_at, i64 tables_stride
@@ -26,17 +27,12 @@
   rows.turn = (int)min(first + before, (i64)(end)),                                       \
   rows.base = (entry)*apart + (kv_head)*slots + start - first, rows.behind = rows.base - start + then - before
 #endif
-#define ARGUMENTS                                                                                                      \
-  const float *queries, const char *keys, const char *values, const i64 *lengths, float *parts, float *out,            \
-      TABLES i64 entries, i64 kv_heads, i64 count, i64 splits, i64 queries_at, i64 out_at, i64 keys_at, i64 values_at, \
-      i64 slots, i64 apart, LYING, i64 first, i64 given, i64 reads, i64 lengths_at, i64 lengths_stride, i64 causal,    \
-      i64 window
+#define ARGUMENTS                                                                                                     \
+  const float *queries, const char *keys, const char *values, const i64 *lengths, float *parts, float *out,           \
+      const i64 *starts, TABLES i64 entries, i64 kv_heads, i64 count, i64 workers, i64 worth, i64 ragged,             \
+      i64 queries_at, i64 out_at, i64 keys_at, i64 values_at, i64 slots, i64 apart, LYING, i64 first, i64 given,      \
+      i64 reads, i64 lengths_at, i64 lengths_stride, i64 causal, i64 window
 
-/* What a kernel's arguments mean for an entry: where it ends, and what its queries see. */
-#define END(entry) (int)(reads ? lengths[lengths_at + (entry)*lengths_stride] : given)
-#define SIGHT(end)                                                                             \
-  {(int)first, window ? (int)max((end) - count + 1 - window, -(i64)FAR) : -FAR, (int)(end), \
-   causal ? (int)((end) - count) + 1 : FAR}
 #define FAR (1 << 30) /* further than there are positions */
 
 /* The place of a chunk of 16 bytes in a unit: chunks of a row change places, so that the eight rows of a matrix, which

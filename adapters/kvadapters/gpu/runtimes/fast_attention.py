@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from kvadapters.gpu.caches.attention import Pages, Positions, Runs
 from kvadapters.gpu.memory.device_arrays import DeviceRows
-from kvadapters.gpu.runtime import Runtime, Work
+from kvadapters.gpu.runtime import Block, Runtime, Work
 from kvspec.geometry import DTYPES
 
 FLOAT = 4
@@ -47,6 +47,22 @@ class FastDevice(Runtime, Protocol):
         """Tell whether a kernel of that name can be launched."""
 
 
+class Call(NamedTuple):
+    """What is attended to: see `FastAttention.attend`."""
+
+    queries: DeviceRows
+    rows: Runs | Pages
+    positions: Positions
+    out: DeviceRows
+    causal: bool
+    window: int
+
+    def seen(self, count: int, most: int | None) -> int:
+        """Count the positions that so many queries see, at most."""
+        held = self.positions.end - self.positions.first if most is None else most
+        return min(held, self.window + count) if self.window else held
+
+
 class FastAttention(ABC):
     """Attention of f32 queries over rows, with all sums in f32. Query head h reads kv head h // (heads / kv_heads);
     scores are q k / sqrt(k_dim), and must be finite in f32 when multiplied by log2(e).
@@ -58,7 +74,7 @@ class FastAttention(ABC):
         self.device, self.geometry = runtime, geometry
         self.size = DTYPES[geometry.dtype].itemsize
         self._attend = self._learned()
-        # Only fewer runs than workers are split, into fewer pieces than twice as many altogether.
+        # No more pieces than twice the workers are of runs that are split.
         self._parts = runtime.allocate(2 * runtime.workers * self._part_bytes())
 
     @abstractmethod
@@ -74,8 +90,9 @@ class FastAttention(ABC):
         """Give the size of a launch that does `tasks` pieces of work."""
 
     @abstractmethod
-    def _worth(self, rows: int) -> int:
-        """Give the number of pieces worth splitting `rows` rows into."""
+    def _dealt(self, runs: int, rows: int) -> tuple[int, tuple[int, ...]]:
+        """Give the number of pieces of work that there may be of `runs` runs of `rows` rows at most, and the
+        arguments that say so to the kernel."""
 
     @abstractmethod
     def _join(self, out: DeviceRows, cells: int, splits: int) -> None:
@@ -100,42 +117,40 @@ class FastAttention(ABC):
         two and nothing else, which may be captured.
         """
         entries, _, count, _ = queries.shape
-        held = positions.end - positions.first if most is None else most
+        call = Call(queries, rows, positions, out, causal, window)
         runs = entries * self.geometry.kv_heads * self._runs(count)
-        splits = self.splits(runs, min(held, window + count) if window else held)
+        pieces, dealt = self._dealt(runs, call.seen(count, most))
+        self._launch(call, pieces, (entries, self.geometry.kv_heads, count, *dealt))
+        if pieces > runs:
+            self._join(out, entries * self.geometry.heads * count, pieces // runs)
+
+    def _launch(self, call: Call, pieces: int, sizes: tuple[int, ...], *more: Block) -> None:
+        """Launch the kernel for so many pieces of work; `more` are blocks that only a kernel of its kind has."""
+        rows, positions = call.rows, call.positions
         blocks = (
-            queries.block,
+            call.queries.block,
             rows.place.keys,
             rows.place.values,
-            positions.lengths or out.block,
+            positions.lengths or call.out.block,
             self._parts,
-            out.block,
+            call.out.block,
+            *more,
             *((rows.tables,) if isinstance(rows, Pages) else ()),
         )
         places = (
-            queries.at // FLOAT,
-            out.at // FLOAT,
+            call.queries.at // FLOAT,
+            call.out.at // FLOAT,
             rows.place.keys_at // self.size,
             rows.place.values_at // self.size,
         )
         lies = rows.place.slots, *_lying(rows)
         ends = positions.first, positions.end, int(positions.lengths is not None), positions.at, positions.stride
-        sizes = entries, self.geometry.kv_heads, count, splits
-        work = self._work(runs * splits)
-        self.device.launch(self._attend, work, *blocks, *sizes, *places, *lies, *ends, int(causal), window)
-        if splits > 1:
-            self._join(out, entries * self.geometry.heads * count, splits)
+        numbers = *sizes, *places, *lies, *ends, int(call.causal), call.window
+        self.device.launch(self._attend, self._work(pieces), *blocks, *numbers)
 
     def _runs(self, count: int) -> int:
         """Count how often the rows of a kv head are read for so many queries."""
         return -(-count // self.geometry.queries)
-
-    def splits(self, runs: int, rows: int) -> int:
-        """Choose the number of pieces of each run of rows: enough to keep the device busy, none too short."""
-        return max(1, min(self._enough(runs), self._worth(rows)))
-
-    def _enough(self, runs: int) -> int:
-        return -(-self.device.workers // max(1, runs))
 
 
 def _lying(rows: Runs | Pages) -> tuple[int, ...]:

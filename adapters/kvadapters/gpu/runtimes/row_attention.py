@@ -58,8 +58,11 @@ class RowAttention(FastAttention):
     def _work(self, tasks: int) -> Work:
         return Work(1, tasks)
 
-    def _worth(self, rows: int) -> int:
-        return rows * (self.geometry.k_dim + self.geometry.v_dim) * self.size // WORTH_SPLITTING
+    def _dealt(self, runs: int, rows: int) -> tuple[int, tuple[int, ...]]:
+        """Split each run into as many pieces: enough to keep the device busy, none too short."""
+        worth = rows * (self.geometry.k_dim + self.geometry.v_dim) * self.size // WORTH_SPLITTING
+        splits = max(1, min(-(-self.device.workers // max(1, runs)), worth))
+        return runs * splits, (splits,)
 
     def _join(self, out: DeviceRows, cells: int, splits: int) -> None:
         self.runtime.launch(self._joining, Work(1, cells), self._parts, out.block, cells, splits, out.at // FLOAT)

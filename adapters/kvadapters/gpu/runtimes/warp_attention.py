@@ -7,9 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
+from kvadapters.gpu.caches.attention import Pages, Positions, Runs
 from kvadapters.gpu.memory.device_arrays import DeviceRows
-from kvadapters.gpu.runtime import Work
-from kvadapters.gpu.runtimes.fast_attention import FLOAT, FastAttention, FastDevice, Geometry
+from kvadapters.gpu.runtime import Block, Work
+from kvadapters.gpu.runtimes.fast_attention import FLOAT, Call, FastAttention, FastDevice, Geometry
 from kvadapters.gpu.runtimes.row_attention import scale, text
 
 TILE, WARPS, LANES = 16, 4, 32
@@ -27,7 +28,7 @@ MOST_UNITS = 8
 WORTH_SPLITTING = 2 * TILE * WARPS
 """Least positions of a split: two tiles for each warp."""
 
-BLOCKS = {"runs": 6, "pages": 7, "rows": 7}
+BLOCKS = {"runs": 7, "pages": 8, "rows": 8}
 """The ways in which rows lie, each with the buffers that its kernel takes."""
 
 
@@ -76,14 +77,47 @@ class WarpAttention(FastAttention):
         return passes(self.geometry) * super()._runs(count)
 
     def _part_bytes(self) -> int:
-        """Of the parts of all columns, and of half a counter: there is one for each worker."""
+        """Of a part of all columns, and a counter."""
         return FLOAT * (self._columns() * (self.geometry.v_dim + 2) + 1)
 
     def _work(self, tasks: int) -> Work:
         return Work(LANES, WARPS * tasks)
 
-    def _worth(self, rows: int) -> int:
-        return rows // WORTH_SPLITTING
+    def _worth(self) -> int:
+        """Give the least positions of a piece."""
+        return WORTH_SPLITTING
+
+    def _dealt(self, runs: int, rows: int) -> tuple[int, tuple[int, int, int]]:
+        """Have the kernel split runs by the lengths that it finds: see `kernels/warp_deal.cu`."""
+        if rows < 2 * self._worth():
+            return runs, (0, 1, 0)
+        workers = self.device.workers
+        return max(workers, runs + workers // 2), (workers, max(1, self._worth() // TILE), 0)
+
+    def attend_ragged(
+        self,
+        queries: DeviceRows,
+        starts: Block,
+        entries: int,
+        rows: Runs | Pages,
+        positions: Positions,
+        out: DeviceRows,
+        causal: bool = True,
+        window: int = 0,
+        most: int | None = None,
+    ) -> None:
+        """As `attend`, where entries have different numbers of queries: outputs `[heads, n, v_dim]` of queries
+        `[heads, n, k_dim]`, of which entry e has those from number `starts[e]` to `starts[e + 1]` - 1. `starts` are
+        entries + 1 i64 numbers on the device. One launch, which may be captured.
+        """
+        _, count, _ = queries.shape
+        call = Call(queries, rows, positions, out, causal, window)
+        runs = self.geometry.kv_heads * (self._runs(count) + entries * self._runs(1))  # the last of each not full
+        pieces, (workers, worth, _) = self._dealt(runs, call.seen(count, most))
+        self._launch(call, pieces, (entries, self.geometry.kv_heads, count, workers, worth, 1), starts)
+
+    def _launch(self, call: Call, pieces: int, sizes: tuple[int, ...], *more: Block) -> None:
+        super()._launch(call, pieces, sizes, *(more or (call.out.block,)))
 
     def _join(self, out: DeviceRows, cells: int, splits: int) -> None:
         """Do nothing: the block that comes last has done it."""
@@ -130,7 +164,7 @@ def units(geometry: Geometry) -> int:
 
 
 def source(geometry: Geometry, name: str, workers: int) -> str:
-    """Write the whole program text for a geometry; fewer cells than `workers` are split."""
+    """Write the whole program text for a geometry; there are parts for as many splits as `workers`."""
     heads = {"PASSES": passes(geometry), "PER_PASS": columns(geometry) // geometry.queries}
     sizes = {"WARPS": WARPS, "COLUMNS": columns(geometry), "QUERIES": geometry.queries, "UNITS": units(geometry)}
     return program(geometry, name, workers, heads | sizes, "attend_warps.cu")
@@ -142,4 +176,4 @@ def program(geometry: Geometry, name: str, workers: int, sizes: Mapping[str, int
     kinds = {f"ROW_{geometry.dtype.upper()}": 1, geometry.lie.upper(): 1}
     defined: dict[str, str | int] = {"ATTEND": name, "SCALE": scale(geometry.k_dim), "COUNTERS": workers}
     defined |= {**dims, **sizes, **kinds}
-    return text(defined, "prelude_cuda.h", "warp_cuda.h", "warp_rows.cu", "warp_parts.cu", kernel)
+    return text(defined, "prelude_cuda.h", "warp_cuda.h", "warp_rows.cu", "warp_deal.cu", "warp_parts.cu", kernel)

@@ -37,8 +37,8 @@ class WarpPrefill(WarpAttention):
     def _runs(self, count: int) -> int:
         return -(-count * self.geometry.group // self._columns())
 
-    def _worth(self, rows: int) -> int:
-        return rows // WORTH_SPLITTING
+    def _worth(self) -> int:
+        return WORTH_SPLITTING
 
 
 def chosen(geometry: Geometry, count: int, beside: int | None = None) -> Geometry:
@@ -73,7 +73,7 @@ def stage_bytes(geometry: Geometry) -> int:
 
 
 def source(geometry: Geometry, name: str, workers: int) -> str:
-    """Write the whole program text for a geometry; fewer cells than `workers` are split."""
-    sizes = {"WARPS": WARPS, "COLUMNS": columns(geometry), "TILES": TILES, "OTHERS_SHARED": 1}
+    """Write the whole program text for a geometry; there are parts for as many splits as `workers`."""
+    sizes = {"WARPS": WARPS, "COLUMNS": columns(geometry), "TILES": TILES, "PREFILL": 1}
     heads = {"QUERIES": QUERIES, "PER_PASS": geometry.group}
     return warp_attention.program(geometry, name, workers, sizes | heads, "prefill_warps.cu")

@@ -1,0 +1,108 @@
+/* Who does what: the positions of all entries dealt out to blocks, by lengths that the device reads. For
+ * `attend_warps.cu` and `prefill_warps.cu`, behind warp_rows.cu.
+ *
+ * A cell is one run of queries of one kv head of one entry (and one pass of its heads). Cells of long entries are split
+ * into pieces of `each` tiles, `worth` at least: as short as can be with no more pieces than `workers`, or than half as
+ * many on top of the cells, where there are more of these. So a launch has room for all pieces whatever the lengths are
+ * by the time that it runs, and at most `workers` of them are of cells that are split. Without workers none is.
+ */
+#ifdef PREFILL
+#define RUNS(count) (((count)*QUERY_HEADS + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS)
+#else
+#define RUNS(count) (((count) + QUERIES - 1) / QUERIES * PASSES)
+#endif
+
+/* The entries of a launch: sequences, layers, or both. With `starts` queries lie as [heads, count, K_DIM], and those of
+ * entry e are starts[e] to starts[e + 1] - 1; else as [entries, heads, count, K_DIM]. */
+struct Entries {
+  const i64 *lengths, *starts;
+  i64 stride;
+  int given, count, kv_heads, first, window, causal;
+
+  DEVICE_METHOD int end(int entry) const { return (int)(lengths ? lengths[entry * stride] : given); }
+  DEVICE_METHOD int asked(int entry) const { return starts ? (int)(starts[entry + 1] - starts[entry]) : count; }
+  DEVICE_METHOD int cells(int entry) const { return kv_heads * RUNS(asked(entry)); }
+  DEVICE_METHOD i64 line(int entry, int kv_head) const {
+    const i64 heads = (i64)kv_head * QUERY_HEADS * count;
+    return starts ? heads + starts[entry] : (i64)entry * kv_heads * QUERY_HEADS * count + heads;
+  }
+  DEVICE_METHOD Sight sight(int entry) const {
+    const int stop = end(entry), behind = stop - asked(entry) + 1;
+    return {first, window ? max(behind - window, -FAR) : -FAR, stop, causal ? behind : FAR};
+  }
+  /* The tiles that the queries of an entry see. */
+  DEVICE_METHOD int tiles(int entry) const {
+    const Sight all = sight(entry);
+    return max((all.stop(asked(entry) - 1) + TILE - 1) / TILE - all.from(0) / TILE, 0);
+  }
+  DEVICE_METHOD int splits(int entry, int each) const { return max((tiles(entry) + each - 1) / each, 1); }
+};
+#define ENTRIES                                                                                     \
+  {reads ? lengths + lengths_at : nullptr, ragged ? starts : nullptr, lengths_stride, (int)given,   \
+   (int)count, (int)kv_heads, (int)first, (int)min(window, (i64)FAR), (int)causal}
+
+/* A piece: number `split` of the `splits` of cell `cell` of an entry, whose parts begin at number `slot` of those of all
+ * cells that are split. There is none if there are no splits. */
+struct Piece {
+  int entry, cell, split, splits;
+  u32 slot;
+};
+
+DEVICE i64 sum_of_lanes(i64 x) {
+#pragma unroll
+  for (int flip = 1; flip < LANES; flip *= 2) x += __shfl_xor_sync(ALL, x, flip);
+  return x;
+}
+
+/* The pieces that there are if none has more tiles than `each`. */
+DEVICE i64 pieces_of(const Entries &of, int entries, int each, int lane) {
+  i64 pieces = 0;
+#pragma unroll 1
+  for (int e = lane; e < entries; e += LANES) pieces += (i64)of.cells(e) * of.splits(e, each);
+  return sum_of_lanes(pieces);
+}
+
+/* Chooses how many tiles a piece has at most: `enough` leave room for a piece of each cell that is not full; fewer are
+ * tried, from as few as all that is there would fill, and the first is taken that there is room for. */
+DEVICE int tiles_each(const Entries &of, int entries, int workers, int worth, int lane) {
+  i64 tiles = 0, cells = 0;
+#pragma unroll 1
+  for (int e = lane; e < entries; e += LANES) cells += of.cells(e), tiles += (i64)of.cells(e) * of.tiles(e);
+  tiles = sum_of_lanes(tiles), cells = sum_of_lanes(cells);
+  const i64 room = max((i64)workers, cells + workers / 2);
+  i64 few = max((tiles + room - 1) / room, (i64)worth), enough = (tiles + room - cells - 1) / (room - cells);
+#pragma unroll 1
+  for (int tries = 5; tries && few < enough; --tries) {
+    if (pieces_of(of, entries, (int)few, lane) <= room) enough = few;
+    else few = (few + enough + 1) / 2;
+  }
+  return (int)min(max(enough, (i64)worth), (i64)FAR);
+}
+
+/* Finds the piece of a block, as a warp. */
+DEVICE void deal(Piece *piece, const Entries &of, int entries, int workers, int worth, u32 block, int lane) {
+  const int each = workers ? tiles_each(of, entries, workers, worth, lane) : FAR;
+  u32 before = 0, slots = 0;
+#pragma unroll 1
+  for (int from = 0; from < entries; from += LANES) {
+    const int entry = from + lane, cells = entry < entries ? of.cells(entry) : 0;
+    const int splits = cells ? of.splits(entry, each) : 1;
+    const u32 pieces = cells * splits, parts = splits > 1 ? pieces : 0;
+    u32 until = pieces, slots_until = parts;
+#pragma unroll
+    for (int by = 1; by < LANES; by *= 2) {
+      const u32 more = __shfl_up_sync(ALL, until, by), more_slots = __shfl_up_sync(ALL, slots_until, by);
+      if (lane >= by) until += more, slots_until += more_slots;
+    }
+    const u32 found = __ballot_sync(ALL, block < before + until);
+    if (found) {
+      const int it = __ffs(found) - 1, its = __shfl_sync(ALL, splits, it);
+      const u32 within = block - before - __shfl_sync(ALL, until - pieces, it), cell = within / (u32)its;
+      const u32 slot = slots + __shfl_sync(ALL, slots_until - parts, it) + cell * its;
+      if (lane == 0) *piece = {from + it, (int)cell, (int)(within - cell * its), its, slot};
+      return;
+    }
+    before += __shfl_sync(ALL, until, LANES - 1), slots += __shfl_sync(ALL, slots_until, LANES - 1);
+  }
+  if (lane == 0) *piece = {};
+}
