@@ -7,18 +7,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
 from tabulate import tabulate
 
+from kvadapters.gpu import kernels
+from kvadapters.gpu.caches.captured_step import CapturedStep
+from kvadapters.gpu.caches.store import Store
+from kvadapters.gpu.memory.buffers import Workspace
+from kvadapters.gpu.memory.device_arrays import DeviceRows
 from kvadapters.gpu.runtime import Block, Meter, Work
 from kvadapters.gpu.runtimes.capture import Recorder, Replayable
 from kvadapters.gpu.runtimes.cuda_launch import Kernel, Unreleased
 from kvadapters.gpu.runtimes.cupy import CuPyRuntime
+from kvspec.contract import Attention, Rope
+from kvspec.geometry import Config
 
-ARGUMENTS, LAUNCHES, ROUNDS, CALLS = 17, 128, 15, 2000
+ARGUMENTS, LAUNCHES, ROUNDS, CALLS = 17, 128, 15, 200
 """Arguments of a launch, as an append's; launches of a recording; rounds, and calls in each."""
+
+LAYERS, HEADS = 32, 32
+"""Layers and query heads of the step."""
 
 
 def main() -> None:
@@ -38,10 +49,14 @@ def main() -> None:
     recording = recorder.record(all_launched)
     replayed = Replayable(recorder, Unreleased(recording), lambda: None).replay
     looked_through = Replayable(recorder, recording, lambda: None).replay
+    step, uncaptured = steps()
+    launches = len(step.work._recording._recording.launches)
     cases = {
         f"a launch of {ARGUMENTS} arguments": launched,
         f"a replay of {LAUNCHES} launches": replayed,
         "the same, after a block was released": looked_through,
+        f"a decode step of {LAYERS} layers, captured: {launches} launches": replay(step),
+        "the same, not captured": uncaptured,
     }
     rows = [
         (name, *np.quantile([_microseconds(call) for _ in range(ROUNDS)], (0.5, 0.25, 0.75)))
@@ -50,13 +65,49 @@ def main() -> None:
     print(tabulate(rows, ("Python", "us", "quartile", "quartile"), floatfmt=".2f"))
 
 
+def steps() -> tuple[CapturedStep, Callable[[], None]]:
+    """Give a captured step over a driver that does nothing, of Llama-3.1 8B, and what does the same by layers."""
+    config = Config(k_dim=128, v_dim=128, kv_heads=8, layers=LAYERS, max_len=4096)
+    store, turn = Store(config, Workspace(over_nothing())), Rope(base=500000)
+    step = CapturedStep(store, HEADS, turn)
+    queries, rows = step.queries[:1], (1, 8, 1, 128)
+    keys = DeviceRows(store.space.runtime, step.rows.keys, rows, np.dtype(np.float16))
+    out, how = DeviceRows(store.space.runtime, step.out.block, queries.shape, queries.dtype), Attention(rope=turn)
+
+    def uncaptured() -> None:
+        for layer in range(LAYERS):
+            store.attend(queries, keys, keys, how, out, of=layer)
+        store.lengths_ = [0] * LAYERS
+
+    return step, uncaptured
+
+
+def replay(step: CapturedStep) -> Callable[[], None]:
+    """Replay it, ever again at the same length."""
+
+    def replayed() -> None:
+        step.replay()
+        step.store.lengths_ = [0] * LAYERS
+
+    return replayed
+
+
+class Nothing(nullcontext[None]):
+    """A driver, a stream, and a graph, that do nothing."""
+
+    ptr = 2
+
+    def __getattr__(self, name: str) -> Callable[..., Nothing]:
+        return lambda *_, **__: self
+
+
 def over_nothing() -> CuPyRuntime:
-    """Give the runtime with one kernel, over a driver that does nothing."""
+    """Give the runtime over a driver that does nothing."""
     made = CuPyRuntime.__new__(CuPyRuntime)
-    made.errors, made.meter, made._stream = (), Meter(), SimpleNamespace(ptr=2)
-    made._recorder = Recorder(made.meter)
-    driver = SimpleNamespace(launchKernel=lambda *_: None)
-    made._kernels = {"move16": Kernel(driver, SimpleNamespace(ptr=1), "move16", 0)}
+    made.errors, made.meter, made._stream = (), Meter(), Nothing()
+    made._recorder, made._pool, made._cuda = Recorder(made.meter), Nothing(), Nothing()
+    made._cupy = SimpleNamespace(cuda=SimpleNamespace(memory=SimpleNamespace(OutOfMemoryError=MemoryError)))
+    made._kernels = {name: Kernel(Nothing(), Nothing(), name, 0) for name in kernels.KERNELS}
     return made
 
 
