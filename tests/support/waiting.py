@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 LONGEST = 60.0
 """Seconds after which it is not going to happen, on the busiest machine too."""
@@ -21,3 +23,13 @@ def soon(holds: Callable[[], object], seconds: float = LONGEST) -> bool:
             return True
         time.sleep(EACH)
     return bool(holds())
+
+
+@contextmanager
+def heeding_interrupts() -> Iterator[None]:
+    """A process of xdist, or one in the background of a shell, ignores SIGINT; here it raises KeyboardInterrupt."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

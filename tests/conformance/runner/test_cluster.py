@@ -23,7 +23,7 @@ from kvconform.runner.pool import opened
 from kvconform.runner.run import Run
 from kvconform.worker.tasks import ProcessDied, completed
 from support.slow import one_in
-from support.waiting import soon
+from support.waiting import heeding_interrupts, soon
 
 distributed = pytest.importorskip("distributed", reason="dask is an extra: pip install 'kvconform[dask]'")
 
@@ -85,7 +85,7 @@ def test_interrupted_tasks_tell_what_they_have(cluster: Any, tmp_path: Path) -> 
     threading.Thread(target=interrupt).start()
     told = list[str]()
     paths = ((str(tmp_path / n),) for n in "abc")
-    with opened(on=cluster.scheduler_address) as pool, pytest.raises(KeyboardInterrupt):
+    with heeding_interrupts(), opened(on=cluster.scheduler_address) as pool, pytest.raises(KeyboardInterrupt):
         told.extend(f.result() for _, f in completed(pool, until_asked, paths))
     assert told == ["a part", "a part"] and not (tmp_path / "c").exists()
 

@@ -21,7 +21,7 @@ from kvconform.runner.pool import opened
 from kvconform.worker import tasks
 from kvconform.worker.tasks import Pool, ProcessDied, completed
 from support.deaths import die
-from support.waiting import soon
+from support.waiting import heeding_interrupts, soon
 
 ENDS = {
     "exits": ProcessDied,
@@ -151,8 +151,6 @@ def test_the_rest_is_cancelled_where_the_caller_stops() -> None:
 
 
 def test_interrupted_tasks_tell_what_they_have(tmp_path: Path) -> None:
-    heeded = signal.signal(signal.SIGINT, signal.default_int_handler)  # a process of xdist ignores it
-
     def interrupt() -> None:
         while not all((tmp_path / n).exists() for n in "ab"):
             time.sleep(0.02)
@@ -160,11 +158,9 @@ def test_interrupted_tasks_tell_what_they_have(tmp_path: Path) -> None:
 
     threading.Thread(target=interrupt).start()
     told = list[str]()
-    try:
-        with opened(2) as pool, pytest.raises(KeyboardInterrupt):
-            told.extend(f.result() for _, f in completed(pool, until_asked, ((str(tmp_path / n),) for n in "abc")))
-    finally:
-        signal.signal(signal.SIGINT, heeded)
+    paths = ((str(tmp_path / n),) for n in "abc")
+    with heeding_interrupts(), opened(2) as pool, pytest.raises(KeyboardInterrupt):
+        told.extend(f.result() for _, f in completed(pool, until_asked, paths))
     assert told == ["a part", "a part"] and not (tmp_path / "c").exists()
 
 

@@ -14,7 +14,7 @@ from kvconform.worker.client import Worker, python_worker
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.errors import BadInput, CannotRun
 from support import fakes
-from support.waiting import soon
+from support.waiting import heeding_interrupts, soon
 from support.workers import CONFIG, NOTHING, alive, running, worker
 
 
@@ -27,13 +27,11 @@ def test_what_a_worker_started_is_gone_when_it_is_closed(name: str, pids: list[i
 
 
 def test_ctrl_c_leaves_no_worker(pids: list[int]) -> None:
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    with worker(fakes.process("never_reads")) as w:
+    with heeding_interrupts(), worker(fakes.process("never_reads")) as w:
         threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,)).start()
         with pytest.raises(KeyboardInterrupt):
             w.ask(NOTHING)
         assert not alive(pids[0])
-    signal.signal(signal.SIGINT, before)
 
 
 def test_a_worker_that_is_forgotten_is_killed(pids: list[int]) -> None:
