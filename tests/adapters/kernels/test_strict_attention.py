@@ -16,7 +16,7 @@ from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 from kvref.arithmetic import strict_attention
 from kvspec.geometry import DTYPES, Array
-from support import attention_cases, fake_cupy, slow
+from support import fake_cupy, slow, strict_cases
 from support.devices import adapter
 
 RUNTIMES: dict[str, Callable[[], Any]] = {
@@ -28,21 +28,19 @@ RUNTIMES: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("lie", attention_cases.LIES)
+@pytest.mark.parametrize("lie", strict_cases.LIES)
 @pytest.mark.parametrize("name", RUNTIMES)
 @pytest.mark.parametrize("count", slow.counts(10, 120))
 def test_random_cases_agree_to_the_bit(count: int, name: str, lie: str) -> None:
     runtime, some = RUNTIMES[name](), count // 2 if name == "opencl wide" else count
-    assert [
-        seed for seed in range(some) if not attention_cases.agree(attention_cases.drawn(seed), runtime, lie)
-    ] == []
+    assert [seed for seed in range(some) if not strict_cases.agree(strict_cases.drawn(seed), runtime, lie)] == []
 
 
 @pytest.mark.parametrize("lie", ["ring", "pages"])
 def test_the_text_for_a_cpu_gives_the_same_bits_on_a_simulator(lie: str) -> None:
     """Oclgrind takes the functions of OpenCL where PoCL takes those of its compiler."""
     runtime = OpenCLRuntime("oclgrind", text=kernels.source("cl", True))
-    assert all(attention_cases.agree(attention_cases.drawn(seed), runtime, lie) for seed in range(4))
+    assert all(strict_cases.agree(strict_cases.drawn(seed), runtime, lie) for seed in range(4))
 
 
 SHAPES = [((1, 1, 1), (1, 1, 1)), ((5, 3, 2), (2, 2, 3)), ((3, 1, 1), (7, 1, 1)), ((128, 1, 1), (1, 5, 2))]
@@ -53,7 +51,7 @@ SHAPES = [((1, 1, 1), (1, 1, 1)), ((5, 3, 2), (2, 2, 3)), ((3, 1, 1), (7, 1, 1))
 @pytest.mark.parametrize("lie", ["ring", "pages"])
 def test_any_launch_shape_does_all_the_work(shape: Any, lie: str) -> None:
     runtime = CudaCPURuntime(shape=lambda work: shape)
-    assert all(attention_cases.agree(attention_cases.drawn(seed), runtime, lie) for seed in range(20))
+    assert all(strict_cases.agree(strict_cases.drawn(seed), runtime, lie) for seed in range(20))
 
 
 PROBES = """
@@ -78,7 +76,7 @@ def probing(dialect: str) -> Any:
 def probed(dialect: str, what: int, a: Array, b: Array) -> Array:
     """What a function makes of numbers."""
     runtime = probing(dialect)
-    blocks = [attention_cases.block(runtime, x) for x in (a, b, np.zeros_like(a))]
+    blocks = [strict_cases.block(runtime, x) for x in (a, b, np.zeros_like(a))]
     runtime.launch("probe", Work(1, a.size), *blocks, what, a.size)
     found: Array = runtime.download(blocks[2], 0, a.nbytes).view(np.float32)[0]
     return found
@@ -86,7 +84,7 @@ def probed(dialect: str, what: int, a: Array, b: Array) -> Array:
 
 def alike(found: Array, expected: Array) -> bool:
     """The same bits, any NaN the same."""
-    return attention_cases.settled(found) == attention_cases.settled(expected)
+    return strict_cases.settled(found) == strict_cases.settled(expected)
 
 
 DIALECTS = pytest.mark.parametrize("dialect", ["cl", "cuda"])
