@@ -6,7 +6,7 @@ Needs no GPU and measures none: what a driver takes comes on top.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -14,7 +14,8 @@ import numpy as np
 from tabulate import tabulate
 
 from kvadapters.gpu import kernels
-from kvadapters.gpu.caches.captured_step import CapturedStep
+from kvadapters.gpu.caches.captured_batch import CapturedBatchStep
+from kvadapters.gpu.caches.captured_step import CapturedStep, Step
 from kvadapters.gpu.caches.store import Store
 from kvadapters.gpu.memory.buffers import Workspace
 from kvadapters.gpu.memory.device_arrays import DeviceRows
@@ -34,7 +35,7 @@ LAYERS, HEADS = 32, 32
 
 def main() -> None:
     """Print microseconds of the processor: the median of the rounds, and the quartiles."""
-    runtime = over_nothing()
+    runtime = OverNothing()
     meter, work, recorder = runtime.meter, Work(16, 1, 8, 2), runtime._recorder
     blocks = [Block(SimpleNamespace(ptr=4096 * i), 64, meter) for i in range(4)]
     args = (*blocks, *range(ARGUMENTS - len(blocks)))
@@ -50,13 +51,16 @@ def main() -> None:
     replayed = Replayable(recorder, Unreleased(recording), lambda: None).replay
     looked_through = Replayable(recorder, recording, lambda: None).replay
     step, uncaptured = steps()
-    launches = len(step.work._recording._recording.launches)
     cases = {
         f"a launch of {ARGUMENTS} arguments": launched,
         f"a replay of {LAUNCHES} launches": replayed,
         "the same, after a block was released": looked_through,
-        f"a decode step of {LAYERS} layers, captured: {launches} launches": replay(step),
+        f"a decode step of {LAYERS} layers, captured: {launches(step)} launches": replay(step),
         "the same, not captured": uncaptured,
+        **{
+            f"a captured step of {m} sequences: {launches(step)} launches": replay(step)
+            for m, step in ((m, batched(m)) for m in (1, 128))
+        },
     }
     rows = [
         (name, *np.quantile([_microseconds(call) for _ in range(ROUNDS)], (0.5, 0.25, 0.75)))
@@ -65,10 +69,15 @@ def main() -> None:
     print(tabulate(rows, ("Python", "us", "quartile", "quartile"), floatfmt=".2f"))
 
 
-def steps() -> tuple[CapturedStep, Callable[[], None]]:
-    """Give a captured step over a driver that does nothing, of Llama-3.1 8B, and what does the same by layers."""
+def opened() -> Store:
+    """Give a store as of Llama-3.1 8B."""
     config = Config(k_dim=128, v_dim=128, kv_heads=8, layers=LAYERS, max_len=4096)
-    store, turn = Store(config, Workspace(over_nothing())), Rope(base=500000)
+    return Store(config, Workspace(OverNothing()))
+
+
+def steps() -> tuple[CapturedStep, Callable[[], None]]:
+    """Give a captured step, and a function that does the same layer by layer."""
+    store, turn = opened(), Rope(base=500000)
     step = CapturedStep(store, HEADS, turn)
     queries, rows = step.queries[:1], (1, 8, 1, 128)
     keys = DeviceRows(store.space.runtime, step.rows.keys, rows, np.dtype(np.float16))
@@ -82,12 +91,28 @@ def steps() -> tuple[CapturedStep, Callable[[], None]]:
     return step, uncaptured
 
 
-def replay(step: CapturedStep) -> Callable[[], None]:
-    """Replay it, ever again at the same length."""
+def batched(m: int) -> CapturedBatchStep:
+    """Give a captured step of m sequences."""
+    store = opened()
+    store.batch(m, most=m)
+    return CapturedBatchStep(store, HEADS, Rope(base=500000))
+
+
+def launches(step: Step) -> int:
+    """Count the launches of a captured step."""
+    return len(step.work._recording._recording.launches)  # type: ignore[attr-defined]
+
+
+def replay(step: CapturedStep | CapturedBatchStep) -> Callable[[], None]:
+    """Replay it; lengths begin again before they are full."""
+    lengths = step.batch.lengths if isinstance(step, CapturedBatchStep) else None
 
     def replayed() -> None:
         step.replay()
-        step.store.lengths_ = [0] * LAYERS
+        if lengths is None:
+            step.store.lengths_ = [0] * LAYERS
+        elif lengths[0] == 4096:
+            step.store.reset_batch()
 
     return replayed
 
@@ -101,14 +126,19 @@ class Nothing(nullcontext[None]):
         return lambda *_, **__: self
 
 
-def over_nothing() -> CuPyRuntime:
-    """Give the runtime over a driver that does nothing."""
-    made = CuPyRuntime.__new__(CuPyRuntime)
-    made.errors, made.meter, made._stream = (), Meter(), Nothing()
-    made._recorder, made._pool, made._cuda = Recorder(made.meter), Nothing(), Nothing()
-    made._cupy = SimpleNamespace(cuda=SimpleNamespace(memory=SimpleNamespace(OutOfMemoryError=MemoryError)))
-    made._kernels = {name: Kernel(Nothing(), Nothing(), name, 0) for name in kernels.KERNELS}
-    return made
+class OverNothing(CuPyRuntime):
+    """The runtime over a driver that does nothing."""
+
+    def __init__(self) -> None:
+        self.errors, self.meter, self._stream = (), Meter(), Nothing()
+        self._recorder, self._pool, self._cuda = Recorder(self.meter), Nothing(), Nothing()
+        self._cupy = SimpleNamespace(cuda=SimpleNamespace(memory=SimpleNamespace(OutOfMemoryError=MemoryError)))
+        self._kernels = {}
+        self.learn("", kernels.KERNELS)
+
+    def learn(self, text: str, names: Mapping[str, int], shared: int = 0) -> None:
+        """Know kernels that do nothing."""
+        self._kernels |= {name: Kernel(Nothing(), Nothing(), name, shared) for name in names}
 
 
 def _microseconds(call: Callable[[], None]) -> float:

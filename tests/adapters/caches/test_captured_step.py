@@ -10,7 +10,7 @@ import pytest
 
 from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.adapters import CudaCPU, CudaCPUFast
-from kvadapters.gpu.caches.captured_step import CapturedStep, Line
+from kvadapters.gpu.caches.captured_step import CapturedStep, Line, Step
 from kvadapters.gpu.memory.device_arrays import fetched
 from kvadapters.gpu.memory.layout import Geometry, Place, move
 from kvspec.contract import Attention, Pair, Rope
@@ -59,9 +59,9 @@ def captured(store: Any, turn: Rope | None, splits: int = 1) -> CapturedStep:
     """The same model as a captured step."""
     geometry = Geometry(HEADS, 32 * 4, 0)
 
-    def between(step: CapturedStep, layer: int) -> None:
+    def between(step: Step, layer: int) -> None:
         if layer:
-            source, to = step.out[layer - 1 : layer], step.queries[layer : layer + 1]
+            source, to = step.of_layer(step.out, layer - 1), step.of_layer(step.queries, layer)
             places = (Place(r.block, r.block, r.at, r.at, 1).span() for r in (source, to))
             move(store.space.runtime, geometry, 1, *places)
 

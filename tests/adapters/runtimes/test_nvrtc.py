@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kvadapters.gpu import kernels
+from kvadapters.gpu.caches import captured_batch
 from kvadapters.gpu.runtimes import nvrtc, sass, warp_attention, warp_prefill, warp_table
 from kvadapters.gpu.runtimes.fast_attention import Geometry
 from kvspec.errors import CannotRun
@@ -132,6 +133,14 @@ def test_attention_for_tensor_cores_spills_nothing_and_is_what_is_published(arch
 
 def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("architecture", nvrtc.ARCHITECTURES)
+@pytest.mark.parametrize("dtype", kernels.NUMBERS)
+def test_the_kernel_of_a_captured_batch_spills_nothing(dtype: str, architecture: str) -> None:
+    cubin = nvrtc.compiled(captured_batch.source("step_turned", dtype), architecture)
+    assert not cubin.lacks(["step_turned"]) and cubin.usage["step_turned"].spilled == 0
 
 
 LOOP = """

@@ -1,10 +1,12 @@
-"""A decode step of a store captured whole: RoPE, append and attention of every layer are one replay a token.
+"""A decode step captured whole: RoPE, append and attention of every layer of a store are one replay a token.
 
-Lengths and positions are read on the device, so that replays go on from step to step.
+Lengths and positions are read on the device, so that replays go on from step to step. `captured_batch` has the same
+of a store's batch.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from math import prod
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from kvadapters.gpu.caches import attention, rope
-from kvadapters.gpu.caches.attention import Positions, prepare
+from kvadapters.gpu.caches.attention import Positions, Runs, prepare
 from kvadapters.gpu.caches.attention_store import runs
 from kvadapters.gpu.caches.queries import FLOAT, asked, demand_how
 from kvadapters.gpu.caches.store import Store
@@ -55,14 +57,65 @@ class Line(Tables):
         return self._line
 
 
-class CapturedStep:
-    """A captured step of all layers of a store.
+Between = Callable[["Step", int], None]
 
-    What it works on goes into `queries`, f32 `[layers, heads, 1, k_dim]`, and `rows`, keys `[layers, kv_heads, 1,
-    k_dim]` and such values: by kernels, or by `take`. Outputs are in `out`, f32 `[layers, heads, 1, v_dim]`.
-    `between(step, layer)`, if given, launches what a model does before a layer attends, such as making queries of
-    the outputs of the layer before; it is captured too.
+
+class Step(ABC):
+    """A captured step of all layers, over `entries` entries in each.
+
+    Queries go into `queries`, f32 `[layers * entries, heads, 1, k_dim]`, and rows to where `take` puts them;
+    outputs are in `out`, f32 `[layers * entries, heads, 1, v_dim]`. `between(step, layer)`, if given, launches what
+    a model does before a layer attends, such as making queries of the outputs of the layer before; it is captured
+    too.
     """
+
+    def __init__(
+        self, store: Store, heads: int, entries: int, turn: Rope | None, splits: int, between: Between | None
+    ) -> None:
+        config, self.store, self.entries = store.config, store, entries
+        demand_how(config, heads, splits)
+        self._dims = rope.demand(turn, config.k_dim)
+        self._turn, self._splits, self._between = turn, splits, between
+        self.space, self._layers = Workspace(store.space.runtime), len(store.lengths_)
+        self.queries = self._room("queries", self._layers * entries, heads, config.k_dim)
+        self.out = self._room("outputs", self._layers * entries, heads, config.v_dim)
+        self._turned = self._room("turned queries", entries, heads, config.k_dim)
+
+    def _capture(self) -> None:
+        self._attend(0, self._turned)  # what has to be compiled or allocated is so before the capture
+        self.work = self.space.runtime.capture(self._launch)
+
+    def _room(self, name: str, entries: int, heads: int, width: int, dtype: np.dtype[Any] = FLOAT) -> DeviceRows:
+        shape = entries, heads, 1, width
+        return DeviceRows(self.space.runtime, self.space.scratch(name, prod(shape) * dtype.itemsize), shape, dtype)
+
+    def of_layer(self, rows: DeviceRows, layer: int) -> DeviceRows:
+        """Give the entries of a layer."""
+        return rows[layer * self.entries : (layer + 1) * self.entries]
+
+    def _launch(self) -> None:
+        for layer in range(self._layers):
+            if self._between:
+                self._between(self, layer)
+            self._attend(layer, self._append(layer, self.of_layer(self.queries, layer)))
+
+    def _attend(self, layer: int, queries: DeviceRows) -> None:
+        store, out = self.store, self.of_layer(self.out, layer)
+        ready = prepare(self.space, store.config, queries, asked(CAUSAL), self._splits, store.max_len, out)
+        ready.launch(*self._lying(layer))
+
+    @abstractmethod
+    def _append(self, layer: int, queries: DeviceRows) -> DeviceRows:
+        """Append a layer's row, and give its queries; both turned where there is RoPE."""
+
+    @abstractmethod
+    def _lying(self, layer: int) -> tuple[Runs, Positions]:
+        """Give where the rows of a layer lie, and their ends."""
+
+
+class CapturedStep(Step):
+    """A captured step of a store: an entry is its only sequence. Rows are in `rows`, keys `[layers, kv_heads, 1,
+    k_dim]` and such values."""
 
     def __init__(
         self,
@@ -70,64 +123,37 @@ class CapturedStep:
         heads: int,
         turn: Rope | None = None,
         splits: int = 1,
-        between: Callable[[CapturedStep, int], None] | None = None,
+        between: Between | None = None,
     ) -> None:
-        config, runtime = store.config, store.space.runtime
-        demand_how(config, heads, splits)
-        self._dims = rope.demand(turn, config.k_dim)
-        self.store, self.layers, self._turn, self._splits, self._between = (
-            store,
-            store.layers,
-            turn,
-            splits,
-            between,
-        )
-        self.space, self._geometry = Workspace(runtime), self.layers.geometry_of(self.layers.groups)
-        self.queries = self._room("queries", self.layers.groups, heads, config.k_dim)
-        self.out = self._room("outputs", self.layers.groups, heads, config.v_dim)
+        super().__init__(store, heads, 1, turn, splits, between)
+        config, runtime, self.layers = store.config, store.space.runtime, store.layers
+        self._geometry = self.layers.geometry_of(self.layers.groups)
         self.rows = Place.packed(self.space.scratch("rows", self._geometry.packed(1)[1]), self._geometry, 1)
+        self._keys = self._room("turned keys", 1, config.kv_heads, config.k_dim, DTYPES[config.dtype])
         self._line = Line(runtime, store.max_len, self._dims, turn.base) if turn else None
         self.space.tables = self._line or self.space.tables
-        self._turned = self._room("turned queries", 1, heads, config.k_dim), self._room_for_keys()
-        self._attend(0, self.queries[:1])  # what has to be compiled or allocated is so before the capture
-        self.work = runtime.capture(self._launch)
-
-    def _room(self, name: str, layers: int, heads: int, width: int) -> DeviceRows:
-        shape = layers, heads, 1, width
-        return DeviceRows(self.space.runtime, self.space.scratch(name, prod(shape) * FLOAT.itemsize), shape, FLOAT)
-
-    def _room_for_keys(self) -> DeviceRows:
-        config = self.store.config
-        block = self.space.scratch("turned keys", config.kv_heads * self._geometry.k_bytes)
-        return DeviceRows(self.space.runtime, block, (1, config.kv_heads, 1, config.k_dim), DTYPES[config.dtype])
+        self._capture()
 
     def _launch(self) -> None:
         if self._line:
             self._line.find(self.layers.lengths)
-        for layer in range(self.layers.groups):
-            if self._between:
-                self._between(self, layer)
-            queries = self.queries[layer : layer + 1]
-            self.layers.place(self._source(layer, queries), layer, 1)
-            self._attend(layer, self._turned[0] if self._turn else queries)
+        super()._launch()
 
-    def _source(self, layer: int, queries: DeviceRows) -> Place:
-        """The layer's new row. Where there is RoPE its key and queries are turned: one launch."""
+    def _append(self, layer: int, queries: DeviceRows) -> DeviceRows:
+        """Two launches where there is RoPE, else one."""
         before = layer * self.store.config.kv_heads
         keys_at = self.rows.keys_at + before * self._geometry.k_bytes
         place = self.rows._replace(keys_at=keys_at, values_at=self.rows.values_at + before * self._geometry.v_bytes)
-        if self._turn is None:
-            return place
-        to_queries, to_keys = self._turned
-        keys = replace(to_keys, block=place.keys, at=keys_at)
-        rope._turn(self.space, np.zeros(1), self._turn, self._dims, (keys, to_keys), (queries, to_queries))
-        return place._replace(keys=to_keys.block, keys_at=0)
+        if self._turn:
+            keys = replace(self._keys, block=place.keys, at=keys_at)
+            turned = (keys, self._keys), (queries, self._turned)
+            rope._turn(self.space, np.zeros(1), self._turn, self._dims, *turned)
+            place, queries = place._replace(keys=self._keys.block, keys_at=0), self._turned
+        self.layers.place(place, layer, 1)
+        return queries
 
-    def _attend(self, layer: int, queries: DeviceRows) -> None:
-        out = self.out[layer : layer + 1]
-        store = self.store
-        ready = prepare(self.space, store.config, queries, asked(CAUSAL), self._splits, store.max_len, out)
-        ready.launch(runs(self.layers, layer), Positions(lengths=self.layers.lengths, at=layer))
+    def _lying(self, layer: int) -> tuple[Runs, Positions]:
+        return runs(self.layers, layer), Positions(lengths=self.layers.lengths, at=layer)
 
     def take(self, queries: Any, keys: Any, values: Any) -> None:
         """Copy queries and rows of all layers to where the step finds them."""
