@@ -41,7 +41,7 @@ extern "C" __global__ void dealt(const i64 *lengths, const i64 *starts, int *pie
 @cache
 def dealer() -> CudaCPURuntime:
     sizes: dict[str, str | int] = {"K_DIM": 64, "V_DIM": 64, "QUERY_HEADS": 1, "PER_PASS": 1, "PASSES": 1}
-    sizes |= {"COLUMNS": QUERIES, "QUERIES": QUERIES, "WARPS": 1, "KV_HEADS": KV_HEADS}
+    sizes |= {"COLUMNS": QUERIES, "QUERIES": QUERIES, "WARPS": 1, "COUNTERS": 1, "KV_HEADS": KV_HEADS}
     text = row_attention.text(sizes, "prelude_cuda.h", "warp_cuda.h", "warp_rows.cu", "warp_deal.cu")
     runtime = CudaCPURuntime()
     runtime.learn(text + DEALT, {"dealt": 3}, shared=1024)

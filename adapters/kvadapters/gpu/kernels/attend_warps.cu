@@ -61,11 +61,7 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS, 2) ATTEND(ARGUMENTS) 
 
   Queries of;
   Sums sums;
-#pragma unroll
-  for (int e = 0; e < EIGHTS; ++e) {
-    const int column = e * 8 + gid;
-    of.take(e, columns.real(column) ? queries + queries_at + columns.at(column) * K_DIM : nullptr, lane);
-  }
+  of.take(queries + queries_at, columns, lane);
   sums.begin();
   const int all_from = sight.from(columns.until - 1), all_stop = sight.stop(asked); /* what every query sees */
 

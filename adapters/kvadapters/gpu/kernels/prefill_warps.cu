@@ -4,8 +4,8 @@
  * What it is compiled for is as in `attend_warps.cu`; there is one pass of all heads, a warp has COLUMNS columns, and a
  * stage TILES tiles of 16 positions.
  *
- * A block takes so many columns of one kv head of one entry, heads of queries one behind the other, whatever the number of
- * heads, and one split of the positions that these see. Its warps share what is read: stages of keys and values, of
+ * A block takes so many columns of one kv head of one entry, heads of queries one behind the other, however many heads
+ * there are, and one split of the positions that these see. Its warps share what is read: stages of keys and values, of
  * which the next comes by asynchronous copies while all compute on this one. Each warp weighs a stage for its own
  * columns as the warps of `attend_warps.cu` weigh a tile, unless they see nothing of it, and writes their outputs.
  */
@@ -54,13 +54,9 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS, 2) ATTEND(ARGUMENTS) 
   Queries of;
   of.others = (u32 *)(memory + 2 * STAGE_BYTES + warp * OTHER_BYTES) + lane * 2;
   Sums sums;
-#pragma unroll
-  for (int e = 0; e < EIGHTS; ++e) {
-    const int column = e * 8 + gid;
-    of.take(e, columns.real(column) ? queries + queries_at + columns.at(column) * K_DIM : nullptr, lane);
-  }
+  of.take(queries + queries_at, columns, lane);
   sums.begin();
-  const bool left = !__all_sync(ALL, of.left == 0); /* no queries that were rounded to 16 bits before */
+  const bool left = !__all_sync(ALL, of.left == 0); /* some have more than 16 bits */
   const int from_query = columns.query(0), to_query = min(columns.query(COLUMNS - 1), last);
   const int any_from = sight.from(from_query), any_stop = from_query > last ? 0 : sight.stop(to_query);
   const int all_from = sight.from(to_query), all_stop = sight.stop(from_query);

@@ -1,5 +1,5 @@
-/* Who does what: the positions of all entries dealt out to blocks, by lengths that the device reads. For
- * `attend_warps.cu` and `prefill_warps.cu`, behind warp_rows.cu.
+/* Who does what: the positions of all entries dealt out to blocks, by lengths that the device reads; and what blocks have
+ * of a cell joined. For `attend_warps.cu` and `prefill_warps.cu`, behind warp_rows.cu.
  *
  * A cell is one run of queries of one kv head of one entry (and one pass of its heads). Cells of long entries are split
  * into pieces of `each` tiles, `worth` at least: as short as can be with no more pieces than `workers`, or than half as
@@ -105,4 +105,41 @@ DEVICE void deal(Piece *piece, const Entries &of, int entries, int workers, int 
     before += __shfl_sync(ALL, until, LANES - 1), slots += __shfl_sync(ALL, slots_until, LANES - 1);
   }
   if (lane == 0) *piece = {};
+}
+
+/* An output: 0 where nothing was seen. */
+DEVICE float divided(float a, float l) { return l == 0.0f ? 0.0f : a / l; }
+
+/* Joins the splits of a cell into outputs, [.., V_DIM], for `all` columns. All blocks of the cell call it, with their
+ * part written; the one that comes last does it. Who counts up to splits - 1 finds it there, and leaves 0, so that a
+ * graph may run it anew. `before_me` is in shared memory. */
+template <int all>
+DEVICE void join(u32 *before_me, float *parts, u32 slot, int splits, const Columns &columns, float *out, int warp,
+                 int lane) {
+  __threadfence();
+  __syncthreads();
+  if (warp == 0 && lane == 0) *before_me = atomicInc((u32 *)parts + slot, (u32)splits - 1);
+  __syncthreads();
+  if (*before_me != (u32)splits - 1) return;
+  __threadfence();
+  for (int column = warp; column < all; column += WARPS) {
+    const float *one = parts + COUNTERS + ((i64)slot * all + column) * PART;
+    float m = NOTHING, l = 0.0f, a[V_DIM / LANES];
+    for (int i = lane; i < splits; i += LANES) m = fmaxf(m, __ldcg(one + i * all * PART));
+#pragma unroll
+    for (int flip = 1; flip < LANES; flip *= 2) m = fmaxf(m, __shfl_xor_sync(ALL, m, flip));
+#pragma unroll
+    for (int j = 0; j < V_DIM / LANES; ++j) a[j] = 0.0f;
+#pragma unroll 4
+    for (int i = 0; i < splits; ++i) {
+      const float *its = one + i * all * PART, its_m = __ldcg(its);
+      const float less = its_m == NOTHING ? 0.0f : power_of_2(its_m - m);
+      l += less * __ldcg(its + 1);
+#pragma unroll
+      for (int j = 0; j < V_DIM / LANES; ++j) a[j] += less * __ldcg(its + 2 + lane + j * LANES);
+    }
+    if (!columns.real(column)) continue;
+#pragma unroll
+    for (int j = 0; j < V_DIM / LANES; ++j) out[columns.at(column) * V_DIM + lane + j * LANES] = divided(a[j], l);
+  }
 }

@@ -35,6 +35,13 @@ struct Queries {
   DEVICE_METHOD u32 *other(int eight, int step, int part) const {
     return others + ((eight * (K_DIM / 16) + step) * (PARTS - KEPT) + part - KEPT) * LANES * 2;
   }
+  DEVICE_METHOD void take(const float *queries, const Columns &columns, int lane) {
+#pragma unroll
+    for (int e = 0; e < EIGHTS; ++e) {
+      const int column = e * 8 + (lane >> 2);
+      take(e, columns.real(column) ? queries + columns.at(column) * K_DIM : nullptr, lane);
+    }
+  }
   DEVICE_METHOD void take(int eight, const float *q, int lane) {
     const int tig = lane & 3;
     float up = 1.0f;
@@ -69,9 +76,6 @@ struct Queries {
     factor[eight][1] = PARTS == 3 ? down : __shfl_sync(ALL, down, tig * 8 + 4);
   }
 };
-
-/* An output: 0 where nothing was seen. */
-DEVICE float divided(float a, float l) { return l == 0.0f ? 0.0f : a / l; }
 
 /* What a warp has summed up so far. Lane l holds columns 2 (l % 4) and the one behind of each eight. */
 struct Sums {
@@ -216,38 +220,4 @@ DEVICE void score(float (&s)[tiles][EIGHTS][4], const Queries &of, u32 unit, int
       if (PARTS == 2) found = __fmaf_rn(rest[t][i / 4][i % 4], REST, found);
       found *= of.factor[i / 4][i % 2];
     }
-}
-
-/* Joins the splits of a cell into outputs, [.., V_DIM], for `all` columns. All blocks of the cell call it, with their
- * part written; the one that comes last does it. Who counts up to splits - 1 finds it there, and leaves 0, so that a
- * graph may run it anew. `before_me` is in shared memory. */
-template <int all>
-DEVICE void join(u32 *before_me, float *parts, u32 slot, int splits, const Columns &columns, float *out, int warp,
-                 int lane) {
-  __threadfence();
-  __syncthreads();
-  if (warp == 0 && lane == 0) *before_me = atomicInc((u32 *)parts + slot, (u32)splits - 1);
-  __syncthreads();
-  if (*before_me != (u32)splits - 1) return;
-  __threadfence();
-  for (int column = warp; column < all; column += WARPS) {
-    const float *one = parts + COUNTERS + ((i64)slot * all + column) * PART;
-    float m = NOTHING, l = 0.0f, a[V_DIM / LANES];
-    for (int i = lane; i < splits; i += LANES) m = fmaxf(m, __ldcg(one + i * all * PART));
-#pragma unroll
-    for (int flip = 1; flip < LANES; flip *= 2) m = fmaxf(m, __shfl_xor_sync(ALL, m, flip));
-#pragma unroll
-    for (int j = 0; j < V_DIM / LANES; ++j) a[j] = 0.0f;
-#pragma unroll 4
-    for (int i = 0; i < splits; ++i) {
-      const float *its = one + i * all * PART, its_m = __ldcg(its);
-      const float less = its_m == NOTHING ? 0.0f : power_of_2(its_m - m);
-      l += less * __ldcg(its + 1);
-#pragma unroll
-      for (int j = 0; j < V_DIM / LANES; ++j) a[j] += less * __ldcg(its + 2 + lane + j * LANES);
-    }
-    if (!columns.real(column)) continue;
-#pragma unroll
-    for (int j = 0; j < V_DIM / LANES; ++j) out[columns.at(column) * V_DIM + lane + j * LANES] = divided(a[j], l);
-  }
 }
