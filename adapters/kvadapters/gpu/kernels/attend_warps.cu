@@ -4,7 +4,8 @@
  * Compiled for each ROW_F16 or ROW_BF16 (how keys and values are stored), K_DIM and V_DIM (multiples of 32 up to 256),
  * QUERY_HEADS (that share a kv head) in PASSES of at most PER_PASS, QUERIES (that a block takes together), COLUMNS of
  * both, SCALE, by which scores are multiplied: they are counted in powers of 2, WARPS of a block, and UNITS, how many
- * units of copies a warp has in turn. With PAGES rows lie in pages that tiles of 16 positions fit into, with ROWS in pages of any size, else in runs.
+ * units of copies a warp has in turn. With PAGES rows lie in pages that tiles of 16 positions fit into, with ROWS in
+ * pages of any size, else in runs.
  *
  * A block takes one pass of heads of one kv head of one entry, for QUERIES queries, and one split of the positions that
  * these see. Its warps take tiles of 16 positions by turns, and each has a ring of UNITS units, a tile of keys or of
@@ -31,7 +32,8 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS, 2) ATTEND(ARGUMENTS) 
   __syncthreads();
   if (!piece.splits) return;
   const int its_queries = all.asked(piece.entry), runs = (its_queries + QUERIES - 1) / QUERIES;
-  const int asked = piece.cell % runs * QUERIES, pass = piece.cell / runs % PASSES, kv_head = piece.cell / runs / PASSES;
+  const int asked = piece.cell % runs * QUERIES, pass = piece.cell / runs % PASSES;
+  const int kv_head = piece.cell / runs / PASSES;
   const i64 line = all.line(piece.entry, kv_head);
 
   const Sight sight = all.sight(piece.entry);

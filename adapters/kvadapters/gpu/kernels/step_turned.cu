@@ -4,15 +4,15 @@
  * that share it.
  *
  * Rows come as [sequences, kv_heads], queries as [sequences, kv_heads, group], and lie in groups of kv_heads * slots
- * rows. The length of sequence s is number lengths_at + s * lengths_stride, and so is the line of the table, [positions,
- * dims / 2, 2], that turns: captured work stays valid. A block does all heads of a sequence, because nobody else may
- * read the length while it changes. Places are in elements.
+ * rows. The length of sequence s is number lengths_at + s * lengths_stride, and so is the line of the table,
+ * [positions, dims / 2, 2], that turns: captured work stays valid. A block does all heads of a sequence, because nobody
+ * else may read the length while it changes. Places are in elements.
  */
 extern "C" __global__ void STEP_TURNED(const ELEMENT *keys, const ELEMENT *values, const u32 *queries, u32 *turned,
                                        const float *table, ELEMENT *to_k, ELEMENT *to_v, i64 *lengths, i64 sequences,
-                                       i64 kv_heads, i64 group, i64 width_k, i64 width_v, i64 dims, i64 step, i64 apart,
-                                       i64 keys_at, i64 values_at, i64 queries_at, i64 to_keys, i64 to_values, i64 slots,
-                                       i64 lengths_at, i64 lengths_stride) {
+                                       i64 kv_heads, i64 group, i64 width_k, i64 width_v, i64 dims, i64 step,
+                                       i64 apart, i64 keys_at, i64 values_at, i64 queries_at, i64 to_keys,
+                                       i64 to_values, i64 slots, i64 lengths_at, i64 lengths_stride) {
   for (i64 s = blockIdx.y; s < sequences; s += gridDim.y) {
     i64 *length = lengths + lengths_at + s * lengths_stride;
     const i64 at = *length;

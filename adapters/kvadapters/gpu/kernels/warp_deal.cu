@@ -1,5 +1,5 @@
-/* Who does what: the positions of all entries dealt out to blocks, by lengths that the device reads; and what blocks have
- * of a cell joined. For `attend_warps.cu` and `prefill_warps.cu`, behind warp_rows.cu.
+/* Who does what: the positions of all entries dealt out to blocks, by lengths that the device reads; and what blocks
+ * have of a cell joined. For `attend_warps.cu` and `prefill_warps.cu`, behind warp_rows.cu.
  *
  * A cell is one run of queries of one kv head of one entry (and one pass of its heads). Cells of long entries are split
  * into pieces of `each` tiles, `worth` at least: as short as can be with no more pieces than `workers`, or than half as
@@ -41,8 +41,8 @@ struct Entries {
   {reads ? lengths + lengths_at : nullptr, ragged ? starts : nullptr, lengths_stride, (int)given,   \
    (int)count, (int)kv_heads, (int)first, (int)min(window, (i64)FAR), (int)causal}
 
-/* A piece: number `split` of the `splits` of cell `cell` of an entry, whose parts begin at number `slot` of those of all
- * cells that are split. There is none if there are no splits. */
+/* A piece: number `split` of the `splits` of cell `cell` of an entry, whose parts begin at number `slot` of those of
+ * all cells that are split. There is none if there are no splits. */
 struct Piece {
   int entry, cell, split, splits;
   u32 slot;
