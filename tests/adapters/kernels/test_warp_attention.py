@@ -146,7 +146,7 @@ PLANTED: dict[str, tuple[str, str, str]] = {
 """What was planted: where rows lie, a piece of the kernel, and what stands there instead."""
 
 
-@pytest.mark.parametrize("bug", PLANTED)
+@pytest.mark.parametrize("bug", one_in(3, PLANTED))
 def test_a_planted_bug_is_seen(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warp_attention, "WORTH_SPLITTING", 128)
     lie, right, wrong = PLANTED[bug]

@@ -20,6 +20,7 @@ from kvadapters.gpu.runtimes.fast_attention import Geometry
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 from support.attention_case import Case
+from support.slow import one_in
 from support.warp_cases import worst
 
 QUERIES, KV_HEADS = 4, 3
@@ -158,7 +159,7 @@ PLANTED = {
 """What was planted in the text that deals: a piece of it, and what stands there instead."""
 
 
-@pytest.mark.parametrize("bug", PLANTED)
+@pytest.mark.parametrize("bug", one_in(3, PLANTED))
 def test_a_planted_bug_is_seen(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     real = row_attention.text
 

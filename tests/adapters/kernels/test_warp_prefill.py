@@ -56,14 +56,14 @@ def many(dtype: str, dims: tuple[int, int], group: int) -> Iterator[Case]:
 
 
 @pytest.mark.usefixtures("worth")
-@pytest.mark.parametrize("geometry", one_in(3, [(g,) for g in GEOMETRIES]), ids=str)
+@pytest.mark.parametrize("geometry", one_in(5, [(g,) for g in GEOMETRIES]), ids=str)
 def test_every_element_is_within_the_bound(geometry: tuple[str, tuple[int, int], int]) -> None:
     for case in many(*geometry):
         check(case)
 
 
 @pytest.mark.usefixtures("worth")
-@pytest.mark.parametrize("slots", one_in(2, [5, 16, 1, 48]))
+@pytest.mark.parametrize("slots", one_in(4, [5, 16, 1, 48]))
 @pytest.mark.parametrize("geometry", GEOMETRIES[1:3], ids=str)
 def test_rows_in_pages(geometry: tuple[str, tuple[int, int], int], slots: int) -> None:
     for case in many(*geometry):
@@ -131,7 +131,7 @@ PLANTED: dict[str, tuple[str, str]] = {
 """What was planted: a piece of the kernel, and what stands there instead."""
 
 
-@pytest.mark.parametrize("bug", PLANTED)
+@pytest.mark.parametrize("bug", one_in(3, PLANTED))
 def test_a_planted_bug_is_seen(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warp_prefill, "WORTH_SPLITTING", 64)
     case = prefill("bf16", (64, 64), 3, 40, 300, window=200, turn=100)

@@ -17,6 +17,7 @@ from kvconform.commands import profile as command
 from kvconform.profiling import cases, peers
 from kvconform.profiling.workloads import cache
 from kvspec.errors import BadInput
+from support.slow import one_in
 
 SCHEMA = json.loads(resources.files("kvspec").joinpath("schemas/profile.json").read_text(encoding="utf-8"))
 FEW = ("--quick", "--memory", "1", "--peers", "numpy,memcpy")
@@ -29,7 +30,9 @@ def signals() -> Iterator[None]:
     signal.signal(signal.SIGTERM, before)
 
 
-@pytest.mark.parametrize(("adapter", "few"), [("reference", "append|rewind|zero|step"), ("opencl", "^append/.*")])
+@pytest.mark.parametrize(
+    ("adapter", "few"), one_in(2, [("reference", "append|rewind|zero|step"), ("opencl", "^append/.*")])
+)
 def test_a_profile_ends_with_a_record_and_pages(
     adapter: str, few: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -252,7 +252,7 @@ ENDS: dict[str, tuple[str, str, dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", one_in(3, ENDS))
+@pytest.mark.parametrize("name", one_in(5, ENDS))
 def test_how_a_worker_ends_is_the_verdict(name: str) -> None:
     blamed, verdict, limits, words = ENDS[name]
     seen = judging.ended(name, blamed, **limits)
