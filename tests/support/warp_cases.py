@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -10,11 +12,18 @@ from kvadapters.gpu.caches.attention import Pages, Runs
 from kvadapters.gpu.memory.device_arrays import fetched, placed
 from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtimes import warp_attention, warp_prefill
+from kvadapters.gpu.runtimes.cuda_fast import FastCudaCPURuntime
 from kvadapters.gpu.runtimes.fast_attention import Geometry
 from kvadapters.gpu.runtimes.warp_attention import WarpDevice
 from kvref.list_model.attention_bound import weighed
 from kvspec.geometry import Array
 from support.attention_case import Case, pages, positions
+
+
+@cache
+def runtime() -> FastCudaCPURuntime:
+    """The emulated device that the tests of these kernels share."""
+    return FastCudaCPURuntime()
 
 
 def geometry(case: Case, lie: str) -> Geometry:
@@ -69,3 +78,19 @@ def worst(case: Case, found: Array) -> float:
         off = np.where(np.isnan(found[at]), np.inf, np.abs(found[at] - output))[bounded]
         shares += [np.where(off == 0, 0.0, off / np.maximum(bound[bounded], 1e-300))]
     return float(np.concatenate(shares).max(initial=0.0))
+
+
+def check(case: Case, slots: int | None = None) -> None:
+    """Every element is within its bound."""
+    assert worst(case, attended(runtime(), case, slots)) <= 1.0, case
+
+
+def with_bug(write: Callable[..., str], right: str, wrong: str) -> Callable[..., str]:
+    """What writes the same program text, with something else in the place of a piece of it."""
+
+    def written(*args: Any) -> str:
+        text = write(*args)
+        assert right in text
+        return text.replace(right, wrong)
+
+    return written

@@ -47,7 +47,7 @@ HEADS = 64
 """The most heads of the model, whose weights grow with the square of heads times width."""
 
 KEPT = 4
-"""Models that are kept loaded beside those in use."""
+"""Most models that stay loaded while no cache uses them."""
 
 FARTHEST = 2**31 - 1
 """The largest position that llama.cpp takes: it counts in 32 bits."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kvreports.profile import figures
 from kvspec.records.profile import Measurement, PeerTime, Profile
 
@@ -45,14 +47,17 @@ def sentences(record: Profile) -> list[str]:
         f"{len(slow(record))} of {len(compared)} cases take more than {SLOW:g} times the time of the fastest peer."
     ]
     worst = {name: max(cases, key=over) for name, cases in figures.by_operation(record).items()}
-    named = sorted((case for case in worst.values() if over(case) > SLOW), key=over, reverse=True)
-    found += [sentence(case, strict(record)) for case in named[:MOST]]
+    found += [sentence(case, strict(record)) for case in _slowest(worst.values())[:MOST]]
     return found
 
 
 def slow(record: Profile) -> list[Measurement]:
     """The slow cases, the slowest first."""
-    return sorted((case for case in record.measurements if over(case) > SLOW), key=over, reverse=True)
+    return _slowest(record.measurements)
+
+
+def _slowest(cases: Iterable[Measurement]) -> list[Measurement]:
+    return sorted((case for case in cases if over(case) > SLOW), key=over, reverse=True)
 
 
 def rows(record: Profile) -> list[list[str]]:

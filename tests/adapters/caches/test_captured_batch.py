@@ -16,6 +16,7 @@ from kvadapters.gpu.memory.device_arrays import fetched
 from kvspec.contract import Attention, Pair, Rope
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Array, Config
+from support.warp_cases import with_bug
 
 LAYERS, HEADS, KV_HEADS, LENGTHS = 3, 4, 2, (6, 0, 3, 6, 1)
 CONFIG = Config(k_dim=64, v_dim=32, kv_heads=KV_HEADS, layers=LAYERS, max_len=9)
@@ -149,13 +150,6 @@ PLANTED = {
 
 @pytest.mark.parametrize("bug", PLANTED)
 def test_a_planted_bug_is_seen(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = captured_batch.source
-
-    def source(*names: str) -> str:
-        text = real(*names)
-        assert PLANTED[bug][0] in text
-        return text.replace(*PLANTED[bug])
-
-    monkeypatch.setattr(captured_batch, "source", source)
+    monkeypatch.setattr(captured_batch, "source", with_bug(captured_batch.source, *PLANTED[bug]))
     with pytest.raises(AssertionError):
         test_several_steps_are_what_sequences_do_alone(CudaCPU(), "halves", "f16")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,6 @@ from kvadapters.gpu.caches.attention import Positions, Runs
 from kvadapters.gpu.memory.device_arrays import fetched, placed
 from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtimes import warp_attention
-from kvadapters.gpu.runtimes.cuda_fast import FastCudaCPURuntime
 from kvadapters.gpu.runtimes.warp_attention import WarpAttention
 from kvspec.contract import Attention, Pair
 from kvspec.errors import Unsupported
@@ -22,22 +19,13 @@ from kvspec.geometry import DTYPES, Config
 from kvspec.masks import Causal, Explicit
 from support.attention_case import Case, cases
 from support.slow import one_in
-from support.warp_cases import attended, geometry, worst
-
-
-@cache
-def runtime() -> FastCudaCPURuntime:
-    return FastCudaCPURuntime()
+from support.warp_cases import attended, check, geometry, runtime, with_bug, worst
 
 
 @pytest.fixture(params=[1 << 20, 16], ids=["whole", "split"])
 def worth(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Positions in one split, or in as many splits as there may be."""
     monkeypatch.setattr(warp_attention, "WORTH_SPLITTING", request.param)
-
-
-def check(case: Case, slots: int | None = None) -> None:
-    assert worst(case, attended(runtime(), case, slots)) <= 1.0, case
 
 
 GEOMETRIES = [
@@ -157,7 +145,7 @@ def test_a_planted_bug_is_seen(bug: str, monkeypatch: pytest.MonkeyPatch) -> Non
     if "another query" in bug:
         case.values[:, :, -1] = np.nan
     assert not _seen(case, lie)
-    monkeypatch.setattr(warp_attention, "source", _with_bug(right, wrong))
+    monkeypatch.setattr(warp_attention, "source", with_bug(warp_attention.source, right, wrong))
     monkeypatch.setattr(runtime(), "_kernels", {})
     assert _seen(case, lie)
 
@@ -168,17 +156,6 @@ def _seen(case: Case, lie: str) -> bool:
     except RuntimeError:
         return True
     return worst(case, found) > 1.0
-
-
-def _with_bug(right: str, wrong: str) -> Callable[..., str]:
-    real = warp_attention.source
-
-    def source(*args: Any) -> str:
-        text = real(*args)
-        assert right in text
-        return text.replace(right, wrong)
-
-    return source
 
 
 def test_memory_that_no_launch_asked_for_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,13 +14,12 @@ from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtime import Block
 from kvadapters.gpu.runtimes import row_attention, warp_attention, warp_prefill
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvadapters.gpu.runtimes.cuda_fast import FastCudaCPURuntime
 from kvadapters.gpu.runtimes.fast_attention import Geometry
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 from support.attention_case import Case
 from support.slow import one_in
-from support.warp_cases import worst
+from support.warp_cases import runtime, with_bug, worst
 
 QUERIES, KV_HEADS = 4, 3
 
@@ -114,11 +112,6 @@ def test_equal_sequences_fill_the_workers() -> None:
     assert (found[:, 3] == 2).sum() == 24
 
 
-@cache
-def runtime() -> FastCudaCPURuntime:
-    return FastCudaCPURuntime()
-
-
 def batch(dtype: str, group: int, kv_heads: int, lengths: tuple[int, ...], counts: tuple[int, ...]) -> list[Case]:
     """A case for each sequence of a batch."""
     return [
@@ -161,14 +154,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("bug", one_in(3, PLANTED))
 def test_a_planted_bug_is_seen(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = row_attention.text
-
-    def text(*given: Any) -> str:
-        whole = real(*given)
-        assert PLANTED[bug][0] in whole
-        return whole.replace(*PLANTED[bug])
-
-    monkeypatch.setattr(row_attention, "text", text)
+    monkeypatch.setattr(row_attention, "text", with_bug(row_attention.text, *PLANTED[bug]))
     monkeypatch.setitem(globals(), "dealer", cache(dealer.__wrapped__))
     with pytest.raises(AssertionError):
         list(map(check, range(40)))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,28 +11,18 @@ import pytest
 
 from kvadapters.gpu.adapters import CudaCPU, CudaCPUFast
 from kvadapters.gpu.runtimes import warp_attention, warp_prefill
-from kvadapters.gpu.runtimes.cuda_fast import FastCudaCPURuntime
 from kvadapters.gpu.runtimes.fast_attention import Geometry
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import DTYPES, Config
 from support.attention_case import Case, cases
 from support.slow import one_in
-from support.warp_cases import attended, worst
-
-
-@cache
-def runtime() -> FastCudaCPURuntime:
-    return FastCudaCPURuntime()
+from support.warp_cases import attended, check, runtime, with_bug, worst
 
 
 @pytest.fixture(params=[1 << 20, 32], ids=["whole", "split"])
 def worth(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Positions in one split, or in as many splits as there may be."""
     monkeypatch.setattr(warp_prefill, "WORTH_SPLITTING", request.param)
-
-
-def check(case: Case, slots: int | None = None) -> None:
-    assert worst(case, attended(runtime(), case, slots)) <= 1.0, case
 
 
 def prefill(dtype: str, dims: tuple[int, int], group: int, count: int, held: int, **more: Any) -> Case:
@@ -137,7 +126,7 @@ def test_a_planted_bug_is_seen(bug: str, monkeypatch: pytest.MonkeyPatch) -> Non
     case = prefill("bf16", (64, 64), 3, 40, 300, window=200, turn=100)
     case.keys = (case.keys.astype(np.float32) * (30 if "queries" in bug else 3)).astype(DTYPES[case.dtype])
     assert not _seen(case)
-    monkeypatch.setattr(warp_attention, "program", _with_bug(*PLANTED[bug]))
+    monkeypatch.setattr(warp_attention, "program", with_bug(warp_attention.program, *PLANTED[bug]))
     monkeypatch.setattr(runtime(), "_kernels", {})
     assert _seen(case)
 
@@ -147,17 +136,6 @@ def _seen(case: Case) -> bool:
         return worst(case, attended(runtime(), case)) > 1.0
     except RuntimeError:
         return True
-
-
-def _with_bug(right: str, wrong: str) -> Callable[..., str]:
-    real = warp_attention.program
-
-    def program(*args: Any) -> str:
-        text = real(*args)
-        assert right in text
-        return text.replace(right, wrong)
-
-    return program
 
 
 @pytest.mark.parametrize(("group", "fit"), [(1, 16), (4, 4), (16, 1), (20, 1)])

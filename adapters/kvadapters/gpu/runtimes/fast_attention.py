@@ -58,7 +58,7 @@ class Call(NamedTuple):
     window: int
 
     def seen(self, count: int, most: int | None) -> int:
-        """Count the positions that so many queries see, at most."""
+        """Count the positions that `count` queries see, at most."""
         held = self.positions.end - self.positions.first if most is None else most
         return min(held, self.window + count) if self.window else held
 
@@ -67,7 +67,7 @@ class FastAttention(ABC):
     """Attention of f32 queries over rows, with all sums in f32. Query head h reads kv head h // (heads / kv_heads);
     scores are q k / sqrt(k_dim), and must be finite in f32 when multiplied by log2(e).
 
-    `attend` takes at most `queries` together.
+    A row is read for at most `queries` queries at once.
     """
 
     def __init__(self, runtime: FastDevice, geometry: Geometry) -> None:
@@ -125,7 +125,7 @@ class FastAttention(ABC):
             self._join(out, entries * self.geometry.heads * count, pieces // runs)
 
     def _launch(self, call: Call, pieces: int, sizes: tuple[int, ...], *more: Block) -> None:
-        """Launch the kernel for so many pieces of work; `more` are blocks that only a kernel of its kind has."""
+        """Launch the kernel for `pieces` pieces of work. `more`: blocks that this kernel takes besides."""
         rows, positions = call.rows, call.positions
         blocks = (
             call.queries.block,
@@ -149,7 +149,7 @@ class FastAttention(ABC):
         self.device.launch(self._attend, self._work(pieces), *blocks, *numbers)
 
     def _runs(self, count: int) -> int:
-        """Count how often the rows of a kv head are read for so many queries."""
+        """Count how often `count` queries read the rows of a kv head."""
         return -(-count // self.geometry.queries)
 
 

@@ -23,7 +23,7 @@ MOST_BYTES = 96 << 10
 """Shared memory of a block: sm_120 has 99 KiB, and the kernel takes some besides."""
 
 MOST_UNITS = 8
-"""Units of copies that a warp has in turn, at most."""
+"""Most units of copies in the ring of a warp."""
 
 WORTH_SPLITTING = 2 * TILE * WARPS
 """Least positions of a split: two tiles for each warp."""
@@ -149,7 +149,7 @@ def _most_columns(geometry: Geometry) -> int:
 
 
 def columns(geometry: Geometry) -> int:
-    """Give the number of heads times queries that read a row together."""
+    """Give the columns of a block: heads times queries that read a row together."""
     return -(-geometry.group // passes(geometry)) * geometry.queries
 
 
@@ -159,7 +159,7 @@ def unit_bytes(geometry: Geometry) -> int:
 
 
 def units(geometry: Geometry) -> int:
-    """Give the number of units that each warp has in turn."""
+    """Give the number of units in the ring of each warp."""
     return min(MOST_UNITS, MOST_BYTES // unit_bytes(geometry))
 
 

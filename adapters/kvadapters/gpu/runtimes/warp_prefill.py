@@ -42,8 +42,8 @@ class WarpPrefill(WarpAttention):
 
 
 def chosen(geometry: Geometry, count: int, beside: int | None = None) -> Geometry:
-    """Give the geometry for so many queries: this kernel's for more than `beside`, as many as those that fill the
-    columns of the other."""
+    """Give the geometry for `count` queries: this kernel's for more than `beside`. By default that is as
+    many as fill the columns of the other kernel."""
     most = warp_attention.together(geometry)
     if count > (most if beside is None else beside):
         return geometry._replace(queries=QUERIES)
