@@ -26,7 +26,7 @@ from tabulate import tabulate
 from kvadapters.gpu.caches.attention import Positions, Runs
 from kvadapters.gpu.memory.device_arrays import fetched, placed
 from kvadapters.gpu.memory.layout import Place
-from kvadapters.gpu.runtimes import opencl_devices
+from kvadapters.gpu.runtimes import fast_attention, opencl_devices
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime, shared
 from kvadapters.gpu.runtimes.row_attention import RowAttention
 from kvspec.geometry import DTYPES, Array
@@ -84,7 +84,7 @@ def ours(runtime: OpenCLRuntime, case: Case, rows: Array) -> tuple[Call, Callabl
     where = Positions(0, case.tokens)
 
     def call(i: int) -> None:
-        attention.attend(queries, Runs(places[i], case.kv_heads * case.tokens), where, out)
+        attention.attend(fast_attention.Call(queries, Runs(places[i], case.kv_heads * case.tokens), where, out))
         runtime.synchronise()
 
     return call, lambda: fetched(out)

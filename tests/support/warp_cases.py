@@ -13,7 +13,7 @@ from kvadapters.gpu.memory.device_arrays import fetched, placed
 from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtimes import warp_attention, warp_prefill
 from kvadapters.gpu.runtimes.cuda_fast import FastCudaCPURuntime
-from kvadapters.gpu.runtimes.fast_attention import Geometry
+from kvadapters.gpu.runtimes.fast_attention import Call, Geometry
 from kvadapters.gpu.runtimes.warp_attention import WarpDevice
 from kvref.list_model.attention_bound import weighed
 from kvspec.geometry import Array
@@ -53,7 +53,7 @@ def _attended(runtime: WarpDevice, case: Case, lie: str, rows: Runs | Pages) -> 
     nowhere = np.full((*case.queries.shape[:3], case.v_dim), np.nan, np.float32)
     for _ in range(2):  # the second finds what counters the first has left
         (queries,), (out,) = placed(runtime, case.queries), placed(runtime, nowhere)
-        attention.attend(queries, rows, positions(runtime, case), out, case.causal, case.window, case.held)
+        attention.attend(Call(queries, rows, positions(runtime, case), out, case.causal, case.window, case.held))
     return fetched(out)
 
 

@@ -29,6 +29,7 @@ from kvadapters.gpu.caches.attention import Positions, Runs
 from kvadapters.gpu.memory.device_arrays import fetched, placed
 from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtimes import opencl, opencl_devices, row_attention
+from kvadapters.gpu.runtimes.fast_attention import Call, Ragged
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 from kvadapters.gpu.runtimes.row_attention import RowAttention
 from kvspec.contract import Attention, Pair
@@ -82,7 +83,7 @@ def attended(runtime: OpenCLRuntime, case: Case) -> Array:
     nowhere = np.full((*case.queries.shape[:3], case.v_dim), np.nan, np.float32)
     queries, out = placed(runtime, case.queries, nowhere)
     rows = Runs.of(span, case.kv_heads * case.slots)
-    attention.attend(queries, rows, positions(runtime, case), out, case.causal, case.window, case.held)
+    attention.attend(Call(queries, rows, positions(runtime, case), out, case.causal, case.window, case.held))
     return fetched(out)
 
 
@@ -95,7 +96,7 @@ def paged(runtime: OpenCLRuntime, case: Case, slots: int) -> Array:
     nowhere = np.full((*case.queries.shape[:3], case.v_dim), np.nan, np.float32)
     queries, out = placed(runtime, case.queries, nowhere)
     rows = pages(runtime, case, slots)
-    attention.attend(queries, rows, positions(runtime, case), out, case.causal, case.window, case.held)
+    attention.attend(Call(queries, rows, positions(runtime, case), out, case.causal, case.window, case.held))
     return fetched(out)
 
 
@@ -179,11 +180,20 @@ def test_a_steady_decode_allocates_nothing_and_waits_for_nothing(runtime: OpenCL
     attention = RowAttention(runtime, case.dtype, case.k_dim, case.v_dim, 2, 1)
     keys, values, queries, out = placed(runtime, case.keys, case.values, case.queries, case.queries)
     rows = Runs(Place(keys.block, values.block, keys.at, values.at, 200), 200)
-    attention.attend(queries, rows, Positions(0, 100), out)
+    attention.attend(Call(queries, rows, Positions(0, 100), out))
     before = runtime.meter.reading()
     for end in range(100, 201, 20):
-        attention.attend(queries, rows, Positions(0, end), out)
+        attention.attend(Call(queries, rows, Positions(0, end), out))
     assert runtime.meter.since(before) == {"launches": 12}
+
+
+def test_ragged_queries_are_refused(runtime: OpenCLRuntime) -> None:
+    case = Case()
+    queries, keys, values = placed(runtime, case.queries[0], case.keys, case.values)
+    rows = Runs(Place(keys.block, values.block, keys.at, values.at, 10), 10)
+    call = Call(queries, rows, Positions(0, 10), queries, ragged=Ragged(keys.block, 1))
+    with pytest.raises(ValueError, match="RowAttention takes no ragged queries"):
+        RowAttention(runtime, case.dtype, case.k_dim, case.v_dim, 1, 1).attend(call)
 
 
 def test_captured_work_reads_the_length_anew(runtime: OpenCLRuntime, monkeypatch: Any) -> None:
@@ -195,8 +205,8 @@ def test_captured_work_reads_the_length_anew(runtime: OpenCLRuntime, monkeypatch
     runtime.upload(np.array([1], np.int64), ends)
     rows = Runs(Place(keys.block, values.block, keys.at, values.at, 64), 64)
     where = Positions(lengths=ends)
-    attention.attend(queries, rows, where, out, most=64)
-    captured = runtime.capture(lambda: attention.attend(queries, rows, where, out, most=64))
+    attention.attend(Call(queries, rows, where, out, most=64))
+    captured = runtime.capture(lambda: attention.attend(Call(queries, rows, where, out, most=64)))
     for end in (64, 3):
         runtime.upload(np.array([end], np.int64), ends)
         captured.replay()

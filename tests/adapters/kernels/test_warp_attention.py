@@ -12,6 +12,7 @@ from kvadapters.gpu.caches.attention import Positions, Runs
 from kvadapters.gpu.memory.device_arrays import fetched, placed
 from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtimes import warp_attention
+from kvadapters.gpu.runtimes.fast_attention import Call
 from kvadapters.gpu.runtimes.warp_attention import WarpAttention
 from kvspec.contract import Attention, Pair
 from kvspec.errors import Unsupported
@@ -99,7 +100,7 @@ def test_lengths_that_differ_are_read_as_replays_find_them(monkeypatch: pytest.M
     keys, values, queries, out = placed(runtime(), case.keys, case.values, case.queries, case.queries)
     ends = runtime().allocate(16)
     rows = Runs(Place(keys.block, values.block, keys.at, values.at, 64), 64)
-    work = lambda: attention.attend(queries, rows, Positions(lengths=ends), out, most=64)  # noqa: E731
+    work = lambda: attention.attend(Call(queries, rows, Positions(lengths=ends), out, most=64))  # noqa: E731
     captured = runtime().capture(work)
     for lengths in ((64, 3), (17, 64), (1, 50), (0, 16)):
         runtime().upload(np.array(lengths, np.int64), ends)
@@ -185,7 +186,7 @@ def test_a_steady_decode_is_one_launch(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = Runs(Place(keys.block, values.block, keys.at, values.at, 200), 200)
     before = runtime().meter.reading()
     for end in range(100, 201, 20):
-        attention.attend(queries, rows, Positions(0, end), out)
+        attention.attend(Call(queries, rows, Positions(0, end), out))
     assert runtime().meter.since(before) == {"launches": 6}
 
 

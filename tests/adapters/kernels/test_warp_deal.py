@@ -14,7 +14,7 @@ from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtime import Block
 from kvadapters.gpu.runtimes import row_attention, warp_attention, warp_prefill
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvadapters.gpu.runtimes.fast_attention import Geometry
+from kvadapters.gpu.runtimes.fast_attention import Call, Geometry, Ragged
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 from support.attention_case import Case
@@ -176,7 +176,7 @@ def test_a_batch_of_any_lengths_is_one_launch(slots: int, worth: int, monkeypatc
     asked = np.concatenate([one.queries for one in sequences])
     queries, out = placed(runtime(), asked, np.full((len(LENGTHS), 8, 1, 64), np.nan, np.float32))
     before = runtime().meter.reading()
-    captured = runtime().capture(lambda: attention.attend(queries, rows, positions, out, most=1920))
+    captured = runtime().capture(lambda: attention.attend(Call(queries, rows, positions, out, most=1920)))
     captured.replay()
     assert runtime().meter.since(before) == {"launches": 1}
     for i, one in enumerate(sequences):
@@ -211,7 +211,8 @@ def test_ragged_queries_are_one_launch(
     queries, out = placed(runtime(), asked, nothing)
     starts = uploaded(runtime(), np.concatenate([[0], np.cumsum(counts)]))
     before = runtime().meter.reading()
-    attention.attend_ragged(queries, starts, len(counts), rows, positions, out, window=window, most=800)
+    ragged = Ragged(starts, len(counts))
+    attention.attend(Call(queries, rows, positions, out, window=window, most=800, ragged=ragged))
     assert runtime().meter.since(before) == {"launches": 1}
     ends = np.cumsum(counts)
     found = fetched(out)

@@ -47,20 +47,47 @@ class FastDevice(Runtime, Protocol):
         """Tell whether a kernel of that name can be launched."""
 
 
+class Ragged(NamedTuple):
+    """Entries that have different numbers of queries: entry e has those from number `starts[e]` to
+    `starts[e + 1]` - 1. `starts` are entries + 1 i64 numbers on the device."""
+
+    starts: Block
+    entries: int
+
+
 class Call(NamedTuple):
-    """What is attended to: see `FastAttention.attend`."""
+    """What is attended to, and where outputs go: queries `[entries, heads, n, k_dim]` and `out`
+    `[entries, heads, n, v_dim]`, both f32, or, if `ragged`, `[heads, n, dim]` with the queries of all entries.
+
+    See `caches.attention` for where rows lie and where the queries stand. A query sees the positions up to its own
+    if `causal`, else all, of them none further back than the newest `window` up to its own (0: any number).
+    `most` is how many positions there will be at most, where their end is on the device.
+    """
 
     queries: DeviceRows
     rows: Runs | Pages
     positions: Positions
     out: DeviceRows
-    causal: bool
-    window: int
+    causal: bool = True
+    window: int = 0
+    most: int | None = None
+    ragged: Ragged | None = None
 
-    def seen(self, count: int, most: int | None) -> int:
-        """Count the positions that `count` queries see, at most."""
-        held = self.positions.end - self.positions.first if most is None else most
-        return min(held, self.window + count) if self.window else held
+    @property
+    def entries(self) -> int:
+        """Give the number of entries."""
+        return self.ragged.entries if self.ragged else self.queries.shape[0]
+
+    @property
+    def each(self) -> int:
+        """Give the number of queries of each entry, or of all entries together if ragged."""
+        return self.queries.shape[-2]
+
+    @property
+    def seen(self) -> int:
+        """Count the positions that an entry's queries see, at most."""
+        held = self.positions.end - self.positions.first if self.most is None else self.most
+        return min(held, self.window + self.each) if self.window else held
 
 
 class FastAttention(ABC):
@@ -98,31 +125,22 @@ class FastAttention(ABC):
     def _join(self, out: DeviceRows, cells: int, splits: int) -> None:
         """Join the parts of `cells` queries, unless the kernel has done so itself."""
 
-    def attend(
-        self,
-        queries: DeviceRows,
-        rows: Runs | Pages,
-        positions: Positions,
-        out: DeviceRows,
-        causal: bool = True,
-        window: int = 0,
-        most: int | None = None,
-    ) -> None:
-        """Write the outputs `[entries, heads, n, v_dim]` of queries `[entries, heads, n, k_dim]`, both f32, over
-        the rows of each entry: see `caches.attention` for where these lie and where the queries stand.
-
-        A query sees the positions up to its own if `causal`, else all, of them none further back than the newest
-        `window` up to its own (0: any number). Zeros come out where it sees none, and no row is read that no query
-        sees. `most` is how many positions there will be at most, where their end is on the device. One launch or
-        two and nothing else, which may be captured.
+    def attend(self, call: Call) -> None:
+        """Write the outputs: zeros where a query sees nothing. No row is read that no query sees. One launch or two
+        and nothing else, which may be captured.
         """
-        entries, _, count, _ = queries.shape
-        call = Call(queries, rows, positions, out, causal, window)
-        runs = entries * self.geometry.kv_heads * self._runs(count)
-        pieces, dealt = self._dealt(runs, call.seen(count, most))
-        self._launch(call, pieces, (entries, self.geometry.kv_heads, count, *dealt))
+        runs = self.geometry.kv_heads * self._reads(call)
+        pieces, dealt = self._dealt(runs, call.seen)
+        self._launch(call, pieces, (call.entries, self.geometry.kv_heads, call.each, *dealt))
         if pieces > runs:
-            self._join(out, entries * self.geometry.heads * count, pieces // runs)
+            self._join(call.out, call.entries * self.geometry.heads * call.each, pieces // runs)
+
+    def _reads(self, call: Call) -> int:
+        """Count how often the rows of a kv head are read, over all entries. Raises ValueError for ragged queries
+        if the kernel takes none."""
+        if call.ragged:
+            raise ValueError(f"{type(self).__name__} takes no ragged queries")
+        return call.entries * self._runs(call.each)
 
     def _launch(self, call: Call, pieces: int, sizes: tuple[int, ...], *more: Block) -> None:
         """Launch the kernel for `pieces` pieces of work. `more`: blocks that this kernel takes besides."""

@@ -18,7 +18,7 @@ from kvadapters.gpu.memory.device_arrays import DeviceRows
 from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtime import Block, Runtime, Work
 from kvadapters.gpu.runtimes.capture import Replayable
-from kvadapters.gpu.runtimes.fast_attention import FastAttention, Geometry
+from kvadapters.gpu.runtimes.fast_attention import Call, FastAttention, Geometry
 from kvspec.geometry import DTYPES
 
 ATTEND, JOIN = re.compile(r"attend_(runs|pages)_(\w+)"), "attend_join"
@@ -125,7 +125,7 @@ class StrictLaunches:
         queries = DeviceRows(self._runtime, asked.queries, (*shape, asked.k_dim), FLOAT, places[0])
         target = DeviceRows(self._runtime, out, (*shape, width), FLOAT, places[1])
         rows, most = asked.rows(lie, DTYPES[attention.geometry.dtype].itemsize), asked.most(lie)
-        attention.attend(queries, rows, asked.positions(), target, bool(asked.causal), asked.window, most)
+        attention.attend(Call(queries, rows, asked.positions(), target, bool(asked.causal), asked.window, most))
 
     @contextmanager
     def capturing(self) -> Iterator[None]:

@@ -7,7 +7,6 @@ from typing import Protocol
 
 import numpy as np
 
-from kvadapters.gpu.caches.attention import Pages, Positions, Runs
 from kvadapters.gpu.memory.device_arrays import DeviceRows
 from kvadapters.gpu.runtime import Block, Work
 from kvadapters.gpu.runtimes.fast_attention import FLOAT, Call, FastAttention, FastDevice, Geometry
@@ -44,7 +43,7 @@ class WarpAttention(FastAttention):
     these have a multiple of 16 slots; `rows` are pages of any size.
 
     Results are within the bound of ATTN-32. A geometry is compiled when the first of it is made on a runtime. It
-    joins its splits itself.
+    joins its splits itself, and takes ragged queries.
     """
 
     kernel = "attend_warps"
@@ -87,37 +86,22 @@ class WarpAttention(FastAttention):
         """Give the least positions of a piece."""
         return WORTH_SPLITTING
 
-    def _dealt(self, runs: int, rows: int) -> tuple[int, tuple[int, int, int]]:
+    def _dealt(self, runs: int, rows: int) -> tuple[int, tuple[int, int]]:
         """Have the kernel split runs by the lengths that it finds: see `kernels/warp_deal.cu`."""
         if rows < 2 * self._worth():
-            return runs, (0, 1, 0)
+            return runs, (0, 1)
         workers = self.device.workers
-        return max(workers, runs + workers // 2), (workers, max(1, self._worth() // TILE), 0)
+        return max(workers, runs + workers // 2), (workers, max(1, self._worth() // TILE))
 
-    def attend_ragged(
-        self,
-        queries: DeviceRows,
-        starts: Block,
-        entries: int,
-        rows: Runs | Pages,
-        positions: Positions,
-        out: DeviceRows,
-        causal: bool = True,
-        window: int = 0,
-        most: int | None = None,
-    ) -> None:
-        """As `attend`, where entries have different numbers of queries: outputs `[heads, n, v_dim]` of queries
-        `[heads, n, k_dim]`, of which entry e has those from number `starts[e]` to `starts[e + 1]` - 1. `starts` are
-        entries + 1 i64 numbers on the device. One launch, which may be captured.
-        """
-        _, count, _ = queries.shape
-        call = Call(queries, rows, positions, out, causal, window)
-        runs = self.geometry.kv_heads * (self._runs(count) + entries * self._runs(1))  # the last of each not full
-        pieces, (workers, worth, _) = self._dealt(runs, call.seen(count, most))
-        self._launch(call, pieces, (entries, self.geometry.kv_heads, count, workers, worth, 1), starts)
+    def _reads(self, call: Call) -> int:
+        """Count at most, if queries are ragged: the last run of each entry may not be full."""
+        if call.ragged:
+            return self._runs(call.each) + call.entries * self._runs(1)
+        return super()._reads(call)
 
     def _launch(self, call: Call, pieces: int, sizes: tuple[int, ...], *more: Block) -> None:
-        super()._launch(call, pieces, sizes, *(more or (call.out.block,)))
+        starts = call.ragged.starts if call.ragged else call.out.block
+        super()._launch(call, pieces, (*sizes, int(call.ragged is not None)), starts)
 
     def _join(self, out: DeviceRows, cells: int, splits: int) -> None:
         """Do nothing: the block that comes last has done it."""
