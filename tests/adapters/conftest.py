@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support import devices
+from support.device import devices
 
 
 @pytest.fixture(params=devices.RUNTIMES)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kvspec.records.run import Record
-from support import bounded_engines
-from support.judging import broken, record_of, verdicts
+from support.engines import bounded_engines
+from support.running.judging import broken, record_of, verdicts
 from support.slow import one_in
 
 

@@ -17,9 +17,9 @@ from kvspec.reading.clauses import index
 from kvspec.records.run import HELD, Record
 from kvspec.registry import DIALECTS, KINDS, opened
 from kvspec.trace import from_json
-from support import dialect_engines
-from support.judging import Wired, broken, clause, record_of, verdicts
-from support.local_adapter import LocalAdapter
+from support.engines import dialect_engines
+from support.running.judging import Wired, broken, clause, record_of, verdicts
+from support.running.local_adapter import LocalAdapter
 from support.slow import one_in
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ import pytest
 from kvadapters.find import ENGINES, load
 from kvconform.runner import known
 from kvspec.errors import CannotRun
-from support.judging import broken, record_of
+from support.running.judging import broken, record_of
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"mlx": "mlx_lm", "llama": "llama_cpp"} | {

@@ -9,8 +9,8 @@ import pytest
 from kvconform.runner.observation import answered_by_adapter
 from kvspec.notation import from_sentence
 from kvspec.reading.clauses import index
-from support import array_engines
-from support.local_adapter import LocalAdapter
+from support.engines import array_engines
+from support.running.local_adapter import LocalAdapter
 
 OVERWRITTEN, HELD = "growing: append 2; scribble; append 1", "growing: append 2; append 1; scribble"
 

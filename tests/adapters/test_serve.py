@@ -27,6 +27,7 @@ from kvspec.session.driver import Session
 from kvspec.session.step import NOTHING, Inputs, Step
 from kvspec.wire import messages
 from support import fakes
+from support.fakes import lies
 
 CONFIG = Config()
 BEGIN = {
@@ -73,7 +74,7 @@ def steps(session: Any) -> list[Step]:
 
 def test_a_remote_session_sees_what_a_session_here_sees(honest: Worker) -> None:
     there = steps(RemoteSession(honest, ["state", "history", "offset"]))
-    here = steps(Session(fakes.Honest(), ["state", "history", "offset"]))
+    here = steps(Session(lies.Honest(), ["state", "history", "offset"]))
     for a, b in zip(there, here, strict=True):
         assert (a.result, a.clause, a.message, a.values) == (b.result, b.clause, b.message, b.values)
         assert list(a.arrays) == list(b.arrays)
@@ -150,7 +151,7 @@ def test_an_adapter_that_reads_finds_an_empty_standard_input() -> None:
 def test_an_exception_is_an_error_with_its_place() -> None:
     step, _ = first_append("RaisesKeyError")
     assert step.result == "error"
-    assert step.message.startswith("KeyError: 'slot 7' (fakes.py:")
+    assert step.message.startswith("KeyError: 'slot 7' (lies.py:")
 
 
 def test_rows_in_double_precision_are_an_error_that_says_so() -> None:
@@ -216,20 +217,20 @@ def served(data: bytes, *argv: str) -> subprocess.CompletedProcess[bytes]:
 
 @pytest.mark.parametrize("question", [b'{"op": "free"}\n', b'{"id": true, "op": "free"}\n', b'{"id": "a"}\n'])
 def test_a_question_without_a_number_is_answered_too(question: bytes) -> None:
-    done = served(question, "support.fakes:Honest")
+    done = served(question, "support.fakes.lies:Honest")
     assert json.loads(done.stdout)["result"] == "error"
     assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_what_is_no_question_is_answered_before_the_worker_leaves() -> None:
-    done = served(b"hello?\n", "support.fakes:Honest")
+    done = served(b"hello?\n", "support.fakes.lies:Honest")
     assert json.loads(done.stdout)["message"].startswith("not a question: not a JSON header: b'hello?'")
     assert (done.returncode, done.stderr) == (2, b"")
 
 
 def test_the_end_of_the_questions_ends_the_worker_quietly() -> None:
     for data in (b"", messages.encode({"id": 1, **BEGIN}), b'{"id": 1, "op"'):
-        done = served(data, "support.fakes:Honest", "--")
+        done = served(data, "support.fakes.lies:Honest", "--")
         assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -250,7 +251,7 @@ def test_ctrl_c_ends_the_worker_quietly() -> None:
     source = (
         "import signal as s; s.signal(s.SIGINT, s.default_int_handler); from kvadapters.serve import main; main()"
     )
-    command = [sys.executable, "-c", source, "support.fakes:Honest"]
+    command = [sys.executable, "-c", source, "support.fakes.lies:Honest"]
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=fakes.environment()) as child:
         assert child.stdin and child.stdout and child.stderr
         child.stdin.write(messages.encode({"id": 1, **BEGIN}))
@@ -277,33 +278,33 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_built_in_and_a_class_and_a_factory_and_an_instance_are_found() -> None:
     assert load("reference").describe()["name"] == "reference"
-    assert load("support.fakes:Honest").describe()["name"] == "Honest"
+    assert load("support.fakes.lies:Honest").describe()["name"] == "Honest"
     for kind in ("Honest", "made", "Inner.thing"):
         assert load(f"{__name__}:{kind}").describe()["name"] == "Honest"
 
 
-Honest = fakes.Honest
+Honest = lies.Honest
 
 
-def made() -> fakes.Honest:
-    return fakes.Honest()
+def made() -> lies.Honest:
+    return lies.Honest()
 
 
 class Inner:
-    thing = fakes.Honest()
+    thing = lies.Honest()
 
 
 def test_a_file_in_the_current_folder_is_found(here: Path) -> None:
-    (here / "my_own_cache.py").write_text("from support.fakes import Honest as Mine\n")
+    (here / "my_own_cache.py").write_text("from support.fakes.lies import Honest as Mine\n")
     assert load("my_own_cache:Mine").describe()["name"] == "Honest"
 
 
 def test_entry_points_are_found_and_built_ins_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = [metadata.EntryPoint(n, "support.fakes:Honest", find.GROUP) for n in ("mine", "reference")]
+    points = [metadata.EntryPoint(n, "support.fakes.lies:Honest", find.GROUP) for n in ("mine", "reference")]
     monkeypatch.setattr(metadata, "entry_points", lambda group: points if group == find.GROUP else [])
     assert load("mine").describe()["name"] == "Honest"
     assert load("reference").describe()["name"] == "reference"
-    assert names() == find.BUILT_IN | find.ENGINES | {"mine": "support.fakes:Honest"}
+    assert names() == find.BUILT_IN | find.ENGINES | {"mine": "support.fakes.lies:Honest"}
 
 
 FAILING = {
@@ -350,4 +351,4 @@ def test_an_unknown_name_is_answered_with_near_ones() -> None:
 
 def test_an_adapter_may_say_that_it_cannot_run_here() -> None:
     with pytest.raises(CannotRun, match="no such device"):
-        load("support.fakes:NeedsADevice")
+        load("support.fakes.lies:NeedsADevice")

@@ -7,8 +7,8 @@ from functools import cache
 import pytest
 
 from kvspec.records.run import Record
-from support import sink_engines
-from support.judging import broken, clause, record_of, verdicts
+from support.engines import sink_engines
+from support.running.judging import broken, clause, record_of, verdicts
 from support.slow import one_in
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kvspec.records.run import Record
-from support import slot_engines
-from support.judging import broken, record_of
+from support.engines import slot_engines
+from support.running.judging import broken, record_of
 
 
 def judged(name: str) -> Record:

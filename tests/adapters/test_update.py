@@ -15,9 +15,9 @@ from kvspec.masks import CAUSAL
 from kvspec.notation import from_sentence
 from kvspec.records.run import Record
 from kvspec.trace import from_json
-from support import update_engines
-from support.judging import broken, clause, record_of, verdicts
-from support.local_adapter import LocalAdapter, judge_examples
+from support.engines import update_engines
+from support.running.judging import broken, clause, record_of, verdicts
+from support.running.local_adapter import LocalAdapter, judge_examples
 from support.slow import one_in
 
 

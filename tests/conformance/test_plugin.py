@@ -20,12 +20,12 @@ from kvconform.runner.tally import Tally
 from kvreports import json_file
 from kvspec.reading.clauses import index
 from kvspec.records.run import Record
-from support import judging
-from support.fake_adapters import AcceptsAnyRewind
-from support.local_adapter import LocalAdapter
+from support.fakes.adapters import AcceptsAnyRewind
+from support.running import judging
+from support.running.local_adapter import LocalAdapter
 from support.slow import one_in
 
-FAULTY = "support.fake_adapters:AcceptsAnyRewind"
+FAULTY = "support.fakes.adapters:AcceptsAnyRewind"
 
 
 def front_end(folder: Path, *arguments: str, plugins: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
@@ -85,7 +85,7 @@ def test_a_known_deviation_is_an_xfail(tmp_path: Path) -> None:
 @pytest.mark.slow  # as one of a file, above
 def test_a_deviation_that_the_adapter_declares_is_an_xfail(tmp_path: Path) -> None:
     asked = ("-rx", "-k", "growing and example and (GROW-7 or GROW-1.1)")
-    done = front_end(tmp_path, "--kv-adapter", "support.fake_declarations:KnownDeviation", *asked)
+    done = front_end(tmp_path, "--kv-adapter", "support.fakes.declarations:KnownDeviation", *asked)
     assert done.returncode == 0 and re.search(r"^1 passed, \d+ deselected, 1 xfailed", done.stdout, re.M), (
         done.stdout
     )
@@ -122,7 +122,7 @@ def judged_here(*starts: str) -> Record:
         [
             (("--kv-adapter", "referense"), "referense: unknown adapter 'referense'"),
             ((), "the suite judges an adapter: name it with --kv-adapter"),
-            (("--kv-adapter", "support.fakes:NeedsADevice"), "there is no such device here"),
+            (("--kv-adapter", "support.fakes.lies:NeedsADevice"), "there is no such device here"),
         ],
     ),
 )

@@ -18,8 +18,9 @@ from kvconform.worker.client import Worker, python_worker
 from kvspec.errors import CannotRun
 from kvspec.reading.clauses import index
 from kvspec.records.run import Record
-from support import fakes, judging, site_package
-from support.command_line import kvconform
+from support import fakes
+from support.running import judging, site_package
+from support.running.command_line import kvconform
 from support.slow import one_in
 
 ENGINES = Path(__file__).parents[2] / "examples" / "engines"

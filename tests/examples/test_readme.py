@@ -14,7 +14,7 @@ from kvconform import cli
 from kvreports.run.standing import score
 from kvspec.contract import CHAPTERS
 from kvspec.reading.clauses import index
-from support import judging
+from support.running import judging
 from tools.floors import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.followed_page import follow
+from support.readers.followed_page import follow
 from tools.floors import ROOT
 
 

@@ -14,7 +14,8 @@ from kvconform.worker.client import Worker, python_worker
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description
 from kvspec.notation import from_sentence
-from support import command_line, fakes, judging
+from support import fakes
+from support.running import command_line, judging
 
 TRACE = "growing kv_heads=2: append 2; append 1; view; view; scribble; view; append 1"
 

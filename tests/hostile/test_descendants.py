@@ -13,8 +13,9 @@ import pytest
 
 from hostile import descendants
 from kvconform.worker.client import Worker, WorkerFailure
-from support import fakes, judging
-from support.waiting import soon
+from support import fakes
+from support.running import judging
+from support.running.waiting import soon
 
 pytestmark = [
     pytest.mark.hostile,

@@ -12,7 +12,7 @@ import pytest
 
 from kvspec import trace as traces
 from kvspec.notation import from_sentence
-from support.command_line import kvconform
+from support.running.command_line import kvconform
 
 GOOD = traces.dumps(from_sentence("growing: append 2; view"))
 

@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from support import command_line, fakes, judging
-from support.waiting import soon
+from support import fakes
+from support.running import command_line, judging
+from support.running.waiting import soon
 
 pytestmark = pytest.mark.hostile
 
 REFERENCE = ("run", "reference", "--processes", "1")
 POOL = ("run", "reference", "--processes", "2")
-HANGING = ("run", "support.fakes:HangsInDescribe")
+HANGING = ("run", "support.fakes.lies:HangsInDescribe")
 SOAK = ("soak", "reference", "--processes", "2")
 
 

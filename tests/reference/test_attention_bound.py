@@ -17,7 +17,7 @@ from kvspec.geometry import DTYPES, Array
 from kvspec.operations.table import Operation
 from kvspec.rows import SerialBook
 from kvspec.session.step import Step
-from support.attention_engines import (
+from support.engines.attention_engines import (
     CASES,
     ENGINES,
     F32,

@@ -9,7 +9,7 @@ import pytest
 
 from kvref.list_model.attention_bound import Scoring, weighed
 from kvspec.geometry import Array
-from support.attention_engines import CASES, F32, Case, case
+from support.engines.attention_engines import CASES, F32, Case, case
 
 HOWS = (
     Scoring(scale=0.25, softcap=1.0),

@@ -16,7 +16,7 @@ from kvref.arithmetic import strict_attention
 from kvref.arithmetic.strict_attention import Asked
 from kvspec.geometry import Array
 from kvspec.reading.clauses import chapter_text
-from support import exact_attention as exact
+from support.device import exact_attention as exact
 
 TINY = 2.0**-149
 

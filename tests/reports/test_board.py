@@ -17,7 +17,7 @@ from kvreports.board import html
 from kvreports.board.engines import SORTS, Board, Engine
 from kvreports.board.trend import trend
 from kvspec.records.run import Record
-from support.record_samples import failing, passing
+from support.samples.record_samples import failing, passing
 
 ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "reports" / "published" / "engines"

@@ -11,7 +11,7 @@ import pytest
 from kvreports.drawing.packed import packed
 from kvreports.drawing.svg import draw_svg
 from kvreports.page import source
-from support.record_samples import failing
+from support.samples.record_samples import failing
 from tools import check_in_browser
 
 BROWSER = check_in_browser.find_browser()

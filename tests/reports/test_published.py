@@ -10,7 +10,7 @@ import pytest
 from kvconform.commands.report import load
 from kvconform.runner import output
 from kvspec.records.run import Record
-from support.record_samples import failing, passing
+from support.samples.record_samples import failing, passing
 from tools import release_check
 
 PUBLISHED = Path(__file__).parents[2] / "reports" / "published"

@@ -15,8 +15,8 @@ from kvspec.contract import CHAPTERS, description
 from kvspec.reading.clauses import chapter_text, index
 from kvspec.reading.examples import Example
 from kvspec.registry import CACHES, has
-from support import unwritten_engines
-from support.judging import Wired
+from support.engines import unwritten_engines
+from support.running.judging import Wired
 
 REFERENCE = description(Reference().describe())
 

@@ -17,7 +17,7 @@ from kvspec.contract import CHAPTERS, METERED, Description, description
 from kvspec.reading import columns
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example, Row
-from support.local_adapter import LocalAdapter, judge_examples
+from support.running.local_adapter import LocalAdapter, judge_examples
 from tools import check_examples
 
 REFERENCE = description(Reference().describe())

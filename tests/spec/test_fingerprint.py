@@ -16,7 +16,7 @@ from kvspec import fingerprint as sums
 from kvspec import notation
 from kvspec.geometry import DTYPES, Array
 from kvspec.wire import messages
-from support.local_adapter import LocalAdapter
+from support.running.local_adapter import LocalAdapter
 
 F32 = st.floats(-(2.0**100), 2.0**100, width=32)
 

@@ -24,7 +24,7 @@ from kvspec.geometry import Array, Config
 from kvspec.notation import from_sentence, sentence
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
-from support.array_engines import Cache, Tensor
+from support.engines.array_engines import Cache, Tensor
 
 
 class Queued(Deferring):

@@ -15,10 +15,12 @@ from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Explicit, Window
 from kvspec.session.step import Inputs
-from support import device_costs, fake_cupy, slow
-from support.attention_pair import Pairs, settled
-from support.device_costs import raises
-from support.devices import ADAPTERS, Scarce, adapter
+from support import slow
+from support.device import device_costs
+from support.device.attention_pair import Pairs, settled
+from support.device.device_costs import raises
+from support.device.devices import ADAPTERS, Scarce, adapter
+from support.fakes import fake_cupy
 
 EVERYWHERE: dict[str, Callable[[], Caches]] = ADAPTERS | {
     "cupy": lambda: Caches("cupy", fake_cupy.runtime(), checks=True),

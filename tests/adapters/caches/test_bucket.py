@@ -15,8 +15,8 @@ from kvconform.generate.strategies import bucket, residency
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 from support import random_traces, slow
-from support.device_costs import cost, raises
-from support.devices import ADAPTERS, Scarce, adapter
+from support.device.device_costs import cost, raises
+from support.device.devices import ADAPTERS, Scarce, adapter
 
 
 @pytest.mark.parametrize("drawn", [(bucket.explored,), (residency.explored, "bucket")], ids=["host", "device"])

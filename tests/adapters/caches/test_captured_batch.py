@@ -16,7 +16,7 @@ from kvadapters.gpu.memory.device_arrays import fetched
 from kvspec.contract import Attention, Pair, Rope
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Array, Config
-from support.warp_cases import with_bug
+from support.device.warp_cases import with_bug
 
 LAYERS, HEADS, KV_HEADS, LENGTHS = 3, 4, 2, (6, 0, 3, 6, 1)
 CONFIG = Config(k_dim=64, v_dim=32, kv_heads=KV_HEADS, layers=LAYERS, max_len=9)

@@ -16,7 +16,7 @@ from kvadapters.gpu.memory.layout import Geometry, Place, move
 from kvspec.contract import Attention, Pair, Rope
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Array, Config
-from support.devices import adapter
+from support.device.devices import adapter
 
 LAYERS, HEADS = 3, 4
 CONFIG = Config(k_dim=32, v_dim=32, kv_heads=2, layers=LAYERS, max_len=9)

@@ -18,7 +18,7 @@ from kvspec.rows import settled
 from kvspec.session.driver import Session
 from kvspec.session.step import Inputs, Step
 from support import slow
-from support.devices import ADAPTERS, Scarce, adapter
+from support.device.devices import ADAPTERS, Scarce, adapter
 
 FAR = (0, 1 << 31, 1 << 32, (1 << 40) - 64)
 

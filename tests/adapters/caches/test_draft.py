@@ -21,8 +21,8 @@ from kvspec.masks import CAUSAL
 from kvspec.notation import from_sentence, sentence
 from kvspec.rows import legible
 from support import random_traces, slow
-from support.devices import Scarce, adapter
-from support.local_adapter import LocalAdapter
+from support.device.devices import Scarce, adapter
+from support.running.local_adapter import LocalAdapter
 
 JUDGED = ("growing", "ring", "mask", "snapshot", "draft")
 """What is judged: not what it costs, which checking guard bands changes."""

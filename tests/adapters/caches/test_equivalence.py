@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit, Part, Window
-from support import devices, slow
-from support.devices import adapter
+from support import slow
+from support.device import devices
+from support.device.devices import adapter
 from support.twins import Difference, Twins
 
 

@@ -10,7 +10,7 @@ import pytest
 from kvspec.geometry import Config
 from kvspec.masks import Causal, Window
 from support import slow
-from support.devices import adapter
+from support.device.devices import adapter
 from support.twins import Op, Twins
 
 Act = Callable[[Twins], object]

@@ -9,7 +9,7 @@ import pytest
 
 from kvspec.geometry import Config
 from kvspec.masks import Explicit
-from support.devices import ADAPTERS
+from support.device.devices import ADAPTERS
 
 LARGE, HIDING = (np.array(row, np.float32)[None, None, None] for row in ([3e38, 0], [-np.inf, 0]))
 

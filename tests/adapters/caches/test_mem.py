@@ -15,7 +15,7 @@ from kvadapters.reference import Reference
 from kvspec.contract import Pair
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Config
-from support.devices import adapter
+from support.device.devices import adapter
 
 CONFIGS = {
     "growing": Config(batch=2, step=3),

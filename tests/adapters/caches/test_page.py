@@ -22,8 +22,8 @@ from kvspec.geometry import DTYPES, Array, Config
 from kvspec.reading.clauses import index
 from kvspec.session.driver import Session
 from support import random_traces, slow
-from support.device_costs import cost, raises
-from support.devices import ADAPTERS, Scarce, adapter
+from support.device.device_costs import cost, raises
+from support.device.devices import ADAPTERS, Scarce, adapter
 
 
 @pytest.mark.parametrize("more", [(), ("attend",) * 6], ids=["rows", "attending"])

@@ -13,8 +13,8 @@ from kvconform.generate.strategies import ragged
 from kvspec.contract import Pair
 from kvspec.geometry import PADDINGS, Array, Config
 from support import random_traces, slow
-from support.device_costs import cost, raises
-from support.devices import ADAPTERS, Scarce, adapter
+from support.device.device_costs import cost, raises
+from support.device.devices import ADAPTERS, Scarce, adapter
 
 
 @pytest.mark.parametrize("name", ADAPTERS)

@@ -13,7 +13,7 @@ from kvspec.contract import Pair
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Config
 from kvspec.masks import Explicit
-from support.devices import adapter
+from support.device.devices import adapter
 
 pytestmark = pytest.mark.usefixtures("each_runtime")
 CONFIG = Config(batch=2, window=4, step=4)

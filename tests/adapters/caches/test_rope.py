@@ -16,7 +16,7 @@ from kvspec.contract import Attention, Pair, Rope
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.rows import settled
-from support.devices import ADAPTERS, Scarce, adapter
+from support.device.devices import ADAPTERS, Scarce, adapter
 
 FAR = (0, 1, 5, -1, 1000, 100_000, (1 << 31) - 1, 1 << 40, -(1 << 40), 1 << 60)
 

@@ -10,7 +10,7 @@ import pytest
 
 from kvadapters.gpu.adapter import Caches
 from kvspec.geometry import Config
-from support.devices import Scarce, adapter
+from support.device.devices import Scarce, adapter
 from support.slow import one_in
 from support.twins import Twins
 

@@ -21,8 +21,8 @@ from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Config
 from kvspec.notation import sentence
 from kvspec.trace import Trace
-from support.devices import adapter
-from support.local_adapter import LocalAdapter
+from support.device.devices import adapter
+from support.running.local_adapter import LocalAdapter
 
 CONFIG = Config(layers=3, max_len=6)
 SHAPES = [

@@ -15,7 +15,7 @@ from kvadapters.gpu.caches.store import Store
 from kvadapters.gpu.memory.buffers import Workspace
 from kvspec.contract import Pair
 from kvspec.geometry import Array
-from support.devices import Scarce, adapter
+from support.device.devices import Scarce, adapter
 
 
 @pytest.fixture(params=ADAPTERS)

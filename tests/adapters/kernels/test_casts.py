@@ -21,7 +21,7 @@ from kvspec.cast_edges import EDGES
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.rows import cast, settled
 from support import slow
-from support.devices import adapter
+from support.device.devices import adapter
 from tools import all_casts
 
 NARROW = ("f16", "bf16")

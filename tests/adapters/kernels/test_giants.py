@@ -19,7 +19,7 @@ from kvadapters.gpu import kernels
 from kvadapters.gpu.runtime import Block, Work
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvspec.geometry import Array
-from support.giants import Giant, pages_of
+from support.device.giants import Giant, pages_of
 from support.slow import one_in
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is reserved as Linux does it")

@@ -14,8 +14,8 @@ from kvadapters.gpu.runtime import Runtime, Work
 from kvadapters.gpu.runtimes.launch_shapes import ITEMS, cpu, gpu, rows_on_a_cpu
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime, shared
 from kvspec.geometry import Array, Config
-from support import devices
-from support.devices import adapter
+from support.device import devices
+from support.device.devices import adapter
 
 SHAPES = {"a row an item": ("opencl", False), "a word an item": ("opencl", True), "cuda text": ("cuda-cpu", True)}
 

@@ -13,7 +13,7 @@ from kvadapters.gpu.runtime import Work
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 from kvspec.geometry import Config
-from support.devices import adapter
+from support.device.devices import adapter
 
 RUNTIMES = {"opencl": cache(OpenCLRuntime), "cuda-cpu": cache(CudaCPURuntime)}
 LARGE = 1 << 18

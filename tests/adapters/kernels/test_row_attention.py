@@ -36,7 +36,7 @@ from kvspec.contract import Attention, Pair
 from kvspec.errors import CannotRun
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit
-from support.attention_case import Case, cases, pages, positions
+from support.device.attention_case import Case, cases, pages, positions
 
 U = 2.0**-24
 C = 16.0

@@ -16,7 +16,7 @@ from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 from kvadapters.gpu.timing import NEVER, WIDTHS, Ends
 from kvadapters.reference import Reference
-from support import fake_cupy
+from support.fakes import fake_cupy
 
 RUNTIMES = {
     "opencl": cache(OpenCLRuntime),

@@ -16,8 +16,10 @@ from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 from kvref.arithmetic import strict_attention
 from kvspec.geometry import DTYPES, Array
-from support import fake_cupy, slow, strict_cases
-from support.devices import adapter
+from support import slow
+from support.device import strict_cases
+from support.device.devices import adapter
+from support.fakes import fake_cupy
 
 RUNTIMES: dict[str, Callable[[], Any]] = {
     "opencl": lambda: adapter().runtime,

@@ -18,9 +18,9 @@ from kvspec.contract import Attention, Pair
 from kvspec.errors import Unsupported
 from kvspec.geometry import DTYPES, Config
 from kvspec.masks import Causal, Explicit
-from support.attention_case import Case, cases
+from support.device.attention_case import Case, cases
+from support.device.warp_cases import attended, check, geometry, runtime, with_bug, worst
 from support.slow import one_in
-from support.warp_cases import attended, check, geometry, runtime, with_bug, worst
 
 
 @pytest.fixture(params=[1 << 20, 16], ids=["whole", "split"])

@@ -17,9 +17,9 @@ from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.runtimes.fast_attention import Call, Geometry, Ragged
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
-from support.attention_case import Case
+from support.device.attention_case import Case
+from support.device.warp_cases import runtime, with_bug, worst
 from support.slow import one_in
-from support.warp_cases import runtime, with_bug, worst
 
 QUERIES, KV_HEADS = 4, 3
 

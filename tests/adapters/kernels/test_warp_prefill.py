@@ -14,9 +14,9 @@ from kvadapters.gpu.runtimes import warp_attention, warp_prefill
 from kvadapters.gpu.runtimes.fast_attention import Geometry
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import DTYPES, Config
-from support.attention_case import Case, cases
+from support.device.attention_case import Case, cases
+from support.device.warp_cases import attended, check, runtime, with_bug, worst
 from support.slow import one_in
-from support.warp_cases import attended, check, runtime, with_bug, worst
 
 
 @pytest.fixture(params=[1 << 20, 32], ids=["whole", "split"])

@@ -14,8 +14,8 @@ import pytest
 from kvadapters.gpu.memory.layout import Geometry, Place, move
 from kvadapters.gpu.runtime import Block, Captured, Runtime, Work
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
-from support import fake_cupy
-from support.devices import adapter
+from support.device.devices import adapter
+from support.fakes import fake_cupy
 
 ROWS = Geometry(1, 16, 0)
 SIZE = 32

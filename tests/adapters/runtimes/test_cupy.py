@@ -25,8 +25,8 @@ from kvconform.generate import frozen_covers
 from kvspec.contract import Attention, description
 from kvspec.errors import CannotRun
 from kvspec.geometry import Config
-from support import fake_cupy
-from support.local_adapter import LocalAdapter
+from support.fakes import fake_cupy
+from support.running.local_adapter import LocalAdapter
 from support.twins import Twins
 
 

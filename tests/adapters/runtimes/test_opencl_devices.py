@@ -20,7 +20,7 @@ from kvadapters.gpu.runtimes.opencl_devices import Candidate, candidates, choose
 from kvspec.contract import description
 from kvspec.errors import CannotRun, Unsupported
 from kvspec.geometry import Config
-from support.devices import adapter
+from support.device.devices import adapter
 
 GPU = Candidate("NVIDIA CUDA", "OpenCL 3.0 CUDA 12.4", "H100", True)
 INTEL = Candidate("Intel(R) OpenCL", "OpenCL 3.0 LINUX", "Xeon", False)

@@ -11,7 +11,7 @@ import pytest
 from kvadapters.gpu.runtimes.opencl import HOSTED, HostBlock, shared
 from kvadapters.reference import Reference
 from kvspec.geometry import Array, Config
-from support.devices import adapter
+from support.device.devices import adapter
 
 WINDOW = Config(kv_heads=4, k_dim=64, v_dim=32, dtype="f16", window=2048)
 LAYERS = Config(kv_heads=4, k_dim=64, v_dim=32, dtype="f16", layers=3, bounds="1024-2048")

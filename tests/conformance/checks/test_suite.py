@@ -19,7 +19,7 @@ from kvconform.runner.settings import Settings
 from kvspec.contract import CHAPTERS, Description, description
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import index
-from support import fake_adapters
+from support.fakes import adapters as fake_adapters
 
 EXPLORED = {
     "growing": ["growing"],

@@ -20,8 +20,9 @@ from kvconform.runner.settings import Settings
 from kvconform.runner.under_test import AdapterUnderTest, Differs
 from kvspec.reading.clauses import index
 from kvspec.records.run import Record
-from support import fake_adapters, judging
-from support.local_adapter import LocalAdapter
+from support.fakes import adapters as fake_adapters
+from support.running import judging
+from support.running.local_adapter import LocalAdapter
 
 CLAUSE, EXAMPLE = "GROW-1", "growing/example/GROW-1.1"
 

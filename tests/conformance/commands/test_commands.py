@@ -26,8 +26,8 @@ from kvconform.runner import journal
 from kvspec import SPEC_VERSION, notation, trace
 from kvspec.contract import CHAPTERS
 from kvspec.reading.clauses import index
-from support import command_line, judging
-from support.command_line import kvconform
+from support.running import command_line, judging
+from support.running.command_line import kvconform
 from support.slow import one_in
 
 SHORT = ("--chapter", "growing", "--clause", "GROW-1", "--traces", "0")
@@ -62,13 +62,13 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "a deadline that is no number": (("run", "reference", "--deadline", "nan"), "'nan' is not a number of seconds"),
     "a level that there is not": (("run", "reference", "--level", "storage"), "invalid choice: 'storage'"),
     "a module that is not there": (("run", "no_such_module:Adapter"), "no_such_module:Adapter: cannot be imported"),
-    "an attribute that is not there": (("run", "support.fakes:Nobody"), "has no attribute 'Nobody'"),
-    "a description of nothing": (("run", "support.fakes:DescribesNothing"), "describe: name must be"),
+    "an attribute that is not there": (("run", "support.fakes.lies:Nobody"), "has no attribute 'Nobody'"),
+    "a description of nothing": (("run", "support.fakes.lies:DescribesNothing"), "describe: name must be"),
     "a description of what there is not": (
-        ("run", "support.fakes:DescribesUnknownChapter"),
+        ("run", "support.fakes.lies:DescribesUnknownChapter"),
         "unknown chapter 'spiral'",
     ),
-    "a known deviation from no clause": (("run", "support.fake_declarations:KnownOfNoClause"), "'GROW-700'"),
+    "a known deviation from no clause": (("run", "support.fakes.declarations:KnownOfNoClause"), "'GROW-700'"),
     "a command that is not there": (("run", "--", "./no-such-engine"), "cannot start ./no-such-engine"),
     "a command that says nothing": (
         ("run", "--", "true"),
@@ -152,9 +152,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_an_adapter_that_needs_a_device_which_is_not_there_ends_with_4() -> None:
-    done = kvconform("run", "support.fakes:NeedsADevice")
+    done = kvconform("run", "support.fakes.lies:NeedsADevice")
     assert (done.returncode, done.stdout) == (4, "")
-    assert "support.fakes:NeedsADevice cannot run here: there is no such device here; install one" in done.stderr
+    assert (
+        "support.fakes.lies:NeedsADevice cannot run here: there is no such device here; install one" in done.stderr
+    )
 
 
 def test_without_an_opencl_device_the_opencl_adapter_ends_with_4_and_says_what_to_do(
@@ -167,14 +169,14 @@ def test_without_an_opencl_device_the_opencl_adapter_ends_with_4_and_says_what_t
 
 
 def test_a_run_that_exercises_nothing_ends_with_3() -> None:
-    status, seen, _ = command_line.run("support.fake_adapters:Fake", "--chapter", "ring")
+    status, seen, _ = command_line.run("support.fakes.adapters:Fake", "--chapter", "ring")
     assert (status, set(seen.summary)) == (3, {"NOT_CLAIMED"})
 
 
 def test_a_run_says_at_once_what_it_does_and_prints_json_alone(tmp_path: Path) -> None:
     """A process adapter that prints, with every report."""
     folder = tmp_path / "deep" / "report"
-    engine = [sys.executable, "-m", "kvadapters.serve", "support.fake_endings:PrintsALot"]
+    engine = [sys.executable, "-m", "kvadapters.serve", "support.fakes.endings:PrintsALot"]
     done = kvconform("run", *SHORT, "--format", "json", "--report", folder, "--", *engine)
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
@@ -185,7 +187,7 @@ def test_a_run_says_at_once_what_it_does_and_prints_json_alone(tmp_path: Path) -
     assert (
         {c["id"]: c["verdict"] for c in seen["clauses"]} == {"GROW-1": "PASS"}
         and seen["problems"] == []
-        and seen["command"][-1] == "support.fake_endings:PrintsALot"
+        and seen["command"][-1] == "support.fakes.endings:PrintsALot"
     )
     left = {str(p.relative_to(folder)) for p in folder.rglob("*")}
     assert {"record.json", "report.html", "report.md", "journal.jsonl", "junit.xml"} == left
@@ -221,7 +223,7 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.C
     """A run on an adapter that is broken in one thing, with its report."""
     folder = tmp_path_factory.mktemp("failed")
     arguments = ("--clause", "GROW-7", "--traces", "2", "--report", folder)
-    return folder, kvconform("run", "support.fake_adapters:AcceptsAnyRewind", *arguments)
+    return folder, kvconform("run", "support.fakes.adapters:AcceptsAnyRewind", *arguments)
 
 
 def test_a_broken_clause_ends_with_1_and_names_it(failed: Any) -> None:
@@ -234,12 +236,14 @@ def test_a_broken_clause_ends_with_1_and_names_it(failed: Any) -> None:
 
 def test_a_failing_trace_is_replayed_and_drawn(failed: Any) -> None:
     file = sorted((failed[0] / "failures").iterdir())[0]
-    plain = kvconform("replay", file, "--adapter", "support.fake_adapters:AcceptsAnyRewind")
+    plain = kvconform("replay", file, "--adapter", "support.fakes.adapters:AcceptsAnyRewind")
     assert plain.returncode == 1 and "FAIL: GROW-7: expected refused GROW-7, found ok" in plain.stdout
     svg = failed[0] / "drawn.svg"
-    drawn = kvconform("replay", file, "--adapter", "support.fake_adapters:AcceptsAnyRewind", "--draw", "--svg", svg)
+    drawn = kvconform(
+        "replay", file, "--adapter", "support.fakes.adapters:AcceptsAnyRewind", "--draw", "--svg", svg
+    )
     assert "expected" in drawn.stdout and "found" in drawn.stdout and svg.read_text().startswith("<svg")
-    right = kvconform("replay", file, "--adapter", "support.fake_adapters:Fake")
+    right = kvconform("replay", file, "--adapter", "support.fakes.adapters:Fake")
     assert right.returncode == 0 and "FAIL" not in right.stdout
 
 
@@ -289,7 +293,14 @@ def test_json_is_a_format() -> None:
 
 
 def test_a_run_stops_when_enough_has_failed_and_goes_on_with_what_failed(tmp_path: Path) -> None:
-    options = ("support.fake_adapters:AcceptsAnyRewind", "--chapter", "growing", "--quick", "--report", tmp_path)
+    options = (
+        "support.fakes.adapters:AcceptsAnyRewind",
+        "--chapter",
+        "growing",
+        "--quick",
+        "--report",
+        tmp_path,
+    )
     whole = json.loads(kvconform("run", *options, "--processes", "1", "--json").stdout)
     failed = journal.failed(tmp_path)
     assert len(failed) > 2 and not whole["partial"]
@@ -316,7 +327,7 @@ def test_a_trace_is_replayed_from_standard_input_on_the_reference() -> None:
 
 def test_a_trace_that_needs_what_is_not_declared_says_so(tmp_path: Path) -> None:
     file = write(tmp_path, "t.json", trace.dumps(notation.trace("ring", "window=3", "append 3")))
-    done = kvconform("replay", file, "--adapter", "support.fake_adapters:Fake")
+    done = kvconform("replay", file, "--adapter", "support.fakes.adapters:Fake")
     assert done.returncode == 2 and "does not declare ring, which the trace uses" in done.stderr
 
 
@@ -371,14 +382,14 @@ def test_smoke_ends_by_naming_the_next_command() -> None:
 
 
 def test_smoke_asks_for_nothing_that_is_not_claimed() -> None:
-    done = kvconform("smoke", "support.dialect_engines:keeps_all")
+    done = kvconform("smoke", "support.engines.dialect_engines:keeps_all")
     assert done.returncode == 0 and "ring: append 1" in done.stdout, done.stdout + done.stderr
     steps, _, tried = done.stdout.partition("Each ability tried once")
     assert "append 0" not in steps and "rewind" not in steps and "ring.rewind: not there" in tried
 
 
 def test_smoke_says_how_a_worker_ended() -> None:
-    done = kvconform("smoke", "support.fakes:DiesBySignal")
+    done = kvconform("smoke", "support.fakes.lies:DiesBySignal")
     assert done.returncode == 1 and "killed by SIGSEGV" in done.stdout
 
 

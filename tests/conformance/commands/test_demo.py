@@ -11,9 +11,9 @@ import pytest
 from kvconform.commands import broken_ring, demo, run
 from kvreports import json_file
 from kvspec.records.run import Record
-from support import command_line
-from support.command_line import kvconform
-from support.record_samples import failing
+from support.running import command_line
+from support.running.command_line import kvconform
+from support.samples.record_samples import failing
 from tools import demo_picture
 from tools.floors import ROOT
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from kvconform.runner.journal import Journal
-from support import command_line, judging
-from support.command_line import kvconform
+from support.running import command_line, judging
+from support.running.command_line import kvconform
+from support.running.waiting import soon
 from support.slow import one_in
-from support.waiting import soon
 
 
 def _listens() -> None:
@@ -83,7 +83,7 @@ def test_what_was_judged_is_on_disk_before_the_next_test_begins(tmp_path: Path) 
 
 
 def test_an_interrupt_while_an_adapter_hangs_is_heard_at_once(tmp_path: Path) -> None:
-    running = Running(tmp_path, "support.fake_endings:HangsOnRewind", "--clause", "GROW-5", "--deadline", "300")
+    running = Running(tmp_path, "support.fakes.endings:HangsOnRewind", "--clause", "GROW-5", "--deadline", "300")
     assert soon(running.started)
     time.sleep(1.0)
     start = time.monotonic()
@@ -94,7 +94,7 @@ def test_an_interrupt_while_an_adapter_hangs_is_heard_at_once(tmp_path: Path) ->
 
 
 def test_an_interrupt_before_the_adapter_answers_leaves_nothing(tmp_path: Path) -> None:
-    running = Running(tmp_path / "report", "support.fakes:HangsInDescribe")
+    running = Running(tmp_path / "report", "support.fakes.lies:HangsInDescribe")
     assert soon(lambda: len(judging.workers_of(str(tmp_path))) >= 2)
     time.sleep(0.5)
     status, out, err = running.ended_by(signal.SIGINT)

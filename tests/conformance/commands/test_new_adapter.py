@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support import judging, site_package
-from support.command_line import kvconform
+from support.running import judging, site_package
+from support.running.command_line import kvconform
 
 
 @pytest.fixture(scope="module")

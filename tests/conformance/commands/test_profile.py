@@ -90,7 +90,7 @@ def test_an_interrupt_leaves_a_partial_record(
 
 def test_a_profile_in_which_nothing_was_measured_ends_with_3(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
-        cli.main(["profile", "support.fake_adapters:Fake", *FEW, "--cases", "zero"])
+        cli.main(["profile", "support.fakes.adapters:Fake", *FEW, "--cases", "zero"])
         == command.NOTHING_MEASURED
         == 3
     )
@@ -117,7 +117,7 @@ def test_bad_usage_ends_with_2(arguments: tuple[str, ...], words: str, capsys: p
 
 
 def test_an_adapter_that_cannot_run_ends_with_4(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["profile", "support.fakes:NeedsADevice"]) == 4
+    assert cli.main(["profile", "support.fakes.lies:NeedsADevice"]) == 4
     assert "cannot run here: there is no such device here" in capsys.readouterr().err
 
 

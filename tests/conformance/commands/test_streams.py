@@ -15,8 +15,8 @@ from kvconform import cli
 from kvconform.commands import list as list_command
 from kvconform.runner import report_folder
 from kvspec.errors import BadInput
-from support import logs
-from support.command_line import command, kvconform
+from support.running.command_line import command, kvconform
+from support.samples import logs
 from support.slow import one_in
 
 HEAD = logs.head(

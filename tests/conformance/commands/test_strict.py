@@ -16,9 +16,10 @@ from kvconform.vectors import strict_hash
 from kvconform.vectors.strict_hash import Output
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
-from support import fake_attention, fake_cupy
-from support.command_line import kvconform
-from support.devices import adapter
+from support.device.devices import adapter
+from support.fakes import attention as fake_attention
+from support.fakes import fake_cupy
+from support.running.command_line import kvconform
 
 ADAPTERS: dict[str, Callable[[], Any]] = {
     "opencl": adapter,
@@ -76,7 +77,7 @@ def few_traces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("few_traces")
 def test_the_command_prints_a_line_for_each_adapter_and_names_the_first_that_differs() -> None:
-    done = kvconform("strict", "reference", "support.fake_attention:OffByABit")
+    done = kvconform("strict", "reference", "support.fakes.attention:OffByABit")
     lines = done.stdout.splitlines()
     hashes = [line.split()[0] for line in lines[:3]]
     assert (done.returncode, len(lines)) == (1, 5), done
@@ -88,5 +89,5 @@ def test_the_command_prints_a_line_for_each_adapter_and_names_the_first_that_dif
 
 @pytest.mark.usefixtures("few_traces")
 def test_who_does_not_claim_it_cannot_run() -> None:
-    done = kvconform("strict", "support.fake_attention:ClaimsLess")
+    done = kvconform("strict", "support.fakes.attention:ClaimsLess")
     assert done.returncode == 4 and "it does not claim attention at level storage" in done.stderr

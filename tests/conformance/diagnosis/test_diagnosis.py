@@ -41,8 +41,8 @@ from kvspec.reading.clauses import index
 from kvspec.records.run import Failure, Fits, KnownBug, Record, VerdictName
 from kvspec.session.driver import Session
 from kvspec.trace import from_json, used_chapters
-from support.local_adapter import LocalAdapter
-from support.record_samples import failing
+from support.running.local_adapter import LocalAdapter
+from support.samples.record_samples import failing
 from support.slow import counts, one_in
 
 ROOT = Path(__file__).parents[3]

@@ -12,8 +12,8 @@ from kvspec.contract import CHAPTERS, Description, description
 from kvspec.geometry import Config
 from kvspec.operations.abilities import needed_to_open
 from kvspec.registry import RECORDS, abilities
-from support import update_engines
-from support.command_line import kvconform
+from support.engines import update_engines
+from support.running.command_line import kvconform
 
 ENGINES = update_engines.__name__
 
@@ -59,18 +59,18 @@ def test_a_fault_does_not_leave_the_claim() -> None:
 
 
 def test_what_was_never_claimed_and_goes_wrong_is_not_proposed() -> None:
-    proposed, told = smoke("support.dialect_engines:keeps_all")
+    proposed, told = smoke("support.engines.dialect_engines:keeps_all")
     assert "ask" in proposed.chapters["ring"].without and "ring.ask: differs: can: expected True" in told
 
 
 def test_what_is_right_only_when_seen_is_not_proposed_at_level_storage() -> None:
-    proposed, told = smoke("support.fake_adapters:StateBackwards")
+    proposed, told = smoke("support.fakes.adapters:StateBackwards")
     assert proposed.chapters["growing"].level == "visible"
     assert "growing.append: right at level visible only: state.k: slot 0" in told
 
 
 def test_nothing_is_proposed_where_no_cache_takes_rows() -> None:
-    done = kvconform("smoke", "support.fakes:DiesBySignal")
+    done = kvconform("smoke", "support.fakes.lies:DiesBySignal")
     assert done.returncode == 1 and "There is nothing to claim yet: no cache takes rows." in done.stdout
 
 

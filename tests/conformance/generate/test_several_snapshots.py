@@ -14,7 +14,7 @@ from kvconform.mutants.planting import planted_in
 from kvconform.oracle.follow import ModelledTrace
 from kvspec.operations.table import caches_with
 from kvspec.trace import Trace
-from support.local_adapter import LocalAdapter
+from support.running.local_adapter import LocalAdapter
 from support.slow import one_in
 
 SEEDS = 0, 1, 2

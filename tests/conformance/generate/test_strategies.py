@@ -19,8 +19,8 @@ from kvspec.contract import CHAPTERS, description
 from kvspec.operations.table import OPERATIONS
 from kvspec.trace import Trace, from_json
 from support import slow
-from support.judging import Wired
-from support.local_adapter import LocalAdapter
+from support.running.judging import Wired
+from support.running.local_adapter import LocalAdapter
 
 DRAWN = 240
 

@@ -21,7 +21,7 @@ from kvspec.contract import Cache, Pair, Readable
 from kvspec.geometry import Config
 from kvspec.notation import from_sentence
 from kvspec.reading.clauses import index
-from support.local_adapter import LocalAdapter
+from support.running.local_adapter import LocalAdapter
 from support.slow import one_in
 
 ELSEWHERE = ("aside", "in_order", "held_after", "plan", "held")

@@ -6,8 +6,9 @@ from kvconform.generate.fit_to_adapter import claimed
 from kvspec import notation
 from kvspec.contract import description
 from kvspec.records.run import Record
-from support import fake_claims, update_engines
-from support.judging import broken, clause, record_of, verdicts
+from support.engines import update_engines
+from support.fakes import claims as fake_claims
+from support.running.judging import broken, clause, record_of, verdicts
 
 
 def judged(engine: type[fake_claims.Engine]) -> Record:

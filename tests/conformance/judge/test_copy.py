@@ -21,7 +21,7 @@ from kvspec.geometry import DTYPES, Array, Config
 from kvspec.notation import trace
 from kvspec.reading.clauses import index
 from kvspec.rows import settled
-from support.local_adapter import LocalAdapter, judge_examples
+from support.running.local_adapter import LocalAdapter, judge_examples
 from support.slow import one_in
 
 

@@ -17,9 +17,9 @@ from kvspec.notation import from_sentence
 from kvspec.reading.clauses import index
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
-from support.command_line import kvconform
-from support.fakes import Growing, Honest
-from support.local_adapter import LocalAdapter
+from support.fakes.lies import Growing, Honest
+from support.running.command_line import kvconform
+from support.running.local_adapter import LocalAdapter
 
 OF_A_CHAPTER = 2
 """Worked examples that are drawn of each chapter."""

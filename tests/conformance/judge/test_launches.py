@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from support import launch_engines
-from support.judging import broken, record_of
+from support.engines import launch_engines
+from support.running.judging import broken, record_of
 
 
 def judged(name: str) -> tuple[set[str], int]:

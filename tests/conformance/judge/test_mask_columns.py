@@ -8,8 +8,8 @@ import pytest
 
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.notation import from_sentence
-from support import width_engines
-from support.judging import Wired
+from support.engines import width_engines
+from support.running.judging import Wired
 
 
 def differences(name: str, sentence: str) -> list[str]:

@@ -11,7 +11,7 @@ from kvconform.mutants.known_bugs import known_bugs
 from kvconform.mutants.real import rope
 from kvspec.notation import trace
 from kvspec.session.driver import Session
-from support.local_adapter import LocalAdapter
+from support.running.local_adapter import LocalAdapter
 
 
 def failed(adapter: object, ops: str, level: str) -> TrialResult:

@@ -22,7 +22,7 @@ from kvspec.errors import BadInput
 from kvspec.geometry import Array, Config
 from kvspec.reading.clauses import index
 from kvspec.session.driver import Session
-from support.local_adapter import LocalAdapter
+from support.running.local_adapter import LocalAdapter
 from support.slow import counts
 
 

@@ -6,8 +6,9 @@ import pytest
 
 from kvspec.records.run import Record
 from kvspec.registry import KINDS
-from support import judging, parts_of_reference
-from support.judging import broken, clause, verdicts
+from support.fakes import parts_of_reference
+from support.running import judging
+from support.running.judging import broken, clause, verdicts
 from support.slow import one_in
 
 

@@ -19,7 +19,7 @@ from kvspec import notation
 from kvspec.contract import Pair, description
 from kvspec.errors import BadInput
 from kvspec.geometry import Array, Config
-from support.local_adapter import LocalAdapter
+from support.running.local_adapter import LocalAdapter
 
 
 def having(ragged: type[Any]) -> Reference:

@@ -12,7 +12,7 @@ from kvref.growing import Growing
 from kvspec.contract import description
 from kvspec.notation import from_sentence
 from kvspec.session.driver import Session
-from support.local_adapter import LocalAdapter
+from support.running.local_adapter import LocalAdapter
 
 UNSEEN = {
     "the run ends with a round of another cache": "run 1 {open C; attend 2; speculate r C}; append 1",

@@ -22,8 +22,9 @@ from kvspec.reading.clauses import index
 from kvspec.records.run import Failure, Record
 from kvspec.rows import legible
 from kvspec.session.step import Inputs
-from support import command_line, fakes, judging
-from support.judging import broken, clause, verdicts
+from support import fakes
+from support.running import command_line, judging
+from support.running.judging import broken, clause, verdicts
 from support.slow import one_in
 
 HONEST = {
@@ -86,7 +87,7 @@ LIES: dict[str, tuple[str, str, int, str]] = {
     "AcceptsAnyRewind": ("GROW-7", "result", 1, "expected refused GROW-7, found ok"),
     "WrongRefusalClause": ("GROW-7", "result", 1, "refused, but under GROW-10; expected GROW-7"),
     "CanRewindRewinds": ("GROW-8", "offset", 2, "expected 1, found 0"),
-    "RaisesKeyError": ("GROW-9", "result", 1, "found error (KeyError: 'slot 7' (fake_adapters.py:"),
+    "RaisesKeyError": ("GROW-9", "result", 1, "found error (KeyError: 'slot 7' (adapters.py:"),
     "SharedBetweenCaches": ("GROW-2", "history", 4, "expected row a"),
     "SeesTooMuch": ("RING-1", "sees", 1, "query 1 sees a b; expected b"),
     "ForgetsToRewind": ("RING-7", "offset", 2, "offset: expected 0, found 1"),
@@ -234,7 +235,7 @@ def test_an_engine_may_refuse_what_it_does_not_claim_by_errors_of_its_own() -> N
 
 def test_honesty_says_the_same_every_time() -> None:
     problems = [
-        judging.record_of("support.fake_declarations:DoesF16Undeclared", traces=0).problems for _ in range(2)
+        judging.record_of("support.fakes.declarations:DoesF16Undeclared", traces=0).problems for _ in range(2)
     ]
     assert problems[0] == problems[1] and [p.split()[7] for p in problems[0]] == ["f16,", "bf16,"]
 
@@ -301,9 +302,9 @@ def test_an_example_that_is_not_read_to_its_end_shows_nothing() -> None:
 def test_every_end_of_a_worker_is_told_apart_in_a_whole_run() -> None:
     clauses = [x for c in ("GROW-3", "GROW-4", "GROW-5", "GROW-9") for x in ("--clause", c)]
     limits = ["--quick", "--traces", "0", "--memory", "300", "--deadline", "2"]
-    status, seen, errors = command_line.run("support.fake_endings:EndsInEveryWay", *clauses, *limits)
+    status, seen, errors = command_line.run("support.fakes.endings:EndsInEveryWay", *clauses, *limits)
     wanted = {"GROW-3": "PROTOCOL", "GROW-4": "CRASH", "GROW-5": "HANG", "GROW-9": "OOM"}
     assert (status, seen.exit_status, verdicts(seen)) == (1, 1, wanted)
-    assert errors.startswith("kvconform: judging support.fake_endings:EndsInEveryWay\n")
+    assert errors.startswith("kvconform: judging support.fakes.endings:EndsInEveryWay\n")
     assert all(len(_shortest(seen, c).trace["ops"]) <= 3 for c in wanted)
-    assert "fake_endings.py" in _shortest(seen, "GROW-4").message
+    assert "endings.py" in _shortest(seen, "GROW-4").message

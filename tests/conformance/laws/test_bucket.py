@@ -12,7 +12,7 @@ from kvconform.laws.registry import LAWS
 from kvconform.mutants.known_bugs import known_bugs
 from kvconform.mutants.planting import having
 from kvref.bucket import Bucket
-from support.local_adapter import LocalAdapter
+from support.running.local_adapter import LocalAdapter
 
 
 class ForgottenOnRefresh(Bucket):

@@ -19,7 +19,7 @@ from kvref.ring import Ring
 from kvspec.contract import Pair, description
 from kvspec.trace import Trace, used_chapters
 from support import slow
-from support.local_adapter import LocalAdapter
+from support.running.local_adapter import LocalAdapter
 
 REFERENCE = description(Reference().describe())
 FEW = settings(max_examples=25, deadline=None)

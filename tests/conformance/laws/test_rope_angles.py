@@ -11,8 +11,8 @@ from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.geometry import Array
 from kvspec.notation import from_sentence
 from kvspec.records.run import Record
-from support import rope_engines
-from support.judging import Wired, broken, record_of
+from support.engines import rope_engines
+from support.running.judging import Wired, broken, record_of
 from support.slow import one_in
 
 

@@ -20,7 +20,7 @@ from kvconform.mutants.trace_sources import examples, explored
 from kvspec.contract import CHAPTERS
 from kvspec.notation import sentence
 from kvspec.reading.clauses import index
-from support.local_adapter import LocalAdapter
+from support.running.local_adapter import LocalAdapter
 from support.slow import one_in
 
 ALL = list(known_bugs.real())

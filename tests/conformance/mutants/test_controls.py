@@ -29,7 +29,7 @@ from kvspec.geometry import Array, Config
 from kvspec.masks import Logical
 from kvspec.reading.clauses import index
 from kvspec.rows import legible
-from support.local_adapter import LocalAdapter
+from support.running.local_adapter import LocalAdapter
 
 EVERY = 4
 """One worked example in so many: the hunt of `kvconform mutants --kind controls` takes them all."""

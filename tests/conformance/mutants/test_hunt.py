@@ -21,7 +21,7 @@ from kvref.growing import Growing
 from kvspec.contract import Pair
 from kvspec.notation import sentence
 from kvspec.trace import Trace
-from support.local_adapter import LocalAdapter
+from support.running.local_adapter import LocalAdapter
 
 
 def mutant(adapter: Any, clauses: tuple[str, ...] = ("GROW-2",), **more: Any) -> Mutant:

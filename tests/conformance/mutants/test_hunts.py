@@ -18,7 +18,7 @@ from kvconform.runner.pool import opened
 from kvref.growing import Growing
 from kvspec import notation
 from kvspec.errors import CannotRun
-from support.deaths import die
+from support.running.deaths import die
 from support.slow import one_in
 
 NAMES = ("a", "exits", "b", "faults", "hangs", "c", "eats", "raises", "d")

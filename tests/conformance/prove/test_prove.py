@@ -21,7 +21,7 @@ from kvref.growing import Growing
 from kvref.ring import Ring
 from kvref.snapshot import Snapshot
 from kvspec.trace import Trace
-from support.local_adapter import LocalAdapter
+from support.running.local_adapter import LocalAdapter
 from support.slow import one_in
 
 

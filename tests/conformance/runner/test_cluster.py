@@ -22,8 +22,8 @@ from kvconform.commands.soak import Progress
 from kvconform.runner.pool import opened
 from kvconform.runner.run import Run
 from kvconform.worker.tasks import ProcessDied, completed
+from support.running.waiting import heeding_interrupts, soon
 from support.slow import one_in
-from support.waiting import heeding_interrupts, soon
 
 distributed = pytest.importorskip("distributed", reason="dask is an extra: pip install 'kvconform[dask]'")
 

@@ -15,11 +15,12 @@ from kvreports import json_file
 from kvreports.run import replay
 from kvspec import notation
 from kvspec.records.run import Failure, Record
-from support import command_line, fakes
-from support.fake_adapters import AcceptsAnyRewind
-from support.local_adapter import LocalAdapter
+from support import fakes
+from support.fakes.adapters import AcceptsAnyRewind
+from support.running import command_line
+from support.running.local_adapter import LocalAdapter
 
-SHARES = "support.fakes:SharesABuffer"
+SHARES = "support.fakes.lies:SharesABuffer"
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ def judged(adapter: str, *sentences: str) -> list[Failure]:
 
 
 def test_what_fails_by_itself_needs_nothing_before_it() -> None:
-    found = judged("support.fake_adapters:AcceptsAnyRewind", "growing: append 2", "growing: append 1; rewind 3")
+    found = judged("support.fakes.adapters:AcceptsAnyRewind", "growing: append 2", "growing: append 1; rewind 3")
     assert found and all(f.after is UNSET and f.deterministic for f in found)
 
 

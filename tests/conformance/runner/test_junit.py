@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 from kvconform.runner import junit
 from kvconform.runner.result import CheckResult
-from support.record_samples import failing
+from support.samples.record_samples import failing
 
 RESULTS = (
     CheckResult("growing/example/GROW-1.1", seconds=0.25),

@@ -13,8 +13,9 @@ from kvconform.runner.known import KnownDeviation
 from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.records.run import Record
-from support import command_line, judging, known_engines, update_engines
-from support.judging import broken, clause
+from support.engines import known_engines, update_engines
+from support.running import command_line, judging
+from support.running.judging import broken, clause
 from support.slow import one_in
 
 TRIM = KnownDeviation("RING-7", "a trim of the only row is not counted", shows="offset: expected 0, found 1")
@@ -143,7 +144,7 @@ def test_the_command_reads_the_file_of_its_folder_and_junit_skips(tmp_path: Path
 
 def test_what_the_adapter_declares_is_skipped_by_junit_too(tmp_path: Path) -> None:
     options = ("--clause", "GROW-7", "--traces", "3", "--processes", "1", "--report", tmp_path)
-    done = command_line.kvconform("run", "support.fake_declarations:KnownDeviation", *options)
+    done = command_line.kvconform("run", "support.fakes.declarations:KnownDeviation", *options)
     assert done.returncode == 0 and "FAIL" not in done.stderr, done.stdout + done.stderr
     (suite,) = ElementTree.parse(tmp_path / "junit.xml").getroot()
     assert suite.get("failures") == "0" and suite.get("skipped") != "0"

@@ -20,8 +20,8 @@ import pytest
 from kvconform.runner.pool import opened
 from kvconform.worker import tasks
 from kvconform.worker.tasks import Pool, ProcessDied, completed
-from support.deaths import die
-from support.waiting import heeding_interrupts, soon
+from support.running.deaths import die
+from support.running.waiting import heeding_interrupts, soon
 
 ENDS = {
     "exits": ProcessDied,

@@ -18,10 +18,10 @@ from kvconform.commands.run import FEWEST
 from kvconform.worker import memory
 from kvconform.worker.start import SUPERVISED
 from kvspec.reading.clauses import index
-from support import judging
-from support.command_line import kvconform
+from support.running import judging
+from support.running.command_line import kvconform
+from support.running.waiting import soon
 from support.slow import one_in
-from support.waiting import soon
 
 OWN = ("started", "seconds", "memory")
 """What two runs of the same do not share."""
@@ -46,7 +46,7 @@ def test_a_record_tells_the_same_however_many_processes_judge(name: str, tmp_pat
 
 def test_few_checks_are_judged_by_the_run_itself(tmp_path: Path) -> None:
     """One clause has fewer checks than would be worth another worker."""
-    running = Running(tmp_path, "support.fake_endings:HangsOnRewind", "--clause", "GROW-5", "--processes", "8")
+    running = Running(tmp_path, "support.fakes.endings:HangsOnRewind", "--clause", "GROW-5", "--processes", "8")
     one = 2 + SUPERVISED  # the run, its worker, and who stands between them
     looks = deque[int](maxlen=25)
 

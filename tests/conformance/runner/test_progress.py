@@ -14,7 +14,7 @@ from kvconform.runner import colours
 from kvconform.runner.progress import Progress
 from kvconform.runner.result import CheckResult
 from kvspec.contract import Description
-from support.record_samples import failing
+from support.samples.record_samples import failing
 
 ADAPTER = Description("a", {})
 

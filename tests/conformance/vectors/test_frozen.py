@@ -27,8 +27,8 @@ from kvspec.reading.clauses import index
 from kvspec.rows import MAKE, SerialBook, legible
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
-from support.local_adapter import LocalAdapter
-from support.plain_reader import Engine, reader
+from support.readers.plain_reader import Engine, reader
+from support.running.local_adapter import LocalAdapter
 from tools import freeze_vectors as freezing
 from tools import vector_sources
 from tools.mutant_vectors import of_matrix

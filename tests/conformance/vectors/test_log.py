@@ -19,9 +19,9 @@ from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.records.run import Record
 from kvspec.registry import CACHES
-from support import logs
-from support.command_line import kvconform
-from support.local_adapter import LocalAdapter
+from support.running.command_line import kvconform
+from support.running.local_adapter import LocalAdapter
+from support.samples import logs
 
 TOLD = ("growing", "ring", "mask", "snapshot", "draft", "mem")
 STEP = {"level": "storage", "grows": "step"}

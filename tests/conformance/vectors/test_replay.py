@@ -15,7 +15,7 @@ import pytest
 
 from kvconform.vectors import export, files
 from kvspec.reading.clauses import index
-from support.plain_reader import CHANGES, FOLDER, Engine, changed, expected, flip, reader, visible
+from support.readers.plain_reader import CHANGES, FOLDER, Engine, changed, expected, flip, reader, visible
 
 LINES = 60
 

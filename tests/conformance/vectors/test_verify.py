@@ -16,7 +16,7 @@ from kvconform.cli import main
 from kvconform.vectors import export, files, verify
 from kvref.ring import Ring
 from kvspec.errors import BadInput
-from support.plain_reader import CHANGES, changed, expected, flip
+from support.readers.plain_reader import CHANGES, changed, expected, flip
 from support.slow import one_in
 
 CHAPTERS = ("mask", "store", "rope", "copy")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kvconform.worker.client import Worker
-from support.waiting import soon
-from support.workers import alive, group_is_left
+from support.running.waiting import soon
+from support.running.workers import alive, group_is_left
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from kvspec.contract import Pair
 from kvspec.rows import SerialBook
 from kvspec.session.step import Inputs
 from support import fakes
-from support.workers import CONFIG, append, failure, first_append, worker
+from support.running.workers import CONFIG, append, failure, first_append, worker
 
 CRASHES = {
     "dies_before_it_reads": ("exited with status 7", "no licence found"),
@@ -36,7 +36,7 @@ def test_a_crash_in_native_code_is_named_with_its_place(pids: list[int]) -> None
     step = first_append("DiesBySignal")
     assert step.result == "crash"
     assert "killed by SIGSEGV" in step.message
-    assert "about to crash" in step.message and "fakes.py" in step.message
+    assert "about to crash" in step.message and "lies.py" in step.message
 
 
 def test_a_quiet_exit_is_a_crash(pids: list[int]) -> None:

@@ -13,7 +13,7 @@ from kvconform.worker.client import Hung
 from kvconform.worker.remote_session import RemoteSession
 from kvspec import notation
 from support import fakes
-from support.workers import CONFIG, NOTHING, failure, first_append, worker
+from support.running.workers import CONFIG, NOTHING, failure, first_append, worker
 
 HANGS = {
     "never_reads": "no message arrived",

@@ -9,7 +9,7 @@ import pytest
 
 from kvconform.worker.remote_session import RemoteSession
 from support import fakes
-from support.workers import CONFIG, append, worker
+from support.running.workers import CONFIG, append, worker
 
 
 @pytest.mark.parametrize("name", ["EatsMemory", "EatsMemoryAndAnswers"])

@@ -12,7 +12,7 @@ import pytest
 from kvconform.worker.client import ProtocolBroken, Worker
 from kvconform.worker.remote_session import RemoteSession
 from support import fakes
-from support.workers import CONFIG, NOTHING, failure, worker
+from support.running.workers import CONFIG, NOTHING, failure, worker
 
 PROTOCOL = {
     "answers_out_of_order": "answer to question 2; the question was 1",

@@ -14,8 +14,8 @@ from kvconform.worker.client import Worker, python_worker
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.errors import BadInput, CannotRun
 from support import fakes
-from support.waiting import heeding_interrupts, soon
-from support.workers import CONFIG, NOTHING, alive, running, worker
+from support.running.waiting import heeding_interrupts, soon
+from support.running.workers import CONFIG, NOTHING, alive, running, worker
 
 
 @pytest.mark.parametrize("name", ["StartsAChild", "StartsAChildApart"])
@@ -55,11 +55,14 @@ def test_a_command_that_is_not_there_is_bad_input() -> None:
 
 
 DESCRIPTIONS: dict[str, tuple[type[Exception], str]] = {
-    "support.fakes:DescribesNothing": (BadInput, "support.fakes:DescribesNothing: describe: name must be"),
-    "support.fakes:DescribesUnknownChapter": (BadInput, "unknown chapter 'spiral'"),
-    "support.fakes:DescribesWithArrays": (BadInput, "not JSON"),
-    "support.fakes:NeedsADevice": (CannotRun, "there is no such device here; install one"),
-    "support.fakes:NoSuchThing": (BadInput, "has no attribute 'NoSuchThing'"),
+    "support.fakes.lies:DescribesNothing": (
+        BadInput,
+        "support.fakes.lies:DescribesNothing: describe: name must be",
+    ),
+    "support.fakes.lies:DescribesUnknownChapter": (BadInput, "unknown chapter 'spiral'"),
+    "support.fakes.lies:DescribesWithArrays": (BadInput, "not JSON"),
+    "support.fakes.lies:NeedsADevice": (CannotRun, "there is no such device here; install one"),
+    "support.fakes.lies:NoSuchThing": (BadInput, "has no attribute 'NoSuchThing'"),
     "referense": (BadInput, "did you mean reference?"),
 }
 

@@ -23,8 +23,8 @@ from kvspec import notation
 from kvspec.records.run import Failure
 from reports.drawing.test_drawings import step
 from reports.run.test_schema import SCHEMA
-from support.local_adapter import LocalAdapter
-from support.record_samples import TEXTS, clause, record
+from support.running.local_adapter import LocalAdapter
+from support.samples.record_samples import TEXTS, clause, record
 
 
 class OneSlotOn(Buffer):

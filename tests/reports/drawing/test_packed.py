@@ -6,7 +6,7 @@ import re
 
 from kvreports.drawing.frames import frames
 from kvreports.drawing.packed import packed, unpacked
-from support.record_samples import failing
+from support.samples.record_samples import failing
 
 
 def test_what_is_packed_says_what_is_drawn() -> None:

@@ -12,7 +12,7 @@ from kvreports.profile import comparison, findings
 from kvreports.profile import html as profile_html
 from kvspec.records.profile import Measurement, Profile
 from reports.run.test_html import Page
-from support.profile_samples import changed, measurement, spread, whole
+from support.samples.profile_samples import changed, measurement, spread, whole
 
 WHY = "4.00 KiB cross to the host at 3.73 GB/s"
 

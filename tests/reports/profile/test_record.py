@@ -15,7 +15,7 @@ from msgspec import to_builtins
 from kvreports import json_file
 from kvspec.errors import BadInput
 from kvspec.records.profile import Profile
-from support.profile_samples import SAMPLES, whole
+from support.samples.profile_samples import SAMPLES, whole
 
 SCHEMA = json.loads(resources.files("kvspec").joinpath("schemas/profile.json").read_text(encoding="utf-8"))
 VALID = Draft202012Validator(SCHEMA)

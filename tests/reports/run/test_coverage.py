@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kvreports.run import coverage, html, markdown
 from kvspec.records.run import Coverage, Record
-from support.record_samples import TEXTS, passing
+from support.samples.record_samples import TEXTS, passing
 
 MET = [1, 15, 16, 17, 65536]
 

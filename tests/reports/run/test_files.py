@@ -16,7 +16,7 @@ from kvspec.bounded_file import LARGEST
 from kvspec.errors import BadInput
 from kvspec.records.run import Record
 from reports.run.test_schema import put
-from support.record_samples import SAMPLES, failing, passing
+from support.samples.record_samples import SAMPLES, failing, passing
 from tools import check_in_browser
 
 

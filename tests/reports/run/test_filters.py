@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from kvreports.run import html
-from support.record_samples import SAMPLES, TEXTS
+from support.samples.record_samples import SAMPLES, TEXTS
 
 NODE = shutil.which("node")
 TEMPLATES = Path(html.__file__).parents[1] / "templates"
@@ -42,7 +42,7 @@ def shown(script: str, **asked: Any) -> Any:
     """What a page shows after its script ran: at a hash, with values entered, and at another hash then."""
     assert NODE is not None
     question = {"script": (TEMPLATES / script).read_text(encoding="utf-8"), "rows": ROWS, "pages": [], **asked}
-    stub = Path(__file__).parents[2] / "support" / "script_page.js"
+    stub = Path(__file__).parents[2] / "support" / "readers" / "script_page.js"
     done = subprocess.run([NODE, stub], input=json.dumps(question), text=True, capture_output=True, check=True)
     return json.loads(done.stdout)
 

@@ -17,7 +17,18 @@ from kvreports.run import standing
 from kvreports.run.failures import LARGEST_TRACE
 from kvspec.records.run import CAUSES, VERDICTS, Record
 from reports.drawing.test_drawings import ring_steps, step
-from support.record_samples import SAMPLES, TEXTS, Text, changed, clause, failing, failure, partial, passing, record
+from support.samples.record_samples import (
+    SAMPLES,
+    TEXTS,
+    Text,
+    changed,
+    clause,
+    failing,
+    failure,
+    partial,
+    passing,
+    record,
+)
 
 VOID = {"meta", "link", "input", "br", "path", "rect", "circle", "use"}
 HOSTILE = (

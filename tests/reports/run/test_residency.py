@@ -11,7 +11,7 @@ from kvreports.run import html as run_html
 from kvreports.run import markdown, residency
 from kvreports.run import text as run_text
 from kvspec.reading.clauses import index
-from support.record_samples import SAMPLES, changed, failing
+from support.samples.record_samples import SAMPLES, changed, failing
 
 WITHOUT = changed(failing(), residency=[])
 

@@ -14,7 +14,7 @@ from msgspec import to_builtins
 from kvreports import json_file
 from kvspec.errors import BadInput
 from kvspec.records.run import VERDICTS, VERSION, Record
-from support.record_samples import SAMPLES, failing
+from support.samples.record_samples import SAMPLES, failing
 
 SCHEMA = json.loads(resources.files("kvspec").joinpath("schemas/record.json").read_text(encoding="utf-8"))
 FAILING = to_builtins(failing())

@@ -12,7 +12,7 @@ from kvreports.run.judged import judged
 from kvreports.run.overview import overview
 from kvspec.reading.clauses import index
 from kvspec.records.run import Record
-from support.record_samples import TEXTS, failing, passing
+from support.samples.record_samples import TEXTS, failing, passing
 
 PUBLISHED = Path(__file__).parents[3] / "reports/published"
 FOUR = [PUBLISHED / name / "record.json" for name in ("reference", "opencl", "opencl-fast", "cuda-cpu")]

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from kvadapters.gpu.runtimes import cpp_compiler, warp_attention, warp_prefill
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.runtimes.warp_prefill import WarpPrefill
-from support.attention_case import Case
-from support.warp_cases import attended, geometry, worst
+from support.device.attention_case import Case
+from support.device.warp_cases import attended, geometry, worst
 from tools.sanitizers.findings import DIFFERENCE, Report, refused
 from tools.sanitizers.planted_bugs import Planted
 

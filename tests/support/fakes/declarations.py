@@ -1,6 +1,6 @@
 """Fake adapters that declare something: what is so and unlike the reference, or what is not so.
 
-Used as `support.fake_declarations:OnlyF32`. Correct caches that are stored otherwise are in
+Used as `support.fakes.declarations:OnlyF32`. Correct caches that are stored otherwise are in
 `kvconform.mutants.correct_variants`.
 """
 
@@ -17,7 +17,7 @@ from kvspec.contract import Cache
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical, Window
-from support.fake_adapters import AcceptsAnyRewind
+from support.fakes.adapters import AcceptsAnyRewind
 
 
 class SeesTooMuch(Whole):

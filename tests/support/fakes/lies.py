@@ -1,6 +1,6 @@
-"""Fakes: adapters that each tell one lie, named in the docstring; a small honest cache; and how all fakes are run.
+"""Adapters that each tell one lie, named in the docstring, and a small honest cache.
 
-An adapter is used as `support.fakes:Hangs`. Processes that speak the wire by themselves are in `fake_processes.py`.
+Used as `support.fakes.lies:Hangs`. Processes that speak the wire by themselves are in `processes.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from kvspec.errors import CannotRun, Refused, Unsupported
 from kvspec.geometry import DTYPES, Array, Config, fits, valid
 
 FOREVER = 600.0
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Growing:
@@ -290,19 +289,3 @@ class StartsAChildApart(StartsAChild):
     """Leaves a process behind in a session of its own."""
 
     apart = True
-
-
-def environment(*folders: str) -> dict[str, str]:
-    """The environment of a worker that finds these fakes, and whatever this process finds."""
-    ours = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    return ours | {"PYTHONPATH": os.pathsep.join([os.path.dirname(HERE), *folders, *filter(None, sys.path)])}
-
-
-def adapter(name: str) -> list[str]:
-    """The command line that serves the fake adapter of this name."""
-    return [sys.executable, "-m", "kvadapters.serve", f"support.fakes:{name}"]
-
-
-def process(name: str) -> list[str]:
-    """The command line of the process of this name."""
-    return [sys.executable, os.path.join(HERE, "fake_processes.py"), name]

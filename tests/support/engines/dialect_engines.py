@@ -11,8 +11,8 @@ from kvadapters.update import from_update
 from kvref.ring import Ring
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import Config, Pair, fits
-from support import fake_claims
-from support.update_engines import BELOW, TooWide, WindowCache, adapter
+from support.engines.update_engines import BELOW, TooWide, WindowCache, adapter
+from support.fakes import claims as fake_claims
 
 
 class Chunks(WindowCache):

@@ -1,6 +1,6 @@
 """Fake processes that speak the wire by themselves: each tells one lie, named in its docstring.
 
-Used as `python fake_processes.py never_reads`.
+Used as `python processes.py never_reads`.
 """
 
 from __future__ import annotations

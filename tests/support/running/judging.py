@@ -28,7 +28,11 @@ from kvspec.reading.clauses import index
 from kvspec.records.run import HELD, ClauseRecord, Record
 from kvspec.registry import CACHES
 from kvspec.wire import messages
-from support import fake_adapters, fake_declarations, fake_endings, fake_engines, fakes
+from support import fakes
+from support.fakes import adapters as fake_adapters
+from support.fakes import declarations as fake_declarations
+from support.fakes import endings as fake_endings
+from support.fakes import engines as fake_engines
 
 COVER = 5
 """Traces of each frozen cover that a fake is judged on here, or up to twice as many: one in so many."""

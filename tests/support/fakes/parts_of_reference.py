@@ -1,4 +1,4 @@
-"""The reference, claiming a part of what it does: `support.parts_of_reference:ring_storage_mask_snapshot_visible`.
+"""The reference, claiming a part of what it does: `support.fakes.parts_of_reference:ring_storage_mask_visible`.
 
 The name lists the chapters that it claims, and behind them their level; `mask-causal` is the chapter without an
 ability. It does the rest too, and claims it not.

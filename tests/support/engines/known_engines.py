@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.update_engines import WindowCache, adapter
+from support.engines.update_engines import WindowCache, adapter
 
 
 class Forgets(WindowCache):

@@ -17,7 +17,7 @@ from kvadapters.gpu.runtimes.fast_attention import Call, Geometry
 from kvadapters.gpu.runtimes.warp_attention import WarpDevice
 from kvref.list_model.attention_bound import weighed
 from kvspec.geometry import Array
-from support.attention_case import Case, pages, positions
+from support.device.attention_case import Case, pages, positions
 
 
 @cache

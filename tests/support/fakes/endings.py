@@ -1,6 +1,6 @@
 """Fake adapters that do not answer, or not only: they die, hang, eat memory, print, or open nothing.
 
-Used as `support.fake_endings:DiesOnView`.
+Used as `support.fakes.endings:DiesOnView`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Fake adapters on top of the reference: each answers wrongly, as its docstring says.
 
-Used as `support.fake_adapters:NoopRewind`. The eight that guard the harness are in `kvconform.mutants.fakes`;
-those that
-declare what others do not in `fake_declarations.py`, those that do not answer in `fake_endings.py`; the fakes of
-the worker, without the reference, in `fakes.py`.
+Used as `support.fakes.adapters:NoopRewind`. The eight that guard the harness are in `kvconform.mutants.fakes`;
+those that declare what others do not in `declarations.py`, those that do not answer in `endings.py`; the fakes of
+the worker, without the reference, in `lies.py`.
 """
 
 from __future__ import annotations

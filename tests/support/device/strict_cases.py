@@ -19,7 +19,7 @@ from kvref.arithmetic.strict_attention import attend
 from kvref.attention import Seen
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit, Logical, Window
-from support.attention_pair import settled
+from support.device.attention_pair import settled
 
 DIMS = (*range(5, 18), 64, 80, 128)
 EDGE, BESIDE = np.float32(1234.5), 200

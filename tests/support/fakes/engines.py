@@ -1,6 +1,6 @@
 """Fake engines on the wire: the reference, but for what each answers to appends, as its docstring says.
 
-Used as `python fake_engines.py out_of_order`.
+Used as `python engines.py out_of_order`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def a_result_of_its_own(answer: bytes) -> bytes:
 
 def lie(change: Callable[[bytes], bytes]) -> None:
     """Answer as the reference does, but to appends."""
-    server, decoder = Server("support.fake_adapters:Fake"), messages.Decoder()
+    server, decoder = Server("support.fakes.adapters:Fake"), messages.Decoder()
     while data := os.read(0, 1 << 20):
         for head, tensors in decoder.feed(data):
             answer = server.answer(dict(head), tensors)

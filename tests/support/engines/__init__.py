@@ -1,0 +1,1 @@
+"""Engines that tests judge: small caches as engines write them, and faults planted in them."""

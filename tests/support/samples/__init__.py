@@ -1,0 +1,1 @@
+"""Samples: records of runs and profiles to render, and logs to judge."""
