@@ -14,9 +14,14 @@ import numpy as np
 from tabulate import tabulate
 
 from kvadapters.gpu import kernels
-from kvadapters.gpu.caches.captured_batch import CapturedBatchStep
-from kvadapters.gpu.caches.captured_step import CapturedStep, Step
+from kvadapters.gpu.caches.page import Pages
 from kvadapters.gpu.caches.store import Store
+from kvadapters.gpu.captured.batch import Batch
+from kvadapters.gpu.captured.batch_step import CapturedBatchStep
+from kvadapters.gpu.captured.growing_batch import GrowingBatch
+from kvadapters.gpu.captured.page_batch import PageBatch
+from kvadapters.gpu.captured.step import CapturedStep, Step
+from kvadapters.gpu.captured.window_batch import WindowBatch
 from kvadapters.gpu.memory.buffers import Workspace
 from kvadapters.gpu.memory.device_arrays import DeviceRows
 from kvadapters.gpu.runtime import Block, Meter, Work
@@ -58,8 +63,8 @@ def main() -> None:
         f"a decode step of {LAYERS} layers, captured: {launches(step)} launches": replay(step),
         "the same, not captured": uncaptured,
         **{
-            f"a captured step of {m} sequences: {launches(step)} launches": replay(step)
-            for m, step in ((m, batched(m)) for m in (1, 128))
+            f"a captured step of {m} sequences, {kind}: {launches(step)} launches": replay(step)
+            for kind, m, step in ((kind, m, batched(kind, m)) for kind in BATCHES for m in (1, 128))
         },
     }
     rows = [
@@ -69,10 +74,14 @@ def main() -> None:
     print(tabulate(rows, ("Python", "us", "quartile", "quartile"), floatfmt=".2f"))
 
 
+MAX_LEN = 4096
+CONFIG = Config(k_dim=128, v_dim=128, kv_heads=8, layers=LAYERS, max_len=MAX_LEN)
+"""The rows of Llama-3.1 8B."""
+
+
 def opened() -> Store:
-    """Give a store as of Llama-3.1 8B."""
-    config = Config(k_dim=128, v_dim=128, kv_heads=8, layers=LAYERS, max_len=4096)
-    return Store(config, Workspace(OverNothing()))
+    """Give a store of them."""
+    return Store(CONFIG, Workspace(OverNothing()))
 
 
 def steps() -> tuple[CapturedStep, Callable[[], None]]:
@@ -91,11 +100,37 @@ def steps() -> tuple[CapturedStep, Callable[[], None]]:
     return step, uncaptured
 
 
-def batched(m: int) -> CapturedBatchStep:
-    """Give a captured step of m sequences."""
+def growing(m: int) -> Batch:
+    """Give a store's batch."""
     store = opened()
     store.batch(m, most=m)
-    return CapturedBatchStep(store, HEADS, Rope(base=500000))
+    return GrowingBatch(store)
+
+
+def windows(m: int) -> Batch:
+    """Give sequences that slide in windows of 1,024."""
+    return WindowBatch(Workspace(OverNothing()), CONFIG.changed(window=1024), m)
+
+
+def pages(m: int) -> Batch:
+    """Give sequences in pages of 16, which come to the ends of theirs at different steps."""
+    config = CONFIG.changed(kv_heads=LAYERS * CONFIG.kv_heads, page_size=16, pages=m * 257)
+    cache = Pages(config, Workspace(OverNothing()))
+    batch = PageBatch(cache, LAYERS, m, MAX_LEN)
+    for sequence in range(m):
+        rows, source = np.zeros((1, config.kv_heads, sequence % 16, 128), np.float16), cache.admit()
+        cache.append(rows, rows, source)
+        batch.admit(sequence, source)
+        cache.drop(source)
+    return batch
+
+
+BATCHES = {"growing": growing, "in windows": windows, "in pages": pages}
+
+
+def batched(kind: str, m: int) -> CapturedBatchStep:
+    """Give a captured step of m sequences."""
+    return CapturedBatchStep(BATCHES[kind](m), HEADS, Rope(base=500000))
 
 
 def launches(step: Step) -> int:
@@ -104,17 +139,9 @@ def launches(step: Step) -> int:
 
 
 def replay(step: CapturedStep | CapturedBatchStep) -> Callable[[], None]:
-    """Replay it; lengths begin again before they are full."""
-    lengths = step.batch.lengths if isinstance(step, CapturedBatchStep) else None
-
-    def replayed() -> None:
-        step.replay()
-        if lengths is None:
-            step.store.lengths_ = [0] * LAYERS
-        elif lengths[0] == 4096:
-            step.store.reset_batch()
-
-    return replayed
+    """Replay it: there is room for more steps than are taken."""
+    assert ROUNDS * CALLS + 16 < MAX_LEN
+    return step.replay
 
 
 class Nothing(nullcontext[None]):

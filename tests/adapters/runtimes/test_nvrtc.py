@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kvadapters.gpu import kernels
-from kvadapters.gpu.caches import captured_batch
+from kvadapters.gpu.captured import batch_step
 from kvadapters.gpu.runtimes import nvrtc, sass, warp_attention, warp_prefill, warp_table
 from kvadapters.gpu.runtimes.fast_attention import Geometry
 from kvspec.errors import CannotRun
@@ -139,7 +139,7 @@ def _cells(line: str) -> list[str]:
 @pytest.mark.parametrize("architecture", nvrtc.ARCHITECTURES)
 @pytest.mark.parametrize("dtype", kernels.NUMBERS)
 def test_the_kernel_of_a_captured_batch_spills_nothing(dtype: str, architecture: str) -> None:
-    cubin = nvrtc.compiled(captured_batch.source("step_turned", dtype), architecture)
+    cubin = nvrtc.compiled(batch_step.source("step_turned", dtype), architecture)
     assert not cubin.lacks(["step_turned"]) and cubin.usage["step_turned"].spilled == 0
 
 

@@ -3,27 +3,36 @@
  * strict.inc, and rope.inc, whose kernel is here a function: a warp calls it for a kv head and the queries of the heads
  * that share it.
  *
- * Rows come as [sequences, kv_heads], queries as [sequences, kv_heads, group], and lie in groups of kv_heads * slots
- * rows. The length of sequence s is number lengths_at + s * lengths_stride, and so is the line of the table,
- * [positions, dims / 2, 2], that turns: captured work stays valid. A block does all heads of a sequence, because nobody
- * else may read the length while it changes. Places are in elements.
+ * Rows come as [sequences, kv_heads], queries as [sequences, kv_heads, group]. The length of sequence s is number
+ * lengths_at + s * lengths_stride, and so is the line of `angles`, [positions, dims / 2, 2], that turns: captured work
+ * stays valid. Position p goes to slot p % slots of page tables[s * wide + p / slots], which has kv_heads * slots rows
+ * and begins `page` rows behind the page before; a sequence whose slot is the first begins page following[s], and
+ * notes it in its table. A block does all heads of a sequence, because nobody else may read the length while it
+ * changes. Places are in elements; positions are below 2^32.
  */
 extern "C" __global__ void STEP_TURNED(const ELEMENT *keys, const ELEMENT *values, const u32 *queries, u32 *turned,
-                                       const float *table, ELEMENT *to_k, ELEMENT *to_v, i64 *lengths, i64 sequences,
-                                       i64 kv_heads, i64 group, i64 width_k, i64 width_v, i64 dims, i64 step,
-                                       i64 apart, i64 keys_at, i64 values_at, i64 queries_at, i64 to_keys,
-                                       i64 to_values, i64 slots, i64 lengths_at, i64 lengths_stride) {
+                                       const float *angles, ELEMENT *to_k, ELEMENT *to_v, i64 *lengths, int *tables,
+                                       const int *following, i64 sequences, i64 kv_heads, i64 group, i64 width_k,
+                                       i64 width_v, i64 dims, i64 step, i64 apart, i64 keys_at, i64 values_at,
+                                       i64 to_keys, i64 to_values, i64 queries_at, i64 slots, i64 page, i64 wide,
+                                       i64 lengths_at, i64 lengths_stride) {
   for (i64 s = blockIdx.y; s < sequences; s += gridDim.y) {
     i64 *length = lengths + lengths_at + s * lengths_stride;
     const i64 at = *length;
+    const u32 entry = (u32)at / (u32)slots, slot = (u32)at - entry * (u32)slots;
+    int *its = tables + s * wide + entry;
+    const int begun = slot ? *its : following[s];
     for (i64 head = threadIdx.y; head < kv_heads; head += blockDim.y) {
-      const i64 row = s * kv_heads + head, slot = row * slots + at, first_query = row * group * width_k;
-      ROPE(keys, to_k + to_keys + slot * width_k, queries, turned + first_query, table + at * dims, 2, 1, group, 1,
+      const i64 row = s * kv_heads + head, to = begun * page + head * slots + slot, first_query = row * group * width_k;
+      ROPE(keys, to_k + to_keys + to * width_k, queries, turned + first_query, angles + at * dims, 2, 1, group, 1,
            width_k, dims, step, apart, keys_at + row * width_k, queries_at + first_query);
       for (i64 j = threadIdx.x; j < width_v; j += blockDim.x)
-        to_v[to_values + slot * width_v + j] = values[values_at + row * width_v + j];
+        to_v[to_values + to * width_v + j] = values[values_at + row * width_v + j];
     }
     __syncthreads(); /* by now everyone has read the length */
-    if (threadIdx.x == 0 && threadIdx.y == 0) *length = at + 1;
+    if (threadIdx.x == 0 && threadIdx.y == 0) {
+      *length = at + 1;
+      if (slot == 0) *its = begun;
+    }
   }
 }

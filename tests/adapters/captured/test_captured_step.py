@@ -10,7 +10,7 @@ import pytest
 
 from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.adapters import CudaCPU, CudaCPUFast
-from kvadapters.gpu.caches.captured_step import CapturedStep, Line, Step
+from kvadapters.gpu.captured.step import CapturedStep, Line, Step
 from kvadapters.gpu.memory.device_arrays import fetched
 from kvadapters.gpu.memory.layout import Geometry, Place, move
 from kvspec.contract import Attention, Pair, Rope

@@ -1,7 +1,7 @@
 """A decode step captured whole: RoPE, append and attention of every layer of a store are one replay a token.
 
-Lengths and positions are read on the device, so that replays go on from step to step. `captured_batch` has the same
-of a store's batch.
+Lengths and positions are read on the device, so that replays go on from step to step. `batch_step` has the same of
+many sequences.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from kvadapters.gpu.caches import attention, rope
-from kvadapters.gpu.caches.attention import Positions, Runs, prepare
+from kvadapters.gpu.caches.attention import TILE, Pages, Positions, Runs, prepare
 from kvadapters.gpu.caches.attention_store import runs
 from kvadapters.gpu.caches.queries import FLOAT, asked, demand_how
 from kvadapters.gpu.caches.store import Store
@@ -26,7 +26,7 @@ from kvadapters.gpu.memory.layout import Geometry, Place
 from kvadapters.gpu.memory.rope_tables import Tables
 from kvadapters.gpu.runtime import Block, Runtime, Work
 from kvspec.contract import Rope
-from kvspec.geometry import DTYPES, Array
+from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import CAUSAL
 from kvspec.refusals import attention as refusals
 
@@ -70,13 +70,21 @@ class Step(ABC):
     """
 
     def __init__(
-        self, store: Store, heads: int, entries: int, turn: Rope | None, splits: int, between: Between | None
+        self,
+        runtime: Runtime,
+        config: Config,
+        heads: int,
+        entries: int = 1,
+        turn: Rope | None = None,
+        splits: int = 1,
+        between: Between | None = None,
     ) -> None:
-        config, self.store, self.entries = store.config, store, entries
+        assert config.layers is not None and config.max_len is not None
+        self.config, self.entries, self._layers, self._max_len = config, entries, config.layers, config.max_len
         demand_how(config, heads, splits)
         self._dims = rope.demand(turn, config.k_dim)
         self._turn, self._splits, self._between = turn, splits, between
-        self.space, self._layers = Workspace(store.space.runtime), len(store.lengths_)
+        self.space = Workspace(runtime)
         self.queries = self._room("queries", self._layers * entries, heads, config.k_dim)
         self.out = self._room("outputs", self._layers * entries, heads, config.v_dim)
         self._turned = self._room("turned queries", entries, heads, config.k_dim)
@@ -100,8 +108,9 @@ class Step(ABC):
             self._attend(layer, self._append(layer, self.of_layer(self.queries, layer)))
 
     def _attend(self, layer: int, queries: DeviceRows) -> None:
-        store, out = self.store, self.of_layer(self.out, layer)
-        ready = prepare(self.space, store.config, queries, asked(CAUSAL), self._splits, store.max_len, out)
+        window, out = self.config.window, self.of_layer(self.out, layer)
+        most = self._max_len if window is None else window + TILE  # a tile may begin within the window
+        ready = prepare(self.space, self.config, queries, asked(CAUSAL, window), self._splits, most, out)
         ready.launch(*self._lying(layer))
 
     @abstractmethod
@@ -109,7 +118,7 @@ class Step(ABC):
         """Append a layer's row, and give its queries; both turned where there is RoPE."""
 
     @abstractmethod
-    def _lying(self, layer: int) -> tuple[Runs, Positions]:
+    def _lying(self, layer: int) -> tuple[Runs | Pages, Positions]:
         """Give where the rows of a layer lie, and their ends."""
 
 
@@ -125,8 +134,9 @@ class CapturedStep(Step):
         splits: int = 1,
         between: Between | None = None,
     ) -> None:
-        super().__init__(store, heads, 1, turn, splits, between)
         config, runtime, self.layers = store.config, store.space.runtime, store.layers
+        super().__init__(runtime, config, heads, 1, turn, splits, between)
+        self.store = store
         self._geometry = self.layers.geometry_of(self.layers.groups)
         self.rows = Place.packed(self.space.scratch("rows", self._geometry.packed(1)[1]), self._geometry, 1)
         self._keys = self._room("turned keys", 1, config.kv_heads, config.k_dim, DTYPES[config.dtype])
@@ -141,7 +151,7 @@ class CapturedStep(Step):
 
     def _append(self, layer: int, queries: DeviceRows) -> DeviceRows:
         """Two launches where there is RoPE, else one."""
-        before = layer * self.store.config.kv_heads
+        before = layer * self.config.kv_heads
         keys_at = self.rows.keys_at + before * self._geometry.k_bytes
         place = self.rows._replace(keys_at=keys_at, values_at=self.rows.values_at + before * self._geometry.v_bytes)
         if self._turn:

@@ -1,0 +1,93 @@
+"""A decode step of a batch captured whole, on a runtime of the CUDA text.
+
+With attention on tensor cores it is two launches a layer, whatever the lengths of the sequences.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvadapters.gpu import kernels
+from kvadapters.gpu.caches import attention
+from kvadapters.gpu.caches.attention import Pages, Positions, Runs
+from kvadapters.gpu.caches.queries import FLOAT
+from kvadapters.gpu.captured.batch import Batch
+from kvadapters.gpu.captured.step import Between, Step
+from kvadapters.gpu.memory import rope_angles
+from kvadapters.gpu.memory.device_arrays import DeviceRows
+from kvadapters.gpu.runtime import Work
+from kvspec.contract import Rope
+from kvspec.geometry import DTYPES
+
+BLOCKS = 10
+"""Arguments of the kernel that are buffers."""
+
+
+class CapturedBatchStep(Step):
+    """A captured step of the sequences of a batch: see `growing_batch`, `window_batch`, `page_batch`."""
+
+    def __init__(
+        self, batch: Batch, heads: int, turn: Rope | None = None, splits: int = 1, between: Between | None = None
+    ) -> None:
+        self.batch = batch
+        super().__init__(batch.space.runtime, batch.config, heads, batch.sequences, turn, splits, between)
+        self._kernel = learned(self.space.runtime, batch.config.dtype)
+        self._angles = self.space.runtime.allocate(max(1, batch.max_len * self._dims) * FLOAT.itemsize)
+        if turn:
+            lines = rope_angles.table(np.arange(batch.max_len, dtype=np.int64), self._dims, turn.base)
+            self.space.runtime.upload(lines, self._angles)
+        self._capture()
+
+    def _append(self, layer: int, queries: DeviceRows) -> DeviceRows:
+        """One launch."""
+        config, batch, tables = self.config, self.batch, self.batch.tables
+        keys, values = (rows[layer : layer + 1] for rows in batch.rows)
+        to = batch.place(layer)
+        turned = keys.block, values.block, queries.block, self._turned.block, self._angles
+        blocks = *turned, to.keys, to.values, batch.ends, tables.entries, tables.following
+        heads = config.kv_heads, queries.shape[1] // config.kv_heads
+        norm = self._turn is None or self._turn.pairing == "norm"
+        pairs = self._dims, *((2, 1) if norm else (1, self._dims // 2))
+        size = DTYPES[config.dtype].itemsize
+        places = (at // size for at in (keys.at, values.at, to.keys_at, to.values_at))
+        lies = queries.at // FLOAT.itemsize, to.slots, batch.apart, tables.wide, layer, batch.layers
+        work = Work(max(config.k_dim, config.v_dim), 1, self.entries)
+        sizes = self.entries, *heads, config.k_dim, config.v_dim, *pairs
+        self.space.runtime.launch(self._kernel, work, *blocks, *sizes, *places, *lies)
+        self.space.runtime.meter.device_to_device += self.entries * config.row_bytes
+        return self._turned
+
+    def _lying(self, layer: int) -> tuple[Runs | Pages, Positions]:
+        return self.batch.lying(layer), self.batch.positions(layer)
+
+    def take(self, queries: Any, keys: Any, values: Any) -> None:
+        """Copy queries and rows of all layers to where the step finds them; rows as `Batch.take` does."""
+        attention.put(queries, self.queries)
+        self.batch.take(keys, values)
+
+    def replay(self) -> None:
+        """Do the step: every sequence becomes one row longer. Refuses what the batch refuses."""
+        self.batch.demand()
+        self.work.replay()
+        self.batch.advance()
+
+
+def learned(runtime: Any, dtype: str) -> str:
+    """Give the name of the kernel for rows of a dtype, compiled unless the runtime knows it."""
+    name = f"step_turned_{dtype}"
+    if not runtime.knows(name):
+        runtime.learn(source(name, dtype), {name: BLOCKS})
+    return name
+
+
+def source(name: str, dtype: str) -> str:
+    """Write the program text. In it the kernel that turns rows is a function that a warp calls."""
+    of_a_warp = {"KERNEL": "static __device__ void", "GROUP(axis)": "0", "GROUPS(axis)": "1"}
+    of_a_warp |= {"ITEM(axis)": "((axis) ? 0 : (i64)threadIdx.x)", "ITEMS(axis)": "((axis) ? 1 : (i64)blockDim.x)"}
+    macros = "".join(f"#undef {k.partition('(')[0]}\n#define {k} {v}\n" for k, v in of_a_warp.items())
+    before = "".join(map(kernels.text, ("prelude_cuda.h", "casts.inc", "strict.inc"))) + macros
+    element, rope = kernels.NUMBERS[dtype][0], f"rope_{dtype}"
+    named = f"#define STEP_TURNED {name}\n#define ELEMENT {element}\n#define ROPE {rope}\n"
+    return before + kernels.several([rope]) + named + kernels.text("step_turned.cu")

@@ -1,0 +1,59 @@
+"""Batches whose rows lie in the pages of a pool: head h of layer l is head `l * kv_heads + h` of a page."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvadapters.gpu.caches.attention import Pages
+from kvadapters.gpu.captured.batch import Batch
+from kvadapters.gpu.memory.buffers import Workspace
+from kvadapters.gpu.memory.layout import Geometry, Place, replace
+from kvadapters.gpu.memory.page_pool import Pool
+from kvadapters.gpu.memory.row_groups import LENGTH
+from kvadapters.gpu.runtime import Work
+from kvspec.geometry import Config
+
+
+class PoolBatch(Batch):
+    """What batches of windows and of pages share. Sequences are empty at first; `lengths`, i64 `[sequences]`, are
+    what the host knows."""
+
+    def __init__(self, space: Workspace, config: Config, pool: Pool, sequences: int) -> None:
+        layers, self.pool, self.geometry = config.layers or 1, pool, Geometry.of(config)
+        step = Geometry(layers * sequences, self.geometry.k_bytes, self.geometry.v_bytes)
+        taken = Place.packed(space.runtime.allocate(step.packed(config.kv_heads)[1]), step, config.kv_heads)
+        super().__init__(space, config, taken, sequences)
+        self.tables, self.apart = self.tabled(pool.size), layers * config.kv_heads * pool.size
+        self.ends = space.runtime.allocate(sequences * layers * LENGTH)
+        self.lengths = np.zeros(sequences, np.int64)
+        space.runtime.upload(np.zeros(sequences * layers, np.int64), self.ends)
+
+    def place(self, layer: int) -> Place:
+        """Give the first page, from the heads of a layer on."""
+        return self._of_layer(self.pool.rows.place, layer)
+
+    def _of_layer(self, page: Place, layer: int) -> Place:
+        before = layer * self.config.kv_heads * self.pool.size
+        keys_at = page.keys_at + before * self.geometry.k_bytes
+        return replace(page, keys_at=keys_at, values_at=page.values_at + before * self.geometry.v_bytes)
+
+    def lying(self, layer: int) -> Pages:
+        """Give the same to attention."""
+        return Pages(self.place(layer), self.apart, self.tables.entries, 0, self.tables.wide)
+
+    def advance(self) -> None:
+        """Advance every length."""
+        self.lengths += 1
+
+    def _set_length(self, sequence: int, n: int) -> None:
+        """Set the length of a sequence in every layer; one launch."""
+        first, count, add, low, high = sequence * self.layers, self.layers, 0, n, n
+        self.space.runtime.launch("bound", Work(1, count), self.ends, first, count, add, low, high)
+        self.lengths[sequence] = n
+
+    def _demand_sequence(self, sequence: int, n: int) -> None:
+        """Raise ValueError for a sequence that there is not, and a length that it cannot have."""
+        if not 0 <= sequence < self.sequences:
+            raise ValueError(f"sequence {sequence}: the batch has {self.sequences}")
+        if n > self.max_len:
+            raise ValueError(f"sequence {sequence}: {n} rows, more than the {self.max_len} that it may have")
