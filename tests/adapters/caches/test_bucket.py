@@ -16,11 +16,11 @@ from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 from support import random_traces, slow
 from support.device.device_costs import cost, raises
-from support.device.devices import ADAPTERS, Scarce, adapter
+from support.device.devices import ADAPTERS, NAMES, Scarce, adapter
 
 
 @pytest.mark.parametrize("drawn", [(bucket.explored,), (residency.explored, "bucket")], ids=["host", "device"])
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("count", slow.counts(5, 40))
 def test_random_operations_observe_the_same(count: int, name: str, drawn: Any) -> None:
     random_traces.observe_the_same(ADAPTERS[name](), random_traces.drawn(*drawn, count=count))

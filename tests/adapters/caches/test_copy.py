@@ -18,7 +18,7 @@ from kvspec.rows import settled
 from kvspec.session.driver import Session
 from kvspec.session.step import Inputs, Step
 from support import slow
-from support.device.devices import ADAPTERS, Scarce, adapter
+from support.device.devices import ADAPTERS, NAMES, Scarce, adapter
 
 FAR = (0, 1 << 31, 1 << 32, (1 << 40) - 64)
 
@@ -90,7 +90,7 @@ def step(twins: Twins, pick: random.Random) -> Step:
     return twins.copy(n, at, int(kind == "sliding"), rows, **changed, **(wrong if kind == "misfit" else {}))
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", slow.one_in(4, range(60)))
 def test_random_copies_leave_the_same_bytes(seed: int, name: str) -> None:
     pick = random.Random(seed)
@@ -109,7 +109,7 @@ def test_what_is_compared_holds_refusals_of_every_kind_and_casts_of_both_sorts()
     assert seen == {"", *(f"COPY-{n}" for n in range(17, 23))} and made > 10
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_copy_is_one_launch_and_moves_only_its_rows(name: str, layout: str) -> None:
     caches, shape = ADAPTERS[name](), Config(kv_heads=4, k_dim=64, v_dim=32, capacity=50, layout=layout)
@@ -144,7 +144,7 @@ def test_keys_and_values_of_two_dtypes_are_refused(name: str) -> None:
     assert e.value.clause == "COPY-18" and not buffer.read("state").keys.any()
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", NAMES)
 def test_sources_that_are_views_or_lie_in_any_order_are_read_right(name: str) -> None:
     caches, shape = ADAPTERS[name](), Config(capacity=3, layout="head")
     keys = np.arange(96, dtype=np.float16).reshape(8, 2, 6).transpose(2, 1, 0)[::2]

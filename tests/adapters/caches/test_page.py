@@ -23,11 +23,11 @@ from kvspec.reading.clauses import index
 from kvspec.session.driver import Session
 from support import random_traces, slow
 from support.device.device_costs import cost, raises
-from support.device.devices import ADAPTERS, Scarce, adapter
+from support.device.devices import ADAPTERS, NAMES, Scarce, adapter
 
 
 @pytest.mark.parametrize("more", [(), ("attend",) * 6], ids=["rows", "attending"])
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("count", slow.counts(6, 60))
 def test_random_operations_observe_the_same(count: int, name: str, more: tuple[str, ...]) -> None:
     random_traces.observe_the_same(ADAPTERS[name](), random_traces.drawn(page.explored, more, count=count))
@@ -233,7 +233,7 @@ FAULTS = {
 """Faults of the kernels, each as a change to their text; none of them writes outside the pool."""
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", slow.one_in(4, FAULTS))
 def test_a_fault_of_the_kernels_is_found(fault: str) -> None:
     text = kernels.source("cl")
     old, new = FAULTS[fault]

@@ -16,7 +16,7 @@ from kvspec.contract import Attention, Pair, Rope
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.rows import settled
-from support.device.devices import ADAPTERS, Scarce, adapter
+from support.device.devices import ADAPTERS, NAMES, Scarce, adapter
 
 FAR = (0, 1, 5, -1, 1000, 100_000, (1 << 31) - 1, 1 << 40, -(1 << 40), 1 << 60)
 
@@ -40,7 +40,7 @@ def drawn(seed: int) -> tuple[Array, Array, Rope]:
     return bits(seed, shape, pick.choice(tuple(DTYPES))), positions.astype(np.int64), rope
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", range(40))
 def test_rows_are_turned_to_the_same_bits_from_the_host_and_on_the_device(seed: int, name: str) -> None:
     caches, (rows, positions, rope) = ADAPTERS[name](), drawn(seed)
@@ -52,7 +52,7 @@ def test_rows_are_turned_to_the_same_bits_from_the_host_and_on_the_device(seed: 
     assert caches.fetch(caches.rotate(turned, -positions, rope)).shape == rows.shape
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", NAMES)
 def test_views_of_any_order_are_read_right_and_positions_of_any_width(name: str) -> None:
     rows = bits(1, (8, 5, 3, 2), "f32").transpose(3, 2, 1, 0)[:, ::2]
     caches, rope = ADAPTERS[name](), Rope()
@@ -121,7 +121,7 @@ class Twins:
         return [] if found is None else [settled(a).tobytes() for a in found]
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", CACHES)
 @pytest.mark.parametrize("seed", range(6))
 def test_caches_attend_to_the_same_bits_over_the_same_rows(seed: int, kind: str, name: str) -> None:
@@ -134,7 +134,7 @@ def test_caches_attend_to_the_same_bits_over_the_same_rows(seed: int, kind: str,
         twins.same()
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_turn_is_one_launch_and_uploads_its_positions_once_for_all_layers(name: str) -> None:
     caches, positions = ADAPTERS[name](), np.arange(70_000, 70_003)
     layers = caches.place(*(bits(i, (1, 2, 3, 16), "bf16") for i in range(3)))
@@ -148,7 +148,7 @@ def test_a_turn_is_one_launch_and_uploads_its_positions_once_for_all_layers(name
     assert all(c["device_to_device"] == 2 * 3 * 16 * 2 and "device_to_host" not in c for c in counts)
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_steady_decode_with_rope_allocates_nothing_but_its_output_and_uploads_one_line(name: str) -> None:
     caches = ADAPTERS[name]()
     cache_ = caches.open("growing", Config(k_dim=16, v_dim=8, dtype="f16", step=64))

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import pytest
+
 from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.adapters import CudaCPU, OpenCL
 from kvadapters.gpu.runtime import Block
@@ -33,6 +35,9 @@ ADAPTERS: dict[str, Callable[[], Caches]] = {
     "opencl wide": lambda: adapter(wide=True),
     "cuda-cpu": lambda: _adapter("cuda-cpu", False),
 }
+NAMES = ["opencl", pytest.param("opencl wide", marks=pytest.mark.slow), "cuda-cpu"]
+"""Their names. A CPU's OpenCL compiles a kernel again for each size of a group, so only `nox -s slow` launches all
+as on a GPU there; cuda-cpu always does."""
 
 
 class Scarce:
