@@ -14,7 +14,7 @@ from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvspec.contract import description
 from support.slow import one_in
 from tools.sanitizers import __main__ as sanitizers
-from tools.sanitizers import checks, findings, probes, warps, watched_process
+from tools.sanitizers import checks, findings, probes, steps, warps, watched_process
 from tools.sanitizers.checks import CHECKS, TOOLS
 from tools.sanitizers.findings import DIFFERENCE, REFUSAL, Report
 from tools.sanitizers.planted_bugs import BUGS, Planted
@@ -123,7 +123,7 @@ def test_every_bug_has_a_place_in_the_text(name: str) -> None:
 
 def test_every_tool_has_checks_and_every_check_has_bugs() -> None:
     assert {c for tool in TOOLS.values() for c in tool} == set(CHECKS) == set(BUGS)
-    assert {name for name, check in CHECKS.items() if not check.warps} == set(watched_process.TRACES)
+    assert {name for name, check in CHECKS.items() if not check.cases} == set(watched_process.TRACES)
 
 
 @pytest.mark.parametrize(
@@ -139,6 +139,8 @@ def test_every_tool_has_checks_and_every_check_has_bugs() -> None:
             ("asan-warps", "write outside shared memory"),
             ("asan-prefill", "write past the end"),
             ("tsan-prefill", "race within a block"),
+            ("tsan-step", "race between blocks"),
+            ("asan-step", "read past the end"),
             ("oclgrind", "race within a group in local memory"),
             ("oclgrind-uninitialised", "uninitialised value"),
         ],
@@ -233,6 +235,14 @@ A_STAGE_TOO_FAR = Planted("a stage behind all", "", "two + (i + 1 & 1)", "two + 
 )
 def test_attention_is_compared_with_what_is_exact(kernel: str, bug: Planted | None, found: list[str]) -> None:
     assert [report.kind for report in warps.attend(kernel, warps.Device("", bug), 1)] == found
+
+
+NOT_NOTED = next(bug for bug in BUGS["asan-step"] if bug.kind == DIFFERENCE)
+
+
+@pytest.mark.parametrize(("bug", "found"), [(None, []), (NOT_NOTED, [DIFFERENCE])])
+def test_a_captured_step_is_compared_with_sequences_alone(bug: Planted | None, found: list[str]) -> None:
+    assert [report.kind for report in steps.replay(steps.Device("", bug), 1)] == found
 
 
 LAUNCHES = """

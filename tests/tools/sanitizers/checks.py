@@ -15,7 +15,7 @@ from typing import Literal
 from kvadapters.gpu import kernels
 from kvadapters.gpu.runtimes import cpp_compiler, opencl_devices
 from kvspec.errors import CannotRun
-from tools.sanitizers import findings, probes, warps
+from tools.sanitizers import findings, probes, steps, warps
 from tools.sanitizers.findings import Report
 
 LOG = "OCLGRIND_LOG"
@@ -25,15 +25,14 @@ LOG = "OCLGRIND_LOG"
 @dataclass(frozen=True)
 class Check:
     """One way of watching. `dialect` is the text it watches; `poison` whether unwritten rows are made NaN, and
-    guard bands written and checked; `warps` names the kernel of attention on tensor cores, if it watches that
-    and nothing else."""
+    guard bands written and checked; `cases` names the kernel whose cases it watches, if these and nothing else."""
 
     name: str
     dialect: Literal["cl", "cuda"]
     read: Callable[[str], Iterator[Report]]
     sanitizer: str = ""
     poison: bool = True
-    warps: str = ""
+    cases: str = ""
 
     @property
     def names(self) -> dict[str, int]:
@@ -43,13 +42,13 @@ class Check:
     @property
     def text(self) -> str:
         """The program that is watched: the real kernels, then the probes."""
-        if self.warps:
-            return warps.text(self.warps)
+        if self.cases:
+            return steps.text() if self.cases == steps.KERNEL else warps.text(self.cases)
         return kernels.source(self.dialect) + probes.text(self.dialect)
 
     def prepare(self, text: str) -> None:
         """Do what need not be watched. Raises CannotRun where something is missing."""
-        if self.sanitizer and not self.warps:
+        if self.sanitizer and not self.cases:
             cpp_compiler.library(cpp_compiler.Program(text, tuple(self.names), self.sanitizer), cpp_compiler.find())
 
     def command(self, logs: Path, first_only: bool) -> list[str]:
@@ -113,17 +112,19 @@ def _oclgrind(logs: Path, poison: bool) -> dict[str, str]:
 CHECKS = {
     "asan": Check("asan", "cuda", findings.asan, sanitizer="address"),
     "tsan": Check("tsan", "cuda", findings.tsan, sanitizer="thread"),
-    "asan-warps": Check("asan-warps", "cuda", findings.asan, sanitizer="address", warps="attend_warps"),
-    "tsan-warps": Check("tsan-warps", "cuda", findings.tsan, sanitizer="thread", warps="attend_warps"),
-    "asan-prefill": Check("asan-prefill", "cuda", findings.asan, sanitizer="address", warps="prefill_warps"),
-    "tsan-prefill": Check("tsan-prefill", "cuda", findings.tsan, sanitizer="thread", warps="prefill_warps"),
+    "asan-warps": Check("asan-warps", "cuda", findings.asan, sanitizer="address", cases="attend_warps"),
+    "tsan-warps": Check("tsan-warps", "cuda", findings.tsan, sanitizer="thread", cases="attend_warps"),
+    "asan-prefill": Check("asan-prefill", "cuda", findings.asan, sanitizer="address", cases="prefill_warps"),
+    "tsan-prefill": Check("tsan-prefill", "cuda", findings.tsan, sanitizer="thread", cases="prefill_warps"),
+    "asan-step": Check("asan-step", "cuda", findings.asan, sanitizer="address", cases=steps.KERNEL),
+    "tsan-step": Check("tsan-step", "cuda", findings.tsan, sanitizer="thread", cases=steps.KERNEL),
     "oclgrind": Check("oclgrind", "cl", findings.oclgrind),
     "oclgrind-uninitialised": Check("oclgrind-uninitialised", "cl", findings.oclgrind, poison=False),
 }
 
 TOOLS = {
-    "asan": ("asan", "asan-warps", "asan-prefill"),
-    "tsan": ("tsan", "tsan-warps", "tsan-prefill"),
+    "asan": ("asan", "asan-warps", "asan-prefill", "asan-step"),
+    "tsan": ("tsan", "tsan-warps", "tsan-prefill", "tsan-step"),
     "oclgrind": ("oclgrind", "oclgrind-uninitialised"),
 }
 """The checks of each tool."""

@@ -55,6 +55,9 @@ COPIES_ALL = Planted(
 READS_LAYERS_FAR = Planted("a layer's place counted twice, reading it", "", GATHERED, GATHERED + " * 64")
 SCATTERS_ALL = Planted("every block scatters all heads", "", PARTS, "for (i64 z = 0; z < 2 * heads; ++z)")
 EARLY_LENGTH = Planted("a length that changes while others read it", "", "MEET(); /* by now", "/* by now")
+EARLY_STEP = Planted(
+    "a length that changes while others of its block read it", "", "__syncthreads(); /* by now", "/* by now"
+)
 NO_BARRIER = Planted("a sum without its barrier", "", HALVED, "part[i] += part[i + by];")
 BARRIER_OF_SOME = Planted(
     "a barrier that some threads pass by",
@@ -246,6 +249,32 @@ BUGS = {
         ),
         Planted(
             "blocks that overlap", "race between blocks", "% runs * BLOCK_COLUMNS", "% runs * (BLOCK_COLUMNS - 1)"
+        ),
+    ),
+    "asan-step": (
+        Planted("a value wider than it is", "read past the end", "j < width_v;", "j < width_v + 1;"),
+        Planted("a sequence more than there are", "read past the end", "s < sequences;", "s <= sequences;"),
+        Planted(
+            "a table that begins too late", "read past the end", "tables + s * wide", "tables + s * (wide + 1)"
+        ),
+        Planted("the line of a position further on", "read past the end", "+ at * dims", "+ (at + 3) * dims"),
+        Planted("a page that is not noted", DIFFERENCE, "if (slot == 0) *its = begun;", ""),
+        Planted(
+            "a barrier of warps that have heads",
+            DIVERGENCE,
+            "__syncthreads(); /* by now",
+            "if (threadIdx.y < kv_heads) __syncthreads(); /* by now",
+        ),
+    ),
+    "tsan-step": (
+        _of(EARLY_STEP, "race within a block"),
+        Planted("every warp does all heads", "race within a block", "head = threadIdx.y;", "head = 0;"),
+        Planted("a page noted by every thread", "race within a block", "begun = slot ?", "begun = *its = slot ?"),
+        Planted(
+            "every block steps all sequences",
+            "race between blocks",
+            "s = blockIdx.y; s < sequences; s += gridDim.y",
+            "s = 0; s < sequences; ++s",
         ),
     ),
     "oclgrind": (

@@ -27,7 +27,7 @@ from kvspec.geometry import Array
 from kvspec.reading.clauses import index
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
-from tools.sanitizers import probes, warps
+from tools.sanitizers import probes, steps, warps
 from tools.sanitizers.checks import CHECKS, LOG, Check
 from tools.sanitizers.findings import DIFFERENCE, DIVERGENCE, Report, refused
 from tools.sanitizers.planted_bugs import BUGS, Planted
@@ -170,8 +170,10 @@ def _differs(difference: Difference) -> Report:
 
 def reports(check: Check, every: int, bug: Planted | None) -> Iterator[Report]:
     """What the process itself finds in everything, or in one of every so many traces or cases."""
-    if check.warps:
-        return warps.attend(check.warps, warps.Device(check.sanitizer, bug), every)
+    if check.cases == steps.KERNEL:
+        return steps.replay(steps.Device(check.sanitizer, bug), every)
+    if check.cases:
+        return warps.attend(check.cases, warps.Device(check.sanitizer, bug), every)
     made = runtime(check, bug)
     adapter = Caches(check.name, made, checks=check.poison)  # what fills rows with NaN fills the guard bands
     total = FEW if bug else TRACES[check.name]

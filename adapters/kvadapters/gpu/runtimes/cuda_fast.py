@@ -34,8 +34,8 @@ class FastCudaCPURuntime(InPlaceOfStrict, CudaCPURuntime):
     workers, beside = 8, 3
     """The kernel for many queries takes more than three, so that it is judged by the short blocks of a suite."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, sanitizer: str = "") -> None:
+        super().__init__(sanitizer=sanitizer)
         choose = partial(geometry, beside=self.beside)
         self._strict = StrictLaunches(self, choose, partial(warp_prefill.made, self))
 
