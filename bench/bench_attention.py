@@ -26,9 +26,10 @@ from tabulate import tabulate
 from kvadapters.gpu.caches.attention import Positions, Runs
 from kvadapters.gpu.memory.device_arrays import fetched, placed
 from kvadapters.gpu.memory.layout import Place
-from kvadapters.gpu.runtimes import fast_attention, opencl_devices
+from kvadapters.gpu.runtimes import opencl_devices
+from kvadapters.gpu.runtimes.fast.attention import Call as FastCall
+from kvadapters.gpu.runtimes.fast.row_attention import RowAttention
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime, shared
-from kvadapters.gpu.runtimes.row_attention import RowAttention
 from kvspec.geometry import DTYPES, Array
 
 DIM = 128
@@ -84,7 +85,7 @@ def ours(runtime: OpenCLRuntime, case: Case, rows: Array) -> tuple[Call, Callabl
     where = Positions(0, case.tokens)
 
     def call(i: int) -> None:
-        attention.attend(fast_attention.Call(queries, Runs(places[i], case.kv_heads * case.tokens), where, out))
+        attention.attend(FastCall(queries, Runs(places[i], case.kv_heads * case.tokens), where, out))
         runtime.synchronise()
 
     return call, lambda: fetched(out)

@@ -9,10 +9,11 @@ import os
 from typing import Any
 
 from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.runtimes import cuda_fast, cupy, opencl, opencl_fast, warp_attention
+from kvadapters.gpu.runtimes import cupy, opencl
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
+from kvadapters.gpu.runtimes.fast import cuda_fast, opencl_fast, warp_attention
+from kvadapters.gpu.runtimes.fast.row_attention import demand
 from kvadapters.gpu.runtimes.opencl_devices import SELECT
-from kvadapters.gpu.runtimes.row_attention import demand
 from kvspec.contract import Cache
 from kvspec.errors import Unsupported
 from kvspec.geometry import DTYPES, Config, valid

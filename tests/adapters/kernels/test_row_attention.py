@@ -28,10 +28,11 @@ from kvadapters.gpu.adapters import OpenCL, OpenCLFast
 from kvadapters.gpu.caches.attention import Positions, Runs
 from kvadapters.gpu.memory.device_arrays import fetched, placed
 from kvadapters.gpu.memory.layout import Place
-from kvadapters.gpu.runtimes import opencl, opencl_devices, row_attention
-from kvadapters.gpu.runtimes.fast_attention import Call, Ragged
+from kvadapters.gpu.runtimes import opencl, opencl_devices
+from kvadapters.gpu.runtimes.fast import row_attention
+from kvadapters.gpu.runtimes.fast.attention import Call, Ragged
+from kvadapters.gpu.runtimes.fast.row_attention import RowAttention
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
-from kvadapters.gpu.runtimes.row_attention import RowAttention
 from kvspec.contract import Attention, Pair
 from kvspec.errors import CannotRun
 from kvspec.geometry import DTYPES, Array, Config

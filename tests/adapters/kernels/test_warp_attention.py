@@ -11,9 +11,9 @@ from kvadapters.gpu.adapters import CudaCPU, CudaCPUFast
 from kvadapters.gpu.caches.attention import Positions, Runs
 from kvadapters.gpu.memory.device_arrays import fetched, placed
 from kvadapters.gpu.memory.layout import Place
-from kvadapters.gpu.runtimes import warp_attention
-from kvadapters.gpu.runtimes.fast_attention import Call
-from kvadapters.gpu.runtimes.warp_attention import WarpAttention
+from kvadapters.gpu.runtimes.fast import warp_attention
+from kvadapters.gpu.runtimes.fast.attention import Call
+from kvadapters.gpu.runtimes.fast.warp_attention import WarpAttention
 from kvspec.contract import Attention, Pair
 from kvspec.errors import Unsupported
 from kvspec.geometry import DTYPES, Config

@@ -12,9 +12,9 @@ from kvadapters.gpu.caches.attention import Pages, Positions
 from kvadapters.gpu.memory.device_arrays import fetched, placed
 from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtime import Block
-from kvadapters.gpu.runtimes import row_attention, warp_attention, warp_prefill
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvadapters.gpu.runtimes.fast_attention import Call, Geometry, Ragged
+from kvadapters.gpu.runtimes.fast import row_attention, warp_attention, warp_prefill
+from kvadapters.gpu.runtimes.fast.attention import Call, Geometry, Ragged
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 from support.device.attention_case import Case
@@ -41,7 +41,7 @@ extern "C" __global__ void dealt(const i64 *lengths, const i64 *starts, int *pie
 def dealer() -> CudaCPURuntime:
     sizes: dict[str, str | int] = {"K_DIM": 64, "V_DIM": 64, "QUERY_HEADS": 1, "PER_PASS": 1, "PASSES": 1}
     sizes |= {"COLUMNS": QUERIES, "QUERIES": QUERIES, "WARPS": 1, "COUNTERS": 1, "KV_HEADS": KV_HEADS}
-    text = row_attention.text(sizes, "prelude_cuda.h", "warp_cuda.h", "warp_rows.cu", "warp_deal.cu")
+    text = row_attention.text(sizes, "prelude_cuda.h", "fast/warp_cuda.h", "fast/warp_rows.cu", "fast/warp_deal.cu")
     runtime = CudaCPURuntime()
     runtime.learn(text + DEALT, {"dealt": 3}, shared=1024)
     return runtime

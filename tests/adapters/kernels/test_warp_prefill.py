@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from kvadapters.gpu.adapters import CudaCPU, CudaCPUFast
-from kvadapters.gpu.runtimes import warp_attention, warp_prefill
-from kvadapters.gpu.runtimes.fast_attention import Geometry
+from kvadapters.gpu.runtimes.fast import warp_attention, warp_prefill
+from kvadapters.gpu.runtimes.fast.attention import Geometry
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import DTYPES, Config
 from support.device.attention_case import Case, cases

@@ -11,8 +11,9 @@ import pytest
 
 from kvadapters.gpu import kernels
 from kvadapters.gpu.captured import batch_step
-from kvadapters.gpu.runtimes import nvrtc, sass, warp_attention, warp_prefill, warp_table
-from kvadapters.gpu.runtimes.fast_attention import Geometry
+from kvadapters.gpu.runtimes import nvrtc, sass
+from kvadapters.gpu.runtimes.fast import warp_attention, warp_prefill, warp_table
+from kvadapters.gpu.runtimes.fast.attention import Geometry
 from kvspec.errors import CannotRun
 
 LOG = """ptxas info    : 0 bytes gmem

@@ -11,10 +11,10 @@ import numpy as np
 from kvadapters.gpu.caches.attention import Pages, Runs
 from kvadapters.gpu.memory.device_arrays import fetched, placed
 from kvadapters.gpu.memory.layout import Place
-from kvadapters.gpu.runtimes import warp_attention, warp_prefill
-from kvadapters.gpu.runtimes.cuda_fast import FastCudaCPURuntime
-from kvadapters.gpu.runtimes.fast_attention import Call, Geometry
-from kvadapters.gpu.runtimes.warp_attention import WarpDevice
+from kvadapters.gpu.runtimes.fast import warp_attention, warp_prefill
+from kvadapters.gpu.runtimes.fast.attention import Call, Geometry
+from kvadapters.gpu.runtimes.fast.cuda_fast import FastCudaCPURuntime
+from kvadapters.gpu.runtimes.fast.warp_attention import WarpDevice
 from kvref.list_model.attention_bound import weighed
 from kvspec.geometry import Array
 from support.device.attention_case import Case, pages, positions

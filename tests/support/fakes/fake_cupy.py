@@ -23,8 +23,8 @@ import numpy as np
 from kvadapters.gpu import kernels
 from kvadapters.gpu.runtimes import nvrtc
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvadapters.gpu.runtimes.cuda_fast import FastCuPyRuntime
 from kvadapters.gpu.runtimes.cupy import CuPyRuntime
+from kvadapters.gpu.runtimes.fast.cuda_fast import FastCuPyRuntime
 
 Work = Callable[[], None]
 

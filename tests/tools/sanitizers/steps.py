@@ -8,7 +8,7 @@ from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.captured import batch_step
 from kvadapters.gpu.captured.batch_step import CapturedBatchStep
 from kvadapters.gpu.runtimes import cpp_compiler
-from kvadapters.gpu.runtimes.cuda_fast import FastCudaCPURuntime
+from kvadapters.gpu.runtimes.fast.cuda_fast import FastCudaCPURuntime
 from kvspec.contract import Rope
 from support.device.captured_batches import HEADS, KINDS, Kind, compared, stepped
 from tools.sanitizers.findings import DIFFERENCE, Report, refused

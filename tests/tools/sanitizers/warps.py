@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kvadapters.gpu.runtimes import cpp_compiler, warp_attention, warp_prefill
+from kvadapters.gpu.runtimes import cpp_compiler
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvadapters.gpu.runtimes.warp_prefill import WarpPrefill
+from kvadapters.gpu.runtimes.fast import warp_attention, warp_prefill
+from kvadapters.gpu.runtimes.fast.warp_prefill import WarpPrefill
 from support.device.attention_case import Case
 from support.device.warp_cases import attended, geometry, worst
 from tools.sanitizers.findings import DIFFERENCE, Report, refused

@@ -90,4 +90,4 @@ def source(name: str, dtype: str) -> str:
     before = "".join(map(kernels.text, ("prelude_cuda.h", "casts.inc", "strict.inc"))) + macros
     element, rope = kernels.NUMBERS[dtype][0], f"rope_{dtype}"
     named = f"#define STEP_TURNED {name}\n#define ELEMENT {element}\n#define ROPE {rope}\n"
-    return before + kernels.several([rope]) + named + kernels.text("step_turned.cu")
+    return before + kernels.several([rope]) + named + kernels.text("fast/step_turned.cu")

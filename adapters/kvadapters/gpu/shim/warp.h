@@ -1,4 +1,4 @@
-// What a warp does as one, by the names of `kernels/warp_cuda.h`: every lane offers its registers, the warp meets, and
+// What a warp does as one, by the names of `fast/warp_cuda.h`: every lane offers its registers, the warp meets, and
 // each lane reads what it needs of the others.
 #pragma once
 #define SHIM_WARP

@@ -1,4 +1,4 @@
-"""Fast attention on tensor cores: the kernel of `kernels/attend_warps.cu`, compiled for a geometry."""
+"""Fast attention on tensor cores: the kernel of `kernels/fast/attend_warps.cu`, compiled for a geometry."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from kvadapters.gpu.memory.device_arrays import DeviceRows
 from kvadapters.gpu.runtime import Block, Work
-from kvadapters.gpu.runtimes.fast_attention import FLOAT, Call, FastAttention, FastDevice, Geometry
-from kvadapters.gpu.runtimes.row_attention import scale, text
+from kvadapters.gpu.runtimes.fast.attention import FLOAT, Call, FastAttention, FastDevice, Geometry
+from kvadapters.gpu.runtimes.fast.row_attention import scale, text
 
 TILE, WARPS, LANES = 16, 4, 32
 """Positions of a tile, warps of a block, lanes of a warp: as in the kernel."""
@@ -26,6 +26,9 @@ MOST_UNITS = 8
 
 WORTH_SPLITTING = 2 * TILE * WARPS
 """Least positions of a split: two tiles for each warp."""
+
+BEFORE = tuple(f"fast/warp_{name}" for name in ("cuda.h", "rows.cu", "deal.cu", "parts.cu"))
+"""The texts that stand before a kernel."""
 
 BLOCKS = {"runs": 7, "pages": 8, "rows": 8}
 """The ways in which rows lie, each with the buffers that its kernel takes."""
@@ -87,7 +90,7 @@ class WarpAttention(FastAttention):
         return WORTH_SPLITTING
 
     def _dealt(self, runs: int, rows: int) -> tuple[int, tuple[int, int]]:
-        """Have the kernel split runs by the lengths that it finds: see `kernels/warp_deal.cu`."""
+        """Have the kernel split runs by the lengths that it finds: see `kernels/fast/warp_deal.cu`."""
         if rows < 2 * self._worth():
             return runs, (0, 1)
         workers = self.device.workers
@@ -151,7 +154,7 @@ def source(geometry: Geometry, name: str, workers: int) -> str:
     """Write the whole program text for a geometry; there are parts for as many splits as `workers`."""
     heads = {"PASSES": passes(geometry), "PER_PASS": columns(geometry) // geometry.queries}
     sizes = {"WARPS": WARPS, "COLUMNS": columns(geometry), "QUERIES": geometry.queries, "UNITS": units(geometry)}
-    return program(geometry, name, workers, heads | sizes, "attend_warps.cu")
+    return program(geometry, name, workers, heads | sizes, "fast/attend_warps.cu")
 
 
 def program(geometry: Geometry, name: str, workers: int, sizes: Mapping[str, int], kernel: str) -> str:
@@ -160,4 +163,4 @@ def program(geometry: Geometry, name: str, workers: int, sizes: Mapping[str, int
     kinds = {f"ROW_{geometry.dtype.upper()}": 1, geometry.lie.upper(): 1}
     defined: dict[str, str | int] = {"ATTEND": name, "SCALE": scale(geometry.k_dim), "COUNTERS": workers}
     defined |= {**dims, **sizes, **kinds}
-    return text(defined, "prelude_cuda.h", "warp_cuda.h", "warp_rows.cu", "warp_deal.cu", "warp_parts.cu", kernel)
+    return text(defined, "prelude_cuda.h", *BEFORE, kernel)

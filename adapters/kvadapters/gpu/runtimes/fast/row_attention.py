@@ -1,4 +1,4 @@
-"""Fast attention on CPU devices: the kernel of `kernels/attend_rows.cl`, compiled for a geometry, and launched."""
+"""Fast attention on CPU devices: the kernel of `kernels/fast/attend_rows.cl`, compiled for a geometry."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from kvadapters.gpu import kernels
 from kvadapters.gpu.memory.device_arrays import DeviceRows
 from kvadapters.gpu.runtime import Work
-from kvadapters.gpu.runtimes.fast_attention import FLOAT, FastAttention, Geometry
+from kvadapters.gpu.runtimes.fast.attention import FLOAT, FastAttention, Geometry
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 from kvspec.errors import CannotRun
 
@@ -97,7 +97,7 @@ def source(geometry: Geometry, lanes: int) -> str:
     }
     defined |= {"QUERY_HEADS": geometry.group, "QUERIES": queries, "SCALE": scale(k_dim), "LANES": lanes}
     defined[lie.upper()] = 1
-    return text(defined, "prelude_cl.h", "attend_rows.cl")
+    return text(defined, "prelude_cl.h", "fast/attend_rows.cl")
 
 
 def text(defined: dict[str, str | int], *names: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from kvadapters.gpu.runtimes.fast_attention import Geometry
+from kvadapters.gpu.runtimes.fast.attention import Geometry
+from kvadapters.gpu.runtimes.fast.row_attention import RowAttention
+from kvadapters.gpu.runtimes.fast.strict_launches import Asked, InPlaceOfStrict, StrictLaunches
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
-from kvadapters.gpu.runtimes.row_attention import RowAttention
-from kvadapters.gpu.runtimes.strict_launches import Asked, InPlaceOfStrict, StrictLaunches
 
 TOGETHER = 4
 """Queries that read a row together where an attend has several: a block of a speculative decode, a prefill."""

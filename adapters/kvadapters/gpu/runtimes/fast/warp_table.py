@@ -1,6 +1,6 @@
 """The attention kernels for tensor cores as NVRTC compiles them, for a table: what a GPU would be asked for.
 
-`python -m kvadapters.gpu.runtimes.warp_table [ARCHITECTURE ...]` prints it. Exit status: 0 no kernel spills
+`python -m kvadapters.gpu.runtimes.fast.warp_table [ARCHITECTURE ...]` prints it. Exit status: 0 no kernel spills
 registers; 1 one does; 4 there is no NVRTC here. Nothing in it was measured on a GPU.
 """
 
@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from tabulate import tabulate
 
-from kvadapters.gpu.runtimes import nvrtc, sass, warp_attention, warp_prefill
-from kvadapters.gpu.runtimes.fast_attention import Geometry
+from kvadapters.gpu.runtimes import nvrtc, sass
+from kvadapters.gpu.runtimes.fast import warp_attention, warp_prefill
+from kvadapters.gpu.runtimes.fast.attention import Geometry
 from kvspec.errors import CannotRun
 
 NAME, WORKERS = "attend", 264

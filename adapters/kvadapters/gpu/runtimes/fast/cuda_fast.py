@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cache, partial
 
-from kvadapters.gpu.runtimes import warp_attention, warp_prefill
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.runtimes.cupy import CuPyRuntime
-from kvadapters.gpu.runtimes.fast_attention import Geometry
-from kvadapters.gpu.runtimes.strict_launches import Asked, InPlaceOfStrict, StrictLaunches
-from kvadapters.gpu.runtimes.warp_attention import TILE
+from kvadapters.gpu.runtimes.fast import warp_attention, warp_prefill
+from kvadapters.gpu.runtimes.fast.attention import Geometry
+from kvadapters.gpu.runtimes.fast.strict_launches import Asked, InPlaceOfStrict, StrictLaunches
+from kvadapters.gpu.runtimes.fast.warp_attention import TILE
 
 BLOCKS_AT_ONCE = 2
 """Blocks that a multiprocessor has room for."""

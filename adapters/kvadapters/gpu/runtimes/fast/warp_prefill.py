@@ -1,4 +1,4 @@
-"""Attention of many queries on tensor cores: the kernel of `kernels/prefill_warps.cu`, compiled for a geometry.
+"""Attention of many queries on tensor cores: `kernels/fast/prefill_warps.cu`, compiled for a geometry.
 
 A block reads rows once for 64 columns, heads of queries, or for 32 where rows are wide. A geometry for it says that
 64 queries read together.
@@ -6,9 +6,9 @@ A block reads rows once for 64 columns, heads of queries, or for 32 where rows a
 
 from __future__ import annotations
 
-from kvadapters.gpu.runtimes import warp_attention
-from kvadapters.gpu.runtimes.fast_attention import Geometry
-from kvadapters.gpu.runtimes.warp_attention import TILE, WARPS, WarpAttention, WarpDevice
+from kvadapters.gpu.runtimes.fast import warp_attention
+from kvadapters.gpu.runtimes.fast.attention import Geometry
+from kvadapters.gpu.runtimes.fast.warp_attention import TILE, WARPS, WarpAttention, WarpDevice
 
 QUERIES = 64
 """Columns of a block whose rows are no wider than 128, and the `queries` of every geometry for this kernel."""
@@ -76,4 +76,4 @@ def source(geometry: Geometry, name: str, workers: int) -> str:
     """Write the whole program text for a geometry; there are parts for as many splits as `workers`."""
     sizes = {"WARPS": WARPS, "COLUMNS": columns(geometry), "TILES": TILES, "PREFILL": 1}
     heads = {"QUERIES": QUERIES, "PER_PASS": geometry.group}
-    return warp_attention.program(geometry, name, workers, sizes | heads, "prefill_warps.cu")
+    return warp_attention.program(geometry, name, workers, sizes | heads, "fast/prefill_warps.cu")

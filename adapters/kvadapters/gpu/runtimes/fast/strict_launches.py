@@ -18,7 +18,7 @@ from kvadapters.gpu.memory.device_arrays import DeviceRows
 from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtime import Block, Runtime, Work
 from kvadapters.gpu.runtimes.capture import Replayable
-from kvadapters.gpu.runtimes.fast_attention import Call, FastAttention, Geometry
+from kvadapters.gpu.runtimes.fast.attention import Call, FastAttention, Geometry
 from kvspec.geometry import DTYPES
 
 ATTEND, JOIN = re.compile(r"attend_(runs|pages)_(\w+)"), "attend_join"
