@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from kvadapters.gpu import kernels
-from kvadapters.gpu.captured import batch_step
 from kvadapters.gpu.runtimes import nvrtc, sass
 from kvadapters.gpu.runtimes.fast import warp_attention, warp_prefill, warp_table
 from kvadapters.gpu.runtimes.fast.attention import Geometry
@@ -118,15 +117,18 @@ PUBLISHED = Path("reports/published/KERNELS.md")
 
 @pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize("architecture", nvrtc.ARCHITECTURES)
-def test_attention_for_tensor_cores_spills_nothing_and_is_what_is_published(architecture: str, capsys: Any) -> None:
+def test_what_is_compiled_spills_nothing_and_is_what_is_published(architecture: str, capsys: Any) -> None:
     """Four warps of a block have at least 16 KiB under way each, and a tile takes fewer instructions than its bytes
     would take time: 8 KiB, at 20 bytes a clock, are 410 clocks of 4 schedulers."""
     assert warp_table.main([architecture]) == 0
-    lines = capsys.readouterr().out.splitlines()[2:]
-    assert [_cells(line) for line in PUBLISHED.read_text().splitlines() if f"| {architecture} " in line] == [
-        _cells(line) for line in lines
-    ]
-    for *_, queries, registers, spilled, shared, in_flight, _, each_tile, tile_bytes in map(_cells, lines):
+    published, lines = (
+        [_cells(line) for line in text.splitlines() if f"| {architecture} " in line]
+        for text in (PUBLISHED.read_text(), capsys.readouterr().out)
+    )
+    assert published == lines
+    attention, steps = (lines[: len(warp_table.GEOMETRIES)], lines[len(warp_table.GEOMETRIES) :])
+    assert [(dtype, spilled) for _, dtype, _, spilled in steps] == [(dtype, "0") for dtype in kernels.NUMBERS]
+    for *_, queries, registers, spilled, shared, in_flight, _, each_tile, tile_bytes in attention:
         assert int(registers) <= 255 and int(spilled) == 0 and int(shared) <= 96 << 10
         if int(queries) < warp_prefill.QUERIES:
             assert int(in_flight) >= 48 << 10 and int(each_tile) < 4 * int(tile_bytes) / 20
@@ -134,14 +136,6 @@ def test_attention_for_tensor_cores_spills_nothing_and_is_what_is_published(arch
 
 def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
-
-
-@pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize("architecture", nvrtc.ARCHITECTURES)
-@pytest.mark.parametrize("dtype", kernels.NUMBERS)
-def test_the_kernel_of_a_captured_batch_spills_nothing(dtype: str, architecture: str) -> None:
-    cubin = nvrtc.compiled(batch_step.source("step_turned", dtype), architecture)
-    assert not cubin.lacks(["step_turned"]) and cubin.usage["step_turned"].spilled == 0
 
 
 LOOP = """

@@ -1,6 +1,7 @@
-"""The attention kernels for tensor cores as NVRTC compiles them, for a table: what a GPU would be asked for.
+"""The attention kernels for tensor cores, and the kernel of a captured step, as NVRTC compiles them, for tables:
+what a GPU would be asked for.
 
-`python -m kvadapters.gpu.runtimes.fast.warp_table [ARCHITECTURE ...]` prints it. Exit status: 0 no kernel spills
+`python -m kvadapters.gpu.runtimes.fast.warp_table [ARCHITECTURE ...]` prints both. Exit status: 0 no kernel spills
 registers; 1 one does; 4 there is no NVRTC here. Nothing in it was measured on a GPU.
 """
 
@@ -12,6 +13,8 @@ from typing import NamedTuple
 
 from tabulate import tabulate
 
+from kvadapters.gpu import kernels
+from kvadapters.gpu.captured import batch_step
 from kvadapters.gpu.runtimes import nvrtc, sass
 from kvadapters.gpu.runtimes.fast import warp_attention, warp_prefill
 from kvadapters.gpu.runtimes.fast.attention import Geometry
@@ -53,6 +56,8 @@ HEADINGS = (
     *("architecture", "rows", "width", "heads", "lie in", "queries", "registers", "bytes spilled", "shared bytes"),
     *("bytes in flight a block", "instructions", "instructions a tile", "bytes a tile"),
 )
+
+STEP_HEADINGS = ("architecture", "rows", "registers", "bytes spilled")
 
 
 class Line(NamedTuple):
@@ -113,16 +118,38 @@ def line(geometry: Geometry, architecture: str) -> Line:
     return Line(architecture, geometry, cubin.usage[NAME], sass.instructions(cubin.data, NAME), loop)
 
 
+class StepLine(NamedTuple):
+    """A line of the table of the kernel that turns and appends, for one architecture and dtype."""
+
+    architecture: str
+    dtype: str
+    usage: nvrtc.Usage
+
+    def cells(self) -> tuple[object, ...]:
+        """Give what stands under each heading."""
+        return self.architecture, self.dtype, *self.usage
+
+
+def step_line(dtype: str, architecture: str) -> StepLine:
+    """Compile it. Raises as `line` does."""
+    cubin = nvrtc.compiled(batch_step.source(NAME, dtype), architecture)
+    return StepLine(architecture, dtype, cubin.usage[NAME])
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; give the exit status."""
-    named = sys.argv[1:] if arguments is None else arguments
+    """Print the tables; give the exit status."""
+    named = (sys.argv[1:] if arguments is None else arguments) or nvrtc.ARCHITECTURES
     try:
-        lines = [line(g, a) for a in named or nvrtc.ARCHITECTURES for g in GEOMETRIES]
+        lines = [line(g, a) for a in named for g in GEOMETRIES]
+        steps = [step_line(d, a) for a in named for d in kernels.NUMBERS]
     except CannotRun as e:
         sys.stderr.write(f"{e}\n")
         return 4
     print(tabulate([each.cells() for each in lines], HEADINGS, "github"))
-    return int(any(each.usage.spilled for each in lines))
+    print()
+    print(tabulate([each.cells() for each in steps], STEP_HEADINGS, "github"))
+    used = [each.usage for each in lines] + [each.usage for each in steps]
+    return int(any(usage.spilled for usage in used))
 
 
 if __name__ == "__main__":
