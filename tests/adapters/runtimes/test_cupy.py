@@ -18,13 +18,15 @@ import pytest
 from adapters.runtimes.test_capture import SIZE, block, chain, copy, seen
 from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.adapters import CuPy
+from kvadapters.gpu.captured.batch_step import CapturedBatchStep
 from kvadapters.gpu.runtime import Work
 from kvadapters.gpu.runtimes import cupy, nvrtc
 from kvadapters.gpu.runtimes.capture import Recording
 from kvconform.generate import frozen_covers
-from kvspec.contract import Attention, description
+from kvspec.contract import Attention, Rope, description
 from kvspec.errors import CannotRun
 from kvspec.geometry import Config
+from support.device.captured_batches import HEADS, KINDS, compared, stepped
 from support.fakes import fake_cupy
 from support.running.local_adapter import LocalAdapter
 from support.twins import Twins
@@ -337,3 +339,14 @@ def _lacking(fake: Any, real: Any, name: str) -> Iterator[str]:
             yield f"{name}.{attribute}"
         elif isinstance(value, SimpleNamespace | type | fake_cupy.Runtime):
             yield from _lacking(value, getattr(real, attribute), f"{name}.{attribute}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_captured_batches_are_stepped_by_graphs(kind: str, unshared: None) -> None:
+    """Nothing is done before somebody waits: a page number that came too late would be seen."""
+    with fake_cupy.installed():
+        many = KINDS[kind](Caches("cupy-fast", fake_cupy.fast_runtime()))
+        step = CapturedBatchStep(many.batch, HEADS, Rope())
+        for number in range(many.steps):
+            stepped(many, step, number, Rope())
+        compared(many)
