@@ -15,6 +15,7 @@ from tabulate import tabulate
 
 from kvadapters.gpu import kernels
 from kvadapters.gpu.caches.page import Pages
+from kvadapters.gpu.caches.ring import Ring
 from kvadapters.gpu.caches.store import Store
 from kvadapters.gpu.captured.batch import Batch
 from kvadapters.gpu.captured.batch_step import CapturedBatchStep
@@ -109,7 +110,11 @@ def growing(m: int) -> Batch:
 
 def windows(m: int) -> Batch:
     """Give sequences that slide in windows of 1,024."""
-    return WindowBatch(Workspace(OverNothing()), CONFIG.changed(window=1024), m)
+    config, space = CONFIG.changed(window=1024), Workspace(OverNothing())
+    batch = WindowBatch(space, config, m)
+    for sequence in range(m):
+        batch.admit(sequence, [Ring(config.changed(layers=None, max_len=None), space)] * LAYERS)
+    return batch
 
 
 def pages(m: int) -> Batch:

@@ -15,7 +15,19 @@ from kvadapters.gpu.captured.pool_batch import PoolBatch
 from kvadapters.gpu.memory.page_pool import Pool
 from kvspec.contract import Rope
 from kvspec.errors import Refused
-from support.device.captured_batches import HEADS, KINDS, LAYERS, WIDE, Growing, Kind, compared, rows, stepped
+from support.device.captured_batches import (
+    HEADS,
+    KINDS,
+    LAYERS,
+    WIDE,
+    Growing,
+    Kind,
+    Paged,
+    Window,
+    compared,
+    rows,
+    stepped,
+)
 from support.device.warp_cases import with_bug
 from support.slow import one_in
 
@@ -72,6 +84,27 @@ def test_sequences_that_are_rolled_back_are_followed(caches: Caches) -> None:
         many.store.rollback_sequence(3, 2)
         many.stores[3].rollback(2)
         stepped(many, captured, number, Rope())
+
+
+@pytest.mark.parametrize("kind", [Window, Paged])
+def test_steps_pass_over_places_that_are_empty(caches: Caches, kind: type[Window | Paged]) -> None:
+    many = kind(caches)
+    step = CapturedBatchStep(many.batch, HEADS, Rope())
+    for number in range(6):
+        if number in (0, 2):
+            many.gone |= {number, number + 1}
+            many.batch.drop(number)
+            many.batch.drop(number + 1)
+        if number == 4:
+            many.gone -= {0, 2}
+            many.again(0, 6)
+            many.again(2, 3)
+        stepped(many, step, number, Rope())
+    compared(many)
+    assert many.batch.lengths.tolist() == [8, -1, 5, -1, 7]
+    for refused in (many.batch.drop, many.batch.read):
+        with pytest.raises(ValueError, match="sequence 1: nobody was admitted to its place"):
+            refused(1)
 
 
 def test_what_cannot_be_replayed_is_refused(caches: Caches) -> None:

@@ -49,12 +49,7 @@ def test_sequences_are_cut_and_others_come_in_their_place(long: Long) -> None:
             cache.truncate(sequence, min(to, cache.sequences()[sequence]))
     for number in range(1, 6):
         stepped(long, step, number, Rope())
-    long.batch.admit(4, 3)
-    for cache in long.layers:
-        cache.truncate(4, 0)
-    rows = long.whole.read_sequence(3)
-    for layer, cache in enumerate(long.layers):
-        cache.append(*(a.reshape(1, LAYERS, -1, *a.shape[1:])[:, layer] for a in rows), 4)
+    long.again(4, 7)
     for number in range(6, 10):
         stepped(long, step, number, Rope())
     compared(long)
@@ -75,12 +70,10 @@ def test_pages_come_back(long: Long) -> None:
     for number in range(5):
         stepped(long, step, number, None)
     for sequence in range(len(long.lengths)):
-        long.batch.cut(sequence, 0)
+        long.batch.drop(sequence)
     for sequence in (1, 3):
         long.whole.drop(sequence)
-    reserves = int((long.batch.reserve >= 0).sum())
-    assert long.whole.free_pages() == long.pages - reserves
-    assert sum(long.whole.references()) == reserves
+    assert long.whole.free_pages() == long.pages and not any(long.whole.references())
 
 
 def test_a_page_in_reserve_goes_to_a_sequence_that_needs_it_now() -> None:
@@ -113,8 +106,10 @@ def test_too_few_pages_are_refused_and_nothing_is_changed() -> None:
 def test_what_does_not_fit_is_refused(long: Long) -> None:
     with pytest.raises(ValueError, match="pages of 6 heads do not hold 4 layers"):
         PageBatch(long.whole, 4, 1, 9)
-    with pytest.raises(ValueError, match="sequence 5: the batch has 5"):
+    with pytest.raises(ValueError, match="sequence 5: the batch has places for 5"):
         long.batch.admit(5, 1)
+    with pytest.raises(Refused, match="rollback to -1"):
+        long.batch.cut(0, -1)
     with pytest.raises(ValueError, match="sequence 0: 7 rows, more than the 6 that it may have"):
         PageBatch(long.whole, LAYERS, 1, 6).admit(0, 3)
     step = CapturedBatchStep(long.batch, HEADS)

@@ -20,9 +20,7 @@ def window() -> Window:
 def test_other_rings_come_in_between_replays(window: Window) -> None:
     step = CapturedBatchStep(window.batch, HEADS, Rope())
     for number, (sequence, n) in enumerate(((0, 9), (3, 0), (1, 2), (0, 5))):
-        window.rings[sequence] = [window.ring() for _ in range(LAYERS)]
-        window.fill(window.rings[sequence], n)
-        window.batch.admit(sequence, window.rings[sequence])
+        window.again(sequence, n)
         stepped(window, step, number, Rope())
     compared(window)
 
@@ -35,7 +33,7 @@ def test_what_does_not_fit_is_refused(window: Window) -> None:
         other = window.caches.open("ring", window.config.changed(**{"window": 5, **change}))
         with pytest.raises(ValueError, match="sequence 1: expected 3 rings of one length"):
             window.batch.admit(1, [other] * LAYERS)
-    with pytest.raises(ValueError, match="sequence 5: the batch has 5"):
+    with pytest.raises(ValueError, match="sequence 5: the batch has places for 5"):
         window.batch.admit(5, window.rings[0])
     short = WindowBatch(window.caches.space, window.batch.config.changed(max_len=6), 1)
     with pytest.raises(ValueError, match="sequence 0: 7 rows, more than the 6 that it may have"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from kvadapters.gpu.caches.page import Pages
-from kvadapters.gpu.captured.pool_batch import PoolBatch
+from kvadapters.gpu.captured.pool_batch import NOBODY, PoolBatch
 from kvadapters.gpu.memory.page_pool import ENTRY
 from kvspec.contract import Pair
 from kvspec.refusals import common as refusals
@@ -43,7 +43,7 @@ class PageBatch(PoolBatch):
         """Make a sequence what a sequence of the cache holds: full pages are shared, a last one that is not is
         copied. What it was before is dropped. Refuses if there is no page for the copy."""
         pages, n = self.cache.table(source), self.cache.sequences()[source]
-        self._demand_sequence(sequence, n)
+        self._demand_place(sequence, n)
         if n % self.pool.size and not self.pool.free:
             raise refusals_page.full("PAGE-13", n, 1, 0)
         self.pool.share(pages)
@@ -51,17 +51,27 @@ class PageBatch(PoolBatch):
 
     def cut(self, sequence: int, to: int) -> None:
         """Keep the first rows of a sequence, `to` at most. Refuses as `admit` does."""
-        n = min(to, int(self.lengths[sequence]))
+        if to < 0:
+            raise refusals.rollback("BATCH-18", to)
+        n = min(to, self._demand_sequence(sequence))
         kept = self.pages(sequence)[: self.pool.pages_for(n)]
         if n % self.pool.size and self.pool.tables[kept[-1]] > 1 and not self.pool.free:
             raise refusals_page.full("PAGE-13", n, 1, 0)
         self.pool.share(kept)
         self._hold(sequence, kept, n)
 
+    def drop(self, sequence: int) -> None:
+        """Drop a sequence, and give its pages back."""
+        self._demand_sequence(sequence)
+        self._settle()
+        self.pool.give(page for page in [int(self.reserve[sequence])] if page != NONE)
+        self.reserve[sequence] = NONE
+        self._hold(sequence, [], NOBODY)
+
     def _hold(self, sequence: int, pages: list[int], n: int) -> None:
         """Give a sequence these pages, which were shared for it, in the place of its own."""
         self.pool.give(self.pages(sequence))
-        if n % self.pool.size and self.pool.tables[pages[-1]] > 1:
+        if pages and n % self.pool.size and self.pool.tables[pages[-1]] > 1:
             shared = pages.pop()
             pages += self.pool.take(1)
             self.pool.copy(shared, pages[-1], n % self.pool.size)
@@ -77,7 +87,7 @@ class PageBatch(PoolBatch):
             self._provide()
 
     def _provide(self) -> None:
-        """Give every sequence a page in reserve, first those that need it now; one upload."""
+        """Give every sequence a page in reserve, if there are enough, first those that need it now; one upload."""
         if self.lengths.max() == self.max_len:
             raise refusals.full("BATCH-15", int(self.lengths.argmax()), self.max_len)
         self._settle()
@@ -87,7 +97,8 @@ class PageBatch(PoolBatch):
         due, free = self.lengths == self._until, len(self.pool.free)
         if due.sum() > free:
             raise refusals_page.full("PAGE-13", int(due.sum()), int(due.sum()), free)
-        first = np.argsort(~due, kind="stable")[:free]
+        there = np.flatnonzero(self.lengths >= 0)
+        first = there[np.argsort(~due[there], kind="stable")][:free]
         self.reserve[first] = self.pool.take(len(first))
         self.space.runtime.upload(self.reserve, self.tables.following)
         self._bound()
@@ -106,7 +117,7 @@ class PageBatch(PoolBatch):
 
     def read(self, sequence: int) -> Pair:
         """Download the rows of a sequence, `[layers, kv_heads, n, dim]`."""
-        n, pages = int(self.lengths[sequence]), np.array(self.pages(sequence), ENTRY)
+        n, pages = self._demand_sequence(sequence), np.array(self.pages(sequence), ENTRY)
         block = self.space.scratch("table", max(1, pages.nbytes))
         if n:
             self.space.runtime.upload(pages, block)

@@ -13,10 +13,14 @@ from kvadapters.gpu.memory.row_groups import LENGTH
 from kvadapters.gpu.runtime import Work
 from kvspec.geometry import Config
 
+NOBODY = -1
+"""The length of a place that nobody was admitted to."""
+
 
 class PoolBatch(Batch):
-    """What batches of windows and of pages share. Sequences are empty at first; `lengths`, i64 `[sequences]`, are
-    what the host knows."""
+    """What batches of windows and of pages share. There are places for `sequences` of them: one that nobody was
+    admitted to is passed over by steps, and its outputs are zeros. `lengths`, i64 `[sequences]`, are what the host
+    knows, below 0 for such places."""
 
     def __init__(self, space: Workspace, config: Config, pool: Pool, sequences: int) -> None:
         layers, self.pool, self.geometry = config.layers or 1, pool, Geometry.of(config)
@@ -25,8 +29,8 @@ class PoolBatch(Batch):
         super().__init__(space, config, taken, sequences)
         self.tables, self.apart = self.tabled(pool.size), layers * config.kv_heads * pool.size
         self.ends = space.runtime.allocate(sequences * layers * LENGTH)
-        self.lengths = np.zeros(sequences, np.int64)
-        space.runtime.upload(np.zeros(sequences * layers, np.int64), self.ends)
+        self.lengths = np.full(sequences, NOBODY, np.int64)
+        space.runtime.upload(np.full(sequences * layers, NOBODY, np.int64), self.ends)
 
     def place(self, layer: int) -> Place:
         """Give the first page, from the heads of a layer on."""
@@ -42,8 +46,13 @@ class PoolBatch(Batch):
         return Pages(self.place(layer), self.apart, self.tables.entries, 0, self.tables.wide)
 
     def advance(self) -> None:
-        """Advance every length."""
-        self.lengths += 1
+        """Advance every length, where there is a sequence."""
+        self.lengths += self.lengths >= 0
+
+    def drop(self, sequence: int) -> None:
+        """Drop a sequence: steps pass its place over."""
+        self._demand_sequence(sequence)
+        self._set_length(sequence, NOBODY)
 
     def _set_length(self, sequence: int, n: int) -> None:
         """Set the length of a sequence in every layer; one launch."""
@@ -51,9 +60,16 @@ class PoolBatch(Batch):
         self.space.runtime.launch("bound", Work(1, count), self.ends, first, count, add, low, high)
         self.lengths[sequence] = n
 
-    def _demand_sequence(self, sequence: int, n: int) -> None:
-        """Raise ValueError for a sequence that there is not, and a length that it cannot have."""
+    def _demand_place(self, sequence: int, n: int) -> None:
+        """Raise ValueError for a place that there is not, and a length that no sequence can have."""
         if not 0 <= sequence < self.sequences:
-            raise ValueError(f"sequence {sequence}: the batch has {self.sequences}")
+            raise ValueError(f"sequence {sequence}: the batch has places for {self.sequences}")
         if n > self.max_len:
             raise ValueError(f"sequence {sequence}: {n} rows, more than the {self.max_len} that it may have")
+
+    def _demand_sequence(self, sequence: int) -> int:
+        """Give the length of a sequence. Raises ValueError if there is none."""
+        self._demand_place(sequence, 0)
+        if self.lengths[sequence] < 0:
+            raise ValueError(f"sequence {sequence}: nobody was admitted to its place")
+        return int(self.lengths[sequence])

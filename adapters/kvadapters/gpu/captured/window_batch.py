@@ -41,7 +41,7 @@ class WindowBatch(PoolBatch):
         if len(rings) != self.layers or len(lengths) != 1 or any(not self._alike(ring.config) for ring in rings):
             raise ValueError(f"sequence {sequence}: expected {self.layers} rings of one length and {wanted}")
         (n,) = lengths
-        self._demand_sequence(sequence, n)
+        self._demand_place(sequence, n)
         return n
 
     def _alike(self, other: Config) -> bool:
@@ -67,7 +67,7 @@ class WindowBatch(PoolBatch):
     def read(self, sequence: int) -> Pair:
         """Download the rows that the next query of a sequence sees, `[layers, kv_heads, n, dim]`, the oldest
         first."""
-        n = int(self.lengths[sequence])
+        n = self._demand_sequence(sequence)
         order = [p % self.window for p in range(max(0, n - self.window + 1), n)]
         rows = self.pool.peek(sequence)
         return Pair(*(a.reshape(self.layers, -1, *a.shape[1:])[:, :, order] for a in rows))

@@ -7,8 +7,8 @@
  * lengths_at + s * lengths_stride, and so is the line of `angles`, [positions, dims / 2, 2], that turns: captured work
  * stays valid. Position p goes to slot p % slots of page tables[s * wide + p / slots], which has kv_heads * slots rows
  * and begins `page` rows behind the page before; a sequence whose slot is the first begins page following[s], and
- * notes it in its table. A block does all heads of a sequence, because nobody else may read the length while it
- * changes. Places are in elements; positions are below 2^32.
+ * notes it in its table. A length below 0 says that there is no sequence: nothing is done. A block does all heads of a
+ * sequence, because nobody else may read the length while it changes. Places are in elements; positions are below 2^32.
  */
 extern "C" __global__ void STEP_TURNED(const ELEMENT *keys, const ELEMENT *values, const u32 *queries, u32 *turned,
                                        const float *angles, ELEMENT *to_k, ELEMENT *to_v, i64 *lengths, int *tables,
@@ -19,6 +19,7 @@ extern "C" __global__ void STEP_TURNED(const ELEMENT *keys, const ELEMENT *value
   for (i64 s = blockIdx.y; s < sequences; s += gridDim.y) {
     i64 *length = lengths + lengths_at + s * lengths_stride;
     const i64 at = *length;
+    if (at < 0) continue;
     const u32 entry = (u32)at / (u32)slots, slot = (u32)at - entry * (u32)slots;
     int *its = tables + s * wide + entry;
     const int begun = slot ? *its : following[s];
