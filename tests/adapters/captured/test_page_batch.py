@@ -76,6 +76,15 @@ def test_pages_come_back(long: Long) -> None:
     assert long.whole.free_pages() == long.pages and not any(long.whole.references())
 
 
+def test_an_empty_place_takes_no_pages(long: Long) -> None:
+    step = CapturedBatchStep(long.batch, HEADS)
+    long.batch.drop(2)
+    long.gone.add(2)
+    for number in range(6):
+        stepped(long, step, number, None)
+    assert long.batch.pages(2) == [] and long.batch.reserve[2] < 0
+
+
 def test_a_page_in_reserve_goes_to_a_sequence_that_needs_it_now() -> None:
     scarce = Scarce(CudaCPU())
     step = CapturedBatchStep(scarce.batch, HEADS)

@@ -31,7 +31,7 @@ class PageBatch(PoolBatch):
         super().__init__(cache.space, config, cache.pool, sequences)
         self.cache = cache
         self._table, self._count = np.zeros((sequences, self.tables.wide), ENTRY), np.zeros(sequences, np.int64)
-        self.reserve, self._until = np.full(sequences, NONE, ENTRY), np.zeros(sequences, np.int64)
+        self.reserve = np.full(sequences, NONE, ENTRY)
 
     def pages(self, sequence: int) -> list[int]:
         """Give the pages of a sequence, in order, without what it has in reserve."""
@@ -81,13 +81,9 @@ class PageBatch(PoolBatch):
         self._set_length(sequence, n)
         self._bound()
 
-    def demand(self) -> None:
-        """Refuse a sequence that has come to `max_len`, and more new pages than are free; give pages otherwise."""
-        if (self.lengths == self._until).any():
-            self._provide()
-
-    def _provide(self) -> None:
-        """Give every sequence a page in reserve, if there are enough, first those that need it now; one upload."""
+    def _make_room(self) -> None:
+        """Give every sequence a page in reserve, if there are enough, first those that need it now; one upload.
+        Refuse a sequence that has come to `max_len`, and fewer free pages than are needed now."""
         if self.lengths.max() == self.max_len:
             raise refusals.full("BATCH-15", int(self.lengths.argmax()), self.max_len)
         self._settle()
@@ -114,6 +110,7 @@ class PageBatch(PoolBatch):
         """Find the length up to which each sequence has pages."""
         held = self._count + (self.reserve != NONE)
         self._until = np.minimum(held * self.pool.size, self.max_len)
+        self._look_ahead()
 
     def read(self, sequence: int) -> Pair:
         """Download the rows of a sequence, `[layers, kv_heads, n, dim]`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import numpy as np
 
 from kvadapters.gpu.caches.attention import Pages
@@ -30,6 +32,8 @@ class PoolBatch(Batch):
         self.tables, self.apart = self.tabled(pool.size), layers * config.kv_heads * pool.size
         self.ends = space.runtime.allocate(sequences * layers * LENGTH)
         self.lengths = np.full(sequences, NOBODY, np.int64)
+        self._until = np.full(sequences, self.max_len)
+        self._look_ahead()
         space.runtime.upload(np.full(sequences * layers, NOBODY, np.int64), self.ends)
 
     def place(self, layer: int) -> Place:
@@ -45,9 +49,25 @@ class PoolBatch(Batch):
         """Give the same to attention."""
         return Pages(self.place(layer), self.apart, self.tables.entries, 0, self.tables.wide)
 
+    def demand(self) -> None:
+        """Make room, or refuse, where a sequence has come to the end of its own."""
+        if self._left == 0:
+            self._make_room()
+
+    @abstractmethod
+    def _make_room(self) -> None:
+        """Make room for a row of each sequence, or refuse; `_look_ahead` after that."""
+
+    def _look_ahead(self) -> None:
+        """Find how many steps there is room for, up to the lengths `_until`; -1 for any number."""
+        there = self.lengths >= 0
+        self._there = there.astype(np.int64)
+        self._left = int((self._until - self.lengths)[there].min()) if there.any() else -1
+
     def advance(self) -> None:
         """Advance every length, where there is a sequence."""
-        self.lengths += self.lengths >= 0
+        self.lengths += self._there
+        self._left -= 1
 
     def drop(self, sequence: int) -> None:
         """Drop a sequence: steps pass its place over."""
@@ -59,6 +79,7 @@ class PoolBatch(Batch):
         first, count, add, low, high = sequence * self.layers, self.layers, 0, n, n
         self.space.runtime.launch("bound", Work(1, count), self.ends, first, count, add, low, high)
         self.lengths[sequence] = n
+        self._look_ahead()
 
     def _demand_place(self, sequence: int, n: int) -> None:
         """Raise ValueError for a place that there is not, and a length that no sequence can have."""

@@ -59,10 +59,9 @@ class WindowBatch(PoolBatch):
             source = source._replace(turn=(source.turn + n) % source.wrap)
             first += n
 
-    def demand(self) -> None:
+    def _make_room(self) -> None:
         """Refuse a sequence that has come to `max_len`."""
-        if self.lengths.max() == self.max_len:
-            raise refusals.full("BATCH-15", int(self.lengths.argmax()), self.max_len)
+        raise refusals.full("BATCH-15", int(self.lengths.argmax()), self.max_len)
 
     def read(self, sequence: int) -> Pair:
         """Download the rows that the next query of a sequence sees, `[layers, kv_heads, n, dim]`, the oldest
