@@ -19,7 +19,7 @@ from support import slow
 from support.device import device_costs
 from support.device.attention_pair import Pairs, settled
 from support.device.device_costs import raises
-from support.device.devices import ADAPTERS, Scarce, adapter
+from support.device.devices import ADAPTERS, NAMES, Scarce, adapter
 from support.fakes import fake_cupy
 
 EVERYWHERE: dict[str, Callable[[], Caches]] = ADAPTERS | {
@@ -28,7 +28,7 @@ EVERYWHERE: dict[str, Callable[[], Caches]] = ADAPTERS | {
 
 
 @pytest.mark.parametrize("kind", ["growing", "ring", "store"])
-@pytest.mark.parametrize("name", EVERYWHERE)
+@pytest.mark.parametrize("name", [*NAMES, "cupy"])
 @pytest.mark.parametrize("count", slow.counts(3, 25))
 def test_random_attends_give_the_same_bits(count: int, name: str, kind: str) -> None:
     ours = EVERYWHERE[name]()
@@ -69,7 +69,7 @@ def _config(kind: str, random: np.random.Generator) -> Config:
     )
 
 
-@pytest.mark.parametrize("name", EVERYWHERE)
+@pytest.mark.parametrize("name", [*NAMES, "cupy"])
 @pytest.mark.parametrize("count", slow.counts(3, 20))
 def test_random_batches_and_replays_give_the_same_bits(count: int, name: str) -> None:
     ours = EVERYWHERE[name]()

@@ -52,16 +52,11 @@ class Watched:
 def watch(check: Check, bug: Planted | None = None, show: bool = False, every: int = 1) -> Watched:
     """Run the process under the tool, and read what both said. Raises CannotRun."""
     text = bug.plant(check.text) if bug else check.text
-    check.prepare(text)
     with tempfile.TemporaryDirectory() as folder:
         logs = Path(folder)
-        command = [
-            *check.command(logs, bug is not None),
-            "-m",
-            "tools.sanitizers.watched_process",
-            check.name,
-            str(every),
-        ]
+        python = check.command(logs, bug is not None)  # a tool that is missing is told before anything is compiled
+        check.prepare(text)
+        command = [*python, "-m", "tools.sanitizers.watched_process", check.name, str(every)]
         watched = _followed([*command, *([bug.name] if bug else [])], check, show)
         watched.reports += check.found(logs)
     return watched
