@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,6 +42,11 @@ def _searched_once() -> None:
     """Take what is there before the tests of a file out of the garbage collector's sight: tests that collect would
     search it each time."""
     gc.freeze()
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than cores: some tests wait for a deadline, and leave theirs idle."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -14,14 +14,13 @@ from kvadapters.gpu.caches.store import Store
 from kvadapters.gpu.memory.buffers import Workspace
 from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.memory.row_groups import Layers
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvconform.generate.strategies import sample
 from kvconform.generate.strategies.store import explored
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Config
 from kvspec.notation import sentence
 from kvspec.trace import Trace
-from support.device.devices import adapter
+from support.device.devices import ADAPTERS, NAMES
 from support.running.local_adapter import LocalAdapter
 
 CONFIG = Config(layers=3, max_len=6)
@@ -30,19 +29,7 @@ SHAPES = [
 ]
 
 
-@cache
-def on_cuda_cpu() -> Caches:
-    return Caches("cuda-cpu", CudaCPURuntime(), checks=True)
-
-
-ADAPTERS: dict[str, Callable[[], Caches]] = {
-    "opencl": adapter,
-    "opencl, a word an item": lambda: adapter(wide=True),
-    "cuda-cpu": on_cuda_cpu,
-}
-
-
-@pytest.fixture(params=ADAPTERS)
+@pytest.fixture(params=NAMES)
 def caches(request: pytest.FixtureRequest) -> Caches:
     return ADAPTERS[request.param]()
 
@@ -123,7 +110,8 @@ GRIDS = [((1, 1, 1), (1, 1, 1)), ((1, 1, 1), (3, 2, 1)), ((4, 3, 1), (2, 5, 3)),
 @pytest.mark.parametrize("config", SHAPES, ids=lambda c: f"heads {c.kv_heads}, rows of {c.k_dim} and {c.v_dim}")
 def test_any_launch_shape_places_every_row(config: Config, advance: int, n: int, group: Any, groups: Any) -> None:
     """Layer 1 of two is written to, behind a length of 1; nothing else changes but, with `advance`, its length."""
-    runtime, space = on_cuda_cpu().runtime, Workspace(on_cuda_cpu().runtime)
+    runtime = ADAPTERS["cuda-cpu"]().runtime
+    space = Workspace(runtime)
     layers, new = Layers(space, config, 2), rows(n, config, 1)
     layers.set_lengths([2, 1])
     source = space.staged(layers.geometry_of(1), *new)

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from adapters.caches.test_store import ADAPTERS, CONFIG, on_device, opened, rows
+from adapters.caches.test_store import CONFIG, on_device, opened, rows
 from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.caches.store import Store
 from kvadapters.gpu.memory.buffers import Workspace
 from kvspec.contract import Pair
 from kvspec.geometry import Array
-from support.device.devices import Scarce, adapter
+from support.device.devices import ADAPTERS, NAMES, Scarce, adapter
 
 
-@pytest.fixture(params=ADAPTERS)
+@pytest.fixture(params=NAMES)
 def caches(request: pytest.FixtureRequest) -> Caches:
     return ADAPTERS[request.param]()
 
