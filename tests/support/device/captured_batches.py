@@ -202,11 +202,13 @@ WIDE: dict[str, type[Kind]] = {"window": WideWindow, "pages": WidePages}
 
 
 def stepped(kind: Kind, step: CapturedBatchStep, number: int, turn: Rope | None) -> dict[str, int]:
-    """Do a step, and the same of every sequence alone; outputs are the same bits. Gives what the replay cost."""
+    """Do a step, with rows from the host or the device by turns, and the same of every sequence alone; outputs are
+    the same bits. Gives what the replay cost."""
     random, m = np.random.default_rng(number + 10), len(kind.lengths)
     queries = random.standard_normal((LAYERS, m, HEADS, 1, K_DIM), np.float32)
     given = [rows(random, 1, kind.dtype) for _ in range(m)]
-    step.take(queries, *(np.stack([a[:, :, 0] for a in arrays], 1) for arrays in zip(*given, strict=True)))
+    taken = queries, *(np.stack([a[:, :, 0] for a in arrays], 1) for arrays in zip(*given, strict=True))
+    step.take(*(kind.caches.place(*taken) if number % 2 else taken))
     meter = step.space.runtime.meter
     before = meter.reading()
     step.replay()

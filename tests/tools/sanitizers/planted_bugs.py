@@ -257,7 +257,7 @@ BUGS = {
         Planted(
             "a table that begins too late", "read past the end", "tables + s * wide", "tables + s * (wide + 1)"
         ),
-        Planted("the line of a position further on", "read past the end", "+ at * dims", "+ (at + 3) * dims"),
+        Planted("the line of a position further on", "read past the end", "+ at * dims", "+ (at + 8) * dims"),
         Planted("a page that is not noted", DIFFERENCE, "if (slot == 0) *its = begun;", ""),
         Planted(
             "a barrier of warps that have heads",

@@ -43,7 +43,7 @@ def text() -> str:
 
 def replay(device: Device, every: int) -> Iterator[Report]:
     """Step batches of all kinds, or one in so many; ends with a line that counts them."""
-    chosen = list(KINDS)[::every]
+    chosen = [*reversed(KINDS)][::every]
     for name in chosen:
         print(f"a captured batch: {name}", flush=True)
         yield from _differs(KINDS[name](Caches("watched", device, checks=True), DTYPE))
