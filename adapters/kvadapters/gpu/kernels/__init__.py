@@ -1,4 +1,7 @@
-"""The kernels as text: one common text in the subset shared by CUDA C and OpenCL C, and a prelude per dialect."""
+"""The kernels as text: one common text in the subset shared by CUDA C and OpenCL C, and a prelude per dialect.
+
+`fast` has texts of their own: attention by rows or tensor cores, and the kernel of captured steps.
+"""
 
 from __future__ import annotations
 
