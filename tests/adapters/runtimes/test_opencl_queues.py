@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from kvadapters.gpu.memory.layout import Geometry, Place, move
 from kvadapters.gpu.runtime import Block, Meter, Work
-from kvadapters.gpu.runtimes.opencl import OpenCLRuntime, shared
+from kvadapters.gpu.runtimes.opencl import HOSTED, OpenCLRuntime, shared
 from kvadapters.gpu.runtimes.opencl_devices import candidates
 from kvadapters.gpu.runtimes.opencl_queues import SMALL, SMALL_BLOCKS, Queues, small
 
@@ -99,3 +100,33 @@ def test_rows_that_two_queues_move_are_those_of_one(runtime: OpenCLRuntime) -> N
         move(runtime, geometry, 1, row.span(), first.span(7))
         found = runtime.download(blocks[0], 7 * 256, 256)
         assert (runtime.download(row.keys, 0, row.keys.nbytes) == i).all() and (found == i).all()
+
+
+@pytest.mark.parametrize(
+    ("at", "width", "height", "pitch"),
+    [
+        (0, HOSTED, 1, 0),
+        (5, HOSTED + 3, 1, 0),
+        (7, HOSTED // 3, 5, HOSTED // 3),
+        (3, HOSTED // 3, 5, HOSTED // 2),
+        (1, 200, HOSTED // 128, 333),
+        (9, HOSTED - 1, 1, 0),
+    ],
+)
+def test_halves_of_a_large_download_are_what_one_copy_gives(at: int, width: int, height: int, pitch: int) -> None:
+    runtime = shared("")
+    host = np.random.default_rng(1).integers(0, 256, at + height * max(width, pitch), np.uint8)
+    block = runtime.allocate(host.nbytes)
+    runtime.upload(host, block)
+    found = runtime.download(block, at, width, height, pitch)
+    wanted = [host[(begin := at + line * (pitch or width)) : begin + width] for line in range(height)]
+    assert (found.shape, found.tobytes()) == ((height, width), b"".join(w.tobytes() for w in wanted))
+
+
+def test_what_runs_at_once_counts_once() -> None:
+    """Halves that are copied at the same time do not make work longer than it was."""
+    runtime = shared("")
+    block = runtime.allocate(8 * HOSTED)
+    begin = perf_counter()
+    ran = runtime.elapsed(lambda: [runtime.download(block, 0, block.nbytes) for _ in range(8)] and None)
+    assert 0 < ran <= perf_counter() - begin
