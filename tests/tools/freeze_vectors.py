@@ -12,9 +12,10 @@ from pathlib import Path
 from kvconform.generate import frozen_covers
 from kvconform.generate.covers import planned
 from kvconform.vectors import SOURCES, files, vector
-from kvconform.vectors.vector import Vector, written
+from kvconform.vectors.vector import LICENCE, VERSION, Vector, Written, counts
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
+from kvspec.geometry import Array
 from tools import freeze_covers
 from tools.mutant_vectors import of_matrix
 from tools.vector_sources import MAKERS
@@ -68,6 +69,14 @@ def _each(names: Sequence[str], chapters: Sequence[str], matrix: Path | None) ->
         found = of_matrix(matrix) if name == "mutants" and matrix else None
         for p in chapters:
             yield files.FROZEN / files.name(name, p), partial(_vectors, name, p, found)
+
+
+def written(source: str, chapter: str, vectors: Iterable[Vector]) -> Written:
+    """Replay vectors on the reference and write the steps."""
+    tensors: dict[str, Array] = {}
+    listed = [vector.vector(v, tensors) for v in vectors]
+    head = {"kvvectors": VERSION, "licence": LICENCE, "source": source, "chapter": chapter}
+    return Written({**head, "counts": counts(listed), "vectors": listed}, tensors)
 
 
 def _cover(chapter: str) -> str:

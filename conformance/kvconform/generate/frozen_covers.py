@@ -14,7 +14,6 @@ from kvspec import notation
 from kvspec.contract import CHAPTERS
 from kvspec.trace import Trace, config_from_json
 
-VERSION = 2
 FOLDER = resources.files("kvspec").joinpath("vectors")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -63,14 +63,6 @@ class Written:
 
     document: dict[str, Any]
     tensors: dict[str, Array] = field(default_factory=dict)
-
-
-def written(source: str, chapter: str, vectors: Iterable[Vector]) -> Written:
-    """Replay vectors on the reference and write the steps."""
-    tensors: dict[str, Array] = {}
-    listed = [vector(v, tensors) for v in vectors]
-    head = {"kvvectors": VERSION, "licence": LICENCE, "source": source, "chapter": chapter}
-    return Written({**head, "counts": counts(listed), "vectors": listed}, tensors)
 
 
 def counts(listed: list[dict[str, Any]]) -> dict[str, int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,12 +29,6 @@ def packed(steps: Sequence[StepRecord], kind: str, title: str) -> str:
     text = json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
     return urlsafe_b64encode(deflate.compress(text) + deflate.flush()).decode().rstrip("=")
-
-
-def unpacked(text: str) -> dict[str, Any]:
-    """What was packed."""
-    data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    return dict(json.loads(zlib.decompress(data, -15)))
 
 
 def _frame(frame: Frame) -> dict[str, Any]:

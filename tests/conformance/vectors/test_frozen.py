@@ -17,7 +17,7 @@ from kvconform.generate import frozen_covers
 from kvconform.mutants import known_bugs
 from kvconform.mutants.mutant import Mutant
 from kvconform.vectors import arrays, export, files
-from kvconform.vectors.vector import Vector, read, written
+from kvconform.vectors.vector import Vector, read
 from kvspec import notation
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
@@ -31,6 +31,7 @@ from support.readers.plain_reader import Engine, reader
 from support.running.local_adapter import LocalAdapter
 from tools import freeze_vectors as freezing
 from tools import vector_sources
+from tools.freeze_vectors import written
 from tools.mutant_vectors import of_matrix
 
 FROZEN = list(files.there(files.FROZEN))

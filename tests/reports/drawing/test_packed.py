@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from kvreports.drawing.frames import frames
-from kvreports.drawing.packed import packed, unpacked
+from kvreports.drawing.packed import packed
+from support.readers.player import unpacked
 from support.samples.record_samples import failing
 
 

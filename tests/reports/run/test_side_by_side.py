@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 from kvreports import json_file
-from kvreports.drawing.packed import unpacked
 from kvreports.run import coverage, html
 from kvreports.run.judged import judged
 from kvreports.run.overview import overview
 from kvspec.reading.clauses import index
 from kvspec.records.run import Record
+from support.readers.player import unpacked
 from support.samples.record_samples import TEXTS, failing, passing
 
 PUBLISHED = Path(__file__).parents[3] / "reports/published"

@@ -11,13 +11,13 @@ import pytest
 from kvconform.commands import site
 from kvconform.commands.clause_history import history, rules
 from kvconform.commands.options import COMMANDS
-from kvreports.drawing.packed import unpacked
 from kvreports.site import build
 from kvreports.site.chapter import Prose, Written, parts
 from kvreports.site.content import Content, Drawn
 from kvreports.site.words import words
 from kvspec.reading.clauses import chapter_text, index
 from kvspec.registry import CHAPTERS
+from support.readers.player import unpacked
 from tools import site_links
 
 ROOT = Path(__file__).parents[3]
