@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 
 from kvconform.judge import steps, trial
@@ -50,8 +51,7 @@ def read(path: str) -> Trace:
 
 
 def _on_reference(trace: Trace, level: str | None) -> TrialResult:
-    level = level or trial.level_of(trace, REFERENCE)
-    return trial.run(trace, CitingReference(observe=trial.observables(trace, REFERENCE, level)), REFERENCE, level)
+    return trial.on(trace, lambda observe: CitingReference(observe=observe), REFERENCE, level)
 
 
 def _on_adapter(trace: Trace, options: Namespace) -> TrialResult:
@@ -67,9 +67,7 @@ def _on_adapter(trace: Trace, options: Namespace) -> TrialResult:
 
 
 def _judged(trace: Trace, worker: Worker, adapter: Description, level: str | None) -> TrialResult:
-    level = level or trial.level_of(trace, adapter)
-    session = RemoteSession(worker, trial.observables(trace, adapter, level))
-    return trial.run(trace, session, adapter, level)
+    return trial.on(trace, partial(RemoteSession, worker), adapter, level)
 
 
 def _plain(seen: TrialResult) -> str:

@@ -9,6 +9,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from kvconform.commands.next_command import after_smoke
@@ -64,8 +65,7 @@ def _try(worker: Worker, adapter: Description, kind: str, config: Config, steps:
     steps = [step for step in steps if adapter.able(needed(operation(step.do), kind, config))]
     config = adapter.widened(config.changed(dtype=adapter.dtypes[0]))
     trace = Trace(kind, config, tuple(operation(step.do) for step in steps))
-    level = trial.level_of(trace, adapter)
-    result = trial.run(trace, RemoteSession(worker, trial.observables(trace, adapter, level)), adapter, level)
+    result = trial.on(trace, partial(RemoteSession, worker), adapter)
     tried = steps[: len(result.steps)]
     for step, (want, _) in zip(tried, result.steps, strict=False):
         failed = result.failed and step is tried[-1]

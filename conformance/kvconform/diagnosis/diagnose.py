@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from kvconform.diagnosis.compare import alike
@@ -150,9 +150,7 @@ class _Comparison:
         """The answers of a mutant; None if it hangs or breaks. Raises OutOfTime."""
         self.spend()
         with suppress(Exception, Hang), time_limit(EACH):
-            level = trial.level_of(trace, self.about)
-            session = Session(suspect.adapter, trial.observables(trace, self.about, level))
-            return trial.run(trace, session, self.about, level, past=True)
+            return trial.on(trace, partial(Session, suspect.adapter), self.about, past=True)
         return None
 
     def spend(self) -> None:

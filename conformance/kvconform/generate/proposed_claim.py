@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from kvconform.generate.ability_traces import AbilityTrace, ability_traces, first_operation
 from kvconform.generate.fit_to_adapter import suits, within
@@ -112,8 +113,7 @@ class Proposal:
         return [*first, self._run(trace, self._trying(trace, takes, "visible"), "visible")]
 
     def _run(self, trace: Trace, trying: Description, level: Level) -> TrialResult:
-        session = RemoteSession(self.worker, trial.observables(trace, trying, level))
-        return trial.run(trace, session, trying, level, past=True)
+        return trial.on(trace, partial(RemoteSession, self.worker), trying, level, past=True)
 
     def _trying(self, trace: Trace, takes: set[Needed], level: Level) -> Description:
         """The adapter, as if it claimed the abilities found and those that a trace needs, in these chapters."""

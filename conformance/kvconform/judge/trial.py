@@ -57,6 +57,19 @@ def run(
     return judged.run()
 
 
+def on(
+    trace: Trace,
+    performs: Callable[[tuple[str, ...]], Performs],
+    adapter: Description,
+    level: str | None = None,
+    watch: bool = False,
+    past: bool = False,
+) -> TrialResult:
+    """Judge an adapter on one trace, as `run` does. `performs` makes a session that observes these observables."""
+    level = level or level_of(trace, adapter)
+    return run(trace, performs(observables(trace, adapter, level)), adapter, level, watch, past)
+
+
 def asked(session: Performs, op: Operation, inputs: Inputs) -> Callable[[], Step]:
     """The step, asked for now and waited for later where the adapter lives in another process."""
     if isinstance(session, RemoteSession):

@@ -34,6 +34,11 @@ def start(draw: st.DrawFn, most: int = 3, least: int = 0) -> tuple[list[str], in
     return [f"append {n}" for n in sizes], sum(sizes)
 
 
+def most_seen(config: Config) -> int:
+    """The most rows that a query sees through a window; beside one that does not count them, the sinks too."""
+    return (config.window or 0) + (config.sinks or 0 if config.beside else 0)
+
+
 def once_or_split(draw: st.DrawFn) -> tuple[list[str], list[str]]:
     """The same rows in one append, and in several."""
     parts = draw(st.lists(st.integers(0, 4), min_size=2, max_size=5))

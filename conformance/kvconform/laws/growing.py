@@ -6,7 +6,7 @@ from functools import partial
 
 from hypothesis import strategies as st
 
-from kvconform.laws.caches import beside_another, difference, once_or_split, start, trace
+from kvconform.laws.caches import beside_another, difference, most_seen, once_or_split, start, trace
 from kvconform.laws.law import Sides, register
 from kvspec.geometry import Config
 
@@ -25,10 +25,11 @@ def split(draw: st.DrawFn, config: Config) -> Sides:
 
 @law("GROW-20", needs=("growing",))
 @law("RING-29", needs=("ring",))
+@law("SINK-32", needs=("sink",))
 def append_rewind(draw: st.DrawFn, config: Config) -> Sides:
     """Rows appended and rewound again, or never appended."""
     before, offset = start(draw, most=2)
-    room = 6 if config.window is None else config.window - offset
+    room = 6 if config.window is None else most_seen(config) - offset
     n = draw(st.integers(0, max(0, min(6, room))))
     return Sides(trace(config, *before, f"append {n}", f"rewind {offset}"), trace(config, *before))
 

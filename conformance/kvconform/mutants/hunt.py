@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -176,11 +177,9 @@ class _Hunter:
     def run(self, trace: Trace) -> TrialResult | str:
         """The result of one trial; what happened, if it did not come to its end."""
         assert self.about is not None
-        level = trial.level_of(trace, self.about)
         try:
             with time_limit(SECONDS, self.mutant.limit):
-                session = Session(self.adapter, trial.observables(trace, self.about, level))
-                return trial.run(trace, session, self.about, level)
+                return trial.on(trace, partial(Session, self.adapter), self.about)
         except Hang:
             return f"took more than {SECONDS:g} seconds"
         except Exception as e:

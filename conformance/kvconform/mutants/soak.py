@@ -62,9 +62,7 @@ class Judged:
 
     def run(self, trace: Trace) -> TrialResult:
         """One trial."""
-        level = trial.level_of(trace, self.about)
-        session = Session(self.adapter, trial.observables(trace, self.about, level))
-        return trial.run(trace, session, self.about, level)
+        return trial.on(trace, partial(Session, self.adapter), self.about)
 
     def fails(self, trace: Trace) -> int:
         """Operations until it differs; 0 if it does not."""

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from kvconform.generate.covers import Plan, planned
@@ -78,13 +78,7 @@ def _runs(candidate: Candidate) -> Runs:
         return _by_the_list_model
     worker = candidate.worker()
     adapter = worker.describe()
-
-    def runs(trace: Trace) -> TrialResult:
-        level = trial.level_of(trace, adapter)
-        session = RemoteSession(worker, trial.observables(trace, adapter, level))
-        return trial.run(trace, session, adapter, level)
-
-    return runs
+    return lambda trace: trial.on(trace, partial(RemoteSession, worker), adapter)
 
 
 def _by_the_list_model(trace: Trace) -> TrialResult:

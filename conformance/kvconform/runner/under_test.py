@@ -88,9 +88,7 @@ class AdapterUnderTest:
 
     def run(self, trace: Trace, watch: bool = False, past: bool = False) -> TrialResult:
         """One trial, counted nowhere."""
-        level = trial.level_of(trace, self.adapter)
-        session = self.session(trial.observables(trace, self.adapter, level))
-        seen = trial.run(trace, session, self.adapter, level, watch, past)
+        seen = trial.on(trace, self.session, self.adapter, watch=watch, past=past)
         self.operations += len(seen.steps)
         self.ran.append(trace)
         return seen

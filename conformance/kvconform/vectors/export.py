@@ -90,7 +90,7 @@ def _index(listed: list[dict[str, Any]]) -> dict[str, Any]:
 def _total(listed: list[dict[str, Any]]) -> dict[str, int]:
     total = Counter[str]()
     for each in listed:
-        total.update({name: count for name, count in each.items() if name != "file"})
+        total.update(_without_file(each))
     return dict(total)
 
 

@@ -138,9 +138,7 @@ def _moved(case: Case) -> traffic.Traffic:
 
 
 WORK = {
-    "append": Work(
-        roomy, lambda case: traffic.moved(roomy(case), case.rows), lambda case: 2 * _context(case), append
-    ),
+    "append": Work(roomy, _appended, lambda case: 2 * _context(case), append),
     "grow": Work(_stepped, lambda case: traffic.grown(case.config(), case.context, 1), _context, grow),
     "view": Work(roomy, _moved, _context, view),
     "rewind": Work(roomy, lambda case: traffic.NOTHING, _context, rewind),
