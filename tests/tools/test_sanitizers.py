@@ -129,7 +129,7 @@ def test_every_tool_has_checks_and_every_check_has_bugs() -> None:
 @pytest.mark.parametrize(
     ("check", "kind"),
     one_in(
-        3,
+        4,
         [
             ("asan", "read past the end"),
             ("asan", "read after release"),

@@ -45,7 +45,7 @@ def many(dtype: str, dims: tuple[int, int], group: int) -> Iterator[Case]:
 
 
 @pytest.mark.usefixtures("worth")
-@pytest.mark.parametrize("geometry", one_in(5, [(g,) for g in GEOMETRIES]), ids=str)
+@pytest.mark.parametrize("geometry", one_in(8, [(g,) for g in GEOMETRIES]), ids=str)
 def test_every_element_is_within_the_bound(geometry: tuple[str, tuple[int, int], int]) -> None:
     for case in many(*geometry):
         check(case)

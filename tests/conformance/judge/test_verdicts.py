@@ -38,7 +38,7 @@ HONEST = {
 """No lies; and the clauses of their level that do not bind them, as they declare."""
 
 
-@pytest.mark.parametrize("name", one_in(2, HONEST))
+@pytest.mark.parametrize("name", one_in(3, HONEST))
 def test_who_is_honest_conforms_however_different(name: str) -> None:
     seen = judging.judged(name)
     assert (seen.exit_status, seen.problems, seen.failures) == (0, [], [])
