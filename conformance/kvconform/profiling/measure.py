@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 from kvconform.profiling.operation import Job
 
-WARM = 3
-"""Warm-up turns, each longer than the one before until one lasts long enough."""
+WARM = 10
+"""Warm-up turns at most, each longer than the one before until one lasts long enough."""
 
-LONG = 20
-"""A first turn that lasts this many times the least time needs no more warm-up."""
+IN_A_ROW = 2
+"""Warm-up turns, one after the other, that must last long enough."""
 
 LEAST = 0.5
 """Seconds that every case gets, however late it is."""
@@ -93,14 +93,16 @@ class Party:
             self.job.do(i)
 
     def warm(self, seconds: float) -> None:
-        """Find how many operations make a turn last this long. The very first may include compiling; but if it took
-        far longer than a turn must last, compiling was little of it."""
-        for i in range(WARM):
+        """Find how many operations make a turn last this long. Two turns in a row must have enough of them: one may
+        have been long because something was compiled meanwhile."""
+        enough = 0
+        for _ in range(WARM):
             total = max(self.turn().total, 1e-9)
-            wanted = max(self.operations, int(seconds / total) + 1)
-            if wanted == self.operations and (i or total > LONG * seconds):
+            wanted = min(int(seconds / total) + 1, self.job.most)
+            enough = enough + 1 if wanted <= self.operations else 0
+            if enough == IN_A_ROW:
                 return
-            self.operations = min(wanted, self.job.most)
+            self.operations = max(self.operations, wanted)
 
 
 def rounds(parties: Sequence[Party], pace: Pace) -> None:
