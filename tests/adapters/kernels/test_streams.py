@@ -12,6 +12,7 @@ import pytest
 from kvadapters.gpu import kernels
 from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.runtime import Work
+from kvadapters.gpu.runtimes import launch_shapes
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 from kvadapters.gpu.timing import NEVER, WIDTHS, Ends
@@ -20,7 +21,7 @@ from support.fakes import fake_cupy
 
 RUNTIMES = {
     "opencl": cache(OpenCLRuntime),
-    "opencl, as on a GPU": cache(lambda: OpenCLRuntime(wide=True)),
+    "opencl, as on a GPU": cache(lambda: OpenCLRuntime(shape=launch_shapes.gpu)),
     "cuda-cpu": cache(CudaCPURuntime),
     "cupy": fake_cupy.runtime,
 }

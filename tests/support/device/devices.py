@@ -11,6 +11,7 @@ import pytest
 from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.adapters import CudaCPU, OpenCL
 from kvadapters.gpu.runtime import Block
+from kvadapters.gpu.runtimes import launch_shapes
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 
 RUNTIMES = ("opencl", "cuda-cpu")
@@ -27,7 +28,9 @@ def adapter(wide: bool = False) -> Caches:
 def _adapter(on: str, wide: bool) -> Caches:
     if on == "cuda-cpu":
         return CudaCPU(checks=True)
-    return Caches("opencl wide", OpenCLRuntime(wide=True), checks=True) if wide else OpenCL(checks=True)
+    return (
+        Caches("opencl wide", OpenCLRuntime(shape=launch_shapes.gpu), checks=True) if wide else OpenCL(checks=True)
+    )
 
 
 ADAPTERS: dict[str, Callable[[], Caches]] = {

@@ -97,12 +97,18 @@ class Hasty:
         return getattr(self._runtime, name)
 
 
+def _snug(work: Work) -> tuple[launch_shapes.Axes, launch_shapes.Axes]:
+    """Shape as on a GPU, with at most one idle row in a group: to a sanitizer idle items cost as much as others."""
+    (lanes, rows, _), groups = launch_shapes.gpu(work)
+    return (lanes, min(rows, work.rows + 1), 1), groups
+
+
 def runtime(check: Check, bug: Planted | None) -> Any:
     """The kernels of a check, with the bug in them."""
     text = bug.plant(check.text) if bug else check.text
     if not check.sanitizer:
-        return Kept(OpenCLRuntime("oclgrind", text=text, names=check.names, shape=launch_shapes.snug), check.poison)
-    shape = launch_shapes.snug if check.sanitizer == "thread" else launch_shapes.gpu
+        return Kept(OpenCLRuntime("oclgrind", text=text, names=check.names, shape=_snug), check.poison)
+    shape = _snug if check.sanitizer == "thread" else launch_shapes.gpu
     made = CudaCPURuntime(text, check.names, check.sanitizer, shape)
     return Hasty(made) if bug and not bug.old else made
 

@@ -30,13 +30,6 @@ def gpu(work: Work) -> tuple[Axes, Axes]:
     return (lanes, rows, 1), (-(-work.rows // rows), min(work.heads, MOST_GROUPS), work.parts)
 
 
-def snug(work: Work) -> tuple[Axes, Axes]:
-    """Shape as on a GPU, with at most one idle row in a group: for tools in which idle items cost as much as
-    others."""
-    (lanes, rows, _), groups = gpu(work)
-    return (lanes, min(rows, work.rows + 1), 1), groups
-
-
 def cpu(work: Work, workers: int) -> tuple[Axes, Axes]:
     """Give one item to each head of each part, in groups of one, up to about `workers`; striding reaches the other
     heads. Only where they are fewer than the cores, split the rows of each head over several items.

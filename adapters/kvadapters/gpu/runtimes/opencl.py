@@ -43,9 +43,9 @@ class HostBlock(Block):
 class OpenCLRuntime:
     """One device with one in-order queue.
 
-    Launches are shaped for a CPU, or for a GPU if it is one or with `wide`; or by `shape`. `text` and `names` are
-    the text and the kernels called in it, each with the number of its arguments that are buffers. `workers` is how
-    many work-items keep a CPU busy; `lanes` is how many floats a vector may have (see `opencl_devices`).
+    Launches are shaped for the device, or by `shape`. `text` and `names` are the text and the kernels called in it,
+    each with the number of its arguments that are buffers. `workers` is how many work-items keep a CPU busy;
+    `lanes` is how many floats a vector may have (see `opencl_devices`).
     """
 
     dialect: Literal["cl", "cuda"] = "cl"
@@ -54,7 +54,6 @@ class OpenCLRuntime:
     def __init__(
         self,
         wanted: str | None = None,
-        wide: bool = False,
         text: str | None = None,
         names: Mapping[str, int] = kernels.KERNELS,
         shape: launch_shapes.Shape | None = None,
@@ -63,25 +62,29 @@ class OpenCLRuntime:
         self._choice = opencl_devices.choose(cl, wanted)
         self.meter = Meter()
         self._recorder = Recorder(self.meter)
-        self._context = self._choice.context
-        taken = self._choice.taken
+        self._context, taken = self._choice.context, self._choice.taken
         self._queues = Queues(cl, self._context, taken.device, taken.caller)
         self._events: list[Any] | None = None
-        kind = taken.kind
-        for_a_cpu = kind in opencl_devices.CPUS and not wide and shape is None
+        self._examine(taken)
+        self._shape = lru_cache(1024)(self._shapes(shape))
+        for_a_cpu = taken.kind in opencl_devices.CPUS and shape is None
         self._kernels = self._compiled(kernels.source("cl", for_a_cpu) if text is None else text, names)
-        memory = taken.device.global_mem_size
-        self.stream_bytes = min(STREAMED.get(kind, HOST_BYTES), memory // 16)
-        self.gpu, self.lanes = kind == "a GPU", taken.lanes
+        self._new_buffer = self._allocator(taken.kind)
+
+    def _examine(self, taken: opencl_devices.Candidate) -> None:
+        """Set what callers may ask of the device."""
+        self.gpu, self.lanes = taken.kind == "a GPU", taken.lanes
         self.cpu = not self.gpu
         self.cache_bytes = taken.device.global_mem_cache_size if self.gpu else host_cache()
-        self.workers = 1 if kind.startswith("Oclgrind") else launch_shapes.ITEMS * taken.device.max_compute_units
-        self._new_buffer = self._allocator(kind)
-        narrow = self.cpu and not wide and shape is None
-        of_kernel = (
-            launch_shapes.on_a_cpu(self.workers) if narrow else launch_shapes.alike(shape or launch_shapes.gpu)
-        )
-        self._shape = lru_cache(1024)(of_kernel)
+        self.stream_bytes = min(STREAMED.get(taken.kind, HOST_BYTES), taken.device.global_mem_size // 16)
+        simulated = taken.kind.startswith("Oclgrind")
+        self.workers = 1 if simulated else launch_shapes.ITEMS * taken.device.max_compute_units
+
+    def _shapes(self, shape: launch_shapes.Shape | None) -> launch_shapes.ShapeOfKernel:
+        """Give the shape of every kernel: the given one, or what suits the device."""
+        if shape is None and self.cpu:
+            return launch_shapes.on_a_cpu(self.workers)
+        return launch_shapes.alike(shape or launch_shapes.gpu)
 
     def _allocator(self, kind: str) -> Callable[[int], Any]:
         """Give the function that allocates: from a pool, since the first write to new memory takes several times as
