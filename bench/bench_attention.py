@@ -28,6 +28,7 @@ from kvadapters.gpu.memory.device_arrays import fetched, placed
 from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtimes import opencl_devices
 from kvadapters.gpu.runtimes.fast.attention import Call as FastCall
+from kvadapters.gpu.runtimes.fast.attention import Geometry
 from kvadapters.gpu.runtimes.fast.row_attention import RowAttention
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime, shared
 from kvspec.geometry import DTYPES, Array
@@ -78,7 +79,7 @@ class Case(NamedTuple):
 
 def ours(runtime: OpenCLRuntime, case: Case, rows: Array) -> tuple[Call, Callable[[], Array]]:
     """Launch once or twice and wait; give the result."""
-    attention = RowAttention(runtime, case.dtype, DIM, DIM, case.heads, case.kv_heads)
+    attention = RowAttention(runtime, Geometry(case.dtype, DIM, DIM, case.heads, case.kv_heads))
     held = [placed(runtime, *rows) for _ in range(case.caches)]
     places = [Place(k.block, v.block, k.at, v.at, case.tokens) for k, v in held]
     queries, out = placed(runtime, case.queries(), case.queries())

@@ -30,7 +30,7 @@ from kvadapters.gpu.memory.device_arrays import fetched, placed
 from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtimes import opencl, opencl_devices
 from kvadapters.gpu.runtimes.fast import row_attention
-from kvadapters.gpu.runtimes.fast.attention import Call, Ragged
+from kvadapters.gpu.runtimes.fast.attention import Call, Geometry, Ragged
 from kvadapters.gpu.runtimes.fast.row_attention import RowAttention
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 from kvspec.contract import Attention, Pair
@@ -74,12 +74,15 @@ def weighed(query: Array, keys: Array, values: Array) -> tuple[Array, Array]:
     return output, moved + C * U * (p @ np.abs(values)) + 2.0**-125 * np.abs(values).sum(0)
 
 
+def geometry(case: Case, lie: str = "runs") -> Geometry:
+    """What the kernel is compiled for."""
+    heads = case.kv_heads * case.group
+    return Geometry(case.dtype, case.k_dim, case.v_dim, heads, case.kv_heads, lie, case.together)
+
+
 def attended(runtime: OpenCLRuntime, case: Case) -> Array:
     """What the kernel makes of it."""
-    heads = case.kv_heads * case.group
-    attention = RowAttention(
-        runtime, case.dtype, case.k_dim, case.v_dim, heads, case.kv_heads, queries=case.together
-    )
+    attention = RowAttention(runtime, geometry(case))
     keys, values = placed(runtime, *(case.laid(rows) for rows in (case.keys, case.values)))
     span = Place(keys.block, values.block, keys.at, values.at, case.slots).span(case.base, case.turn, case.wrap)
     nowhere = np.full((*case.queries.shape[:3], case.v_dim), np.nan, np.float32)
@@ -91,10 +94,7 @@ def attended(runtime: OpenCLRuntime, case: Case) -> Array:
 
 def paged(runtime: OpenCLRuntime, case: Case, slots: int) -> Array:
     """The same of rows in pages of a few slots, in any order of pages; NaN in all other slots."""
-    heads = case.kv_heads * case.group
-    attention = RowAttention(
-        runtime, case.dtype, case.k_dim, case.v_dim, heads, case.kv_heads, "pages", case.together
-    )
+    attention = RowAttention(runtime, geometry(case, "pages"))
     nowhere = np.full((*case.queries.shape[:3], case.v_dim), np.nan, np.float32)
     queries, out = placed(runtime, case.queries, nowhere)
     rows = pages(runtime, case, slots)
@@ -185,7 +185,7 @@ def test_nan_is_seen_where_it_may_be_seen_and_nowhere_else(runtime: OpenCLRuntim
 def test_a_steady_decode_allocates_nothing_and_waits_for_nothing(runtime: OpenCLRuntime, monkeypatch: Any) -> None:
     monkeypatch.setattr(row_attention, "WORTH_SPLITTING", 1)
     case = Case(group=2, held=200, wrap=200)
-    attention = RowAttention(runtime, case.dtype, case.k_dim, case.v_dim, 2, 1)
+    attention = RowAttention(runtime, geometry(case))
     keys, values, queries, out = placed(runtime, case.keys, case.values, case.queries, case.queries)
     rows = Runs(Place(keys.block, values.block, keys.at, values.at, 200), 200)
     attention.attend(Call(queries, rows, Positions(0, 100), out))
@@ -201,13 +201,13 @@ def test_ragged_queries_are_refused(runtime: OpenCLRuntime) -> None:
     rows = Runs(Place(keys.block, values.block, keys.at, values.at, 10), 10)
     call = Call(queries, rows, Positions(0, 10), queries, ragged=Ragged(keys.block, 1))
     with pytest.raises(ValueError, match="RowAttention takes no ragged queries"):
-        RowAttention(runtime, case.dtype, case.k_dim, case.v_dim, 1, 1).attend(call)
+        RowAttention(runtime, geometry(case)).attend(call)
 
 
 def test_captured_work_reads_the_length_anew(runtime: OpenCLRuntime, monkeypatch: Any) -> None:
     monkeypatch.setattr(row_attention, "WORTH_SPLITTING", 1)
     case = Case(group=2, held=64, wrap=64, causal=False)
-    attention = RowAttention(runtime, case.dtype, case.k_dim, case.v_dim, 2, 1)
+    attention = RowAttention(runtime, geometry(case))
     keys, values, queries, out = placed(runtime, case.keys, case.values, case.queries, case.queries)
     ends = runtime.allocate(8)
     runtime.upload(np.array([1], np.int64), ends)
@@ -241,7 +241,7 @@ def test_on_a_simulator(lanes: int, cases: tuple[Case, ...], monkeypatch: pytest
 def test_a_device_that_is_not_for_it_is_refused(runtime: OpenCLRuntime, monkeypatch: Any) -> None:
     monkeypatch.setattr(runtime, "cpu", False)
     with pytest.raises(CannotRun, match="CPU runtime of OpenCL"):
-        RowAttention(runtime, "f32", 16, 16, 1, 1)
+        RowAttention(runtime, geometry(Case()))
 
 
 def test_the_adapter_attends_by_it_unless_a_mask_comes_as_an_array(runtime: OpenCLRuntime) -> None:

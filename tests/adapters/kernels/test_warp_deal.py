@@ -13,7 +13,8 @@ from kvadapters.gpu.memory.device_arrays import fetched, placed
 from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtime import Block
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvadapters.gpu.runtimes.fast import row_attention, warp_attention, warp_prefill
+from kvadapters.gpu.runtimes.fast import attention as fast_attention
+from kvadapters.gpu.runtimes.fast import warp_attention, warp_prefill
 from kvadapters.gpu.runtimes.fast.attention import Call, Geometry, Ragged
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
@@ -41,9 +42,9 @@ extern "C" __global__ void dealt(const i64 *lengths, const i64 *starts, int *pie
 def dealer() -> CudaCPURuntime:
     sizes: dict[str, str | int] = {"K_DIM": 64, "V_DIM": 64, "QUERY_HEADS": 1, "PER_PASS": 1, "PASSES": 1}
     sizes |= {"COLUMNS": QUERIES, "QUERIES": QUERIES, "WARPS": 1, "COUNTERS": 1, "KV_HEADS": KV_HEADS}
-    text = row_attention.text(sizes, "prelude_cuda.h", "fast/warp_cuda.h", "fast/warp_rows.cu", "fast/warp_deal.cu")
+    names = "prelude_cuda.h", "fast/warp_cuda.h", "fast/warp_rows.cu", "fast/warp_deal.cu"
     runtime = CudaCPURuntime()
-    runtime.learn(text + DEALT, {"dealt": 3}, shared=1024)
+    runtime.learn(fast_attention.text(sizes, *names) + DEALT, {"dealt": 3}, shared=1024)
     return runtime
 
 
@@ -154,7 +155,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("bug", one_in(3, PLANTED))
 def test_a_planted_bug_is_seen(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_attention, "text", with_bug(row_attention.text, *PLANTED[bug]))
+    monkeypatch.setattr(fast_attention, "text", with_bug(fast_attention.text, *PLANTED[bug]))
     monkeypatch.setitem(globals(), "dealer", cache(dealer.__wrapped__))
     with pytest.raises(AssertionError):
         list(map(check, range(40)))

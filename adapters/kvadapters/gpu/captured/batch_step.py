@@ -86,8 +86,8 @@ def source(name: str, dtype: str) -> str:
     """Write the program text. In it the kernel that turns rows is a function that a warp calls."""
     of_a_warp = {"KERNEL": "static __device__ void", "GROUP(axis)": "0", "GROUPS(axis)": "1"}
     of_a_warp |= {"ITEM(axis)": "((axis) ? 0 : (i64)threadIdx.x)", "ITEMS(axis)": "((axis) ? 1 : (i64)blockDim.x)"}
-    macros = "".join(f"#undef {k.partition('(')[0]}\n#define {k} {v}\n" for k, v in of_a_warp.items())
-    before = "".join(map(kernels.text, ("prelude_cuda.h", "casts.inc", "strict.inc"))) + macros
-    element, rope = kernels.NUMBERS[dtype][0], f"rope_{dtype}"
-    named = f"#define STEP_TURNED {name}\n#define ELEMENT {element}\n#define ROPE {rope}\n"
-    return before + kernels.several([rope]) + named + kernels.text("fast/step_turned.cu")
+    before = "".join(map(kernels.text, ("prelude_cuda.h", "casts.inc", "strict.inc")))
+    macros = kernels.undefines(of_a_warp) + kernels.defines(of_a_warp)
+    rope = f"rope_{dtype}"
+    named = kernels.defines({"STEP_TURNED": name, "ELEMENT": kernels.NUMBERS[dtype][0], "ROPE": rope})
+    return before + macros + kernels.several([rope]) + named + kernels.text("fast/step_turned.cu")

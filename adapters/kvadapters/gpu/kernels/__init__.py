@@ -152,5 +152,14 @@ def _rope(name: str) -> dict[str, str]:
 
 def _with(defined: Mapping[str, str], text: str) -> str:
     """A text with macros that are defined for it alone."""
-    defines = "".join(f"#define {macro} {means}\n" for macro, means in defined.items())
-    return defines + text + "".join(f"#undef {macro.partition('(')[0]}\n" for macro in defined)
+    return defines(defined) + text + undefines(defined)
+
+
+def defines(macros: Mapping[str, str | int]) -> str:
+    """The lines that define macros, such as WORD or NUMBER(x)."""
+    return "".join(f"#define {macro} {means}\n" for macro, means in macros.items())
+
+
+def undefines(macros: Iterable[str]) -> str:
+    """The lines that end the definitions of macros."""
+    return "".join(f"#undef {macro.partition('(')[0]}\n" for macro in macros)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
+from kvadapters.gpu import kernels
 from kvadapters.gpu.caches.attention import Pages, Positions, Runs
 from kvadapters.gpu.memory.device_arrays import DeviceRows
 from kvadapters.gpu.runtime import Block, Runtime, Work
@@ -23,8 +28,8 @@ class Geometry(NamedTuple):
     v_dim: int
     heads: int
     kv_heads: int
-    lie: str
-    queries: int
+    lie: str = "runs"
+    queries: int = 1
 
     @property
     def group(self) -> int:
@@ -144,27 +149,21 @@ class FastAttention(ABC):
 
     def _launch(self, call: Call, pieces: int, sizes: tuple[int, ...], *more: Block) -> None:
         """Launch the kernel for `pieces` pieces of work. `more`: blocks that this kernel takes besides."""
-        rows, positions = call.rows, call.positions
-        blocks = (
-            call.queries.block,
-            rows.place.keys,
-            rows.place.values,
-            positions.lengths or call.out.block,
-            self._parts,
-            call.out.block,
-            *more,
-            *((rows.tables,) if isinstance(rows, Pages) else ()),
-        )
-        places = (
-            call.queries.at // FLOAT,
-            call.out.at // FLOAT,
-            rows.place.keys_at // self.size,
-            rows.place.values_at // self.size,
-        )
-        lies = rows.place.slots, *_lying(rows)
-        ends = positions.first, positions.end, int(positions.lengths is not None), positions.at, positions.stride
-        numbers = *sizes, *places, *lies, *ends, int(call.causal), call.window
+        blocks, begins, ends = self._blocks(call, more), self._begins(call), _ends(call.positions)
+        lies = call.rows.place.slots, *_lying(call.rows)
+        numbers = *sizes, *begins, *lies, *ends, int(call.causal), call.window
         self.device.launch(self._attend, self._work(pieces), *blocks, *numbers)
+
+    def _blocks(self, call: Call, more: tuple[Block, ...]) -> tuple[Block, ...]:
+        place, out = call.rows.place, call.out.block
+        lengths = call.positions.lengths or out
+        tables = (call.rows.tables,) if isinstance(call.rows, Pages) else ()
+        return call.queries.block, place.keys, place.values, lengths, self._parts, out, *more, *tables
+
+    def _begins(self, call: Call) -> tuple[int, int, int, int]:
+        """Give where queries, outputs, keys and values begin, in elements."""
+        place, size = call.rows.place, self.size
+        return call.queries.at // FLOAT, call.out.at // FLOAT, place.keys_at // size, place.values_at // size
 
     def _runs(self, count: int) -> int:
         """Count how often `count` queries read the rows of a kv head."""
@@ -175,3 +174,17 @@ def _lying(rows: Runs | Pages) -> tuple[int, ...]:
     if isinstance(rows, Pages):
         return rows.page, rows.at, rows.stride
     return rows.entry, rows.start, rows.before, rows.then
+
+
+def _ends(positions: Positions) -> tuple[int, ...]:
+    return positions.first, positions.end, int(positions.lengths is not None), positions.at, positions.stride
+
+
+def scale(k_dim: int) -> str:
+    """Write the factor of scores, log2(e) / sqrt(k_dim), as C reads it."""
+    return f"{float(np.float32(math.log2(math.e) / math.sqrt(k_dim))).hex()}f"
+
+
+def text(defined: Mapping[str, str | int], *names: str) -> str:
+    """Write the texts of these names, with these macros defined before them."""
+    return kernels.defines(defined) + "".join(map(kernels.text, names))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 from kvadapters.gpu.runtimes.fast.attention import Geometry
 from kvadapters.gpu.runtimes.fast.row_attention import RowAttention
@@ -18,7 +18,7 @@ class FastRuntime(InPlaceOfStrict, OpenCLRuntime):
 
     def __init__(self, wanted: str | None = None) -> None:
         super().__init__(wanted)
-        self._strict = StrictLaunches(self, _geometry, lambda geometry: RowAttention(self, *geometry))
+        self._strict = StrictLaunches(self, _geometry, partial(RowAttention, self))
 
 
 def _geometry(lie: str, dtype: str, asked: Asked) -> Geometry:

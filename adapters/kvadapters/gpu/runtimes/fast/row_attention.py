@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from importlib.resources import files
-
-import numpy as np
-
-from kvadapters.gpu import kernels
 from kvadapters.gpu.memory.device_arrays import DeviceRows
 from kvadapters.gpu.runtime import Work
-from kvadapters.gpu.runtimes.fast.attention import FLOAT, FastAttention, Geometry
+from kvadapters.gpu.runtimes.fast.attention import FLOAT, FastAttention, Geometry, scale, text
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 from kvspec.errors import CannotRun
 
@@ -30,26 +24,17 @@ class RowAttention(FastAttention):
     first of it is made on a runtime. Raises CannotRun if the device is no CPU.
     """
 
-    def __init__(
-        self,
-        runtime: OpenCLRuntime,
-        dtype: str,
-        k_dim: int,
-        v_dim: int,
-        heads: int,
-        kv_heads: int,
-        lie: str = "runs",
-        queries: int = 1,
-    ) -> None:
+    device: OpenCLRuntime
+
+    def __init__(self, runtime: OpenCLRuntime, geometry: Geometry) -> None:
         demand(runtime)
-        self.runtime = runtime
-        super().__init__(runtime, Geometry(dtype, k_dim, v_dim, heads, kv_heads, lie, queries))
+        super().__init__(runtime, geometry)
 
     def _learned(self) -> str:
         attend, self._joining = names(self.geometry)
-        if not self.runtime.knows(attend):
-            text = source(self.geometry, self.runtime.lanes)
-            self.runtime.learn(text, {attend: BLOCKS[self.geometry.lie], self._joining: 2})
+        if not self.device.knows(attend):
+            program = source(self.geometry, self.device.lanes)
+            self.device.learn(program, {attend: BLOCKS[self.geometry.lie], self._joining: 2})
         return attend
 
     def _part_bytes(self) -> int:
@@ -65,7 +50,7 @@ class RowAttention(FastAttention):
         return runs * splits, (splits,)
 
     def _join(self, out: DeviceRows, cells: int, splits: int) -> None:
-        self.runtime.launch(self._joining, Work(1, cells), self._parts, out.block, cells, splits, out.at // FLOAT)
+        self.device.launch(self._joining, Work(1, cells), self._parts, out.block, cells, splits, out.at // FLOAT)
 
 
 def demand(runtime: OpenCLRuntime) -> None:
@@ -79,28 +64,11 @@ def names(geometry: Geometry) -> tuple[str, str]:
     return f"attend_rows_{geometry.name}", f"join_rows_{geometry.name}"
 
 
-def scale(k_dim: int) -> str:
-    """Write the factor of scores, log2(e) / sqrt(k_dim), as C reads it."""
-    return f"{float(np.float32(math.log2(math.e) / math.sqrt(k_dim))).hex()}f"
-
-
 def source(geometry: Geometry, lanes: int) -> str:
     """Write the whole program text for a geometry; a vector has `lanes` floats."""
     attend, join = names(geometry)
-    dtype, k_dim, v_dim, _, _, lie, queries = geometry
-    defined: dict[str, str | int] = {
-        "ATTEND": attend,
-        "JOIN": join,
-        f"ROW_{dtype.upper()}": 1,
-        "K_DIM": k_dim,
-        "V_DIM": v_dim,
-    }
-    defined |= {"QUERY_HEADS": geometry.group, "QUERIES": queries, "SCALE": scale(k_dim), "LANES": lanes}
-    defined[lie.upper()] = 1
+    defined: dict[str, str | int] = {"ATTEND": attend, "JOIN": join, "SCALE": scale(geometry.k_dim)}
+    defined |= {f"ROW_{geometry.dtype.upper()}": 1, geometry.lie.upper(): 1, "LANES": lanes}
+    defined |= {"K_DIM": geometry.k_dim, "V_DIM": geometry.v_dim}
+    defined |= {"QUERY_HEADS": geometry.group, "QUERIES": geometry.queries}
     return text(defined, "prelude_cl.h", "fast/attend_rows.cl")
-
-
-def text(defined: dict[str, str | int], *names: str) -> str:
-    """Write the texts of these names behind the definitions of these macros."""
-    lines = "".join(f"#define {name} {means}\n" for name, means in defined.items())
-    return lines + "".join(files(kernels).joinpath(name).read_text() for name in names)

@@ -9,8 +9,7 @@ import numpy as np
 
 from kvadapters.gpu.memory.device_arrays import DeviceRows
 from kvadapters.gpu.runtime import Block, Work
-from kvadapters.gpu.runtimes.fast.attention import FLOAT, Call, FastAttention, FastDevice, Geometry
-from kvadapters.gpu.runtimes.fast.row_attention import scale, text
+from kvadapters.gpu.runtimes.fast.attention import FLOAT, Call, FastAttention, FastDevice, Geometry, scale, text
 
 TILE, WARPS, LANES = 16, 4, 32
 """Positions of a tile, warps of a block, lanes of a warp: as in the kernel."""
@@ -50,26 +49,26 @@ class WarpAttention(FastAttention):
     """
 
     kernel = "attend_warps"
+    device: WarpDevice
 
     def __init__(self, runtime: WarpDevice, geometry: Geometry) -> None:
-        self.runtime = runtime
         super().__init__(runtime, geometry)
         with runtime.meter.paused():  # as compiling, it is done once, and no cost of a cache
             runtime.upload(np.zeros(runtime.workers, np.uint32), self._parts)
 
     def _learned(self) -> str:
         name = f"{self.kernel}_{self.geometry.name}"
-        if not self.runtime.knows(name):
-            self.runtime.learn(self._program(name), {name: BLOCKS[self.geometry.lie]}, shared=self._shared())
+        if not self.device.knows(name):
+            self.device.learn(self._program(name), {name: BLOCKS[self.geometry.lie]}, shared=self._shared())
         return name
 
     def _program(self, name: str) -> str:
         """Write the program text."""
-        return source(self.geometry, name, self.runtime.workers)
+        return source(self.geometry, name, self.device.workers)
 
     def _shared(self) -> int:
         """Count the bytes of shared memory."""
-        return units(self.geometry) * unit_bytes(self.geometry)
+        return shared(self.geometry)
 
     def _columns(self) -> int:
         """Count the columns of a block."""
@@ -148,6 +147,16 @@ def unit_bytes(geometry: Geometry) -> int:
 def units(geometry: Geometry) -> int:
     """Give the number of units in the ring of each warp."""
     return min(MOST_UNITS, MOST_BYTES // unit_bytes(geometry))
+
+
+def shared(geometry: Geometry) -> int:
+    """Count the bytes of shared memory of a block: the rings of its warps."""
+    return units(geometry) * unit_bytes(geometry)
+
+
+def in_flight(geometry: Geometry) -> int:
+    """Count the bytes that are under way in a block while it computes: all units of its warps but one each."""
+    return (units(geometry) - 1) * unit_bytes(geometry)
 
 
 def source(geometry: Geometry, name: str, workers: int) -> str:

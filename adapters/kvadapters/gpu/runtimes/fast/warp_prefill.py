@@ -26,7 +26,7 @@ class WarpPrefill(WarpAttention):
     kernel = "prefill_warps"
 
     def _program(self, name: str) -> str:
-        return source(self.geometry, name, self.runtime.workers)
+        return source(self.geometry, name, self.device.workers)
 
     def _shared(self) -> int:
         return shared(self.geometry)
@@ -64,10 +64,15 @@ def columns(geometry: Geometry) -> int:
 def shared(geometry: Geometry) -> int:
     """Count the bytes of shared memory: two stages, and the parts of queries behind the first."""
     parts = 2 if geometry.dtype == "bf16" else 1
-    return 2 * stage_bytes(geometry) + parts * WARPS * columns(geometry) * geometry.k_dim * 2
+    return 2 * _stage_bytes(geometry) + parts * WARPS * columns(geometry) * geometry.k_dim * 2
 
 
-def stage_bytes(geometry: Geometry) -> int:
+def in_flight(geometry: Geometry) -> int:
+    """Count the bytes that are under way in a block while it computes: a stage."""
+    return _stage_bytes(geometry)
+
+
+def _stage_bytes(geometry: Geometry) -> int:
     """Count the bytes of a stage, of keys and of values."""
     return 2 * TILES * TILE * warp_attention.widest(geometry) * 2
 

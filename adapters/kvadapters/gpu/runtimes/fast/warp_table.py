@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 from typing import NamedTuple
 
 from tabulate import tabulate
@@ -75,45 +76,32 @@ class Line(NamedTuple):
         return warp_attention.TILE * (self.geometry.k_dim + self.geometry.v_dim) * 2
 
     @property
-    def prefill(self) -> bool:
-        """Tell whether it is the kernel for many queries."""
-        return self.geometry.queries == warp_prefill.QUERIES
-
-    @property
     def each_tile(self) -> int:
         """Count the instructions that a warp is given for each tile, at most: copies that are in a loop of their
         own are done as often as it takes to copy a tile; or, for many queries, what the warp copies of a stage."""
-        tiles, warps = (warp_prefill.TILES, warp_attention.WARPS) if self.prefill else (1, 1)
+        prefill = self.geometry.queries == warp_prefill.QUERIES
+        tiles, warps = (warp_prefill.TILES, warp_attention.WARPS) if prefill else (1, 1)
         copies = tiles * self.tile_bytes // warps // (LANES * WORD)
         times = copies // self.loop.copied if self.loop.copied else 1
         return (self.loop.instructions + (times - 1) * self.loop.copying) // tiles
-
-    @property
-    def in_flight(self) -> int:
-        """Count the bytes that are under way in a block while it computes: all units of its warps but one each; or
-        a stage."""
-        if self.prefill:
-            return warp_prefill.stage_bytes(self.geometry)
-        return (warp_attention.units(self.geometry) - 1) * warp_attention.unit_bytes(self.geometry)
-
-    @property
-    def shared(self) -> int:
-        """Count the bytes of shared memory of a block."""
-        if self.prefill:
-            return warp_prefill.shared(self.geometry)
-        return warp_attention.units(self.geometry) * warp_attention.unit_bytes(self.geometry)
 
     def cells(self) -> tuple[object, ...]:
         """Give what stands under each heading."""
         dtype, width, _, heads, _, lie, queries = self.geometry
         asked = (self.architecture, dtype, width, heads, lie, queries)
-        return *asked, *self.usage, self.shared, self.in_flight, self.instructions, self.each_tile, self.tile_bytes
+        kernel = _kernel(self.geometry)
+        memory = kernel.shared(self.geometry), kernel.in_flight(self.geometry)
+        return *asked, *self.usage, *memory, self.instructions, self.each_tile, self.tile_bytes
+
+
+def _kernel(geometry: Geometry) -> ModuleType:
+    """Give the module of the kernel that a geometry is for."""
+    return warp_prefill if geometry.queries == warp_prefill.QUERIES else warp_attention
 
 
 def line(geometry: Geometry, architecture: str) -> Line:
     """Compile a kernel. Raises CompileError, and CannotRun where there is no NVRTC."""
-    kernel = warp_prefill if geometry.queries == warp_prefill.QUERIES else warp_attention
-    cubin = nvrtc.compiled(kernel.source(geometry, NAME, WORKERS), architecture)
+    cubin = nvrtc.compiled(_kernel(geometry).source(geometry, NAME, WORKERS), architecture)
     loop = sass.main_loop(cubin.data, NAME, int(architecture.removeprefix("sm_")))
     return Line(architecture, geometry, cubin.usage[NAME], sass.instructions(cubin.data, NAME), loop)
 
