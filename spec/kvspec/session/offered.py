@@ -19,6 +19,12 @@ def offered(thing: Any, method: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
+def metered(session: SessionState, step: Step, thing: Any, method: str, *arguments: Any) -> Any:
+    """Call a method that not every adapter has, and note what the meter counts. Raises Unsupported."""
+    with session.metered(step):
+        return offered(thing, method)(*arguments)
+
+
 def call(method: str, *names: str) -> Callable[..., None]:
     """Make an operation that is one metered call of a cache's method. It passes the operation's rows, if there are
     any, then its arguments of these names."""
@@ -26,7 +32,6 @@ def call(method: str, *names: str) -> Callable[..., None]:
     def do(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
         rows = session.handed(op, inputs) if op["op"] in TAKES_ROWS else ()
         values = [numbers_in(op[n]) if ARGUMENTS[op["op"]][n].holds == "list" else op[n] for n in names]
-        with session.metered(step):
-            offered(cache, method)(*rows, *values)
+        metered(session, step, cache, method, *rows, *values)
 
     return do

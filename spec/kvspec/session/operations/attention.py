@@ -10,7 +10,7 @@ from kvspec.contract import Attention, Rope
 from kvspec.errors import Refused
 from kvspec.operations.table import Operation, argument, cache_of
 from kvspec.registry import CACHES
-from kvspec.session.offered import offered
+from kvspec.session.offered import metered, offered
 from kvspec.session.operations.growing import history
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
@@ -60,17 +60,14 @@ def attendbatch(session: SessionState, store: Any, op: Operation, step: Step, in
 
 def captureattend(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Capture an attend of one row."""
-    made = offered(store, "capture_attend")
-    heads = op.get("heads", session.config.kv_heads)
-    with session.metered(step):
-        session.names["captured attention"][op["name"]] = made(op["layer"], heads, argument(op, "splits"))
+    options = op["layer"], op.get("heads", session.config.kv_heads), argument(op, "splits")
+    session.names["captured attention"][op["name"]] = metered(session, step, store, "capture_attend", *options)
 
 
 def replayattend(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Replay the captured attend on new queries and rows."""
     work, arrays = session.names["captured attention"][op["name"]], session.handed(op, inputs)
-    with session.metered(step):
-        output = work.replay(*arrays)
+    output = metered(session, step, work, "replay", *arrays)
     session.note(step, "output", output, bool(op.get("resident")))
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kvspec.operations.table import Operation, argument
-from kvspec.session.offered import call, offered
+from kvspec.session.offered import call, metered, offered
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
 
@@ -50,9 +50,7 @@ def resetbatch(session: SessionState, store: Any, op: Operation, step: Step, inp
 
 def capture(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Capture a step."""
-    made = offered(store, "capture")
-    with session.metered(step):
-        session.captured[op["name"]] = made()
+    session.captured[op["name"]] = metered(session, step, store, "capture")
 
 
 def replay(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:

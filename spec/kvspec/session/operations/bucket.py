@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvspec.operations.table import Operation, argument
-from kvspec.session.offered import call, offered
+from kvspec.session.offered import call, metered, offered
 from kvspec.session.operations.attention import answered
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
@@ -27,17 +27,9 @@ def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None
     session.held(cache, step, which)
 
 
-def prefill(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
-    """Replace the host's rows."""
-    rows = session.handed(op, inputs)
-    with session.metered(step):
-        cache.prefill(*rows)
-
-
 def bind(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Install handles without a step."""
-    with session.metered(step):
-        offered(cache, "bind")(bool(argument(op, "refresh")))
+    metered(session, step, cache, "bind", bool(argument(op, "refresh")))
 
 
 def decode(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
@@ -71,7 +63,7 @@ def cross(session: SessionState, cache: Any, op: Operation, step: Step, inputs: 
 
 
 DO = {
-    "prefill": prefill,
+    "prefill": call("prefill"),
     "bind": bind,
     "decode": decode,
     "block": block,

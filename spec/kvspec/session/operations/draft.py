@@ -7,7 +7,7 @@ from typing import Any
 from kvspec import masks
 from kvspec.errors import Unsupported
 from kvspec.operations.table import Operation, argument, cache_of
-from kvspec.session.offered import offered
+from kvspec.session.offered import metered
 from kvspec.session.operations import growing
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
@@ -35,9 +35,7 @@ def speculate(session: SessionState, cache: Any, op: Operation, step: Step, inpu
     """Wrap the caches named, one a layer."""
     letters, isolated = op["layers"], bool(argument(op, "isolated"))
     wrapped = [None if letter == "-" else session.caches[letter] for letter in letters]
-    start = offered(session.adapter, "speculate")
-    with session.metered(step):
-        inner = start(wrapped, isolated)
+    inner = metered(session, step, session.adapter, "speculate", wrapped, isolated)
     former = session.rounds.get(op["name"])
     if former is not None and former.open:
         former.inner.abandon()  # nobody can name it any more
@@ -60,17 +58,17 @@ def draft(session: SessionState, cache: Any, op: Operation, step: Step, inputs: 
 
 def commit(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Keep the first n drafts on every layer, and end the round."""
-    round_ = session.rounds[op["name"]]
-    with session.metered(step):
-        round_.inner.commit(op["n"])
-    round_.open = False
+    _end(session, op, step, "commit", op["n"])
 
 
 def abandon(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Drop the round, and all drafts with it."""
+    _end(session, op, step, "abandon")
+
+
+def _end(session: SessionState, op: Operation, step: Step, how: str, *kept: int) -> None:
     round_ = session.rounds[op["name"]]
-    with session.metered(step):
-        round_.inner.abandon()
+    metered(session, step, round_.inner, how, *kept)
     round_.open = False
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from kvspec import masks
 from kvspec.operations.table import Operation, cache_of
-from kvspec.session.offered import offered
+from kvspec.session.offered import metered
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
 
@@ -19,12 +17,10 @@ def mask(session: SessionState, cache: Any, op: Operation, step: Step, inputs: I
     for p in parts:
         if isinstance(p, masks.Explicit):
             session.keep(p.array)
-    if op.get("round") is not None:
-        make: Callable[..., Any] = partial(session.rounds[op["round"]].mask, cache_of(op))
+    if op.get("round") is None:
+        made = metered(session, step, cache, "mask", parts)
     else:
-        make = offered(cache, "mask")
-    with session.metered(step):
-        made = make(parts)
+        made = metered(session, step, session.rounds[op["round"]], "mask", cache_of(op), parts)
     session.note(step, "mask", made)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvspec.operations.table import Operation, numbers_in
-from kvspec.session.offered import call, offered
+from kvspec.session.offered import call, metered
 from kvspec.session.operations.store import with_batch_axis
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
@@ -28,32 +28,25 @@ def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None
 
 def admit(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Add a sequence."""
-    with session.metered(step):
-        made = offered(cache, "admit")()
-    step.values["sequence"] = int(made)
+    step.values["sequence"] = int(metered(session, step, cache, "admit"))
 
 
 def fork(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Add a sequence that shares rows of another."""
-    with session.metered(step):
-        made = offered(cache, "fork")(op["sequence"], op["n"])
-    step.values["sequence"] = int(made)
+    step.values["sequence"] = int(metered(session, step, cache, "fork", op["sequence"], op["n"]))
 
 
 def gather(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Read rows through a given block table."""
     session.wait()
-    with session.metered(step):
-        found = offered(cache, "gather")(numbers_in(op["table"]), op["n"])
+    found = metered(session, step, cache, "gather", numbers_in(op["table"]), op["n"])
     session.take(step, "gathered", found, with_batch_axis)
 
 
 def peek(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Read a page of the pool."""
     session.wait()
-    with session.metered(step):
-        found = offered(cache, "peek")(op["page"])
-    session.take(step, "page", found, with_batch_axis)
+    session.take(step, "page", metered(session, step, cache, "peek", op["page"]), with_batch_axis)
 
 
 DO = {

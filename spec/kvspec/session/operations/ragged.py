@@ -8,7 +8,7 @@ import numpy as np
 
 from kvspec.geometry import Array
 from kvspec.operations.table import Operation
-from kvspec.session.offered import call, offered
+from kvspec.session.offered import call, metered
 from kvspec.session.operations import growing
 from kvspec.session.operations.store import with_batch_axis
 from kvspec.session.state import SessionState
@@ -55,21 +55,18 @@ def _blank(step: Step, owned: Array) -> None:
 
 def extend(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Add the sequences of another cache."""
-    with session.metered(step):
-        offered(cache, "extend")(session.caches[op["other"]])
+    metered(session, step, cache, "extend", session.caches[op["other"]])
 
 
 def join(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Make the sequences of several caches those of one."""
-    with session.metered(step):
-        offered(cache, "join")([session.caches[other] for other in op["others"]])
+    metered(session, step, cache, "join", [session.caches[other] for other in op["others"]])
 
 
 def extract(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Make a sequence the rows of a cache of its own; observe that too."""
     into = session.caches[op["into"]]
-    with session.metered(step):
-        offered(cache, "extract")(op["sequence"], into)
+    metered(session, step, cache, "extract", op["sequence"], into)
     growing.look(session, into, step, f".{op['into']}")
 
 

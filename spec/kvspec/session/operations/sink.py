@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvspec.operations.table import Operation
-from kvspec.session.offered import offered
+from kvspec.session.offered import metered
 from kvspec.session.operations import growing
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
@@ -19,9 +19,7 @@ def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None
 
 def positions(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Ask for the positions of the rows that the newest query sees."""
-    with session.metered(step):
-        found = offered(cache, "positions")()
-    step.values["places"] = [int(position) for position in found]
+    step.values["places"] = [int(position) for position in metered(session, step, cache, "positions")]
 
 
 DO = {"positions": positions}

@@ -5,41 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 from kvspec.operations.table import OPERATIONS, Operation, argument
-from kvspec.session.offered import offered
+from kvspec.session.offered import metered
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
 
 
 def snapshot(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Save rows of the cache."""
-    take = offered(cache, "snapshot")
-    with session.metered(step):
-        taken = take(argument(op, "start"))
-    _bind(session, op, step, taken)
+    _bind(session, op, step, metered(session, step, cache, "snapshot", argument(op, "start")))
 
 
 def restore(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Bring saved rows back."""
-    put = offered(cache, "restore")
-    with session.metered(step):
-        put(session.snapshots[op["name"]], op["to"])
+    metered(session, step, cache, "restore", session.snapshots[op["name"]], op["to"])
 
 
 def merge(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Merge two snapshots into one."""
     parent, child = session.snapshots[op["parent"]], session.snapshots[op["child"]]
-    join = offered(cache, "merge")
-    with session.metered(step):
-        made = join(parent, child)
-    _bind(session, op, step, made)
+    _bind(session, op, step, metered(session, step, cache, "merge", parent, child))
 
 
 def split(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Split one snapshot into two."""
-    cut = offered(cache, "split")
-    with session.metered(step):
-        parts = cut(session.snapshots[op["name"]], op["at"])
-    _bind(session, op, step, *parts)
+    _bind(session, op, step, *metered(session, step, cache, "split", session.snapshots[op["name"]], op["at"]))
 
 
 def close(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:

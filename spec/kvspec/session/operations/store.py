@@ -9,7 +9,7 @@ import numpy as np
 from kvspec import fingerprint as sums
 from kvspec.geometry import Array, Pair
 from kvspec.operations.table import Operation
-from kvspec.session.offered import call, offered
+from kvspec.session.offered import call, metered
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
 
@@ -43,15 +43,15 @@ def init(session: SessionState, store: Any, op: Operation, step: Step, inputs: I
 def rollback(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Lower every layer longer than `to`; or one sequence of the batch."""
     sequence = op.get("sequence")
-    back = offered(store, "rollback" if sequence is None else "rollback_sequence")
-    with session.metered(step):
-        back(op["to"]) if sequence is None else back(sequence, op["to"])
+    if sequence is None:
+        metered(session, step, store, "rollback", op["to"])
+    else:
+        metered(session, step, store, "rollback_sequence", sequence, op["to"])
 
 
 def save(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Save a host snapshot: rows `[kv_heads, length, dim]` of each layer."""
-    with session.metered(step):
-        saved = offered(store, "save")()
+    saved = metered(session, step, store, "save")
     for layer, pair in enumerate(saved):
         session.take(step, f"saved.{layer}", pair, with_batch_axis)
     session.saved[op["name"]] = [session.copied(pair) for pair in saved]
@@ -63,8 +63,7 @@ def load(session: SessionState, store: Any, op: Operation, step: Step, inputs: I
     for pair in saved:
         for a in pair:
             session.keep(a)
-    with session.metered(step):
-        offered(store, "load")(saved)
+    metered(session, step, store, "load", saved)
 
 
 def altered(session: SessionState, saved: list[Any], op: Operation) -> list[Any]:
@@ -92,8 +91,7 @@ def _altered(session: SessionState, op: Operation, keys: Any, values: Any) -> Pa
 
 def fingerprint(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Sum the key row of layer 0, head 0 at a position."""
-    with session.metered(step):
-        found = offered(store, "fingerprint")(op["position"])
+    found = metered(session, step, store, "fingerprint", op["position"])
     if found is not None:  # the list model does not know the sum of every row
         step.values["fingerprint"] = sums.text(found)
 
