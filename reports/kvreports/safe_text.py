@@ -7,7 +7,7 @@ sequences for terminals, text that runs backwards, halves of surrogate pairs tha
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import Any, TypeVar, cast
 
 from msgspec import Struct
@@ -33,24 +33,30 @@ def plain(text: str) -> str:
     return _OBEYED.sub("\ufffd", text) if _OBEYED.search(text) else text
 
 
-def cleaned(value: T, but: Container[str] = ()) -> T:
-    """A copy of a record, or of any JSON, in which every text is plain. Leaves alone the fields named in `but`."""
+def mapped(value: T, text: Callable[[str], str], but: Container[str] = ()) -> T:
+    """A copy of a record, or of any JSON, with a function applied to every text. Leaves alone the fields named in
+    `but`."""
     made: Any = value
     if isinstance(value, str):
-        made = plain(value)
+        made = text(value)
     elif isinstance(value, Struct):
         fields = ((n, getattr(value, n)) for n in value.__struct_fields__)
-        made = type(value)(**{n: v if n in but else cleaned(v, but) for n, v in fields})
+        made = type(value)(**{n: v if n in but else mapped(v, text, but) for n, v in fields})
     elif isinstance(value, dict):
-        made = {plain(str(k)): cleaned(v, but) for k, v in value.items()}
+        made = {text(str(k)): mapped(v, text, but) for k, v in value.items()}
     elif isinstance(value, list | tuple):
-        made = [cleaned(v, but) for v in value]
+        made = [mapped(v, text, but) for v in value]
     return cast(T, made)
+
+
+def cleaned(value: T) -> T:
+    """A copy of a record, or of any JSON, in which every text is plain."""
+    return mapped(value, plain)
 
 
 def cleaned_record(record: Record) -> Record:
     """A copy in which every text is plain. Steps and traces stay as they are: drawing cleans what it draws."""
-    return cleaned(record, ("steps", "trace"))
+    return mapped(record, plain, ("steps", "trace"))
 
 
 def shortened(text: str, limit: int) -> str:

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from msgspec import Struct
+from kvreports.safe_text import mapped
 
 T = TypeVar("T")
 
 _PATH = re.compile(r"""(?<![\w./~-])/(?!/)(?:[^\s/:"'`<>|,;()\[\]]+/)+([^\s/:"'`<>|,;()\[\]]*)""")
-"""An absolute path of two parts or more, and its last part: `/dev` says nothing about anybody."""
+"""An absolute path of two parts or more, and its last part. A path of one part, such as `/dev`, is not private."""
 
 SHORTEST = 4
 """Letters of the shortest name of a host that is looked for: a shorter one may be part of anything."""
@@ -26,20 +26,7 @@ def published(value: T) -> T:
 
     Each absolute path is replaced by its last part, and the name of this host by `host`.
     """
-    return _mapped(value, _publisher())  # type: ignore[no-any-return]
-
-
-def _mapped(value: Any, text: Callable[[str], str]) -> Any:
-    """A copy of it, with the function applied to every text."""
-    if isinstance(value, str):
-        return text(value)
-    if isinstance(value, Struct):
-        return type(value)(**{n: _mapped(getattr(value, n), text) for n in value.__struct_fields__})
-    if isinstance(value, dict):
-        return {key: _mapped(v, text) for key, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_mapped(v, text) for v in value]
-    return value
+    return mapped(value, _publisher())
 
 
 def _publisher() -> Callable[[str], str]:
