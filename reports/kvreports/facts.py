@@ -1,4 +1,4 @@
-"""The facts of a run, as names and values: what ran, where, from what, with what."""
+"""The facts of a run, as names and values: the adapter, the machine, the versions and the settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records as JSON files: read with every check, written whole or not at all."""
+"""Records as JSON files: checked when read, written whole or not at all."""
 
 from __future__ import annotations
 

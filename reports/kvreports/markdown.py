@@ -1,4 +1,4 @@
-"""Writing Markdown that shows any text as it is."""
+"""Writes Markdown in which any text is shown unchanged."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def _longest(text: str) -> int:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table. Its cells are Markdown already. Columns are aligned where a screen shows them so: code hosts render
-    no file of more than half a megabyte, and most of a wide table would be spaces."""
+    """A table. Its cells are Markdown already. Columns are aligned unless the table is wide: code hosts do not
+    render files of more than half a megabyte, and most of a wide aligned table would be spaces."""
     aligned = tabulate(rows, head, tablefmt="github", disable_numparse=True)
     if aligned.find("\n") <= WIDEST:
         return aligned

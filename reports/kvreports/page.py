@@ -18,7 +18,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render(template: str, styles: Sequence[str], scripts: Sequence[str], **values: Any) -> str:
-    """The page that a template makes of these values, with its styles and scripts."""
+    """Render a template with these values, its styles and its scripts as a page."""
     locked = {"style": source(*styles), "script": source(*scripts), "policy": policy(styles, scripts)}
     return fill(template, cut=shortened, **locked, **values)
 

@@ -12,7 +12,7 @@ Array = NDArray[Any]
 
 
 def plain(array: Array) -> Array:
-    """In C order, aligned and writeable, as they came."""
+    """The arrays as they came: in C order, aligned and writeable."""
     return array
 
 

@@ -146,12 +146,12 @@ def abilities(chapter: str) -> dict[str, str]:
 
 
 def named_abilities(chapter: str) -> tuple[Ability, ...]:
-    """Give the abilities that records name: those of a growing cache are those of every cache of one sequence."""
+    """Give the abilities that records name. Every cache of one sequence has those of a growing cache too."""
     return tuple(a for each in _sharing(chapter) for a in RECORDS[each].abilities)
 
 
 def _sharing(chapter: str) -> Iterable[str]:
-    """The chapters whose abilities and dialects are those of a chapter."""
+    """A chapter, and for a cache of one sequence the growing one too: it has abilities and dialects of both."""
     return dict.fromkeys((CACHES[0], chapter) if chapter in CACHES else (chapter,))
 
 
@@ -160,5 +160,5 @@ DIALECTS: dict[str, Dialect] = {d.name: d for record in RECORDS.values() for d i
 
 
 def dialects(chapter: str) -> tuple[str, ...]:
-    """Name the dialects of a chapter: those of a growing cache are those of every cache of one sequence."""
+    """Name the dialects of a chapter. Every cache of one sequence has those of a growing cache too."""
     return tuple(d.name for each in _sharing(chapter) for d in RECORDS[each].dialects)

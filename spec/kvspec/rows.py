@@ -19,8 +19,8 @@ many requests begin with the same words. They are known by their content, no lon
 rows by content is exercised.
 
 Attention is tried on `fill="random"`, numbers between -2 and 2 that every dtype holds exactly; and shown on
-`fill="even"`, whose keys are zeros, so that every score is 0, and whose values are the number of the row, 1 for a,
-2 for b: what comes out is the mean of the numbers of the rows seen. Queries are random too, so large that one row
+`fill="even"`: keys are zeros, so that every score is 0, and values are the number of the row, 1 for a, 2 for b, so
+that the output is the mean of the numbers of the rows seen. Queries are random too, so large that one row
 outweighs all others (`huge`), so small that none does (`tiny`), or `zero`. RoPE is shown on `fill="ramp"`, whose
 keys are 1, 2, 3, ... from element to element, and whose values are those of `even`.
 """

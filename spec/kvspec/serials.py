@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 ILLEGIBLE, POISONED, ZEROED = -1, -2, -3
-"""In the place of a serial: a row that has none, a row of NaN only, and a row of zeros."""
+"""Instead of a serial: a row that has none, a row of NaN only, and a row of zeros."""
 
 BASE = 128
 """Values of one element of a legible row."""

@@ -242,7 +242,7 @@ def check_trace(trace: Trace) -> None:
 
 
 def _one_by_one(ops: Iterable[Operation]) -> Iterator[tuple[str, Operation, bool]]:
-    """Give each operation, those of runs as often as they are done: where it stands, and whether it is observed.
+    """Give each operation with its place and whether it is observed; those of a run once for each time it is done.
     Raises BadInput for a run that is too long."""
     for i, op in enumerate(ops):
         where, length = f"trace, operation {i + 1}", length_of(op)

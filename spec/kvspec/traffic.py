@@ -69,7 +69,7 @@ def layered(config: Config, n: int, sequences: int = 1) -> Traffic:
     """n rows in every layer of a store, of each of some sequences: an append, a step of a batch, a scatter.
 
     Of a bucketed cache: n past rows that come into the handles of another bound, or to the host, and n rows of an
-    encoder. Padding is not counted: nobody sees it, and caches below level storage need not write it.
+    encoder. Padding is not counted: no query sees it, and only caches at level storage must write it.
     """
     assert config.layers is not None
     return moved(config, config.layers * sequences * n)

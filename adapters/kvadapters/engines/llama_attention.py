@@ -82,7 +82,7 @@ class Attention:
         self.blocks.append(Block(keys[:, :, :used], values[:, :, :used], weights))
 
     def _whole(self, kind: str) -> Array:
-        """A view, and zeros in the place of the buffer's elements behind it: those of the last cells."""
+        """A view, and zeros instead of the buffer's elements behind it, which are those of the last cells."""
         view = self._views[kind]
         whole = np.zeros(self.batch * self.heads * self.width * self._cells, view.dtype)
         whole[: view.size] = view

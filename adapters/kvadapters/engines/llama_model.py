@@ -1,7 +1,7 @@
 """A tiny model for llama.cpp, of gemma2's architecture, whose keys and values are numbers that its caller chooses.
 
 A token is handed over as its embedding. The first numbers of it are the keys of all heads, then come the values,
-then zeros. Each layer projects these parts as they are, and adds nothing to what the next layer gets. What stands
+then zeros. Each layer projects these parts unchanged, and adds nothing to what the next layer gets. Everything in
 between is made exact:
 
 - The norm divides by a constant power of two, since its epsilon is far beyond the square of any row; its weights

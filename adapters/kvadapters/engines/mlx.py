@@ -82,7 +82,7 @@ LENGTHS: dict[str, Any] = {"length": lambda cache: cache.offset[0].item()}
 MASK: dict[str, Any] = {"mask": lambda cache, n: cache.make_mask(n, window_size=None, return_array=False)}
 
 KERNEL = {"mask.owner": "kernel"}
-"""Their masks are words, which mean something to the attention kernel."""
+"""Their masks are words that the attention kernel understands."""
 ROTATES = {"ring.rewind": "below", "ring.keeps": "window - 1"}
 """A full one writes over its oldest row, and cannot be trimmed."""
 
@@ -91,7 +91,7 @@ concatenate = adapter(
     "concatenate", "growing", lambda config: caches.ConcatenateKVCache(), KERNEL, **LENGTH, **MASK
 )
 CHUNK = 8192
-"""The chunk of llama4, which plays no part here."""
+"""The chunk of llama4. It has no effect here."""
 
 chunked = adapter("chunked", "growing", lambda config: caches.ChunkedKVCache(CHUNK), **LENGTH)
 """Without `maybe_trim_front`: llama4 calls it at chunk boundaries, and chunks are no sliding window."""

@@ -58,7 +58,7 @@ def static(config: Config) -> Cache:
 
 
 def mask(cache: Cache, n: int) -> Any:
-    """Make the mask as a model does, before the update. None for several queries is what sdpa makes of it: causal,
+    """Make the mask as a model does, before the update. For None and several queries sdpa makes a causal mask,
     aligned at the upper left.
     """
     make = masking_utils.create_sliding_window_causal_mask if cache.window else masking_utils.create_causal_mask

@@ -1,7 +1,7 @@
 """Checks of dialects: the traces that the chapters' records give for what an adapter declares.
 
-Covers and explorations are written for the defaults, but judged by the declared dialects: they rewind to any target
-and append any number of rows, and so also show what only a dialect does. These traces meet its boundaries.
+Covers and explorations are written for the defaults and judged by the declared dialects. They rewind to any target
+and append any number of rows, so they also show what a dialect does. These traces meet the boundaries of dialects.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks from worked examples: the tables of the chapters, executed as they stand."""
+"""Checks from worked examples: the tables of the chapters, executed line by line."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def judge(under_test: AdapterUnderTest, worked: Example) -> None:
 
 
 def _otherwise(worked: Example, seen: TrialResult, adapter: Description) -> bool:
-    """Whether the adapter declares something else than the table can show, so that it is not read to its end."""
+    """Whether the adapter declares something that the table cannot show: then the table is not read to its end."""
     rows = zip(worked.rows, seen.steps, strict=False)
     return any(does_otherwise(row.said, want, worked, adapter) for row, (want, _) in rows)
 

@@ -12,7 +12,7 @@ CHAPTER = "honesty"
 
 
 def checks() -> Iterator[Check]:
-    """One for all that is not claimed."""
+    """One check of everything that is not claimed."""
     yield Check("honesty", CHAPTER, frozenset(), judge)
 
 

@@ -26,7 +26,7 @@ class AbilityTrace:
 
     @property
     def rank(self) -> tuple[bool, int, bool]:
-        """The best come first: with rows in the cache, of few abilities, not long; else as the clauses stand."""
+        """The best come first: with rows in the cache, of few abilities, not long; then in clause order."""
         rows = any(op["op"] in TAKES_ROWS and op.get("n") != 0 for op in self.trace.ops)
         return not rows, len(self.takes), len(self.trace.ops) > LONG
 

@@ -1,9 +1,9 @@
-"""How many of the drawn traces are judged: as many in a run of an adapter as in the hunt for a mutant."""
+"""How many drawn traces are judged: the same number in a run of an adapter and in the hunt for a mutant."""
 
 from __future__ import annotations
 
 TRACES, SEED = 60, 0
-"""Traces that each exploration draws, and the seed of all that is drawn, where nothing else is asked for."""
+"""Traces that each exploration draws, and the seed of all drawing, by default."""
 
 BLIND, ALIKE, INPUTS = 2, 3, 4
 """One explored trace in this many is judged again unobserved, one in this many with rows that are alike, and one in

@@ -138,8 +138,8 @@ def suits(trace: Trace, adapter: Description) -> bool:
 
 
 def fitted(traces: Iterable[Trace], adapter: Description) -> Iterator[Trace]:
-    """Fit traces to the adapter; leave out those that do not suit it, and those that no record could hold. A run
-    that loses its last operation is observed after the one before, which may have too many rows for that."""
+    """Fit traces to the adapter; leave out those that do not suit it, and those that no record could hold. If a run
+    loses its last operation, the one before it is observed, and that may have too many rows."""
     for given in traces:
         trace = claimed(whole := within(given, adapter), adapter)
         runs = [op for op in trace.ops if op["op"] == RUN.name]

@@ -2,8 +2,8 @@
 
 Engines change what they do at such sizes: another kernel, another tile, a first allocation that is full, a number
 that no longer fits. Rows are narrow, and what leads up to a boundary is done in runs, which are observed at the
-end: a trace of 65,000 rows costs milliseconds. What stands beside it is drawn, steps, windows and pages that
-divide it or do not, so that boundaries are also met as sums and multiples.
+end: a trace of 65,000 rows costs milliseconds. The other sizes of a trace are drawn: steps, windows and pages that
+divide the boundary or do not, so that boundaries are also met as sums and multiples.
 """
 
 from __future__ import annotations

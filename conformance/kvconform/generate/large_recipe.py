@@ -1,4 +1,4 @@
-"""What the recipes of large traces are made of."""
+"""The parts that recipes of large traces share."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def unseen(*ops: str, times: int = 1) -> str:
 
 
 def append(n: int) -> str:
-    """An append of n rows; none of none."""
+    """An append of n rows; an empty text for none."""
     return f"append {n}" if n > 0 else ""
 
 
@@ -53,6 +53,6 @@ def chunks(n: int, random: Random) -> list[str]:
 
 
 def some(n: int, random: Random, *usual: int) -> int:
-    """A size beside one of n: of those usual, or one that divides n, or n itself, or one less or more."""
+    """A second size for a trace with size n: a usual one, one that divides n, n itself, or one less or more."""
     halves = [n // d for d in (2, 4, 16) if n % d == 0 and n // d > 1]
     return random.choice([*usual, *halves, n, max(1, n - 1), n + 1])

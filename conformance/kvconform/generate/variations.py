@@ -31,7 +31,7 @@ def blind(trace: Trace) -> Trace:
 
 
 def _explicit(op: Operation) -> bool:
-    """Whether it attends through an explicit mask, whose width is that of a history which nobody saw."""
+    """Whether it attends through an explicit mask: its width would be that of an unobserved history."""
     return any(isinstance(part, Explicit) for part in from_json(op.get("through", [])))
 
 

@@ -1,6 +1,6 @@
 """What one step owes to the next, with either oracle: plans that come true, and costs within bounds.
 
-Both are judged by what the adapter itself said and did before: the oracle's capacity need not be its own.
+Both are judged by what the adapter said and did before, because its capacity may differ from the oracle's.
 """
 
 from __future__ import annotations

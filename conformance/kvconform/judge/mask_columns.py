@@ -1,7 +1,7 @@
 """Explicit masks as wide as an adapter's own history. Traces write them as wide as the spec's: K at level visible.
 
-An array that is too wide or too narrow stays so. Where the last append had no rows and no history was handed out,
-no width can be told from another, and what comes of an array is not compared.
+An array that is too wide or too narrow stays so. If the last append had no rows and handed out no history, the
+right width is not known, and the result of an explicit mask is not compared.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ HANDING_OUT = ("append", "draft")
 """Operations that hand out a history."""
 
 Looked = tuple[str, str]
-"""Whose history it is: a cache, and the round of speculation where it is that of drafts."""
+"""The owner of a history: a cache, and for a history of drafts the round of speculation, else an empty text."""
 
 
 def looked(op: Operation) -> Looked:
-    """Whose history an operation makes or looks at."""
+    """The owner of the history that an operation makes or looks at."""
     name = op["name"] if op["op"] == "draft" else op.get("round")
     return cache_of(op), name or ""
 

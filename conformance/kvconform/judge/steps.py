@@ -31,8 +31,8 @@ SAID = (
     *("sequence", "free", "references", "table", "past", "bound", "key", "extent", "held", "meter"),
 )
 COUNTED = ("held", "meter")
-"""Values that are told beside the rows; the first are not the same at level visible, the
-last are there after every operation."""
+"""Values that are shown beside the rows. Those of SNAPSHOTS differ at level visible; those of COUNTED are there
+after every operation."""
 
 DRAWN_AS = {
     **dict.fromkeys(("mask", "sees"), ("queries",)),
@@ -101,8 +101,8 @@ def _expected(want: Step, book: SerialBook, told: Container[str]) -> Observation
 
 
 def _numbers(arrays: Mapping[str, Array | None], told: Container[str]) -> dict[str, Any]:
-    """Of the numbers that are told those of head 0, sequence 0, four digits each: of an output the first element of
-    each query, of rows that were turned every element."""
+    """The numbers of head 0 of sequence 0, four digits each, of those arrays that are `told`: the first element of
+    each query's output, and every element of rotated rows."""
     found: dict[str, Any] = {}
     for name in ("output", "rotated"):
         array = arrays.get(name)

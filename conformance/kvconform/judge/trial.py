@@ -308,8 +308,8 @@ class _Visible(_Trial):
 
 
 def has_alike(trace: Trace) -> bool:
-    """Whether some of its rows are alike. The list model knows rows by their names, which such rows share: at level
-    visible it judges of such a trace only what is done and what is refused."""
+    """Whether some of its rows are alike. Such rows share a name, and the list model knows rows by their names: at
+    level visible only what is done and what is refused is judged in such a trace."""
     return any(part.get("fill") == "alike" for op in trace.ops for part in parts_of(op))
 
 

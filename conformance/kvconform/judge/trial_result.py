@@ -39,7 +39,7 @@ class TrialResult:
     spent: list[Spent] = field(default_factory=list)
     """What the operations cost, where that is metered."""
     first: str = ""
-    """Of a shortened trace with large numbers, from which on it fails: `window from 1025 on`."""
+    """For a shortened trace with large numbers: the numbers from which on it fails, as in `window from 1025 on`."""
     known: bool = False
     """Whether known deviations explain all that differed."""
 

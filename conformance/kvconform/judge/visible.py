@@ -210,7 +210,7 @@ def _through(
 
 
 def seen(names: list[int], mask: Array | None, at: tuple[int, int], query: int) -> list[tuple[int, float]] | None:
-    """Rows a query sees, each with its score, as often as they stand there; None if the mask does not fit."""
+    """The rows that a query sees, each with its score, repeated rows too; None if the mask does not fit."""
     if mask is None:
         return [(s, 0.0) for s in names]
     if mask.ndim != 4 or mask.shape[3] not in (1, len(names)) or query >= mask.shape[2]:

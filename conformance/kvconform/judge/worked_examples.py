@@ -52,8 +52,8 @@ def disagreements(example: Example, seen: TrialResult, adapter: Description) -> 
 
 
 def does_otherwise(said: dict[str, Any], want: Step, example: Example, adapter: Description) -> bool:
-    """Whether the oracle, which knows what the adapter declares and is given rows that it takes, does something
-    else than a line of the table says."""
+    """Whether the oracle does not do what a line of the table says: it follows the adapter's declarations, on rows
+    that the adapter takes."""
     if adapter.plain and adapter.supports(example.trace.config):
         return False
     if isinstance(want, Expected) and want.either:

@@ -120,7 +120,7 @@ class _TraceBuilder:
 
 
 KINDS = (*("append",) * 4, *("fork",) * 2, "truncate", "drop", "admit")
-"""The operations that are drawn, each as often as it stands here."""
+"""The operations that are drawn; one that is listed more often is drawn more often."""
 
 
 def _built(draw: st.DrawFn) -> _TraceBuilder:

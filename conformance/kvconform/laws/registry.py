@@ -6,6 +6,6 @@ from kvconform.laws import law
 from kvspec.reading.clauses import index
 from kvspec.registry import modules
 
-modules("kvconform.laws")  # a module registers its laws when it is imported
+modules("kvconform.laws")  # importing a module registers its laws
 
 LAWS = tuple(sorted(law.LAWS, key=lambda x: list(index()).index(x.clause)))

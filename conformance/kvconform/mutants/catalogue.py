@@ -15,13 +15,13 @@ class BugClass(NamedTuple):
     says: str
     """What goes wrong."""
     anomaly: str
-    """The anomaly that most of them are; the others say theirs where they are planted."""
+    """The anomaly of most of them; the others name theirs where they are planted."""
 
 
 _CATALOGUE = table("kvconform.mutants", "catalogue")
 
 CLASSES = {letters: BugClass(**row) for letters, row in _CATALOGUE["classes"].items()}
-"""By the letters with which their entries begin."""
+"""The classes, by the letters with which their entries begin."""
 
 SEEN: dict[str, str] = {entry: f"https://github.com/{path}" for entry, path in _CATALOGUE["seen"].items()}
 """Where each planted entry was seen."""

@@ -129,11 +129,11 @@ class _Hunter:
         return chain.from_iterable(_spread(SOURCES[source](c), most.get(source)) for c in chapters)
 
     def all(self, source: str) -> Iterator[Item]:
-        """What is tried where that was not enough."""
+        """What is tried if `some` was not enough."""
         return chain.from_iterable(_spread(SOURCES[source](c), MOST) for c in self.chapters)
 
     def first(self, source: str, items: Iterator[Item]) -> Kill | None:
-        """The first kill; of a real bug, the first that blames a right clause, if there is one."""
+        """The first kill; for a real bug the first that blames a right clause, if there is one."""
         first: Kill | None = None
         for item in (item for item in items if id(item) not in self.tried):
             self.tried.add(id(item))
@@ -145,7 +145,7 @@ class _Hunter:
         return first
 
     def enough(self, kill: Kill) -> bool:
-        """Whether a kill shows all that there is to show: of a real bug, that a right clause is blamed."""
+        """Whether no other kill is needed: for a real bug, whether a right clause is blamed."""
         return self.systematic or not self.mutant.clauses or self._right(kill)
 
     def _right(self, kill: Kill) -> bool:

@@ -151,7 +151,7 @@ def perform(job: Job) -> dict[str, Part] | Accusation | None:
 
 @dataclass
 class Score:
-    """One adapter as the soak counts it."""
+    """The counts of one adapter."""
 
     name: str
     about: Description

@@ -27,7 +27,7 @@ class Item:
     trace: Trace
     example: Example | None = None
     boundary: int = 0
-    """Of a large trace, the boundary that it meets."""
+    """The boundary that a large trace meets; 0 for other traces."""
 
 
 @cache

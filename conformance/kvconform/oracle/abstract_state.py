@@ -40,7 +40,7 @@ def key(session: Session, book: SerialBook, names: Iterable[str] = ("s",), cache
 
 @singledispatch
 def _key(cache: Any, book: SerialBook, numbers: dict[int, int]) -> Key:
-    """The state of a cache; `numbers` are the rows met so far. What is none of those below tells it itself."""
+    """The state of a cache; `numbers` are the rows met so far. Caches without a function below give their key."""
     key: Key = cache.key()
     return key
 
@@ -115,7 +115,7 @@ def _saved_key(saved: Snapshot | None, book: SerialBook, numbers: dict[int, int]
 
 
 def _round_key(round_: Any, book: SerialBook, numbers: dict[int, int]) -> Key:
-    """Of an open round, what its drafts see, and which they are."""
+    """An open round: what its drafts see, and which rows they are."""
     layers = round_.inner.layers.items()
     drafts = ((i, x.before, _numbered(x.rows.keys, book, numbers)) for i, x in layers)
     return round_.letters, round_.isolated, tuple(drafts)

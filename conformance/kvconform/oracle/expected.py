@@ -25,7 +25,7 @@ class Expected(Step):
     outputs: Output | None = None
     """What the step's output should be, and how far from it an implementation may be."""
     rotated: Turned | None = None
-    """The same of the rows that the step turned."""
+    """What rows that the step rotated should be, and how far from it an implementation may be."""
     least: int | None = None
     """The rows of a cache that the next query may need."""
     handed_out: list[int] | None = None
@@ -35,4 +35,4 @@ class Expected(Step):
     either: bool = False
     """Whether a refusal is as right, because nothing changes."""
     may_fail: frozenset[int] = frozenset()
-    """Of a run, the operations before the last that may be refused or not, by number."""
+    """For a run: the numbers of the operations before the last that may be refused or not."""

@@ -30,7 +30,7 @@ MOST = 4
 """Largest size of one instance of a case, as a multiple of the memory in rotation."""
 
 BEYOND = 4
-"""How many times the last-level cache the rows of a case must be, so that it can be held against a limit."""
+"""A case is compared with a limit only if its rows are this many times as large as the last-level cache."""
 
 WARM_UP = 0.5
 """Seconds of copies before anything is measured."""

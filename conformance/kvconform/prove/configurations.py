@@ -1,4 +1,4 @@
-"""The configurations of a proof as tasks: each is proved alone, in any free process."""
+"""The configurations of a proof as tasks: each is proved by itself, in any free process."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 The tests are those of the W-method (Chow 1978; Vasilevskii 1973), with harmonised identifiers instead of one
 set W: a state cover, by shortest paths; behind it every sequence of up to k + 1 moves; behind that what tells the
 state reached from all others, which `kvconform.prove.identifiers` computes and checks. An adapter that passes all
-agrees
-with the oracle on every trace of that alphabet, under the assumptions that the spec's appendix on proofs explains.
+agrees with the oracle on every trace of that alphabet, under the assumptions that the spec's appendix on proofs
+explains.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def paint(text: str) -> str:
 
 
 def write(stream: TextIO, text: str) -> None:
-    """Write to a stream, in colour where it takes it."""
+    """Write to a stream, in colour if it shows colours."""
     if not wanted(stream):
         stream.write(text)
     else:

@@ -61,7 +61,7 @@ class Replays(Protocol):
         """Count a failure like others that were shortened before."""
 
     def failure(self, seen: TrialResult, source: str, deterministic: bool = True) -> Failure:
-        """A failed trial as it stands in the record."""
+        """The record's entry of a failed trial."""
 
 
 @dataclass

@@ -46,7 +46,7 @@ class KnownDeviation(Struct, frozen=True, forbid_unknown_fields=True):
     adapter: str | tuple[str, ...] = ""
     """The name of the adapter that deviates, or of several; empty for any."""
     link: str = ""
-    """Where the deviation is told of."""
+    """The address of a page about the deviation."""
     sort: str = "known"
     """What sort of deviation it is, in the words of the board: wrong result, after an error, choice, ..."""
     script: str = ""

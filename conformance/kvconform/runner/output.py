@@ -34,7 +34,7 @@ FORMS: dict[type[Document], Forms] = {
     Profile: Forms("profile", "profile", "profile", lambda records: tuple(reversed(records))),
     Matrix: Forms("mutants", "mutants", "mutants", tuple),
 }
-"""Every kind of record. Runs are rendered side by side, a profile beside one before it, a matrix by itself."""
+"""Every kind of record. Runs are rendered side by side, a profile beside an earlier one, a matrix alone."""
 
 
 def _rendered(records: Sequence[Document], form: str, **options: Any) -> str:

@@ -1,4 +1,4 @@
-"""From a tally to the run record."""
+"""Makes the record of a run from its tally."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Run:
 
     @property
     def interrupted(self) -> bool:
-        """Whether somebody waits for its end."""
+        """Whether the user interrupted it."""
         return self.partial_reason == INTERRUPTED
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class Run:
         return total
 
     def _diagnose(self, total: Tally) -> None:
-        """Ask which known bugs answer as the adapter does; not when somebody waits for the end."""
+        """Ask which known bugs answer as the adapter does; not after an interruption: the user waits."""
         failures = [] if self.interrupted else kept(total)
         if not failures:
             return

@@ -40,7 +40,7 @@ class Settings:
     max_failures: int = 0
     """Checks that may fail before the run stops; 0 for any number."""
     again: tuple[str, ...] = ()
-    """Judge these checks alone: those that failed in the run before; all, if there are none."""
+    """Judge only these checks, which failed in the run before; if there are none, judge all."""
 
     @property
     def argv(self) -> list[str]:

@@ -1,4 +1,5 @@
-"""What the traces of one check, or of a whole run, showed of each clause. Tallies add up, and cross the journal."""
+"""What the traces of one check, or of a whole run, showed of each clause. Tallies can be merged, and are kept in
+the journal."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ class AdapterUnderTest:
                 self.judge_all(form.suiting(form.some(held), self.adapter), form.name, of)
 
     def failure(self, seen: TrialResult, source: str, deterministic: bool = True) -> Failure:
-        """A failed trial as it stands in the record of this adapter."""
+        """The entry of a failed trial in this adapter's record."""
         return failure(seen, source, self.check, deterministic, self.known)
 
     def repeats(self, seen: TrialResult) -> None:
@@ -233,7 +233,7 @@ def failure(
     deterministic: bool = True,
     known: Iterable[KnownDeviation] = (),
 ) -> Failure:
-    """A failed trial as it stands in the record, with what known deviations explain of it."""
+    """The record's entry of a failed trial, with the clauses that known deviations explain."""
     trace, message = seen.trace.cut(len(seen.steps)), "; ".join(d.message for d in seen.differences[:3])
     if seen.first:
         message += f" ({seen.first})"

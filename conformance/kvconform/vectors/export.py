@@ -24,7 +24,7 @@ from kvspec.reading import clauses
 INDEX = "index.json"
 SCHEMAS = {"schema.json": "vectors.json", "trace.schema.json": "trace.json"}
 HASHED = ("README.md", "LICENSE", *SCHEMAS, "clauses.json")
-"""Files beside the vectors, whose hashes the index tells."""
+"""Files beside the vectors; the index holds their hashes."""
 
 
 def export(

@@ -162,7 +162,7 @@ def _seen(step: Step, arrays: Arrays, bound: Expected | None) -> dict[str, Any]:
 
 
 def _free(name: str, value: Any) -> bool:
-    """Drop what engines need not do: buffers that may move need not move."""
+    """Whether a value is left out, because engines may differ: the meter's counts, and that a buffer moved."""
     return name == "meter" or (name == "moved" and bool(value))
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 SET_PARENT_DEATH_SIGNAL, SET_CHILD_SUBREAPER = 1, 36
-"""Of `prctl`."""
+"""Options of `prctl`."""
 
 HARNESS_GONE = signal.SIGUSR1
 """Also sent when only the thread that started this process ends, which is no reason to end."""

@@ -129,7 +129,7 @@ def _send(pid: int, number: signal.Signals) -> None:
 
 
 def _serve(pipe: Connection, parent: int, memory_limit: int) -> None:
-    """In the process: do tasks until the parent closes the pipe or is gone."""
+    """Do tasks until the parent closes the pipe or is gone; runs in the process."""
     _begin(parent, memory_limit)
     with suppress(EOFError, OSError):
         while os.getppid() == parent:
@@ -140,7 +140,7 @@ def _serve(pipe: Connection, parent: int, memory_limit: int) -> None:
 
 
 def _begin(parent: int, memory_limit: int) -> None:
-    """Before the first task. The parent, not the terminal, tells when to end."""
+    """Prepare the process for tasks. The parent tells it when to end; signals of the terminal are ignored."""
     memory.collect_seldom()
     if SUPERVISED:
         signal.signal(PARENT_GONE, lambda *_: None if os.getppid() == parent else os._exit(1))

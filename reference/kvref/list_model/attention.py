@@ -1,4 +1,4 @@
-"""Attention in the list model: when queries are refused, which rows each of them sees, and what comes of it."""
+"""Attention in the list model: when queries are refused, which rows each of them sees, and what the output is."""
 
 from __future__ import annotations
 
@@ -113,8 +113,8 @@ class Asked:
         self.logical = how.through
 
     def demand(self, config: Config, batch: int, n: int, rows: int, heads: int | None = None) -> None:
-        """Refuse what does not fit n queries of each of `batch` sequences over `rows` rows; of any number of heads
-        if `heads` is None."""
+        """Refuse queries, or a mask, that do not fit n queries of each of `batch` sequences over `rows` rows. If
+        `heads` is None, any number of heads fits."""
         wanted = batch, heads, n, config.k_dim
         right = all(w in (None, size) for size, w in zip(self.queries.shape, wanted, strict=True))
         if not right or self.queries.dtype != "f32":

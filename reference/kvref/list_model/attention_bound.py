@@ -12,7 +12,7 @@ p_j = w_j / sum w, outputs o and V = sum p |v|:
   mean of |v| by at most G, the same of | |v_j| - V |.
 - Products, sums, the division and weights that are rounded to the dtype of the rows (w), above the line and below,
   make at most R (V + G), R = (2 w + (2 K + 8) u) / (1 - w - (2 K + 8) u).
-- A scale that is given stands in the place of 1 / sqrt(k_dim); one above 1 multiplies f_j.
+- A scale that is given replaces 1 / sqrt(k_dim); one above 1 multiplies f_j.
 - With a softcap c a score is c tanh(x / c) + what arrays add, x = q k_j times the scale. Let e be what e_j is of
   x alone. The derivative of c tanh(x / c) is 1 / cosh(x / c)^2, at most 1, so what x is off moves the score no
   further. An f32 tanh takes x / c or 2 x / c, rounded twice: 4 u sum |q k_j| scale. It is off by at most 14 u,
@@ -178,7 +178,7 @@ def _scored(
 def _capped(
     query: Array, keys: Array, added: Array, astray: Array | float, how: Scoring
 ) -> tuple[Array, Array, np.bool_]:
-    """The same of scores that are capped before anything is added to them."""
+    """Scores that are capped before anything is added to them: the same three values as `_scored`."""
     bare, error, sound = _scored(query, keys, np.zeros((1, len(keys))), astray, how._replace(softcap=0.0))
     size = np.abs(keys) @ np.abs(query) / _root(how, len(query))
     capped, more = how.softcap * np.tanh(bare / how.softcap), np.abs(added).sum(0)

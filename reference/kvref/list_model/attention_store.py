@@ -47,7 +47,7 @@ class AttendingModel(BatchingModel):
         return self.answer(asked, keys, of, layer, "ATTN-16")
 
     def answer(self, asked: Asked, keys: Rows, of: int | None, layer: Layer, *clauses: str) -> Output | None:
-        """Append, and say what each query sees of the layer; `clauses` are exercised beside those of any attend."""
+        """Append, and say what each query sees of the layer; cites `clauses` in addition to those of any attend."""
         turned = self.known.turn(asked.queries, keys, asked.how, layer.length, self.config)
         if keys.n:
             self.write(keys.serials, of)

@@ -21,7 +21,7 @@ CLAUSES = {
     "GROW-10": "BOUNDED-11",
     "GROW-11": "BOUNDED-12",
 }
-"""The clauses of a growing cache, and those that say the same of a bounded one."""
+"""The clauses of a growing cache, each with the clause that says the same about a bounded one."""
 
 
 class BoundedModel(CacheModel):

@@ -108,7 +108,7 @@ class PoolModel:
         return [page for i, page in enumerate(one.pages) if i * self.size < n]
 
     def _room(self, one: PagedSequence, n: int) -> tuple[list[Page], int, bool]:
-        """Of n more rows: the pages that stay, how many must be new, and whether one of these is a copy."""
+        """What n more rows take: the pages that stay, how many must be new, and whether one of these is a copy."""
         full = len(one.rows) // self.size
         shared = any(self.held.count(page) > 1 for page in one.pages[full:])
         kept = one.pages[:full] if shared else one.pages

@@ -124,7 +124,7 @@ class RaggedModel:
         return list(self.all[sequence])
 
     def positions(self) -> Array | None:
-        """Of each row of the last block its place among the rows of its sequence; -1 for padding."""
+        """For each row of the last block its place among the rows of its sequence; -1 for padding."""
         if self.last is None:
             return None
         lengths, columns = self.last
@@ -139,7 +139,7 @@ class RaggedModel:
         return padding + positions if self.config.padding == "left" else positions + padding
 
     def mask(self) -> list[list[list[Sees]]]:
-        """Of each sequence, in one head, what each query of the last block sees: its own rows, none behind it."""
+        """What each query of the last block sees, for each sequence in one head: the rows up to its own."""
         positions = self.positions()
         assert positions is not None
         return [

@@ -1,4 +1,4 @@
-"""What the list model takes and gives in the place of arrays: rows and queries known by name, and by what size."""
+"""What the list model takes and gives instead of arrays: rows and queries with names and sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Rows(NamedTuple):
     """Key rows, or value rows: the array that they stand for has this shape and dtype."""
 
     serials: list[list[int]]
-    """Of each layer; of a cache that has none, one list."""
+    """The serials of each layer; one list for a cache that has no layers."""
     shape: tuple[int, ...]
     dtype: str
     fill: str = "legible"

@@ -30,7 +30,7 @@ CLAUSES = {
     "RING-13": "SINK-15",
     "RING-14": "SINK-16",
 }
-"""The clauses of a ring, and those that say the same of a window beside sinks."""
+"""The clauses of a ring, each with the clause that says the same about a window beside sinks."""
 
 
 class SinkModel(CacheModel):
@@ -59,7 +59,7 @@ class SinkModel(CacheModel):
         return position < self.sinks or of - position < self.recent
 
     def place(self, position: int) -> int:
-        """Where what stands at a position of the sequence stands for the queries of the last append."""
+        """The position, as queries of the last append see it, of the row at a position of the sequence."""
         shift = max(0, self.first - self.sinks) if self.config.shifted else 0
         return position if position < self.sinks else position - shift
 
@@ -144,7 +144,7 @@ class SinkModel(CacheModel):
 
 
 def _through(queries: Sequence[Added], shown: Sequence[set[int]]) -> list[Scores]:
-    """Of what each query sees through a mask, what the cache and its windows let it see."""
+    """What each query sees: the rows that the mask shows, without those that the cache and its window hide."""
     return [{s: x for s, x in scores(q).items() if s in its} for q, its in zip(queries, shown, strict=True)]
 
 

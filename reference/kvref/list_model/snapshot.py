@@ -23,7 +23,7 @@ class SavedTokens:
     width: int = 0
     gone: str = ""
     highest: int = 0
-    """Of a ring: the highest offset there was."""
+    """For a ring: the highest offset so far."""
     nbytes: ClassVar[int] = 0
     """Bytes are for an adapter to say."""
 

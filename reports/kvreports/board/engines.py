@@ -1,4 +1,4 @@
-"""What the board tells of each engine, from its record and from the file of known deviations."""
+"""What the board shows of each engine, from its record and from the file of known deviations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SORTS = ("not filed", "wrong result", "broken promise", "after an error", "unche
 """The sorts of deviations, the gravest first."""
 
 AT_MOST = {"append": "rows an append", "rows": "rows in all", "batch": "sequences", "heads": "heads"}
-"""What limits are numbers of."""
+"""The words for limits that are numbers."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Deviation:
 
 @dataclass(frozen=True)
 class Engine:
-    """The record of one cache of an engine; `address` is where the record lies."""
+    """The record of one cache of an engine; `address` is that of the record."""
 
     record: Record
     address: str

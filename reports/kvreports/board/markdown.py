@@ -1,4 +1,4 @@
-"""The board as Markdown, as it stands in the repository."""
+"""The board as Markdown, for the repository."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from kvreports.markdown import cited, code, fenced, literal, table
 
 INTRODUCTION = """\
 Each row is a cache of a released engine, judged through its adapter by `kvconform run`. *Holds* counts the clauses
-that it claims; clauses that it does not claim were not asked. Clauses that are *partly observed* hold in everything
-that could be seen, or the adapter answered for the engine. A clean row is news too.
+that it claims; other clauses were not judged. Clauses that are *partly observed* hold in everything that could be
+seen, or the adapter answered for the engine. A row without a deviation is news too.
 
 **Wrong result**: a query sees rows that it must not see, or misses rows. **Broken promise**: it does not do what
-its own text says. **After an error**: the engine raised, and what it left is not what was there before; nobody
-promised more. **Unchecked**: a senseless argument is taken; nobody promised a refusal. **Choice**: it does
-something else on purpose."""
+its own text says. **After an error**: the engine raised an error and left a changed cache; it promises nothing for
+that case. **Unchecked**: it takes a senseless argument; it does not promise to refuse it. **Choice**: it differs
+from the spec on purpose."""
 
 
 def render(board: Board) -> str:

@@ -49,7 +49,7 @@ class Strip:
 
 @dataclass(frozen=True)
 class Fact:
-    """A number or word beside the slots; `found` is None where it is as expected."""
+    """A number or word beside the slots; `found` is None if it equals `expected`."""
 
     name: str
     expected: str
@@ -58,7 +58,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Frame:
-    """One step. `number` counts from 1; 0 stands for steps that are not drawn, which `do` tells."""
+    """One step. `number` counts from 1; with 0 the frame replaces steps that are not drawn, and `do` says so."""
 
     number: int
     do: str
@@ -244,7 +244,7 @@ def _kept(length: int, marked: Sequence[int]) -> list[int]:
 
 
 def _queries(step: StepRecord) -> list[Strip]:
-    """For each query a strip: the rows it sees in their columns, the others hidden."""
+    """A strip for each query: the rows it sees in their columns, the others hidden."""
     expected, found = step.expected.get("queries"), step.found.get("queries")
     differs = bool({"queries", "mask", "history"} & set(step.differs)) and found is not None and expected != found
     if not expected and not (differs and found):

@@ -29,5 +29,5 @@ def _bug(m: MutantRecord, spec: str) -> list[str]:
 
 
 def _equivalents(group: numbers.Group) -> str:
-    """The reason, and the mutants that it is true of."""
+    """The reason, and the mutants that it applies to."""
     return "\n".join([f"- {literal(group.name, 300)}", *(f"  - {literal(m.id, 200)}" for m in group.rows)])

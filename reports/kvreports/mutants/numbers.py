@@ -11,7 +11,7 @@ from kvspec.records.mutants import SOURCES, Matrix, MutantRecord, result
 Rows = list[MutantRecord]
 
 NOT_BUGS = ("systematic", "control", "fake")
-"""Classes that are no real bugs."""
+"""Classes of mutants that are not real bugs."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from kvreports.run.overview import Column
 from kvspec.records.run import SOURCES, Coverage, Record
 
 OPERATIONS = 8
-"""Operations a table of pairs has rows for."""
+"""Most rows, one for each operation, of a table of pairs."""
 
 REPEATED = ("blind", "alike", "inputs", "large")
 """Sources that repeat the traces of others in another form, or one operation many times. The record has their

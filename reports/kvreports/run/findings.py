@@ -14,7 +14,7 @@ SUSPECTS = 8
 """Clauses whose suspicion a page shows."""
 
 OWN = "own example or law"
-"""What went wrong with a clause that no failing trace shows: its own example, or its law."""
+"""The cause for a clause that no failing trace shows: its own example or its law failed."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def suspects(record: Record) -> list[ClauseRecord]:
     """The clauses that broke, the one to look at first at the front; known deviations are the last.
 
     Clauses of the bug that was diagnosed come first: the cache does exactly what the bug does. Then the clauses
-    that differing traces point at (`suspicion`), of those alike the ones that a differing step fails.
+    that differing traces point at (`suspicion`); if they are equal, first the ones that a differing step fails.
     """
     broken = [c for c in record.clauses if c.verdict in (*BROKEN, "XFAIL")]
     named = _diagnosed(record)
@@ -122,8 +122,8 @@ def _kind(failure: Failure) -> str:
 
 
 def failures(record: Record) -> list[tuple[Failure, list[str]]]:
-    """Every failure once, the first finding's first, each with the clauses that it is the trace of. Those that are
-    the trace of none stand at the end, with the clauses that they break."""
+    """Every failure once, the first finding's first, each with the clauses that it is shown for. Failures that are
+    shown for no clause come last, with the clauses that they break."""
     clauses = [c for finding in findings(record) for c in finding.clauses]
     of = {id(f): (f, list[str]()) for clause in clauses if (f := _shown(clause.id, record))}
     for clause in clauses:

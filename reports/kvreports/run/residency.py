@@ -12,7 +12,7 @@ EACH_TOKEN = ("append", "step")
 """Operations that a decode repeats for every token."""
 
 COUNTS = ("launches", "allocations", "synchronisations", "host_to_device", "device_to_host")
-"""The counts of them that the summary gives."""
+"""The counts that the summary shows."""
 
 STEADY = ("resident, within the capacity", "resident, one row", "resident")
 """The conditions of a steady decode: the rows are on the device, and there is room for them."""

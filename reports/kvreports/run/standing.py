@@ -132,7 +132,7 @@ def _clauses(n: int) -> str:
 
 
 def groups(record: Record) -> list[Group]:
-    """Every clause that neither passed nor is broken, with its reason, most urgent verdicts first. `findings` tells
+    """Every clause that neither passed nor is broken, with its reason, most urgent verdicts first. `findings` has
     the broken ones, `unclaimed_chapters` the chapters without a claim."""
     ids: dict[tuple[str, str], list[str]] = {}
     left_out = unclaimed_chapters(record)

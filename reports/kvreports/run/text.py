@@ -1,4 +1,4 @@
-"""Records for a terminal: the answer first, then what it rests on."""
+"""Records for a terminal: the result first, then the reasons."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def _linked(children: list[Token], resolve: Resolve, clause: Resolve) -> list[To
 
 
 def _ids(token: Token, clause: Resolve) -> list[Token]:
-    """A text in pieces, of which ids of clauses are links."""
+    """A text in pieces; ids of clauses are links."""
     out, end = [], 0
     for match in ID.finditer(token.content):
         address = clause(match[0])

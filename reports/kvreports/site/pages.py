@@ -74,11 +74,11 @@ class Site:
         )
 
     def text(self, text: str, source: str, here: str, level: int = 0) -> Html:
-        """Markdown of a file of the repository as it stands on a page."""
+        """Markdown of a file of the repository as HTML of a page."""
         return markdown.html(text, *self._links(source, here), level)
 
     def sentence(self, text: str, source: str, here: str) -> Html:
-        """The same of one sentence."""
+        """One sentence as HTML, with links as in `text`."""
         return markdown.inline(text, *self._links(source, here))
 
     def _links(self, source: str, here: str) -> tuple[markdown.Resolve, markdown.Resolve]:

@@ -198,7 +198,7 @@ class Chapter(Part, frozen=True):
     abilities: tuple[Ability, ...] = ()
     """What an adapter may lack of it, beside its operations."""
     dialects: tuple[Dialect, ...] = ()
-    """What engines do differently on purpose. Those of a growing cache are those of every cache of one sequence."""
+    """What engines do differently on purpose. Caches of one sequence have those of a growing cache too."""
     observe: Mapping[str, str] = {}
     """What a session observes, after every step, of an adapter that claims it at any level; and the ability that it
     takes, if any."""

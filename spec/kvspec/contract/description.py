@@ -243,7 +243,7 @@ def _claims(chapters: Any) -> dict[str, Claim]:
 
 
 def _check_masks(claims: Mapping[str, Claim]) -> None:
-    """Without a history nothing tells which rows the columns of a mask stand for."""
+    """Refuse a claim on masks without a history: only the history says which row each column of a mask is."""
     made = "mask" in claims and not {"mask", "causal"} <= claims["mask"].without
     for kind in set(CACHES) & set(claims) if made else ():
         handed_out = "history" not in claims[kind].without

@@ -172,7 +172,7 @@ NAMELESS = frozenset(
 ALWAYS_NEEDS: dict[str, frozenset[str]] = {
     name: frozenset((*o.needs, *({CHAPTER_OF.get(name, KINDS[0])} - set(KINDS)))) for name, o in OPERATIONS.items()
 }
-"""The chapters that an operation needs, whatever its arguments, beside that of its cache's kind."""
+"""The chapters that an operation always needs, in addition to its cache's kind."""
 
 CAN_NEED: dict[str, tuple[Argument, ...]] = {
     name: tuple(a for a in o.arguments if a.needs) for name, o in OPERATIONS.items()
@@ -181,7 +181,7 @@ CAN_NEED: dict[str, tuple[Argument, ...]] = {
 
 
 def chapters_of(op: Operation) -> frozenset[str]:
-    """Give the chapters an operation needs beside that of its cache's kind."""
+    """Give the chapters that an operation needs, in addition to its cache's kind."""
     if op["op"] == RUN.name:
         return frozenset().union(*map(chapters_of, op["ops"]))
     always, can = ALWAYS_NEEDS[op["op"]], CAN_NEED[op["op"]]

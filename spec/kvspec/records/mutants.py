@@ -23,7 +23,7 @@ class MutantRecord(Part):
     id: Name
     """Unique among all mutants."""
     bug_class: Name = field(name="class")
-    """Of the catalogue's bugs, such as RING; or systematic, control, fake."""
+    """A class of the catalogue, such as RING; or systematic, control, fake."""
     link: str
     """Where the bug was seen; empty where it was made up."""
     says: str
@@ -43,7 +43,7 @@ class MutantRecord(Part):
     right: bool | None
     """Whether a clause that it breaks was blamed; null where it names none."""
     sources: BySource
-    """For each source that was tried, whether it found it."""
+    """Whether each source that was tried found it."""
     trace: str
     """The shortest trace, as a sentence."""
     message: str

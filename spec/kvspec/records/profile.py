@@ -73,9 +73,9 @@ class Measurement(Part, kw_only=True):
     """Rows that one operation appends or copies."""
     batch: Count
     dtype: str
-    """Of the rows; f32-f16 where a copy casts."""
+    """The dtype of the rows; f32-f16 where a copy casts."""
     bytes_read: Count
-    """By the spec's formula: see `kvspec.traffic`."""
+    """Computed by the spec's formula: see `kvspec.traffic`."""
     bytes_written: Count
     flops: Count
     operations: Count

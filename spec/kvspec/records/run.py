@@ -210,7 +210,7 @@ class Coverage(Part):
     pairs: dict[str, Count]
     """Pairs of consecutive operations, "append rewind", and how often."""
     sizes: dict[str, list[int]] = field(default_factory=dict)
-    """Of large traces, the boundaries that were met of each size."""
+    """The boundaries of each size that large traces met."""
 
 
 class Residency(Part):

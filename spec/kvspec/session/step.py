@@ -46,7 +46,7 @@ class Listed:
         return next(self._each)
 
     def done(self, op: dict[str, Any], result: str) -> None:
-        """Nothing follows from it."""
+        """Do nothing: later inputs do not depend on it."""
 
 
 class Step(Struct):
@@ -57,7 +57,7 @@ class Step(Struct):
     can (rewind); snapshot, parent, child as [start, stop, bytes] or None; bytes (close); intact (scribble);
     drafted; lengths, sequences, moved; held, plan, fit, meter; sequence, free, references and table.0 (page);
     past, bound, key, extent (bucket); failed (run): the operations before the last that were not done, by number.
-    After an operation on a whole round those of cache X end in `.X`. `arrays`:
+    After an operation on a whole round the names of cache X's values end in `.X`. `arrays`:
     history.k, history.v, mask, view.k, view.v, state.k, state.v; output, rotated; gathered.k, page.k (page); None
     where there is none. After an operation on a whole round, those of cache X are state.X.k. Those of a store's
     layer 0 are state.0.k and saved.0.k, and those of sequence 1 of its batch batch.0.1.k; those of a paged

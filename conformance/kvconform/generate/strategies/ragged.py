@@ -85,7 +85,7 @@ def _still(lengths: Sequence[int]) -> list[str]:
 
 
 def continuations(session: Session) -> list[str]:
-    """Feed every sequence a row, which shows where those before stand."""
+    """Feed every sequence a row: this shows where its earlier rows are."""
     return [f"feed {listed([1] * len(session.caches['A'].sequences()))}"]
 
 
@@ -204,7 +204,7 @@ class _Drawing(Drawing):
         return f"feed {listed([1] * len(self.lengths))} {self.of(*MISFITS)}"
 
     def _lengths(self) -> str:
-        """Feed lengths that the block has not."""
+        """Feed lengths that do not fit the block."""
         now = len(self.lengths)
         lengths = [1] * now
         lengths[self.number(0, now - 1)] = self.of(-1, 3, FAR, -FAR)
@@ -212,14 +212,14 @@ class _Drawing(Drawing):
         return f"feed {listed(wrong)} n=2 batch={now}"
 
     def _beyond(self) -> str:
-        """Trim more than there is of one sequence."""
+        """Trim one sequence by more rows than it has."""
         counts = [0] * len(self.lengths)
         which = self.number(0, len(counts) - 1)
         counts[which] = self.of(self.lengths[which] + 1, -1, FAR)
         return f"trim {listed(self.of(counts, counts, [*counts, 0], counts[1:]))}"
 
     def _order(self) -> str:
-        """List sequences that there are not, or too few or many."""
+        """List sequences that do not exist, too few, or too many."""
         now = len(self.lengths)
         return self.of(
             f"filter {self.of(now, -1, FAR, 'empty')}",

@@ -1,4 +1,4 @@
-"""The reference with other caches in the place of some of its own."""
+"""The reference with some of its caches replaced."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Fault:
 
 
 class Change(NamedTuple):
-    """The characters from `start` to `end` become others. `called` is what was done to what stood there."""
+    """The characters from `start` to `end` become others. `called` says what was done to the old ones."""
 
     start: int
     end: int
@@ -117,7 +117,7 @@ def _other(token: str) -> str:
 
 
 def _choices(blank: str) -> Iterator[Change]:
-    """Each choice made once and for all."""
+    """Each choice fixed: always the first outcome, or always the second."""
     for found in CHOICE.finditer(blank):
         yield from (Change(*found.span(), other, f"? {name}") for name, other in CHOSEN.items())
 
@@ -160,7 +160,7 @@ def _of_statements(blank: str) -> str:
 
 
 def _closing(text: str, at: int) -> int:
-    """Behind the bracket that closes the one before `at`."""
+    """The place behind the bracket that closes the one before `at`."""
     depth = 1
     while depth and at < len(text):
         depth += {"(": 1, ")": -1}.get(text[at], 0)

@@ -1,4 +1,4 @@
-"""Modules once more, beside those that everybody uses: with the text of some of them changed.
+"""Fresh copies of modules beside the usual ones, some of them with changed text.
 
 A mutant has to live next to the sound reference that judges it. So its modules are executed again under their own
 names, which are then given back.
@@ -20,7 +20,7 @@ from types import CodeType, ModuleType
 
 @cache
 def text(name: str) -> str:
-    """What a module is written as."""
+    """The source text of a module."""
     package, _, leaf = name.rpartition(".")
     return files(package).joinpath(f"{leaf}.py").read_text(encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""torch's flex_attention, compiled for each shape of one query; which takes seconds, so it takes part only if asked
+"""torch's flex_attention, compiled for each shape of one query. That takes seconds, so it takes part only if asked
 for."""
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class FlashAttention:
 
 
 def _mask(n: int, rows: int) -> Array | None:
-    """Give what is added to the scores of n queries, the last of which sees all rows; none for one query."""
+    """Give the array that is added to the scores of n queries; the last query sees all rows. None for one query."""
     if n == 1:
         return None
     ahead = np.arange(rows) > rows - n + np.arange(n)[:, None]

@@ -1,4 +1,4 @@
-"""memcpy: copies as many bytes as an operation writes, in one piece; less work, as it keeps no rule about rows."""
+"""memcpy: copies as many bytes as an operation writes, in one piece. That is less work: it has no rows to place."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """torch: slice assignment or `index_copy_`, and scaled_dot_product_attention; on a GPU if torch has one.
 
-Attention has two forms, the faster of which is measured: the heads of a group folded into queries, so that all of
-them read a key together, and `enable_gqa`. Queries are in the dtype of the rows, and masks are there, before the
+Attention has two forms, and the faster one is measured: the heads of a group folded into queries, so that they all
+read a key together; or `enable_gqa`. Queries are in the dtype of the rows, and masks are there, before the
 clock runs.
 """
 

@@ -134,7 +134,7 @@ def _installed() -> str:
 
 
 POOLS: dict[str, LocalPool | None] = {}
-"""In a worker, the pool of each command that opened the cluster; None of one that left it."""
+"""In a worker: the pool of each command that opened the cluster; None for a command that left it."""
 
 LOCK = threading.Lock()
 
@@ -142,7 +142,7 @@ LOCK = threading.Lock()
 def _on_worker(
     opened: Opened, fn: Callable[..., Result], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Result | None, BaseException | None]:
-    """In a thread of a worker, one task; gives its result or its exception, so that dask does not log it."""
+    """Do one task in a thread of a worker. An exception is returned, so that dask does not log it."""
     try:
         return _pool_of(opened).submit(fn, *args, **kwargs).result(), None
     except BaseException as e:

@@ -62,7 +62,7 @@ class LocalPool(Pool):
             self._begun = True
 
     def _done(self, task: Callable[[], Result]) -> Result:
-        """In a thread, one task."""
+        """Do one task; runs in a thread."""
         process = self._free.get()
         try:
             return process.do(task)
