@@ -85,6 +85,23 @@ _sessions("commands", _commands)
 @nox.session
 def cupy(session: nox.Session) -> None:
     """The main job on an NVIDIA GPU: the cubins, then the conformance run, ending in a report. No GPU: status 4."""
+    _on_a_gpu(session)
+
+
+@nox.session(venv_backend="venv")  # pip alone takes the options of SOON
+def gpu(session: nox.Session) -> None:
+    """All that takes an NVIDIA GPU: `cupy`, then the strict hash, profiles beside torch, and the targets."""
+    _on_a_gpu(session)
+    session.run("kvconform", "strict", "cupy")
+    session.install("torch", *SOON, success_codes=[0, 1], silent=True)
+    profiles = {"cupy": ("cupy",), "cupy-fast": ("cupy-fast",), "models": ("cupy-fast", "--models")}
+    for folder, words in profiles.items():
+        session.run("kvconform", "profile", *words, "--report", str(REPORTS / folder))
+    records = [str(Path.cwd() / REPORTS / folder / "profile.json") for folder in profiles]
+    _tool(session, "targets", *records, success_codes=[0, 1])  # a target that is missed fails nothing
+
+
+def _on_a_gpu(session: nox.Session) -> None:
     _install(session, "cupy", "pytest", more=(NVRTC,))
     session.run("python", "-m", "kvadapters.gpu.runtimes.nvrtc")
     session.run(
