@@ -44,6 +44,7 @@ def _searched_once() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(optionalhook=True)  # there is no such hook without xdist
 def pytest_xdist_auto_num_workers() -> int:
     """One process more than cores: some tests wait for a deadline, and leave theirs idle."""
     return (os.cpu_count() or 1) + 1
