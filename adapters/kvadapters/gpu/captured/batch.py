@@ -10,15 +10,15 @@ import numpy as np
 from kvadapters.gpu.caches.attention import Pages, Positions, Runs
 from kvadapters.gpu.memory.buffers import Workspace
 from kvadapters.gpu.memory.device_arrays import DeviceRows
-from kvadapters.gpu.memory.layout import Geometry, Place
+from kvadapters.gpu.memory.layout import Geometry, Place, replace
 from kvadapters.gpu.memory.page_pool import ENTRY
 from kvadapters.gpu.runtime import Block
 from kvspec.geometry import DTYPES, Config
 
 
 class Tables(NamedTuple):
-    """Block tables of sequences on the device, i32, `wide` entries each; and the page that each sequence begins
-    next, which the step that begins it writes to the table."""
+    """`entries` are the block tables of all sequences on the device, i32, `wide` entries each. `following` is the
+    page that each sequence begins next; the step that begins it writes it to the table."""
 
     entries: Block
     wide: int
@@ -29,8 +29,9 @@ class Batch(ABC):
     """Sequences that a step makes one row longer. `config` is of one layer's rows, and says `layers` and `max_len`.
 
     A step appends to pages: position p of a sequence goes to slot `p % slots` of page `table[p // slots]`, the same
-    page in every layer. A sequence that grows in one piece has one page; one that slides in a window has one page
-    which follows itself. Lengths are on the device, number `sequence * layers + layer`; the host knows them too.
+    page in every layer. A sequence that grows in one piece has one page. One that slides in a window has one page
+    too, which follows itself. Lengths are on the device, number `sequence * layers + layer`, and the host has a
+    copy.
     """
 
     tables: Tables
@@ -51,7 +52,7 @@ class Batch(ABC):
         return DeviceRows(self.space.runtime, block, shape, DTYPES[self.config.dtype], at)
 
     def tabled(self, slots: int) -> Tables:
-        """Make tables of the sequences, in each of which the sequence's number stands throughout."""
+        """Make a table for each sequence, with the sequence's own number in every entry."""
         wide, runtime = -(-self.max_len // slots), self.space.runtime
         numbers = np.arange(self.sequences, dtype=ENTRY)
         tables = Tables(runtime.allocate(numbers.nbytes * wide), wide, runtime.allocate(numbers.nbytes))
@@ -75,12 +76,18 @@ class Batch(ABC):
 
     @abstractmethod
     def lying(self, layer: int) -> Runs | Pages:
-        """Give where the rows of a layer lie, for attention."""
+        """Say where the rows of a layer lie, for attention."""
 
     @abstractmethod
     def demand(self) -> None:
-        """Refuse what cannot be stepped, and make room for a row of each sequence."""
+        """Refuse a batch that cannot take a step, and make room for a row of each sequence."""
 
     @abstractmethod
     def advance(self) -> None:
         """Advance every sequence's length on the host by one row."""
+
+
+def behind(place: Place, geometry: Geometry, rows: int) -> Place:
+    """Give the place that begins this many rows behind another, in the same blocks."""
+    keys_at = place.keys_at + rows * geometry.k_bytes
+    return replace(place, keys_at=keys_at, values_at=place.values_at + rows * geometry.v_bytes)

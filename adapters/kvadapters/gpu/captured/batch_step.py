@@ -42,22 +42,27 @@ class CapturedBatchStep(Step):
 
     def _append(self, layer: int, queries: DeviceRows) -> DeviceRows:
         """One launch."""
-        config, batch, tables = self.config, self.batch, self.batch.tables
+        config, batch, to = self.config, self.batch, self.batch.place(layer)
         keys, values = (rows[layer : layer + 1] for rows in batch.rows)
-        to = batch.place(layer)
-        turned = keys.block, values.block, queries.block, self._turned.block, self._angles
-        blocks = *turned, to.keys, to.values, batch.ends, tables.entries, tables.following
-        heads = config.kv_heads, queries.shape[1] // config.kv_heads
-        norm = self._turn is None or self._turn.pairing == "norm"
-        pairs = self._dims, *((2, 1) if norm else (1, self._dims // 2))
+        given = keys.block, values.block, queries.block, self._turned.block, self._angles
+        blocks = *given, to.keys, to.values, batch.ends, batch.tables.entries, batch.tables.following
         size = DTYPES[config.dtype].itemsize
-        places = (at // size for at in (keys.at, values.at, to.keys_at, to.values_at))
-        lies = queries.at // FLOAT.itemsize, to.slots, batch.apart, tables.wide, layer, batch.layers
+        begins = (at // size for at in (keys.at, values.at, to.keys_at, to.values_at))
+        pages = to.slots, batch.apart, batch.tables.wide, layer, batch.layers
+        numbers = *self._sizes(), *begins, queries.at // FLOAT.itemsize, *pages
         work = Work(max(config.k_dim, config.v_dim), 1, self.entries)
-        sizes = self.entries, *heads, config.k_dim, config.v_dim, *pairs
-        self.space.runtime.launch(self._kernel, work, *blocks, *sizes, *places, *lies)
+        self.space.runtime.launch(self._kernel, work, *blocks, *numbers)
         self.space.runtime.meter.device_to_device += self.entries * config.row_bytes
         return self._turned
+
+    def _sizes(self) -> tuple[int, ...]:
+        """Give the sequences, heads and widths; then the elements of a row that are turned, the step from pair to
+        pair, and that from the first to the second element of a pair."""
+        config, heads = self.config, self.queries.shape[1]
+        norm = self._turn is None or self._turn.pairing == "norm"
+        pairs = (2, 1) if norm else (1, self._dims // 2)
+        groups = config.kv_heads, heads // config.kv_heads
+        return self.entries, *groups, config.k_dim, config.v_dim, self._dims, *pairs
 
     def _lying(self, layer: int) -> tuple[Runs | Pages, Positions]:
         return self.batch.lying(layer), self.batch.positions(layer)

@@ -1,4 +1,4 @@
-"""A store's batch as a captured step takes it: every sequence grows in a place of its own."""
+"""A store's batch, for captured steps: every sequence grows in a place of its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class GrowingBatch(Batch):
         return self.memory.memory.begin(layer * self.memory.places)
 
     def lying(self, layer: int) -> Runs:
-        """Give the same to attention, which takes rows in one piece faster."""
+        """Say where the rows of a layer lie: in runs, which attention reads faster than pages."""
         return runs(self.memory.memory, layer * self.memory.places)
 
     def demand(self) -> None:
@@ -36,7 +36,7 @@ class GrowingBatch(Batch):
             raise refusals.captured_size("BATCH-27", self.sequences, len(memory.lengths))
         lengths, held = memory.lengths, memory.held
         if lengths.max() == self.max_len or (lengths != held.T).any():
-            self.store.demand_step(memory, *self.rows)  # it refuses; asked alone because it takes longer
+            self.store.demand_step(memory, *self.rows)  # it refuses; asked only here, because it takes longer
 
     def advance(self) -> None:
         """Advance the lengths that the batch knows."""

@@ -1,8 +1,8 @@
 """A batch of the sequences of a paged cache: whole pages are shared with it, and new ones come from its pool.
 
-Each sequence has its next page in reserve, and the step itself notes it in the table. So the host says something
-only where a sequence comes to the end of what was its reserve: then all get new ones, with one upload in as many
-steps as a page has slots.
+Each sequence has its next page in reserve, and the step itself writes that page to the table. So the host acts only
+when a sequence has filled its reserve: it gives every sequence a new one, with one upload. That is one upload in as
+many steps as a page has slots.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NONE = -1
 
 
 class PageBatch(PoolBatch):
-    """Sequences in the pages of `cache`, whose heads are those of all layers. Each may have `max_len` rows."""
+    """Sequences in the pages of `cache`, which has the heads of all layers. Each may have `max_len` rows."""
 
     def __init__(self, cache: Pages, layers: int, sequences: int, max_len: int) -> None:
         heads, rest = divmod(cache.config.kv_heads, layers)
@@ -34,14 +34,14 @@ class PageBatch(PoolBatch):
         self.reserve = np.full(sequences, NONE, ENTRY)
 
     def pages(self, sequence: int) -> list[int]:
-        """Give the pages of a sequence, in order, without what it has in reserve."""
+        """Give the pages of a sequence, in order, without its reserve."""
         self._settle()
         found: list[int] = self._table[sequence, : self._count[sequence]].tolist()
         return found
 
     def admit(self, sequence: int, source: int) -> None:
-        """Make a sequence what a sequence of the cache holds: full pages are shared, a last one that is not is
-        copied. What it was before is dropped. Refuses if there is no page for the copy."""
+        """Put the rows of sequence `source` of the cache in the place of a sequence. Full pages are shared; a last
+        page that is not full is copied. Refuses if there is no page for the copy."""
         pages, n = self.cache.table(source), self.cache.sequences()[source]
         self._demand_place(sequence, n)
         if n % self.pool.size and not self.pool.free:
@@ -69,7 +69,7 @@ class PageBatch(PoolBatch):
         self._hold(sequence, [], NOBODY)
 
     def _hold(self, sequence: int, pages: list[int], n: int) -> None:
-        """Give a sequence these pages, which were shared for it, in the place of its own."""
+        """Replace the pages of a sequence by these, which were shared for it."""
         self.pool.give(self.pages(sequence))
         if pages and n % self.pool.size and self.pool.tables[pages[-1]] > 1:
             shared = pages.pop()
@@ -82,8 +82,8 @@ class PageBatch(PoolBatch):
         self._bound()
 
     def _make_room(self) -> None:
-        """Give every sequence a page in reserve, if there are enough, first those that need it now; one upload.
-        Refuse a sequence that has come to `max_len`, and fewer free pages than are needed now."""
+        """Give every sequence a page in reserve, those that need it now first, as far as the free pages go; one
+        upload. Refuse a sequence that has come to `max_len`, and fewer free pages than are needed now."""
         if self.lengths.max() == self.max_len:
             raise refusals.full("BATCH-15", int(self.lengths.argmax()), self.max_len)
         self._settle()
@@ -100,7 +100,7 @@ class PageBatch(PoolBatch):
         self._bound()
 
     def _settle(self) -> None:
-        """Count reserves that were begun among the pages of their sequences."""
+        """Add each reserve that was begun to the pages of its sequence."""
         begun = np.flatnonzero((self.reserve != NONE) & (self.lengths > self._count * self.pool.size))
         self._table[begun, self._count[begun]] = self.reserve[begun]
         self._count[begun] += 1
@@ -118,5 +118,4 @@ class PageBatch(PoolBatch):
         block = self.space.scratch("table", max(1, pages.nbytes))
         if n:
             self.space.runtime.upload(pages, block)
-        rows = self.pool.gathered(block, n)
-        return Pair(*(a.reshape(self.layers, -1, *a.shape[1:]) for a in rows))
+        return self._by_layers(self.pool.gathered(block, n))

@@ -7,12 +7,13 @@ from abc import abstractmethod
 import numpy as np
 
 from kvadapters.gpu.caches.attention import Pages
-from kvadapters.gpu.captured.batch import Batch
+from kvadapters.gpu.captured.batch import Batch, behind
 from kvadapters.gpu.memory.buffers import Workspace
-from kvadapters.gpu.memory.layout import Geometry, Place, replace
+from kvadapters.gpu.memory.layout import Geometry, Place
 from kvadapters.gpu.memory.page_pool import Pool
 from kvadapters.gpu.memory.row_groups import LENGTH
 from kvadapters.gpu.runtime import Work
+from kvspec.contract import Pair
 from kvspec.geometry import Config
 
 NOBODY = -1
@@ -20,9 +21,9 @@ NOBODY = -1
 
 
 class PoolBatch(Batch):
-    """What batches of windows and of pages share. There are places for `sequences` of them: one that nobody was
-    admitted to is passed over by steps, and its outputs are zeros. `lengths`, i64 `[sequences]`, are what the host
-    knows, below 0 for such places."""
+    """The common part of batches of windows and of pages. It has places for `sequences` sequences. Steps pass over
+    a place that nobody was admitted to, and its outputs are zeros. `lengths`, i64 `[sequences]`, is the host's copy
+    of the lengths, below 0 for such places."""
 
     def __init__(self, space: Workspace, config: Config, pool: Pool, sequences: int) -> None:
         layers, self.pool, self.geometry = config.layers or 1, pool, Geometry.of(config)
@@ -37,20 +38,23 @@ class PoolBatch(Batch):
         space.runtime.upload(np.full(sequences * layers, NOBODY, np.int64), self.ends)
 
     def place(self, layer: int) -> Place:
-        """Give the first page, from the heads of a layer on."""
+        """Give the first page, from the first head of a layer on."""
         return self._of_layer(self.pool.rows.place, layer)
 
     def _of_layer(self, page: Place, layer: int) -> Place:
-        before = layer * self.config.kv_heads * self.pool.size
-        keys_at = page.keys_at + before * self.geometry.k_bytes
-        return replace(page, keys_at=keys_at, values_at=page.values_at + before * self.geometry.v_bytes)
+        """Give a page, from the first head of a layer on."""
+        return behind(page, self.geometry, layer * self.config.kv_heads * self.pool.size)
+
+    def _by_layers(self, rows: Pair) -> Pair:
+        """Tell layers apart: rows `[layers * kv_heads, n, dim]` as `[layers, kv_heads, n, dim]`."""
+        return Pair(*(a.reshape(self.layers, self.config.kv_heads, *a.shape[1:]) for a in rows))
 
     def lying(self, layer: int) -> Pages:
-        """Give the same to attention."""
+        """Say where the rows of a layer lie, for attention."""
         return Pages(self.place(layer), self.apart, self.tables.entries, 0, self.tables.wide)
 
     def demand(self) -> None:
-        """Make room, or refuse, where a sequence has come to the end of its own."""
+        """Make room, or refuse, where a sequence has filled the room that it has."""
         if self._left == 0:
             self._make_room()
 
@@ -59,7 +63,7 @@ class PoolBatch(Batch):
         """Make room for a row of each sequence, or refuse; `_look_ahead` after that."""
 
     def _look_ahead(self) -> None:
-        """Find how many steps there is room for, up to the lengths `_until`; -1 for any number."""
+        """Count the steps that there is room for, up to the lengths `_until`; -1 for any number."""
         there = self.lengths >= 0
         self._there = there.astype(np.int64)
         self._left = int((self._until - self.lengths)[there].min()) if there.any() else -1
@@ -70,7 +74,7 @@ class PoolBatch(Batch):
         self._left -= 1
 
     def drop(self, sequence: int) -> None:
-        """Drop a sequence: steps pass its place over."""
+        """Drop a sequence: steps pass over its place."""
         self._demand_sequence(sequence)
         self._set_length(sequence, NOBODY)
 
@@ -82,7 +86,7 @@ class PoolBatch(Batch):
         self._look_ahead()
 
     def _demand_place(self, sequence: int, n: int) -> None:
-        """Raise ValueError for a place that there is not, and a length that no sequence can have."""
+        """Raise ValueError for a place that does not exist, and for a length above `max_len`."""
         if not 0 <= sequence < self.sequences:
             raise ValueError(f"sequence {sequence}: the batch has places for {self.sequences}")
         if n > self.max_len:

@@ -19,6 +19,7 @@ from kvadapters.gpu.caches.attention import TILE, Pages, Positions, Runs, prepar
 from kvadapters.gpu.caches.attention_store import runs
 from kvadapters.gpu.caches.queries import FLOAT, asked, demand_how
 from kvadapters.gpu.caches.store import Store
+from kvadapters.gpu.captured.batch import behind
 from kvadapters.gpu.memory import rope_angles
 from kvadapters.gpu.memory.buffers import Workspace
 from kvadapters.gpu.memory.device_arrays import DeviceRows
@@ -32,7 +33,7 @@ from kvspec.refusals import attention as refusals
 
 
 class Line(Tables):
-    """The line of a table of all positions that stands at a length which the device knows."""
+    """Takes one line of a table of all positions: that of a length on the device."""
 
     def __init__(self, runtime: Runtime, positions: int, dims: int, base: int) -> None:
         super().__init__(runtime)
@@ -53,7 +54,7 @@ class Line(Tables):
         self._runtime.launch(f"page{word}", Work(width, rows), *blocks, *numbers)
 
     def table(self, positions: Array, dims: int, base: int) -> Block:
-        """Give the line; where it stands is not asked."""
+        """Give the line that `find` took, whatever the positions are."""
         return self._line
 
 
@@ -63,10 +64,10 @@ Between = Callable[["Step", int], None]
 class Step(ABC):
     """A captured step of all layers, over `entries` entries in each.
 
-    Queries go into `queries`, f32 `[layers * entries, heads, 1, k_dim]`, and rows to where `take` puts them;
-    outputs are in `out`, f32 `[layers * entries, heads, 1, v_dim]`. `between(step, layer)`, if given, launches what
-    a model does before a layer attends, such as making queries of the outputs of the layer before; it is captured
-    too.
+    `take` puts queries into `queries`, f32 `[layers * entries, heads, 1, k_dim]`, and rows where the step finds
+    them. Outputs are in `out`, f32 `[layers * entries, heads, 1, v_dim]`. `between(step, layer)`, if given,
+    launches the work of a model before a layer attends, such as making queries from the outputs of the layer
+    before. It is captured too.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class Step(ABC):
         self._turned = self._room("turned queries", entries, heads, config.k_dim)
 
     def _capture(self) -> None:
-        self._attend(0, self._turned)  # what has to be compiled or allocated is so before the capture
+        self._attend(0, self._turned)  # compiles and allocates now: neither is allowed during the capture
         self.work = self.space.runtime.capture(self._launch)
 
     def _room(self, name: str, entries: int, heads: int, width: int, dtype: np.dtype[Any] = FLOAT) -> DeviceRows:
@@ -151,11 +152,9 @@ class CapturedStep(Step):
 
     def _append(self, layer: int, queries: DeviceRows) -> DeviceRows:
         """Two launches where there is RoPE, else one."""
-        before = layer * self.config.kv_heads
-        keys_at = self.rows.keys_at + before * self._geometry.k_bytes
-        place = self.rows._replace(keys_at=keys_at, values_at=self.rows.values_at + before * self._geometry.v_bytes)
+        place = behind(self.rows, self._geometry, layer * self.config.kv_heads)
         if self._turn:
-            keys = replace(self._keys, block=place.keys, at=keys_at)
+            keys = replace(self._keys, block=place.keys, at=place.keys_at)
             turned = (keys, self._keys), (queries, self._turned)
             rope._turn(self.space, np.zeros(1), self._turn, self._dims, *turned)
             place, queries = place._replace(keys=self._keys.block, keys_at=0), self._turned

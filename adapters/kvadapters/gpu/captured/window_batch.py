@@ -25,8 +25,8 @@ class WindowBatch(PoolBatch):
         super().__init__(space, config, pool, sequences)
 
     def admit(self, sequence: int, rings: Sequence[Ring]) -> None:
-        """Make a sequence what rings hold, one for each layer: the rows that their next query sees. Two launches a
-        layer at most, and one. Raises ValueError where they do not fit."""
+        """Put the rows of rings, one for each layer, in the place of a sequence: those that their next query sees.
+        At most two launches a layer, and one more. Raises ValueError if the rings do not fit."""
         n = self._demand_rings(sequence, rings)
         for layer, ring in enumerate(rings):
             seen, source = ring.before_drafts()
@@ -35,7 +35,7 @@ class WindowBatch(PoolBatch):
         self._set_length(sequence, n)
 
     def _demand_rings(self, sequence: int, rings: Sequence[Ring]) -> int:
-        """Give the number of positions that all rings have had."""
+        """Give the number of positions that every ring has had."""
         wanted = self.config.changed(layers=None, max_len=None)
         lengths = {ring.offset for ring in rings}
         if len(rings) != self.layers or len(lengths) != 1 or any(not self._alike(ring.config) for ring in rings):
@@ -68,5 +68,4 @@ class WindowBatch(PoolBatch):
         first."""
         n = self._demand_sequence(sequence)
         order = [p % self.window for p in range(max(0, n - self.window + 1), n)]
-        rows = self.pool.peek(sequence)
-        return Pair(*(a.reshape(self.layers, -1, *a.shape[1:])[:, :, order] for a in rows))
+        return Pair(*(a[:, :, order] for a in self._by_layers(self.pool.peek(sequence))))
