@@ -91,20 +91,20 @@ class Caches(Timing):
         return Round(caches, isolated)
 
     def meter(self) -> dict[str, int]:
-        """What the runtime counted so far."""
+        """Give the runtime's counts so far."""
         found = self.runtime.meter.reading()
         return {name: found[name] for name in METERED}
 
     def place(self, *arrays: Array) -> tuple[DeviceRows, ...]:
-        """Copies on the device, to be handed to whatever takes rows."""
+        """Copy arrays to the device; every method that takes rows takes the copies."""
         return placed(self.runtime, *arrays)
 
     def fetch(self, placed: DeviceRows) -> Array:
-        """A copy on the host."""
+        """Copy such an array to the host."""
         return fetched(placed)
 
     def rotate(self, rows: Any, positions: Array, rope: Rope) -> Any:
-        """Rows turned each by its position."""
+        """Turn rows, each by its position."""
         return rotate(self.space, rows, positions, rope)
 
     def open(self, kind: str, config: Config) -> Cache:

@@ -67,7 +67,7 @@ class CuPyFast(Fast):
 
 class CudaCPUFast(Fast):
     """`cuda-cpu-fast`: the kernels of `cupy-fast`, emulated on the CPU so that they can be judged. It takes only
-    rows that the fast kernel is for, so that a run is not one of the strict kernel."""
+    rows that the fast kernel takes, so that a run never judges the strict kernel."""
 
     def __init__(self, checks: bool | None = None) -> None:
         super().__init__("cuda-cpu-fast", cuda_fast.FastCudaCPURuntime(), checks)
@@ -78,7 +78,7 @@ class CudaCPUFast(Fast):
         return {**super().describe(), "dtypes": list(warp_attention.DTYPES), "limits": {"dims": dims}}
 
     def open(self, kind: str, config: Config) -> Cache:
-        """A fresh cache. Raises Unsupported for rows that the fast kernel is not for."""
+        """Open a fresh cache. Raises Unsupported for rows that the fast kernel does not take."""
         if valid(config) and (
             config.k_dim % warp_attention.WIDTHS.step or config.v_dim % warp_attention.WIDTHS.step
         ):

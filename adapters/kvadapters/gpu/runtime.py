@@ -9,6 +9,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkab
 
 from kvspec.geometry import Array
 
+FILLED = 77
+"""What `Runtime.fill` writes; any number would do."""
+
 
 @dataclass
 class Meter:
@@ -46,7 +49,7 @@ class Meter:
 
 class Block:
     """A piece of device memory. `handle` is the runtime's own; it is freed when the block is released or
-    garbage-collected. `releases` counts those of all blocks."""
+    garbage-collected. `releases` counts the releases of all blocks."""
 
     releases: ClassVar[int] = 0
 
@@ -115,7 +118,7 @@ class Runtime(Protocol):
     gpu: bool
     """Whether the device is a GPU."""
     cache_bytes: int
-    """Bytes of the device's last-level cache; 0 where nobody knows."""
+    """Bytes of the device's last-level cache; 0 if unknown."""
     clock: str
     """What `elapsed` measures, in words."""
     stream_bytes: int
@@ -128,17 +131,17 @@ class Runtime(Protocol):
         """Copy one or more contiguous host bytes to the start of a block; `source` may change afterwards."""
 
     def download(self, source: Block, at: int, width: int, height: int = 1, pitch: int = 0) -> Array:
-        """Download a new array `[height, width]`, not empty: line i is the `width` bytes from `at + i * pitch`
-        on."""
+        """Download lines of bytes as a new array `[height, width]`, not empty. Line i begins at byte
+        `at + i * pitch`."""
 
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
-        """Start a kernel of `kernels.source`. Integers are 64 bits wide. Every launch shape must do all the
-        work."""
+        """Start a kernel of `kernels.source`, in any launch shape: kernels do all the work in every shape. Integers
+        are 64 bits wide."""
 
     def capture(self, work: Callable[[], None]) -> Captured:
-        """Capture the launches of `work`, which does nothing else, without running them; the result can replay them
-        any number of times. Blocks and integers are fixed now; each replay reads the blocks' current content. Until
-        `work` returns, any call but `launch` and `describe` raises RuntimeError.
+        """Capture the launches of `work` without running them; the result can replay them any number of times.
+        `work` does nothing but launch: until it returns, any call but `launch` and `describe` raises RuntimeError.
+        Blocks and integers are fixed now; each replay reads the blocks' current content.
         """
 
     def fill(self, to: Block) -> None:
@@ -154,7 +157,8 @@ class Runtime(Protocol):
         """Do the work, wait for the device, and return the seconds it was busy."""
 
     def learn(self, text: str, names: Mapping[str, int]) -> None:
-        """Compile another text, so that these kernels can be launched; each comes with its number of buffers."""
+        """Compile another text, so that its kernels can be launched; `names` says how many arguments of each are
+        buffers."""
 
     def describe(self) -> Mapping[str, Any]:
         """Describe the device: in words under "device", further facts as JSON under "details"."""

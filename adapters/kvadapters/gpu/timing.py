@@ -18,13 +18,13 @@ WIDTHS = (256, 4096, 65536)
 """Words of a line: a GPU wants many short lines, a CPU a few long ones. Each kernel takes what suits it."""
 
 GRIDS = (1, 4, 16, 64, 256)
-"""Lines for each item that takes lines of its own: one, or a run of them; the more, the smaller the grid."""
+"""Lines for each item: one, or a run of them; the more, the smaller the grid."""
 
 TRIES = 3
 """How often each width is tried; the first launch compiles, and the fastest counts."""
 
 NEVER = 0x6B766C6D
-"""What the words of a work-item add up to once in four billion times; then one word is written."""
+"""A work-item writes a word if its words add up to this number: once in four billion times."""
 
 
 class Timing:
@@ -55,8 +55,8 @@ class Timing:
         self.runtime.synchronise()
 
     def streams(self) -> Streams:
-        """For each the fastest way over two blocks of random bits: a kernel of `kernels/limits.inc` in some shape,
-        or the device's own fill or copy."""
+        """Find the fastest way to read, to write and to copy over two blocks of random bits: a kernel of
+        `kernels/limits.inc` in some shape, or the device's own fill or copy."""
         runtime = self.runtime
         runtime.learn(kernels.limits(runtime.dialect), kernels.LIMITS)
         lines = max(1, runtime.stream_bytes // (WORD * WIDTHS[-1]))
@@ -85,7 +85,7 @@ class Ends(NamedTuple):
     target: Block
 
     def fill(self) -> None:
-        """Bits that look random into both."""
+        """Fill both with bits that look random."""
         for block in (self.source, self.target):
             self._launch("fill", WIDTHS[0], block)
 

@@ -1,6 +1,6 @@
 """The kernels as text: one common text in the subset shared by CUDA C and OpenCL C, and a prelude per dialect.
 
-`fast` has texts of their own: attention by rows or tensor cores, and the kernel of captured steps.
+The folder `fast` has further texts: attention by rows or by tensor cores, and the kernel of captured steps.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kvadapters.gpu import kernels
-from kvadapters.gpu.runtime import Block, Meter, Work
+from kvadapters.gpu.runtime import FILLED, Block, Meter, Work
 from kvadapters.gpu.runtimes import cpp_compiler, launch_shapes
 from kvadapters.gpu.runtimes.capture import Launch, Recorder, Replayable, recorded
 from kvspec.contract.timing import host_cache
@@ -39,7 +39,7 @@ class CudaCPURuntime:
     """Runs the kernels of a CUDA text, each launch to its end, in the shape it would have on a GPU, or by `shape`.
 
     `text` and `names` are the text and the kernels called in it, each with the number of its arguments that are
-    buffers; `sanitizer` is one of `compiler.SANITIZERS`.
+    buffers; `sanitizer` is one of `cpp_compiler.SANITIZERS`.
     """
 
     dialect: Literal["cl", "cuda"] = "cuda"
@@ -106,7 +106,7 @@ class CudaCPURuntime:
 
     def fill(self, to: Block) -> None:
         """Fill the host's memory."""
-        to.handle.bytes[:] = 77
+        to.handle.bytes[:] = FILLED
 
     def copy(self, source: Block, to: Block) -> None:
         """Copy the host's memory."""

@@ -26,8 +26,8 @@ def classes(cupy: Any) -> tuple[type[Exception], ...]:
 
 
 def fatal(method: Method) -> Method:
-    """Make a method of a runtime end the process where an error is sticky: or each later trace would fail by it
-    too. `errors` of the runtime are the classes of CUDA's exceptions."""
+    """Make a method of a runtime end the process on a sticky error: otherwise every later trace would fail too. The
+    runtime's `errors` are the classes of CUDA's exceptions."""
 
     @wraps(method)
     def call(self: Any, *args: Any) -> Any:
@@ -40,7 +40,7 @@ def fatal(method: Method) -> Method:
 
 
 def lost(error: Exception) -> BaseException:
-    """Give DeviceLost for a sticky error, having said why; else the error."""
+    """Give DeviceLost for a sticky error, and say so on standard error; else give the error."""
     if getattr(error, "status", None) not in STICKY:
         return error
     sys.stderr.write(f"the GPU is lost to this process: {error}\n")

@@ -50,7 +50,7 @@ class Kernel:
 
 
 class Unreleased:
-    """A recording whose blocks are looked through only if any block was released since they were last."""
+    """A recording that looks through its blocks only if any block was released since the last time."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording, self.moved, self._releases = recording, recording.moved, -1

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kvadapters.gpu import kernels
-from kvadapters.gpu.runtime import Block, Meter, Work
+from kvadapters.gpu.runtime import FILLED, Block, Meter, Work
 from kvadapters.gpu.runtimes import cuda_errors, nvrtc
 from kvadapters.gpu.runtimes.capture import Recorder, Replayable
 from kvadapters.gpu.runtimes.cuda_errors import fatal
@@ -25,9 +25,6 @@ from kvspec.errors import CannotRun
 from kvspec.geometry import Array
 
 INSTALL = "pip install 'kvconform[cupy]' brings it, for CUDA 13"
-
-FILLED = 77
-"""What `fill` writes to each byte; any number would do."""
 
 
 class CuPyRuntime:

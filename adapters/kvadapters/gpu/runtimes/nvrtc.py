@@ -1,8 +1,8 @@
-"""NVRTC: the CUDA text made into cubins, which needs neither a driver nor a GPU.
+"""NVRTC: compiles the CUDA text to cubins. It needs neither a driver nor a GPU.
 
-`python -m kvadapters.gpu.runtimes.nvrtc [ARCHITECTURE ...]` compiles it for every architecture, or those named,
-and shows
-what came out. Exit status: 0 all is there; 1 something does not compile or is missing; 4 there is no NVRTC here.
+`python -m kvadapters.gpu.runtimes.nvrtc [ARCHITECTURE ...]` compiles it for every architecture, or for those named,
+and prints a table. Exit status: 0 all is there; 1 something does not compile or is missing; 4 there is no NVRTC
+here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CompileError(RuntimeError):
 
 
 class Usage(NamedTuple):
-    """What a thread of a kernel needs: registers, and bytes of them that are spilled to memory and read back."""
+    """The needs of a kernel's thread: registers, and bytes that are spilled from them to memory and read back."""
 
     registers: int
     spilled: int
@@ -54,12 +54,12 @@ class Cubin(NamedTuple):
     seconds: float
 
     def lacks(self, names: Iterable[str]) -> list[str]:
-        """Which of these kernels have no code in it."""
+        """List those of these kernels that have no code in it."""
         return [name for name in names if f".text.{name}\0".encode() not in self.data]
 
 
 def binding() -> Any:
-    """The module `cuda.bindings.nvrtc`, its library loaded. Raises CannotRun where either is missing."""
+    """Import `cuda.bindings.nvrtc`, and load its library. Raises CannotRun where either is missing."""
     try:
         nvrtc = importlib.import_module("cuda.bindings.nvrtc")
         nvrtc.nvrtcVersion()
@@ -71,7 +71,7 @@ def binding() -> Any:
 
 
 def version(nvrtc: Any) -> str:
-    """NVRTC's, such as 13.0."""
+    """Give the version of NVRTC, such as 13.0."""
     return ".".join(str(n) for n in nvrtc.nvrtcVersion()[1:])
 
 
@@ -92,8 +92,8 @@ def compiled(text: str, architecture: str) -> Cubin:
 
 
 def kept(text: str, architecture: str) -> bytes:
-    """Give the cubin of a text as `compiled` does, or one that a process has left under the same text, options,
-    architecture and compiler."""
+    """Give the cubin of a text as `compiled` does: the one kept from an earlier process, if text, options,
+    architecture and compiler are the same."""
     asked = text, OPTIONS, architecture, version(binding())
     path = build_folder.folder("cubin") / f"{hashlib.sha256(repr(asked).encode()).hexdigest()[:24]}.cubin"
     if not path.is_file():
@@ -104,7 +104,7 @@ def kept(text: str, architecture: str) -> bytes:
 
 
 def _compile(nvrtc: Any, program: Any, architecture: str) -> str:
-    """Gives the compiler's log. Raises CompileError with it; CannotRun where it does not know the architecture."""
+    """Give the compiler's log. Raises CompileError with it; CannotRun where it does not know the architecture."""
     options = [option.encode() for option in (f"--gpu-architecture={architecture}", *OPTIONS)]
     (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
     log = _bytes(nvrtc, "ProgramLog", program).rstrip(b"\0 \n").decode(errors="replace")
@@ -122,7 +122,7 @@ def _bytes(nvrtc: Any, what: str, program: Any) -> bytes:
 
 
 def _done(nvrtc: Any, call: str, *args: Any) -> Any:
-    """The last of what a call gives. Raises CompileError if it fails."""
+    """Call NVRTC, and give its last result. Raises CompileError if the call fails."""
     status, *found = getattr(nvrtc, call)(*args)
     if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
         raise CompileError(f"{call}: {status.name}")
@@ -130,14 +130,14 @@ def _done(nvrtc: Any, call: str, *args: Any) -> Any:
 
 
 def usage(log: str) -> dict[str, Usage]:
-    """By kernel, what the assembler says in its verbose log."""
+    """Read the usage of each kernel from the assembler's verbose log."""
     pattern = r"entry function '(\w+)'.*?(\d+) bytes spill stores, (\d+) bytes spill loads.*?Used (\d+) registers"
     found = re.findall(pattern, log, re.DOTALL)
     return {name: Usage(int(registers), int(stores) + int(loads)) for name, stores, loads, registers in found}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compile for each architecture, print a table; gives the exit status."""
+    """Compile for each architecture, print a table, and give the exit status."""
     parser = argparse.ArgumentParser(
         "python -m kvadapters.gpu.runtimes.nvrtc", description="Compile the CUDA kernels."
     )
@@ -152,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def table(cubins: Sequence[Cubin], names: Iterable[str]) -> str:
-    """A line for each cubin."""
+    """Write a table with a line for each cubin."""
     wanted = list(names)
     rows = [
         (

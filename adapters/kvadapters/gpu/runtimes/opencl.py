@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kvadapters.gpu import kernels
-from kvadapters.gpu.runtime import Block, Meter, Work
+from kvadapters.gpu.runtime import FILLED, Block, Meter, Work
 from kvadapters.gpu.runtimes import build_folder, launch_shapes, opencl_devices, opencl_vendors
 from kvadapters.gpu.runtimes.capture import Recorder, Replayable, recorded
 from kvadapters.gpu.runtimes.opencl_queues import Queues
@@ -22,13 +22,8 @@ from kvspec.geometry import Array
 STREAMED = {"a GPU": 4 << 30, "Oclgrind, a simulator on the CPU": 16 << 20}
 """Bytes to stream when measuring the limits of a kind of device; `HOST_BYTES` for any other."""
 
-
-FILLED = 77
-"""What `fill` writes; any number would do."""
-
-
 HOSTED = 1 << 20
-"""Bytes from which on a CPU's kernels write to the host's memory: to make a buffer of it takes as long as a short
+"""Least bytes for which a CPU's kernels write to the host's memory: making a buffer of it takes as long as a short
 copy."""
 
 
@@ -87,8 +82,8 @@ class OpenCLRuntime:
         return launch_shapes.alike(shape or launch_shapes.gpu)
 
     def _allocator(self, kind: str) -> Callable[[int], Any]:
-        """Give the function that allocates: from a pool, since the first write to new memory takes several times as
-        long as the next. A simulator allocates each buffer by itself, so that it sees where it ends."""
+        """Give the function that allocates: from a pool, because the first write to new memory takes several times
+        as long as the next. A simulator gets a new buffer each time, so that it sees where the buffer ends."""
         tools = self._cl.tools
         if kind.startswith("Oclgrind"):
             return tools.ImmediateAllocator(self._queues.own)  # type: ignore[no-any-return]
@@ -142,7 +137,7 @@ class OpenCLRuntime:
         return found
 
     def _in_place(self, source: HostBlock, at: int, width: int, height: int) -> Array:
-        """Wait for what kernels wrote there, and give it without a copy."""
+        """Wait for the kernels, and give the host's own memory, without a copy."""
         self._queues.finish()
         queue, flags = self._queues.waiting(), self._cl.map_flags
         there, _ = self._cl.enqueue_map_buffer(queue, source.handle, flags.READ, at, (height, width), np.uint8)
@@ -152,8 +147,8 @@ class OpenCLRuntime:
         return source.array[at : at + height * width].reshape(height, width)
 
     def _by_halves(self, queue: Any, found: Array, source: Block, at: int, pitch: int) -> None:
-        """One half on the calling thread while a thread of the device copies the other: one thread alone reaches
-        about half of the memory's speed."""
+        """Copy one half on the calling thread while a thread of the device copies the other: one thread alone
+        reaches about half of the memory's speed."""
         height = len(found)
         parts = np.array_split(found, 2, axis=0 if height > 1 else 1)
         behind = at + (len(parts[0]) * pitch if height > 1 else parts[0].size)
@@ -220,8 +215,8 @@ class OpenCLRuntime:
             self._events.append(event)
 
     def elapsed(self, work: Callable[[], None]) -> float:
-        """Give the seconds in which commands of this work ran on the device; where two run at once, they count
-        once."""
+        """Give the seconds in which commands of this work ran on the device. Seconds in which two ran at once
+        count once."""
         self._queues.finish()
         events = self._events = []
         try:

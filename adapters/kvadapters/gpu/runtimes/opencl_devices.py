@@ -38,7 +38,8 @@ FASTER = dict(
 
 
 THREADS, CALLER = "pthread-", "basic-"
-"""How PoCL's devices are called: the one with threads, and the one that runs commands on the calling thread."""
+"""How the names of PoCL's devices begin: the one with threads, and the one that runs commands on the calling
+thread."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,8 @@ class Candidate:
 
     @property
     def lanes(self) -> int:
-        """Floats of the widest vector that compiles: PoCL 3.0 was seen to end the process on the maximum of two of
-        16."""
+        """Give the floats of the widest vector that compiles. PoCL 3.0 ended the process at the maximum of two
+        vectors of 16."""
         return 8 if 0.0 < self.pocl < 3.1 else 16
 
 

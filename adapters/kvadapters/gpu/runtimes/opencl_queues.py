@@ -1,8 +1,8 @@
 """The queues of an OpenCL device: its own, and on a CPU one whose commands run on the calling thread.
 
-To wake the threads of a CPU takes longer than to copy a few rows (PoCL, two cores: 30 to 50 us against 4 for a row,
-15 for 256 KiB). So a small command that comes while nothing else runs is done at once by the thread that asks for
-it. PoCL has a device for that, `basic`, beside the one with threads, `pthread`; both have the same memory.
+Waking the threads of a CPU takes longer than copying a few rows (PoCL, two cores: 30 to 50 us against 4 for a row,
+15 for 256 KiB). So while nothing else runs, the calling thread does a small command itself, at once. PoCL has a
+device for that, `basic`, beside the one with threads, `pthread`; both have the same memory.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ BY_BLOCKS = ("attend", "join", "scores")
 
 
 class Queues:
-    """Commands take effect in the order of the calls, whichever queue they are given to: the calling thread does
-    none while the device is busy, and the device is given none before that thread has done its own. `newest` is the
-    event of the newest command, which the caller sets. `own` is the device's queue."""
+    """Commands take effect in the order of the calls, whatever queue they go to: the calling thread does none while
+    the device is busy, and the device gets none before the calling thread is done. `own` is the device's queue. The
+    caller sets `newest` to the event of the newest command."""
 
     def __init__(self, cl: Any, context: Any, device: Any, caller: Any = None) -> None:
         profiled = cl.command_queue_properties.PROFILING_ENABLE

@@ -1,8 +1,8 @@
-"""Tells OpenCL's loader where pip put Intel's CPU runtime (`pip install 'kvconform[opencl-intel]'`), and PoCL which
-devices to have.
+"""Tells OpenCL's loader where pip put Intel's CPU runtime (`pip install 'kvconform[opencl-intel]'`), and tells PoCL
+which devices to make.
 
-Intel's package brings a file for the loader, but in a folder where no loader looks, and what it names does not
-exist. The package's metadata says where the library really is.
+Intel's package brings a file for the loader, but in a folder where no loader looks, and that file names a library
+that does not exist. The package's metadata says where the library really is.
 """
 
 from __future__ import annotations

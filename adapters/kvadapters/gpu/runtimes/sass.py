@@ -1,7 +1,7 @@
-"""What a cubin says of a kernel in machine code: its instructions, and those of its main loop.
+"""Reads a kernel's machine code in a cubin: counts its instructions, and those of its main loop.
 
-An instruction has 16 bytes since sm_70; the lowest 12 bits say which it is. Where a branch goes was compared with
-what nvdisasm 13 shows for sm_80, sm_90, sm_100 and sm_120.
+An instruction has 16 bytes since sm_70; the lowest 12 bits say which it is. The targets of branches were compared
+with those that nvdisasm 13 shows for sm_80, sm_90, sm_100 and sm_120.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ BRANCHES, PRODUCT, COPY = (0x947, 0x547), 0x23C, 0xFAE
 
 
 class Loop(NamedTuple):
-    """A loop: its instructions in all, products of matrices and asynchronous copies among them; how many of its
-    instructions are in loops of their own that only copy, and how many copies."""
+    """A loop: how many instructions it has, and how many of them are products of matrices and asynchronous copies.
+    The inner loops that only copy have `copying` of the instructions and `copied` of the copies."""
 
     instructions: int
     products: int
@@ -71,8 +71,8 @@ def _spans(code: list[tuple[int, int]], generation: int) -> Iterator[tuple[int, 
 
 
 def _distance(low: int, high: int, generation: int) -> int:
-    """Give how many instructions a branch skips, counted from the one behind it: 48 bits, of steps of 4 bytes.
-    Since sm_90 the lowest 8 stand apart."""
+    """Give the instructions that a branch skips, counted from the one behind it. The number has 48 bits and is in
+    steps of 4 bytes; since sm_90 its lowest 8 bits stand apart."""
     steps = low >> 34 | (high & 0x3FFFF) << 30
     signed = steps - (1 << 48) if steps >> 47 else steps
     return (signed if generation < 90 else signed * 256 + (low >> 16 & 0xFF)) * 4 // BYTES

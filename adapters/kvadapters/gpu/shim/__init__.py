@@ -1,4 +1,4 @@
-"""C++ that lets a C++ compiler for the CPU take the CUDA text: the words of CUDA, and the threads of a block."""
+"""Headers by which a C++ compiler compiles the CUDA text for the CPU: CUDA's words, and the threads of a block."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ FOLDER = Path(__file__).parent
 
 
 def text() -> str:
-    """All files one behind the other: what a compiled program depends on beside its kernels."""
+    """All files one behind the other: a compiled program depends on them as on its kernels."""
     files = sorted(p for p in FOLDER.iterdir() if p.suffix in (".h", ".cpp"))
     return "".join(f"// {p.name}\n{p.read_text(encoding='utf-8')}" for p in files)
 
 
 def program(kernels: Iterable[str], shared: int = 0) -> str:
-    """The translation unit that makes these kernels of `kernels.cu` callable from outside. `shared` is how many
-    bytes of shared memory a launch asks for; with them the text has the words of `warp_cuda.h`."""
+    """The translation unit that makes these kernels of `kernels.cu` callable from outside. A launch asks for
+    `shared` bytes of shared memory; if there are any, the unit includes the words of `warp_cuda.h`."""
     headers = ("cuda.h", "meet.h", "warp.h", "kernels.cu") if shared else ("cuda.h", "meet.h", "kernels.cu")
     lines = [f"#define SHIM_DYNAMIC {shared}"] * bool(shared) + [f'#include "{name}"' for name in headers]
     return "".join(f"{line}\n" for line in (*lines, *(f"SHIM_EXPORT({name})" for name in kernels)))

@@ -64,9 +64,9 @@ class Call(NamedTuple):
     """What is attended to, and where outputs go: queries `[entries, heads, n, k_dim]` and `out`
     `[entries, heads, n, v_dim]`, both f32, or, if `ragged`, `[heads, n, dim]` with the queries of all entries.
 
-    See `caches.attention` for where rows lie and where the queries stand. A query sees the positions up to its own
-    if `causal`, else all, of them none further back than the newest `window` up to its own (0: any number).
-    `most` is how many positions there will be at most, where their end is on the device.
+    See `caches.attention` for where rows lie and where the queries stand. If `causal`, a query sees the positions
+    up to its own, else all. If `window` is not 0, it sees only the newest `window` of those up to its own. `most`
+    is the largest number of positions, where their end is on the device.
     """
 
     queries: DeviceRows
@@ -106,7 +106,7 @@ class FastAttention(ABC):
         self.device, self.geometry = runtime, geometry
         self.size = DTYPES[geometry.dtype].itemsize
         self._attend = self._learned()
-        # No more pieces than twice the workers are of runs that are split.
+        # Only runs that are split leave parts, and they have at most 2 * workers pieces.
         self._parts = runtime.allocate(2 * runtime.workers * self._part_bytes())
 
     @abstractmethod
@@ -115,7 +115,7 @@ class FastAttention(ABC):
 
     @abstractmethod
     def _part_bytes(self) -> int:
-        """Count the bytes of what one piece of work leaves to be joined."""
+        """Count the bytes that one piece of work leaves to be joined."""
 
     @abstractmethod
     def _work(self, tasks: int) -> Work:
@@ -123,16 +123,16 @@ class FastAttention(ABC):
 
     @abstractmethod
     def _dealt(self, runs: int, rows: int) -> tuple[int, tuple[int, ...]]:
-        """Give the number of pieces of work that there may be of `runs` runs of `rows` rows at most, and the
-        arguments that say so to the kernel."""
+        """Give the most pieces of work that `runs` runs of at most `rows` rows are split into, and the arguments
+        by which the kernel splits them."""
 
     @abstractmethod
     def _join(self, out: DeviceRows, cells: int, splits: int) -> None:
         """Join the parts of `cells` queries, unless the kernel has done so itself."""
 
     def attend(self, call: Call) -> None:
-        """Write the outputs: zeros where a query sees nothing. No row is read that no query sees. One launch or two
-        and nothing else, which may be captured.
+        """Write the outputs: zeros where a query sees nothing. Only rows that a query sees are read. One launch or
+        two and nothing else, which may be captured.
         """
         runs = self.geometry.kv_heads * self._reads(call)
         pieces, dealt = self._dealt(runs, call.seen)
@@ -148,7 +148,7 @@ class FastAttention(ABC):
         return call.entries * self._runs(call.each)
 
     def _launch(self, call: Call, pieces: int, sizes: tuple[int, ...], *more: Block) -> None:
-        """Launch the kernel for `pieces` pieces of work. `more`: blocks that this kernel takes besides."""
+        """Launch the kernel for `pieces` pieces of work. `more` are blocks that only this kernel takes."""
         blocks, begins, ends = self._blocks(call, more), self._begins(call), _ends(call.positions)
         lies = call.rows.place.slots, *_lying(call.rows)
         numbers = *sizes, *begins, *lies, *ends, int(call.causal), call.window

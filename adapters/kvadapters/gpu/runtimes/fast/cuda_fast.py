@@ -32,7 +32,7 @@ class FastCudaCPURuntime(InPlaceOfStrict, CudaCPURuntime):
     """The same on the CPU, where tensor cores, matrices in shared memory and asynchronous copies are emulated."""
 
     workers, beside = 8, 3
-    """The kernel for many queries takes more than three, so that it is judged by the short blocks of a suite."""
+    """The kernel for many queries takes more than three, so that the short blocks of the suite judge it."""
 
     def __init__(self, sanitizer: str = "") -> None:
         super().__init__(sanitizer=sanitizer)

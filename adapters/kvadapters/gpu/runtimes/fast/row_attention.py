@@ -9,7 +9,7 @@ from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 from kvspec.errors import CannotRun
 
 WORTH_SPLITTING = 1 << 20
-"""Least bytes of rows in a split: the joining launch takes about as long as reading them."""
+"""Least bytes of rows in a split: the launch that joins splits takes about as long as reading them."""
 
 BLOCKS = {"runs": 6, "pages": 7}
 """The ways in which rows lie, each with the buffers that its kernel takes."""

@@ -66,7 +66,7 @@ class Asked(NamedTuple):
         return Runs(place, *self.lying)
 
     def most(self, lie: str) -> int | None:
-        """Give the number of positions there may be, if their end is on the device."""
+        """Give the largest number of positions, if their end is on the device."""
         if not self.reads:
             return None
         return self.slots * max(1, self.lying[2]) if lie == "pages" else self.slots
@@ -84,11 +84,11 @@ def asked(*args: Any) -> Asked:
 
 
 Choose = Callable[[str, str, Asked], Geometry | None]
-"""Gives the geometry of the fast kernel for how rows lie, their dtype, and the arguments; None if none applies."""
+"""Chooses the geometry of the fast kernel by how rows lie, their dtype, and the arguments; None if none applies."""
 
 
 class StrictLaunches:
-    """Takes the strict launches of a runtime. `choose` says for what geometry, `make` compiles a kernel for it."""
+    """Takes the strict launches of a runtime. `choose` gives the geometry, and `make` compiles a kernel for it."""
 
     def __init__(self, runtime: Runtime, choose: Choose, make: Callable[[Geometry], FastAttention]) -> None:
         self._runtime, self._choose, self._make = runtime, choose, make
@@ -97,7 +97,7 @@ class StrictLaunches:
         self._capturing = False
 
     def taken(self, kernel: str, args: tuple[Block | int, ...]) -> bool:
-        """Take a launch, and tell whether it was taken; else it is to be done."""
+        """Take a launch, and tell whether it was taken; if not, the caller starts it."""
         if strict := ATTEND.fullmatch(kernel):
             self._noted = self._noting(strict[1], strict[2], asked(*args))
             return self._noted is not None
@@ -107,8 +107,8 @@ class StrictLaunches:
         return False
 
     def _noting(self, lie: str, dtype: str, asked: Asked) -> tuple[str, FastAttention, Asked] | None:
-        """Give what to do later, if a fast kernel applies. Capturing cannot allocate, so a geometry that was not
-        compiled before is left to the strict kernel."""
+        """Note what the fast kernel does later, if one applies. Nothing may be allocated during a capture, so then
+        the strict kernel takes every geometry that is not compiled yet."""
         geometry = None if asked.masks else self._choose(lie, dtype, asked)
         if geometry is None or (self._capturing and geometry not in self._made):
             return None

@@ -18,7 +18,7 @@ DTYPES, WIDTHS = ("f16", "bf16"), range(32, 257, 32)
 """The dtypes and the widths of rows that it takes."""
 
 MOST_BYTES = 96 << 10
-"""Shared memory of a block: sm_120 has 99 KiB, and the kernel takes some besides."""
+"""Bytes of shared memory for the rings of a block: sm_120 has 99 KiB, and the kernel needs some for other uses."""
 
 MOST_UNITS = 8
 """Most units of copies in the ring of a warp."""
@@ -78,7 +78,7 @@ class WarpAttention(FastAttention):
         return passes(self.geometry) * super()._runs(count)
 
     def _part_bytes(self) -> int:
-        """Of a part of all columns, and a counter."""
+        """Count the bytes of a part of all columns, and of a counter."""
         return FLOAT * (self._columns() * (self.geometry.v_dim + 2) + 1)
 
     def _work(self, tasks: int) -> Work:
@@ -89,14 +89,14 @@ class WarpAttention(FastAttention):
         return WORTH_SPLITTING
 
     def _dealt(self, runs: int, rows: int) -> tuple[int, tuple[int, int]]:
-        """Have the kernel split runs by the lengths that it finds: see `kernels/fast/warp_deal.cu`."""
+        """Let the kernel split runs by the lengths that it reads: see `kernels/fast/warp_deal.cu`."""
         if rows < 2 * self._worth():
             return runs, (0, 1)
         workers = self.device.workers
         return max(workers, runs + workers // 2), (workers, max(1, self._worth() // TILE))
 
     def _reads(self, call: Call) -> int:
-        """Count at most, if queries are ragged: the last run of each entry may not be full."""
+        """Count as `FastAttention` does, or the most if queries are ragged: an entry's last run may not be full."""
         if call.ragged:
             return self._runs(call.each) + call.entries * self._runs(1)
         return super()._reads(call)
@@ -106,7 +106,7 @@ class WarpAttention(FastAttention):
         super()._launch(call, pieces, (*sizes, int(call.ragged is not None)), starts)
 
     def _join(self, out: DeviceRows, cells: int, splits: int) -> None:
-        """Do nothing: the block that comes last has done it."""
+        """Do nothing: the last block of the kernel has joined the parts."""
 
 
 def taken(geometry: Geometry) -> bool:
@@ -125,8 +125,8 @@ def passes(geometry: Geometry) -> int:
 
 
 def together(geometry: Geometry) -> int:
-    """Give the number of queries that fill the columns beside each other: one where rows are wider than 192,
-    because there are not registers for more."""
+    """Give the number of queries that fill the columns together: one where rows are wider than 192, because there
+    are too few registers for more."""
     return 1 if widest(geometry) > 192 else max(1, _most_columns(geometry) // geometry.group)
 
 
@@ -167,7 +167,7 @@ def source(geometry: Geometry, name: str, workers: int) -> str:
 
 
 def program(geometry: Geometry, name: str, workers: int, sizes: Mapping[str, int], kernel: str) -> str:
-    """Write the text of a kernel, behind what it shares with the other."""
+    """Write the program text of a kernel, behind the texts that both kernels share."""
     dims = {"K_DIM": geometry.k_dim, "V_DIM": geometry.v_dim, "QUERY_HEADS": geometry.group}
     kinds = {f"ROW_{geometry.dtype.upper()}": 1, geometry.lie.upper(): 1}
     defined: dict[str, str | int] = {"ATTEND": name, "SCALE": scale(geometry.k_dim), "COUNTERS": workers}

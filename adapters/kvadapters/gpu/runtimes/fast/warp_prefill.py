@@ -1,7 +1,7 @@
 """Attention of many queries on tensor cores: `kernels/fast/prefill_warps.cu`, compiled for a geometry.
 
-A block reads rows once for 64 columns, heads of queries, or for 32 where rows are wide. A geometry for it says that
-64 queries read together.
+A block reads rows once for 64 columns, which are heads of queries, or for 32 where rows are wide. In a geometry for
+this kernel `queries` is 64.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class WarpPrefill(WarpAttention):
 
 
 def chosen(geometry: Geometry, count: int, beside: int | None = None) -> Geometry:
-    """Give the geometry for `count` queries: this kernel's for more than `beside`. By default that is as
-    many as fill the columns of the other kernel."""
+    """Give the geometry for `count` queries: this kernel's for more than `beside` of them, else the other's. By
+    default `beside` is as many as fill the columns of the other kernel."""
     most = warp_attention.together(geometry)
     if count > (most if beside is None else beside):
         return geometry._replace(queries=QUERIES)
@@ -56,7 +56,7 @@ def made(runtime: WarpDevice, geometry: Geometry) -> WarpAttention:
 
 
 def columns(geometry: Geometry) -> int:
-    """Give the columns of a warp: 16, or 8 where rows are wider than 128, because there are not registers for
+    """Give the columns of a warp: 16, or 8 where rows are wider than 128, because there are too few registers for
     more."""
     return 16 if warp_attention.widest(geometry) <= 128 else 8
 

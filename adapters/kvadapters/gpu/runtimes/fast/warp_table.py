@@ -1,8 +1,7 @@
-"""The attention kernels for tensor cores, and the kernel of a captured step, as NVRTC compiles them, for tables:
-what a GPU would be asked for.
+"""Tables of what the fast CUDA kernels need, as NVRTC compiles them: attention on tensor cores, captured steps.
 
 `python -m kvadapters.gpu.runtimes.fast.warp_table [ARCHITECTURE ...]` prints both. Exit status: 0 no kernel spills
-registers; 1 one does; 4 there is no NVRTC here. Nothing in it was measured on a GPU.
+registers; 1 one does; 4 there is no NVRTC here. Nothing in the tables was measured on a GPU.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from kvadapters.gpu.runtimes.fast.attention import Geometry
 from kvspec.errors import CannotRun
 
 NAME, WORKERS = "attend", 264
-"""What the kernel is called here; workers of a GPU of 132 multiprocessors."""
+"""The kernel's name here; the workers of a GPU with 132 multiprocessors."""
 
 LANES, WORD = 32, 16
 """Lanes that an instruction copies for, and the bytes that it copies for each."""
@@ -77,8 +76,8 @@ class Line(NamedTuple):
 
     @property
     def each_tile(self) -> int:
-        """Count the instructions that a warp is given for each tile, at most: copies that are in a loop of their
-        own are done as often as it takes to copy a tile; or, for many queries, what the warp copies of a stage."""
+        """Count the most instructions of a warp for each tile. An inner loop of copies runs as often as it takes to
+        copy a tile or, for many queries, the warp's share of a stage."""
         prefill = self.geometry.queries == warp_prefill.QUERIES
         tiles, warps = (warp_prefill.TILES, warp_attention.WARPS) if prefill else (1, 1)
         copies = tiles * self.tile_bytes // warps // (LANES * WORD)
@@ -86,7 +85,7 @@ class Line(NamedTuple):
         return (self.loop.instructions + (times - 1) * self.loop.copying) // tiles
 
     def cells(self) -> tuple[object, ...]:
-        """Give what stands under each heading."""
+        """Give the cells under the headings."""
         dtype, width, _, heads, _, lie, queries = self.geometry
         asked = (self.architecture, dtype, width, heads, lie, queries)
         kernel = _kernel(self.geometry)
@@ -114,12 +113,12 @@ class StepLine(NamedTuple):
     usage: nvrtc.Usage
 
     def cells(self) -> tuple[object, ...]:
-        """Give what stands under each heading."""
+        """Give the cells under the headings."""
         return self.architecture, self.dtype, *self.usage
 
 
 def step_line(dtype: str, architecture: str) -> StepLine:
-    """Compile it. Raises as `line` does."""
+    """Compile that kernel. Raises as `line` does."""
     cubin = nvrtc.compiled(batch_step.source(NAME, dtype), architecture)
     return StepLine(architecture, dtype, cubin.usage[NAME])
 
