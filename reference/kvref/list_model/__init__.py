@@ -1,8 +1,8 @@
 """The list model: a cache is the list of its tokens, and *visible* is one line.
 
-It follows the contract of an adapter, over rows known by their serials (`rows.Rows`) in the place of arrays:
-appended rows have names, and what is read is a list of names. A mask says what each query sees; an output says
-how far from it an implementation may be. What follows from where rows are stored it leaves open."""
+It follows the contract of an adapter, with rows known by their serials (`rows.Rows`) instead of arrays: appended
+rows have names, and a read gives a list of names. A mask says what each query sees; an output comes with the error
+that an implementation may make. It says nothing of what depends on where rows are stored."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from kvspec.registry import CACHES, LETTERS, found
 
 
 class ListModel:
-    """The list model as an adapter. `claims` are those of an adapter that it is to agree with; `rows` the rows
-    themselves by serial, where they were made."""
+    """The list model as an adapter. `claims`: those of the adapter that it must agree with. `rows`: the rows
+    themselves by serial, if arrays were made."""
 
     def __init__(
         self, claims: Mapping[str, Claim] | None = None, rows: Mapping[int, KeyAndValue] | None = None

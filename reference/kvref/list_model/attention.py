@@ -23,8 +23,8 @@ FIRST_OF_ZEROS = -100
 
 
 class KnownRows:
-    """The rows themselves, by serial, where arrays were made of them; `astray` is how far the keys of those that
-    RoPE turned may be from the ones kept. `angles`: in which numbers those of RoPE are computed."""
+    """The rows themselves, by serial, if arrays were made. `astray`: how far keys that RoPE turned may be from the
+    ones kept here. `angles`: the dtype in which RoPE's angles are computed."""
 
     def __init__(self, rows: Mapping[int, attention_bound.Rows] | None = None, angles: str = "f64") -> None:
         self._made: Mapping[int, attention_bound.Rows] = {} if rows is None else rows
@@ -37,8 +37,8 @@ class KnownRows:
         return self._turned.get(serial) or self._made.get(serial)
 
     def turn(self, queries: Queries, keys: Rows, how: Attention, first: int, config: Config) -> Turned | None:
-        """The queries of an attend as they ask: turned by RoPE, the first at position `first`, where that is
-        wanted, and the new keys with them. None where there are no arrays."""
+        """The queries of an attend, turned by RoPE if the attend says so, with the new keys. `first`: the first
+        query's position. None if there are no arrays."""
         if how.rope is not None:
             rope.demand(keys.shape, np.arange(keys.n), how.rope)
             rope.cite_turned(keys, first + np.arange(keys.n), how.rope)
@@ -74,8 +74,8 @@ class KnownRows:
     def stacked(
         self, queries: Array | None, sees: Sequence[Sequence[Sequence[Sequence[Added]]]], config: Config
     ) -> Output | None:
-        """The outputs of queries `[n, B, heads, L, k_dim]`, of n layers or sequences with rows of their own each,
-        as one; None where one is not known."""
+        """The outputs of queries `[n, B, heads, L, k_dim]` as one, for n layers or sequences that each have
+        their own rows. None if one output is not known."""
         if queries is None:
             return None
         each = (rope.exactly(asked, "f32") for asked in queries)

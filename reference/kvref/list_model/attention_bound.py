@@ -62,8 +62,8 @@ PLAIN = Scoring()
 
 
 class Output(NamedTuple):
-    """What outputs should be, and how far from that they may be: f64, both `[B, heads, L, v_dim]`. Only where the
-    bound is infinite may the output be anything; a bound is never NaN."""
+    """What outputs should be, and how far from that they may be: f64, both `[B, heads, L, v_dim]`. A bound is never
+    NaN; where it is infinite, any output will do."""
 
     middle: Array
     bound: Array
@@ -80,8 +80,8 @@ class Kept(Protocol):
 
 
 class Off(NamedTuple):
-    """How far the queries `[B, heads, L, k_dim]` and the keys `[B, kv_heads, k_dim]`, by serial, may be from those
-    given: such as were turned by RoPE before."""
+    """How far queries `[B, heads, L, k_dim]` and keys `[B, kv_heads, k_dim]`, by serial, may be from those given,
+    because RoPE turned them before."""
 
     queries: Array
     keys: Mapping[int, Array]
@@ -194,13 +194,13 @@ def _rounded(dtype: str, rows: int) -> float:
 
 
 def _mean(p: Array, values: Array, one: Array) -> Array:
-    """The mean of values `[K, v_dim]`, counted from one of them, so that where all are alike it is just that."""
+    """The mean of values `[K, v_dim]`, computed as `one` and the mean distance from it: exact if all are alike."""
     return np.asarray(one + p @ (values - one))
 
 
 def _moved(more: Array, away: Array) -> Array:
-    """The most that a mean moves where each weight `[K]` may be so much more, of values so far `away` from it; a
-    value that is the mean does not move it, whatever its weight."""
+    """The most that a mean moves if each weight `[K]` grows by up to `more` and its value is `away` from the mean;
+    a value equal to the mean moves it by nothing, even if `more` is infinite."""
     return np.asarray(np.where(away == 0, 0.0, more[:, None] * np.abs(away)).sum(0))
 
 

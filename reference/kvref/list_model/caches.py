@@ -29,8 +29,8 @@ Scores = dict[int, float]
 class CacheModel:
     """A growing cache or a ring, in the dialect that a claim declares.
 
-    `width` is the number of rows a history has by the spec, which the columns of explicit masks count; `queries`
-    how many the last append had, None where it is no longer the last."""
+    `width`: the rows of a history by the spec, one for each column of an explicit mask. `queries`: how many the
+    last append had, None after an operation that ends its history."""
 
     def __init__(self, kind: str, config: Config, claim: Claim, known: KnownRows) -> None:
         self.kind, self.config, self.claim, self.known = kind, config, claim, known

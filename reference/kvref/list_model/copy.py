@@ -23,7 +23,7 @@ class Overlap(NamedTuple):
 
 
 class BufferModel:
-    """One buffer. Rows are known by their serials, and the list is in the order in which they were written."""
+    """One buffer. Rows are known by their serials, listed in the order in which they were written."""
 
     kind = "copy"
 
@@ -71,7 +71,7 @@ class BufferModel:
         self.written += [(at + i, row) for i, row in enumerate(keys.serials[0][:n])]
 
     def _refuse_own(self, rows: Rows | Overlap, n: int) -> None:
-        """Own rows are no source, but where there are none of them; slots that there are not have no rows."""
+        """Refuse own rows as a source, unless no rows are taken; slots beyond the capacity have no rows."""
         if n:
             there = isinstance(rows, Overlap) and rows.source < self.capacity
             raise Refused("COPY-19" if there else "COPY-20", "a source that overlaps")

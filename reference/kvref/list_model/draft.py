@@ -14,7 +14,7 @@ from kvspec.refusals import common
 
 
 class DraftLayer(CacheModel):
-    """A draft at position p sees what a row at p sees: `visible(p)`, of the tokens there were and the drafts."""
+    """A draft at position p sees what a row at p sees: `visible(p)`, of the cache's tokens and the drafts."""
 
     def __init__(self, cache: CacheModel) -> None:
         super().__init__(cache.kind, cache.config, cache.claim, cache.known)

@@ -38,9 +38,9 @@ def demand(logical: Logical, batch: int, n: int, rows: int) -> list[Array]:
 def sees(
     logical: Logical, sizes: tuple[int, int, int], tokens: Sequence[int], visible: Callable[[int], range] | None
 ) -> list[list[list[Added]]]:
-    """For these numbers of sequences, heads and newest queries, what each sees of the tokens, which stand at the
-    positions from 0 on; where the mask has no arrays, one head stands for all. `visible` are the positions that
-    the cache itself shows to a position."""
+    """For these numbers of sequences, heads and newest queries: what each sees of the tokens at positions 0, 1, ...
+    One head stands for all if the mask has no arrays. `visible`: the positions that the cache itself shows to a
+    position."""
     (batch, heads, n), end = sizes, len(tokens)
     positions = [(p, range(visible(p).start if visible else 0, end)) for p in range(end - n, end)]
     if not explicit(logical):

@@ -1,7 +1,7 @@
 """The list model of a paged cache: for each sequence the list of its rows, and what it shares by identity.
 
 It knows no page numbers: a page is a thing of its own, free pages are those in no table. So it says when there is
-room, and leaves to the reference which page is taken.
+room, and the reference says which page is taken.
 """
 
 from __future__ import annotations

@@ -53,8 +53,7 @@ LARGEST = {"f32": 2.0**127, "f16": 65504.0, "bf16": 2.0**127}
 
 
 class Turned(NamedTuple):
-    """What rows should be, how far from that they may be (f64, both; infinite where there is no bound), their
-    dtype."""
+    """What rows should be, how far off they may be (both f64; infinite if there is no bound), and their dtype."""
 
     middle: Array
     bound: Array

@@ -1,4 +1,4 @@
-"""A window beside sinks as the list of all its tokens: what is visible, and at which position, is a line each.
+"""A window beside sinks as the list of all its tokens: one line says what is visible, one at which position.
 
 It knows nothing of slots. A row is known by its serial, and its position in the sequence is its index in the list.
 """
@@ -34,7 +34,7 @@ CLAUSES = {
 
 
 class SinkModel(CacheModel):
-    """`first` is the oldest position that is no sink, of those that some query of the last append sees."""
+    """`first`: the oldest position after the sinks that a query of the last append sees."""
 
     def __init__(self, kind: str, config: Config, claim: Claim, known: KnownRows) -> None:
         window, sinks = config.window or 0, config.sinks or 0
@@ -55,7 +55,7 @@ class SinkModel(CacheModel):
         return min(self.offset, self.sinks + self.recent + 1), self.queries
 
     def seen(self, position: int, of: int) -> bool:
-        """Whether a query at `of` sees what stands at `position`, as far as the cache itself hides anything."""
+        """Whether the cache itself shows the row at `position` to a query at `of`."""
         return position < self.sinks or of - position < self.recent
 
     def place(self, position: int) -> int:
@@ -106,7 +106,7 @@ class SinkModel(CacheModel):
         return [p for p in range(self.offset) if p < self.sinks or p >= self.first]
 
     def _shown(self, of: int, windows: list[int]) -> set[int]:
-        """The rows that the cache and these windows let the query at a position see, the future among them."""
+        """The rows that the cache and these windows show to the query at a position, future ones too."""
         near = (p for p in self._history() if self.seen(p, of))
         return {self.tokens[p] for p in near if all(self.place(of) - self.place(p) < size for size in windows)}
 
@@ -119,12 +119,12 @@ class SinkModel(CacheModel):
         return [self.place(p) for p in seen]
 
     def _reaches(self, to: int, end: int, saved: object = None) -> bool:
-        """Whether it can go back to `to`: while no row was dropped or, where that is declared, is about to be."""
+        """Whether it can go back to `to`: until it is full; when just full, if the claim says that it can."""
         full = self.sinks + self.recent
         return to == end or end < full or (end == full and self.claim.dialect("full") == "succeeds")
 
     def either(self, to: int) -> bool:
-        """Whether it is right to take and to refuse a rewind: one of no rows, past what is declared."""
+        """Whether a rewind may be taken or refused: it drops no row, of a full cache that is declared to refuse."""
         full = self.offset >= self.sinks + self.recent
         return self.claim.dialect("full") == "refused" and full and self._clamped(to) == self.offset
 

@@ -57,7 +57,7 @@ class SavedTokens:
 
 
 def merged(parts: Sequence[SavedTokens]) -> SavedTokens | None:
-    """One of two that meet, or of a ring's the later one; both are gone. The only one there is, or none."""
+    """One snapshot of two that meet, or a ring's later one; both are consumed. Of one, itself; of none, None."""
     if len(parts) < 2:
         cite("SNAP-20")
         return parts[0].handed_on() if parts else None
