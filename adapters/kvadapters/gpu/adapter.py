@@ -28,6 +28,12 @@ from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config
 from kvspec.input_forms import INPUTS
 
+BY_STORAGE = (
+    *("mask", "snapshot", "mem", "residency", "copy", "store", "batch", "page"),
+    *("ragged", "bucket", "draft", "attention", "rope", "sink"),
+)
+"""The chapters claimed at the level of storage, besides the three kinds that grow."""
+
 CHECKS = "KVCONFORM_GPU_CHECKS"
 """Environment variable: with 1, guard bands are checked whenever rows are read."""
 
@@ -65,20 +71,7 @@ class Caches(Timing):
                 "growing": {"level": "storage", "grows": "step"},
                 "ring": {"level": "storage", "grows": "free"},
                 "bounded": {"level": "storage", "grows": "step"},
-                "mask": "storage",
-                "snapshot": "storage",
-                "mem": "storage",
-                "residency": "storage",
-                "copy": "storage",
-                "store": "storage",
-                "batch": "storage",
-                "page": "storage",
-                "ragged": "storage",
-                "bucket": "storage",
-                "draft": "storage",
-                "attention": "storage",
-                "rope": "storage",
-                "sink": "storage",
+                **dict.fromkeys(BY_STORAGE, "storage"),
             },
         }
 

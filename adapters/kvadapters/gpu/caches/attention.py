@@ -2,8 +2,8 @@
 
 An attend has two steps, so that nothing changes before everything is ready:
 
-    demand(config, Fit(front, n, rows_held), queries, how, out)              # of `gpu.asking`: refuses
-    asking = asked(how.through, window)                                      # of `gpu.asking`: what queries see
+    demand(config, Fit(front, n, rows_held), queries, how, out)              # of `caches.queries`: refuses
+    asking = asked(how.through, window)                                      # of `caches.queries`: what queries see
     ready = prepare(space, config, queries, asking, how.splits, most, out)   # allocates, and uploads queries
     ...                                                                      # append the rows
     return ready.answer(rows, positions)                                     # two launches; the output
@@ -117,7 +117,7 @@ def prepare(
 
 
 def _there(space: Workspace, name: str, array: Any) -> DeviceRows:
-    """The place of an array on the device; an array of the host is uploaded into scratch space."""
+    """Give the place of an array on the device; upload an array of the host into scratch space."""
     if isinstance(array, DeviceRows):
         return array
     there = DeviceRows(space.runtime, space.scratch(name, array.nbytes), array.shape, array.dtype)
@@ -136,7 +136,7 @@ def put(array: Any, there: DeviceRows) -> None:
 
 
 def _packed(arrays: tuple[Array, ...]) -> Array:
-    """For each array four i32 numbers: entries, heads, width, and where its elements begin; then all elements."""
+    """Pack arrays: four i32 numbers for each (entries, heads, width, where elements begin), then all elements."""
     begins = np.cumsum([4 * len(arrays), *(a.size for a in arrays)])
     heads = [(a.shape[0], a.shape[1], a.shape[3], at) for a, at in zip(arrays, begins, strict=False)]
     elements = (np.ascontiguousarray(a).view(np.int32).ravel() for a in arrays)
@@ -144,7 +144,7 @@ def _packed(arrays: tuple[Array, ...]) -> Array:
 
 
 def room(space: Workspace, shape: tuple[int, ...], host: bool) -> DeviceRows:
-    """The place an output is written to: scratch space if it goes to the host, else new memory."""
+    """Give the place where an output is written: scratch space if it goes to the host, else new memory."""
     nbytes = prod(shape) * FLOAT.itemsize
     block = space.scratch("output", nbytes) if host else space.runtime.allocate(nbytes)
     return DeviceRows(space.runtime, block, shape, FLOAT)
@@ -160,7 +160,7 @@ class Size(NamedTuple):
 
     @property
     def units(self) -> int:
-        """How many partial results there are."""
+        """Count the partial results."""
         return prod(self)
 
 
@@ -181,12 +181,12 @@ class Ready:
     out: Any
 
     def answer(self, rows: Runs | Pages, positions: Positions) -> Any:
-        """Launch, and give the output: `out` where that was given, else a new array where the queries are."""
+        """Launch, and give the output: `out` if it was given, else a new array where the queries are."""
         self.launch(rows, positions)
         return self.output()
 
     def output(self) -> Any:
-        """The output of what was launched before."""
+        """Give the output of the launches before."""
         if not self.host:
             return self.target if self.out is None else self.out
         found = fetched(self.target)
@@ -196,7 +196,7 @@ class Ready:
         return self.out
 
     def launch(self, rows: Runs | Pages, positions: Positions) -> None:
-        """The two launches and nothing else, which may be captured."""
+        """Launch twice and do nothing else, so that it may be captured."""
         self._attend(rows, positions)
         self._join()
 
@@ -215,12 +215,12 @@ class Ready:
         return entries, heads, self.config.kv_heads, queries, splits, self.config.k_dim, self.config.v_dim, bits
 
     def _starts(self, place: Place) -> tuple[int, int, int]:
-        """Where queries, keys and values begin, in elements."""
+        """Give where queries, keys and values begin, in elements."""
         size = DTYPES[self.config.dtype].itemsize
         return self.queries.at // FLOAT.itemsize, place.keys_at // size, place.values_at // size
 
     def _mask(self) -> tuple[int, int, int]:
-        """Whether the future is hidden, the window, and how many arrays are added to scores."""
+        """Tell whether the future is hidden; give the window, and how many arrays are added to scores."""
         return int(self.asking.causal), self.asking.window, len(self.asking.added)
 
     def _join(self) -> None:
@@ -235,7 +235,7 @@ def scale(k_dim: int) -> Any:
 
 
 def _lying(rows: Runs | Pages, none: Block) -> tuple[str, Block, tuple[int, ...]]:
-    """The kernel, its block tables (any block where it has none), and the arguments that say where rows lie."""
+    """Give how rows lie, the block tables (any block if there are none), and the arguments that say where."""
     if isinstance(rows, Pages):
         return "pages", rows.tables, (rows.page, rows.at, rows.stride)
     return "runs", none, (rows.entry, rows.start, rows.before, rows.then)

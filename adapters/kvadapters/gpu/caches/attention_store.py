@@ -30,7 +30,7 @@ class Attending(Batching):
         raise NotImplementedError
 
     def demand_rows(self, keys: Any, values: Any, layer: int | None) -> tuple[int, int]:
-        """The first layer of an append, and the number of layers. Refuses rows that do not fit or have no room."""
+        """Give the first layer of an append, and how many layers. Refuses rows that do not fit or have no room."""
         raise NotImplementedError
 
     def attend(
@@ -79,14 +79,14 @@ class Attending(Batching):
             raise refusals_attention.shorter("ATTN-19", s, layer, int(batch.held[s, layer]), int(batch.lengths[s]))
 
     def capture_attend(self, layer: int, heads: int, splits: int = 1) -> CapturedAttention:
-        """An attend of one row on a layer, captured."""
+        """Capture an attend of one row on a layer."""
         self._one(layer)
         demand_how(self.config, heads, splits)
         return CapturedAttention(self, layer, heads, Attention(splits=splits))
 
 
 def runs(layers: Layers, group: int) -> Runs:
-    """Where the rows of groups lie, from this group on."""
+    """Say where the rows of groups lie, from this group on."""
     return Runs(layers.begin(group), layers.config.kv_heads * layers.rows.slots)
 
 
@@ -125,7 +125,7 @@ class CapturedAttention:
         return out
 
     def _demand(self, queries: Any, keys: Any, values: Any) -> None:
-        """Refuse first a layer that was freed, then a number of rows other than one, then queries that do not
+        """Refuse a layer that was freed, then rows that do not fit or have no room, then queries that do not
         fit."""
         if self.store.layers is not self.layers:
             raise refusals_attention.dropped("ATTN-22")

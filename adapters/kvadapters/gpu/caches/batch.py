@@ -20,9 +20,9 @@ MOST = 32
 
 
 class Batching:
-    """Mixin of a store: its batch. The store has `space`, `config`, `max_len`, `lengths_` (one a layer) and
-    `layers` (see
-    `gpu.layers`)."""
+    """Mixin of a store: its batch.
+
+    The store has `space`, `config`, `max_len`, `lengths_` (one a layer) and `layers`."""
 
     space: Workspace
     config: Config
@@ -66,7 +66,7 @@ class Batching:
         return Pair(*(a[0] for a in found))
 
     def addresses(self) -> list[int]:
-        """A number for each block of the batch, its own for as long as the block lives."""
+        """Give a number for each block of the batch; it is the block's own for as long as the block lives."""
         return [] if self.batched is None else [id(b) for b in (*self.batched.memory.blocks, self.batched.input)]
 
     def batch_bytes(self) -> int:
@@ -126,7 +126,7 @@ class Batching:
         self.batched = None
 
     def capture(self) -> Captured:
-        """The launch of a step on the rows that lie in the batch's input."""
+        """Capture the launch of a step on the rows in the batch's input."""
         return Captured(self, self.demand_batch("capture"))
 
 

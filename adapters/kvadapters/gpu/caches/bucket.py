@@ -125,7 +125,7 @@ class Bucket:
             raise refusals.queries("BUCKET-6", self.config, "n" if n is None else n, queries, splits)
 
     def _bound_for(self, refresh: bool) -> int:
-        """The bound that the past rows need, if its handles can be made."""
+        """Give the bound that the past rows need, if its handles can be made."""
         at = bisect_left(self.bounds, self.length)
         if at == len(self.bounds):
             raise refusals.beyond("BUCKET-8", self.length, self.bounds[-1])
@@ -147,8 +147,8 @@ class Bucket:
         return bound if self.config.batch == 1 else (self.config.batch << 32) + bound
 
     def _made(self, bound: int, refresh: bool, room: int = 1) -> Handles:
-        """Handles with the past rows in order: the device's rows, or the host's on a refresh and where the device
-        has none."""
+        """Make handles with the past rows in order: the device's rows, or the host's on a refresh and where the
+        device has none."""
         made, old = Handles(self.space, self.config, bound, room), self.handles
         if refresh or old is None:
             if self.length:
@@ -171,7 +171,7 @@ class Bucket:
         self.fresh, self.behind, self.left = True, False, 0
 
     def _ready(self, queries: Any, splits: int, rows: int, causal: bool, out: Any) -> Ready:
-        """Everything an attend needs but its rows."""
+        """Prepare an attend, which then lacks only its rows."""
         return prepare(self.space, self.config, queries, Asking(causal), splits, rows, out)
 
     def ran(self) -> Ran:
@@ -210,7 +210,7 @@ class Bucket:
         self.encoded = Encoded.of(self.space, self.config, n, keys, values)
 
     def cross(self, queries: Any, splits: int = 1, out: Any = None) -> Any:
-        """Queries over all of those."""
+        """Attend to all rows of the encoder."""
         if _count(queries) == 0:
             return _no_output(queries, self.config, out)
         self._demand_queries(queries, splits, None, out)
@@ -220,7 +220,7 @@ class Bucket:
         return self.encoded.answer(ready, self.config)
 
     def past(self) -> int:
-        """Past rows of each layer, as the host knows them."""
+        """Give the number of past rows of each layer, as the host knows it."""
         return self.length
 
     def bound(self) -> int | None:

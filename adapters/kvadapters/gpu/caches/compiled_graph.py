@@ -19,7 +19,7 @@ from kvspec.geometry import DTYPES, Array, Config
 
 
 def geometry(config: Config) -> Geometry:
-    """The config of rows of all layers: it has one head for each head of every sequence in every layer."""
+    """The geometry of rows of all layers: it has one head for each head of every sequence in every layer."""
     return Geometry.of(config.changed(batch=_layers(config) * config.batch))
 
 
@@ -57,7 +57,7 @@ class Handles:
         move(self.space.runtime, self.geometry, n, source, self.slots(slot))
 
     def compact(self, slot: int) -> None:
-        """Bring the row behind the padding to its slot; one launch, or none where it stands there."""
+        """Copy the row behind the padding to its slot; one launch, or none if it is there already."""
         if slot != self.bound:
             self.put(1, self.slots(self.bound), slot)
 
@@ -82,7 +82,7 @@ class Handles:
         return Pair(*(np.concatenate(rows, axis=-2) for rows in zip(*found, strict=True)))
 
     def _gathered(self, there: Place, parts: tuple[tuple[int, int], ...]) -> Pair:
-        """Rows of all layers, the parts side by side in the host's memory: one launch for each."""
+        """Gather rows of all layers in the host's memory, the parts side by side: one launch for each part."""
         filled = 0
         for slot, n in parts:
             move(self.space.runtime, self.geometry, n, self.slots(slot), there.span(filled))
@@ -90,7 +90,7 @@ class Handles:
         return Pair(*(self._lines(there, kind, 0, filled, None) for kind in "kv"))
 
     def _lines(self, place: Place, kind: str, slot: int, n: int, layer: int | None) -> Array:
-        """n rows side by side, one line of bytes for each head: `[layers, ...]`, or `[...]` of one layer."""
+        """Download n adjacent rows, one line of bytes for each head: `[layers, ...]`, or `[...]` of one layer."""
         shape, dtype = self.config.shape(kind, n), DTYPES[self.config.dtype]
         layers = (_layers(self.config),) if layer is None else ()
         if n == 0:
@@ -120,6 +120,6 @@ class Encoded:
         return cls(place, n * whole.row_bytes)
 
     def answer(self, ready: Ready, config: Config) -> Any:
-        """Queries that see all of them."""
+        """Attend: every query sees all of them."""
         n = self.place.slots
         return ready.answer(Runs(self.place, config.kv_heads * n), Positions(0, n))

@@ -78,7 +78,7 @@ class Buffer:
             raise refusals.copy_beyond("COPY-22", at, n, self.capacity)
 
     def _source(self, dtype: str, keys: Any, values: Any) -> Place:
-        """Rows where they lie on the device, or uploaded as they are, token after token."""
+        """Give rows where they lie on the device, or upload them as they are, token after token."""
         there = resident.source(self.space.runtime, len(keys), keys, values)
         if there is not None:
             return there
@@ -99,7 +99,7 @@ class Buffer:
         self.space.runtime.meter.device_to_device += source.slots * geometry.row_bytes
 
     def _kernel(self, dtype: str) -> tuple[str, int, int]:
-        """The kernel for rows of this dtype, the bytes of a word it reads, and of one it writes."""
+        """Give the kernel for rows of this dtype, and the bytes of the words that it reads and that it writes."""
         geometry = self.rows.geometry
         if dtype == self.config.dtype:
             return f"copy{geometry.word}", geometry.word, geometry.word
@@ -117,7 +117,7 @@ class Buffer:
         return keys, values
 
     def plan(self, n: int) -> mem.Plan:
-        """What is held, whatever is copied into it."""
+        """The bytes held, which no copy changes."""
         return self.held(), self.held()
 
     def held(self) -> int:

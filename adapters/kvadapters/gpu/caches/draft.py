@@ -31,7 +31,7 @@ REFUSED = ("append", "attend", "read", "mask", "rewind", "free", "snapshot", "re
 
 
 def speculative(kind: Kind) -> Kind:
-    """A cache that can enter rounds. During a round it refuses everything but `lengths` and appends of no rows."""
+    """Let a cache enter rounds. During a round it refuses everything but `lengths` and appends of no rows."""
     for name in (n for n in REFUSED if hasattr(kind, n)):
         setattr(kind, name, _kept_out(getattr(kind, name)))
     ask = kind.can_rewind  # type: ignore[attr-defined]
@@ -101,7 +101,7 @@ class Through:
         return found
 
     def end(self, kept: int) -> None:
-        """Rows that are written need only be counted."""
+        """Count the kept drafts: they are in the cache's slots already."""
         self.cache.offset = self.start + kept
         self.cache.written = self.written or kept > 0
 
@@ -135,7 +135,7 @@ class Aside:
         self.drafts += n
 
     def _longer(self, n: int) -> Rows:
-        """A buffer with all rows so far, and room for n more and for the same number of drafts again."""
+        """Make a buffer with all rows so far, and room for n more and for as many drafts again."""
         old = self.store.rows
         new = self.store.allocated(self.store.slots + self.drafts + n)
         if old is not None:
@@ -176,7 +176,7 @@ class Round:
         on.queries = n
 
     def read(self, layer: int) -> Pair:
-        """The history of the drafts just before."""
+        """The history of the newest drafts."""
         self._demand_open("read")
         return self.layers[layer].read()
 

@@ -89,7 +89,7 @@ class Growing(Attending):
         return Runs(self.store.rows.place, self.config.kv_heads * self.store.slots)
 
     def before_drafts(self) -> tuple[int, Span | None]:
-        """How many rows a draft sees beside drafts (all), and where they lie in position order."""
+        """How many rows a draft sees besides drafts (all), and where they lie in position order."""
         rows = self.store.rows
         return self.offset, None if rows is None else rows.place.span()
 

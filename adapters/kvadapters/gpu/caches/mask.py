@@ -28,7 +28,7 @@ class History:
 
 
 def built(space: Workspace, logical: Logical, history: History) -> Array | None:
-    """`[1 or B, 1 or heads, L, K or 1]` with columns in slot order; None where nothing needs to be hidden."""
+    """Make a mask `[1 or B, 1 or heads, L, K or 1]`, columns in slot order; None if nothing has to be hidden."""
     demand(logical, history)
     mask: Array | None = None
     for part in logical:
@@ -74,7 +74,7 @@ def _columns(space: Workspace, part: Part, history: History) -> Array | None:
 
 
 def _ages(history: History) -> Array:
-    """`[L, K]`: how many positions the row in each slot lies before each query; below 0 is the future."""
+    """Count, as `[L, K]`, the positions from each slot's row up to each query; below 0 is the future."""
     newest = (history.oldest - 1 - np.arange(history.rows)) % max(1, history.rows)
     return np.asarray(newest - np.arange(history.queries)[::-1, None])
 
@@ -92,8 +92,8 @@ def _slot_order(space: Workspace, array: Array, history: History) -> Array:
 
 
 def _both(one: Array, other: Array) -> Array:
-    """Two booleans by `and`; two arrays of scores by their sum, minus infinity where one has it; of a boolean and
-    scores the scores, minus infinity where the boolean hides."""
+    """Join two masks: booleans by `and`; scores by sums, minus infinity where either is; a boolean and scores to
+    the scores, minus infinity where the boolean hides."""
     if one.dtype == other.dtype:
         with np.errstate(all="ignore"):
             return np.asarray(one & other if one.dtype == bool else _hiding(one + other, one, other))
@@ -102,5 +102,5 @@ def _both(one: Array, other: Array) -> Array:
 
 
 def _hiding(added: Array, one: Array, other: Array) -> Array:
-    """A sum of scores, minus infinity where either is: plus infinity from an overflow does not outweigh it."""
+    """Hide a sum of scores where either is minus infinity, even if the other one is plus infinity by overflow."""
     return np.where(np.minimum(one, other) == -np.inf, np.float32("-inf"), added)

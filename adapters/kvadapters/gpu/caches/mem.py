@@ -13,15 +13,15 @@ SEQUENCES = 32
 """Largest number of sequences, by default."""
 
 TOP = 2**64 - 1
-"""Stands for every product that is larger."""
+"""The largest product; larger ones become this."""
 
 Plan = tuple[int, int]
 """Bytes held afterwards, and at most meanwhile."""
 
 
 def planned(store: Slots, slots: int) -> Plan:
-    """The bytes held when the buffer has this many slots. Another number means another buffer; the old one is
-    there until the new one is filled."""
+    """The bytes held when the buffer has this many slots. Another number takes another buffer; the old one is kept
+    until the new one is filled."""
     then = slots * store.geometry.row_bytes
     return (then, then) if slots == store.slots else (then, then + held(store))
 
@@ -45,7 +45,7 @@ def fit(kind: str, config: Config, free: int, reserve: int | None, most: int | N
 
 
 def _sequence(config: Config) -> int:
-    """Bytes of one sequence, no product beyond 64 bits."""
+    """Count the bytes of one sequence, at most `TOP`."""
     assert config.layers is not None and config.max_len is not None
     sizes = (
         config.k_dim + config.v_dim,

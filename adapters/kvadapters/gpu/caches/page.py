@@ -84,7 +84,7 @@ class Pages:
         table.length += n
 
     def _demand_room(self, table: Table, keys: Any, values: Any) -> tuple[int, bool]:
-        """How many more pages n rows need, and whether the sequence's last page must be copied."""
+        """Count the pages that new rows need, and tell whether the last page has to be copied before."""
         if not fitting(self.config, keys, values):
             raise refusals.rows("PAGE-8", self.config, keys, values)
         n, free = rows_in(keys), len(self.pool.free)
@@ -146,7 +146,7 @@ class Pages:
         return [self.pool.tables[page] for page in range(self.pool.total)]
 
     def free_pages(self) -> int:
-        """How many pages no sequence has."""
+        """Count the pages that no sequence has."""
         return len(self.pool.free)
 
     def gather(self, table: Sequence[int], n: int) -> Pair:
@@ -162,9 +162,9 @@ class Pages:
         return self.pool.gathered(block, n)
 
     def _demand_rows(self, table: Sequence[int], n: int) -> None:
-        """Refuse a negative number of rows, or more than the table has slots; then entries that name no page; then
-        rows
-        that no sequence has."""
+        """Refuse rows in this order: a negative number or more than the table has slots, entries that name no page,
+        rows that no sequence has.
+        """
         size, needed = self.pool.size, self.pool.pages_for(n)
         if n < 0 or n > len(table) * size:
             raise refusals_page.short("PAGE-30", n, len(table), size)
@@ -196,7 +196,7 @@ class Pages:
         return self.pool.peek(page)
 
     def plan(self, n: int) -> mem.Plan:
-        """What is held, whatever is appended."""
+        """The bytes held, which no append changes."""
         return self.held(), self.held()
 
     def held(self) -> int:

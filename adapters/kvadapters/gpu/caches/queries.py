@@ -1,4 +1,4 @@
-"""What comes with queries: whether they fit, and what they may see."""
+"""The queries of an attend: whether they fit, and which positions they may see."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kvspec.masks import Causal, Explicit, Logical, Window
 from kvspec.refusals import attention as refusals
 
 FLOAT = np.dtype(np.float32)
-"""What queries, masks and outputs are."""
+"""The dtype of queries, of outputs, and of scores in masks."""
 
 
 class Asking(NamedTuple):
@@ -30,7 +30,7 @@ class Asking(NamedTuple):
 
 
 def asked(logical: Logical, window: int | None = None) -> Asking:
-    """What queries see through a mask and a window of the cache's own; `demand` has looked at the mask."""
+    """Say what queries see through a mask and the cache's own window; `demand` has checked the mask."""
     sizes = [part.size for part in logical if isinstance(part, Window)] + [window or 0]
     arrays = tuple(_scores(part.array) for part in logical if isinstance(part, Explicit))
     causal = any(isinstance(part, Causal) for part in logical)
@@ -38,12 +38,12 @@ def asked(logical: Logical, window: int | None = None) -> Asking:
 
 
 def _scores(array: Array) -> Array:
-    """An array of a mask as numbers to add to scores."""
+    """Turn an array of a mask into numbers to add to scores."""
     return array if array.dtype != bool else np.where(array, FLOAT.type(0), FLOAT.type("-inf"))
 
 
 def nothing(queries: Any, keys: Any) -> bool:
-    """Whether there are no queries and no rows: an attend that is never refused."""
+    """Tell whether there are no queries and no rows: such an attend is never refused."""
     return len(queries.shape) == 4 and queries.shape[2] == rows_in(keys) == 0
 
 
@@ -85,12 +85,12 @@ def demand(config: Config, fit: Fit, queries: Any, how: Attention, out: Any = No
 
 
 def writable(out: Any) -> bool:
-    """Whether an output can be written; True if none is given, and for an output on the device."""
+    """Tell whether an output can be written; True if none is given, and for an output on the device."""
     return out is None or isinstance(out, DeviceRows) or bool(out.flags.writeable)
 
 
 def demand_how(config: Config, heads: int, splits: int) -> None:
-    """Refuse query heads that are no multiple of the kv heads, then splits below 1."""
+    """Refuse a number of query heads that is no multiple of the kv heads, then splits below 1."""
     if heads < 1 or heads % config.kv_heads:
         raise refusals.heads("ATTN-25", heads, config.kv_heads)
     if splits < 1:

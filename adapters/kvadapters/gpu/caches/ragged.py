@@ -56,7 +56,7 @@ class Ragged:
         return replace(place, keys_at=keys_at, values_at=place.values_at + before * self.one.v_bytes)
 
     def _runs(self, sequence: int, drop: int = 0) -> list[Run]:
-        """The rows of a sequence without the newest."""
+        """The rows of a sequence, without the newest `drop`."""
         if self.rows is None:
             return []
         rows = self.lengths[sequence] - drop
@@ -99,7 +99,7 @@ class Ragged:
         return self.config.changed(batch=len(self.lengths))
 
     def _demand_block(self, keys: Any, values: Any, lengths: Sequence[int]) -> int:
-        """How many columns a block has. Refuses one that does not fit, and lengths that it has not."""
+        """Count the columns of a block. Refuses a block that does not fit, and lengths that it does not have."""
         if not fitting(self._batch(), keys, values):
             raise refusals.rows("RAGGED-10", self._batch(), keys, values)
         columns = int(keys.shape[2])
@@ -147,20 +147,20 @@ class Ragged:
         self.filter(order)
 
     def repeat(self, times: int) -> None:
-        """Each sequence several times."""
+        """Repeat each sequence this many times."""
         if times < 1:
             raise refusals_ragged.times("RAGGED-19", times)
         self._rebuild([self._runs(s) for s in range(len(self.lengths)) for _ in range(times)])
 
     def extend(self, other: Any) -> None:
-        """Copies of another cache's sequences behind those there are."""
+        """Copy another cache's sequences behind the present ones."""
         if other.kind != self.kind or not self._alike(other):
             raise refusals_ragged.other("RAGGED-23", "extend", "a ragged cache", other.config)
         mine = [self._runs(s) for s in range(len(self.lengths))]
         self._rebuild([*mine, *(other._runs(s) for s in range(len(other.lengths)))])
 
     def join(self, others: Sequence[Any]) -> None:
-        """The rows of growing caches, each a sequence."""
+        """Become the rows of growing caches, each a sequence."""
         for other in others:
             self._demand_alone("join", "growing caches", other)
         self._rebuild([self._of(other) for other in others])
@@ -171,7 +171,7 @@ class Ragged:
         return [] if rows is None else [Run(rows.place, 0, cache.offset)]
 
     def extract(self, sequence: int, into: Any) -> None:
-        """The rows of a sequence, by way of scratch space where they lie side by side, to a growing cache."""
+        """Put the rows of a sequence into a growing cache, by way of scratch space where they lie side by side."""
         if sequence < 0 or sequence >= len(self.lengths):
             raise refusals_ragged.sequence("RAGGED-19", sequence, len(self.lengths))
         self._demand_alone("extract", "a growing cache", into)
@@ -192,7 +192,7 @@ class Ragged:
         ]
 
     def _demand_alone(self, what: str, wanted: str, other: Any) -> None:
-        """Refuse what is no growing cache of one sequence, like this in geometry and in no round."""
+        """Refuse all but growing caches of one sequence that have this geometry and are in no round."""
         fits = other.kind == "growing" and other.config.batch == 1 and self._alike(other)
         if not fits or other.in_round:
             raise refusals_ragged.other("RAGGED-23", what, wanted, other.config)
@@ -246,7 +246,7 @@ class Ragged:
         return found
 
     def mask(self) -> Array:
-        """For each query of the last block the columns of its sequence up to its own."""
+        """Show to each query of the last block the columns of its sequence up to its own."""
         positions = self.positions()
         assert positions is not None
         found = np.zeros((*positions.shape, max(self.lengths)), bool)

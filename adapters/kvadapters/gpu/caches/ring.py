@@ -88,8 +88,8 @@ class Ring(Attending):
         self.filled = self.index = kept + n
 
     def _in_order(self, kept: int, n: int) -> tuple[int, Rows]:
-        """A buffer and the first slot of the newest `kept` rows in it, in position order, with room for n behind
-        them."""
+        """Give a buffer with the newest `kept` rows in position order and room for n behind them, and the slot of
+        the first of them."""
         rows = self.store.rows
         if rows is None or self.slots_after(n) != rows.slots:
             return 0, self._longer(kept, n)
@@ -125,7 +125,7 @@ class Ring(Attending):
         return Runs.of(self._newest(self.filled), self.config.kv_heads * self.store.slots)
 
     def before_drafts(self) -> tuple[int, Span | None]:
-        """How many rows a draft sees beside drafts (the newest W-1), and where they lie in position order."""
+        """How many rows a draft sees besides drafts (the newest W-1), and where they lie in position order."""
         seen = min(self.filled, self.window - 1)
         return seen, self._newest(seen) if seen else None
 
@@ -161,7 +161,7 @@ class Ring(Attending):
         return self.store.rows.place.span(self.base, (self.index - kept) % self.filled, self.filled)
 
     def _pull_down(self, kept: int) -> None:
-        """Move the newest rows to the first slots in order; by way of scratch space, as places overlap."""
+        """Move the newest rows to the first slots in order; by way of scratch space, because places overlap."""
         newest = self._newest(kept)
         aside = self.space.other(self.store.geometry, kept).span()
         self.store.move(kept, newest, aside)

@@ -20,7 +20,7 @@ from kvspec.refusals import rope as refusals
 
 
 def rotate(space: Workspace, rows: Any, positions: Array, rope: Rope) -> Any:
-    """Rows `[B, H, n, dim]` turned each by its position: new rows, on the device if the rows are there."""
+    """Turn rows `[B, H, n, dim]`, each by its position. Gives new rows, on the device if the rows are there."""
     if 0 in rows.shape:
         return replace(rows) if isinstance(rows, DeviceRows) else rows.copy()
     shape = tuple(rows.shape)
@@ -86,7 +86,7 @@ def _uploaded(space: Workspace, rows: Array) -> DeviceRows:
 def _turn(
     space: Workspace, positions: Array, rope: Rope, dims: int, *turned: tuple[DeviceRows, DeviceRows]
 ) -> None:
-    """The launch: keys, then queries (f32) if there are any, each with the place that the turned rows go to."""
+    """Launch: turn keys, then queries (f32) if there are any; each comes with the place of the turned rows."""
     table = space.tables.table(np.asarray(positions, np.int64), dims, rope.base)
     (keys, to), (queries, to_queries) = turned[0], turned[-1]
     width, rows, size = keys.shape[-1], keys.shape[-2], keys.dtype.itemsize

@@ -21,11 +21,11 @@ from kvspec.contract import Attention
 from kvspec.geometry import DTYPES
 
 NUMBERS = 4
-"""What stands before the elements of an array: entries, heads, width, and where they begin."""
+"""Numbers before the elements of an array: entries, heads, width, and where the elements begin."""
 
 
 class OverScores(Ready):
-    """An attend to rows whose keys have no elements: what is added to their scores is all of them."""
+    """An attend to rows whose keys have no elements: the scores are only what is added."""
 
     def _sizes(self) -> tuple[int, ...]:
         *sizes, _, v_dim, bits = super()._sizes()
@@ -64,7 +64,7 @@ class Scored:
 
 
 def bits(how: Attention, k_dim: int) -> tuple[int, ...]:
-    """The factor of queries, the softcap, and 2 log2(e) / softcap, as the bits of f32 numbers."""
+    """Give the factor of queries, the softcap, and 2 log2(e) / softcap, as the bits of f32 numbers."""
     factor = 1 / np.sqrt(np.float64(k_dim)) if how.scale is None else how.scale
     slope = 2 * LOG2E / how.softcap if how.softcap else 0.0
     return tuple(int(FLOAT.type(number).view(np.uint32)) for number in (factor, how.softcap, slope))

@@ -1,4 +1,4 @@
-"""A window beside sinks on a device: one buffer whose first slots stay, and behind them a ring of slots."""
+"""Sinks and a window on a device: in one buffer the first slots keep the sinks, and a ring of slots follows."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class Sink:
         self.written = True
 
     def _decode(self, source: Span) -> None:
-        """One row: behind the others, or in the slot of the oldest that is no sink. Rows of a long chunk that no
-        query needs are dropped first."""
+        """Write one row: behind the others, or in the slot of the oldest that is no sink. Drop first the rows of a
+        long chunk that no query needs."""
         surplus = self.filled > self.most
         slot = self.sinks if surplus or self.index == self.most else self.index
         rows = self._room(self._beside() if surplus else 0, slot + 1, self.most)
@@ -73,7 +73,7 @@ class Sink:
         self.index = slot + 1
 
     def _prefill(self, source: Place) -> None:
-        """Several rows: behind the sinks and what else the first of their queries sees, in position order."""
+        """Write several rows behind the sinks and the other rows that their first query sees, in position order."""
         n, sinks, others = source.slots, min(self.filled, self.sinks), self._beside()
         end = sinks + others + n
         rows = self._room(others, sinks, end)
@@ -82,11 +82,11 @@ class Sink:
         self.filled = self.index = end
 
     def _beside(self) -> int:
-        """How many rows that are no sinks a next query sees beside its own."""
+        """Count the rows, other than sinks and its own, that a next query sees."""
         return min(max(0, self.filled - self.sinks), self.most - self.sinks - 1)
 
     def _room(self, others: int, at: int, slots: int) -> Rows:
-        """A buffer of that many slots or more, the sinks in front, the newest `others` from the slot `at` on."""
+        """Give a buffer of at least so many slots: the sinks in front, the newest `others` from slot `at` on."""
         old = self.store.rows
         if old is not None and slots <= old.slots:
             self._pull(others, old.place.span(at))
@@ -99,12 +99,12 @@ class Sink:
         return rows
 
     def _pull(self, others: int, target: Span) -> None:
-        """Move the newest rows that are no sinks; by way of scratch space, as places overlap."""
+        """Move the newest rows that are no sinks; by way of scratch space, because places overlap."""
         if others == 0:
             return
         newest = self._newest(others)
         if newest.turn == 0:
-            return  # only before a chunk, which wants them there
+            return  # only before a chunk: they are already where it needs them
         aside = self.space.other(self.store.geometry, others).span()
         self.store.move(others, newest, aside)
         self.store.move(others, aside, target)
@@ -116,7 +116,7 @@ class Sink:
         return self.store.rows.place.span(self.sinks, (self.index - self.sinks - others) % ring, ring)
 
     def read(self, what: Readable) -> Pair | None:
-        """History and state are all held rows as they lie; the view is what a next query sees beside its own."""
+        """History and state are all held rows as they lie; the view is the rows that a next query sees."""
         if what == "view":
             return self._view()
         there = self.queries is not None if what == "history" else self.written

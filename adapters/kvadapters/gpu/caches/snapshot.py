@@ -37,7 +37,7 @@ class Snapshot:
         self._rows.release()
 
     def consume(self) -> None:
-        """End it: its rows were taken over or copied by what was made of it."""
+        """End it: its rows went into another snapshot or a cache."""
         self.gone = "consumed"
 
     def passed_on(self) -> Snapshot:
@@ -47,13 +47,13 @@ class Snapshot:
         return heir
 
     def demand_usable(self, what: str) -> None:
-        """Refuse what was closed or consumed."""
+        """Refuse a snapshot that was closed or consumed."""
         if self.gone:
             raise refusals.used_up("SNAP-26" if self.gone == "consumed" else "SNAP-27", what, self.gone)
 
 
 def demand(what: str, given: Any, kind: str, config: Config, runtime: Runtime, clause: str = "SNAP-10") -> Snapshot:
-    """Refuse what is used up, of another kind or geometry, or not on this device."""
+    """Refuse a snapshot that is used up, of another kind or geometry, or not on this device."""
     ours = isinstance(given, Snapshot)
     if ours:
         given.demand_usable(what)

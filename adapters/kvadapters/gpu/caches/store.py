@@ -30,7 +30,7 @@ class Store(Attending):
         self._become(config, self._made(config))
 
     def _demand(self, config: Config) -> None:
-        """Refuse what no store can be opened with."""
+        """Refuse a config that no store can have."""
         if config.layers is None or config.max_len is None or config.batch != 1 or not acceptable(config):
             raise refusals.config("STORE-1", self.kind, config)
 
@@ -150,7 +150,7 @@ class Store(Attending):
         self.lengths_ = lengths
 
     def _demand_saved(self, pairs: list[Pair]) -> list[int]:
-        """The lengths that were saved, if everything fits."""
+        """Give the saved lengths, if everything fits."""
         if len(pairs) != len(self.lengths_):
             raise refusals.saved_layers("STORE-22", len(pairs), len(self.lengths_))
         for layer, pair in enumerate(pairs):

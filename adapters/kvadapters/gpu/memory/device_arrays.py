@@ -41,7 +41,7 @@ class DeviceRows:
 
 
 APART = 256
-"""Placed arrays begin at multiples of these bytes, which a GPU's reads divide."""
+"""Placed arrays begin at multiples of these bytes, as the reads of a GPU do."""
 
 
 def placed(runtime: Runtime, *arrays: Array) -> tuple[DeviceRows, ...]:

@@ -20,8 +20,8 @@ ENTRY = np.dtype(np.int32)
 
 
 class Pool:
-    """Head h of page g begins `(g * kv_heads + h) * page_size` rows behind where the pool does; all are poisoned
-    until written, like all rows. Only the host knows which pages are free, and how many tables have each of the
+    """Head h of page g begins `(g * kv_heads + h) * page_size` rows behind the pool's first row. As all rows, these
+    are poisoned until written. Only the host knows which pages are free, and how many tables have each of the
     others."""
 
     def __init__(self, space: Workspace, config: Config) -> None:

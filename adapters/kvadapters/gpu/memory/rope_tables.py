@@ -1,6 +1,6 @@
 """Cosines and sines on the device: the newest tables are kept, so that all layers of a step share one.
 
-What crosses are the lines of the positions asked for, as ROPE-29 says. They are made on the host for many positions
+Only the lines of the wanted positions are uploaded, as ROPE-29 says. The host makes the lines of many positions
 together, so that the next position of a decode costs only the copy of its line.
 """
 
@@ -30,7 +30,7 @@ FAR = 1 << 62
 
 
 class Key(NamedTuple):
-    """What a table is for."""
+    """The table that is wanted."""
 
     positions: bytes
     dims: int
@@ -47,8 +47,8 @@ class Tables:
         self._kept: OrderedDict[Key, Block] = OrderedDict()
 
     def table(self, positions: Array, dims: int, base: int) -> Block:
-        """That of these positions, `[n, dims / 2, 2]` in f32: one that is there, or one uploaded now over the
-        oldest. Raises MemoryError, and has then kept what was there."""
+        """Give the table of these positions, `[n, dims / 2, 2]` in f32: one that is there, or one uploaded now over
+        the oldest. Raises MemoryError, and then keeps the tables that were there."""
         key = Key(positions.tobytes(), dims, base)
         if key not in self._kept:
             made = lines(positions, dims, base)
@@ -60,7 +60,7 @@ class Tables:
         return self._kept[key]
 
     def _grow(self, nbytes: int) -> None:
-        """Larger places, if these are too small for this many bytes; their contents are lost."""
+        """Make larger places, if these are too small for this many bytes; their contents are lost."""
         old = [*self._free, *self._kept.values()]
         if old and old[0].nbytes >= nbytes:
             return
@@ -72,7 +72,7 @@ class Tables:
 
 
 def lines(positions: Array, dims: int, base: int) -> Array:
-    """Give cosines and sines as `rope_angles.table` does; of a few successive positions from pieces made before."""
+    """Give cosines and sines as `rope_angles.table` does; for a few adjacent positions from pieces made before."""
     first, n = int(positions[0]), len(positions)
     if n > PIECE or not 0 <= first < FAR or (np.diff(positions) != 1).any():
         return angles.table(positions, dims, base)

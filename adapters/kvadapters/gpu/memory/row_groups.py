@@ -20,7 +20,7 @@ MOST_PARTS = 65535
 
 
 class Layers:
-    """Keys and values `[groups, kv_heads, max_len, dim]`, and a length for each group, all zeros at first.
+    """Keys and values `[groups, kv_heads, max_len, dim]`, and a length for each group; all are zeros at first.
 
     A group is a layer of a store, or one sequence in one layer of a batch. The owner also keeps the lengths on the
     host and checks for room there; `place` reads them from the device, so that captured work stays valid.
