@@ -48,7 +48,7 @@ DEEPEST = 16
 
 HOUSE = (
     *("__main__", "cli", "commands", "plugin", "checks", "runner", "diagnosis", "mutants", "prove", "vectors"),
-    *("laws", "generate", "judge", "oracle", "worker", "profiling"),
+    *("laws", "generate", "judge", "oracle", "worker", "profiling", "message"),
 )
 """The rooms of kvconform, from top to bottom."""
 

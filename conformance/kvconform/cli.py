@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 from kvconform import SUITE_VERSION
 from kvconform.commands.options import COMMANDS
 from kvconform.commands.standard_streams import lasting
+from kvconform.message import tell
 from kvconform.worker.signals import handling, interrupt
 
 BEGIN = "Begin with `kvconform demo`, then `kvconform new-adapter my-engine`."
@@ -123,15 +124,13 @@ def _run(options: argparse.Namespace, process: tuple[str, ...]) -> int:
         if bool(options.adapter) + bool(process) > 1 or not (
             options.adapter or process or options.command == "replay"
         ):
-            return _told("name one adapter, or a command after --", 2, f" {options.command}")
+            return _told("name one adapter, or a command after --", 2, options.command)
         options.process = process
     if options.command == "demo":
-        sys.stderr.write("kvconform: judging a ring with one bug\n")
-        sys.stderr.flush()
+        tell("judging a ring with one bug")
     if options.command in ("run", "smoke", "prove", "profile") and not getattr(options, "quiet", False):
         doing = "profiling" if options.command == "profile" else "judging"
-        sys.stderr.write(f"kvconform: {doing} {options.adapter or process[0]}\n")
-        sys.stderr.flush()
+        tell(f"{doing} {options.adapter or process[0]}")
     try:
         command = importlib.import_module(f"kvconform.commands.{options.command.replace('-', '_')}")
         return int(command.main(options))
@@ -140,7 +139,7 @@ def _run(options: argparse.Namespace, process: tuple[str, ...]) -> int:
 
 
 def _told(line: str, status: int, command: str = "") -> int:
-    sys.stderr.write(f"kvconform{command}: {line}\n")
+    tell(line, command)
     return status
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
+from kvconform.message import tell
 from kvconform.runner import known, output
 from kvconform.runner.known import KnownDeviation
 from kvreports import json_file
@@ -31,7 +31,7 @@ def main(options: Namespace) -> int:
         output.leave(folder / name, text)
     for anchor, engine in zip(found.anchors, found.engines, strict=True) if options.badges else ():
         output.leave(Path(options.badges) / f"{anchor}.svg", badge(engine))
-    sys.stderr.write(f"kvconform: board at {folder / NAMES[1]}\n")
+    tell(f"board at {folder / NAMES[1]}")
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from argparse import Namespace
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kvconform.message import tell
 from kvconform.runner import known, output, report_folder
 from kvconform.runner.known import KnownDeviation
 from kvconform.runner.record import record
@@ -49,9 +49,9 @@ def _judged(name: str, life: Life, adapter: Description, expected: tuple[KnownDe
     failed = failure(seen, "log", check, known=expected)
     tally.failures.append(failed)
     last = len(seen.steps)
-    sys.stderr.write(f"kvconform: {name}, {life.where(last - 1)}: {seen.differences[0].message}\n")
+    tell(f"{name}, {life.where(last - 1)}: {seen.differences[0].message}")
     if left := len(life.lines) - last:
-        sys.stderr.write(f"kvconform: the {left} operations after it were not judged\n")
+        tell(f"the {left} operations after it were not judged")
     why = "; ".join(failed.known.values()) if failed.expected else ""
     return CheckResult(check, tally, difference=failed.message, known=why, operations=last)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kvconform.commands import broken_ring
 from kvconform.commands.options import COMMANDS
+from kvconform.message import tell
 
 ADAPTER = f"{broken_ring.__name__}:ring"
 
@@ -23,7 +24,7 @@ BROKEN = 1
 def main(options: Namespace) -> int:
     """Judge the broken ring and open its page, or print where it is. Return 0 if the bug was found."""
     folder = Path(options.report or tempfile.mkdtemp(prefix="kvconform-demo-"))
-    sys.stderr.write(f"kvconform: the ring with the bug: {broken_ring.__file__}\n")
+    tell(f"the ring with the bug: {broken_ring.__file__}")
     run = import_module("kvconform.commands.run")  # as the command line does it
     status = int(run.main(_run_options(folder)))
     page = folder / "report.html"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,6 +11,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+from kvconform.message import tell
 from kvconform.mutants import hunts, matrix
 from kvconform.mutants.hunt import HuntResult
 from kvconform.mutants.kinds import KINDS
@@ -90,7 +90,7 @@ def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[HuntResul
 
 def _ended(why: str, hunted: int, count: int, status: int) -> int:
     """Say how far it came, and how to go on."""
-    sys.stderr.write(f"kvconform: {why}; {hunted} of {count} mutants were hunted; --resume hunts the others\n")
+    tell(f"{why}; {hunted} of {count} mutants were hunted; --resume hunts the others")
     return status
 
 
@@ -112,6 +112,5 @@ def _told(found: Iterable[HuntResult], count: int) -> Iterator[HuntResult]:
         if not one.killed or time.monotonic() - last > 2 or i == count:
             last = time.monotonic()
             survivor = "" if one.killed else f"; not found: {one.id}"
-            sys.stderr.write(f"kvconform mutants: [{i}/{count}] {killed} found{survivor}\n")
-            sys.stderr.flush()
+            tell(f"[{i}/{count}] {killed} found{survivor}", "mutants")
         yield one

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from argparse import Namespace
 from importlib import resources
 from pathlib import Path
 
 from kvadapters import find
+from kvconform.message import tell
 from kvconform.runner import output
 from kvspec.errors import BadInput
 
@@ -33,7 +33,7 @@ def main(options: Namespace) -> int:
         raise BadInput(f"{folder} exists already; remove it, or write elsewhere with --into")
     for target, template in FILES.items():
         output.leave(folder / filled(target, name), filled(_template(template), name))
-    sys.stderr.write(f"kvconform: wrote {folder}; next: pip install -e {folder} && kvconform smoke {name}-ring\n")
+    tell(f"wrote {folder}; next: pip install -e {folder} && kvconform smoke {name}-ring")
     return 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from argparse import Namespace
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ import psutil
 
 from kvadapters import find
 from kvconform import SUITE_VERSION
+from kvconform.message import tell
 from kvconform.profiling import cases, peers
 from kvconform.profiling.case import Case
 from kvconform.profiling.kept_memory import kept
@@ -50,9 +50,9 @@ def main(options: Namespace) -> int:
     said = description(find.guarded(options.adapter, "cannot describe itself", adapter.describe))
     for peer in found.records:
         if peer.missing:
-            _say(f"peer {peer.name} takes no part: {peer.missing}")
+            tell(f"peer {peer.name} takes no part: {peer.missing}")
     pace = Pace(*QUICK) if options.quick else Pace(rounds=options.rounds, whole=options.minutes * 60)
-    session = Session(adapter, said, found, _memory(options, adapter) << 20, pace, _say)
+    session = Session(adapter, said, found, _memory(options, adapter) << 20, pace, tell)
     about: dict[str, Any] = {"started": datetime.now(UTC).isoformat(timespec="seconds"), "before": _state()}
     began = time.perf_counter()
     about["reason"] = _run(session, todo)
@@ -82,11 +82,6 @@ def _state() -> dict[str, str]:
     clock = psutil.cpu_freq() if hasattr(psutil, "cpu_freq") else None
     load = f"{os.getloadavg()[0]:.2f} over the last minute, on {os.cpu_count()} cores"
     return {"load": load, **({"clock": f"{clock.current:.0f} MHz"} if clock else {})}
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"kvconform: {text}\n")
-    sys.stderr.flush()
 
 
 def _run(session: Session, todo: Sequence[Case]) -> str:

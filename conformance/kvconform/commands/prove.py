@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from argparse import Namespace
 from concurrent.futures import BrokenExecutor
 
@@ -11,6 +10,7 @@ from tabulate import tabulate
 
 from kvconform.generate.covers import planned
 from kvconform.judge import trial
+from kvconform.message import tell
 from kvconform.prove import claims
 from kvconform.prove.claims import Judge
 from kvconform.prove.configurations import Candidate, Configuration, in_order, plans
@@ -67,7 +67,7 @@ def _proved(candidate: Candidate, chosen: list[Configuration], options: Namespac
         with opened(options.processes, options.on) as pool:
             proofs.extend(in_order(pool, candidate, chosen))
     except (BrokenExecutor, ProcessDied) as e:
-        sys.stderr.write(f"kvconform: {e}; {len(proofs)} of {len(chosen)} configurations were proved\n")
+        tell(f"{e}; {len(proofs)} of {len(chosen)} configurations were proved")
         return proofs, True
     return proofs, False
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kvconform.judge import steps, trial
 from kvconform.judge.trial_result import TrialResult
+from kvconform.message import tell
 from kvconform.oracle.reference import REFERENCE, CitingReference
 from kvconform.runner import output
 from kvconform.worker.client import Worker, python_worker
@@ -37,7 +38,7 @@ def main(options: Namespace) -> int:
         print(f"\n{seen.verdict}: {', '.join(seen.blamed) or 'no clause'}: {difference.message}")
     if options.svg:
         output.leave(Path(options.svg), str(draw_svg(steps.failing_steps(seen), sentence(trace))))
-        sys.stderr.write(f"kvconform: drawing at {options.svg}\n")
+        tell(f"drawing at {options.svg}")
     return int(seen.failed)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
+from kvconform.message import tell
 from kvconform.runner import journal, output
 from kvconform.runner.record import record
 from kvreports import json_file
@@ -27,7 +27,7 @@ def main(options: Namespace) -> int:
     records = load([Path(p) for p in options.records])
     if options.html:
         output.leave(Path(options.html), output.page(records))
-        sys.stderr.write(f"kvconform: report at {options.html}\n")
+        tell(f"report at {options.html}")
     else:
         output.deliver(records, options.format, unclaimed=options.unclaimed, spec=options.spec)
     return 0

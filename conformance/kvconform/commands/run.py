@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from kvconform.checks.suite import selected, suite
 from kvconform.checks.task import judge_here, judge_on
 from kvconform.commands import next_command
 from kvconform.generate.amounts import TRACES
+from kvconform.message import tell
 from kvconform.runner import journal, known, output, report_folder
 from kvconform.runner.pool import opened
 from kvconform.runner.run import Run
@@ -64,7 +64,7 @@ def _deliver(record: Record, options: Namespace, write: Callable[[], Path] | Non
         return output.written(write) if write else 0
     unwritten = output.deliver([record], options.format, write, unclaimed=options.unclaimed)
     if options.format == "table" and not record.partial:
-        sys.stderr.write(f"kvconform: next: {next_command.after_run(record, options)}\n")
+        tell(f"next: {next_command.after_run(record, options)}")
     return unwritten
 
 
@@ -94,7 +94,7 @@ def _failed_before(options: Namespace) -> tuple[str, ...]:
         raise BadInput("--last-failed needs --report DIR, the folder of the run before")
     failed = journal.failed(Path(options.report))
     if not failed:
-        sys.stderr.write("kvconform: nothing failed in the run before: all checks are judged\n")
+        tell("nothing failed in the run before: all checks are judged")
     return failed
 
 

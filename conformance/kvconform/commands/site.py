@@ -5,7 +5,6 @@ With `--repository` it also has the guides, the bugs with their pictures, and th
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -15,6 +14,7 @@ from time import monotonic
 from kvconform.commands.board import board
 from kvconform.commands.clause_history import history
 from kvconform.judge import steps, trial
+from kvconform.message import tell
 from kvconform.mutants import known_bugs
 from kvconform.oracle.reference import REFERENCE, CitingReference
 from kvreports.safe_text import Html
@@ -36,7 +36,7 @@ def main(options: Namespace) -> int:
     began, out = monotonic(), Path(options.out)
     content = gathered([Path(r) for r in options.records], options.known, options.repository)
     count = _write(out, build.files(content))
-    _told(f"{count} files in {monotonic() - began:.0f} s; begin with {out / 'index.html'}")
+    tell(f"{count} files in {monotonic() - began:.0f} s; begin with {out / 'index.html'}", "site")
     return 0
 
 
@@ -60,7 +60,7 @@ def gathered(records: Sequence[Path], known: Path | None, repository: Path | Non
 def _examples(clauses: Iterable[Clause]) -> Iterator[Drawn]:
     """Every worked example, performed by the reference."""
     for chapter, group in groupby(clauses, key=lambda c: c.chapter):
-        _told(f"drawing the examples of {chapter}")
+        tell(f"drawing the examples of {chapter}", "site")
         for clause in group:
             for example in clause.examples:
                 seen = trial.run(example.trace, CitingReference(), REFERENCE)
@@ -100,7 +100,3 @@ def _write(out: Path, files: Iterator[tuple[str, str]]) -> int:
             raise BadInput(f"{file}: cannot be written: {e.strerror}; name a folder that can be written") from None
         count += 1
     return count
-
-
-def _told(line: str) -> None:
-    sys.stderr.write(f"kvconform site: {line}\n")

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from kvconform.commands.next_command import after_smoke
 from kvconform.generate.proposed_claim import Proposal
 from kvconform.judge import trial
+from kvconform.message import tell
 from kvconform.worker.client import Worker, WorkerFailure, python_worker
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Claim, Description
@@ -57,7 +58,7 @@ def main(options: Namespace) -> int:
         fine = [_try(worker, adapter, kind, *plan) for kind, plan in plans().items() if kind in adapter.chapters]
         print("\n".join(_proposed(adapter, Proposal(worker, adapter))))
         sys.stdout.flush()
-        sys.stderr.write(f"kvconform: next: {after_smoke(all(fine), options)}\n")
+        tell(f"next: {after_smoke(all(fine), options)}")
         return int(not all(fine))
 
 

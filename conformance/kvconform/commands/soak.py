@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from argparse import Namespace
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
+from kvconform.message import tell
 from kvconform.mutants.soak import Score, Soak, describe
 from kvconform.runner.pool import opened
 from kvconform.worker import memory
@@ -31,7 +31,8 @@ def main(options: Namespace) -> int:
     for score in soak.scores.values():
         print("\n".join(_lines(score, ending)), flush=True)
     print(progress.memory(), flush=True)
-    sys.stderr.writelines(f"kvconform soak: {lost}\n" for lost in soak.lost)
+    for lost in soak.lost:
+        tell(lost, "soak")
     if any(score.found for score in soak.scores.values()):
         return 1
     return status or 3 * bool(soak.lost)
@@ -44,7 +45,7 @@ def _run(soak: Soak, pool: Pool, progress: Progress) -> tuple[int, str]:
     except KeyboardInterrupt:
         return 130, " (interrupted)"
     except BrokenExecutor as e:
-        sys.stderr.write(f"kvconform soak: {e}\n")
+        tell(str(e), "soak")
         return 3, " (cut short)"
     return 0, ""
 
@@ -65,8 +66,7 @@ class Progress:
         self.last = now
         done = ", ".join(map(_progress, self.soak.scores.values()))
         passed = f"{done} of {self.soak.operations} operations, {now - self.began:.0f} s"
-        sys.stderr.write(f"kvconform soak: {passed}\n")
-        sys.stderr.flush()
+        tell(passed, "soak")
 
     def memory(self) -> str:
         """Say how much memory this process holds now, and held after a tenth of the operations."""

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from kvadapters.find import BUILT_IN
+from kvconform.message import tell
 from kvconform.vectors import strict_hash
 from kvconform.vectors.strict_hash import Output
 from kvconform.worker.client import Worker, WorkerFailure, python_worker
@@ -53,7 +54,7 @@ def _compared(name: str, right: Ran, named: bool) -> int:
         ran = _ran(name)
     except (CannotRun, WorkerFailure) as e:
         sys.stdout.flush()
-        sys.stderr.write(f"kvconform: {name} is left out: {e}\n")
+        tell(f"{name} is left out: {e}")
         return 4 if named else 0
     print(_line(name, ran, right), flush=True)
     if said := strict_hash.difference(right.found, ran.found):

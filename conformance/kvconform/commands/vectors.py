@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
+from kvconform.message import tell
 from kvconform.vectors import export, files, verify
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import digest
@@ -65,7 +66,7 @@ def _folder(options: Namespace) -> tuple[list[str], Iterator[str]]:
     folder = Path(options.folder)
     index = export.index_of(folder)
     if index.get("spec") != digest():
-        sys.stderr.write(f"kvconform vectors: {folder} was made from other clauses ({index.get('spec')})\n")
+        tell(f"{folder} was made from other clauses ({index.get('spec')})", "vectors")
     wanted = set(files.names(options.source, options.chapter))
     chosen = [entry["file"] for entry in index["files"] if entry["file"] in wanted]
     return chosen, export.differences(folder, index, chosen)

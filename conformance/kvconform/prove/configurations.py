@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 from kvconform.generate.covers import Plan, planned
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
+from kvconform.message import tell
 from kvconform.oracle.reference import REFERENCE, CitingReference
 from kvconform.prove.proof import Proof, Runs, proved
 from kvconform.worker.client import Worker, python_worker
@@ -66,7 +66,7 @@ def prove(candidate: Candidate, configuration: Configuration) -> dict[str, Any]:
     """Prove one configuration; give the Proof's fields without its plan, because a plan holds functions, which
     cannot be sent."""
     began = time.monotonic()
-    proof = proved(plan(configuration), configuration.k, _runs(candidate), tell)
+    proof = proved(plan(configuration), configuration.k, _runs(candidate), partial(tell, command="prove"))
     proof.seconds = time.monotonic() - began
     return {f.name: getattr(proof, f.name) for f in fields(proof) if f.name != "plan"}
 
@@ -97,9 +97,3 @@ def plans(chapter: str, largest: int) -> list[Plan]:
         raise BadInput(f"{chapter}: prove has no states to explore; it has some for {', '.join(known)}")
     made = known[chapter](range(1, largest + 1)) if chapter == "ring" else known[chapter]()
     return [p for p in made if (p.start.config.window or 0) <= largest]
-
-
-def tell(message: str) -> None:
-    """Report progress on standard error."""
-    sys.stderr.write(f"kvconform prove: {message}\n")
-    sys.stderr.flush()
