@@ -1,16 +1,20 @@
-/* Attention over rows as a CPU wants it; a text of its own, behind prelude_cl.h, in OpenCL C 1.2.
+/* Attention over rows, for CPUs; a text of its own, behind prelude_cl.h, in OpenCL C 1.2. It is compiled for each
+ * combination of
  *
- * Compiled for each ROW_F32, ROW_F16 or ROW_BF16 (how keys and values are stored), K_DIM, V_DIM, QUERY_HEADS (of a
- * group, which shares a kv head), QUERIES (that a work-item takes together), SCALE, by which queries are multiplied:
- * scores are counted in powers of 2, and LANES, 8 or 16, the numbers of a vector: some compilers end the process at
- * vectors of 16. With PAGES rows lie in pages, else in runs.
+ *   ROW_F32, ROW_F16 or ROW_BF16   how keys and values are stored
+ *   K_DIM, V_DIM                   their widths
+ *   QUERY_HEADS                    query heads of a group, which shares a kv head
+ *   QUERIES                        queries that a work-item takes together
+ *   SCALE                          the factor of queries; it has log2(e) in it, because weights are powers of 2
+ *   LANES                          floats of a vector: 8 or 16; at 16 some compilers end the process
+ *   PAGES, or not                  how rows lie: in pages, else in runs
  *
- * One work-item takes QUERIES queries of all heads of a group and a run of rows of their kv head. It walks the rows
+ * One work-item takes QUERIES queries of all heads of a group, and a run of rows of their kv head. It walks the rows
  * that all these queries see in position order, BLOCK at a time: first the scores of the block, then their weights
- * below the running maximum m, then the weighted values; so every row is read once for the whole group, in the order in
- * which it lies in memory. The few rows at the ends that some of the queries see and others do not follow one by one.
- * What rows come to is m, the sum l of the weights 2^(score - m), and the sum a of the weighted values. Work-items
- * share nothing; where runs are split, `join` puts their m, l and a together in a launch of its own.
+ * below the running maximum m, then the weighted values. So every row is read once for the whole group, in the order
+ * of memory. The few rows at the ends that only some of the queries see follow one by one. The result is m, the sum l
+ * of the weights 2^(score - m), and the sum a of the weighted values. Work-items share nothing: if runs are split,
+ * `join` combines their m, l and a in a launch of its own.
  */
 #pragma OPENCL FP_CONTRACT ON
 #define INLINE static inline __attribute__((always_inline))
@@ -20,7 +24,7 @@
 #define AS_FLOATS TYPE(as_float, LANES)
 #define AS_INTS TYPE(as_int, LANES)
 
-/* Vectors that begin at any element. PoCL 3.0 calls vload, vstore, shuffle and fmax as functions; so none is used. */
+/* Vectors that begin at any element. vload, vstore, shuffle and fmax are not used: PoCL 3.0 calls them as functions. */
 typedef TYPE(float, LANES) __attribute__((aligned(4))) floats_t;
 typedef TYPE(ushort, LANES) __attribute__((aligned(2))) ushorts_t;
 #define LOADED(j, x) (((const floats_t *)(x))[j])
@@ -49,8 +53,8 @@ typedef ushort row_t;
 #endif
 
 /* A step takes STEP rows and TOGETHER heads: their scores fill the lanes of one vector, with a register for each
- * sum. Heads that do not fit go in further passes over the block, which the cache holds by then. Where the
- * passes do not come out even, heads of zeros are added. */
+ * sum. Further passes over the block, which the cache then holds, take the other heads. Heads of zeros fill up the
+ * last pass. */
 #define ASKED (QUERY_HEADS * QUERIES)
 #define PASSES ((ASKED + LANES / 2 - 1) / (LANES / 2))
 #define TOGETHER ((ASKED + PASSES - 1) / PASSES)
@@ -58,7 +62,7 @@ typedef ushort row_t;
 #define STEP (LANES / (TOGETHER <= 2 ? TOGETHER : TOGETHER <= 4 ? 4 : 8))
 
 /* Rows are fetched into the second level of cache this many bytes before they are needed, line by line in the order
- * of memory: steps read several rows side by side, which hardware does not foresee. */
+ * of memory: steps read several rows side by side, which no hardware predicts. */
 #define AHEAD 8192
 #define CACHE_LINE 64
 #define ROWS_AHEAD(dim) (AHEAD / ((dim) * (int)sizeof(row_t)) + 1)
@@ -89,8 +93,8 @@ INLINE void fetch(GLOBAL const row_t *ahead, const int j, const int dim) {
     if (ahead) FETCH(from + i * CACHE_LINE);
 }
 
-/* Sums of the lanes of LANES vectors at once: each level halves how many vectors there are. AT(n) is where a vector
- * has to be for its sum to come out in lane n. */
+/* Sums the lanes of LANES vectors at once: each level halves the number of vectors. The sum of vector AT(n) comes out
+ * in lane n. */
 INLINE FLOATS halves(FLOATS a, FLOATS b) { return (FLOATS)(a.lo, b.lo) + (FLOATS)(a.hi, b.hi); }
 #if LANES == 16
 #define AT(n) ((n) % 4 * 4 + (n) / 4)
@@ -134,8 +138,8 @@ INLINE float most(FLOATS x) {
   return LARGER(w.x, w.y);
 }
 
-/* 2^x for x <= 0: 0 below -125, NaN for NaN; else ln(2)^i / i! of what the nearest whole number leaves. Adding 1.5
- * times 2^23 rounds to a whole number and leaves it in the lowest bits, from where it is added to the exponent. */
+/* 2^x for x <= 0: 0 below -125, NaN for NaN; else the series ln(2)^i / i! over x minus its nearest whole number. Adding
+ * 1.5 * 2^23 rounds to that number and leaves it in the lowest bits, from where it is added to the exponent. */
 INLINE FLOATS power(FLOATS x) {
   const FLOATS near = LARGER(x, (FLOATS)-125.0f), shifted = near + 12582912.0f, rest = near - (shifted - 12582912.0f);
   FLOATS p = 1.5403530393381610e-4f;
@@ -210,7 +214,7 @@ INLINE void add_one(State *of, const int from, const int until, const int t, GLO
       STORE(LOADED(j, of->a[h]) + of->s[h][t] * line(value, j, V_DIM), j, of->a[h]);
 }
 
-/* Scores of n rows into weights. Where the maximum rises, what was summed so far is made smaller by as much. */
+/* Turns the scores of n rows into weights. If the maximum rises, the sums so far are scaled down to it. */
 INLINE void weigh(State *of, const int h, const int n) {
   FLOATS most_of = -INFINITY, l = 0.0f;
   for (int t = n; t < LINES(n) * LANES; ++t) of->s[h][t] = -INFINITY;
@@ -229,7 +233,7 @@ INLINE void weigh(State *of, const int h, const int n) {
   of->m[h] = m, of->l[h] += sum(l);
 }
 
-/* Rows t to t + n - 1 of a block, which lie side by side, and `ready` of those that will be needed AHEAD bytes later. */
+/* Scores rows t to t + n - 1 of a block, which lie side by side, and fetches up to `ready` rows from `ahead` on. */
 INLINE void scores(State *of, const int t, const int n, GLOBAL const row_t *keys, GLOBAL const row_t *ahead,
                    const i64 ready) {
   for (int h = 0; h < HEADS; h += TOGETHER)
@@ -246,7 +250,7 @@ INLINE void adds(State *of, const int t, const int n, GLOBAL const row_t *values
   for (int i = n / STEP * STEP; i < n; ++i) add_one(of, 0, HEADS, t + i, values + i * V_DIM);
 }
 
-/* Head h is that of query h / QUERY_HEADS, of which there are `queries_here`; the others are zeros. */
+/* Loads the queries: head h is of query h / QUERY_HEADS. Beyond the `queries_here` queries heads are zeros. */
 INLINE void begin(State *of, GLOBAL const float *queries, const i64 apart, const i64 queries_here) {
   for (int h = 0; h < HEADS; ++h) {
     GLOBAL const float *query = queries + h % QUERY_HEADS * apart + h / QUERY_HEADS * K_DIM;
@@ -283,7 +287,7 @@ INLINE void put(GLOBAL float *part, const float *a, const float m, const float l
 #define NEXT(t, far) ((t) + (far))
 #endif
 
-/* Does WORK for the rows from t on, n of a block, a piece that lies side by side at a time. */
+/* Does WORK for n rows of a block from t on, one piece of adjacent rows at a time. */
 #define IN_PIECES(WORK, rows, dim)                                                                     \
   for (int i = 0; i < n;) {                                                                            \
     const i64 u = t + i, end_of = min(SIDE_BY_SIDE(u), until), next = NEXT(u, ROWS_AHEAD(dim));        \
@@ -293,7 +297,7 @@ INLINE void put(GLOBAL float *part, const float *a, const float m, const float l
     i += m;                                                                                            \
   }
 
-/* Outputs; with more than one split the parts from which `join` makes them: a, m and l, V_DIM + 2 numbers.
+/* Writes outputs or, with more than one split, the parts that `join` combines: a, m and l, V_DIM + 2 numbers.
  *
  * Queries are [entries, kv_heads * QUERY_HEADS, count, K_DIM] from the element `queries_at` on; outputs and parts
  * end in V_DIM and in [splits, V_DIM + 2] instead. Rows are held of the positions `first` to end - 1, where end is
@@ -348,7 +352,7 @@ KERNEL ATTEND(GLOBAL const float *queries, GLOBAL const row_t *keys, GLOBAL cons
   }
 }
 
-/* Outputs of `cells` queries, each of parts that lie side by side; a part that saw nothing has the sum 0. */
+/* Combines the parts of each of `cells` queries, which lie side by side; a part that saw nothing has l = 0. */
 KERNEL JOIN(GLOBAL const float *parts, GLOBAL float *out, i64 cells, i64 splits, i64 out_at) {
   for (i64 cell = GROUP(0) * ITEMS(1) + ITEM(1); cell < cells; cell += GROUPS(0) * ITEMS(1)) {
     GLOBAL const float *part = parts + cell * splits * (V_DIM + 2), *end = part + splits * (V_DIM + 2);

@@ -1,23 +1,28 @@
-/* Attention of few queries over 16-bit rows, as tensor cores want it; a text of its own, behind prelude_cuda.h,
- * warp_cuda.h, warp_rows.cu, warp_deal.cu and warp_parts.cu. For many queries there is `prefill_warps.cu`.
+/* Attention of few queries over 16-bit rows, on tensor cores; a text of its own, behind prelude_cuda.h, warp_cuda.h,
+ * warp_rows.cu, warp_deal.cu and warp_parts.cu. `prefill_warps.cu` does the same for many queries. It is compiled for
+ * each combination of
  *
- * Compiled for each ROW_F16 or ROW_BF16 (how keys and values are stored), K_DIM and V_DIM (multiples of 32 up to 256),
- * QUERY_HEADS (that share a kv head) in PASSES of at most PER_PASS, QUERIES (that a block takes together), COLUMNS of
- * both, SCALE, by which scores are multiplied: they are counted in powers of 2, WARPS of a block, and UNITS, how many
- * units of copies a warp has in turn. With PAGES rows lie in pages that tiles of 16 positions fit into, with ROWS in
- * pages of any size, else in runs.
+ *   ROW_F16 or ROW_BF16   how keys and values are stored
+ *   K_DIM, V_DIM          their widths, multiples of 32 up to 256
+ *   QUERY_HEADS           query heads that share a kv head, in PASSES of at most PER_PASS
+ *   QUERIES               queries that a block takes together
+ *   COLUMNS               heads times queries that a block takes together
+ *   SCALE                 the factor of scores; it has log2(e) in it, because weights are powers of 2
+ *   WARPS, UNITS          warps of a block; units in a warp's ring of copies
+ *   PAGES, ROWS, or none  how rows lie: in pages that tiles of 16 positions fit into, in pages of any size, else in runs
  *
  * A block takes one pass of heads of one kv head of one entry, for QUERIES queries, and one split of the positions that
- * these see. Its warps take tiles of 16 positions by turns, and each has a ring of UNITS units, a tile of keys or of
- * values, that it fills by asynchronous copies as it goes: warps wait for each other only at the end. A column is one
- * head of one query. Scores are keys times queries, [16 positions, columns], so that few heads waste nothing; they are
- * weighed below the running maximum m of their column; outputs are values times weights, [V_DIM, columns].
+ * these see. Its warps take tiles of 16 positions by turns. Each warp fills a ring of UNITS units, a tile of keys or of
+ * values each, by asynchronous copies as it goes: warps wait for each other only at the end. A column is one head of
+ * one query. Scores are keys times queries, [16 positions, columns], so that few heads waste nothing. They become
+ * weights below the running maximum m of their column. Outputs are values times weights, [V_DIM, columns].
  *
- * Queries are f32, and rows are multiplied by 16-bit numbers: so a query is taken in parts, the first rounded to 16
- * bits, the next what is left. bf16 takes three, which leave nothing; f16 two, the second times 2^11 and both scaled by
- * a power of 2 that brings the largest element near 2^13. Weights are rounded to 16 bits, and are summed as rounded.
+ * Queries are f32, but tensor cores multiply 16-bit numbers. So a query is taken in parts: the first is the query
+ * rounded to 16 bits, the next is the rest, rounded too. bf16 takes three parts, which leave no rest. f16 takes two, the
+ * second times 2^11, after a power of 2 has brought the largest element near 2^13. Weights are rounded to 16 bits, and
+ * the rounded ones are summed.
  *
- * The last block of a cell joins the splits. Its counter has come to 0 again by then, so that a graph may run it anew.
+ * The last block of a cell joins the splits, and leaves the cell's counter at 0, so that a graph may run it again.
  */
 
 /* Blocks are of 32 x WARPS items. */

@@ -1,13 +1,13 @@
-/* Attention of many queries over 16-bit rows: WARPS * COLUMNS of their heads read rows once. A text of its own, behind
- * prelude_cuda.h, warp_cuda.h, warp_rows.cu, warp_deal.cu and warp_parts.cu.
+/* Attention of many queries over 16-bit rows: a block reads rows once for WARPS * COLUMNS heads of queries. A text of
+ * its own, behind prelude_cuda.h, warp_cuda.h, warp_rows.cu, warp_deal.cu and warp_parts.cu.
  *
- * What it is compiled for is as in `attend_warps.cu`; there is one pass of all heads, a warp has COLUMNS columns, and a
- * stage TILES tiles of 16 positions.
+ * It is compiled for the same combinations as `attend_warps.cu`, with one pass of all heads, COLUMNS columns of each
+ * warp, and TILES tiles of 16 positions in a stage.
  *
- * A block takes so many columns of one kv head of one entry, heads of queries one behind the other, however many heads
- * there are, and one split of the positions that these see. Its warps share what is read: stages of keys and values, of
- * which the next comes by asynchronous copies while all compute on this one. Each warp weighs a stage for its own
- * columns as the warps of `attend_warps.cu` weigh a tile, unless they see nothing of it, and writes their outputs.
+ * A block takes the heads of successive queries as its columns, all of one kv head of one entry, and one split of the
+ * positions that they see. Its warps share the rows: while all compute on one stage of keys and values, asynchronous
+ * copies bring the next. Each warp weighs a stage for its own columns, as the warps of `attend_warps.cu` weigh a tile,
+ * unless its columns see nothing of the stage. Then it writes their outputs.
  */
 
 #define STAGE (TILES * TILE)
@@ -65,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS, 2) ATTEND(ARGUMENTS) 
     const u32 stage = two + (i & 1) * STAGE_BYTES;
     const int p = i * STAGE;
     arrived<0>();
-    __syncthreads(); /* it is there for all, and nobody reads any more what the next one overwrites */
+    __syncthreads(); /* it is there for all warps, and no warp reads the stage that the next copies overwrite */
     if (i + 1 < stop) fetch_stage(rows, p + STAGE, item, two + (i + 1 & 1) * STAGE_BYTES);
     if (p < any_stop && p + STAGE > any_from) {
       const bool whole = p >= all_from && p + STAGE <= all_stop;

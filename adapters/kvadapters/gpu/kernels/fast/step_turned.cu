@@ -1,14 +1,14 @@
-/* A decode step of one layer, for every sequence of a batch: the key and the queries of its position are turned, key
- * and value are appended, and the length grows by 1. A text of its own, behind prelude_cuda.h, casts.inc,
- * strict.inc, and rope.inc, whose kernel is here a function: a warp calls it for a kv head and the queries of the heads
- * that share it.
+/* A decode step of one layer, for every sequence of a batch: turns the key and the queries of the new position, appends
+ * key and value, and adds 1 to the length. A text of its own, behind prelude_cuda.h, casts.inc, strict.inc, and
+ * rope.inc, whose kernel is a function here: a warp calls it for a kv head and the queries of the heads that share it.
  *
  * Rows come as [sequences, kv_heads], queries as [sequences, kv_heads, group]. The length of sequence s is number
- * lengths_at + s * lengths_stride, and so is the line of `angles`, [positions, dims / 2, 2], that turns: captured work
- * stays valid. Position p goes to slot p % slots of page tables[s * wide + p / slots], which has kv_heads * slots rows
- * and begins `page` rows behind the page before; a sequence whose slot is the first begins page following[s], and
- * notes it in its table. A length below 0 says that there is no sequence: nothing is done. A block does all heads of a
- * sequence, because nobody else may read the length while it changes. Places are in elements; positions are below 2^32.
+ * lengths_at + s * lengths_stride of `lengths`. It is the new position, and chooses the line of `angles`, [positions,
+ * dims / 2, 2]; the device reads it, so captured work stays valid. Position p goes to slot p % slots of page
+ * tables[s * wide + p / slots]; pages begin `page` rows apart. If that slot is the first of a page, the sequence begins
+ * page following[s], and writes its number to the table. A length below 0 means that there is no sequence: nothing is
+ * done. One block does all heads of a sequence, because no other may read the length while it changes. Places are in
+ * elements; positions are below 2^32.
  */
 extern "C" __global__ void STEP_TURNED(const ELEMENT *keys, const ELEMENT *values, const u32 *queries, u32 *turned,
                                        const float *angles, ELEMENT *to_k, ELEMENT *to_v, i64 *lengths, int *tables,

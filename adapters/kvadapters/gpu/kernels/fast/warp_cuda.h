@@ -1,4 +1,4 @@
-/* What a warp does as one, in PTX for sm_80 and later. The CPU's shim has these words itself (`shim/warp.h`). */
+/* The operations of a whole warp, in PTX for sm_80 and later. For the CPU `shim/warp.h` defines them. */
 #ifndef SHIM_WARP
 #define DEVICE_METHOD __device__ __forceinline__
 #define DEVICE static DEVICE_METHOD
@@ -58,9 +58,9 @@ DEVICE u32 turned(u32 x) {
   return y;
 }
 
-/* Copies of 16 bytes into shared memory that go on while the lane does other work; without `wanted` zeros, and nothing
- * is read. They come in groups: `arrived<n>` waits until at most the newest n groups of this lane are under way. Other
- * lanes see them once the warp has met. */
+/* Copies of 16 bytes into shared memory, which go on while the lane does other work. Without `wanted` nothing is read,
+ * and zeros are written. Copies come in groups: `arrived<n>` waits until at most the newest n groups of this lane are
+ * under way. Other lanes see the copies after a barrier of the warp. */
 DEVICE void copy_16(u32 to, const void *from, bool wanted) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;"
                :: "r"(to), "l"(from), "r"(wanted ? 16 : 0) : "memory");

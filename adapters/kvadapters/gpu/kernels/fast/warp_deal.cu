@@ -1,10 +1,10 @@
-/* Who does what: the positions of all entries dealt out to blocks, by lengths that the device reads; and what blocks
- * have of a cell joined. For `attend_warps.cu` and `prefill_warps.cu`, behind warp_rows.cu.
+/* Deals the positions of all entries out to blocks, by lengths that the device reads, and joins the parts of a cell.
+ * For `attend_warps.cu` and `prefill_warps.cu`, behind warp_rows.cu.
  *
  * A cell is one run of queries of one kv head of one entry (and one pass of its heads). Cells of long entries are split
- * into pieces of `each` tiles, `worth` at least: as short as can be with no more pieces than `workers`, or than half as
- * many on top of the cells, where there are more of these. So a launch has room for all pieces whatever the lengths are
- * by the time that it runs, and at most `workers` of them are of cells that are split. Without workers none is.
+ * into pieces of `each` tiles. Pieces are as short as possible, but have at least `worth` tiles, and there are at most
+ * max(workers, cells + workers / 2) of them. So a launch has room for all pieces, whatever the lengths are when it runs.
+ * At most `workers` pieces are of cells that are split. Without workers no cell is split.
  */
 #ifdef PREFILL
 #define RUNS(count) (((count)*QUERY_HEADS + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS)
@@ -12,8 +12,8 @@
 #define RUNS(count) (((count) + QUERIES - 1) / QUERIES * PASSES)
 #endif
 
-/* The entries of a launch: sequences, layers, or both. With `starts` queries lie as [heads, count, K_DIM], and those of
- * entry e are starts[e] to starts[e + 1] - 1; else as [entries, heads, count, K_DIM]. */
+/* The entries of a launch: sequences, layers, or both. Queries are [entries, heads, count, K_DIM]. With `starts` they are
+ * [heads, count, K_DIM], and those of entry e are number starts[e] to starts[e + 1] - 1. */
 struct Entries {
   const i64 *lengths, *starts;
   i64 stride;
@@ -41,8 +41,8 @@ struct Entries {
   {reads ? lengths + lengths_at : nullptr, ragged ? starts : nullptr, lengths_stride, (int)given,   \
    (int)count, (int)kv_heads, (int)first, (int)min(window, (i64)FAR), (int)causal}
 
-/* A piece: number `split` of the `splits` of cell `cell` of an entry, whose parts begin at number `slot` of those of
- * all cells that are split. There is none if there are no splits. */
+/* A piece: number `split` of the `splits` of cell `cell` of an entry. The parts of the cell begin at number `slot` of the
+ * parts of all cells that are split. If `splits` is 0, there is no piece. */
 struct Piece {
   int entry, cell, split, splits;
   u32 slot;
@@ -54,7 +54,7 @@ DEVICE i64 sum_of_lanes(i64 x) {
   return x;
 }
 
-/* The pieces that there are if none has more tiles than `each`. */
+/* Counts the pieces, if none has more tiles than `each`. */
 DEVICE i64 pieces_of(const Entries &of, int entries, int each, int lane) {
   i64 pieces = 0;
 #pragma unroll 1
@@ -62,8 +62,9 @@ DEVICE i64 pieces_of(const Entries &of, int entries, int each, int lane) {
   return sum_of_lanes(pieces);
 }
 
-/* Chooses how many tiles a piece has at most: `enough` leave room for a piece of each cell that is not full; fewer are
- * tried, from as few as all that is there would fill, and the first is taken that there is room for. */
+/* Chooses the most tiles of a piece. `enough` tiles are certain to fit, even if the last piece of each cell is not full.
+ * Fewer are tried, beginning with the number by which full pieces would take all room, and the first that fits is taken.
+ */
 DEVICE int tiles_each(const Entries &of, int entries, int workers, int worth, int lane) {
   i64 tiles = 0, cells = 0;
 #pragma unroll 1
@@ -79,7 +80,7 @@ DEVICE int tiles_each(const Entries &of, int entries, int workers, int worth, in
   return (int)min(max(enough, (i64)worth), (i64)FAR);
 }
 
-/* Finds the piece of a block, as a warp. */
+/* Finds the piece of a block; a whole warp does it together. */
 DEVICE void deal(Piece *piece, const Entries &of, int entries, int workers, int worth, u32 block, int lane) {
   const int each = workers ? tiles_each(of, entries, workers, worth, lane) : FAR;
   u32 before = 0, slots = 0;
@@ -110,9 +111,9 @@ DEVICE void deal(Piece *piece, const Entries &of, int entries, int workers, int 
 /* An output: 0 where nothing was seen. */
 DEVICE float divided(float a, float l) { return l == 0.0f ? 0.0f : a / l; }
 
-/* Joins the splits of a cell into outputs, [.., V_DIM], for `all` columns. All blocks of the cell call it, with their
- * part written; the one that comes last does it. Who counts up to splits - 1 finds it there, and leaves 0, so that a
- * graph may run it anew. `before_me` is in shared memory. */
+/* Joins the splits of a cell into outputs, [.., V_DIM], for `all` columns. All blocks of the cell call it after they have
+ * written their part, and the last one joins. The counter counts the calls; the last call finds splits - 1 and leaves 0,
+ * so that a graph may run again. `before_me` is in shared memory. */
 template <int all>
 DEVICE void join(u32 *before_me, float *parts, u32 slot, int splits, const Columns &columns, float *out, int warp,
                  int lane) {

@@ -1,7 +1,7 @@
-/* What a warp has and does in `attend_warps.cu` and `prefill_warps.cu`, behind warp_rows.cu. */
+/* The queries and the sums of a warp in `attend_warps.cu` and `prefill_warps.cu`; behind warp_rows.cu. */
 #if defined(ROW_F16)
 #define PARTS 2
-#define REST 0.00048828125f /* 2^-11: what the second part is worth */
+#define REST 0.00048828125f /* 2^-11: the factor of the second part */
 #define PAIR(a, b) f16_pair(a, b)
 #define LOW(x) f16_low(x)
 #define HIGH(x) f16_high(x)
@@ -25,12 +25,12 @@
 #endif
 
 /* The queries of the columns in parts, as second factors: lane l holds those of column l / 4 of each eight. KEPT parts
- * are in registers; `others`, if any, in shared memory, where each lane reads what it has written itself. */
+ * are in registers. The others, if any, are in shared memory, where each lane reads only its own. */
 struct Queries {
   u32 parts[EIGHTS][K_DIM / 16][KEPT][2];
-  float factor[EIGHTS][2]; /* by which scores are multiplied, of columns 2 (l % 4) and the one behind */
+  float factor[EIGHTS][2]; /* of the scores of columns 2 (l % 4) and the one behind */
   u32 *others = nullptr;   /* [EIGHTS][K_DIM / 16][PARTS - KEPT][lanes][2], from this lane's on */
-  u32 left = 0;            /* not 0 where a part behind the first is not */
+  u32 left = 0;            /* not 0 if a part behind the first is not 0 */
 
   DEVICE_METHOD u32 *other(int eight, int step, int part) const {
     return others + ((eight * (K_DIM / 16) + step) * (PARTS - KEPT) + part - KEPT) * LANES * 2;
@@ -77,7 +77,7 @@ struct Queries {
   }
 };
 
-/* What a warp has summed up so far. Lane l holds columns 2 (l % 4) and the one behind of each eight. */
+/* The sums of a warp so far. Lane l holds columns 2 (l % 4) and the one behind of each eight. */
 struct Sums {
   float m[EIGHTS][2], l[EIGHTS][2], a[EIGHTS][V_DIM / 16][4];
 
@@ -97,7 +97,7 @@ struct Sums {
     for (int flip = 4; flip < LANES; flip *= 2) sum += __shfl_xor_sync(ALL, sum, flip);
     return sum;
   }
-  /* Scores of so many tiles into weights below the new maximum; what was summed becomes smaller by as much. */
+  /* Turns the scores of so many tiles into weights below the new maximum, and scales the sums down to it. */
   template <int tiles> DEVICE_METHOD void weigh(float (&s)[tiles][EIGHTS][4], u32 (&weights)[tiles][EIGHTS][2]) {
     float less[EIGHTS][2];
     bool same = true;

@@ -1,5 +1,5 @@
-/* Which rows a block reads, and which of them its columns see: for `attend_warps.cu` and `prefill_warps.cu`, behind
- * prelude_cuda.h and warp_cuda.h. See there what is defined.
+/* Finds the rows that a block reads, and those that its columns see. For `attend_warps.cu` and `prefill_warps.cu`, which
+ * explain the macros; behind prelude_cuda.h and warp_cuda.h.
  */
 #define TILE 16
 #define LANES 32
@@ -11,9 +11,9 @@
 #define ALL 0xffffffffu
 #define NOTHING __uint_as_float(0xff800000u)
 
-/* The arguments of a kernel. They and all layouts are those of `attend_rows.cl`, but that `parts` begins with COUNTERS
- * numbers, zeros, and that a part is m, l and a of the columns of a block, [columns, PART]: one for each split of each
- * cell that is split. What `workers`, `worth`, `starts` and `ragged` are is said in `warp_deal.cu`. */
+/* The arguments of a kernel. They and all layouts are those of `attend_rows.cl`, with one exception: `parts` begins with
+ * COUNTERS zeros, and then has one part for each split of each cell that is split: m, l and a of the columns of a block,
+ * [columns, PART]. `warp_deal.cu` explains `workers`, `worth`, `starts` and `ragged`. */
 #if defined(PAGES) || defined(ROWS)
 #define TABLES const int *tables,
 #define LYING i64 tables_at, i64 tables_stride
@@ -35,7 +35,7 @@
 
 #define FAR (1 << 30) /* further than there are positions */
 
-/* The place of a chunk of 16 bytes in a unit: chunks of a row change places, so that the eight rows of a matrix, which
+/* The place of a chunk of 16 bytes in a unit. Chunks of a row change places, so that the eight rows of a matrix, which
  * are read at once, lie in different banks. */
 template <int dim> DEVICE u32 place(int row, int chunk) {
   return row * dim * 2 + (chunk ^ (dim % 64 == 0 ? row & 7 : row >> 1 & 3)) * 16;
@@ -82,9 +82,8 @@ struct Rows {
   }
 };
 
-/* Columns are heads of queries: column 0 is head `heads` of those that share a kv head, of query `asked`, or the column
- * `skip` behind that; then come the other heads of the query, PER_PASS of them, and those of the next. Columns that are
- * not `real` fill up what is multiplied at once. */
+/* The columns of a warp or block, each a head of a query. Counted from head `heads` of query `asked`, column 0 is number
+ * `skip`; a query has PER_PASS columns, then come those of the next. Columns that are not `real` fill up a product. */
 struct Columns {
   i64 line; /* of head 0 of query 0 in queries and outputs */
   int count, heads, asked, until, skip;
@@ -110,7 +109,7 @@ struct Sight {
       if (at < from(query) || at >= stop(query)) s[i / 4][i % 4] = NOTHING;
     }
   }
-  /* The bits of the positions that it sees in the tile from p on. */
+  /* A bit for each position that the query sees in the tile from p on. */
   DEVICE_METHOD u32 bits(int query, int p) const {
     const int low = min(max(from(query) - p, 0), TILE), high = max(min(stop(query) - p, TILE), low);
     return (1u << high) - (1u << low);

@@ -185,6 +185,12 @@ def scale(k_dim: int) -> str:
     return f"{float(np.float32(math.log2(math.e) / math.sqrt(k_dim))).hex()}f"
 
 
+def kinds(geometry: Geometry) -> dict[str, str | int]:
+    """Give the macros that say how rows are stored, and how they lie; in runs if none says so."""
+    lies = {} if geometry.lie == "runs" else {geometry.lie.upper(): 1}
+    return {f"ROW_{geometry.dtype.upper()}": 1, **lies}
+
+
 def text(defined: Mapping[str, str | int], *names: str) -> str:
     """Write the texts of these names, with these macros defined before them."""
     return kernels.defines(defined) + "".join(map(kernels.text, names))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kvadapters.gpu.memory.device_arrays import DeviceRows
 from kvadapters.gpu.runtime import Work
-from kvadapters.gpu.runtimes.fast.attention import FLOAT, FastAttention, Geometry, scale, text
+from kvadapters.gpu.runtimes.fast.attention import FLOAT, FastAttention, Geometry, kinds, scale, text
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 from kvspec.errors import CannotRun
 
@@ -67,8 +67,7 @@ def names(geometry: Geometry) -> tuple[str, str]:
 def source(geometry: Geometry, lanes: int) -> str:
     """Write the whole program text for a geometry; a vector has `lanes` floats."""
     attend, join = names(geometry)
-    defined: dict[str, str | int] = {"ATTEND": attend, "JOIN": join, "SCALE": scale(geometry.k_dim)}
-    defined |= {f"ROW_{geometry.dtype.upper()}": 1, geometry.lie.upper(): 1, "LANES": lanes}
+    defined = kinds(geometry) | {"ATTEND": attend, "JOIN": join, "SCALE": scale(geometry.k_dim), "LANES": lanes}
     defined |= {"K_DIM": geometry.k_dim, "V_DIM": geometry.v_dim}
     defined |= {"QUERY_HEADS": geometry.group, "QUERIES": geometry.queries}
     return text(defined, "prelude_cl.h", "fast/attend_rows.cl")

@@ -9,7 +9,16 @@ import numpy as np
 
 from kvadapters.gpu.memory.device_arrays import DeviceRows
 from kvadapters.gpu.runtime import Block, Work
-from kvadapters.gpu.runtimes.fast.attention import FLOAT, Call, FastAttention, FastDevice, Geometry, scale, text
+from kvadapters.gpu.runtimes.fast.attention import (
+    FLOAT,
+    Call,
+    FastAttention,
+    FastDevice,
+    Geometry,
+    kinds,
+    scale,
+    text,
+)
 
 TILE, WARPS, LANES = 16, 4, 32
 """Positions of a tile, warps of a block, lanes of a warp: as in the kernel."""
@@ -169,7 +178,5 @@ def source(geometry: Geometry, name: str, workers: int) -> str:
 def program(geometry: Geometry, name: str, workers: int, sizes: Mapping[str, int], kernel: str) -> str:
     """Write the program text of a kernel, behind the texts that both kernels share."""
     dims = {"K_DIM": geometry.k_dim, "V_DIM": geometry.v_dim, "QUERY_HEADS": geometry.group}
-    kinds = {f"ROW_{geometry.dtype.upper()}": 1, geometry.lie.upper(): 1}
-    defined: dict[str, str | int] = {"ATTEND": name, "SCALE": scale(geometry.k_dim), "COUNTERS": workers}
-    defined |= {**dims, **sizes, **kinds}
-    return text(defined, "prelude_cuda.h", *BEFORE, kernel)
+    defined = kinds(geometry) | {"ATTEND": name, "SCALE": scale(geometry.k_dim), "COUNTERS": workers}
+    return text({**defined, **dims, **sizes}, "prelude_cuda.h", *BEFORE, kernel)
