@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from kvadapters.gpu.adapter import Caches
+from kvadapters.reference import Reference
 from kvspec.contract import Attention, Pair
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Array, Config
@@ -201,6 +202,14 @@ def test_what_is_on_the_device_can_be_replayed_and_its_outputs_are_the_callers()
     kept = ours.fetch(first).tobytes()
     assert ours.fetch(work.replay(*there)).tobytes() != kept == ours.fetch(first).tobytes()
     assert store.lengths() == [3, 5]
+
+
+@pytest.mark.parametrize(("n", "queries"), [(2, 1), (1, 2), (2, 2), (0, 1)])
+def test_a_replay_takes_one_row_and_one_query(n: int, queries: int) -> None:
+    for store in (_opened(adapter(), "store"), _opened(Reference(), "store")):
+        work = store.capture_attend(1, 4, HOW.splits)
+        _refused("ATTN-24", lambda work=work: work.replay(_asks(queries), *_rows(n)))
+        assert store.lengths() == [3, 3]
 
 
 def test_an_output_belongs_to_the_caller() -> None:

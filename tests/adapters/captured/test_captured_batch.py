@@ -86,6 +86,17 @@ def test_sequences_that_are_rolled_back_are_followed(caches: Caches) -> None:
         stepped(many, captured, number, Rope())
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_step_takes_as_many_sequences_as_were_captured(caches: Caches, kind: str) -> None:
+    step = CapturedBatchStep(KINDS[kind](caches).batch, HEADS)
+    queries = np.zeros((LAYERS, step.batch.sequences, HEADS, 1, step.config.k_dim), np.float32)
+    rows = [np.zeros(r.shape, r.dtype) for r in step.batch.rows]
+    step.take(queries, *rows)
+    for taken in ((queries[:, 1:], *rows), (queries, *(r[:, 1:] for r in rows))):
+        with pytest.raises(ValueError, match="this step was captured for"):
+            step.take(*taken)
+
+
 @pytest.mark.parametrize("kind", [Window, Paged])
 def test_steps_pass_over_places_that_are_empty(caches: Caches, kind: type[Window | Paged]) -> None:
     many = kind(caches)

@@ -88,6 +88,24 @@ def test_several_steps_are_what_layers_do_one_by_one(caches: Caches, turn: Rope 
             assert mine.tobytes() == its.tobytes()
 
 
+@pytest.mark.parametrize(
+    ("which", "change", "words"),
+    [
+        ("queries", lambda a: np.concatenate((a, a)), r"queries: .* float32 \[3, 4, 1, 32\], not float32 \[6, 4,"),
+        ("queries", lambda a: a.astype(np.float64), "not float64"),
+        ("keys", lambda a: np.repeat(a, 2, 2), r"keys: .* float16 \[3, 2, 1, 32\], not float16 \[3, 2, 2, 32\]"),
+        ("values", lambda a: a.astype(np.float32), "values: .* not float32"),
+    ],
+)
+def test_a_step_takes_what_it_was_captured_for(caches: Caches, which: str, change: Any, words: str) -> None:
+    step = CapturedStep(opened(caches), HEADS, ROPE)
+    ((queries, rows),) = inputs(1)
+    taken = {"queries": queries, "keys": rows.keys, "values": rows.values}
+    with pytest.raises(ValueError, match=words):
+        step.take(**(taken | {which: change(taken[which])}))
+    step.take(**taken)
+
+
 def test_without_rope_layers_may_differ_in_length(caches: Caches) -> None:
     one, other = opened(caches), opened(caches)
     for store in (one, other):

@@ -131,3 +131,4 @@ class CapturedAttention:
             raise refusals_attention.dropped("ATTN-22")
         self.store.demand_rows(keys, values, self.layer)
         demand(self.store.config, Fit((1,), 1, heads=self.heads), queries, self.how)
+        demand(self.store.config, Fit((1,), rows_in(keys)), queries, self.how)

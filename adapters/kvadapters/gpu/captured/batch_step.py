@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from kvadapters.gpu import kernels
-from kvadapters.gpu.caches import attention
 from kvadapters.gpu.caches.attention import Pages, Positions, Runs
 from kvadapters.gpu.caches.queries import FLOAT
 from kvadapters.gpu.captured.batch import Batch
@@ -67,9 +66,12 @@ class CapturedBatchStep(Step):
     def _lying(self, layer: int) -> tuple[Runs | Pages, Positions]:
         return self.batch.lying(layer), self.batch.positions(layer)
 
-    def take(self, queries: Any, keys: Any, values: Any) -> None:
-        """Copy queries and rows of all layers to where the step finds them; rows as `Batch.take` does."""
-        attention.put(queries, self.queries)
+    def _taken(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """With an axis of sequences behind that of layers."""
+        of_all = self.batch.layers, self.batch.sequences
+        return (*of_all, self.queries.shape[1], 1), (*of_all, self.config.kv_heads)
+
+    def _put(self, keys: Any, values: Any) -> None:
         self.batch.take(keys, values)
 
     def replay(self) -> None:

@@ -114,6 +114,30 @@ class Step(ABC):
         ready = prepare(self.space, self.config, queries, asked(CAUSAL, window), self._splits, most, out)
         ready.launch(*self._lying(layer))
 
+    def take(self, queries: Any, keys: Any, values: Any) -> None:
+        """Copy queries and rows of all layers to where the step finds them. Raises ValueError for other shapes or
+        dtypes than were captured: they would be copied past their place."""
+        config, (asks, rows) = self.config, self._taken()
+        self._demand("queries", queries, (*asks, config.k_dim), FLOAT)
+        self._demand("keys", keys, (*rows, config.k_dim), DTYPES[config.dtype])
+        self._demand("values", values, (*rows, config.v_dim), DTYPES[config.dtype])
+        attention.put(queries, self.queries)
+        self._put(keys, values)
+
+    @staticmethod
+    def _demand(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        if (tuple(array.shape), array.dtype) != (shape, dtype):
+            found = f"{array.dtype} {list(array.shape)}"
+            raise ValueError(f"{name}: this step was captured for {dtype} {list(shape)}, not {found}")
+
+    @abstractmethod
+    def _taken(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Give the shapes of the queries and of the rows that a step takes, without their width."""
+
+    @abstractmethod
+    def _put(self, keys: Any, values: Any) -> None:
+        """Copy rows to where the step finds them."""
+
     @abstractmethod
     def _append(self, layer: int, queries: DeviceRows) -> DeviceRows:
         """Append a layer's row, and give its queries; both turned where there is RoPE."""
@@ -164,9 +188,10 @@ class CapturedStep(Step):
     def _lying(self, layer: int) -> tuple[Runs, Positions]:
         return runs(self.layers, layer), Positions(lengths=self.layers.lengths, at=layer)
 
-    def take(self, queries: Any, keys: Any, values: Any) -> None:
-        """Copy queries and rows of all layers to where the step finds them."""
-        attention.put(queries, self.queries)
+    def _taken(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        return self.queries.shape[:-1], (self._layers, self.config.kv_heads, 1)
+
+    def _put(self, keys: Any, values: Any) -> None:
         self.space.staged(self._geometry, keys, values, block=self.rows.keys)
 
     def replay(self) -> None:
