@@ -11,7 +11,7 @@ import pytest
 
 from kvadapters.gpu.memory.layout import Geometry, Place, move
 from kvadapters.gpu.runtime import Block, Meter, Work
-from kvadapters.gpu.runtimes.opencl import HOSTED, OpenCLRuntime, shared
+from kvadapters.gpu.runtimes.opencl import HALVED, OpenCLRuntime, shared
 from kvadapters.gpu.runtimes.opencl_devices import candidates
 from kvadapters.gpu.runtimes.opencl_queues import SMALL, SMALL_BLOCKS, Queues, small
 
@@ -105,12 +105,12 @@ def test_rows_that_two_queues_move_are_those_of_one(runtime: OpenCLRuntime) -> N
 @pytest.mark.parametrize(
     ("at", "width", "height", "pitch"),
     [
-        (0, HOSTED, 1, 0),
-        (5, HOSTED + 3, 1, 0),
-        (7, HOSTED // 3, 5, HOSTED // 3),
-        (3, HOSTED // 3, 5, HOSTED // 2),
-        (1, 200, HOSTED // 128, 333),
-        (9, HOSTED - 1, 1, 0),
+        (0, HALVED, 1, 0),
+        (5, HALVED + 3, 1, 0),
+        (7, HALVED // 3, 5, HALVED // 3),
+        (3, HALVED // 3, 5, HALVED // 2),
+        (1, 200, HALVED // 128, 333),
+        (9, HALVED - 1, 1, 0),
     ],
 )
 def test_halves_of_a_large_download_are_what_one_copy_gives(at: int, width: int, height: int, pitch: int) -> None:
@@ -126,7 +126,7 @@ def test_halves_of_a_large_download_are_what_one_copy_gives(at: int, width: int,
 def test_what_runs_at_once_counts_once() -> None:
     """Halves that are copied at the same time do not make work longer than it was."""
     runtime = shared("")
-    block = runtime.allocate(8 * HOSTED)
+    block = runtime.allocate(8 * HALVED)
     begin = perf_counter()
     ran = runtime.elapsed(lambda: [runtime.download(block, 0, block.nbytes) for _ in range(8)] and None)
     assert 0 < ran <= perf_counter() - begin
