@@ -43,6 +43,11 @@ class Parser(argparse.ArgumentParser):
         sys.stderr.write(f"{self.prog}: {_with_hint(message)}; see `{self.prog} --help`\n")
         raise SystemExit(2)
 
+    def unknown(self, words: Sequence[str]) -> NoReturn:
+        """Report words that are none of its arguments, with the option that the first is most like."""
+        near = difflib.get_close_matches(words[0], re.findall(r"--[\w-]+", self.format_help()), 1, 0.7)
+        self.error(f"unrecognized arguments: {' '.join(words)}" + (f"; did you mean {near[0]}?" if near else ""))
+
 
 class Versions(argparse.Action):
     """Print the versions of suite and spec, and stop."""
@@ -70,7 +75,9 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action=Versions, nargs=0, help="print the versions of suite and spec, and stop")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
-        command.add_arguments(commands.add_parser(name, help=command.help))
+        of_command = commands.add_parser(name, help=command.help)
+        of_command.set_defaults(parser=of_command)
+        command.add_arguments(of_command)
     if "_ARGCOMPLETE" in os.environ:  # set by the shell while it completes a line: see COMMANDS.md
         import argcomplete
 
@@ -112,7 +119,10 @@ def _main(given: list[str], heard: Sequence[signal.Signals]) -> int:
         given, process = given[:cut], tuple(given[cut + 1 :])
     with handling(interrupt, *heard, deaf=IMPATIENCE):
         try:
-            return _run(parser().parse_args(given), process)
+            options, unknown = parser().parse_known_args(given)
+            if unknown:
+                options.parser.unknown(unknown)
+            return _run(options, process)
         except SystemExit as e:
             return e.code if isinstance(e.code, int) else _told(str(e.code), 3) if e.code else 0
         except KeyboardInterrupt:

@@ -64,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         run = Run(_settings(config), None if _is_xdist_worker(config) else config.getoption("--kv-report"))
     except (BadInput, CannotRun, WorkerFailure) as e:
-        raise pytest.UsageError(f"{name}: {e}") from None
+        raise pytest.UsageError(str(e) if str(e).startswith(name) else f"{name}: {e}") from None
     config.stash[RUN] = run
     config.pluginmanager.register(_Results(run))
 

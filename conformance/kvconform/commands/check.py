@@ -1,4 +1,4 @@
-"""`kvconform check LOG`: judges what an engine logged of itself, with no adapter at all."""
+"""`kvconform check LOG`: judges an engine by its log, without an adapter."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kvconform.log import log_file
+from kvconform.log.judge import judged
+from kvconform.log.log_file import Life
 from kvconform.message import tell
 from kvconform.runner import known, output, report_folder
 from kvconform.runner.known import KnownDeviation
@@ -16,9 +19,6 @@ from kvconform.runner.record import record
 from kvconform.runner.result import CheckResult
 from kvconform.runner.tally import Tally
 from kvconform.runner.under_test import failure
-from kvconform.vectors import log
-from kvconform.vectors.judged_log import judged
-from kvconform.vectors.log import Life
 from kvspec.contract import Description
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import index
@@ -27,7 +27,7 @@ from kvspec.records.run import Record
 
 def main(options: Namespace) -> int:
     """Judge each life of the log; print the result and write the report. The exit status is that of `run`."""
-    began, lives = time.monotonic(), log.read(Path(options.log))
+    began, lives = time.monotonic(), log_file.read(Path(options.log))
     adapter = lives[0].adapter if options.level is None else lives[0].adapter.at_most(options.level)
     expected = known.applying(known.read(options.known), adapter)
     results = [_judged(options.log, life, adapter, expected) for life in lives]

@@ -21,7 +21,7 @@ def main(options: Namespace) -> int:
         for clause in (c for c in index().values() if c.chapter == LETTERS[name]):
             print(_wrapped(f"{clause.id} ({clause.level}) {clause.text}", "    "))
         return 0
-    require_known("clause", name, tuple(index()))
+    require_known("clause" if "-" in name else "chapter", name, tuple(index() if "-" in name else LETTERS))
     _explain(index()[name])
     return 0
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from argparse import Namespace
+from collections import Counter
 
 from tabulate import tabulate
 
 from kvadapters import find
 from kvspec.contract import CHAPTERS
-from kvspec.reading.clauses import index
+from kvspec.reading.clauses import index, title
+from kvspec.registry import LETTERS
 
 Rows = list[dict[str, str]]
 
@@ -21,9 +23,10 @@ def adapters() -> Rows:
 
 
 def chapters() -> Rows:
-    """List the chapters, each with the number of its clauses."""
-    counts = {p: sum(c.chapter == p for c in index().values()) for p in CHAPTERS}
-    return [{"chapter": p, "clauses": str(n)} for p, n in counts.items()]
+    """List the chapters: the letters of their clauses, how many there are, and what they are about."""
+    counts = Counter(c.chapter for c in index().values())
+    letters = {chapter: prefix for prefix, chapter in LETTERS.items()}
+    return [{"chapter": p, "letters": letters[p], "clauses": str(counts[p]), "about": title(p)} for p in CHAPTERS]
 
 
 def clauses() -> Rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from functools import partial
@@ -12,9 +13,10 @@ from itertools import count
 from pathlib import Path
 
 from kvconform.message import tell
-from kvconform.mutants import hunts, matrix
+from kvconform.mutants import hunt_tasks, matrix
 from kvconform.mutants.hunt import HuntResult
 from kvconform.mutants.kinds import KINDS
+from kvconform.mutants.known_bugs import demand_planted
 from kvconform.mutants.mutant import Mutant
 from kvconform.runner import output
 from kvconform.runner.pool import opened
@@ -33,11 +35,12 @@ def main(options: Namespace) -> int:
     if options.list:
         print("\n".join(f"{m.id}: {m.says}" for m in chosen))
         return 0
+    demand_planted(chosen)
     begun = _begun(options)
     done = _done(begun, chosen) if begun else set[str]()
     tried = [m for m in chosen if m.id not in done and (options.argued or not m.equivalent)]
     if tried and not options.on:
-        hunts.prepare(tried, options.processes, options.first)
+        hunt_tasks.prepare(tried, options.processes, options.first)
     since = time.monotonic()
     found, status = _hunted(tried, options)
     found += [HuntResult(m.id) for m in chosen if m.equivalent and not options.argued and m.id not in done]
@@ -55,6 +58,7 @@ def _begun(options: Namespace) -> Matrix | None:
         raise BadInput("--resume goes on with what --report DIR holds: name the folder")
     path = Path(options.report, "mutants.json")
     if not path.exists():
+        tell(f"nothing to resume: there is no {path}; all mutants are hunted", "mutants")
         return None
     begun = json_file.load(path, Matrix)
     now = matrix.made([], [], 0, _suite())
@@ -79,38 +83,50 @@ def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[HuntResul
     """Hunt; give the results, and the status of a command that ended before the last one, else 0."""
     found = list[HuntResult]()
     try:
-        with opened(options.processes, options.on, seconds=hunts.LONGEST_TASK, memory_limit=hunts.MEMORY) as pool:
-            found.extend(_told(hunts.all_of(tried, pool, options.first), len(tried)))
+        with opened(
+            options.processes, options.on, seconds=hunt_tasks.LONGEST_TASK, memory_limit=hunt_tasks.MEMORY
+        ) as pool:
+            found.extend(_told(hunt_tasks.all_of(tried, pool, options.first), tried))
     except BrokenExecutor as e:
-        return found, _ended(f"{e}", len(found), len(tried), 3)
+        tell(_ended(f"{e}", len(found), len(tried), options.report))
+        return found, 3
     except KeyboardInterrupt:
-        return found, _ended("interrupted", len(found), len(tried), 130)
+        tell(_ended("interrupted", len(found), len(tried), options.report))
+        return found, 130
     return found, 0
 
 
-def _ended(why: str, hunted: int, count: int, status: int) -> int:
+def _ended(why: str, hunted: int, count: int, folder: str | None) -> str:
     """Say how far it came, and how to go on."""
-    tell(f"{why}; {hunted} of {count} mutants were hunted; --resume hunts the others")
-    return status
+    rest = f"--report {folder} --resume hunts the others" if folder else "with --report DIR it can be resumed"
+    return f"{why}; {hunted} of {count} mutants were hunted; {rest}"
 
 
 def selected(options: Namespace) -> list[Mutant]:
     """Select the mutants asked for. With `--every N`, one systematic fault in N and one correct control in N."""
+    try:
+        wanted = re.compile(options.match or "")
+    except re.error as e:
+        raise BadInput(f"--match: {options.match!r:.60} is no regular expression ({e})") from None
     every = (m for kind in options.kind or KINDS for m in KINDS[kind]())
-    wanted = re.compile(options.match or "")
     chosen = (m for m in every if wanted.search(m.id))
     faults, controls = count(), count()
     numbers = ((m, faults if m.bug_class == "systematic" else controls if m.is_control else None) for m in chosen)
     return [m for m, number in numbers if number is None or next(number) % options.every == 0]
 
 
-def _told(found: Iterable[HuntResult], count: int) -> Iterator[HuntResult]:
-    """Pass each result on, with progress on standard error."""
-    killed, last = 0, 0.0
+def _told(found: Iterable[HuntResult], tried: Sequence[Mutant]) -> Iterator[HuntResult]:
+    """Pass each result on, with progress on standard error. What went wrong is named: a mutant that was not found,
+    or a correct control that was."""
+    controls = {m.id for m in tried if m.is_control}
+    right, last = Counter[str](), 0.0
     for i, one in enumerate(found, 1):
-        killed += one.killed
-        if not one.killed or time.monotonic() - last > 2 or i == count:
+        control = one.id in controls
+        wrong = one.killed == control
+        right["passed" if control else "found"] += not wrong
+        if wrong or time.monotonic() - last > 2 or i == len(tried):
             last = time.monotonic()
-            survivor = "" if one.killed else f"; not found: {one.id}"
-            tell(f"[{i}/{count}] {killed} found{survivor}", "mutants")
+            passed = f", {right['passed']} correct caches passed" if controls else ""
+            named = f"; {'accused, though correct' if control else 'not found'}: {one.id}" if wrong else ""
+            tell(f"[{i}/{len(tried)}] {right['found']} found{passed}{named}", "mutants")
         yield one

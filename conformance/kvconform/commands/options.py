@@ -147,7 +147,9 @@ def _replay(parser: ArgumentParser) -> None:
 def _prove(parser: ArgumentParser) -> None:
     add_adapter(parser)
     add_chapter(parser, "chapter to explore (repeatable; ring), or all")
-    parser.add_argument("--window", type=count, help="largest window (8 for the reference, 4 for other adapters)")
+    parser.add_argument(
+        "--window", type=above_zero, help="largest window (8 for the reference, 4 for other adapters)"
+    )
     parser.add_argument(
         "--k",
         type=count,
@@ -276,7 +278,7 @@ def _demo(parser: ArgumentParser) -> None:
 COMMANDS = {
     "demo": Command("see a failure: judge a small ring that has a bug, in seconds", _demo),
     "run": Command("judge an adapter", _run),
-    "check": Command("judge what an engine logged of itself, without an adapter", _check),
+    "check": Command("judge an engine by its log, without an adapter", _check),
     "profile": Command("measure an adapter's speed beside its peers and the limits of its device", _profile),
     "smoke": Command("try a new adapter in a few steps, then each ability once; propose a claim", add_adapter),
     "list": Command("list adapters, chapters or clauses", _list),

@@ -53,10 +53,10 @@ def main(options: Namespace) -> int:
             tell(f"peer {peer.name} takes no part: {peer.missing}")
     pace = Pace(*QUICK) if options.quick else Pace(rounds=options.rounds, whole=options.minutes * 60)
     session = Session(adapter, said, found, _memory(options, adapter) << 20, pace, tell)
-    about: dict[str, Any] = {"started": datetime.now(UTC).isoformat(timespec="seconds"), "before": _state()}
+    about: dict[str, Any] = {"started": datetime.now(UTC).isoformat(timespec="seconds"), "before": _state(adapter)}
     began = time.perf_counter()
     about["reason"] = _run(session, todo)
-    about["after"] = {f"{name} after": text for name, text in _state().items()}
+    about["after"] = {f"{name} after": text for name, text in _state(adapter).items()}
     about["seconds"] = round(time.perf_counter() - began, 1)
     whole = record(session, options, about)
     write = partial(output.write, whole, Path(options.report)) if options.report else None
@@ -77,11 +77,13 @@ def _memory(options: Namespace, adapter: Any) -> int:
     return min(memory, QUICK_MEMORY) if options.quick else memory
 
 
-def _state() -> dict[str, str]:
-    """Give the machine's load, since other work makes the numbers less reliable, and its clock rate if known."""
+def _state(adapter: Any) -> dict[str, str]:
+    """Give the machine's load, since other work makes the numbers less reliable, its clock rate if known, and what
+    the adapter says of its device."""
     clock = psutil.cpu_freq() if hasattr(psutil, "cpu_freq") else None
     load = f"{os.getloadavg()[0]:.2f} over the last minute, on {os.cpu_count()} cores"
-    return {"load": load, **({"clock": f"{clock.current:.0f} MHz"} if clock else {})}
+    own = {"clock": f"{clock.current:.0f} MHz"} if clock else {}
+    return {"load": load, **own, **getattr(adapter, "state", dict)()}
 
 
 def _run(session: Session, todo: Sequence[Case]) -> str:

@@ -30,24 +30,29 @@ ALL = "all"
 
 
 def main(options: Namespace) -> int:
-    """Print the proofs and their claim; return 1 for a counterexample, 3 if a process was lost."""
+    """Print the proofs and their claim; return 1 for a counterexample. What was proved is printed even if a
+    process is lost (3) or the command is interrupted (130)."""
     candidate = Candidate(options.adapter or options.process[0], tuple(options.process), options.deadline)
     chosen = _chosen(options, OF_THE_REFERENCE if candidate.is_reference else OF_AN_ADAPTER)
     adapter = _declaring(candidate, options)
-    proofs, lost = _proved(candidate, chosen, options)
+    proofs, ended = _proved(candidate, chosen, options)
+    if ended and not proofs:
+        return ended
     status = _told(proofs, _judge(adapter, proofs), options.format)
-    return 3 if lost else status
+    return ended or status
 
 
 def _declaring(candidate: Candidate, options: Namespace) -> Description | None:
-    """Describe the candidate; None for the reference. Raises BadInput for a chapter that it does not declare."""
+    """Describe the candidate; None for the reference. Raises BadInput for a chapter that it does not claim."""
     if candidate.is_reference:
         return None
     with candidate.worker() as worker:
         adapter = worker.describe()
     missing = set(chapters(options)) - set(adapter.chapters)
     if missing:
-        raise BadInput(f"{adapter.name} does not declare {', '.join(sorted(missing))}")
+        others = [c for c in planned() if c in adapter.chapters]
+        hint = f"; name one that it claims: --chapter {others[0]}" if others else ""
+        raise BadInput(f"{adapter.name} does not claim {', '.join(sorted(missing))}{hint}")
     return adapter
 
 
@@ -60,16 +65,19 @@ def _judge(adapter: Description | None, proofs: list[Proof]) -> Judge:
     return Judge(adapter.name, oracle, level)
 
 
-def _proved(candidate: Candidate, chosen: list[Configuration], options: Namespace) -> tuple[list[Proof], bool]:
-    """Prove the configurations; give the proofs, and whether a process or the pool was lost before the last."""
+def _proved(candidate: Candidate, chosen: list[Configuration], options: Namespace) -> tuple[list[Proof], int]:
+    """Prove the configurations; give the proofs, and the status of a command that ended before the last, else 0."""
     proofs = list[Proof]()
     try:
         with opened(options.processes, options.on) as pool:
             proofs.extend(in_order(pool, candidate, chosen))
     except (BrokenExecutor, ProcessDied) as e:
         tell(f"{e}; {len(proofs)} of {len(chosen)} configurations were proved")
-        return proofs, True
-    return proofs, False
+        return proofs, 3
+    except KeyboardInterrupt:
+        tell(f"interrupted; {len(proofs)} of {len(chosen)} configurations were proved")
+        return proofs, 130
+    return proofs, 0
 
 
 def chapters(options: Namespace) -> list[str]:

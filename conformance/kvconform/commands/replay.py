@@ -8,6 +8,7 @@ from argparse import Namespace
 from functools import partial
 from pathlib import Path
 
+from kvconform.generate.fit_to_adapter import lacking
 from kvconform.judge import steps, trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.message import tell
@@ -48,6 +49,8 @@ def read(path: str) -> Trace:
         return notation.from_sentence(path)
     if path == "-":
         return traces.loads(sys.stdin.buffer.read(traces.LARGEST_FILE + 1))
+    if not os.path.exists(path):
+        raise BadInput(f"{path!r:.80} is no file, and no trace in words, such as 'ring window=4: append 5; view'")
     return traces.loads(read_bytes(path, "a trace file", traces.LARGEST_FILE))
 
 
@@ -59,12 +62,18 @@ def _on_adapter(trace: Trace, options: Namespace) -> TrialResult:
     command = list(options.process) or python_worker(options.adapter)
     with Worker(command, deadline=options.deadline) as worker:
         adapter = worker.describe()
-        missing = used_chapters(trace) - set(adapter.chapters)
-        if missing:
-            raise BadInput(f"{adapter.name} does not declare {', '.join(sorted(missing))}, which the trace uses")
+        _demand_claimed(trace, adapter)
         if options.after:
             _judged(read(options.after), worker, adapter, options.level)
         return _judged(trace, worker, adapter, options.level)
+
+
+def _demand_claimed(trace: Trace, adapter: Description) -> None:
+    """Refuse a trace that uses what the adapter does not claim: nobody judges that. Raises BadInput."""
+    missing = sorted(used_chapters(trace) - set(adapter.chapters))
+    missing = missing or list(dict.fromkeys(name for _, names in lacking(trace, adapter) for name in names))
+    if missing:
+        raise BadInput(f"{adapter.name} does not claim {', '.join(missing)}, which the trace uses")
 
 
 def _judged(trace: Trace, worker: Worker, adapter: Description, level: str | None) -> TrialResult:

@@ -76,7 +76,7 @@ def settings_of(options: Namespace) -> Settings:
         traces=_usual_traces(options) if options.traces is None else options.traces,
         seed=options.seed,
         chapters=tuple(options.chapter),
-        clauses=tuple(options.clause),
+        clauses=tuple(clause.upper() for clause in options.clause),
         level=options.level,
         deadline=options.deadline,
         memory_limit=options.memory << 20,

@@ -51,7 +51,7 @@ def main(options: Namespace) -> int:
         try:
             adapter = worker.describe()
             claims = ", ".join(f"{p} at {c.level}" for p, c in adapter.chapters.items())
-            print(f"ok    it starts and describes itself: {adapter.name} {adapter.version}: {claims}")
+            print(f"ok    it starts and describes itself: {f'{adapter.name} {adapter.version}'.strip()}: {claims}")
         except WorkerFailure as e:
             print(f"FAIL  it starts and describes itself: {e.verdict}: {e}")
             return 1
@@ -70,7 +70,8 @@ def _try(worker: Worker, adapter: Description, kind: str, config: Config, steps:
     tried = steps[: len(result.steps)]
     for step, (want, _) in zip(tried, result.steps, strict=False):
         failed = result.failed and step is tried[-1]
-        shows = step.shows if adapter.plain else f"expected {want.result}"
+        as_owed = f"{want.result}, as expected" if not failed else f"expected {want.result}"
+        shows = step.shows if adapter.plain else as_owed
         print(f"{'FAIL' if failed else 'ok  '}  {kind}: {step.do}: {shows}")
     if result.failed:
         print(f"      {result.differences[0].message}\n      Likely: {tried[-1].means}")

@@ -1,9 +1,9 @@
 """Diagnosis: names the mutants that answer a failing trace, and its neighbours, exactly as the adapter did.
 
 An adapter that answers like a mutant on the shortest failing trace may still have another bug. So both also run
-the neighbours of that trace, failing or not. A mutant is named only if it answers like the adapter on all of
-them. If several do, the one comes first that explains most of the rest: the other failures of the run, and the
-worked examples of the chapters.
+the neighbours of that trace, failing or not, but not those that only show a missing check. A mutant is named only
+if it answers like the adapter on all of them. If several do, the one comes first that explains most of the rest:
+the other failures of the run, and the worked examples of the chapters.
 """
 
 from __future__ import annotations
@@ -103,9 +103,20 @@ class _Comparison:
         """The suspects that answer as the adapter did, to this trace and to every neighbour."""
         opened = _opened(trace)
         fits = [s for s in suspects if s.kinds & opened and self.same(s, trace)]
-        for near in neighbours(trace, self.about) if fits else ():
+        for near in self.near(trace) if fits else ():
             fits = [s for s in fits if self.same(s, near)]
         return fits
+
+    def near(self, trace: Trace) -> list[Trace]:
+        """The neighbours that say something about a failure: not those on which the adapter takes what must be
+        refused, unless the failure is about that. Real engines check little, and still have the bug."""
+        every = neighbours(trace, self.about)
+        return every if self.unchecked(trace) else [near for near in every if not self.unchecked(near)]
+
+    def unchecked(self, trace: Trace) -> bool:
+        """Whether the adapter takes something in this trace that must be refused."""
+        steps = self.of_adapter(trace).steps
+        return any((want.result, got.result) == ("refused", "ok") for want, got in steps)
 
     def ranked(self, fits: list[_Suspect], failure: Failure) -> list[_Suspect]:
         """Order: those that explain most other traces first; then by overlap with the blamed clauses; then real
@@ -131,14 +142,13 @@ class _Comparison:
     def known_bug(self, suspect: _Suspect, trace: Trace) -> KnownBug:
         """The entry of a suspect in the record."""
         mutant = suspect.mutant
-        tried = 1 + len(neighbours(trace, self.about))
         return KnownBug(
             id=mutant.id,
             says=mutant.says,
             anomaly=mutant.anomaly,
             link=mutant.link,
             clauses=list(mutant.clauses),
-            fits=Fits(traces=tried, of=tried),
+            fits=Fits(traces=1 + len(self.near(trace)), of=1 + len(neighbours(trace, self.about))),
         )
 
     def same(self, suspect: _Suspect, trace: Trace) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from kvref.page import Pages
 from kvref.ring import Ring
 from kvref.store import Store
 from kvspec.contract import Pair
+from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit, Window
 from kvspec.reading.clauses import index
@@ -78,6 +79,8 @@ def planted(name: str, *, breaks: str, anomaly: str = "") -> Callable[[Bug], Bug
 
 def _mutant(id_: str, sentence: str, breaks: str, anomaly: str, adapter: Factory) -> Mutant:
     name, clauses = id_.partition("/")[0], tuple(breaks.split())
+    if unknown := [clause for clause in clauses if clause not in index()]:
+        raise BadInput(f"{id_}: breaks names {', '.join(unknown)}; there is no such clause")
     bug_class = name.partition("-")[0] if name in SEEN else COMMON
     return Mutant(
         id=id_,
@@ -122,12 +125,14 @@ class Patch(NamedTuple):
     """The replacement. If it has several lines, those after the first are indented like the line of `was`."""
 
     def made(self) -> type:
-        """The class with the other text in its method. Raises LookupError unless `was` occurs exactly once."""
+        """The class with the other text in its method. Raises BadInput unless `was` occurs there exactly once."""
         owner, _, name = self.of.partition(".")
-        method = inspect.unwrap(getattr(OWNERS[owner], name))
+        method = inspect.unwrap(getattr(OWNERS.get(owner), name, None) or _no_method(self))
         source = inspect.getsource(method)
         if source.count(self.was) != 1:
-            raise LookupError(f"{self.title}: {self.was!r} does not stand in {self.of} once")
+            raise BadInput(
+                f"{self.title}: was: {self.was!r} stands {source.count(self.was)} times in {self.of}, not once"
+            )
         line = source[: source.index(self.was)].rpartition("\n")[2]
         indented = self.now.replace("\n", "\n" + " " * (len(line) - len(line.lstrip())))
         names = {**NAMES, **method.__globals__, owner: OWNERS[owner]}
@@ -135,6 +140,12 @@ class Patch(NamedTuple):
         exec(compile(text, f"<{self.of} patched>", "exec"), names)
         made: type = names[self.title]
         return speculative(made) if hasattr(made, "in_round") else made
+
+
+def _no_method(patch: Patch) -> NoReturn:
+    raise BadInput(
+        f"{patch.title}: of: the reference has no method {patch.of}; its classes are {', '.join(OWNERS)}"
+    )
 
 
 def reference_with(*bugs: Any) -> Factory:

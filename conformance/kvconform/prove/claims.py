@@ -64,6 +64,8 @@ def _result(p: Proof, judge: Judge) -> str:
         return "counterexample"
     if not _supported(judge):
         return "agrees"
+    if not p.whole:
+        return "agrees; not all is claimed"
     return "holds" if p.holds else "agrees; states not told apart"
 
 
@@ -83,6 +85,8 @@ def claim(proofs: list[Proof], judge: Judge) -> str:
         f"what the {judge.oracle} does: {sum(p.traces for p in proofs)} traces, "
         f"{sum(p.operations for p in proofs)} operations."
     )
+    if not all(p.whole for p in proofs):
+        done += f" Operations that {judge.adapter} does not claim were left out, and values that it does not take."
     if not held:
         return done + " Nothing follows for longer traces: the compared values do not tell all states apart."
     return done + (

@@ -9,6 +9,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from kvconform.generate.covers import Plan, planned
+from kvconform.generate.fit_to_adapter import fitted
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.message import tell
@@ -17,6 +18,7 @@ from kvconform.prove.proof import Proof, Runs, proved
 from kvconform.worker.client import Worker, python_worker
 from kvconform.worker.remote_session import RemoteSession
 from kvconform.worker.tasks import Pool, completed
+from kvspec.contract import Description
 from kvspec.errors import BadInput
 from kvspec.trace import Trace
 
@@ -78,7 +80,14 @@ def _runs(candidate: Candidate) -> Runs:
         return _by_the_list_model
     worker = candidate.worker()
     adapter = worker.describe()
-    return lambda trace: trial.on(trace, partial(RemoteSession, worker), adapter)
+    return partial(_on_what_is_claimed, worker, adapter)
+
+
+def _on_what_is_claimed(worker: Worker, adapter: Description, trace: Trace) -> TrialResult | None:
+    """Judge a trace without what the adapter does not claim; None if nothing of it is claimed."""
+    for fit in fitted([trace], adapter):
+        return trial.on(fit, partial(RemoteSession, worker), adapter)
+    return None
 
 
 def _by_the_list_model(trace: Trace) -> TrialResult:

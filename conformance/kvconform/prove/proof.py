@@ -20,8 +20,8 @@ from kvconform.prove import identifiers
 from kvconform.prove.identifiers import Identifiers
 from kvspec.trace import LARGEST_TRACE, Trace
 
-Runs = Callable[[Trace], TrialResult]
-"""Judges one trace."""
+Runs = Callable[[Trace], TrialResult | None]
+"""Judges one trace, without what the adapter does not claim; None if nothing of it is claimed."""
 
 Tells = Callable[[str], None]
 """Reports progress."""
@@ -51,6 +51,8 @@ class Proof:
     traces: int = 0
     operations: int = 0
     seconds: float = 0.0
+    whole: bool = True
+    """Whether every trace was judged as it is: an adapter is not asked for what it does not claim."""
     counterexample: TrialResult | None = field(default=None, repr=False)
     agreed: int = 0
     """With a counterexample: all traces of up to this many operations were tried, and none fails."""
@@ -58,7 +60,7 @@ class Proof:
     @property
     def holds(self) -> bool:
         """Tell whether the claim follows."""
-        return self.counterexample is None and self.told_apart
+        return self.counterexample is None and self.told_apart and self.whole
 
     @property
     def shortest(self) -> bool:
@@ -98,7 +100,10 @@ def _all_tried(proof: Proof, runs: Runs, whole: list[Ops], tells: Tells) -> None
 
 def _judge(proof: Proof, runs: Runs, ops: Ops) -> None:
     """Judge one trace; if it differs, it is the counterexample."""
-    seen = runs(Trace(proof.plan.start.kind, proof.plan.start.config, ops))
+    seen = runs(trace := Trace(proof.plan.start.kind, proof.plan.start.config, ops))
+    proof.whole &= seen is not None and seen.trace == trace
+    if seen is None:
+        return
     proof.traces += 1
     proof.operations += len(seen.steps)
     if seen.failed:

@@ -72,8 +72,10 @@ def _total(tallies: Iterable[Tally]) -> Tally:
 def _events(path: Path) -> Iterator[dict[str, Any]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as e:
-        raise BadInput(f"{path}: cannot be read ({e})") from None
+    except OSError as e:
+        raise BadInput(f"{path}: cannot be read: {e.strerror}") from None
+    except UnicodeDecodeError as e:
+        raise BadInput(f"{path}: not the journal of a run ({e})") from None
     for line in lines:
         try:
             event = json.loads(line)

@@ -20,6 +20,7 @@ from msgspec import Struct, field
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from kvreports.json_file import refusal
 from kvspec import notation
 from kvspec.bounded_file import read_bytes
 from kvspec.contract import Description
@@ -105,8 +106,10 @@ def _load(file: Path | None) -> _File:
     text = read_bytes(path, "a file of known deviations")
     try:
         return msgspec.convert(tomllib.loads(text.decode()), _File)
+    except msgspec.ValidationError as e:
+        raise BadInput(f"{path}: {refusal(str(e), '').lstrip('.')}") from None
     except (ValueError, RecursionError) as e:
-        raise BadInput(f"{path}: {e}") from None
+        raise BadInput(f"{path}: not complete TOML ({e})") from None
 
 
 def _checked(entry: KnownDeviation, where: str) -> KnownDeviation:

@@ -72,8 +72,9 @@ class Settings:
         """What a run of a part leaves out."""
         if self.again:
             return f"all but the checks that failed in the run before ({len(self.again)})"
-        covers = f"all but about {self.cover_traces} traces of each chapter's covers"
-        return f"{covers}, all but {self.traces} traces of each exploration, large traces, and the whole system"
+        covers = f"most traces of each chapter's covers (about {self.cover_traces} were judged)"
+        explored = f"most of each exploration ({self.traces} were judged)"
+        return f"{covers}, {explored}, large traces, and traces that mix all chapters"
 
 
 def require_known(what: str, name: str, known: Sequence[str]) -> None:

@@ -43,6 +43,10 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "an unknown command": (("judge",), "invalid choice: 'judge'"),
     "a misspelt command": (("profil",), "invalid choice: 'profil'; did you mean profile?"),
     "an unknown option": (("run", "reference", "--loud"), "unrecognized arguments: --loud"),
+    "a misspelt option": (
+        ("run", "reference", "--chaptr", "ring"),
+        "--chaptr ring; did you mean --chapter?; see `kvc",
+    ),
     "no adapter": (("run",), "name one adapter, or a command after --"),
     "two adapters": (("run", "reference", "--", "engine"), "name one adapter, or a command after --"),
     "an unknown adapter": (("run", "referense"), "unknown adapter 'referense'; did you mean reference?"),
@@ -79,7 +83,19 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "strict attention of an unknown adapter": (("strict", "referense"), "unknown adapter 'referense'"),
     "an unknown clause to explain": (("explain", "RING-99"), "unknown clause 'RING-99'; did you mean RING-9"),
     "an unknown list": (("list", "engines"), "invalid choice: 'engines'"),
-    "a trace that is not there": (("replay", "no-such.json"), "no-such.json: cannot be read: No such file"),
+    "a trace that is not there": (("replay", "no-such.json"), "'no-such.json' is no file, and no trace in words"),
+    "a trace without its colon": (
+        ("replay", "ring window=4 append 5"),
+        "is no file, and no trace in words, such as",
+    ),
+    "a misspelt chapter to explain": (("explain", "RNG"), "unknown chapter 'RNG'; did you mean RING"),
+    "a trace that uses what is not claimed": (
+        ("replay", "growing: append 1; view", "--adapter", "support.fakes.parts_of_reference:growing-view_visible"),
+        "does not claim growing.view, which the trace uses",
+    ),
+    "a pattern of mutants that is wrong": (("mutants", "--match", "("), "--match: '(' is no regular expression"),
+    "a proof without windows": (("prove", "reference", "--window", "0"), "argument --window: it must be 1 or more"),
+    "a folder in the place of a record": (("report", "."), ". is a folder; name a file in it, such as record.json"),
     "a record that is not there": (("report", "no-such.json"), "no-such.json: cannot be read"),
     "a journal that is not there": (("report", "no-such.jsonl"), "no-such.jsonl: cannot be read"),
     "a name for no adapter": (("new-adapter", "My Engine"), "'My Engine' cannot name an adapter"),
@@ -275,8 +291,8 @@ def test_a_quick_run_says_what_it_left_out(tmp_path: Path) -> None:
     options = ("--quick", "--chapter", "growing", "--processes", "1", "--report", tmp_path)
     done = kvconform("run", "reference", *options)
     assert done.returncode == 0, done.stdout + done.stderr
-    left_out = "all but about 100 traces of each chapter's covers, all but 5 traces of each exploration"
-    assert f"QUICK RUN, which left out: {left_out}" in done.stdout
+    left_out = "(about 100 were judged), most of each exploration (5 were judged), large traces"
+    assert f"QUICK RUN, which left out: most traces of each chapter's covers {left_out}" in done.stdout
     assert left_out in json.loads((tmp_path / "record.json").read_text())["selection"]["left out"]
     for page in ("report.html", "report.md"):
         assert "Quick run: reference" in (tmp_path / page).read_text()
@@ -328,7 +344,7 @@ def test_a_trace_is_replayed_from_standard_input_on_the_reference() -> None:
 def test_a_trace_that_needs_what_is_not_declared_says_so(tmp_path: Path) -> None:
     file = write(tmp_path, "t.json", trace.dumps(notation.trace("ring", "window=3", "append 3")))
     done = kvconform("replay", file, "--adapter", "support.fakes.adapters:Fake")
-    assert done.returncode == 2 and "does not declare ring, which the trace uses" in done.stderr
+    assert done.returncode == 2 and "does not claim ring, which the trace uses" in done.stderr
 
 
 @pytest.mark.parametrize("text", ['{"kvtrace": 2, "kind": "ring"', '{"kvtrace": 9}', "[" * 100_000])

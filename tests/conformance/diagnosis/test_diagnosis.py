@@ -34,8 +34,10 @@ from kvref.ring import Ring
 from kvreports import json_file
 from kvreports.run import diagnosis as diagnosis_report
 from kvreports.run import text as run_text
+from kvspec import notation
 from kvspec.contract import Pair, description
 from kvspec.errors import BadInput
+from kvspec.geometry import DTYPES
 from kvspec.reading import anomalies
 from kvspec.reading.clauses import index
 from kvspec.records.run import Failure, Fits, KnownBug, Record, VerdictName
@@ -124,6 +126,9 @@ def test_a_bug_that_nobody_has_is_not_named() -> None:
     assert not any(looked)
 
 
+VISIBLE = {"chapters": {"ring": {"level": "visible", "grows": "free"}, "mask": "visible"}}
+
+
 class NarrowAndStale(RingOneNarrow, RingStaleCursor):  # type: ignore[misc]
     """Two bugs at once."""
 
@@ -131,6 +136,27 @@ class NarrowAndStale(RingOneNarrow, RingStaleCursor):  # type: ignore[misc]
 def test_two_bugs_at_once_are_not_taken_for_one() -> None:
     looked = looked_at(under_test_of(ring(NarrowAndStale), ("ring",)))
     assert not any(n.id.endswith("RingStaleCursor") for named in looked for n in named)
+
+
+class Unchecked(RingOneWide):  # type: ignore[misc,valid-type]
+    """One row too wide, and takes rows of any dtype and more values than keys, as most engines do."""
+
+    def append(self, keys: Any, values: Any) -> None:
+        n = min(keys.shape[2], values.shape[2])
+        super().append(*(a[:, :, :n].astype(DTYPES[self.config.dtype]) for a in (keys, values)))
+
+
+def test_a_bug_is_named_though_the_cache_checks_nothing() -> None:
+    looked = looked_at(under_test_of(ring(Unchecked, **VISIBLE), ("ring",)))
+    wide = [bug for bugs in looked for bug in bugs if bug.id.endswith("RingOneWide")]
+    assert wide and any(bug.fits.traces < bug.fits.of for bug in wide)
+
+
+def test_a_missing_check_is_not_diagnosed_as_another_bug() -> None:
+    takes = failure_on(notation.trace("ring", "window=2", "append 2 values=1").to_json())
+    under_test = LocalAdapter(ring(Unchecked, **VISIBLE))
+    found = diagnose.diagnose([takes], lambda t: under_test.run(t, past=True), under_test.adapter)
+    assert not any(bug.id.endswith("RingOneWide") for bugs in found.values() for bug in bugs)
 
 
 def test_a_sound_cache_is_not_diagnosed() -> None:
@@ -146,9 +172,6 @@ def failure_on(trace: dict[str, Any], verdict: VerdictName = "FAIL") -> Failure:
         verdict=verdict, clauses=["RING-8"], implicated=[], source="example", test="", oracle="",
         field="", message="", words="", trace=trace, steps=[], deterministic=True,
     )  # fmt: skip
-
-
-VISIBLE = {"chapters": {"ring": {"level": "visible", "grows": "free"}, "mask": "visible"}}
 
 
 @pytest.mark.parametrize("kind", one_in(3, [RingOneWide, RingStaleCursor, RingOneNarrow]))
@@ -320,7 +343,12 @@ def test_a_diagnosis_says_what_a_model_makes_of_it() -> None:
     first, effect = diagnosis_report.paragraphs(named())
     assert "one with a silent no-op" in first
     assert "on 8 neighbours of it" in first
-    assert "See STORE-14." in first
+    assert "See STORE-14." in first and "must refuse" not in first
+    some = named()
+    some.diagnosis[0].fits = Fits(traces=7, of=9)  # type: ignore[index,union-attr]
+    assert (
+        "On 2 other neighbours your cache also takes what it must refuse." in diagnosis_report.paragraphs(some)[0]
+    )
     assert anomalies.anomalies()["silent-no-op"].effect in effect
     assert diagnosis_report.paragraphs(replace(failure_on({}), diagnosis=[])) == [diagnosis_report.NONE]
     assert diagnosis_report.paragraphs(failure_on({})) == []

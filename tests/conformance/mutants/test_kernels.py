@@ -7,7 +7,7 @@ import re
 import pytest
 
 from kvadapters.gpu import kernels as texts
-from kvconform.mutants import hunts
+from kvconform.mutants import hunt_tasks
 from kvconform.mutants.hunt import HuntResult, _Hunter
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.systematic import equivalents, kernel_operators, kernels
@@ -37,8 +37,8 @@ def hunt(mutant: Mutant, hints: Hints, first: bool) -> HuntResult:
 def found(*mutants: Mutant) -> list[HuntResult]:
     """What comes of them, one after another."""
     with pytest.MonkeyPatch.context() as patched, opened(1) as pool:
-        patched.setattr(hunts, "hunt", hunt)
-        return list(hunts.all_of(mutants, pool))
+        patched.setattr(hunt_tasks, "hunt", hunt)
+        return list(hunt_tasks.all_of(mutants, pool))
 
 
 def test_every_text_of_the_program_has_faults_whose_ids_differ() -> None:

@@ -13,9 +13,11 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform import cli
-from kvconform.mutants import controls, hunts, kinds, matrix
+from kvconform.mutants import controls, hunt_tasks, kinds, matrix
 from kvconform.mutants.hunt import HuntResult, Kill
+from kvconform.mutants.known_bugs import known_bugs
 from kvconform.mutants.mutant import Mutant
+from kvconform.mutants.planting import Patch
 from kvconform.mutants.systematic import equivalents
 from kvconform.runner.provenance import suite_digest
 from kvspec.geometry import Config
@@ -96,7 +98,7 @@ def test_what_was_interrupted_is_written_and_resumed(
     """Hunts of three mutants: the second one is interrupted, and then the two that are left are hunted."""
     three = [one(id=name, chapters=("growing",), adapter=controls.Losing) for name in "abc"]
     monkeypatch.setitem(kinds.KINDS, "reference", lambda: iter(three))
-    hunted, all_of = list[str](), hunts.all_of
+    hunted, all_of = list[str](), hunt_tasks.all_of
 
     def watched(mutants: Sequence[Mutant], *others: Any) -> Iterator[HuntResult]:
         for found in all_of(mutants, *others):
@@ -105,7 +107,7 @@ def test_what_was_interrupted_is_written_and_resumed(
             hunted.append(found.id)
             yield found
 
-    monkeypatch.setattr(hunts, "all_of", watched)
+    monkeypatch.setattr(hunt_tasks, "all_of", watched)
     arguments = ("--kind", "reference", "--report", str(tmp_path))
     interrupted = True
     status, document = run(capsys, *arguments)
@@ -221,3 +223,22 @@ def test_the_matrix_names_what_must_not_be() -> None:
     made = matrix.made(mutants, found[::-1], 1.0)
     assert [m.id for m in made.mutants] == [m.id for m in mutants]
     assert matrix.wrong(made) == [str(i) for i, (_, _, is_wrong) in enumerate(CASES) if is_wrong]
+
+
+@pytest.mark.parametrize(
+    ("of", "was", "words"),
+    [
+        ("Ring.rewind", "no such text", "was: 'no such text' stands 0 times in Ring.rewind, not once"),
+        ("Ring._write", "pass", "of: the reference has no method Ring._write; its classes are "),
+        ("Wheel.rewind", "pass", "of: the reference has no method Wheel.rewind"),
+    ],
+)
+def test_a_bug_that_cannot_be_planted_is_not_called_found(
+    of: str, was: str, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each was counted as found: its cache cannot be made, as if it died."""
+    row = one(adapter=Patch("Nowhere", of, was, "pass").made)
+    monkeypatch.setitem(kinds.KINDS, "catalogue", partial(iter, [row]))
+    monkeypatch.setitem(known_bugs(), row.id, row)
+    assert cli.main(["mutants", "--kind", "catalogue"]) == 2
+    assert words in capsys.readouterr().err

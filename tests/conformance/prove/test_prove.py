@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import pytest
 
 from kvadapters.reference import Reference
 from kvconform import cli
+from kvconform.commands import prove as prove_command
 from kvconform.generate import covers
 from kvconform.generate.covers import Ops, Plan
+from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.strategies import snapshot
+from kvconform.judge.trial_result import TrialResult
+from kvconform.oracle.reference import REFERENCE
 from kvconform.prove import identifiers
 from kvconform.prove import proof as prove
 from kvconform.prove.configurations import plans
@@ -20,7 +26,9 @@ from kvconform.prove.proof import Proof
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvref.snapshot import Snapshot
+from kvspec.contract import Claim
 from kvspec.trace import Trace
+from support.running.command_line import kvconform
 from support.running.local_adapter import LocalAdapter
 from support.slow import one_in
 
@@ -276,11 +284,52 @@ def test_an_adapter_of_level_visible_is_tested_and_nothing_is_claimed(capsys: py
     assert "Nothing follows for longer traces" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("level", ["visible", "storage"])
+def test_what_an_adapter_does_not_claim_is_left_out_and_said(level: str) -> None:
+    """An adapter without `view` was found to break RING-5 by the first trace that views."""
+    adapter = f"support.fakes.parts_of_reference:ring-view_{level}"
+    done = kvconform("prove", adapter, "--window", "1", "--k", "0", "--format", "json")
+    made = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert [p["result"] for p in made["proofs"]] == [
+        "agrees" if level == "visible" else "agrees; not all is claimed"
+    ]
+    assert "does not claim were left out" in made["claim"] and "Nothing follows" in made["claim"]
+
+
+def test_a_bug_in_what_is_claimed_is_found_without_what_is_not() -> None:
+    local = under_test(ring=StaleCursor)
+    about = replace(REFERENCE, chapters={"ring": Claim("storage", without=("view",))})
+
+    def runs(trace: Trace) -> TrialResult | None:
+        return next((local.run(fit) for fit in fitted([trace], about)), None)
+
+    found = prove.proved(plan("ring", "ring window=2 step=256"), 0, runs, silent)
+    assert found.counterexample is not None and not found.whole
+    assert "view" not in {op["op"] for op in found.counterexample.trace.ops}
+
+
 def test_a_counterexample_is_printed_and_is_the_status(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["prove", "kvconform.mutants.fakes:DoesNothing", "--window", "1"]) == 1
     shown = capsys.readouterr().out
     assert "A shortest counterexample, 1 operations, of ring window=1 step=256" in shown
     assert "offset: expected 1, found 0" in shown
+
+
+@pytest.mark.parametrize(("proved", "told"), [(0, ""), (1, "The state graphs of 1 configuration are closed")])
+def test_what_was_proved_before_an_interruption_is_printed(
+    proved: int, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    in_order = prove_command.in_order
+
+    def interrupted(*all_of: Any) -> Iterator[Proof]:
+        yield from islice(in_order(*all_of), proved)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(prove_command, "in_order", interrupted)
+    assert cli.main(["prove", "reference", "--window", "2", "--k", "0"]) == 130
+    out, err = capsys.readouterr()
+    assert f"interrupted; {proved} of 3 configurations were proved" in err and (told in out if told else not out)
 
 
 @pytest.mark.parametrize("chapter", ["draft", "snapshot", "batch"])

@@ -90,13 +90,13 @@ ENTRY = '[[known]]\nclause = "RING-7"\nreason = "not counted"\nshows = "offset"\
 
 WRONG = {
     "[[known]]\nclause = ": "Invalid value (at end of document)",
-    '[[known]]\nclause = "RING-7"\nshows = "x"\n': "missing required field `reason` - at `$.known[0]`",
+    '[[known]]\nclause = "RING-7"\nshows = "x"\n': "kvconform.toml: known[0]: reason is missing",
     ENTRY + ENTRY.replace("RING-7", "RING-700"): "known[1]: there is no clause 'RING-700'",
-    ENTRY.replace("shows", "show"): "unknown field `show` - at `$.known[0]`",
+    ENTRY.replace("shows", "show"): "kvconform.toml: known[0]: unknown field 'show'",
     ENTRY.replace('shows = "offset"', ""): "known[0]: give the reason, and shows or trace",
     ENTRY + 'versions = "1.4 or so"\n': "known[0]: versions '1.4 or so' is no specifier such as '>=1.4,<1.6'",
     ENTRY + 'trace = "ring window=3: apend 3"\n': "known[0]: trace: 'apend 3': unknown operation 'apend'",
-    "known = 3\n": "at `$.known`",
+    "known = 3\n": "kvconform.toml: known: expected a list, found a whole number",
 }
 
 

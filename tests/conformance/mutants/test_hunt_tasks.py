@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
-from kvconform.mutants import hunt, hunts
+from kvconform.mutants import hunt, hunt_tasks
 from kvconform.mutants.hunt import HuntResult, Kill
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.trace_sources import Hints, Item
@@ -47,17 +47,17 @@ ENDS = {"exits": "status 3", "faults": "status -11", "eats": "MemoryError", "rai
 
 def found(monkeypatch: pytest.MonkeyPatch, does: Any, *mutants: Mutant, processes: int = 1) -> list[HuntResult]:
     """What comes of mutants where this is what hunts them."""
-    monkeypatch.setattr(hunts, "hunt", does)
+    monkeypatch.setattr(hunt_tasks, "hunt", does)
     limit = psutil.Process().memory_info().vms + ROOM
-    with opened(processes, seconds=hunts.LONGEST_TASK, memory_limit=limit) as pool:
-        return list(hunts.all_of(mutants, pool))
+    with opened(processes, seconds=hunt_tasks.LONGEST_TASK, memory_limit=limit) as pool:
+        return list(hunt_tasks.all_of(mutants, pool))
 
 
 @pytest.fixture(autouse=True)
 def little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Little time for a mutant."""
-    monkeypatch.setattr(hunts, "LONGEST", 2.0)
-    monkeypatch.setattr(hunts, "LONGEST_TASK", 3.0)
+    monkeypatch.setattr(hunt_tasks, "LONGEST", 2.0)
+    monkeypatch.setattr(hunt_tasks, "LONGEST_TASK", 3.0)
 
 
 @pytest.mark.parametrize(("processes", "alone"), one_in(3, itertools.product((1, 3), (False, True))))
@@ -71,7 +71,7 @@ def test_every_mutant_comes_to_an_end_and_says_how(
     for name, says in ENDS.items():
         shortest = by_id[name].shortest
         assert shortest is not None and says in shortest.message, name
-    assert by_id["hangs"].seconds == hunts.LONGEST
+    assert by_id["hangs"].seconds == hunt_tasks.LONGEST
 
 
 def test_what_takes_too_long_counts_against_the_suite_whatever_was_to_be_shown(
@@ -128,8 +128,8 @@ def test_what_is_not_of_the_mutant_is_no_mutant_that_was_found(
 
 
 def test_a_process_that_was_not_forked_finds_mutants_by_their_ids(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hunts, "KNOWN", {})
-    assert hunts.hunt_by_id("control/Losing", {}).killed
+    monkeypatch.setattr(hunt_tasks, "KNOWN", {})
+    assert hunt_tasks.hunt_by_id("control/Losing", {}).killed
 
 
 class Endless(Growing):
@@ -152,7 +152,7 @@ class Endlessly:
 
 @pytest.mark.slow
 def test_a_cache_that_takes_all_memory_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hunts, "LONGEST_TASK", 120.0)
+    monkeypatch.setattr(hunt_tasks, "LONGEST_TASK", 120.0)
     eats = Mutant("eats", "systematic", "", (), Endlessly, chapters=("growing",), stop_at_first_kill=True)
     (ended,) = found(monkeypatch, hunt.hunt, eats)
     assert ended.killed

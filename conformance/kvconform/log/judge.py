@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
+from kvconform.log.log_file import Life
+from kvconform.log.log_session import LoggedInputs, LoggedSession
 from kvconform.oracle.expected import Expected
-from kvconform.vectors.log import Life
-from kvconform.vectors.logged import LoggedInputs, LoggedSession
 from kvspec.contract import Description
 from kvspec.errors import BadInput
 from kvspec.operations.table import TAKES_ROWS, Operation, cache_of

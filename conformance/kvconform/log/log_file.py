@@ -68,13 +68,18 @@ def read(path: Path) -> list[Life]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, Line]]:
-    for number, text in enumerate(read_bytes(path, "a log").splitlines(), 1):
+    data = read_bytes(path, "a log")
+    lines = data.splitlines()
+    for number, text in enumerate(lines, 1):
+        shown = repr(text[:60].decode("utf-8", "replace"))
         try:
             line = json.loads(text)
         except (ValueError, RecursionError):
-            raise BadInput(f"{path}, line {number}: not JSON: {text[:60]!r}") from None
+            cut = number == len(lines) > 1 and not data.endswith(b"\n")
+            hint = "; it ends in the middle: remove this line, and the others are judged" if cut else ""
+            raise BadInput(f"{path}, line {number}: not JSON: {shown}{hint}") from None
         if not isinstance(line, dict):
-            raise BadInput(f"{path}, line {number}: expected an object, found {text[:60]!r}")
+            raise BadInput(f"{path}, line {number}: expected an object, found {shown}")
         yield number, line
 
 
@@ -99,7 +104,7 @@ def _demand_judgeable(adapter: Description, trace: Trace) -> None:
     """Refuse chapters that are not claimed, and what cannot be told by names of rows."""
     missing = sorted(used_chapters(trace) - set(adapter.chapters))
     if missing:
-        raise BadInput(f"{adapter.name} does not declare {', '.join(missing)}, which the log uses")
+        raise BadInput(f"{adapter.name} does not claim {', '.join(missing)}, which the log uses")
     kinds = {trace.kind, *(op["kind"] for op in trace.ops if op.get("kind"))} - set(CACHES)
     numbers = sorted({op["op"] for op in trace.ops} & set(NUMBERS))
     if kinds or numbers:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from kvconform.log.log_file import Life, Line, Name
 from kvconform.oracle.trace_inputs import TraceInputs
-from kvconform.vectors.log import Life, Line, Name
 from kvspec.contract import Pair
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array, Config

@@ -11,8 +11,9 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.judge import trial
+from kvconform.log import judge, log_file
 from kvconform.mutants import known_bugs
-from kvconform.vectors import files, judged_log, log
+from kvconform.vectors import files
 from kvreports import json_file
 from kvspec import notation
 from kvspec.contract import description
@@ -75,8 +76,8 @@ def test_a_log_is_judged_as_the_adapter_that_wrote_it(tmp_path: Path) -> None:
         for trace in map(notation.from_sentence, SENTENCES):
             lines = logs.performed(bug.adapter(), trace, trial.observables(trace, claims, "storage"))
             head = logs.head(trace.kind, trace.config.to_json(), chapters=CLAIMS["storage"])
-            (life,) = log.read(logs.write(tmp_path / "log.jsonl", head, *lines))
-            seen, right = judged_log.judged(life, claims), under_test.run(trace)
+            (life,) = log_file.read(logs.write(tmp_path / "log.jsonl", head, *lines))
+            seen, right = judge.judged(life, claims), under_test.run(trace)
             assert (seen.failed, len(seen.steps), seen.blamed) == (right.failed, len(right.steps), right.blamed)
             failed += seen.failed
     assert failed > 10
@@ -195,7 +196,7 @@ WRONG: dict[str, tuple[list[Any], str]] = {
     "no adapter": ([{**life("visible")[0], "adapter": {}}], "line 1: describe: name must be a text"),
     "a chapter that is not claimed": (
         life("visible", ("snapshot s", [], {})),
-        "logger does not declare snapshot, which the log uses",
+        "logger does not claim snapshot, which the log uses",
     ),
     "another adapter": (
         [*life("visible", GOOD), *life("storage")],
@@ -209,7 +210,7 @@ WRONG: dict[str, tuple[list[Any], str]] = {
         ],
         "line 1: trace, config: window",
     ),
-    "a text": (["append"], "line 1: expected an object, found b'\"append\"'"),
+    "a text": (["append"], "line 1: expected an object, found '\"append\"'"),
     "no see": ([*life("visible", GOOD)[:1], {"op": {"op": "view"}}], "line 2: expected an object with op and see"),
     "an unknown operation": (
         [life("visible")[0], {"op": {"op": "apend"}, "see": {}}],
@@ -242,13 +243,15 @@ def test_a_log_of_numbers_is_refused(tmp_path: Path) -> None:
     steps = [{"op": notation.operation("attend 1"), "see": {"result": "ok"}}]
     head = logs.head("growing", {"dtype": "f32"}, chapters={"growing": "visible", "attention": "visible"})
     with pytest.raises(BadInput, match="it cannot hold attend, which gives numbers"):
-        log.read(logs.write(tmp_path / "log", head, *steps))
+        log_file.read(logs.write(tmp_path / "log", head, *steps))
 
 
 def test_a_log_that_is_cut_off_or_not_there_is_said(tmp_path: Path) -> None:
     file = logs.write(tmp_path / "log", *life("visible", GOOD))
     file.write_text(file.read_text()[:-9])
-    assert "line 2: not JSON" in kvconform("check", file).stderr
+    said = kvconform("check", file).stderr
+    assert "line 2: not JSON: '{\"op" in said
+    assert "it ends in the middle: remove this line, and the others are judged" in said
     assert "cannot be read" in kvconform("check", tmp_path / "no-log").stderr
 
 

@@ -1,0 +1,1 @@
+"""The log of an engine, judged without an adapter: `kvconform check LOG`."""
