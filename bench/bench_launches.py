@@ -27,8 +27,8 @@ from kvadapters.gpu.memory.buffers import Workspace
 from kvadapters.gpu.memory.device_arrays import DeviceRows
 from kvadapters.gpu.runtime import Block, Meter, Work
 from kvadapters.gpu.runtimes.capture import Recorder, Replayable
-from kvadapters.gpu.runtimes.cuda_launch import Kernel, Unreleased
-from kvadapters.gpu.runtimes.cupy import CuPyRuntime
+from kvadapters.gpu.runtimes.nvidia.cuda_launch import Kernel, Unreleased
+from kvadapters.gpu.runtimes.nvidia.cupy import CuPyRuntime
 from kvspec.contract import Attention, Rope
 from kvspec.geometry import Config
 

@@ -78,7 +78,7 @@ def load(name: str) -> Adapter:
     target = BUILT_IN.get(name) or names().get(name, name)
     if ":" not in target:
         raise BadInput(_unknown(name))
-    found = guarded(name, "cannot be imported", lambda: _attribute(target))
+    found = guarded(name, "cannot be imported", lambda: _attribute(name, target))
     if isinstance(found, type) or not _is_adapter(found):
         found = guarded(name, "cannot be made", lambda: _made(name, found))
     for method in ("describe", "open"):
@@ -88,15 +88,30 @@ def load(name: str) -> Adapter:
     return adapter
 
 
-def _attribute(target: str) -> Any:
+def _attribute(name: str, target: str) -> Any:
+    """Import what stands at `module:attribute.path`. Raises BadInput if it is not there."""
     module, _, path = target.partition(":")
     with suppress(FileNotFoundError):  # the working folder may be gone
         if os.getcwd() not in sys.path and "" not in sys.path:
             sys.path.append(os.getcwd())
-    found: Any = importlib.import_module(module)
+    found: Any = _module(name, module)
     for attribute in path.split("."):
-        found = getattr(found, attribute)
+        try:
+            found = getattr(found, attribute)
+        except AttributeError as e:
+            raise BadInput(f"{name}: {_line(e)}" + _meant(difflib.get_close_matches(attribute, dir(found)))) from e
     return found
+
+
+def _module(name: str, module: str) -> Any:
+    """Import a module. Raises BadInput if there is none of that name; the module's own errors pass."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as e:
+        if not f"{module}.".startswith(f"{e.name}."):
+            raise  # it is there, and imports what is not
+        folder = "run in the folder that holds it, or install it"
+        raise BadInput(f"{name}: cannot be imported: {_line(e)}; {folder}") from None
 
 
 def _made(name: str, found: Any) -> Any:
@@ -131,7 +146,18 @@ def _place(e: BaseException) -> str:
 
 
 def _unknown(name: str) -> str:
-    known = sorted(names())
-    near = difflib.get_close_matches(name, known)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ";"
-    return f"unknown adapter {name!r:.60}{hint} known: {', '.join(known)}, or module:Class"
+    """Say what to name instead: near names, or for a file its module."""
+    unknown = f"unknown adapter {name!r:.60}"
+    if near := difflib.get_close_matches(name, names()):
+        return unknown + _meant(near)
+    if name.endswith(".py"):
+        folder, file = os.path.split(name)
+        where = f" in the folder {folder}" if folder else ""
+        return f"{unknown}: for an adapter in a file, name module:Class, such as {file[:-3]}:Adapter{where}"
+    if os.path.isfile(name):
+        return f"{unknown}: for an engine in any language, put its command after --, such as -- {name}"
+    return f"{unknown}; `kvconform list adapters` names all, and module:Class names your own"
+
+
+def _meant(near: list[str]) -> str:
+    return f"; did you mean {' or '.join(near)}?" if near else ""

@@ -223,6 +223,8 @@ class UpdateAdapter:
         engine = self.engine
         given: dict[str, Any] = {"history": True, "offset": True, "bits": True, "view": engine.view}
         given |= {"rewind": engine.trim, "ask": engine.trim, "free": engine.reset}
+        if wrong := sorted(set(self.without) - set(given)):
+            raise TypeError(f"without: unknown ability {wrong[0]!r}; known: {', '.join(given)}")
         able = [ability for ability, there in given.items() if there and ability not in self.without]
         chapters: dict[str, Any] = {self.kind: {"level": "visible", "with": [*able, *self.also]}}
         if engine.mask:
@@ -232,7 +234,8 @@ class UpdateAdapter:
         for name, value in self.dialect.items():
             chapter, _, own = name.partition(".")
             if chapter not in chapters:
-                raise TypeError(f"dialect {name}: the adapter claims {', '.join(chapters)}")
+                named = f"the adapter claims {', '.join(chapters)}"
+                raise TypeError(f"dialect {name}: {named if own else f'write its chapter too: {self.kind}.{name}'}")
             chapters[chapter][own] = value
         counted = {} if engine.length else {"by_adapter": ["offset"]}
         return {"name": self.name, "chapters": chapters, **counted, **self.said}

@@ -133,6 +133,12 @@ def test_a_question_that_is_not_to_be_claimed_is_left_out() -> None:
 
 
 def test_a_dialect_of_a_chapter_that_is_not_claimed_is_an_error() -> None:
+    with pytest.raises(TypeError, match=r"dialect rewind: write its chapter too: ring\.rewind"):
+        dialect_engines.adapter(dialect_engines.WindowCache, dialect={"rewind": "below"})
+    with pytest.raises(
+        TypeError, match="without: unknown ability 'aks'; known: history, offset, bits, view, rewind, ask"
+    ):
+        dialect_engines.adapter(dialect_engines.WindowCache, without=("aks",))
     with pytest.raises(TypeError, match=r"mask\.made: the adapter claims ring"):
         dialect_engines.adapter(dialect_engines.WindowCache, dialect={"mask.made": "after"}, mask=None)
 

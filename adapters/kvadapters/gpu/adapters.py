@@ -6,27 +6,44 @@ With `checks`, or KVCONFORM_GPU_CHECKS=1, guard bands are checked whenever rows 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.runtimes import cupy, opencl
+from kvadapters.gpu.caches.page import Pages
+from kvadapters.gpu.captured.batch_step import CapturedBatchStep
+from kvadapters.gpu.captured.page_batch import PageBatch
+from kvadapters.gpu.runtimes import opencl
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.runtimes.fast import cuda_fast, opencl_fast, warp_attention
 from kvadapters.gpu.runtimes.fast.row_attention import demand
+from kvadapters.gpu.runtimes.nvidia import cupy
 from kvadapters.gpu.runtimes.opencl_devices import SELECT
 from kvspec.contract import Cache
 from kvspec.errors import Unsupported
-from kvspec.geometry import DTYPES, Config, valid
+from kvspec.geometry import Config, valid
 
 
-class CudaCPU(Caches):
-    """`cuda-cpu`: the CUDA kernels on the CPU."""
+class CUDA(Caches):
+    """Caches on a runtime that compiles the kernels in CUDA."""
+
+    def capture_pages(self, cache: Pages, sequences: Sequence[int], heads: int, max_len: int) -> CapturedBatchStep:
+        """Capture a step of a batch of sequences of a paged cache: a row and a query for each. The batch shares the
+        full pages that they have now. Each sequence of it may have `max_len` rows."""
+        batch = PageBatch(cache, 1, len(sequences), max_len)
+        for place, sequence in enumerate(sequences):
+            batch.admit(place, sequence)
+        return CapturedBatchStep(batch, heads)
+
+
+class CudaCPU(CUDA):
+    """`cuda-cpu`: the common kernels in CUDA, on the CPU. `cuda-cpu-fast` runs the copies for GPUs."""
 
     def __init__(self, checks: bool | None = None) -> None:
         super().__init__("cuda-cpu", CudaCPURuntime(), checks)
 
 
-class CuPy(Caches):
+class CuPy(CUDA):
     """`cupy`: the CUDA kernels on an NVIDIA GPU."""
 
     def __init__(self, checks: bool | None = None) -> None:
@@ -58,14 +75,14 @@ class OpenCLFast(Fast):
         super().__init__("opencl-fast", runtime, checks)
 
 
-class CuPyFast(Fast):
-    """`cupy-fast`: as `cupy`, but attention over 16-bit rows is done by tensor cores."""
+class CuPyFast(Fast, CUDA):
+    """`cupy-fast`: as `cupy`, but attention is done by tensor cores, over rows of most widths."""
 
     def __init__(self, checks: bool | None = None) -> None:
         super().__init__("cupy-fast", cuda_fast.shared(), checks)
 
 
-class CudaCPUFast(Fast):
+class CudaCPUFast(Fast, CUDA):
     """`cuda-cpu-fast`: the kernels of `cupy-fast`, emulated on the CPU so that they can be judged. It takes only
     rows that the fast kernel takes, so that a run never judges the strict kernel."""
 
@@ -73,9 +90,9 @@ class CudaCPUFast(Fast):
         super().__init__("cuda-cpu-fast", cuda_fast.FastCudaCPURuntime(), checks)
 
     def describe(self) -> dict[str, Any]:
-        """What it is and claims, and the rows that it takes."""
+        """What it is and claims, and the widths that it takes."""
         dims = {"multiple": warp_attention.WIDTHS.step, "equal": False}
-        return {**super().describe(), "dtypes": list(warp_attention.DTYPES), "limits": {"dims": dims}}
+        return {**super().describe(), "limits": {"dims": dims}}
 
     def open(self, kind: str, config: Config) -> Cache:
         """Open a fresh cache. Raises Unsupported for rows that the fast kernel does not take."""
@@ -83,6 +100,4 @@ class CudaCPUFast(Fast):
             config.k_dim % warp_attention.WIDTHS.step or config.v_dim % warp_attention.WIDTHS.step
         ):
             raise Unsupported(f"keys of width {config.k_dim} and values of width {config.v_dim}")
-        if config.dtype in DTYPES and config.dtype not in warp_attention.DTYPES:
-            raise Unsupported(f"no rows of {config.dtype}")
         return super().open(kind, config)

@@ -82,6 +82,15 @@ class Hosting(Protocol):
         copy is as fast."""
 
 
+@runtime_checkable
+class Pinning(Protocol):
+    """A runtime whose device may have memory of its own."""
+
+    def pinned(self, nbytes: int) -> Block | None:
+        """Allocate memory of the host that the device copies to by itself, as `Runtime.copy` does. None where the
+        device's memory is the host's. Raises MemoryError."""
+
+
 class Work(NamedTuple):
     """The size of a launch: `words` of a row, rows of a head, heads of a part, parts (keys and values)."""
 
@@ -119,10 +128,12 @@ class Runtime(Protocol):
     """Whether the device is a GPU."""
     cache_bytes: int
     """Bytes of the device's last-level cache; 0 if unknown."""
-    clock: str
-    """What `elapsed` measures, in words."""
     stream_bytes: int
     """Bytes to read, write or copy when measuring the device's limits: far more than its caches hold."""
+
+    @property
+    def clock(self) -> str:
+        """Say what `elapsed` measures."""
 
     def allocate(self, nbytes: int) -> Block:
         """Allocate memory, aligned to at least 16 bytes. Raises MemoryError, and then has changed nothing."""

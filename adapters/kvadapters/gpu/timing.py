@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
 from kvadapters.gpu import kernels
-from kvadapters.gpu.runtime import Block, Runtime, Work
+from kvadapters.gpu.runtime import Block, Pinning, Runtime, Work
 from kvspec.contract.timing import Streams
-from kvspec.traffic import LIMITS
 
 WORD = 16
 """Bytes of a word of the kernels in `kernels/limits.inc`."""
@@ -22,6 +21,9 @@ GRIDS = (1, 4, 16, 64, 256)
 
 TRIES = 3
 """How often each width is tried; the first launch compiles, and the fastest counts."""
+
+DOWNLOADED = 256 << 20
+"""Most bytes that come to the host at once: more is slow to allocate, and no faster."""
 
 NEVER = 0x6B766C6D
 """A work-item writes a word if its words add up to this number: once in four billion times."""
@@ -50,6 +52,16 @@ class Timing:
         """Seconds the device was busy with the work."""
         return self.runtime.elapsed(work)
 
+    def clock_of(self, stream: int) -> Callable[[Callable[[], None]], float] | None:
+        """Give the runtime's clock for a stream of another library, by its handle; None if it times no others."""
+        elapsed_on = getattr(self.runtime, "elapsed_on", None)
+        return None if elapsed_on is None else partial(elapsed_on, stream)
+
+    def state(self) -> Mapping[str, str]:
+        """Describe the device as it is now, if the runtime can."""
+        state: Callable[[], Mapping[str, str]] = getattr(self.runtime, "state", dict)
+        return state()
+
     def synchronise(self) -> None:
         """Wait until everything is done."""
         self.runtime.synchronise()
@@ -62,11 +74,17 @@ class Timing:
         lines = max(1, runtime.stream_bytes // (WORD * WIDTHS[-1]))
         ends = Ends(runtime, lines * WIDTHS[-1], *(runtime.allocate(lines * WIDTHS[-1] * WORD) for _ in "ab"))
         ends.fill()
-        chosen = {name: ends.fastest(name) for name in LIMITS}
+        chosen = {name: ends.fastest(name) for name in ("read", "write", "copy")}
         words = ", ".join(f"{name} {way.words}" for name, way in chosen.items())
         read, write, copy = (way.work for way in chosen.values())
         said = f"the fastest of plain kernels, four loads of 16 bytes under way, and of fill and copy: {words}"
-        return Streams(read, write, copy, ends.words * WORD, said)
+        return Streams(read, write, copy, ends.words * WORD, said, *self._download(ends.source))
+
+    def _download(self, source: Block) -> tuple[Callable[[], None] | None, int]:
+        """Give the work that copies a block to the host, its beginning if it is large, and how many bytes."""
+        runtime, nbytes = self.runtime, min(DOWNLOADED, source.nbytes)
+        pinned = runtime.pinned(nbytes) if isinstance(runtime, Pinning) else None
+        return (None, 0) if pinned is None else (partial(runtime.copy, source, pinned), nbytes)
 
 
 class Way(NamedTuple):

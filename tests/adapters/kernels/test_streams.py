@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu import kernels
+from kvadapters.gpu import kernels, timing
 from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.runtime import Work
 from kvadapters.gpu.runtimes import launch_shapes
@@ -17,6 +17,8 @@ from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 from kvadapters.gpu.timing import NEVER, WIDTHS, Ends
 from kvadapters.reference import Reference
+from kvspec.geometry import Config
+from kvspec.traffic import downloaded
 from support.fakes import fake_cupy
 
 RUNTIMES = {
@@ -94,6 +96,43 @@ def test_an_adapter_streams_as_many_bytes_as_it_says(runtime: Any, monkeypatch: 
     for work in (streams.read, streams.write, streams.copy):
         assert runtime.elapsed(work) > 0
     assert NEVER < 1 << 32
+
+
+def test_a_download_brings_the_beginning_of_the_source_to_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime: Any = fake_cupy.runtime()
+    monkeypatch.setattr(runtime, "stream_bytes", 1 << 20)
+    monkeypatch.setattr(timing, "DOWNLOADED", 1 << 18)
+    pinned, real = list[Any](), runtime.pinned
+    monkeypatch.setattr(runtime, "pinned", lambda nbytes: pinned.append(real(nbytes)) or pinned[-1])
+    blocks, allocate = list[Any](), runtime.allocate
+    monkeypatch.setattr(runtime, "allocate", lambda nbytes: blocks.append(allocate(nbytes)) or blocks[-1])
+    with fake_cupy.installed():
+        streams = Caches("any", runtime).streams()
+    assert streams.limits == ["read", "write", "copy", "download"] and streams.moved("download") == 1 << 19
+    assert streams.download is not None
+    streams.download()
+    runtime.synchronise()
+    source = runtime.download(blocks[0], 0, 1 << 18)[0]
+    assert len(np.unique(source)) == 256 and bytes(pinned[0].handle) == source.tobytes()
+
+
+def test_a_device_whose_memory_is_the_hosts_is_held_against_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime: Any = RUNTIMES["opencl"]()
+    monkeypatch.setattr(runtime, "stream_bytes", 1 << 20)
+    streams, view = Caches("any", runtime).streams(), downloaded(Config(), 3)
+    assert runtime.pinned(64) is None and streams.download is None and "download" not in streams.limits
+    assert view.limit == "download" and streams.limit(view) == "copy"
+    assert streams._replace(download=streams.copy).limit(view) == "download"
+
+
+def test_opencl_copies_to_memory_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime: Any = RUNTIMES["opencl"]()
+    source = stored(runtime, np.arange(BYTES + 16, dtype=np.uint8))
+    monkeypatch.setattr(runtime, "cpu", False)
+    pinned = runtime.pinned(BYTES)
+    monkeypatch.undo()
+    runtime.copy(source, pinned)
+    assert np.array_equal(runtime.download(pinned, 0, BYTES), runtime.download(source, 0, BYTES))
 
 
 def test_every_way_to_write_and_to_copy_does_all_of_it(runtime: Any) -> None:

@@ -14,7 +14,7 @@ from kvadapters.gpu.memory.layout import Place
 from kvadapters.gpu.runtime import Block
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.runtimes.fast import attention as fast_attention
-from kvadapters.gpu.runtimes.fast import warp_attention, warp_prefill
+from kvadapters.gpu.runtimes.fast import warp_attention, warp_kernels, warp_prefill
 from kvadapters.gpu.runtimes.fast.attention import Call, Geometry, Ragged
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
@@ -206,7 +206,7 @@ def test_ragged_queries_are_one_launch(
     rows, positions = paged(sequences, 16, 50)
     one = Geometry("f16", 32, 64, 6, 2, "pages", 1)
     geometry = one._replace(queries=warp_prefill.QUERIES if prefill else warp_attention.together(one))
-    attention = warp_prefill.made(runtime(), geometry)
+    attention = warp_kernels.made(runtime(), geometry)
     asked = np.concatenate([one.queries[0] for one in sequences], axis=1)
     nothing = np.full((6, sum(counts), 64), np.nan, np.float32)
     queries, out = placed(runtime(), asked, nothing)

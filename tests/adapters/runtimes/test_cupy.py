@@ -20,8 +20,8 @@ from kvadapters.gpu.adapter import Caches
 from kvadapters.gpu.adapters import CuPy
 from kvadapters.gpu.captured.batch_step import CapturedBatchStep
 from kvadapters.gpu.runtime import Work
-from kvadapters.gpu.runtimes import cupy, nvrtc
 from kvadapters.gpu.runtimes.capture import Recording
+from kvadapters.gpu.runtimes.nvidia import cupy, nvrtc
 from kvconform.generate import frozen_covers
 from kvspec.contract import Attention, Rope, description
 from kvspec.errors import CannotRun
@@ -198,7 +198,7 @@ def test_an_error_that_passes_does_not_end_the_process(runtime: Any, monkeypatch
 
 
 LOSES_IT = """
-from kvadapters.gpu.runtimes.cuda_errors import DeviceLost, lost
+from kvadapters.gpu.runtimes.nvidia.cuda_errors import DeviceLost, lost
 from kvadapters.reference import Reference
 
 class Error(RuntimeError):
@@ -247,7 +247,11 @@ def test_it_does_what_the_reference_does(runtime: Any, kind: str) -> None:
     twins.do({"op": "restore", "name": "p", "to": 0})
 
 
-COVERS = [frozen for chapter in ("growing", "ring", "mask", "snapshot") for frozen in frozen_covers.load(chapter)]
+CHAPTERS = (
+    *("growing", "ring", "mask", "snapshot", "copy", "store", "batch"),
+    *("page", "bucket", "draft", "mem", "residency"),
+)
+COVERS = [frozen for chapter in CHAPTERS for frozen in frozen_covers.load(chapter)]
 
 
 @pytest.mark.parametrize("every", [30, pytest.param(3, marks=pytest.mark.slow)])

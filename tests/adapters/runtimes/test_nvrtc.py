@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kvadapters.gpu import kernels
-from kvadapters.gpu.runtimes import nvrtc, sass
 from kvadapters.gpu.runtimes.fast import warp_attention, warp_prefill, warp_table
 from kvadapters.gpu.runtimes.fast.attention import Geometry
+from kvadapters.gpu.runtimes.nvidia import nvrtc, sass
 from kvspec.errors import CannotRun
 
 LOG = """ptxas info    : 0 bytes gmem
@@ -128,9 +128,9 @@ def test_what_is_compiled_spills_nothing_and_is_what_is_published(architecture: 
     assert published == lines
     attention, steps = (lines[: len(warp_table.GEOMETRIES)], lines[len(warp_table.GEOMETRIES) :])
     assert [(dtype, spilled) for _, dtype, _, spilled in steps] == [(dtype, "0") for dtype in kernels.NUMBERS]
-    for *_, queries, registers, spilled, shared, in_flight, _, each_tile, tile_bytes in attention:
+    for *_, width, _, _, queries, registers, spilled, shared, in_flight, _, each_tile, tile_bytes in attention:
         assert int(registers) <= 255 and int(spilled) == 0 and int(shared) <= 96 << 10
-        if int(queries) < warp_prefill.QUERIES:
+        if int(queries) < warp_prefill.QUERIES and "," not in width:  # wide rows are computed on for longer
             assert int(in_flight) >= 48 << 10 and int(each_tile) < 4 * int(tile_bytes) / 20
 
 
@@ -175,7 +175,7 @@ def test_an_error_is_reported_with_its_line(monkeypatch: pytest.MonkeyPatch, cap
     lines = kernels.source("cuda").splitlines()
     at = next(i for i, line in enumerate(lines) if "KERNEL prepare" in line) + 1
     lines.insert(at, "  no such thing;")
-    monkeypatch.setattr(kernels, "source", lambda dialect: "\n".join(lines))
+    monkeypatch.setattr(kernels, "source", lambda dialect, device: "\n".join(lines))
     assert nvrtc.main(["sm_90"]) == 1
     said = capsys.readouterr().err
     assert f"kernels.cu({at + 1}): error:" in said and "no such thing;" in said

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kvadapters.gpu.caches.attention import Pages, Runs
 from kvadapters.gpu.memory.device_arrays import fetched, placed
 from kvadapters.gpu.memory.layout import Place
-from kvadapters.gpu.runtimes.fast import warp_attention, warp_prefill
+from kvadapters.gpu.runtimes.fast import warp_attention, warp_kernels, warp_prefill
 from kvadapters.gpu.runtimes.fast.attention import Call, Geometry
 from kvadapters.gpu.runtimes.fast.cuda_fast import FastCudaCPURuntime
 from kvadapters.gpu.runtimes.fast.warp_attention import WarpDevice
 from kvref.list_model.attention_bound import weighed
 from kvspec.geometry import Array
 from support.device.attention_case import Case, pages, positions
+
+if TYPE_CHECKING:  # the sanitizers use these cases too, and need no pytest
+    import pytest
 
 
 @cache
@@ -49,7 +52,7 @@ def _ring(runtime: WarpDevice, case: Case) -> Runs:
 
 
 def _attended(runtime: WarpDevice, case: Case, lie: str, rows: Runs | Pages) -> Array:
-    attention = warp_prefill.made(runtime, geometry(case, lie))
+    attention = warp_kernels.made(runtime, geometry(case, lie))
     nowhere = np.full((*case.queries.shape[:3], case.v_dim), np.nan, np.float32)
     for _ in range(2):  # the second finds what counters the first has left
         (queries,), (out,) = placed(runtime, case.queries), placed(runtime, nowhere)
@@ -83,6 +86,20 @@ def worst(case: Case, found: Array) -> float:
 def check(case: Case, slots: int | None = None) -> None:
     """Every element is within its bound."""
     assert worst(case, attended(runtime(), case, slots)) <= 1.0, case
+
+
+def wrong_of(case: Case, slots: int | None = None) -> bool:
+    """Whether an element is beyond its bound, or the emulation refuses what the kernel does."""
+    try:
+        return worst(case, attended(runtime(), case, slots)) > 1.0
+    except RuntimeError:
+        return True
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, right: str, wrong: str) -> None:
+    """From now on every kernel for tensor cores has something else in the place of a piece of its text."""
+    monkeypatch.setattr(warp_attention, "program", with_bug(warp_attention.program, right, wrong))
+    monkeypatch.setattr(runtime(), "_kernels", {})
 
 
 def with_bug(write: Callable[..., str], right: str, wrong: str) -> Callable[..., str]:

@@ -21,10 +21,10 @@ from unittest import mock
 import numpy as np
 
 from kvadapters.gpu import kernels
-from kvadapters.gpu.runtimes import nvrtc
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvadapters.gpu.runtimes.cupy import CuPyRuntime
 from kvadapters.gpu.runtimes.fast.cuda_fast import FastCuPyRuntime
+from kvadapters.gpu.runtimes.nvidia import nvrtc
+from kvadapters.gpu.runtimes.nvidia.cupy import CuPyRuntime
 
 Work = Callable[[], None]
 
@@ -86,6 +86,18 @@ class Stream:
 
 
 STREAMS: dict[int, Stream] = {}
+
+
+def ExternalStream(ptr: int) -> Stream:
+    return STREAMS[ptr]
+
+
+class PinnedMemory(bytearray):
+    """Memory of the host: `ptr` is its address to both sides."""
+
+    @property
+    def ptr(self) -> int:
+        return int(np.frombuffer(self, np.uint8).ctypes.data)
 
 
 class Graph:
@@ -219,7 +231,7 @@ class Runtime:
     status with which asking for a device's properties fails."""
 
     CUDARuntimeError = CUDARuntimeError
-    memcpyHostToDevice, memcpyDeviceToHost, memcpyDeviceToDevice = 1, 2, 3
+    memcpyHostToDevice, memcpyDeviceToHost, memcpyDefault = 1, 2, 4
 
     def __init__(self, driver: int = 13000, devices: int = 1, fails: str = "", busy: int = 0) -> None:
         self._driver, self._devices, self._fails, self._busy = driver, devices, fails, busy
@@ -238,6 +250,9 @@ class Runtime:
     def getDevice(self) -> int:
         return 0
 
+    def deviceGetPCIBusId(self, device: int) -> str:
+        return "0000:04:00.0"
+
     def getDeviceProperties(self, device: int) -> dict[str, Any]:
         if self._busy:
             raise CUDARuntimeError("cudaErrorDevicesUnavailable: busy or unavailable", self._busy)
@@ -252,7 +267,7 @@ class Runtime:
     def memcpy2DAsync(
         self, dst: int, dpitch: int, src: int, spitch: int, width: int, height: int, kind: int, stream: int
     ) -> None:
-        assert kind in (self.memcpyHostToDevice, self.memcpyDeviceToHost, self.memcpyDeviceToDevice)
+        assert kind in (self.memcpyHostToDevice, self.memcpyDeviceToHost, self.memcpyDefault)
         assert width <= min(dpitch, spitch), "cudaErrorInvalidPitchValue"
 
         def copy() -> None:
@@ -275,6 +290,8 @@ def package(**runtime: Any) -> Any:
         memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
         Device=lambda: SimpleNamespace(compute_capability="90"),
         Stream=Stream,
+        ExternalStream=ExternalStream,
+        alloc_pinned_memory=PinnedMemory,
         MemoryPool=MemoryPool,
         Module=Module,
         Event=Event,

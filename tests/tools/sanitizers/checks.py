@@ -25,7 +25,8 @@ LOG = "OCLGRIND_LOG"
 @dataclass(frozen=True)
 class Check:
     """One way of watching. `dialect` is the text it watches; `poison` whether unwritten rows are made NaN, and
-    guard bands written and checked; `cases` names the kernel whose cases it watches, if these and nothing else."""
+    guard bands written and checked; `cases` names the kernel whose cases it watches, if these and nothing else;
+    `device` is what the texts are for."""
 
     name: str
     dialect: Literal["cl", "cuda"]
@@ -33,6 +34,7 @@ class Check:
     sanitizer: str = ""
     poison: bool = True
     cases: str = ""
+    device: kernels.Device = "any"
 
     @property
     def names(self) -> dict[str, int]:
@@ -44,7 +46,7 @@ class Check:
         """The program that is watched: the real kernels, then the probes."""
         if self.cases:
             return steps.text() if self.cases == steps.KERNEL else warps.text(self.cases)
-        return kernels.source(self.dialect) + probes.text(self.dialect)
+        return kernels.source(self.dialect, self.device) + probes.text(self.dialect)
 
     def prepare(self, text: str) -> None:
         """Do what need not be watched. Raises CannotRun where something is missing."""
@@ -112,10 +114,14 @@ def _oclgrind(logs: Path, poison: bool) -> dict[str, str]:
 CHECKS = {
     "asan": Check("asan", "cuda", findings.asan, sanitizer="address"),
     "tsan": Check("tsan", "cuda", findings.tsan, sanitizer="thread"),
+    "asan-copies": Check("asan-copies", "cuda", findings.asan, sanitizer="address", device="gpu"),
+    "tsan-copies": Check("tsan-copies", "cuda", findings.tsan, sanitizer="thread", device="gpu"),
     "asan-warps": Check("asan-warps", "cuda", findings.asan, sanitizer="address", cases="attend_warps"),
     "tsan-warps": Check("tsan-warps", "cuda", findings.tsan, sanitizer="thread", cases="attend_warps"),
     "asan-prefill": Check("asan-prefill", "cuda", findings.asan, sanitizer="address", cases="prefill_warps"),
     "tsan-prefill": Check("tsan-prefill", "cuda", findings.tsan, sanitizer="thread", cases="prefill_warps"),
+    "asan-wide": Check("asan-wide", "cuda", findings.asan, sanitizer="address", cases="wide_warps"),
+    "tsan-wide": Check("tsan-wide", "cuda", findings.tsan, sanitizer="thread", cases="wide_warps"),
     "asan-step": Check("asan-step", "cuda", findings.asan, sanitizer="address", cases=steps.KERNEL),
     "tsan-step": Check("tsan-step", "cuda", findings.tsan, sanitizer="thread", cases=steps.KERNEL),
     "oclgrind": Check("oclgrind", "cl", findings.oclgrind),
@@ -123,8 +129,8 @@ CHECKS = {
 }
 
 TOOLS = {
-    "asan": ("asan", "asan-warps", "asan-prefill", "asan-step"),
-    "tsan": ("tsan", "tsan-warps", "tsan-prefill", "tsan-step"),
+    "asan": ("asan", "asan-copies", "asan-warps", "asan-prefill", "asan-wide", "asan-step"),
+    "tsan": ("tsan", "tsan-copies", "tsan-warps", "tsan-prefill", "tsan-wide", "tsan-step"),
     "oclgrind": ("oclgrind", "oclgrind-uninitialised"),
 }
 """The checks of each tool."""

@@ -251,6 +251,64 @@ BUGS = {
             "blocks that overlap", "race between blocks", "% runs * BLOCK_COLUMNS", "% runs * (BLOCK_COLUMNS - 1)"
         ),
     ),
+    "asan-copies": (
+        Planted(
+            "words far behind the last, moved",
+            "write past the end",
+            "GROUPS(0), d[i],\n",
+            "GROUPS(0), d[4096 * i],\n",
+        ),
+        Planted(
+            "rows read far behind the last",
+            "read past the end",
+            "blocks, d[i], s[i])",
+            "blocks, d[i], s[4096 * i])",
+        ),
+        Planted(
+            "a table of more pages", "read past the end", "(i64)table[entry]", "(i64)table[4096 * entry + 4096]"
+        ),
+        Planted("a buffer filled too far", "write past the end", "to)[q] = all", "to)[q + 32] = all"),
+        Planted("zeros in a guard band", DIFFERENCE, "i < values_end)) << k", "i <= values_end)) << k"),
+    ),
+    "tsan-copies": (
+        Planted("items that take the same words", "race within a block", "begin + k * (lanes);", "begin + k;"),
+        Planted("a length that changes too early", "race within a block", "    MEET(); /* by now", "    /* by now"),
+        Planted(
+            "every block copies all heads", "race between blocks", HEADS, "for (i64 head = 0; head < heads; ++head)"
+        ),
+    ),
+    "asan-wide": (
+        Planted("a query more than there are", "read past the end", "< until &&", "<= until &&"),
+        Planted(
+            "the output of the head behind",
+            "write past the end",
+            "(real ? columns.at(column)",
+            "(real ? 1 + columns.at(column)",
+        ),
+        Planted("a third tile", REFUSAL, "two + (i + 1 & 1)", "two + (i + 1) % 5"),
+        Planted(
+            "a barrier of warps that add up",
+            DIVERGENCE,
+            "  __syncthreads();\n#pragma",
+            "  if (warp) __syncthreads();\n#pragma",
+        ),
+    ),
+    "tsan-wide": (
+        Planted(
+            "a tile filled while others read it",
+            "race within a block",
+            "    __syncthreads(); /* it",
+            "    __syncwarp(); /* it",
+        ),
+        Planted(
+            "scores read before they are there",
+            "race within a block",
+            "  __syncthreads();\n#pragma",
+            "  __syncwarp();\n#pragma",
+        ),
+        Planted("warps that write the same share", "race within a block", "(warp + j / 2 *", "(0 + j / 2 *"),
+        Planted("splits that write to one place", "race between blocks", "slot + piece.split) * C", "slot) * C"),
+    ),
     "asan-step": (
         Planted("a value wider than it is", "read past the end", "j < width_v;", "j < width_v + 1;"),
         Planted("a sequence more than there are", "read past the end", "s < sequences;", "s <= sequences;"),

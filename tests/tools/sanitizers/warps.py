@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from kvadapters.gpu.runtimes import cpp_compiler
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvadapters.gpu.runtimes.fast import warp_attention, warp_prefill
-from kvadapters.gpu.runtimes.fast.warp_prefill import WarpPrefill
+from kvadapters.gpu.runtimes.fast import warp_kernels, warp_prefill
 from support.device.attention_case import Case
 from support.device.warp_cases import attended, geometry, worst
 from tools.sanitizers.findings import DIFFERENCE, Report, refused
@@ -19,11 +18,16 @@ CASES: dict[str, tuple[tuple[Case, int | None], ...]] = {
         (Case("f16", 256, 32, group=3, held=290, wrap=300, turn=250, window=261, on_device=True), None),
         (Case("bf16", 64, 32, group=3, entries=2, held=270, wrap=270, count=3, together=3, on_device=True), 16),
         (Case("f16", 32, 64, group=20, held=40, wrap=40, count=2, first=7, window=30), 5),
+        (Case("f32", 32, 64, group=3, kv_heads=2, held=150, wrap=150), None),
     ),
     "prefill_warps": (
         (Case("bf16", 32, 64, group=3, held=1030, wrap=1030, count=25, together=warp_prefill.QUERIES), None),
         (Case("f16", 160, 32, group=2, held=72, wrap=72, count=20, window=40, together=warp_prefill.QUERIES), 16),
         (Case("bf16", 32, 32, held=70, wrap=70, count=66, entries=2, together=warp_prefill.QUERIES), 5),
+    ),
+    "wide_warps": (
+        (Case("bf16", 320, 64, group=3, held=290, wrap=300, turn=250), None),
+        (Case("f16", 64, 320, group=20, held=40, wrap=40, count=2, first=7, window=30), 5),
     ),
 }
 """By kernel, with the slots of a page, if rows lie in pages. The first of each is split; in some a warp has more
@@ -48,8 +52,8 @@ class Device(CudaCPURuntime):
 
 def text(kernel: str) -> str:
     """The program of a case; those of the others have the same lines, but for the numbers they define."""
-    case, program = CASES[kernel][0][0], warp_prefill if kernel == WarpPrefill.kernel else warp_attention
-    return program.source(geometry(case, "runs"), kernel, Device.workers)
+    its = geometry(CASES[kernel][0][0], "runs")
+    return str(warp_kernels.module(its).source(its, kernel, Device.workers))
 
 
 def attend(kernel: str, device: Device, every: int) -> Iterator[Report]:

@@ -35,7 +35,8 @@ from tools.sanitizers.planted_bugs import BUGS, Planted
 WIDEST = 4
 """Larger windows are left out: the tools are slow, and a ring of four slots wraps as one of five does."""
 
-TRACES = {"asan": 6000, "tsan": 2000, "oclgrind": 400, "oclgrind-uninitialised": 400}
+TRACES = {"asan": 6000, "asan-copies": 2000, "tsan": 2000, "tsan-copies": 800}
+TRACES |= {"oclgrind": 400, "oclgrind-uninitialised": 400}
 """Traces of covers that are replayed at most: as many of each cover, evenly spread over it."""
 
 FEW = 60

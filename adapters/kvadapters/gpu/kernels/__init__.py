@@ -1,11 +1,12 @@
 """The kernels as text: one common text in the subset shared by CUDA C and OpenCL C, and a prelude per dialect.
 
-The folder `fast` has further texts: attention by rows or by tensor cores, and the kernel of captured steps.
+The folders `cpu` and `gpu` have texts that do the same as some of these in an order of work for such a device. The
+folder `fast` has further kernels: attention by rows or by tensor cores, and the kernel of captured steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Literal
@@ -76,11 +77,19 @@ SEVERAL |= dict.fromkeys(SCORES, "scores.inc")
 PLAIN = ("prepare.inc", "lengths.inc", "tables.inc", "casts.inc", "strict.inc", "capped.inc")
 """The texts that stand in the program once."""
 
-CPU = ("casts_cpu.inc", "strict_cpu.inc")
-"""The texts that a program for a CPU has in addition."""
+Device = Literal["any", "cpu", "gpu"]
+"""What a program is for. The folder of a kind of device has the texts that suit it."""
 
-INSTEAD = {"attend.inc": "attend_cpu.inc", "prepare.inc": "prepare_cpu.inc"}
-"""The texts that a program for a CPU takes in place of another."""
+BEFORE: Mapping[Device, Sequence[str]] = {"gpu": ["gpu/flat.inc"]}
+BESIDE: Mapping[Device, Sequence[str]] = {"cpu": ["cpu/casts.inc", "cpu/strict.inc"]}
+"""The texts that a program has in addition, before and behind the `PLAIN` ones."""
+
+INSTEAD: Mapping[Device, Sequence[str]] = {
+    "any": [],
+    "cpu": ["attend.inc", "prepare.inc"],
+    "gpu": ["copy.inc", "move.inc", "page.inc", "place.inc", "prepare.inc", "scatter.inc"],
+}
+"""The texts of the common kernels that a folder replaces by texts of the same names."""
 
 
 def text(name: str) -> str:
@@ -93,15 +102,15 @@ Read = Callable[[str], str]
 
 
 @cache
-def source(dialect: Literal["cl", "cuda"], cpu: bool = False) -> str:
-    """The whole program text in one dialect, ready to be compiled; it includes nothing. `cpu` takes the texts that
-    do the same in an order of work for CPUs."""
-    read, beside = (_for_a_cpu, CPU) if cpu else (text, ())
-    return "".join(map(read, (f"prelude_{dialect}.h", *PLAIN, *beside))) + several(read=read)
+def source(dialect: Literal["cl", "cuda"], device: Device = "any") -> str:
+    """The whole program text in one dialect, ready to be compiled; it includes nothing. The texts for a kind of
+    device do the same in an order of work that suits it."""
 
+    def read(name: str) -> str:
+        return text(f"{device}/{name}" if name in INSTEAD[device] else name)
 
-def _for_a_cpu(name: str) -> str:
-    return text(INSTEAD.get(name, name))
+    names = f"prelude_{dialect}.h", *BEFORE.get(device, ()), *PLAIN, *BESIDE.get(device, ())
+    return "".join(map(read, names)) + several(read=read)
 
 
 def limits(dialect: Literal["cl", "cuda"]) -> str:

@@ -39,7 +39,7 @@ class CudaCPURuntime:
     """Runs the kernels of a CUDA text, each launch to its end, in the shape it would have on a GPU, or by `shape`.
 
     `text` and `names` are the text and the kernels called in it, each with the number of its arguments that are
-    buffers; `sanitizer` is one of `cpp_compiler.SANITIZERS`.
+    buffers; `sanitizer` is one of `cpp_compiler.SANITIZERS`. With `device` "gpu" texts and shapes are a GPU's.
     """
 
     dialect: Literal["cl", "cuda"] = "cuda"
@@ -53,10 +53,14 @@ class CudaCPURuntime:
         names: Mapping[str, int] = kernels.KERNELS,
         sanitizer: str = "",
         shape: launch_shapes.Shape = launch_shapes.gpu,
+        device: kernels.Device = "any",
     ) -> None:
-        self._shape, self.cache_bytes = shape, host_cache()
+        self._shape = launch_shapes.on_a_gpu if device == "gpu" else launch_shapes.alike(shape)
+        self.cache_bytes = host_cache()
         self._compiler, self._sanitizer = cpp_compiler.find(), sanitizer
-        self._library = self._made(kernels.source("cuda") if text is None else text, names, cpp_compiler.FLAGS)
+        self._library = self._made(
+            kernels.source("cuda", device) if text is None else text, names, cpp_compiler.FLAGS
+        )
         self._kernels = {name: Kernel(self._library, name, buffers) for name, buffers in names.items()}
         self.meter = Meter()
         self._recorder = Recorder(self.meter)
@@ -119,7 +123,7 @@ class CudaCPURuntime:
             self.meter.launches += 1
 
     def _start(self, launch: Launch) -> None:
-        self._kernels[launch.kernel](*self._shape(launch.work), *launch.args)
+        self._kernels[launch.kernel](*self._shape(launch.kernel, launch.work), *launch.args)
 
     def run(self, kernel: str, group: launch_shapes.Axes, groups: launch_shapes.Axes, *args: Block | int) -> None:
         """Run a kernel in the given shape: threads of a block, and blocks."""

@@ -16,6 +16,12 @@ SIDE_BY_SIDE = ("copy", "cast")
 GROUP = 128
 """Items of a group on a GPU."""
 
+FLAT, AT_ONCE = ("move", "place", "scatter", "prepare", "clear", "poison"), 4
+"""Beginnings of names of kernels that work on words side by side, row after row, and how many an item takes."""
+
+PAGE = 16
+"""Rows of a usual page: a warp takes a page at a time."""
+
 ITEMS = 4
 """Items for each core of a CPU, so that none waits long for the last."""
 
@@ -28,6 +34,18 @@ def gpu(work: Work) -> tuple[Axes, Axes]:
     lanes = min(32, 1 << (work.words - 1).bit_length())
     rows = GROUP // lanes
     return (lanes, rows, 1), (-(-work.rows // rows), min(work.heads, MOST_GROUPS), work.parts)
+
+
+def on_a_gpu(kernel: str, work: Work) -> tuple[Axes, Axes]:
+    """Give the shape of a kernel in the texts for GPUs, whose items take `AT_ONCE` words or rows at a time. One row
+    alone has an item for each word."""
+    (lanes, rows, _), (groups, heads, parts) = gpu(work)
+    if work.rows == 1 or not kernel.startswith((*FLAT, *SIDE_BY_SIDE, "page")):
+        return gpu(work)
+    if kernel.startswith(SIDE_BY_SIDE):
+        return (lanes, rows, 1), (-(-groups // AT_ONCE), heads, parts)
+    count = -(-work.rows // PAGE) * 32 if kernel.startswith("page") else -(-work.rows * work.words // AT_ONCE)
+    return (32, GROUP // 32, 1), (-(-count // GROUP), heads, parts)
 
 
 def cpu(work: Work, workers: int) -> tuple[Axes, Axes]:

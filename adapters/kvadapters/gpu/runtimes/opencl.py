@@ -66,8 +66,9 @@ class OpenCLRuntime:
         self._events: list[Any] | None = None
         self._examine(taken)
         self._shape = lru_cache(1024)(self._shapes(shape))
-        for_a_cpu = taken.kind in opencl_devices.CPUS and shape is None
-        self._kernels = self._compiled(kernels.source("cl", for_a_cpu) if text is None else text, names)
+        own: kernels.Device = "gpu" if self.gpu else "cpu" if taken.kind in opencl_devices.CPUS else "any"
+        device = own if shape is None else "any"
+        self._kernels = self._compiled(kernels.source("cl", device) if text is None else text, names)
         self._new_buffer = self._allocator(taken.kind)
 
     def _examine(self, taken: opencl_devices.Candidate) -> None:
@@ -83,7 +84,7 @@ class OpenCLRuntime:
         """Give the shape of every kernel: the given one, or what suits the device."""
         if shape is None and self.cpu:
             return launch_shapes.on_a_cpu(self.workers)
-        return launch_shapes.alike(shape or launch_shapes.gpu)
+        return launch_shapes.alike(shape) if shape else launch_shapes.on_a_gpu
 
     def _allocator(self, kind: str) -> Callable[[int], Any]:
         """Give the function that allocates: from a pool, because the first write to new memory takes several times
@@ -110,6 +111,12 @@ class OpenCLRuntime:
             return None
         array, flags = np.empty(nbytes, np.uint8), self._cl.mem_flags.READ_WRITE | self._cl.mem_flags.USE_HOST_PTR
         return HostBlock(self._room(nbytes, lambda _: self._cl.Buffer(self._context, flags, hostbuf=array)), array)
+
+    def pinned(self, nbytes: int) -> Block | None:
+        """Allocate memory of the host that the device copies to by itself. None on a CPU. Raises MemoryError."""
+        flags = self._cl.mem_flags.READ_WRITE | self._cl.mem_flags.ALLOC_HOST_PTR
+        made = None if self.cpu else self._room(nbytes, lambda n: self._cl.Buffer(self._context, flags, n))
+        return None if made is None else Block(made, nbytes, self.meter)
 
     def _room(self, nbytes: int, make: Callable[[int], Any]) -> Any:
         self._recorder.refuse("allocate")

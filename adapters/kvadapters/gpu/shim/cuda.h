@@ -1,5 +1,6 @@
 // The words of CUDA C++ that our kernels use, for a C++ compiler that has never heard of CUDA.
 #pragma once
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -54,6 +55,9 @@ static inline float __uint_as_float(unsigned u) { return shim::bits<float>(u); }
 static inline unsigned __float_as_uint(float f) { return shim::bits<unsigned>(f); }
 static inline double __longlong_as_double(long long i) { return shim::bits<double>(i); }
 static inline long long __double_as_longlong(double d) { return shim::bits<long long>(d); }
+
+// Nanoseconds, where a GPU counts cycles.
+static inline long long clock64() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
 // Rounded to nearest, never contracted: the program is compiled with -ffp-contract=off.
 static inline float __fmaf_rn(float a, float b, float c) { return std::fmaf(a, b, c); }

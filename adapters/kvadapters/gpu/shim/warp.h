@@ -105,6 +105,8 @@ static inline void read_turned(uint32_t (&x)[4], uint32_t at, int line = __built
     x[m] = shim::dynamic_word<uint16_t>(shim::row_begins(all, m, row) + column) |
            static_cast<uint32_t>(shim::dynamic_word<uint16_t>(shim::row_begins(all, m, row + 1) + column)) << 16;
 }
+static inline float read_number(uint32_t at) { return shim::bits<float>(shim::dynamic_word<uint32_t>(at)); }
+static inline void read_numbers(float (&x)[2], uint32_t at) { x[0] = read_number(at), x[1] = read_number(at + 4); }
 static inline uint32_t turned(uint32_t x, int line = __builtin_LINE()) {
   const uint32_t mine[1] = {x};
   const auto &all = shim::offered(mine, line);

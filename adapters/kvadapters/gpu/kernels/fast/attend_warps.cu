@@ -1,8 +1,8 @@
-/* Attention of few queries over 16-bit rows, on tensor cores; a text of its own, behind prelude_cuda.h, warp_cuda.h,
+/* Attention of few queries on tensor cores; a text of its own, behind prelude_cuda.h, warp_cuda.h,
  * warp_rows.cu, warp_deal.cu and warp_parts.cu. `prefill_warps.cu` does the same for many queries. It is compiled for
  * each combination of
  *
- *   ROW_F16 or ROW_BF16   how keys and values are stored
+ *   ROW_F16, ROW_BF16 or ROW_F32   how keys and values are stored; f32 only here, and only up to a width of 128
  *   K_DIM, V_DIM          their widths, multiples of 32 up to 256
  *   QUERY_HEADS           query heads that share a kv head, in PASSES of at most PER_PASS
  *   QUERIES               queries that a block takes together
@@ -20,7 +20,8 @@
  * Queries are f32, but tensor cores multiply 16-bit numbers. So a query is taken in parts: the first is the query
  * rounded to 16 bits, the next is the rest, rounded too. bf16 takes three parts, which leave no rest. f16 takes two, the
  * second times 2^11, after a power of 2 has brought the largest element near 2^13. Weights are rounded to 16 bits, and
- * the rounded ones are summed.
+ * the rounded ones are summed. f32 rows, and weights for them, are three bf16 parts too, and products of parts are left
+ * out where both are small: below 2^-24 of the whole.
  *
  * The last block of a cell joins the splits, and leaves the cell's counter at 0, so that a graph may run it again.
  */
@@ -44,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS, 2) ATTEND(ARGUMENTS) 
   const Sight sight = all.sight(piece.entry);
   const Columns columns = {line, (int)count, pass * PER_PASS, asked, min(its_queries, asked + QUERIES), 0};
   Rows rows;
-  rows.keys = keys + keys_at * 2, rows.values = values + values_at * 2;
+  rows.keys = keys + keys_at * SIZE, rows.values = values + values_at * SIZE;
   LIE(rows, piece.entry, kv_head, sight.end);
   rows.low = sight.from(asked), rows.high = max(sight.stop(columns.until - 1), rows.low);
 
@@ -77,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS, 2) ATTEND(ARGUMENTS) 
     const int p = POSITION(i);
     const bool whole = p >= all_from && p + TILE <= all_stop;
     float s[1][EIGHTS][4];
-    u32 weights[1][EIGHTS][2];
+    u32 weights[1][EIGHTS][ROW_PARTS][2];
     arrived<UNITS - 2>();
     __syncwarp();
     FETCH(i + (UNITS - 1) / 2, (UNITS - 1) % 2)

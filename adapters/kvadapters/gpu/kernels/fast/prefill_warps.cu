@@ -41,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS, 2) ATTEND(ARGUMENTS) 
   const Columns all = {line, (int)count, 0, 0, asked, begins};
   const Columns columns = {line, (int)count, 0, 0, asked, begins + warp * COLUMNS};
   Rows rows;
-  rows.keys = keys + keys_at * 2, rows.values = values + values_at * 2;
+  rows.keys = keys + keys_at * SIZE, rows.values = values + values_at * SIZE;
   LIE(rows, piece.entry, kv_head, sight.end);
   rows.low = sight.from(all.query(0)), rows.high = max(sight.stop(min(all.query(BLOCK_COLUMNS - 1), last)), rows.low);
 
@@ -70,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS, 2) ATTEND(ARGUMENTS) 
     if (p < any_stop && p + STAGE > any_from) {
       const bool whole = p >= all_from && p + STAGE <= all_stop;
       float s[TILES][EIGHTS][4];
-      u32 weights[TILES][EIGHTS][2];
+      u32 weights[TILES][EIGHTS][ROW_PARTS][2];
       score(s, of, stage, lane, left);
 #pragma unroll
       for (int t = 0; t < TILES; ++t)

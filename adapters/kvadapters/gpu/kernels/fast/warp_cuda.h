@@ -51,6 +51,15 @@ DEVICE void read_turned(u32 (&x)[4], u32 at) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(at) : "memory");
 }
+/* One number or two from shared memory. */
+DEVICE float read_number(u32 at) {
+  float x;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(at) : "memory");
+  return x;
+}
+DEVICE void read_numbers(float (&x)[2], u32 at) {
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x[0]), "=f"(x[1]) : "r"(at) : "memory");
+}
 /* A matrix of 8 x 8 that the lanes hold, rows made columns. */
 DEVICE u32 turned(u32 x) {
   u32 y;

@@ -1,5 +1,5 @@
 /* Deals the positions of all entries out to blocks, by lengths that the device reads, and joins the parts of a cell.
- * For `attend_warps.cu` and `prefill_warps.cu`, behind warp_rows.cu.
+ * For `attend_warps.cu`, `prefill_warps.cu` and `wide_warps.cu`, behind warp_rows.cu.
  *
  * A cell is one run of queries of one kv head of one entry (and one pass of its heads). Cells of long entries are split
  * into pieces of `each` tiles. Pieces are as short as possible, but have at least `worth` tiles, and there are at most

@@ -1,4 +1,16 @@
-/* The queries and the sums of a warp in `attend_warps.cu` and `prefill_warps.cu`; behind warp_rows.cu. */
+/* The queries and the sums of a warp in `attend_warps.cu`, `prefill_warps.cu` and `wide_warps.cu`; behind warp_rows.cu.
+ *
+ * Widths are worked on in steps of 16. A warp takes all of them; in `wide_warps.cu` only its share: step number i of warp
+ * `share` is step share + i * SHARES of the row. */
+#ifdef WIDE
+#define SHARES WARPS
+#else
+#define SHARES 1
+#endif
+#define STEPS(dim) ((dim) / 16 / SHARES)
+#define STEP(i) (share + (i)*SHARES)
+/* The place of that step; `at` is that of step 0. With shares, chunks change places within four pairs. */
+#define STEP_AT(dim, at, i) further<dim>((at) ^ share * 32, (i)*SHARES)
 #if defined(ROW_F16)
 #define PARTS 2
 #define REST 0.00048828125f /* 2^-11: the factor of the second part */
@@ -17,6 +29,65 @@
 #define EXPONENT 0x7f807f80u
 #endif
 
+/* Parts of rows and of weights. Those of f32 are cut off, not rounded, so that none is larger than the whole; products of
+ * parts are taken if the numbers of both add up to less than 3. */
+#ifdef ROW_F32
+#define ROW_PARTS 3
+#define TAKEN(part, other) ((part) + (other) < 3)
+#else
+#define ROW_PARTS 1
+#define TAKEN(part, other) true
+#endif
+
+/* Two numbers in parts, each pair of parts in one word. */
+DEVICE void cut(u32 (&parts)[ROW_PARTS], float a, float b) {
+#ifdef ROW_F32
+#pragma unroll
+  for (int part = 0; part < ROW_PARTS; ++part) {
+    const u32 x = __float_as_uint(a) & 0xffff0000u, y = __float_as_uint(b) & 0xffff0000u;
+    parts[part] = x >> 16 | y;
+    a -= __uint_as_float(x), b -= __uint_as_float(y);
+  }
+#else
+  parts[0] = PAIR(a, b);
+#endif
+}
+
+/* Step number i of a warp, of the keys of a unit, as a first factor [16 positions, 16 elements]. */
+template <int dim> DEVICE void keys_of(u32 (&keys)[ROW_PARTS][4], u32 unit, int i, int share, int lane) {
+#ifdef ROW_F32
+#pragma unroll
+  for (int m = 0; m < 4; ++m) {
+    float x[2];
+    u32 parts[ROW_PARTS];
+    const int row = (lane >> 2) + m % 2 * 8, chunk = STEP(i) * 4 + m / 2 * 2 + (lane >> 1 & 1);
+    read_numbers(x, unit + place<dim>(row, chunk) + (lane & 1) * 8);
+    cut(parts, x[0], x[1]);
+#pragma unroll
+    for (int part = 0; part < ROW_PARTS; ++part) keys[part][m] = parts[part];
+  }
+#else
+  read_matrices(keys[0], STEP_AT(dim, unit + place<dim>(lane & 15, lane >> 4), i));
+#endif
+}
+
+/* The same of values, turned: [16 elements, 16 positions]. */
+template <int dim> DEVICE void values_of(u32 (&values)[ROW_PARTS][4], u32 unit, int i, int share, int lane) {
+#ifdef ROW_F32
+#pragma unroll
+  for (int m = 0; m < 4; ++m) {
+    u32 parts[ROW_PARTS];
+    const int d = STEP(i) * 16 + (lane >> 2) + m % 2 * 8, row = (lane & 3) * 2 + m / 2 * 8;
+    const float near = read_number(unit + place<dim>(row, d / 4) + d % 4 * 4);
+    cut(parts, near, read_number(unit + place<dim>(row + 1, d / 4) + d % 4 * 4));
+#pragma unroll
+    for (int part = 0; part < ROW_PARTS; ++part) values[part][m] = parts[part];
+  }
+#else
+  read_turned(values[0], STEP_AT(dim, unit + place<dim>((lane & 7) + (lane >> 4) * 8, lane >> 3 & 1), i));
+#endif
+}
+
 #ifdef PREFILL
 #define KEPT 1
 #define OTHER_BYTES (EIGHTS * (K_DIM / 16) * (PARTS - 1) * LANES * 8) /* of the other parts, for each warp */
@@ -27,7 +98,8 @@
 /* The queries of the columns in parts, as second factors: lane l holds those of column l / 4 of each eight. KEPT parts
  * are in registers. The others, if any, are in shared memory, where each lane reads only its own. */
 struct Queries {
-  u32 parts[EIGHTS][K_DIM / 16][KEPT][2];
+  int share = 0;
+  u32 parts[EIGHTS][STEPS(K_DIM)][KEPT][2];
   float factor[EIGHTS][2]; /* of the scores of columns 2 (l % 4) and the one behind */
   u32 *others = nullptr;   /* [EIGHTS][K_DIM / 16][PARTS - KEPT][lanes][2], from this lane's on */
   u32 left = 0;            /* not 0 if a part behind the first is not 0 */
@@ -58,10 +130,10 @@ struct Queries {
     const float down = SCALE;
 #endif
 #pragma unroll
-    for (int s = 0; s < K_DIM / 16; ++s)
+    for (int s = 0; s < STEPS(K_DIM); ++s)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int d = s * 16 + half * 8 + tig * 2;
+        const int d = STEP(s) * 16 + half * 8 + tig * 2;
         float a = q ? q[d] * up : 0.0f, b = q ? q[d + 1] * up : 0.0f;
 #pragma unroll
         for (int part = 0; part < PARTS; ++part) {
@@ -79,7 +151,8 @@ struct Queries {
 
 /* The sums of a warp so far. Lane l holds columns 2 (l % 4) and the one behind of each eight. */
 struct Sums {
-  float m[EIGHTS][2], l[EIGHTS][2], a[EIGHTS][V_DIM / 16][4];
+  int share = 0;
+  float m[EIGHTS][2], l[EIGHTS][2], a[EIGHTS][STEPS(V_DIM)][4];
 
   DEVICE_METHOD void begin() {
 #pragma unroll
@@ -87,7 +160,7 @@ struct Sums {
 #pragma unroll
       for (int c = 0; c < 2; ++c) m[e][c] = NOTHING, l[e][c] = 0.0f;
 #pragma unroll
-      for (int j = 0; j < V_DIM / 16; ++j) a[e][j][0] = a[e][j][1] = a[e][j][2] = a[e][j][3] = 0.0f;
+      for (int j = 0; j < STEPS(V_DIM); ++j) a[e][j][0] = a[e][j][1] = a[e][j][2] = a[e][j][3] = 0.0f;
     }
   }
   /* Adds up the weights of a column, of which each lane has a share. */
@@ -98,7 +171,8 @@ struct Sums {
     return sum;
   }
   /* Turns the scores of so many tiles into weights below the new maximum, and scales the sums down to it. */
-  template <int tiles> DEVICE_METHOD void weigh(float (&s)[tiles][EIGHTS][4], u32 (&weights)[tiles][EIGHTS][2]) {
+  template <int tiles> DEVICE_METHOD void weigh(float (&s)[tiles][EIGHTS][4],
+                                                 u32 (&weights)[tiles][EIGHTS][ROW_PARTS][2]) {
     float less[EIGHTS][2];
     bool same = true;
 #pragma unroll
@@ -121,65 +195,79 @@ struct Sums {
       }
 #pragma unroll
       for (int t = 0; t < tiles; ++t) {
-        const u32 near = PAIR(s[t][e][0], s[t][e][1]), far = PAIR(s[t][e][2], s[t][e][3]);
-        l[e][0] += LOW(near) + LOW(far), l[e][1] += HIGH(near) + HIGH(far);
-        weights[t][e][0] = turned(near), weights[t][e][1] = turned(far);
+        u32 near[ROW_PARTS], far[ROW_PARTS];
+        cut(near, s[t][e][0], s[t][e][1]), cut(far, s[t][e][2], s[t][e][3]);
+#pragma unroll
+        for (int part = 0; part < ROW_PARTS; ++part) {
+          l[e][0] += LOW(near[part]) + LOW(far[part]), l[e][1] += HIGH(near[part]) + HIGH(far[part]);
+          weights[t][e][part][0] = turned(near[part]), weights[t][e][part][1] = turned(far[part]);
+        }
       }
     }
     if (__all_sync(ALL, same)) return;
 #pragma unroll
     for (int e = 0; e < EIGHTS; ++e)
 #pragma unroll
-      for (int j = 0; j < V_DIM / 16; ++j)
+      for (int j = 0; j < STEPS(V_DIM); ++j)
 #pragma unroll
         for (int i = 0; i < 4; ++i) a[e][j][i] *= less[e][i & 1];
   }
   /* Adds values, weighted. */
-  DEVICE_METHOD void add(const u32 (&weights)[EIGHTS][2], u32 unit, int lane) {
+  DEVICE_METHOD void add(const u32 (&weights)[EIGHTS][ROW_PARTS][2], u32 unit, int lane) {
 #pragma unroll
-    for (int j = 0; j < V_DIM / 16; ++j) {
-      u32 v[4];
-      read_turned(v, further<V_DIM>(unit + place<V_DIM>((lane & 7) + (lane >> 4) * 8, lane >> 3 & 1), j));
+    for (int j = 0; j < STEPS(V_DIM); ++j) {
+      u32 v[ROW_PARTS][4];
+      values_of<V_DIM>(v, unit, j, share, lane);
 #pragma unroll
-      for (int e = 0; e < EIGHTS; ++e) MULTIPLY(a[e][j], v, weights[e][0], weights[e][1]);
+      for (int e = 0; e < EIGHTS; ++e) add(a[e][j], v, weights[e]);
     }
+  }
+  DEVICE_METHOD static void add(float (&to)[4], const u32 (&v)[ROW_PARTS][4], const u32 (&weights)[ROW_PARTS][2]) {
+#pragma unroll
+    for (int i = 0; i < ROW_PARTS * ROW_PARTS; ++i)
+      if (TAKEN(i / ROW_PARTS, i % ROW_PARTS))
+        MULTIPLY(to, v[i / ROW_PARTS], weights[i % ROW_PARTS][0], weights[i % ROW_PARTS][1]);
   }
   /* The same of the tile from p on, which all see whole or not. What a query does not see it may not even multiply by
    * 0, because that would be NaN of what is infinite: if something is, each query adds on its own what it sees. */
-  DEVICE_METHOD void add_seen(const u32 (&weights)[EIGHTS][2], u32 unit, int lane, bool whole, int p,
+  DEVICE_METHOD void add_seen(const u32 (&weights)[EIGHTS][ROW_PARTS][2], u32 unit, int lane, bool whole, int p,
                               const Columns &columns, const Sight &sight) {
     if (whole || finite(unit, lane)) add(weights, unit, lane);
     else
       for (int query = columns.query(0); query <= columns.query(COLUMNS - 1) && query < columns.until; ++query)
         add_one(weights, unit, lane, columns, query, sight.bits(query, p));
   }
-  /* Whether all values of a unit are finite. */
-  DEVICE_METHOD static bool finite(u32 unit, int lane) {
-    u32 far = 0; /* a bit is set behind the exponent where all its bits are */
+  /* Whether all values of a unit, in its share of them, are finite. */
+  DEVICE_METHOD bool finite(u32 unit, int lane) const {
+    u32 far = 0; /* a bit is set behind the exponent where all its bits are; parts of f32 have bf16's */
 #pragma unroll 2
-    for (int j = 0; j < V_DIM / 16; ++j) {
-      u32 v[4];
-      read_matrices(v, further<V_DIM>(unit + place<V_DIM>(lane & 15, lane >> 4), j));
+    for (int j = 0; j < STEPS(V_DIM); ++j) {
+      u32 v[ROW_PARTS][4];
+      keys_of<V_DIM>(v, unit, j, share, lane);
 #pragma unroll
-      for (int i = 0; i < 4; ++i) far |= (v[i] & EXPONENT) + (EXPONENT & ~(EXPONENT << 1));
+      for (int i = 0; i < 4; ++i) far |= (v[0][i] & EXPONENT) + (EXPONENT & ~(EXPONENT << 1));
     }
     return __all_sync(ALL, (far & 0x80008000u) == 0);
   }
   /* Adds values to the columns of one query, which sees the positions in `wanted`, a bit for each of the tile. */
-  DEVICE_METHOD void add_one(const u32 (&weights)[EIGHTS][2], u32 unit, int lane, const Columns &columns, int query,
-                             u32 wanted) {
+  DEVICE_METHOD void add_one(const u32 (&weights)[EIGHTS][ROW_PARTS][2], u32 unit, int lane, const Columns &columns,
+                             int query, u32 wanted) {
     const int tig = lane & 3;
     const u32 near = (wanted >> tig * 2 & 1) * 0xffffu | (wanted >> (tig * 2 + 1) & 1) * 0xffff0000u;
     const u32 far = (wanted >> (tig * 2 + 8) & 1) * 0xffffu | (wanted >> (tig * 2 + 9) & 1) * 0xffff0000u;
 #pragma unroll
-    for (int j = 0; j < V_DIM / 16; ++j) {
-      u32 v[4];
-      read_turned(v, further<V_DIM>(unit + place<V_DIM>((lane & 7) + (lane >> 4) * 8, lane >> 3 & 1), j));
-      v[0] &= near, v[1] &= near, v[2] &= far, v[3] &= far;
+    for (int j = 0; j < STEPS(V_DIM); ++j) {
+      u32 values[ROW_PARTS][4];
+      values_of<V_DIM>(values, unit, j, share, lane);
+#pragma unroll
+      for (int part = 0; part < ROW_PARTS; ++part) {
+        u32 (&v)[4] = values[part];
+        v[0] &= near, v[1] &= near, v[2] &= far, v[3] &= far;
+      }
 #pragma unroll
       for (int e = 0; e < EIGHTS; ++e) {
         float both[4] = {a[e][j][0], a[e][j][1], a[e][j][2], a[e][j][3]};
-        MULTIPLY(both, v, weights[e][0], weights[e][1]);
+        add(both, values, weights[e]);
 #pragma unroll
         for (int i = 0; i < 4; ++i)
           if (columns.query(e * 8 + tig * 2 + i % 2) == query) a[e][j][i] = both[i];
@@ -188,19 +276,20 @@ struct Sums {
   }
 };
 
-/* Scores of so many tiles of keys, a unit each; without `left` only of the first part of each query. */
+/* Scores of so many tiles of keys, a unit each; without `left` only of the first part of each query. With shares they
+ * are to be added up over the warps. */
 template <int tiles>
 DEVICE void score(float (&s)[tiles][EIGHTS][4], const Queries &of, u32 unit, int lane, bool left = true) {
+  const int share = of.share;
   float rest[tiles][EIGHTS][4];
 #pragma unroll
   for (int i = 0; i < tiles * EIGHTS * 4; ++i)
     s[i / (EIGHTS * 4)][i / 4 % EIGHTS][i % 4] = rest[i / (EIGHTS * 4)][i / 4 % EIGHTS][i % 4] = 0.0f;
 #pragma unroll
-  for (int k = 0; k < K_DIM / 16; ++k) {
-    u32 keys[tiles][4];
+  for (int k = 0; k < STEPS(K_DIM); ++k) {
+    u32 keys[tiles][ROW_PARTS][4];
 #pragma unroll
-    for (int t = 0; t < tiles; ++t)
-      read_matrices(keys[t], further<K_DIM>(unit + t * UNIT_BYTES + place<K_DIM>(lane & 15, lane >> 4), k));
+    for (int t = 0; t < tiles; ++t) keys_of<K_DIM>(keys[t], unit + t * UNIT_BYTES, k, share, lane);
 #pragma unroll
     for (int e = 0; e < EIGHTS; ++e)
 #pragma unroll
@@ -209,7 +298,10 @@ DEVICE void score(float (&s)[tiles][EIGHTS][4], const Queries &of, u32 unit, int
         const u32 *q = part < KEPT ? of.parts[e][k][part] : of.other(e, k, part);
         const u32 near = q[0], far = q[1];
 #pragma unroll
-        for (int t = 0; t < tiles; ++t) MULTIPLY(part && PARTS == 2 ? rest[t][e] : s[t][e], keys[t], near, far);
+        for (int i = 0; i < tiles * ROW_PARTS; ++i)
+          if (TAKEN(part, i % ROW_PARTS))
+            MULTIPLY(part && PARTS == 2 ? rest[i / ROW_PARTS][e] : s[i / ROW_PARTS][e],
+                     keys[i / ROW_PARTS][i % ROW_PARTS], near, far);
       }
   }
 #pragma unroll

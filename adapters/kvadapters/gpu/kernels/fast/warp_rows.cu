@@ -1,12 +1,17 @@
-/* Finds the rows that a block reads, and those that its columns see. For `attend_warps.cu` and `prefill_warps.cu`, which
- * explain the macros; behind prelude_cuda.h and warp_cuda.h.
+/* Finds the rows that a block reads, and those that its columns see. For `attend_warps.cu`, `prefill_warps.cu` and
+ * `wide_warps.cu`, which explain the macros; behind prelude_cuda.h and warp_cuda.h.
  */
 #define TILE 16
 #define LANES 32
 #define BLOCK_COLUMNS (WARPS * COLUMNS) /* of a block whose warps have columns of their own */
 #define EIGHTS ((COLUMNS + 7) / 8)
 #define WIDER (K_DIM > V_DIM ? K_DIM : V_DIM)
-#define UNIT_BYTES (TILE * WIDER * 2)
+#ifdef ROW_F32
+#define SIZE 4 /* bytes of an element of a row */
+#else
+#define SIZE 2
+#endif
+#define UNIT_BYTES (TILE * WIDER * SIZE)
 #define PART (V_DIM + 2)
 #define ALL 0xffffffffu
 #define NOTHING __uint_as_float(0xff800000u)
@@ -38,10 +43,10 @@
 /* The place of a chunk of 16 bytes in a unit. Chunks of a row change places, so that the eight rows of a matrix, which
  * are read at once, lie in different banks. */
 template <int dim> DEVICE u32 place(int row, int chunk) {
-  return row * dim * 2 + (chunk ^ (dim % 64 == 0 ? row & 7 : row >> 1 & 3)) * 16;
+  return row * dim * SIZE + (chunk ^ (dim * SIZE % 128 == 0 ? row & 7 : row >> 1 & 3)) * 16;
 }
 
-/* The place that many pairs of chunks further on: `at` is that of a chunk of the first pair. */
+/* The place that many pairs of chunks further on, in rows of 16 bits: `at` is that of a chunk of the first pair. */
 template <int dim> DEVICE u32 further(u32 at, int pairs) {
   constexpr int near = dim % 64 == 0 ? 4 : 2; /* pairs among which chunks change places */
   return (at ^ pairs % near * 32) + pairs / near * near * 32;
@@ -64,7 +69,7 @@ struct Rows {
   }
   /* Starts the copies of one tile of keys or values, by `lanes` lanes; what the block does not see becomes zeros. */
   template <int dim, int lanes> DEVICE_METHOD void fetch(const char *rows, int p, int lane, u32 to) const {
-    constexpr int chunks = dim / 8;
+    constexpr int chunks = dim * SIZE / 16;
 #ifdef PAGES
     const i64 begin = p < high && p + TILE > low ? row(p) : 0;
 #endif
@@ -77,7 +82,7 @@ struct Rows {
 #else
       const i64 at = seen ? row(p + r) : 0;
 #endif
-      copy_16(to + place<dim>(r, chunk), rows + at * (dim * 2) + chunk * 16, seen);
+      copy_16(to + place<dim>(r, chunk), rows + at * (dim * SIZE) + chunk * 16, seen);
     }
   }
 };

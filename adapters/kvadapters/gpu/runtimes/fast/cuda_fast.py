@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache, partial
 
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvadapters.gpu.runtimes.cupy import CuPyRuntime
-from kvadapters.gpu.runtimes.fast import warp_attention, warp_prefill
+from kvadapters.gpu.runtimes.fast import warp_kernels
 from kvadapters.gpu.runtimes.fast.attention import Geometry
 from kvadapters.gpu.runtimes.fast.strict_launches import Asked, InPlaceOfStrict, StrictLaunches
 from kvadapters.gpu.runtimes.fast.warp_attention import TILE
+from kvadapters.gpu.runtimes.nvidia.cupy import CuPyRuntime
 
 BLOCKS_AT_ONCE = 2
 """Blocks that a multiprocessor has room for."""
@@ -25,7 +25,7 @@ class FastCuPyRuntime(InPlaceOfStrict, CuPyRuntime):
         super().__init__()
         device = self._cuda.getDeviceProperties(self._cuda.getDevice())
         self.workers = BLOCKS_AT_ONCE * int(device["multiProcessorCount"])
-        self._strict = StrictLaunches(self, geometry, partial(warp_prefill.made, self))
+        self._strict = StrictLaunches(self, geometry, partial(warp_kernels.made, self))
 
 
 class FastCudaCPURuntime(InPlaceOfStrict, CudaCPURuntime):
@@ -35,19 +35,19 @@ class FastCudaCPURuntime(InPlaceOfStrict, CudaCPURuntime):
     """The kernel for many queries takes more than three, so that the short blocks of the suite judge it."""
 
     def __init__(self, sanitizer: str = "") -> None:
-        super().__init__(sanitizer=sanitizer)
+        super().__init__(sanitizer=sanitizer, device="gpu")
         choose = partial(geometry, beside=self.beside)
-        self._strict = StrictLaunches(self, choose, partial(warp_prefill.made, self))
+        self._strict = StrictLaunches(self, choose, partial(warp_kernels.made, self))
 
 
 def geometry(lie: str, dtype: str, asked: Asked, beside: int | None = None) -> Geometry | None:
-    """Choose the geometry; None where rows are for the strict kernel. For `beside` see `warp_prefill.chosen`."""
+    """Choose the geometry; None where rows are for the strict kernel. For `beside` see `warp_kernels.chosen`."""
     lies = "rows" if lie == "pages" and asked.slots % TILE else lie
     one = Geometry(dtype, asked.k_dim, asked.v_dim, asked.heads, asked.kv_heads, lies, 1)
     most = asked.most(lie) or asked.given
-    if not warp_attention.taken(one) or most > MOST_POSITIONS:
+    if not warp_kernels.taken(one) or most > MOST_POSITIONS:
         return None
-    return warp_prefill.chosen(one, asked.each, beside)
+    return warp_kernels.chosen(one, asked.each, beside)
 
 
 @cache

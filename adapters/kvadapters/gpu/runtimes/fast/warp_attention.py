@@ -19,12 +19,16 @@ from kvadapters.gpu.runtimes.fast.attention import (
     scale,
     text,
 )
+from kvspec.geometry import DTYPES
 
 TILE, WARPS, LANES = 16, 4, 32
 """Positions of a tile, warps of a block, lanes of a warp: as in the kernel."""
 
-DTYPES, WIDTHS = ("f16", "bf16"), range(32, 257, 32)
-"""The dtypes and the widths of rows that it takes."""
+WIDTHS = range(32, 257, 32)
+"""The widths of rows that it takes."""
+
+WIDEST = {"f16": WIDTHS[-1], "bf16": WIDTHS[-1], "f32": 128}
+"""The dtypes of rows that it takes, and the largest width of each: two units have to fit a ring."""
 
 MOST_BYTES = 96 << 10
 """Bytes of shared memory for the rings of a block: sm_120 has 99 KiB, and the kernel needs some for other uses."""
@@ -50,7 +54,7 @@ class WarpDevice(FastDevice, Protocol):
 
 
 class WarpAttention(FastAttention):
-    """Attention over rows in f16 or bf16 whose widths are multiples of 32 up to 256. Where rows lie in `pages`,
+    """Attention over rows whose widths are multiples of 32 up to 256, in f32 up to 128. Where rows lie in `pages`,
     these have a multiple of 16 slots; `rows` are pages of any size.
 
     Results are within the bound of ATTN-32. A geometry is compiled when the first of it is made on a runtime. It
@@ -120,7 +124,8 @@ class WarpAttention(FastAttention):
 
 def taken(geometry: Geometry) -> bool:
     """Tell whether the kernel takes rows of this geometry."""
-    return geometry.dtype in DTYPES and geometry.k_dim in WIDTHS and geometry.v_dim in WIDTHS
+    fits = widest(geometry) <= WIDEST.get(geometry.dtype, 0)
+    return fits and geometry.k_dim in WIDTHS and geometry.v_dim in WIDTHS
 
 
 def widest(geometry: Geometry) -> int:
@@ -129,18 +134,23 @@ def widest(geometry: Geometry) -> int:
 
 
 def passes(geometry: Geometry) -> int:
-    """Give how often rows are read: 16 heads read them together, or 8 where rows are wider than 128."""
+    """Give how often rows are read: 16 heads read them together, or 8 where rows are 129 to 256 wide, in f32 65 to
+    128."""
     return -(-geometry.group // _most_columns(geometry))
 
 
 def together(geometry: Geometry) -> int:
-    """Give the number of queries that fill the columns together: one where rows are wider than 192, because there
-    are too few registers for more."""
-    return 1 if widest(geometry) > 192 else max(1, _most_columns(geometry) // geometry.group)
+    """Give the number of queries that fill the columns together: one where rows are wider than 192 or in f32,
+    because there are too few registers for more."""
+    if widest(geometry) > 192 or geometry.dtype == "f32":
+        return 1
+    return max(1, _most_columns(geometry) // geometry.group)
 
 
 def _most_columns(geometry: Geometry) -> int:
-    return 16 if widest(geometry) <= 128 else 8
+    """Wide rows, which all warps of a block share, leave as many registers as narrow ones; f32 takes more."""
+    narrow = 64 if geometry.dtype == "f32" else 128
+    return 8 if narrow < widest(geometry) <= WIDTHS[-1] else 16
 
 
 def columns(geometry: Geometry) -> int:
@@ -150,7 +160,7 @@ def columns(geometry: Geometry) -> int:
 
 def unit_bytes(geometry: Geometry) -> int:
     """Count the bytes of a unit of copies over all warps of a block: a tile of keys or of values for each."""
-    return WARPS * TILE * widest(geometry) * 2
+    return WARPS * TILE * widest(geometry) * DTYPES[geometry.dtype].itemsize
 
 
 def units(geometry: Geometry) -> int:
@@ -170,13 +180,18 @@ def in_flight(geometry: Geometry) -> int:
 
 def source(geometry: Geometry, name: str, workers: int) -> str:
     """Write the whole program text for a geometry; there are parts for as many splits as `workers`."""
-    heads = {"PASSES": passes(geometry), "PER_PASS": columns(geometry) // geometry.queries}
-    sizes = {"WARPS": WARPS, "COLUMNS": columns(geometry), "QUERIES": geometry.queries, "UNITS": units(geometry)}
-    return program(geometry, name, workers, heads | sizes, "fast/attend_warps.cu")
+    sizes = heads(geometry) | {"WARPS": WARPS, "UNITS": units(geometry)}
+    return program(geometry, name, workers, sizes, "fast/attend_warps.cu")
+
+
+def heads(geometry: Geometry) -> dict[str, int]:
+    """Give the macros that say which heads and queries read a row together."""
+    together = {"COLUMNS": columns(geometry), "QUERIES": geometry.queries}
+    return {"PASSES": passes(geometry), "PER_PASS": columns(geometry) // geometry.queries, **together}
 
 
 def program(geometry: Geometry, name: str, workers: int, sizes: Mapping[str, int], kernel: str) -> str:
-    """Write the program text of a kernel, behind the texts that both kernels share."""
+    """Write the program text of a kernel, behind the texts that the kernels share."""
     dims = {"K_DIM": geometry.k_dim, "V_DIM": geometry.v_dim, "QUERY_HEADS": geometry.group}
     defined = kinds(geometry) | {"ATTEND": name, "SCALE": scale(geometry.k_dim), "COUNTERS": workers}
     return text({**defined, **dims, **sizes}, "prelude_cuda.h", *BEFORE, kernel)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kvadapters.gpu.runtimes.fast import warp_attention
 from kvadapters.gpu.runtimes.fast.attention import Geometry
-from kvadapters.gpu.runtimes.fast.warp_attention import TILE, WARPS, WarpAttention, WarpDevice
+from kvadapters.gpu.runtimes.fast.warp_attention import TILE, WARPS, WarpAttention
 
 QUERIES = 64
 """Columns of a block whose rows are no wider than 128, and the `queries` of every geometry for this kernel."""
@@ -39,20 +39,6 @@ class WarpPrefill(WarpAttention):
 
     def _worth(self) -> int:
         return WORTH_SPLITTING
-
-
-def chosen(geometry: Geometry, count: int, beside: int | None = None) -> Geometry:
-    """Give the geometry for `count` queries: this kernel's for more than `beside` of them, else the other's. By
-    default `beside` is as many as fill the columns of the other kernel."""
-    most = warp_attention.together(geometry)
-    if count > (most if beside is None else beside):
-        return geometry._replace(queries=QUERIES)
-    return geometry._replace(queries=most if count > 1 else 1)
-
-
-def made(runtime: WarpDevice, geometry: Geometry) -> WarpAttention:
-    """Compile the kernel that a geometry is for."""
-    return (WarpPrefill if geometry.queries == QUERIES else WarpAttention)(runtime, geometry)
 
 
 def columns(geometry: Geometry) -> int:

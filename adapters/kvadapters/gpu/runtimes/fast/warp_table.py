@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from types import ModuleType
 from typing import NamedTuple
 
 from tabulate import tabulate
 
 from kvadapters.gpu import kernels
 from kvadapters.gpu.captured import batch_step
-from kvadapters.gpu.runtimes import nvrtc, sass
-from kvadapters.gpu.runtimes.fast import warp_attention, warp_prefill
+from kvadapters.gpu.runtimes.fast import warp_attention, warp_kernels, warp_prefill
 from kvadapters.gpu.runtimes.fast.attention import Geometry
+from kvadapters.gpu.runtimes.nvidia import nvrtc, sass
 from kvspec.errors import CannotRun
+from kvspec.geometry import DTYPES
 
 NAME, WORKERS = "attend", 264
 """The kernel's name here; the workers of a GPU with 132 multiprocessors."""
@@ -26,7 +26,13 @@ NAME, WORKERS = "attend", 264
 LANES, WORD = 32, 16
 """Lanes that an instruction copies for, and the bytes that it copies for each."""
 
-GEOMETRIES = tuple(
+LATENT = tuple(
+    Geometry(dtype, 576, 512, 128, 1, lie, 1)
+    for dtype, lie in (("bf16", "runs"), ("f16", "runs"), ("bf16", "pages"))
+)
+"""DeepSeek's latent rows."""
+
+SQUARE = tuple(
     Geometry(dtype, width, width, group, 1, lie, queries)
     for dtype, width, group, lie, queries in (
         ("bf16", 64, 8, "runs", 1),
@@ -40,6 +46,9 @@ GEOMETRIES = tuple(
         ("bf16", 128, 4, "runs", 4),
         ("bf16", 256, 8, "runs", 1),
         ("f16", 256, 8, "pages", 1),
+        ("f32", 64, 8, "pages", 1),
+        ("f32", 128, 8, "runs", 1),
+        ("f32", 64, 16, "runs", 1),
         ("bf16", 64, 8, "runs", warp_prefill.QUERIES),
         ("bf16", 128, 1, "runs", warp_prefill.QUERIES),
         ("bf16", 128, 4, "runs", warp_prefill.QUERIES),
@@ -50,7 +59,10 @@ GEOMETRIES = tuple(
         ("bf16", 256, 8, "runs", warp_prefill.QUERIES),
     )
 )
-"""The geometries shown: those of common models, and those that need most registers."""
+"""Those of common models, and those that need most registers."""
+
+GEOMETRIES = SQUARE + LATENT
+"""The geometries shown."""
 
 HEADINGS = (
     *("architecture", "rows", "width", "heads", "lie in", "queries", "registers", "bytes spilled", "shared bytes"),
@@ -72,35 +84,33 @@ class Line(NamedTuple):
     @property
     def tile_bytes(self) -> int:
         """Count the bytes of a tile of keys and one of values."""
-        return warp_attention.TILE * (self.geometry.k_dim + self.geometry.v_dim) * 2
+        itemsize = DTYPES[self.geometry.dtype].itemsize
+        return warp_attention.TILE * (self.geometry.k_dim + self.geometry.v_dim) * itemsize
 
     @property
     def each_tile(self) -> int:
         """Count the most instructions of a warp for each tile. An inner loop of copies runs as often as it takes to
-        copy a tile or, for many queries, the warp's share of a stage."""
-        prefill = self.geometry.queries == warp_prefill.QUERIES
-        tiles, warps = (warp_prefill.TILES, warp_attention.WARPS) if prefill else (1, 1)
+        copy a tile or, where warps share a tile or a stage, the warp's share."""
+        kernel = warp_kernels.module(self.geometry)
+        tiles = warp_prefill.TILES if kernel is warp_prefill else 1
+        warps = 1 if kernel is warp_attention else warp_attention.WARPS
         copies = tiles * self.tile_bytes // warps // (LANES * WORD)
         times = copies // self.loop.copied if self.loop.copied else 1
         return (self.loop.instructions + (times - 1) * self.loop.copying) // tiles
 
     def cells(self) -> tuple[object, ...]:
         """Give the cells under the headings."""
-        dtype, width, _, heads, _, lie, queries = self.geometry
+        dtype, k_dim, v_dim, heads, _, lie, queries = self.geometry
+        width = k_dim if k_dim == v_dim else f"{k_dim}, {v_dim}"
         asked = (self.architecture, dtype, width, heads, lie, queries)
-        kernel = _kernel(self.geometry)
+        kernel = warp_kernels.module(self.geometry)
         memory = kernel.shared(self.geometry), kernel.in_flight(self.geometry)
         return *asked, *self.usage, *memory, self.instructions, self.each_tile, self.tile_bytes
 
 
-def _kernel(geometry: Geometry) -> ModuleType:
-    """Give the module of the kernel that a geometry is for."""
-    return warp_prefill if geometry.queries == warp_prefill.QUERIES else warp_attention
-
-
 def line(geometry: Geometry, architecture: str) -> Line:
     """Compile a kernel. Raises CompileError, and CannotRun where there is no NVRTC."""
-    cubin = nvrtc.compiled(_kernel(geometry).source(geometry, NAME, WORKERS), architecture)
+    cubin = nvrtc.compiled(warp_kernels.module(geometry).source(geometry, NAME, WORKERS), architecture)
     loop = sass.main_loop(cubin.data, NAME, int(architecture.removeprefix("sm_")))
     return Line(architecture, geometry, cubin.usage[NAME], sass.instructions(cubin.data, NAME), loop)
 

@@ -1,8 +1,8 @@
 """NVRTC: compiles the CUDA text to cubins. It needs neither a driver nor a GPU.
 
-`python -m kvadapters.gpu.runtimes.nvrtc [ARCHITECTURE ...]` compiles it for every architecture, or for those named,
-and prints a table. Exit status: 0 all is there; 1 something does not compile or is missing; 4 there is no NVRTC
-here.
+`python -m kvadapters.gpu.runtimes.nvidia.nvrtc [ARCHITECTURE ...]` compiles it for every architecture, or for those
+named, and prints a table. Exit status: 0 all is there; 1 something does not compile or is missing; 4 there is no
+NVRTC here.
 """
 
 from __future__ import annotations
@@ -139,11 +139,11 @@ def usage(log: str) -> dict[str, Usage]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compile for each architecture, print a table, and give the exit status."""
     parser = argparse.ArgumentParser(
-        "python -m kvadapters.gpu.runtimes.nvrtc", description="Compile the CUDA kernels."
+        "python -m kvadapters.gpu.runtimes.nvidia.nvrtc", description="Compile the CUDA kernels."
     )
     parser.add_argument("architectures", nargs="*", default=ARCHITECTURES, metavar="ARCHITECTURE")
     try:
-        cubins = [compiled(kernels.source("cuda"), a) for a in parser.parse_args(arguments).architectures]
+        cubins = [compiled(kernels.source("cuda", "gpu"), a) for a in parser.parse_args(arguments).architectures]
     except (CannotRun, CompileError) as e:
         sys.stderr.write(f"cubins: {e}\n")
         return 4 if isinstance(e, CannotRun) else 1

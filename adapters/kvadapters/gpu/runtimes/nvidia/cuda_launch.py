@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ import numpy as np
 from kvadapters.gpu.runtime import Block, Work
 from kvadapters.gpu.runtimes import launch_shapes
 from kvadapters.gpu.runtimes.capture import Recording
+
+SHAPES = 256
+"""Launch shapes that a kernel remembers."""
 
 CELL = 8
 """Bytes of an argument: each is a pointer or an integer of 64 bits."""
@@ -25,6 +29,7 @@ class Kernel:
             most = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             driver.funcSetAttribute(self._address, most, shared)
         self._arguments = -1
+        self._shape = lru_cache(SHAPES)(partial(launch_shapes.on_a_gpu, name))
 
     def _make_room(self, arguments: int) -> None:
         self._pack = struct.Struct(f"{arguments}q").pack_into
@@ -41,7 +46,7 @@ class Kernel:
             self._pack(self._cells, 0, *[a if type(a) is not Block else a.handle.ptr for a in args])
         except AttributeError:
             raise RuntimeError(self._released(args)) from None
-        group, groups = launch_shapes.gpu(work)
+        group, groups = self._shape(work)
         self._launch(self._address, *groups, *group, self._shared, stream, self._table, 0)
 
     def _released(self, args: tuple[Block | int, ...]) -> str:

@@ -1,0 +1,47 @@
+"""Attention over wide rows on tensor cores: `kernels/fast/wide_warps.cu`, compiled for a geometry.
+
+Latent rows are the reason: DeepSeek's keys are 576 wide, and its values 512. All warps of a block share a tile.
+"""
+
+from __future__ import annotations
+
+from kvadapters.gpu.runtimes.fast import warp_attention
+from kvadapters.gpu.runtimes.fast.attention import Geometry
+from kvadapters.gpu.runtimes.fast.warp_attention import TILE, WarpAttention
+
+WIDTHS = range(64, 577, 64)
+"""The widths of rows that it takes: each warp has the same number of steps."""
+
+
+class WarpWide(WarpAttention):
+    """As `WarpAttention`, where keys or values are too wide for it."""
+
+    kernel = "wide_warps"
+
+    def _program(self, name: str) -> str:
+        return source(self.geometry, name, self.device.workers)
+
+    def _shared(self) -> int:
+        return shared(self.geometry)
+
+
+def taken(geometry: Geometry) -> bool:
+    """Tell whether the kernel takes rows of this geometry."""
+    dims = geometry.k_dim, geometry.v_dim
+    return geometry.dtype != "f32" and all(dim in WIDTHS for dim in dims)
+
+
+def shared(geometry: Geometry) -> int:
+    """Count the bytes of shared memory: two tiles of keys and of values."""
+    return 2 * in_flight(geometry)
+
+
+def in_flight(geometry: Geometry) -> int:
+    """Count the bytes that are under way in a block while it computes: a tile of keys and one of values."""
+    return 2 * TILE * warp_attention.widest(geometry) * 2
+
+
+def source(geometry: Geometry, name: str, workers: int) -> str:
+    """Write the whole program text for a geometry; there are parts for as many splits as `workers`."""
+    sizes = warp_attention.heads(geometry) | {"WARPS": warp_attention.WARPS, "WIDE": 1}
+    return warp_attention.program(geometry, name, workers, sizes, "fast/wide_warps.cu")
