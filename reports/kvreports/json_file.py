@@ -36,7 +36,7 @@ def loads(data: str | bytes, kind: type[Kind], where: str = "record") -> Kind:
     except RecursionError:
         raise BadInput(f"{where}: nested too deeply for {kind.NAME}") from None
     except ValueError as e:
-        raise BadInput(f"{where}: not complete JSON ({e}); was the file cut off?") from None
+        raise BadInput(f"{where}: not complete JSON ({e}); was the file cut off, or is it another?") from None
     return from_json(document, kind, where)
 
 
@@ -54,7 +54,7 @@ def from_json(document: Any, kind: type[Kind], where: str = "record") -> Kind:
     try:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError as e:
-        raise BadInput(_refusal(str(e), where)) from None
+        raise BadInput(refusal(str(e), where)) from None
 
 
 def tag(kind: type[Document]) -> tuple[str, Any]:
@@ -102,7 +102,7 @@ WORDS = {
 """The types of JSON, as messages name them."""
 
 
-def _refusal(message: str, where: str) -> str:
+def refusal(message: str, where: str) -> str:
     """What msgspec says about a document, with the place first: `record.seconds: expected a number, found a
     text`."""
     parts = re.fullmatch(r"(.*?)(?: - at (?:`key` in )?`\$(.*)`)?", message, re.DOTALL)

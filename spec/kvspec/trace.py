@@ -83,7 +83,7 @@ def loads(text: str | bytes) -> Trace:
     except BadInput:
         raise
     except ValueError as e:
-        raise BadInput(f"trace: not complete JSON ({e!s:.200}); was the file cut off?") from None
+        raise BadInput(f"trace: not complete JSON ({e!s:.200}); was the file cut off, or is it another?") from None
     except RecursionError:
         raise BadInput("trace: nested too deeply") from None
 

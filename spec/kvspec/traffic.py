@@ -7,20 +7,23 @@ is slower, not busier. The rules:
 position; lengths, indices and masks (a few bytes beside them) do not; - rows that need not move are not counted: a
 rewind has no traffic at all.
 
-Each operation is compared with one of three limits of the device: how fast it reads, writes or copies. A copy's
-rate counts both directions, so `bytes` is what was read and what was written together.
+Each operation is compared with one of the limits of the device: how fast it reads, writes or copies, and how fast
+bytes come from its memory to the host's. A device whose memory is the host's does not have the last one; there a
+download is a copy. The rates of copies and downloads count both directions, so `bytes` is what was read and what
+was written together.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 from kvspec.geometry import DTYPES, Config
 
-Limit = Literal["read", "write", "copy"]
+Limit = Literal["read", "write", "copy", "download"]
 
 LIMITS: tuple[Limit, ...] = get_args(Limit)
-"""The limits of a device's memory."""
+"""The limits of a device's memory; the last one only of a device that has memory of its own."""
 
 QUERY = DTYPES["f32"].itemsize
 """Bytes of an element of queries and of attention's output: both are f32."""
@@ -47,12 +50,17 @@ NOTHING = Traffic(0, 0, None)
 def moved(config: Config, rows: int) -> Traffic:
     """Count rows copied once: `rows * row_bytes` read, and as many written.
 
-    Appends of n rows are this, histories and views of n rows, snapshots of n rows and their restoration; and the
-    view of a wrapped ring, W - 1 rows put in order. Rows that a ring moves to make room for a chunk (RING-24,
-    RING-25) are not counted: with room to spare it moves none. Rows that go into pages, or are gathered from them,
-    are this as well: block tables do not count.
+    Appends of n rows are this, snapshots of n rows and their restoration. Rows that a ring moves to make room for a
+    chunk (RING-24, RING-25) are not counted: with room to spare it moves none. Rows that go into pages are this as
+    well: block tables do not count.
     """
     return Traffic(rows * config.row_bytes, rows * config.row_bytes)
+
+
+def downloaded(config: Config, rows: int) -> Traffic:
+    """Count rows that come to the host: histories and views of n rows; the view of a wrapped ring, W - 1 rows put
+    in order; n rows gathered from pages."""
+    return moved(config, rows)._replace(limit="download")
 
 
 def grown(config: Config, live: int, n: int) -> Traffic:
@@ -68,8 +76,9 @@ def cast(config: Config, source: str, n: int) -> Traffic:
 def layered(config: Config, n: int, sequences: int = 1) -> Traffic:
     """n rows in every layer of a store, of each of some sequences: an append, a step of a batch, a scatter.
 
-    Of a bucketed cache: n past rows that come into the handles of another bound, or to the host, and n rows of an
-    encoder. Padding is not counted: no query sees it, and only caches at level storage must write it.
+    Of a bucketed cache: n past rows that come into the handles of another bound, or to the host (which is a
+    download), and n rows of an encoder. Padding is not counted: no query sees it, and only caches at level storage
+    must write it.
     """
     assert config.layers is not None
     return moved(config, config.layers * sequences * n)
@@ -110,6 +119,14 @@ def attended(config: Config, heads: int, n: int, rows: int) -> Traffic:
     rows once more in and out. RoPE turns keys and queries in the same pass."""
     queried, new = asked(config, heads, n, rows), n * config.row_bytes
     return queried._replace(read=queried.read + new, written=queried.written + new)
+
+
+def total(parts: Sequence[Traffic]) -> Traffic:
+    """Add up the traffic of sequences that are worked on together, at least one; the limit is that of the first."""
+    read, written, flops = (
+        sum(counts) for counts in zip(*((p.read, p.written, p.flops) for p in parts), strict=True)
+    )
+    return Traffic(read, written, parts[0].limit, flops)
 
 
 def stacked(config: Config) -> Config:

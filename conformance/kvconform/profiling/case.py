@@ -40,6 +40,11 @@ class Case:
         """Give the dtype, or both if they differ."""
         return f"{self.source}-{self.dtype}" if self.source and self.source != self.dtype else self.dtype
 
+    @property
+    def lengths(self) -> list[int]:
+        """Give the rows of each sequence of a batch whose lengths differ: evenly spread, up to the context."""
+        return [-(-self.context * (s + 1) // self.batch) for s in range(self.batch)]
+
     def config(self, **fields: int | str | None) -> Config:
         """Give the config of this case: the geometry of rows, and the fields of the kind."""
         model = self.model

@@ -8,7 +8,7 @@ not count. Resets between turns are not measured.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -47,19 +47,20 @@ class Taken(NamedTuple):
     total: float
 
 
-Clock = Callable[[Callable[[], None]], float | None]
+Clock = Callable[[Callable[[], None]], float]
 
 
 @dataclass
 class Party:
     """A participant: a job, and how to time it. Without `elapsed` there is no device time; `wait` waits until all
-    is done."""
+    is done. The device's clock times at most `at_once` operations together, 0 for any number."""
 
     name: str
     job: Job
     elapsed: Clock | None = None
     wait: Callable[[], None] = lambda: None
     operations: int = 1
+    at_once: int = 0
     taken: list[Taken] = field(default_factory=list)
     _next: int = 0
 
@@ -75,7 +76,7 @@ class Party:
         """Time this many operations by the host's clock, then as many by the device's: reading that takes time too,
         2 us a launch on PoCL."""
         host, total = self._by_the_host(self.begin())
-        device = None if self.elapsed is None else self.elapsed(partial(self._do, self.begin()))
+        device = None if self.elapsed is None else sum(self._on_the_device(self.elapsed, self.begin()))
         n = self.operations
         return Taken(None if device is None else device / n, host / n, total / n)
 
@@ -87,6 +88,12 @@ class Party:
         called = time.perf_counter()
         self.wait()
         return called - began, time.perf_counter() - began
+
+    def _on_the_device(self, elapsed: Clock, todo: range) -> Iterator[float]:
+        """Give the device's seconds of all operations, part by part."""
+        step = self.at_once or len(todo)
+        for first in range(0, len(todo), step):
+            yield elapsed(partial(self._do, todo[first : first + step]))
 
     def _do(self, todo: range) -> None:
         for i in todo:

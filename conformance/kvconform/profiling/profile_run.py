@@ -6,17 +6,17 @@ import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from kvconform.profiling import peers
 from kvconform.profiling.case import Case
-from kvconform.profiling.measure import Pace, Party, Taken, metered, rounds
+from kvconform.profiling.measure import Clock, Pace, Party, Taken, metered, rounds
 from kvconform.profiling.operation import Job, Operation
-from kvconform.profiling.peers import host_arrays
-from kvconform.profiling.peers.correct import Wrong
+from kvconform.profiling.peers import Peer, host_arrays
+from kvconform.profiling.peers.correct import reason
 from kvconform.profiling.quartiles import ratios, scaled, spread
 from kvconform.profiling.subject import Subject
 from kvconform.profiling.workloads import OPERATIONS
@@ -29,8 +29,15 @@ GB = 1e9
 MOST = 4
 """Largest size of one instance of a case, as a multiple of the memory in rotation."""
 
+SHARE = 8
+"""On a GPU it may be as large as this part of the device's memory: the adapter and several peers hold such."""
+
 BEYOND = 4
 """A case is compared with a limit only if its rows are this many times as large as the last-level cache."""
+
+AT_ONCE = 16
+"""Operations of a peer that are timed together on a GPU. Each may be many launches, and a stream has no room for
+thousands."""
 
 WARM_UP = 0.5
 """Seconds of copies before anything is measured."""
@@ -64,6 +71,12 @@ class Session:
         """Bytes of the device's last-level cache; 0 where nobody knows."""
         return int(getattr(self.adapter, "cache_bytes", 0))
 
+    @property
+    def most(self) -> int:
+        """Bytes of the largest instance of a case."""
+        device = self.said.details.get("memory")
+        return max(MOST * self.memory, device // SHARE if isinstance(device, int) else 0)
+
     def run(self, cases: Sequence[Case]) -> None:
         """Measure all cases. Late cases get fewer rounds, but at least one."""
         until = time.perf_counter() + self.pace.whole
@@ -84,10 +97,11 @@ class Session:
             self.adapter.elapsed(self.streams.copy)
 
     def _limits(self) -> None:
-        """Measure all three limits first, also those that no case is compared with."""
-        parties = [self._limit(name) for name in LIMITS]
-        rounds(parties, self.pace)
-        for name, party in zip(LIMITS, parties, strict=True):
+        """Measure all limits first, also those that no case is compared with."""
+        assert self.streams is not None
+        parties = {name: self._limit(name) for name in self.streams.limits}
+        rounds([*parties.values()], self.pace)
+        for name, party in parties.items():
             self._streamed(name, party)
 
     def _streamed(self, name: str, party: Party) -> None:
@@ -124,7 +138,8 @@ class Session:
             own, moved = self._timed("", operation.job(subject)), operation.traffic(case)
             rotates = subject.rotates(moved.read if moved.flops else operation.held(case))
             cached = bool(moved.bytes) and rotates < BEYOND * self.cache_bytes
-            limit = None if self.streams is None or moved.limit is None or cached else self._limit(moved.limit)
+            moved = moved._replace(limit=None if cached or self.streams is None else self.streams.limit(moved))
+            limit = None if moved.limit is None else self._limit(moved.limit)
             others = list(self._others(case))
             rounds([own, *([limit] if limit else []), *others], pace)
             if limit is not None:
@@ -144,19 +159,27 @@ class Session:
         config, held = operation.config(case), operation.held(case)
         if not self.said.supports(config) or case.rows > (self.said.largest_append or case.rows):
             raise Left("beyond the limits that the adapter declares")
-        if held > MOST * self.memory:
-            raise Left(f"it holds {held >> 20} MiB, and --memory allows {MOST * self.memory >> 20}")
+        if held > self.most:
+            raise Left(f"it holds {held >> 20} MiB, and --memory allows {self.most >> 20}")
 
     def _others(self, case: Case) -> Iterator[Party]:
-        """Give the peers that do this work; one that does it wrongly gets no time."""
+        """Give the peers that do this work; one that does it wrongly or fails gets no time."""
         for peer in self.peers.peers:
+            clock = self._clock_of(peer)
+            if clock is not None:
+                cast(Any, peer).elapsed = clock
             try:
                 job = peer.job(case, self.memory)
-            except Wrong as e:
-                self.skipped.append(SkippedCase(id=f"{case.id} by {peer.name}", reason=str(e)))
+            except Exception as e:  # a peer's library may raise anything, and the case goes on
+                self.skipped.append(SkippedCase(id=f"{case.id} by {peer.name}", reason=reason(e)))
             else:
                 if job is not None:
-                    yield Party(peer.name, job, None, peer.wait)
+                    yield Party(peer.name, job, clock, peer.wait, at_once=AT_ONCE)
+
+    def _clock_of(self, peer: Peer) -> Clock | None:
+        """Give the adapter's own clock for the peer's stream; None if there is no such."""
+        clock_of, stream = getattr(self.adapter, "clock_of", None), getattr(peer, "stream", None)
+        return None if clock_of is None or stream is None else cast(Clock | None, clock_of(stream))
 
     def _told(
         self,
@@ -191,15 +214,18 @@ class Session:
             host_ms=scaled([t.host for t in own.taken], 1e3),
             total_ms=scaled(totals, 1e3),
             rate=spread(rates) if moved.bytes else None,
-            limit=moved.limit if limit is not None else None,
+            limit=moved.limit,
             fraction=None if limit is None else ratios(rates, self._rates(str(moved.limit), limit.taken)),
             metered=counted,
-            peers=[self._peer(party, totals) for party in others],
+            peers=[self._peer(party, own) for party in others],
         )
 
-    def _peer(self, party: Party, totals: list[float]) -> PeerTime:
-        times, form = [t.total for t in party.taken], party.job.about.get("form") or UNSET
-        return PeerTime(peer=party.name, ms=scaled(times, 1e3), ratio=ratios(totals, times), form=form)
+    def _peer(self, party: Party, own: Party) -> PeerTime:
+        """By the device's clock if it timed both."""
+        on_device = None not in [t.device for t in (*party.taken, *own.taken)]
+        times, mine = ([t.device or t.total if on_device else t.total for t in p.taken] for p in (party, own))
+        ms, ratio, form = scaled(times, 1e3), ratios(mine, times), party.job.about.get("form") or UNSET
+        return PeerTime(peer=party.name, ms=ms, ratio=ratio, form=form, on_device=on_device or UNSET)
 
     def _rates(self, name: str, taken: Sequence[Taken]) -> list[float]:
         """Give the GB/s of a limit, round by round."""

@@ -278,7 +278,7 @@ def _columns(step: StepRecord) -> list[str]:
 
 
 def _sees(q: int, who: str, rows: set[str] | None, other: set[str] | None, columns: list[str]) -> Strip:
-    name = f"query {q + 1}"
+    name = f"query {q}"
     if rows is None:
         return Strip(name, who, [], "no such query", True)
     marked = [i for i, r in enumerate(columns) if (r in rows) != (r in (other or set()))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import Any
 
 from kvreports import page
@@ -10,7 +9,7 @@ from kvreports.facts import Facts
 from kvreports.profile import bars, comparison, figures, findings, roofline, table
 from kvreports.safe_text import cleaned, shortened
 from kvreports.units import seconds, size, when
-from kvspec.records.profile import Profile, SkippedCase
+from kvspec.records.profile import Profile
 
 STYLES, SCRIPTS = ("page.css", "drawing.css", "profile.css"), ("theme.js",)
 HEATS = (1.0, 1.5, 3.0)
@@ -42,7 +41,7 @@ def render(record: Profile, before: Profile | None = None) -> str:
         missing=[peer for peer in record.peers if peer.missing],
         head=table.HEAD,
         rows=table.rows(record),
-        skipped=skipped(record.skipped),
+        skipped=table.skipped(record.skipped),
         figures=figures,
         heat=heat,
     )
@@ -57,6 +56,8 @@ def facts(record: Profile) -> Facts:
         "version": adapter.get("version"),
         "machine": f"{machine.get('cpu') or 'unknown'}, {machine.get('cores') or '?'} cores",
         "load before": machine.get("load"),
+        "GPU before": machine.get("GPU"),
+        "GPU after": machine.get("GPU after"),
         "device time": record.clock or "the adapter offers no clock; times are the host's",
         "limits measured by": record.streams or "not measured",
         "rounds": settings.get("rounds"),
@@ -77,9 +78,3 @@ def changes(before: Profile, now: Profile) -> dict[str, Any]:
 def heat(ratio: float) -> int:
     """How much slower, in steps that the page colours: 0 is not slower, 3 much slower."""
     return sum(ratio > limit for limit in HEATS)
-
-
-def skipped(cases: list[SkippedCase]) -> list[tuple[str, list[str]]]:
-    """The ids of the cases that were not measured, by the reason."""
-    ordered = sorted(cases, key=lambda case: case.reason)
-    return [(reason, [case.id for case in group]) for reason, group in groupby(ordered, lambda case: case.reason)]

@@ -24,7 +24,7 @@ FAMILIES = {
     "store and batch": ("store append", "zero", "batch step", "captured step", "scatter"),
     "attention": (
         *("attention", "rope attention", "ring attention", "batch attention"),
-        *("captured attention", "paged attention", "cross attention"),
+        *("captured attention", "paged attention", "ragged attention", "ragged paged attention", "cross attention"),
     ),
     "pages": ("page append", "gather", "fork"),
     "buckets": ("bucket decode", "bucket block", "bucket crossing", "bucket sync", "encode"),

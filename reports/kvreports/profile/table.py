@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from kvreports.profile import figures
 from kvreports.safe_text import line
 from kvreports.units import digits
-from kvspec.records.profile import Measurement, Profile
+from kvspec.records.profile import Measurement, Profile, SkippedCase
 
 HEAD = (
     *("operation", "shape", "bytes", "device", "host", "rate", "of limit", "quartiles"),
@@ -58,3 +60,9 @@ def row(case: Measurement, peers: list[str]) -> list[str]:
         *(figures.count(case, name) for name in ("launches", "allocations", "host_to_device", "device_to_host")),
         *(figures.share(figures.ratio(case, peer)) for peer in peers),
     ]
+
+
+def skipped(cases: list[SkippedCase]) -> list[tuple[str, list[str]]]:
+    """The ids of the cases that were not measured, by the reason."""
+    ordered = sorted(cases, key=lambda case: case.reason)
+    return [(reason, [case.id for case in group]) for reason, group in groupby(ordered, lambda case: case.reason)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tabulate import tabulate
 
 from kvreports.profile import comparison, figures, findings, table
@@ -18,13 +20,21 @@ def render(record: Profile, before: Profile | None = None) -> str:
     parts += [_rows(findings.rows(record), findings.HEAD)] if findings.slow(record) else []
     parts += [_compared(cleaned(before), record)] if before is not None else []
     parts.append(table.READING)
-    parts.append(tabulate(table.limits(record), table.LIMITS, disable_numparse=True))
+    limits = table.limits(record)
+    parts += [tabulate(limits, table.LIMITS, disable_numparse=True)] if limits else []
     head = [*table.HEAD, *(f"/ {line(peer)}" for peer in figures.peers(record))]
     rows = table.rows(record)
     parts.append(tabulate(rows, head, disable_numparse=True) if rows else "nothing measured")
-    parts += [f"not measured: {line(s.id)}: {line(shortened(s.reason, 200))}" for s in record.skipped]
-    parts += [f"no peer: {line(p.name)}: {line(p.missing)}" for p in record.peers if p.missing]
-    return "\n\n".join(parts) + "\n"
+    parts.append("\n".join(_left_out(record)))
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _left_out(record: Profile) -> Iterator[str]:
+    """Cases that were not measured, a line for each reason, and peers that took no part."""
+    for reason, ids in table.skipped(record.skipped):
+        cases = line(ids[0]) if len(ids) == 1 else f"{len(ids)} cases, such as {line(ids[0])}"
+        yield f"not measured: {cases}: {line(shortened(reason, 200))}"
+    yield from (f"no peer: {line(p.name)}: {line(p.missing)}" for p in record.peers if p.missing)
 
 
 def _compared(before: Profile, now: Profile) -> str:

@@ -35,10 +35,17 @@ def _first(bug: KnownBug) -> list[str]:
     )
     near = bug.fits.traces - 1
     same = f"On this trace and on {near} neighbours of it the two behave the same (`{line(bug.id)}`)."
-    parts = [f"**Diagnosis:** {like}", line(bug.says), same, _seen(bug.link)]
+    parts = [f"**Diagnosis:** {like}", line(bug.says), same, _unchecked(bug), _seen(bug.link)]
     parts.append(f"See {', '.join(map(line, bug.clauses))}." if bug.clauses else "")
     effect = [f"**In a model:** {anomaly.effect}"] if anomaly else []
     return [" ".join(p for p in parts if p), *effect]
+
+
+def _unchecked(bug: KnownBug) -> str:
+    """What the comparison leaves out."""
+    n = bug.fits.of - bug.fits.traces
+    others = "one other neighbour" if n == 1 else f"{n} other neighbours"
+    return f"On {others} your cache also takes what it must refuse." if n else ""
 
 
 def _seen(link: str) -> str:

@@ -10,7 +10,7 @@ from kvreports.markdown import cited, code, fenced, literal, table
 from kvreports.run import coverage, diagnosis, residency
 from kvreports.run.findings import Finding, failures, findings
 from kvreports.run.overview import Clauses, Column, Overview, Row, overview
-from kvreports.run.standing import LESS, groups, unclaimed_chapters, verdict
+from kvreports.run.standing import LESS, groups, in_words, unclaimed_chapters, verdict
 from kvreports.run.text import NONDETERMINISTIC, after
 from kvreports.safe_text import cleaned_record, line
 from kvspec.records.run import Failure, Record
@@ -121,7 +121,7 @@ def _not_passed(column: Column, spec: str) -> list[str]:
     folded = [row for g, row in rows if g.verdict == "NOT_CLAIMED"]
     parts = [table(head, open_rows)] if open_rows else []
     if left_out := unclaimed_chapters(column.record):
-        parts.append(f"Not claimed: {literal(', '.join(left_out))} ({sum(left_out.values())} clauses).")
+        parts.append(f"Not claimed: {literal(', '.join(left_out))} ({in_words(sum(left_out.values()))}).")
     if folded:
         count = sum(len(g.ids) for g, _ in rows if g.verdict == "NOT_CLAIMED")
         summary = f"<summary>{count} clauses of its own chapters are not claimed</summary>"

@@ -88,7 +88,8 @@ def standing(record: Record) -> Standing:
     if status == 2:
         return Standing("none", "Did not start", _first(record))
     if not held and not verdicts.get("XFAIL"):
-        return Standing("bad", "Nothing was exercised", _first(record))
+        unclaimed = "none of these clauses is claimed" if not verdicts.keys() - {"NOT_CLAIMED"} else ""
+        return Standing("bad", "Nothing was exercised", _first(record) or unclaimed)
     if status != 0 or verdicts.get("HARNESS_ERROR"):
         return Standing("bad", "The harness failed", _first(record))
     if verdicts.get("XFAIL"):
@@ -107,7 +108,7 @@ def score(record: Record) -> str:
     rest += [f"{verdicts[v]} {words}" for v, words in REST.items() if v in verdicts]
     judged = {c.chapter for c in record.clauses} & set(record.adapter.get("chapters") or ())
     chapters = f"{len(judged)} of {len(CHAPTERS)} chapters"
-    return ", ".join([f"{held} of {_clauses(claimed)} it claims", *less, *rest, chapters])
+    return ", ".join([f"{held} of {in_words(claimed)} it claims", *less, *rest, chapters])
 
 
 def verdict(failure: Failure) -> str:
@@ -127,7 +128,8 @@ def _first(record: Record, start: str = "") -> str:
     return next((p.removeprefix(start) for p in record.problems if p.startswith(start)), "")
 
 
-def _clauses(n: int) -> str:
+def in_words(n: int) -> str:
+    """A number of clauses: `1 clause`, `2 clauses`."""
     return f"{n} clause" + "s" * (n != 1)
 
 

@@ -14,7 +14,7 @@ from kvreports.drawing.text import draw
 from kvreports.run import diagnosis, replay, residency
 from kvreports.run.findings import Finding, findings
 from kvreports.run.overview import Chapter, Clauses, Column, overview
-from kvreports.run.standing import groups, unclaimed_chapters
+from kvreports.run.standing import groups, in_words, unclaimed_chapters
 from kvreports.safe_text import cleaned_record, line, shortened
 from kvspec.records.run import VERDICTS, Failure, Record
 
@@ -131,7 +131,7 @@ def _chapters(i: int, column: Column, chapters: list[Chapter], width: int) -> st
     verdicts = [v for v in VERDICTS if any(v in found for found in counts.values())]
     rows = [[name, sum(found.values()), *(found.get(v, "") for v in verdicts)] for name, found in counts.items()]
     table = tabulate(rows, ["chapter", "clauses", *verdicts], tablefmt="simple") if rows else ""
-    said = f"not claimed: {', '.join(map(line, left_out))} ({sum(left_out.values())} clauses)" if left_out else ""
+    said = f"not claimed: {', '.join(map(line, left_out))} ({in_words(sum(left_out.values()))})" if left_out else ""
     said = fill(said, width, subsequent_indent="  ")
     return "\n\n".join(filter(None, (table, said)))
 

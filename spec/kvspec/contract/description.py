@@ -255,7 +255,10 @@ def _claim(chapter: Any, claim: Any) -> Claim:
     fields = {"level": claim} if isinstance(claim, str) else claim
     want(isinstance(fields, Mapping), f"chapter {chapter} must be a level or an object with one")
     unknown = set(fields) - {"level", "grows", *DIALECTS, "with", "without"}
-    want(not unknown, f"chapter {chapter}: unknown field {min(map(str, unknown), default='')!r:.40}")
+    known = ", ".join(("level", "with", "without", "grows", *dialects(chapter)))
+    want(
+        not unknown, f"chapter {chapter}: unknown field {min(map(str, unknown), default='')!r:.40}; known: {known}"
+    )
     level = fields.get("level")
     want(level in LEVELS, f"chapter {chapter}: level must be visible or storage, is {level!r:.40}")
     grows = fields.get("grows", "free")

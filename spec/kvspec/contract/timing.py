@@ -7,17 +7,22 @@ A profile looks for the methods of `Timed`. Without them, the host's clock times
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from kvspec.traffic import LIMITS, Limit, Traffic
+
 Work = Callable[[], None]
 
 
 class Streams(NamedTuple):
-    """The plainest work over memory. Each reads, writes or copies `nbytes` once, far more than caches hold."""
+    """The plainest work over memory. Each reads, writes or copies `nbytes` once, far more than caches hold.
+
+    `download` copies `downloaded` bytes to page-locked memory of the host; None where the device's memory is the
+    host's."""
 
     read: Work
     write: Work
@@ -25,10 +30,22 @@ class Streams(NamedTuple):
     nbytes: int
     words: str
     """What they are, for the record: which kernels, in which shape."""
+    download: Work | None = None
+    downloaded: int = 0
+
+    @property
+    def limits(self) -> list[Limit]:
+        """List the limits that the device has."""
+        return [name for name in LIMITS if getattr(self, name) is not None]
+
+    def limit(self, moved: Traffic) -> Limit | None:
+        """Name the limit to hold this traffic against; None if there is none."""
+        return "copy" if moved.limit == "download" and self.download is None else moved.limit
 
     def moved(self, limit: str) -> int:
-        """Count the bytes that one of them moves: a copy reads and writes."""
-        return self.nbytes * (2 if limit == "copy" else 1)
+        """Count the bytes that one of them moves: a copy and a download read and write."""
+        both = 2 if limit in ("copy", "download") else 1
+        return both * (self.downloaded if limit == "download" else self.nbytes)
 
 
 class Timed(Protocol):
@@ -53,6 +70,13 @@ class Timed(Protocol):
 
     def streams(self) -> Streams:
         """Give plain reads, writes and copies, by which the limits of this device are measured."""
+
+    def clock_of(self, stream: int) -> Callable[[Work], float] | None:
+        """Give `elapsed` for a stream of another library, by its handle: so peers get the same clock. None if this
+        clock times no other streams. This method and the next may be missing."""
+
+    def state(self) -> Mapping[str, str]:
+        """Describe the device as it is now, for the record: its clocks, its temperature, what slows it down."""
 
 
 CACHES, UNITS = Path("/sys/devices/system/cpu/cpu0/cache"), {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

@@ -23,12 +23,12 @@ class Spread(Part):
 
 
 class LimitRecord(Part):
-    """How fast the device reads, writes or copies by the plainest work, over all rounds of the profile."""
+    """How fast the device does the plainest work over memory, over all rounds of the profile."""
 
     name: str
-    """read, write or copy."""
+    """read, write, copy; download, of a device that has memory of its own."""
     bytes: Count
-    """Bytes one such work moves; a copy reads and writes."""
+    """Bytes one such work moves; a copy and a download read and write."""
     rounds: Count
     rate: Spread
     """GB/s, 10^9 bytes."""
@@ -43,6 +43,8 @@ class PeerTime(Part):
     """The adapter's time over the peer's, round by round: below 1 the adapter is faster."""
     form: str | UnsetType = UNSET
     """The form of the work that was fastest, where the peer has several."""
+    on_device: bool | UnsetType = UNSET
+    """True where the device's clock timed both: then `ms` and `ratio` are of the device's time."""
 
 
 class PeerRecord(Part):
@@ -86,7 +88,7 @@ class Measurement(Part, kw_only=True):
     host_ms: Spread
     """Until the call returned."""
     total_ms: Spread
-    """Until the device was done. A ratio to a peer is taken of it."""
+    """Until the device was done. A ratio to a peer is taken of it, unless the device's clock timed both."""
     rate: Spread | None
     """GB/s of its bytes over the device's time, or over the total where there is no clock; null without bytes."""
     limit: str | None

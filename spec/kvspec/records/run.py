@@ -96,7 +96,8 @@ class StepRecord(Part):
 
 
 class Fits(Part):
-    """How many traces a known bug answers as the adapter did, of how many that were tried."""
+    """How many traces a known bug answers as the adapter did, of how many that were tried. On the others the
+    adapter took what must be refused, which is another failure."""
 
     traces: Count
     of: Count

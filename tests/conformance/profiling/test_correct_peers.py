@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import time
+import warnings
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,12 +31,22 @@ ASKED = [noise(shape, "f32", i) for i, shape in enumerate([(2, 4, 3, 8), (2, 2, 
 class Form(Arrays):
     """numpy, as one of several forms: slow, or wrong by some part of each output."""
 
-    def __init__(self, form: str, seconds: float = 0.0, wrong: float = 0.0) -> None:
-        self.form, self.seconds, self.wrong = form, seconds, wrong
+    def __init__(self, form: str, seconds: float = 0.0, wrong: float = 0.0, entry: int | None = None) -> None:
+        self.form, self.seconds, self.wrong, self.entry = form, seconds, wrong, entry
 
     def attend(self, queries: Array, keys: Array, values: Array, seen: int | None = None) -> Array:
         time.sleep(self.seconds)
-        return super().attend(queries, keys, values, seen) * np.float32(1 + self.wrong)
+        out = super().attend(queries, keys, values, seen)
+        out[... if self.entry is None else self.entry] *= np.float32(1 + self.wrong)
+        return out
+
+
+class Refusing(Form):
+    """As libraries refuse what they cannot do: with a warning, and an error of several lines."""
+
+    def attend(self, queries: Array, keys: Array, values: Array, seen: int | None = None) -> Array:
+        warnings.warn("not for these rows", stacklevel=1)
+        raise RuntimeError("no such kernel\nin file x.cu")
 
 
 class Peer(ArrayPeer):
@@ -71,6 +82,37 @@ def test_the_fastest_of_the_right_forms_is_measured() -> None:
     assert job is not None and job.about["form"] == "quick"
 
 
+def test_a_form_that_fails_takes_no_part_and_a_peer_without_a_form_says_why() -> None:
+    job = Peer(Refusing("refusing"), Form("able", 0.001)).job(CASE, 1 << 16)
+    assert job is not None and job.about["form"] == "able"
+    with pytest.raises(correct.Wrong, match=r"^RuntimeError: no such kernel$"):
+        Peer(Refusing("refusing")).job(CASE, 1 << 16)
+
+
+def test_the_device_clock_chooses_where_there_is_one() -> None:
+    spans = iter([5.0, 4.0, 5.0, 7.0, 3.0, 8.0])
+
+    def elapsed(work: Any) -> float:
+        work()
+        return next(spans)
+
+    peer = Peer(Form("first"), Form("second", 0.001))
+    peer.elapsed = elapsed
+    job = peer.job(CASE, 1 << 16)
+    assert job is not None and job.about["form"] == "second", "slower by the host's clock, faster by the device's"
+
+
+@pytest.mark.parametrize("entry", [0, 2, 4])
+def test_of_a_large_batch_the_first_the_last_and_some_between_are_checked(
+    monkeypatch: pytest.MonkeyPatch, entry: int
+) -> None:
+    monkeypatch.setattr(correct, "CHECKED", 3 * 2 * 42 * 8)
+    case = Case("attention", MODEL, 40, 2, batch=5)
+    with pytest.raises(correct.Wrong, match=f"of entry {entry} is"):
+        Peer(Form("wrong", wrong=0.01, entry=entry)).job(case, 1 << 16)
+    Peer(Form("right")).job(case, 1 << 16)
+
+
 def test_a_peer_that_is_wrong_gets_no_time_and_the_record_says_so() -> None:
     class Attends(Broken):
         def describe(self) -> dict[str, Any]:
@@ -86,16 +128,29 @@ def test_a_peer_that_is_wrong_gets_no_time_and_the_record_says_so() -> None:
     assert [s.id for s in found.skipped] == ["attention/gpt-2-small/f16/8 by several"]
 
 
+def test_a_peer_that_fails_does_not_end_the_case() -> None:
+    class Full(Peer):
+        def job(self, case: Case, memory: int) -> Any:
+            raise MemoryError("no room for 3 GiB\nof rows")
+
+    found = profiled(Broken(1 << 60, ValueError), Case("append", GPT2, 8), peers=(Full(Form("")),))
+    assert len(found.measured) == 1
+    (skipped,) = found.skipped
+    assert (skipped.id, skipped.reason) == ("append/gpt-2-small/f16/8 by several", "MemoryError: no room for 3 GiB")
+
+
+@pytest.mark.filterwarnings("ignore")  # of torch, where it is first imported here
 def test_a_gpu_has_the_peers_that_compute_on_one_and_others_where_asked() -> None:
-    assert {r.name for r in peers.find(gpu=True).records} == {"torch", "index_copy_"}
-    assert {r.name for r in peers.find().records} == {*peers.PEERS} - {"flex_attention"}
+    theirs = {"torch", "index_copy_", "flex_attention", "triton", "jax", "flashinfer"}
+    assert {r.name for r in peers.find(gpu=True).records} == theirs
+    assert {r.name for r in peers.find().records} == {*peers.PEERS} - theirs | {"torch", "index_copy_"}
     assert [r.name for r in peers.find(["numpy"], gpu=True).records] == ["numpy"]
 
 
 @pytest.mark.parametrize("folded", [True, False])
 @pytest.mark.parametrize("seen", [None, 13])
 def test_both_forms_of_torch_are_right(folded: bool, seen: int | None) -> None:
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="torch is not installed; `nox -s peers` installs it")
     from kvconform.profiling.peers.torch_peer import Tensors
 
     library = Tensors(folded)
@@ -103,24 +158,67 @@ def test_both_forms_of_torch_are_right(folded: bool, seen: int | None) -> None:
     correct.demand("f32", library.host(out), *ASKED, seen)
 
 
+@pytest.fixture
+def backend() -> Any:
+    """The class of torch's backends; what a test enables is for the process, so all are enabled behind it."""
+    pytest.importorskip("torch", reason="torch is not installed; `nox -s peers` installs it")
+    from kvconform.profiling.peers.torch_peer import Backend
+
+    yield Backend
+    Backend().enable()
+
+
+@pytest.mark.parametrize("folded", [True, False])
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("seen", [None, 13])
+@pytest.mark.parametrize("name", ["flash", "math", ""])
+def test_the_backends_that_a_cpu_has_are_right(
+    backend: Any, name: str, seen: int | None, n: int, folded: bool
+) -> None:
+    library, asked = backend(name, folded), (ASKED[0][:, :, :n], *ASKED[1:])
+    out = library.attend(*map(library.wrap, asked), seen)
+    correct.demand("f32", library.host(out), *asked, seen)
+
+
+def test_a_backend_that_refuses_a_shape_is_a_form_that_takes_no_part(backend: Any) -> None:
+    """cuDNN and the efficient kernels refuse all on a CPU, as on a GPU they refuse some."""
+    from kvconform.profiling.peers.torch_peer import Torch
+
+    refused = backend("cudnn"), backend("efficient", folded=True)
+    job = Torch(*refused, backend("flash", folded=True)).job(CASE, 1 << 16)
+    assert job is not None and job.about["form"] == "flash, folded"
+    job.do(1)
+    with pytest.raises(correct.Wrong, match=r"^RuntimeError: No viable backend"):
+        Torch(*refused).job(CASE, 1 << 16)
+
+
+def test_the_forms_on_a_gpu_are_every_backend_folded_or_not(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kvconform.profiling.peers import torch_peer
+
+    assert [form.form for form in torch_peer.every_form()] == ["folded", "enable_gqa"]
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    forms = {form.form for form in torch_peer.every_form()}
+    ways = ("flash", "cudnn", "efficient", "any backend")
+    assert forms == {f"{name}, {how}" for name in ways for how in ("folded", "enable_gqa")}
+
+
 @pytest.mark.filterwarnings("ignore")  # of torch's compiler
 def test_flex_attention_is_right_or_says_why_it_cannot_be() -> None:
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="torch is not installed; `nox -s peers` installs it")
     from kvconform.profiling.peers import flex_peer
 
     peer = flex_peer.Flex()
-    assert (
-        peer.job(Case("attention", MODEL, 40, 2), 1 << 16) is peer.job(Case("append", MODEL, 40), 1 << 16) is None
-    )
-    job = peer.job(Case("attention", MODEL, 40), 1 << 16)
-    assert job is not None and job.about == {"form": "flex_attention"}
-    job.do(1)
+    assert peer.job(Case("append", MODEL, 40), 1 << 16) is None
+    for n in (1, 3):
+        job = peer.job(Case("attention", MODEL, 40, n), 1 << 16)
+        assert job is not None and job.about == {"form": "flex_attention"}
+        job.do(1)
 
     def fails(*_: Any, **__: Any) -> Any:
         raise peer.tensors.torch._dynamo.exc.TorchDynamoException("no compiler\nat all")
 
     peer.tensors._attend = fails
-    with pytest.raises(correct.Wrong, match=r"does not compile here: no compiler$"):
+    with pytest.raises(correct.Wrong, match=r"^TorchDynamoException: no compiler$"):
         peer.job(Case("attention", MODEL, 40), 1 << 16)
 
 

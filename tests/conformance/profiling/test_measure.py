@@ -66,6 +66,21 @@ def test_times_are_of_one_operation_and_the_device_has_its_own(monkeypatch: pyte
     assert Party("", party.job, None).turn().device is None
 
 
+def test_a_device_times_only_so_many_operations_at_once() -> None:
+    parts = list[list[int]]()
+
+    def elapsed(work: Any) -> float:
+        parts.append([])
+        work()
+        return 1.0
+
+    party = Party("", Job(lambda i: parts and parts[-1].append(i)), elapsed, operations=40, at_once=16)
+    assert party.turn().device == 3 / 40
+    assert [len(part) for part in parts] == [16, 16, 8] and [i for part in parts for i in part] == list(
+        range(40, 80)
+    )
+
+
 def test_warming_up_finds_how_many_operations_last_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     now, costs = [0.0], [0.3, *[0.001] * 10_000]
     monkeypatch.setattr(measure.time, "perf_counter", lambda: now[0])
@@ -228,6 +243,33 @@ def test_the_rate_is_bytes_over_device_time_and_the_share_is_of_the_limit() -> N
     assert [limits[n].rounds for n in ("read", "copy")] == [2, 4], "its limit took part in the rounds of the case"
 
 
+class OnAStream(Numpy):
+    """A peer that computes on stream 7."""
+
+    name, stream = "on a stream", 7
+
+
+@pytest.mark.parametrize("clocked", [True, False])
+def test_peers_have_the_clock_of_the_device_where_it_times_their_stream(clocked: bool) -> None:
+    """The adapter is busy for 2 ms an operation, the peer for 1 ms by the same clock."""
+
+    def elapsed(work: Any) -> float:
+        done.clear()
+        work()
+        return 0.001 * len(done)
+
+    done, clocks, adapter, peer = list[int](), list[Any](), Clocked(), OnAStream()
+    if clocked:
+        adapter.clock_of = lambda stream: elapsed if stream == 7 else None  # type: ignore[attr-defined]
+    peer.job = lambda case, memory: clocks.append(peer.elapsed) or Job(done.append)  # type: ignore
+    (found,) = profiled(adapter, Case("append", GPT2, 8, 4), peers=(peer,)).measured
+    (theirs,) = found.peers
+    assert (theirs.get("on_device") is True) == clocked
+    assert clocks == [elapsed if clocked else None], "its form is chosen by that clock"
+    if clocked:
+        assert theirs.ms.median == pytest.approx(1) and theirs.ratio.median == pytest.approx(2)
+
+
 @pytest.mark.parametrize(("cache", "marked"), [(0, False), (10_000, False), (1 << 16, True)])
 def test_what_a_cache_of_the_device_may_hold_has_no_share(cache: int, marked: bool) -> None:
     adapter: Any = Clocked()
@@ -256,7 +298,23 @@ def test_linux_tells_of_the_last_cache(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_what_holds_more_than_the_memory_allows_is_left_out() -> None:
     found = profiled(Broken(1 << 60, ValueError), Case("append", GPT2, 1 << 20))
-    assert "it holds 6144 MiB" in found.skipped[0].reason
+    assert "it holds 6144 MiB, and --memory allows 0" in found.skipped[0].reason
+
+
+@pytest.mark.parametrize(("nbytes", "left"), [(48 << 10, False), (40 << 10, True)])
+def test_a_gpu_may_hold_a_part_of_its_memory(nbytes: int, left: bool) -> None:
+    """8 rows of GPT-2 small, in f16, are held twice: 48 KiB."""
+
+    class OnAGPU(Broken):
+        def describe(self) -> dict[str, Any]:
+            return {**super().describe(), "details": {"memory": 8 * nbytes}}
+
+    adapter = OnAGPU(1 << 60, ValueError)
+    made = profile_run.Session(
+        adapter, description(adapter.describe()), Found((), []), 1, Pace(2, 1e-6, 1), lambda t: None
+    )
+    made.run([SMALL])
+    assert bool(made.skipped) == left == (not made.measured)
 
 
 def test_an_interrupt_keeps_what_was_measured() -> None:

@@ -49,7 +49,7 @@ def test_rows_go_to_the_pages_and_slots_of_their_positions() -> None:
     case = Case("page append", MODEL, 64, 5, page=16)
     pool, new = page.Pool(rows_of(case)), rows_of(case).caches(5, 1, 1)[0]
     before = [held(part, pool.tables[2], 96) for part in pool.pool]
-    pool.write(2, 62, new)
+    pool.write(pool.places(2, 62, 5), new)
     for part, old, rows in zip(pool.pool, before, new, strict=True):
         after = held(part, pool.tables[2], 96)
         assert np.array_equal(after[:, 62:67], rows[0])
@@ -148,6 +148,33 @@ def test_attention_is_over_the_whole_context(operation: str, shape: tuple[int, .
     WORK[operation](Rows(library, Case(operation, MODEL, 64, batch=2), MEMORY)).do(1)
     queries, keys, values, _ = library.asked[0]
     assert keys.shape == values.shape == shape and queries.shape == (shape[0], 4, 1, 8)
+
+
+def test_sequences_of_a_ragged_batch_are_attended_to_over_their_own_rows() -> None:
+    library = Looking()
+    rows = Rows(library, Case("ragged attention", MODEL, 60, batch=3), MEMORY)
+    WORK["ragged attention"](rows).do(1)
+    keys, values = rows.caches(60)[1]
+    assert [(k.shape[2], v.shape[2]) for _, k, v, _ in library.asked] == [(20, 20), (40, 40), (60, 60)]
+    for s, (asked, k, v, seen) in enumerate(library.asked):
+        assert seen is None and np.array_equal(asked, rows.queries()[s : s + 1])
+        assert np.array_equal(k[0], keys[s, :, : k.shape[2]]) and np.array_equal(v[0], values[s, :, : v.shape[2]])
+
+
+def test_sequences_of_a_ragged_batch_of_pages_have_tables_of_their_own() -> None:
+    """Each sees its rows with the newest behind them; another turn takes other sequences."""
+    library = Looking()
+    case = Case("ragged paged attention", MODEL, 60, batch=3, page=16)
+    rows = Rows(library, case, 3 * MEMORY)
+    job = page.attend_ragged(rows)
+    job.do(0)
+    job.do(1)
+    assert [k.shape for _, k, _, _ in library.asked] == 2 * [(1, 2, n, 8) for n in case.lengths]
+    news = [rows.one().caches(1, 64, 1)[i] for i in (0, 0, 0, 1, 1, 1)]
+    for (_, k, v, _), (new_k, new_v) in zip(library.asked, news, strict=True):
+        assert np.array_equal(k[:, :, -1:], new_k) and np.array_equal(v[:, :, -1:], new_v)
+    firsts = [k[0, 0, 0].tobytes() for _, k, _, _ in library.asked]
+    assert len(set(firsts)) == 6, "no two sequences have the same page"
 
 
 def test_a_crossing_joins_the_rows_with_padding_up_to_the_next_bound() -> None:

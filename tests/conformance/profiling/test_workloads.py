@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from kvadapters.gpu.adapters import CudaCPUFast
 from kvadapters.reference import Reference
 from kvconform.profiling import cases
 from kvconform.profiling.case import Case
@@ -30,7 +32,14 @@ CONTEXT = {"grow": 256}
 """Rows, where not 64: storage that is full."""
 
 SEVERAL = ("copy", "scatter", "bucket block")
-BATCHED = ("batch step", "captured step", "scatter", "batch attention")
+BATCHED = (
+    "batch step",
+    "captured step",
+    "scatter",
+    "batch attention",
+    "ragged attention",
+    "ragged paged attention",
+)
 
 
 def small(name: str) -> Case:
@@ -118,7 +127,7 @@ def test_what_is_said_to_be_measured_is_called_while_the_clock_runs(name: str) -
     assert wanted <= {called for _, called, _ in calls}
 
 
-MOVED = [n for n, o in OPERATIONS.items() if o.traffic(small(n)).limit == "copy"]
+MOVED = [n for n, o in OPERATIONS.items() if o.traffic(small(n)).limit in ("copy", "download")]
 
 
 @pytest.mark.parametrize("name", MOVED)
@@ -138,7 +147,9 @@ HELD: dict[str, Callable[[Any, tuple[Any, ...]], int]] = {
     "rope attention": lambda cache, given: cache.lengths().offset + 1,
     "ring attention": lambda cache, given: cache.config.window,
     "paged attention": lambda cache, given: cache.sequences()[given[-1]] + 1,
+    "ragged paged attention": lambda cache, given: cache.sequences()[given[-1]] + 1,
     "batch attention": lambda cache, given: sum(cache.sequences()) // 2,
+    "ragged attention": lambda cache, given: sum(cache.sequences()) // 2,
     "captured attention": lambda captured, given: captured.store.lengths()[0] + 1,
     "bucket decode": lambda cache, given: cache.past() + 1,
     "bucket block": lambda cache, given: cache.past() + 2,
@@ -196,7 +207,8 @@ def test_an_output_is_written_for_every_head(name: str) -> None:
     calls.clear()
     job.do(0)
     queries, *others = next(given for _, called, given in calls if called in ASKED)
-    assert queries.nbytes == layers(name) * case.batch * case.rows * MODEL.heads * MODEL.dim * QUERY
+    batch = 1 if name == "ragged paged attention" else case.batch  # it asks one sequence after the other
+    assert queries.nbytes == layers(name) * batch * case.rows * MODEL.heads * MODEL.dim * QUERY
     (out,) = (a for a in others if getattr(a, "shape", None) == queries.shape and a.dtype == queries.dtype)
     out[...] = 0
     job.do(1)
@@ -211,6 +223,40 @@ def test_rows_and_queries_are_turned_where_the_operation_says_so(name: str, rope
     job.do(0)
     assert [given[3].rope for _, called, given in calls if called == "attend"] == [rope]
     assert job.about.get("pairing") == (rope and rope.pairing)
+
+
+@pytest.mark.parametrize("name", ["ragged attention", "ragged paged attention"])
+def test_the_sequences_of_a_ragged_batch_have_unequal_lengths(name: str) -> None:
+    calls: list[tuple[Any, str, tuple[Any, ...]]] = []
+    case, work, memory = small(name), OPERATIONS[name], 1 << 16
+    subject = Subject(Spied(Reference(), calls), case, work.config(case), memory)
+    work.job(subject).do(0)
+    cache = calls[-1][0]
+    each = [n + ("paged" in name) for n in cache.sequences() if n > 0]
+    assert case.lengths == [32, 64] == sorted(set(each)) and each[: len(each)] == len(each) // 2 * [32, 64]
+    traffic = OPERATIONS[name].traffic(case)
+    assert subject.opened * traffic.read >= memory // 2, "so many rows are read before any is read again"
+    assert traffic.read > 96 * case.config().row_bytes and traffic.flops == 2 * 4 * 96 * 16
+
+
+def test_a_ragged_batch_of_pages_is_one_captured_step_where_there_is_such() -> None:
+    """On the emulated CUDA runtime: lengths come back after a reset, so that there is always room."""
+    case = replace(small("ragged paged attention"), model=MODEL._replace(dim=64, value_dim=32))
+    adapter, steps = CudaCPUFast(), list[Any]()
+    capture = adapter.capture_pages
+    adapter.capture_pages = lambda *a, **b: steps.append(capture(*a, **b)) or steps[-1]  # type: ignore
+    work = OPERATIONS[case.operation]
+    job = work.job(Subject(adapter, case, work.config(case), 1 << 17))
+    before = adapter.meter()["launches"]
+    job.do(0)
+    assert steps[0].batch.lengths.tolist() == case.lengths and steps[1].batch.lengths.tolist() == [31, 63]
+    assert adapter.meter()["launches"] - before < 4, "a replay, and the copies of what it works on"
+    job.reset()
+    assert [step.batch.lengths.tolist() for step in steps] == len(steps) * [[31, 63]]
+    assert job.about["captured"] and job.most == attention.AROUND * len(steps)
+    for i in range(job.most):
+        job.do(i)
+    job.reset()
 
 
 def neighbours(pages: list[int]) -> float:

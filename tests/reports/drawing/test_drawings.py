@@ -128,9 +128,9 @@ def test_a_wrapped_ring_shows_where_its_oldest_row_stands_and_every_position() -
 
 
 def test_a_query_shows_what_it_sees_and_what_it_does_not() -> None:
-    second = next(s for s in frames(dead_steps())[0].strips if s.what == "query 2")
+    second = next(s for s in frames(dead_steps())[0].strips if s.what == "query 1")
     assert [c.text for c in second.cells] == ["a", "b", "·", "·"]
-    (found,) = strips(dead_steps(), "query 1", "found")
+    (found,) = strips(dead_steps(), "query 0", "found")
     assert [(c.text, c.differs) for c in found.cells][2:] == [("·", True), ("c", True)]
 
 
@@ -202,7 +202,7 @@ def test_an_adapter_seen_only_from_outside_is_drawn_without_slots() -> None:
     found = {"result": "ok", "slots": None, "history": ["a", "b"], "queries": [["a"], ["b"]]}
     drawn = draw([step("append 2", "", expected, found, "queries")])
     assert re.search(r"slots +expected +a +b", drawn)
-    assert re.search(r"query 2 +found +\[·\] +b", drawn)
+    assert re.search(r"query 1 +found +\[·\] +b", drawn)
     assert "slots    found" not in drawn
 
 

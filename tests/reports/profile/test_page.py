@@ -17,7 +17,7 @@ from kvreports import units
 from kvreports.profile import bars, figures, roofline
 from kvreports.profile import html as profile_html
 from kvreports.profile import text as profile_text
-from kvspec.records.profile import Measurement, Profile, Spread
+from kvspec.records.profile import Measurement, Profile, SkippedCase, Spread
 from reports.run.test_html import HOSTILE, Page
 from support.samples.profile_samples import SAMPLES, changed, measurement, whole
 
@@ -74,6 +74,13 @@ def test_the_table_says_what_the_drawings_say() -> None:
     for words in ("8.39 GB/s", "0.42", "0.50", "500 µs", "the adapter does not declare ring", "0.10 over the last"):
         assert words in page, words
     assert "index_copy_ took no part: it cannot be imported" in page
+
+
+def test_the_terminal_says_each_reason_once_and_shows_no_empty_table() -> None:
+    cases = [SkippedCase(id=id_, reason=f"no {id_[0]}") for id_ in ("a/1", "b/1", "a/2")]
+    told = profile_text.render(changed(whole(), skipped=cases, limits=[]))
+    assert "\nnot measured: 2 cases, such as a/1: no a\nnot measured: b/1: no b\n" in told
+    assert "GB/s    quartiles" not in told and "GB/s    quartiles" in profile_text.render(whole())
 
 
 def test_a_partial_a_quick_and_an_unclocked_profile_say_so() -> None:

@@ -18,7 +18,8 @@ from kvspec.records.profile import PeerRecord
 
 
 class Peer(Protocol):
-    """A peer does the same work. Its time ends when all is done, so it includes `wait`."""
+    """A peer does the same work. Its time ends when all is done, so it includes `wait`. If it computes on a stream
+    of an NVIDIA GPU, it has an attribute `stream`, the stream's handle, and the adapter's clock times that."""
 
     name: str
     words: str
@@ -39,14 +40,20 @@ PEERS = {
     "onnxruntime": "onnxruntime_peer:GroupQueryAttention",
     "ggml": "ggml_peer:FlashAttention",
     "flex_attention": "flex_peer:Flex",
+    "triton": "gpu.triton_peer:Triton",
+    "jax": "gpu.jax_peer:Jax",
+    "flashinfer": "gpu.flashinfer_peer:FlashInfer",
 }
 """Every peer and its place in this package."""
 
-ON_GPU = ("torch", "index_copy_")
+ON_GPU = ("torch", "index_copy_", "flex_attention", "triton", "jax", "flashinfer")
 """Those that compute on a GPU; beside one, the others take part only if asked for."""
 
-ASKED = ("flex_attention",)
-"""Those that take part only if asked for."""
+ON_CPU = ("numpy", "memcpy", "torch", "index_copy_", "onnxruntime", "ggml")
+"""Those that compute on a CPU and start quickly; beside one, the others take part only if asked for."""
+
+CANNOT = (ImportError, OSError, RuntimeError, CannotRun)
+"""What a peer raises that cannot be made here: its package or its libraries are missing, or it finds no device."""
 
 
 class Found(NamedTuple):
@@ -66,11 +73,14 @@ def find(names: Sequence[str] = (), gpu: bool = False) -> Found:
             raise BadInput(f"--peers: unknown peer {name!r:.40}; known: {', '.join(PEERS)}")
     peers: list[Peer] = []
     records: list[PeerRecord] = []
-    for name in names or (ON_GPU if gpu else [name for name in PEERS if name not in ASKED]):
+    for name in names or (ON_GPU if gpu else ON_CPU):
         try:
             peer = _made(PEERS[name])
-        except (ImportError, CannotRun) as e:
-            records.append(PeerRecord(name=name, words="", missing=f"it cannot be imported ({e})"))
+            if gpu and not names and not getattr(peer, "on_gpu", True):
+                raise CannotRun("it finds no GPU, and the adapter has one")
+        except CANNOT as e:
+            why = "cannot be imported" if isinstance(e, ImportError) else "cannot run here"
+            records.append(PeerRecord(name=name, words="", missing=f"it {why} ({e})"))
             continue
         peers.append(peer)
         records.append(PeerRecord(name=name, words=peer.words, missing=""))

@@ -12,7 +12,7 @@ from typing import Any
 from kvconform.profiling.case import Case
 from kvconform.profiling.operation import Job
 from kvconform.profiling.peers import bucket, page, rope
-from kvconform.profiling.peers.correct import fastest
+from kvconform.profiling.peers.correct import Clock, fastest
 from kvconform.profiling.peers.host_arrays import Library, Rows
 from kvconform.profiling.workloads.cache import BEYOND
 
@@ -36,10 +36,16 @@ def join(rows: Rows, held: int, more: int) -> Job:
     return Job(lambda i: [rows.library.cat(pair, 2) for pair in zip(caches[i % len(caches)], new, strict=True)])
 
 
-def view(rows: Rows) -> Job:
+def save(rows: Rows) -> Job:
     """Copy into new memory."""
     caches = rows.caches(rows.case.context)
     return Job(lambda i: [rows.library.copy(a) for a in caches[i % len(caches)]])
+
+
+def view(rows: Rows) -> Job:
+    """Copy into new memory of the host."""
+    caches, library = rows.caches(rows.case.context), rows.library
+    return Job(lambda i: [library.landed(library.copy(a)) for a in caches[i % len(caches)]])
 
 
 def restore(rows: Rows) -> Job:
@@ -67,12 +73,12 @@ def turn(rows: Rows) -> Job:
 
 
 def straighten(rows: Rows) -> Job:
-    """Join the rows behind the seam with those before it, in new memory."""
-    rings = rows.caches(rows.case.context)
+    """Join the rows behind the seam with those before it, in new memory of the host."""
+    rings, library = rows.caches(rows.case.context), rows.library
 
     def do(i: int) -> None:
         for ring in rings[i % len(rings)]:
-            rows.library.cat((ring[:, :, BEYOND + 1 :], ring[:, :, :BEYOND]), 2)
+            library.landed(library.cat((ring[:, :, BEYOND + 1 :], ring[:, :, :BEYOND]), 2))
 
     return Job(do)
 
@@ -159,11 +165,24 @@ def attend_batch(rows: Rows) -> Job:
     return Job(lambda i: rows.library.attend(queries, *caches[i % len(caches)]))
 
 
+def attend_ragged(rows: Rows) -> Job:
+    """Attend with one query for each sequence over its own rows, one sequence after the other."""
+    queries, caches = rows.queries(), rows.caches(rows.case.context)
+
+    def do(i: int) -> None:
+        keys, values = caches[i % len(caches)]
+        for s, n in enumerate(rows.case.lengths):
+            one = slice(s, s + 1)
+            rows.library.attend(queries[one], keys[one, :, :n], values[one, :, :n])
+
+    return Job(do)
+
+
 WORK: dict[str, Callable[[Rows], Job]] = {
     "append": append,
     "grow": lambda rows: join(rows, rows.case.context, 1),
     "view": view,
-    "snapshot": view,
+    "snapshot": save,
     "restore": restore,
     "ring append": turn,
     "ring view": straighten,
@@ -176,11 +195,12 @@ WORK: dict[str, Callable[[Rows], Job]] = {
     "attention": attend,
     "ring attention": lambda rows: attend(rows, behind=False),
     "batch attention": attend_batch,
+    "ragged attention": attend_ragged,
     "captured attention": lambda rows: attend(rows, behind=False),
     "bucket block": lambda rows: attend(rows.layered()),
     "bucket crossing": lambda rows: join(rows.layered(), rows.case.context + 1, rows.case.context - 1),
     "bucket sync": lambda rows: view(rows.layered()),
-    "encode": lambda rows: view(rows.layered()),
+    "encode": lambda rows: save(rows.layered()),
     "cross attention": lambda rows: attend_batch(rows.layered()),
     **page.WORK,
     **bucket.WORK,
@@ -195,6 +215,8 @@ class ArrayPeer:
     name = ""
     words = ""
     work: Mapping[str, Callable[[Rows], Job]] = MappingProxyType(WORK)
+    elapsed: Clock | None = None
+    """The device's clock for this peer's stream, where the profile has one."""
 
     def __init__(self, *forms: Library) -> None:
         self.forms = forms
@@ -208,8 +230,7 @@ class ArrayPeer:
             return None
         if not OPERATIONS[case.operation].traffic(case).flops:
             return make(Rows(self.forms[0], case, memory))
-        best = fastest(self.forms, make, case, self.wait)
-        return make(Rows(best, case, memory))._replace(about={"form": best.form})
+        return fastest(self.forms, make, case, memory, self.wait, self.elapsed)
 
     def wait(self) -> None:
         """Do nothing: calls are done when they return."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from math import prod
 from typing import Any, Protocol
@@ -29,6 +30,9 @@ class Library(Protocol):
 
     def copy(self, array: Any) -> Any:
         """Copy into new memory."""
+
+    def landed(self, array: Any) -> Any:
+        """Copy to the host, if the library's memory is not the host's; else give the array itself."""
 
     def cat(self, arrays: Sequence[Any], axis: int) -> Any:
         """Join arrays in new memory."""
@@ -58,6 +62,10 @@ class Rows:
     def layered(self) -> Rows:
         """Give the same for all layers of the model at once, each with its own sequences."""
         return Rows(self.library, self.case, self.memory, self.case.model.layers)
+
+    def one(self) -> Rows:
+        """Give the same for one sequence of a batch."""
+        return Rows(self.library, replace(self.case, batch=1), self.memory)
 
     def pairs(
         self, shape: tuple[int, ...], most: int = 64, dtype: str = "", kind: int = 0

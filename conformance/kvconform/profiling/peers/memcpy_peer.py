@@ -20,7 +20,7 @@ class Memcpy:
         from kvconform.profiling.workloads import OPERATIONS
 
         moved = OPERATIONS[case.operation].traffic(case)
-        if moved.limit != "copy" or moved.read != moved.written:
+        if moved.limit not in ("copy", "download") or moved.read != moved.written:
             return None
         size, places = moved.written, max(1, memory // (2 * moved.written))
         source, target = (noise((places * size // 4,), "f32", turn) for turn in range(2))

@@ -1,8 +1,8 @@
 """torch: slice assignment or `index_copy_`, and scaled_dot_product_attention; on a GPU if torch has one.
 
-Attention has two forms, and the faster one is measured: the heads of a group folded into queries, so that they all
-read a key together; or `enable_gqa`. Queries are in the dtype of the rows, and masks are there, before the
-clock runs.
+Attention has two forms: the heads of a group folded into queries, so that they all read a key together; or
+`enable_gqa`. On a GPU it has each by every backend of SDPA, and as torch chooses. The fastest one is measured.
+Queries are in the dtype of the rows, and masks are there, before the clock runs.
 """
 
 from __future__ import annotations
@@ -52,6 +52,10 @@ class Tensors:
         """Copy into new memory."""
         return array.clone()
 
+    def landed(self, array: Any) -> Any:
+        """Copy to the host from a GPU."""
+        return array.cpu()
+
     def cat(self, arrays: Sequence[Any], axis: int) -> Any:
         """Join tensors in new memory."""
         return self.torch.cat(tuple(arrays), axis)
@@ -83,6 +87,49 @@ class Tensors:
         return self._masks[key]
 
 
+BACKENDS = {"flash": "flash", "efficient": "mem_efficient", "cudnn": "cudnn", "math": "math"}
+"""The backends of SDPA, as torch's functions that enable them are named."""
+
+
+class Backend(Tensors):
+    """torch with one backend of SDPA; with the one that torch chooses if the name is empty."""
+
+    enabled = ""
+    """The backend that is enabled now, in the whole process."""
+
+    def __init__(self, name: str = "", folded: bool = False) -> None:
+        super().__init__(folded)
+        self.backend, self.form = name, f"{name or 'any backend'}, {self.form}"
+
+    def attend(self, queries: Any, keys: Any, values: Any, seen: int | None = None) -> Any:
+        """Attend by SDPA. Raises RuntimeError if the backend cannot."""
+        if Backend.enabled != self.backend:
+            self.enable()
+        return super().attend(queries, keys, values, seen)
+
+    def enable(self) -> None:
+        """Enable this backend alone, from here on: torch's context manager takes longer than a launch."""
+        for name, function in BACKENDS.items():
+            getattr(self.torch.backends.cuda, f"enable_{function}_sdp")(self.backend in ("", name))
+        Backend.enabled = self.backend
+
+    def _mask(self, n: int, rows: int, seen: int, group: int) -> Any:
+        """Say that the queries are the last ones, where a kernel knows that; cuDNN takes a mask."""
+        if seen < rows or self.backend == "cudnn" or (self._folded and group > 1):
+            return super()._mask(n, rows, seen, group)
+        key = n, rows
+        if key not in self._masks:
+            self._masks[key] = importlib.import_module("torch.nn.attention.bias").causal_lower_right(n, rows)
+        return self._masks[key]
+
+
+def every_form() -> list[Tensors]:
+    """Make every form of attention on this device."""
+    if Tensors().device == "cpu":
+        return [Tensors(folded=True), Tensors()]
+    return [Backend(name, folded) for name in ("flash", "cudnn", "efficient", "") for folded in (True, False)]
+
+
 class Positions(Tensors):
     """torch with writes by `index_copy_`, as static caches do."""
 
@@ -97,18 +144,25 @@ class Torch(ArrayPeer):
 
     name = "torch"
 
-    def __init__(self, *forms: Tensors) -> None:
-        forms = forms or (Tensors(folded=True), Tensors())
-        self.tensors = forms[0]
-        super().__init__(*forms)
+    def __init__(self, *libraries: Tensors) -> None:
+        libraries = libraries or tuple(every_form())
+        super().__init__(*libraries)
+        self.tensors = libraries[0]
+        self.on_gpu = self.tensors.device == "cuda"
         torch, device = self.tensors.torch, self.tensors.device
         threads = f", {torch.get_num_threads()} threads that do not spin" if device == "cpu" else ""
         self.words = f"torch {torch.__version__} on {device}{threads}: {self.ways}"
 
     ways = (
         "slices assigned, pages by index_select; scaled_dot_product_attention in the rows' dtype, the heads of a "
-        "group folded into queries or with enable_gqa, whichever is faster"
+        "group folded into queries or with enable_gqa, on a GPU by each backend, whichever is fastest"
     )
+
+    @property
+    def stream(self) -> int | None:
+        """Give the handle of the stream that torch computes on; None without a GPU."""
+        cuda = self.tensors.torch.cuda
+        return int(cuda.current_stream().cuda_stream) if self.tensors.device == "cuda" else None
 
     def wait(self) -> None:
         """Wait for the GPU, if there is one."""

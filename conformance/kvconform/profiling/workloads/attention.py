@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache as remembered
 from functools import partial
 from types import MappingProxyType
@@ -56,11 +56,20 @@ def attend_ring(subject: Subject) -> Job:
 
 def attend_batch(subject: Subject) -> Job:
     """Attend with one query of each sequence of a batch over its rows in one layer."""
-    case, stores = subject.case, _layers(subject, subject.case.context)
+    return _over_batch(subject, [subject.case.context] * subject.case.batch)
+
+
+def attend_ragged(subject: Subject) -> Job:
+    """The same over sequences of unequal lengths."""
+    return _over_batch(subject, subject.case.lengths)
+
+
+def _over_batch(subject: Subject, lengths: Sequence[int]) -> Job:
+    stores = _layers(subject, subject.case.context, sum(lengths))
     for one in stores:
-        one.batch(case.batch)
-        for sequence in range(case.batch):
-            one.scatter(sequence, case.context)
+        one.batch(len(lengths))
+        for sequence, rows in enumerate(lengths):
+            one.scatter(sequence, rows)
     asked, out = queries(subject)
     return fastest(subject, lambda i, how: stores[i % len(stores)].attend_batch(asked, 0, how.splits, out))
 
@@ -68,7 +77,11 @@ def attend_batch(subject: Subject) -> Job:
 def attend_captured(subject: Subject) -> Job:
     """Replay a captured attend: append one row to a store's layer, its query over all rows."""
     begin = subject.case.context - AROUND
-    stores, sources, (asked, _) = _layers(subject, begin), subject.several(subject.shapes(1)), queries(subject)
+    stores, sources, (asked, _) = (
+        _layers(subject, begin, subject.case.context),
+        subject.several(subject.shapes(1)),
+        queries(subject),
+    )
 
     @remembered
     def captured(which: int, how: Attention) -> Any:
@@ -87,10 +100,10 @@ def attend_captured(subject: Subject) -> Job:
     return job
 
 
-def _layers(subject: Subject, rows: int) -> list[Any]:
-    """Make stores of one layer that hold this many rows."""
-    case, new = subject.case, subject.rows(rows)
-    stores = [subject.open("store") for _ in range(subject.turns(case.batch * case.context))]
+def _layers(subject: Subject, rows: int, read: int) -> list[Any]:
+    """Make stores of one layer that hold this many rows, to read `read` rows of one at a time."""
+    new = subject.rows(rows)
+    stores = [subject.open("store") for _ in range(subject.turns(read))]
     for one in stores:
         one.append(*new)
     return stores
@@ -150,6 +163,10 @@ def _batched(case: Case) -> traffic.Traffic:
     return traffic.asked(case.config(batch=case.batch), case.model.heads, 1, case.context)
 
 
+def _ragged(case: Case) -> traffic.Traffic:
+    return traffic.total([traffic.asked(case.config(), case.model.heads, 1, rows) for rows in case.lengths])
+
+
 def _replayed(case: Case) -> traffic.Traffic:
     return traffic.attended(_layer(case), case.model.heads, 1, case.context)
 
@@ -163,5 +180,6 @@ WORK = {
     "rope attention": Work(cache.roomy, _attended, _held, attend),
     "ring attention": Work(_ring, _windowed, _held, attend_ring),
     "batch attention": Work(_layer, _batched, _held, attend_batch),
+    "ragged attention": Work(_layer, _ragged, _held, attend_ragged),
     "captured attention": Work(_layer, _replayed, _held, attend_captured),
 }

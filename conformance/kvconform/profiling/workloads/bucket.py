@@ -163,7 +163,7 @@ WORK = {
     "bucket decode": Work(_config, _decoded, _held, decode),
     "bucket block": Work(_config, _blocked, _held, block),
     "bucket crossing": Work(_config, _crossed, _crossing, cross_over),
-    "bucket sync": Work(_config, _whole, _held, sync),
+    "bucket sync": Work(_config, lambda case: _whole(case)._replace(limit="download"), _held, sync),
     "encode": Work(_config, _whole, _held, encode),
     "cross attention": Work(_config, _asked, _held, cross),
 }

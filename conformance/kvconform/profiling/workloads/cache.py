@@ -137,13 +137,17 @@ def _moved(case: Case) -> traffic.Traffic:
     return traffic.moved(case.config(batch=case.batch), case.context)
 
 
+def _viewed(case: Case) -> traffic.Traffic:
+    return traffic.downloaded(case.config(batch=case.batch), case.context)
+
+
 WORK = {
     "append": Work(roomy, _appended, lambda case: 2 * _context(case), append),
     "grow": Work(_stepped, lambda case: traffic.grown(case.config(), case.context, 1), _context, grow),
-    "view": Work(roomy, _moved, _context, view),
+    "view": Work(roomy, _viewed, _context, view),
     "rewind": Work(roomy, lambda case: traffic.NOTHING, _context, rewind),
     "snapshot": Work(roomy, _moved, _context, snapshot),
     "restore": Work(roomy, _moved, _context, restore),
     "ring append": Work(_ring, lambda case: traffic.moved(_ring(case), case.rows), _context, turn),
-    "ring view": Work(_ring, lambda case: traffic.moved(_ring(case), case.context - 1), _context, straighten),
+    "ring view": Work(_ring, lambda case: traffic.downloaded(_ring(case), case.context - 1), _context, straighten),
 }
