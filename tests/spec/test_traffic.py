@@ -71,7 +71,7 @@ def test_a_graph_works_on_the_rows_of_all_layers() -> None:
 CASES = {case.id: case for case in cases.cases()}
 BY_HAND = {
     "page append/llama-3.1-8b/f16/4096/n512/p16": Traffic(2_097_152, 2_097_152),
-    "gather/llama-3.1-8b/f16/4096/p64": Traffic(16_777_216, 16_777_216),
+    "gather/llama-3.1-8b/f16/4096/p64": Traffic(16_777_216, 16_777_216, "download"),
     "fork/llama-3.1-8b/f16/4096/p16": Traffic(9 * 4096, 9 * 4096),
     "fork/llama-3.1-8b/f16/4096/p64": Traffic(33 * 4096, 33 * 4096),
     "paged attention/llama-3.1-8b/f16/4096/p16": Traffic(
@@ -88,7 +88,7 @@ BY_HAND = {
         1028 * 36_864 + 4 * 36_864 + 4 * 36_864, 8 * 36_864, "read", 2 * 144 * 4 * 1028 * 128
     ),
     "bucket crossing/gpt-2-small/f16/512": Traffic(513 * 36_864, 513 * 36_864),
-    "bucket sync/gpt-2-small/f16/1024": Traffic(1024 * 36_864, 1024 * 36_864),
+    "bucket sync/gpt-2-small/f16/1024": Traffic(1024 * 36_864, 1024 * 36_864, "download"),
     "encode/gpt-2-small/f16/1024": Traffic(1024 * 36_864, 1024 * 36_864),
     "cross attention/gpt-2-small/f16/1024": Traffic(1024 * 36_864 + 36_864, 36_864, "read", 2 * 144 * 1024 * 128),
     "rotate/llama-3.1-8b/f16/4096/n512/norm": Traffic(1_048_576, 1_048_576),

@@ -79,6 +79,11 @@ def chapter_text(chapter: str) -> str:
     return resources.files("kvspec").joinpath("chapters", f"{chapter}.md").read_text(encoding="utf-8")
 
 
+def title(chapter: str) -> str:
+    """Give a chapter's heading without its letters: *the rotating cache*."""
+    return chapter_text(chapter).partition("\n")[0].partition(": ")[2]
+
+
 @cache
 def index() -> dict[str, Clause]:
     """Give all clauses by id, in the order of the chapters."""
