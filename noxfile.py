@@ -37,6 +37,9 @@ TORCH, TORCH_INDEX = "torch==2.13.0+cpu", "https://download.pytorch.org/whl/cpu"
 SOON = ("--retries", "0", "--timeout", "15")
 """The peer torch as its small build for CPUs. Where it cannot be had, the profile says so and goes on."""
 
+GPU_PEERS = ("torch==2.13.0", "triton==3.7.1", "jax==0.10.2")
+"""Packages of peers on a GPU that are tried without one."""
+
 PLAYWRIGHT, AXE = "playwright==1.65.2", "axe-core@4.11.0"
 LOOKED_AT = ("", "guide", "ring", "RING-3", "RING-10", "differences", "board", "bugs", "words", "search", "player")
 """What drives the browser, what looks for barriers, and which pages are looked at: one of each sort."""
@@ -93,7 +96,8 @@ def gpu(session: nox.Session) -> None:
     """All that takes an NVIDIA GPU: `cupy`, then the strict hash, profiles beside torch, and the targets."""
     _on_a_gpu(session)
     session.run("kvconform", "strict", "cupy")
-    session.install("torch", *SOON, success_codes=[0, 1], silent=True)
+    for package in ("torch", "jax[cuda13]", "flashinfer-python"):  # Triton comes with torch
+        session.install(package, *SOON, success_codes=[0, 1], silent=True)
     profiles = {"cupy": ("cupy",), "cupy-fast": ("cupy-fast",), "models": ("cupy-fast", "--models")}
     for folder, words in profiles.items():
         session.run("kvconform", "profile", *words, "--report", str(REPORTS / folder))
@@ -103,7 +107,7 @@ def gpu(session: nox.Session) -> None:
 
 def _on_a_gpu(session: nox.Session) -> None:
     _install(session, "cupy", "pytest", more=(NVRTC,))
-    session.run("python", "-m", "kvadapters.gpu.runtimes.nvrtc")
+    session.run("python", "-m", "kvadapters.gpu.runtimes.nvidia.nvrtc")
     session.run(
         "python", "-m", "pytest", "-q", "tests/adapters/runtimes/test_cupy.py", "-k", "nothing_that_cupy_lacks"
     )
@@ -132,10 +136,19 @@ def profile(session: nox.Session) -> None:
 
 
 @nox.session
+def peers(session: nox.Session) -> None:
+    """The peers that compute on a GPU, as far as they go without one: forms, layouts, JAX, Triton's kernels."""
+    _install(session, "onnxruntime", "pytest", more=GPU_PEERS)
+    tests = ("python", "-m", "pytest", "-q", *(session.posargs or ["tests/conformance/profiling"]))
+    session.run(*tests)
+    session.run(*tests, "-k", "triton", env={"TRITON_INTERPRET": "1"}, success_codes=[0, 5])
+
+
+@nox.session
 def cubins(session: nox.Session) -> None:
     """Compile the CUDA kernels for every architecture, which takes NVRTC (about 220 MB) and no GPU."""
     _install(session, "nvrtc", "pytest", more=(NVRTC,))
-    session.run("python", "-m", "kvadapters.gpu.runtimes.nvrtc", *session.posargs)
+    session.run("python", "-m", "kvadapters.gpu.runtimes.nvidia.nvrtc", *session.posargs)
     session.run("python", "-m", "pytest", "-q", "tests/adapters/runtimes/test_nvrtc.py")
 
 
