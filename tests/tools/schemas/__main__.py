@@ -2,5 +2,6 @@
 
 from tools.schemas import SCHEMAS, path, text
 
-for name in SCHEMAS:
-    path(name).write_text(text(name), encoding="utf-8")
+if __name__ == "__main__":
+    for name in SCHEMAS:
+        path(name).write_text(text(name), encoding="utf-8")
