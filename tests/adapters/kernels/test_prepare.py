@@ -10,6 +10,7 @@ import pytest
 
 from kvadapters.gpu.memory.buffers import GUARD, LINE
 from kvadapters.gpu.runtime import Work
+from kvadapters.gpu.runtimes import opencl_devices
 from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 from kvspec.geometry import Config
@@ -42,10 +43,11 @@ def test_rows_and_what_lies_around_them(
     assert (made[words:] == 0x5A5A5A5A).all()
 
 
-@pytest.mark.parametrize(("name", "left"), [("opencl", True), ("cuda-cpu", False)])
+@pytest.mark.parametrize("name", RUNTIMES)
 @pytest.mark.parametrize("more", [0, 1])
-def test_a_cpu_leaves_the_rows_of_a_large_buffer_to_who_writes_them(name: str, left: bool, more: int) -> None:
+def test_the_text_for_a_cpu_leaves_the_rows_of_a_large_buffer_to_who_writes_them(name: str, more: int) -> None:
     words, runtime = LARGE + more, RUNTIMES[name]()
+    left = isinstance(runtime, OpenCLRuntime) and runtime._choice.taken.kind in opencl_devices.CPUS
     where = 100, words // 2, words // 2 + 200, words - 100
     block, rows = runtime.allocate(4 * words), np.zeros(words, bool)
     rows[where[0] : where[1]] = rows[where[2] : where[3]] = True

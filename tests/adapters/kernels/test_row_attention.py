@@ -184,6 +184,7 @@ def test_nan_is_seen_where_it_may_be_seen_and_nowhere_else(runtime: OpenCLRuntim
 
 def test_a_steady_decode_allocates_nothing_and_waits_for_nothing(runtime: OpenCLRuntime, monkeypatch: Any) -> None:
     monkeypatch.setattr(row_attention, "WORTH_SPLITTING", 1)
+    monkeypatch.setattr(runtime, "workers", 8)  # a simulator has one, and splits nothing
     case = Case(group=2, held=200, wrap=200)
     attention = RowAttention(runtime, geometry(case))
     keys, values, queries, out = placed(runtime, case.keys, case.values, case.queries, case.queries)
