@@ -31,9 +31,8 @@ CPUS = KINDS[1:3]
 """Those that compile for the CPU."""
 
 GPU = "a GPU with its vendor's OpenCL driver"
-FASTER = dict(
-    zip(KINDS, ("", GPU, GPU, f"{GPU}, or a CPU runtime such as the system package pocl-opencl-icd"), strict=True)
-)
+CPU = "Intel's runtime for CPUs (pip install 'kvconform[opencl-intel]'; it runs on AMD too)"
+FASTER = dict(zip(KINDS, ("", GPU, GPU, f"{GPU}, or {CPU}"), strict=True))
 """Advice for each kind: what would be faster."""
 
 
