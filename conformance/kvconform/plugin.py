@@ -18,10 +18,10 @@ import pytest
 
 if TYPE_CHECKING:
     from kvconform.checks.check import Check
-    from kvconform.runner.result import CheckResult
     from kvconform.runner.run import Run
     from kvconform.runner.settings import Settings
     from kvconform.runner.under_test import AdapterUnderTest
+    from kvconform.runner.verdict.result import CheckResult
 
 CHECKS = Path(__file__).parent / "checks"
 """The folder that stands for the suite."""
@@ -71,8 +71,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _settings(config: pytest.Config) -> Settings:
     """Read the settings of the run from pytest's options. Raises BadInput."""
-    from kvconform.runner import known
     from kvconform.runner.settings import Settings
+    from kvconform.runner.verdict import known
 
     return Settings(
         config.getoption("--kv-adapter"),
@@ -95,7 +95,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def _report(run: Run, folder: Path) -> None:
     from kvconform.checks.suite import selected, suite
-    from kvconform.runner import output
+    from kvconform.runner.record import output
 
     asked = len(selected(run.settings, run.adapter))
     judged = len(run.results.keys() & suite().keys())
@@ -164,7 +164,7 @@ def under_test(request: pytest.FixtureRequest) -> Iterator[AdapterUnderTest]:
     run = request.config.stash.get(RUN, None)
     if run is None:
         raise pytest.UsageError(UNNAMED)
-    from kvconform.runner.result import CheckResult
+    from kvconform.runner.verdict.result import CheckResult
 
     with run.under_test.judging(request.node.nodeid) as tally:
         yield run.under_test
@@ -190,8 +190,8 @@ class _Results:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep what a test judged."""
-        from kvconform.runner import tally
-        from kvconform.runner.result import CheckResult
+        from kvconform.runner.verdict import tally
+        from kvconform.runner.verdict.result import CheckResult
 
         if hasattr(report, "kvconform"):
             check, judged = json.loads(report.kvconform)

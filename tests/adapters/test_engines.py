@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kvadapters.find import ENGINES, load
-from kvconform.runner import known
+from kvconform.runner.verdict import known
 from kvspec.errors import CannotRun
 from support.running.judging import broken, record_of
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kvconform.runner.observation import answered_by_adapter
+from kvconform.runner.verdict.observation import answered_by_adapter
 from kvspec.notation import from_sentence
 from kvspec.reading.clauses import index
 from support.engines import array_engines

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from kvconform.checks.suite import selected
 from kvconform.checks.task import judge
-from kvconform.runner.record import record
+from kvconform.runner.record.record import record
 from kvconform.runner.settings import Settings
-from kvconform.runner.tally import Tally
+from kvconform.runner.verdict.tally import Tally
 from kvreports import json_file
 from kvspec.reading.clauses import index
 from kvspec.records.run import Record

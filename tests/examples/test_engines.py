@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from kvconform.checks import examples
-from kvconform.runner.record import record
-from kvconform.runner.tally import Tally
+from kvconform.runner.record.record import record
 from kvconform.runner.under_test import AdapterUnderTest
+from kvconform.runner.verdict.tally import Tally
 from kvconform.worker.client import Worker, python_worker
 from kvspec.errors import CannotRun
 from kvspec.reading.clauses import index

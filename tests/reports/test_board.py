@@ -10,7 +10,7 @@ import pytest
 
 from kvconform.cli import main
 from kvconform.commands.board import NOT_FILED, board
-from kvconform.runner import known
+from kvconform.runner.verdict import known
 from kvreports import json_file
 from kvreports.board import badge as badges
 from kvreports.board import html

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kvconform.commands.report import load
-from kvconform.runner import output
+from kvconform.runner.record import output
 from kvspec.records.run import Record
 from support.samples.record_samples import failing, passing
 from tools import release_check

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kvconform.commands.report import load
-from kvconform.runner import output
+from kvconform.runner.record import output
 from kvspec.reading import clauses
 from kvspec.records.run import Record
 

@@ -8,8 +8,8 @@ from functools import partial
 from kvconform.checks.check import Check
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.large import Size, sizes, too_large
-from kvconform.runner.tally import empty_coverage
 from kvconform.runner.under_test import AdapterUnderTest
+from kvconform.runner.verdict.tally import empty_coverage
 from kvspec.operations.table import each_of
 from kvspec.trace import Trace
 

@@ -12,10 +12,10 @@ from functools import lru_cache
 
 from kvconform.checks.check import Check
 from kvconform.checks.suite import suite
-from kvconform.runner.result import CheckResult
 from kvconform.runner.settings import Settings
-from kvconform.runner.tally import Tally
 from kvconform.runner.under_test import AdapterUnderTest, Differs, DiffersAsKnown, opened
+from kvconform.runner.verdict.result import CheckResult
+from kvconform.runner.verdict.tally import Tally
 from kvconform.worker import memory
 from kvconform.worker.tasks import Pool, ProcessDied, completed
 

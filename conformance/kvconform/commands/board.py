@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from kvconform.message import tell
-from kvconform.runner import known, output
-from kvconform.runner.known import KnownDeviation
+from kvconform.runner.record import output
+from kvconform.runner.verdict import known
+from kvconform.runner.verdict.known import KnownDeviation
 from kvreports import json_file
 from kvreports.board import html, markdown
 from kvreports.board.badge import badge

@@ -13,12 +13,13 @@ from kvconform.log import log_file
 from kvconform.log.judge import judged
 from kvconform.log.log_file import Life
 from kvconform.message import tell
-from kvconform.runner import known, output, report_folder
-from kvconform.runner.known import KnownDeviation
-from kvconform.runner.record import record
-from kvconform.runner.result import CheckResult
-from kvconform.runner.tally import Tally
+from kvconform.runner.record import output, report_folder
+from kvconform.runner.record.record import record
 from kvconform.runner.under_test import failure
+from kvconform.runner.verdict import known
+from kvconform.runner.verdict.known import KnownDeviation
+from kvconform.runner.verdict.result import CheckResult
+from kvconform.runner.verdict.tally import Tally
 from kvspec.contract import Description
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import index

@@ -18,9 +18,9 @@ from kvconform.mutants.hunt import HuntResult
 from kvconform.mutants.kinds import KINDS
 from kvconform.mutants.known_bugs import demand_planted
 from kvconform.mutants.mutant import Mutant
-from kvconform.runner import output
 from kvconform.runner.pool import opened
-from kvconform.runner.provenance import suite_digest
+from kvconform.runner.record import output
+from kvconform.runner.record.provenance import suite_digest
 from kvreports import json_file
 from kvspec.errors import BadInput
 from kvspec.records.mutants import Matrix

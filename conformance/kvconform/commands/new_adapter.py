@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kvadapters import find
 from kvconform.message import tell
-from kvconform.runner import output
+from kvconform.runner.record import output
 from kvspec.errors import BadInput
 
 FILES = {

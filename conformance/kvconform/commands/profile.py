@@ -21,8 +21,8 @@ from kvconform.profiling.case import Case
 from kvconform.profiling.kept_memory import kept
 from kvconform.profiling.measure import Pace
 from kvconform.profiling.profile_run import BEYOND, Session
-from kvconform.runner import output
-from kvconform.runner.provenance import machine, suite_digest
+from kvconform.runner.record import output
+from kvconform.runner.record.provenance import machine, suite_digest
 from kvspec import SPEC_VERSION
 from kvspec.contract import description
 from kvspec.reading import clauses

@@ -13,7 +13,7 @@ from kvconform.judge import steps, trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.message import tell
 from kvconform.oracle.reference import REFERENCE, CitingReference
-from kvconform.runner import output
+from kvconform.runner.record import output
 from kvconform.worker.client import Worker, python_worker
 from kvconform.worker.remote_session import RemoteSession
 from kvreports.drawing.svg import draw_svg

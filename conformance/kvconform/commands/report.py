@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kvconform.message import tell
-from kvconform.runner import journal, output
-from kvconform.runner.record import record
+from kvconform.runner import journal
+from kvconform.runner.record import output
+from kvconform.runner.record.record import record
 from kvreports import json_file
 from kvspec.contract import description
 from kvspec.errors import BadInput

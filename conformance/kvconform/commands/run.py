@@ -15,10 +15,12 @@ from kvconform.checks.task import judge_here, judge_on
 from kvconform.commands import next_command
 from kvconform.generate.amounts import TRACES
 from kvconform.message import tell
-from kvconform.runner import journal, known, output, report_folder
+from kvconform.runner import journal
 from kvconform.runner.pool import opened
+from kvconform.runner.record import output, report_folder
 from kvconform.runner.run import Run
 from kvconform.runner.settings import Settings
+from kvconform.runner.verdict import known
 from kvconform.worker import memory
 from kvconform.worker.client import WorkerFailure
 from kvspec.errors import BadInput

@@ -36,7 +36,7 @@ class _Text(io.TextIOWrapper):
         return super().write(text)
 
     def write_painted(self, text: str) -> int:
-        """Write our own text, which may switch colours: see `kvconform.runner.colours`."""
+        """Write our own text, which may switch colours: see `kvconform.runner.record.colours`."""
         return super().write(text)
 
 

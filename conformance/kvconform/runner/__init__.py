@@ -1,1 +1,1 @@
-"""The run of the suite: settings, the adapter under test, tally, journal, record, progress."""
+"""The run of the suite: settings, the adapter under test, its failures, journal, progress."""

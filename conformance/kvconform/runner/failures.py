@@ -15,7 +15,7 @@ from msgspec import UNSET
 from kvconform.generate.fit_to_adapter import claimed
 from kvconform.generate.shrink.shrink import first_of, shrink
 from kvconform.judge.trial_result import TrialResult
-from kvconform.runner.known import KnownDeviation
+from kvconform.runner.verdict.known import KnownDeviation
 from kvspec.contract import Description
 from kvspec.notation import sentence
 from kvspec.records.run import Cause, Failure, Predecessor

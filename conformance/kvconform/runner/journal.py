@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-from kvconform.runner.tally import Tally, from_json
+from kvconform.runner.verdict.tally import Tally, from_json
 from kvspec.errors import BadInput
 
 NAME = "journal.jsonl"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
-from kvconform.runner import colours
-from kvconform.runner.result import CheckResult
+from kvconform.runner.record import colours
+from kvconform.runner.verdict.result import CheckResult
 from kvspec.contract import Description
 from kvspec.records.run import Failure
 

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from kvconform.runner.journal import Journal
-from kvconform.runner.known import reasons
 from kvconform.runner.progress import Progress
-from kvconform.runner.record import kept, record
-from kvconform.runner.result import CheckResult
+from kvconform.runner.record.record import kept, record
 from kvconform.runner.settings import Settings
-from kvconform.runner.tally import Tally
 from kvconform.runner.under_test import opened
-from kvconform.runner.verdict import lacks
+from kvconform.runner.verdict.known import reasons
+from kvconform.runner.verdict.result import CheckResult
+from kvconform.runner.verdict.tally import Tally
+from kvconform.runner.verdict.verdict import lacks
 from kvconform.worker import memory
 from kvspec.records.run import Record
 

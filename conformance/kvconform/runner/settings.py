@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kvconform.generate.amounts import SEED, TRACES
-from kvconform.runner.known import KnownDeviation
+from kvconform.runner.verdict.known import KnownDeviation
 from kvconform.worker.client import python_worker
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput

@@ -18,9 +18,9 @@ from kvconform.judge.storage import Difference
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.reference import Performs
 from kvconform.runner.failures import LOOK_BACK, Failures
-from kvconform.runner.known import KnownDeviation, applying, explanations
 from kvconform.runner.settings import Settings, require_known
-from kvconform.runner.tally import Tally, empty_coverage
+from kvconform.runner.verdict.known import KnownDeviation, applying, explanations
+from kvconform.runner.verdict.tally import Tally, empty_coverage
 from kvconform.worker.client import Worker
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description

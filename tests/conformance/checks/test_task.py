@@ -14,10 +14,10 @@ from kvconform.checks import task
 from kvconform.checks.check import Check
 from kvconform.checks.suite import suite
 from kvconform.runner.pool import opened
-from kvconform.runner.record import record
-from kvconform.runner.result import CheckResult
+from kvconform.runner.record.record import record
 from kvconform.runner.settings import Settings
 from kvconform.runner.under_test import AdapterUnderTest, Differs
+from kvconform.runner.verdict.result import CheckResult
 from kvspec.reading.clauses import index
 from kvspec.records.run import Record
 from support.fakes import adapters as fake_adapters

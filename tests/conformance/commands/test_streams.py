@@ -13,7 +13,7 @@ import pytest
 
 from kvconform import cli
 from kvconform.commands import list as list_command
-from kvconform.runner import report_folder
+from kvconform.runner.record import report_folder
 from kvspec.errors import BadInput
 from support.running.command_line import command, kvconform
 from support.samples import logs

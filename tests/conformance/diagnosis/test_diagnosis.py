@@ -29,7 +29,7 @@ from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.planting import planted_in
 from kvconform.mutants.trace_sources import covers, examples
 from kvconform.runner import journal
-from kvconform.runner.record import kept
+from kvconform.runner.record.record import kept
 from kvref.ring import Ring
 from kvreports import json_file
 from kvreports.run import diagnosis as diagnosis_report

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kvconform.runner.verdict import lacks
+from kvconform.runner.verdict.verdict import lacks
 from kvspec.contract import CHAPTERS, description
 from kvspec.reading.clauses import index
 

@@ -10,8 +10,8 @@ import pytest
 
 from kvconform.checks import examples
 from kvconform.mutants import fakes as fakes_of_the_harness
-from kvconform.runner import verdict
 from kvconform.runner.under_test import AdapterUnderTest
+from kvconform.runner.verdict import verdict
 from kvconform.worker.client import Worker, python_worker
 from kvconform.worker.remote_session import RemoteSession
 from kvreports.run import standing

@@ -19,7 +19,7 @@ from kvconform.mutants.known_bugs import known_bugs
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.planting import Patch
 from kvconform.mutants.systematic import equivalents
-from kvconform.runner.provenance import suite_digest
+from kvconform.runner.record.provenance import suite_digest
 from kvspec.geometry import Config
 from kvspec.trace import Trace
 from support.slow import one_in

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from kvconform.runner import junit
-from kvconform.runner.result import CheckResult
+from kvconform.runner.record import junit
+from kvconform.runner.verdict.result import CheckResult
 from support.samples.record_samples import failing
 
 RESULTS = (

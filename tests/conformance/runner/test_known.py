@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from kvconform.runner import known
-from kvconform.runner.known import KnownDeviation
+from kvconform.runner.verdict import known
+from kvconform.runner.verdict.known import KnownDeviation
 from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.records.run import Record

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kvconform.checks.suite import suite
-from kvconform.runner import colours
 from kvconform.runner.progress import Progress
-from kvconform.runner.result import CheckResult
+from kvconform.runner.record import colours
+from kvconform.runner.verdict.result import CheckResult
 from kvspec.contract import Description
 from support.samples.record_samples import failing
 

@@ -12,8 +12,8 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform.checks.suite import suite
 from kvconform.generate.fit_to_adapter import lacking
-from kvconform.runner.tally import Tally
-from kvconform.runner.verdict import Evidence, Verdict, verdict_on
+from kvconform.runner.verdict.tally import Tally
+from kvconform.runner.verdict.verdict import Evidence, Verdict, verdict_on
 from kvspec.contract import CHAPTERS, LEVELS, Description, description
 from kvspec.reading.clauses import Clause, index
 from kvspec.registry import KINDS, abilities, has

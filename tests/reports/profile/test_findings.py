@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import convert
 
-from kvconform.runner import output
+from kvconform.runner.record import output
 from kvreports.profile import comparison, findings
 from kvreports.profile import html as profile_html
 from kvspec.records.profile import Measurement, Profile

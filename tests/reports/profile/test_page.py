@@ -11,7 +11,7 @@ from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
 from kvconform.profiling.workloads import OPERATIONS
-from kvconform.runner import output
+from kvconform.runner.record import output
 from kvreports import page as pages
 from kvreports import units
 from kvreports.profile import bars, figures, roofline

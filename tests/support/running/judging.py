@@ -17,10 +17,10 @@ from kvconform.generate.strategies import caches
 from kvconform.laws.registry import LAWS
 from kvconform.mutants import correct_variants
 from kvconform.mutants import fakes as mutants_fakes
-from kvconform.runner.known import KnownDeviation, applying, reasons
-from kvconform.runner.record import record
-from kvconform.runner.tally import Tally
+from kvconform.runner.record.record import record
 from kvconform.runner.under_test import AdapterUnderTest
+from kvconform.runner.verdict.known import KnownDeviation, applying, reasons
+from kvconform.runner.verdict.tally import Tally
 from kvconform.worker.client import ProtocolBroken, Worker, python_worker
 from kvconform.worker.process import Answer
 from kvspec.contract import CHAPTERS, Description, description

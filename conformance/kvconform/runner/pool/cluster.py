@@ -22,7 +22,7 @@ from distributed import Client, get_worker
 
 from kvconform import SUITE_VERSION
 from kvconform.runner.pool.local import LAST_BREATH, LocalPool
-from kvconform.runner.provenance import suite_digest
+from kvconform.runner.record.provenance import suite_digest
 from kvconform.worker.tasks import Pool, ProcessDied
 from kvspec import SPEC_VERSION
 from kvspec.errors import BadInput

@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import UNSET
 
-from kvconform.runner import junit, output
-from kvconform.runner.result import CheckResult
+from kvconform.runner.record import junit, output
+from kvconform.runner.verdict.result import CheckResult
 from kvreports import json_file
 from kvreports.run import replay
 from kvspec import trace

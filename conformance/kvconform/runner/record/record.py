@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from kvconform import SUITE_VERSION
 from kvconform.generate import frozen_covers
-from kvconform.runner.known import gone
-from kvconform.runner.private import published
-from kvconform.runner.provenance import machine, suite_digest
-from kvconform.runner.tally import Tally
-from kvconform.runner.verdict import Evidence, exit_status, judged_level, shortest_failure, verdict_on
+from kvconform.runner.record.private import published
+from kvconform.runner.record.provenance import machine, suite_digest
+from kvconform.runner.verdict.known import gone
+from kvconform.runner.verdict.tally import Tally
+from kvconform.runner.verdict.verdict import Evidence, exit_status, judged_level, shortest_failure, verdict_on
 from kvreports.run import findings
 from kvspec import SPEC_VERSION
 from kvspec.contract import Description

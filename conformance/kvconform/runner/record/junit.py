@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from kvconform.runner.private import published
-from kvconform.runner.result import CheckResult
+from kvconform.runner.record.private import published
+from kvconform.runner.verdict.result import CheckResult
 from kvreports.run import findings
 from kvspec.records.run import Record
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kvconform.runner.tally import Tally
+from kvconform.runner.verdict.tally import Tally
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kvconform.generate.fit_to_adapter import beyond
-from kvconform.runner.observation import answered_by_adapter, unobserved
-from kvconform.runner.tally import Tally
+from kvconform.runner.verdict.observation import answered_by_adapter, unobserved
+from kvconform.runner.verdict.tally import Tally
 from kvspec.contract import LEVELS, Description
 from kvspec.reading.clauses import Clause
 from kvspec.records.run import BROKEN, CAUSES, HELD, Failure, Record, VerdictName

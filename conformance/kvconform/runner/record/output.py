@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kvconform.runner import colours
+from kvconform.runner.record import colours
 from kvreports import json_file
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import index
