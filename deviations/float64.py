@@ -28,6 +28,6 @@ def rows(count, dim=8, seed=0):
 
 
 def report(shown, message):
-    """Print what was seen and give the exit status: 0 if the deviation still reproduces, 1 if not."""
+    """Print the result and give the exit status: 0 if the deviation still reproduces, 1 if not."""
     print(f"{'reproduced' if shown else 'not reproduced'}: {message}")
     return 0 if shown else 1

@@ -54,8 +54,8 @@ def write(path: Path, window: int) -> None:
 
 
 def open_context(model, whole: bool, sequences: int = 1, rows: int = 64):
-    """A context of 4096 cells that all sequences share, and that evaluates so many rows at once; the layer with the
-    window has as many cells if `whole`, else as few as it can.
+    """A context of 4096 cells that all sequences share. It evaluates `rows` rows at once. The layer with the window
+    has 4096 cells too if `whole`, else as few as it can.
     """
     params = llama.llama_context_default_params()
     params.n_ctx = params.n_batch = 4096

@@ -202,7 +202,7 @@ def one_after_another(c: Case) -> Array:
 
 
 def test_arrays_may_be_added_in_any_order_or_exactly() -> None:
-    rng, accused = np.random.default_rng(8), 0
+    rng, beyond = np.random.default_rng(8), 0
     for seed in range(60):
         c = case(seed, "plain", "f32")
         large = rng.standard_normal((2, len(c.keys))) * 10.0 ** rng.integers(1, 5)
@@ -210,8 +210,8 @@ def test_arrays_may_be_added_in_any_order_or_exactly() -> None:
         exactly = Case(*c[:3], F32(c.added.astype(np.float64).sum(0)), "f32")
         found = [added_up(c, order) for order in ((0, 1, 2, 3, 4), (4, 1, 2, 0, 3))] + [one_after_another(c)]
         assert max(fraction(c, f) for f in (*found, blas(exactly))) <= 1
-        accused += any(fraction(exactly, f) > 1 for f in found)
-    assert accused > 5, "where the sum is taken for one array"
+        beyond += any(fraction(exactly, f) > 1 for f in found)
+    assert beyond > 5, "where the sum is taken for one array"
 
 
 def test_every_array_is_a_rounding() -> None:

@@ -127,6 +127,6 @@ def _told(found: Iterable[HuntResult], tried: Sequence[Mutant]) -> Iterator[Hunt
         if wrong or time.monotonic() - last > 2 or i == len(tried):
             last = time.monotonic()
             passed = f", {right['passed']} correct caches passed" if controls else ""
-            named = f"; {'accused, though correct' if control else 'not found'}: {one.id}" if wrong else ""
+            named = f"; {'failed, though correct' if control else 'not found'}: {one.id}" if wrong else ""
             tell(f"[{i}/{len(tried)}] {right['found']} found{passed}{named}", "mutants")
         yield one

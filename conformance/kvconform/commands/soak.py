@@ -75,12 +75,12 @@ class Progress:
 
 
 def _progress(score: Score) -> str:
-    return f"{score.name} {score.operations}{f' ({len(score.found)} accused)' * bool(score.found)}"
+    return f"{score.name} {score.operations}{f' ({len(score.found)} failed)' * bool(score.found)}"
 
 
 def _lines(score: Score, ending: str) -> Iterator[str]:
     """Say how far an adapter came, and list the findings."""
-    counted = f"{score.traces} traces, {len(score.found)} accused, {score.operations} operations"
+    counted = f"{score.traces} traces, {len(score.found)} failed, {score.operations} operations"
     yield f"{score.name}: {counted}, up to seed {score.seed}{ending}"
     yield "  " + ", ".join(f"{source} {n}" for source, n in sorted(score.by_source.items()))
     yield from (f"  {path}" for path in score.found)

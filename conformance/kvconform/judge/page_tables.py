@@ -20,7 +20,7 @@ def unsound(config: Config, values: Values) -> Iterator[tuple[str, str]]:
     if references is None:
         least = total - sum(needed.values())
         if not least <= values.get("free", -1) <= total - max(needed.values(), default=0):
-            yield "free", f"free: {values.get('free')} of {total} pages, of which sequences need {needed}"
+            yield "free", f"free: {values.get('free')} of {total} pages; sequences need {needed}"
         return
     yield from _tables(needed, values)
     counted = Counter(page for s in needed for page in values.get(f"table.{s}") or ())

@@ -1,4 +1,4 @@
-"""What was seen in a trial, compactly: the steps of a trace as they are drawn in reports."""
+"""The steps of a trial, as reports draw them: each operation, with the rows that were observed after it."""
 
 from __future__ import annotations
 

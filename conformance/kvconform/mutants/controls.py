@@ -1,4 +1,4 @@
-"""Controls: wrong caches that the suite must find, and correct ones that it must not accuse."""
+"""Controls: wrong caches that the suite must find, and correct ones that it must not fail."""
 
 from __future__ import annotations
 
@@ -82,5 +82,5 @@ def mutants() -> Iterator[Mutant]:
 
 
 def _control(name: str, sentence: str, adapter: Callable[[], Any], chapters: tuple[str, ...]) -> Mutant:
-    """A correct cache, which must not be accused."""
+    """A correct cache, which must pass."""
     return Mutant(f"control/{name}", "control", sentence, (), adapter, chapters=chapters, is_control=True)

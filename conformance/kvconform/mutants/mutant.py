@@ -33,7 +33,7 @@ class Mutant:
     equivalent: str = ""
     """Why no trace can find it; empty where one must."""
     is_control: bool = False
-    """True for a control: a correct cache, which the suite must not accuse."""
+    """True for a control: a correct cache, which the suite must not fail."""
     stop_at_first_kill: bool = False
     """True if the hunt ends with the first source that finds it: for kinds with thousands of mutants."""
     own_process: bool = False

@@ -1,9 +1,9 @@
-"""A long soak: checks that correct adapters are never accused, on very many drawn operations.
+"""A long soak: checks that correct adapters never fail, on very many drawn operations.
 
-Each batch of traces is a task with a seed of its own. It draws from the strategies of all chapters in turn, in all
+Each batch of traces is a task with its own seed. It draws from the strategies of one chapter after another, in all
 forms that a run judges, and after each round the large traces of one size. It judges every adapter: the reference
-by the list model, all others by the reference. What differs is written down at once; another task then makes it
-short, so that nothing is lost however the soak ends.
+by the list model, all others by the reference. A trace that fails is written to a file at once; another task then
+makes it short, so that nothing is lost however the soak ends.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ BATCH = 40
 """Traces drawn at a time."""
 
 ENOUGH = 20
-"""After this many accusations an adapter is no longer judged: more would tell nothing new."""
+"""After this many failures an adapter is no longer judged: more would tell nothing new."""
 
 
-class Accusation(NamedTuple):
+class Failure(NamedTuple):
     """A trace on which an adapter differed, and how."""
 
     trace: Trace
     message: str
 
     @classmethod
-    def of(cls, seen: TrialResult) -> Accusation:
+    def of(cls, seen: TrialResult) -> Failure:
         """From the trial that failed."""
         blamed = ", ".join(seen.blamed) or "no clause"
         return cls(seen.trace.cut(len(seen.steps)), f"{blamed}: {seen.differences[0].message}")
@@ -90,7 +90,7 @@ class Part(NamedTuple):
     traces: int
     operations: Counter[str]
     """By source, as the matrix of mutants names it."""
-    accusations: tuple[Accusation, ...]
+    failures: tuple[Failure, ...]
 
 
 class Batch(NamedTuple):
@@ -115,36 +115,36 @@ class Batch(NamedTuple):
 
 
 def _part(under_test: Judged, items: Sequence[tuple[str, Item]]) -> Part:
-    operations, accusations, traces = Counter[str](), list[Accusation](), 0
+    operations, failures, traces = Counter[str](), list[Failure](), 0
     for source, item in items:
         if trace := trace_sources.judged(source, item, under_test.about):
             seen = under_test.run(trace)
             traces += 1
             operations[source] += len(seen.steps)
-            accusations += [Accusation.of(seen)] if seen.failed else []
-    return Part(traces, operations, tuple(accusations))
+            failures += [Failure.of(seen)] if seen.failed else []
+    return Part(traces, operations, tuple(failures))
 
 
 class Shortening(NamedTuple):
-    """A task: make the trace of an accusation short."""
+    """A task: make the trace of an failure short."""
 
     adapter: str
     trace: Trace
     path: Path
-    """Where the accusation is written."""
+    """Where the failure is written."""
     where: str
     """Its source and seed."""
 
-    def __call__(self) -> Accusation | None:
+    def __call__(self) -> Failure | None:
         """The same on a short trace; None if it does not fail again."""
         seen = judged(self.adapter).run(shrink(self.trace, judged(self.adapter).fails))
-        return Accusation.of(seen) if seen.failed else None
+        return Failure.of(seen) if seen.failed else None
 
 
 Job = Batch | Shortening
 
 
-def perform(job: Job) -> dict[str, Part] | Accusation | None:
+def perform(job: Job) -> dict[str, Part] | Failure | None:
     """Do a task in the process that has it."""
     return job()
 
@@ -203,7 +203,7 @@ def _large(size: Size, seed: int) -> list[tuple[str, Item]]:
 
 
 class Soak:
-    """Judges adapters until each has done the number of operations asked for, or was accused often enough."""
+    """Judges adapters until each has done the number of operations asked for, or has failed often enough."""
 
     def __init__(self, abouts: Mapping[str, Description], operations: int, folder: Path, seed: int = 0) -> None:
         """The descriptions of adapters, by name."""
@@ -260,12 +260,12 @@ class Soak:
         while self._shortenings:
             yield (self._shortenings.popleft(),)
 
-    def _take(self, job: Job, result: dict[str, Part] | Accusation | None) -> None:
+    def _take(self, job: Job, result: dict[str, Part] | Failure | None) -> None:
         if isinstance(job, Batch) and isinstance(result, dict):
             for name, part in result.items():
                 self._count(self.scores[name], job, part)
             self._drawn.add(job.source)
-        elif isinstance(job, Shortening) and isinstance(result, Accusation):
+        elif isinstance(job, Shortening) and isinstance(result, Failure):
             _write(job.path, result, job.where)
 
     def _count(self, score: Score, job: Batch, part: Part) -> None:
@@ -273,20 +273,20 @@ class Soak:
         score.seed = max(score.seed, job.seed)
         score.by_source += part.operations
         score.fits |= {job.source} if part.traces else set()
-        for accusation in part.accusations:
-            self._keep(score, job, accusation)
+        for failure in part.failures:
+            self._keep(score, job, failure)
 
-    def _keep(self, score: Score, job: Batch, accusation: Accusation) -> None:
+    def _keep(self, score: Score, job: Batch, failure: Failure) -> None:
         """Write the trace to a file, and give the task that shortens it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         name = f"{score.name.replace(':', '.')}-{job.source}-{job.seed}-{len(score.found)}.json"
         score.found.append(path := self.folder / name)
-        _write(path, accusation, job.where)
-        self._shortenings.append(Shortening(score.name, accusation.trace, path, job.where))
+        _write(path, failure, job.where)
+        self._shortenings.append(Shortening(score.name, failure.trace, path, job.where))
 
 
-def _write(path: Path, accusation: Accusation, where: str) -> None:
+def _write(path: Path, failure: Failure, where: str) -> None:
     """The trace, which `kvconform replay` reads; beside it what was seen."""
-    path.write_text(json.dumps(accusation.trace.to_json()) + "\n", encoding="utf-8")
-    said = f"{where}: {accusation.message}\n{sentence(accusation.trace)}\n"
+    path.write_text(json.dumps(failure.trace.to_json()) + "\n", encoding="utf-8")
+    said = f"{where}: {failure.message}\n{sentence(failure.trace)}\n"
     path.with_suffix(".txt").write_text(said, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A trace in the list model: operation by operation for who draws it, or at once to its end."""
+"""Follow a trace in the list model: operation by operation while it is drawn, or to its end at once."""
 
 from __future__ import annotations
 

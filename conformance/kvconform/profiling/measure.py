@@ -113,8 +113,8 @@ class Party:
 
 
 def rounds(parties: Sequence[Party], pace: Pace) -> None:
-    """Measure all parties in turn, beginning with another one each round; at least one round, however long it
-    takes."""
+    """Measure all parties, one after another; each round begins with another party. At least one round, however
+    long it takes."""
     began = time.perf_counter()
     for party in parties:
         party.warm(pace.turn)

@@ -90,7 +90,7 @@ class Session:
             self._case(case, f"[{i + 1}/{len(cases)}] {case.id}", pace)
 
     def _warm(self) -> None:
-        """Copy for a while: a device that has rested is slow at first."""
+        """Copy for some time, because an idle device is slow at first."""
         assert self.streams is not None
         until = time.perf_counter() + WARM_UP
         while time.perf_counter() < until:

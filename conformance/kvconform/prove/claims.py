@@ -132,8 +132,8 @@ def notes(proofs: list[Proof], judge: Judge) -> list[str]:
     length = max((p.k + 1 for p in proofs), default=1)
     tried = "1 move" if length == 1 else f"{length} moves"
     return [
-        "Buffers used in turns (ping-pong) break the last assumption: the buffer in use is part of the state, so "
-        "there may be twice as many states as in the reference, far more than k. For an adapter with such buffers "
+        "Two buffers used alternately (ping-pong) break the last assumption: the buffer in use is part of the "
+        "state, so there may be twice as many states as in the reference, far more than k. For such an adapter "
         f"the claim is only that it agrees on the traces tried: from every state, {tried}."
     ]
 

@@ -23,14 +23,14 @@ FIRST_OF_ZEROS = -100
 
 
 class KnownRows:
-    """The rows themselves, by serial, if arrays were made. `astray`: how far keys that RoPE turned may be from the
-    ones kept here. `angles`: the dtype in which RoPE's angles are computed."""
+    """The rows themselves, by serial, if arrays were made. `key_errors`: how far keys that RoPE turned may be off.
+    `angles`: the dtype in which RoPE's angles are computed."""
 
     def __init__(self, rows: Mapping[int, attention_bound.Rows] | None = None, angles: str = "f64") -> None:
         self._made: Mapping[int, attention_bound.Rows] = {} if rows is None else rows
         self._angles = angles
         self._turned: dict[int, attention_bound.Rows] = {}
-        self.astray: dict[int, Array] = {}
+        self.key_errors: dict[int, Array] = {}
 
     def get(self, serial: int) -> attention_bound.Rows | None:
         """Key and value row `[B, kv_heads, dim]` as a cache holds them; None where they were not made."""
@@ -52,7 +52,7 @@ class KnownRows:
         turned = rope.turned(rope.exactly(keys.array, config.dtype), where, how.rope, self._angles)
         for i, serial in enumerate(keys.serials[0]):
             self._turned[serial] = turned.middle[:, :, i], self._made[serial][1]
-            self.astray[serial] = turned.bound[:, :, i]
+            self.key_errors[serial] = turned.bound[:, :, i]
         return rope.turned(asked, where, how.rope, self._angles)
 
     def output(
@@ -66,7 +66,7 @@ class KnownRows:
         were made, or if an unknown row is seen."""
         if asked is None or any(UNKNOWN in seen for each in sees for queries in each for seen in queries):
             return None
-        off = attention_bound.Off(asked.bound, self.astray)
+        off = attention_bound.Off(asked.bound, self.key_errors)
         scoring = attention_bound.PLAIN if how is None else attention_bound.Scoring(how.scale, how.softcap)
         kept = _Kept(self, config)
         return attention_bound.outputs(asked.middle, sees, kept, config.dtype, config.v_dim, off, scoring)

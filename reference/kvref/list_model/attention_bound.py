@@ -126,10 +126,10 @@ def _one(
     with np.errstate(invalid="ignore"):
         keys, values = (np.stack([kept[s][part][b, head] for s in seen]).astype(np.float64) for part in (0, 1))
     query, loose = (a.astype(np.float64) for a in asked)
-    astray = np.stack([off[s][b, head] if s in off else np.zeros_like(query) for s in seen])
+    key_errors = np.stack([off[s][b, head] if s in off else np.zeros_like(query) for s in seen])
     with np.errstate(all="ignore"):
-        scores = (np.abs(keys) @ loose + astray @ (np.abs(query) + loose)) / _root(how, len(query))
-        return weighed(query, keys, values, np.array(list(seen.values())).T, dtype, scores, how)
+        score_error = (np.abs(keys) @ loose + key_errors @ (np.abs(query) + loose)) / _root(how, len(query))
+        return weighed(query, keys, values, np.array(list(seen.values())).T, dtype, score_error, how)
 
 
 def weighed(
@@ -138,12 +138,13 @@ def weighed(
     values: Array,
     added: Array,
     dtype: str,
-    astray: Array | float = 0.0,
+    score_error: Array | float = 0.0,
     how: Scoring = PLAIN,
 ) -> tuple[Array, Array]:
-    """The output of one query `[k_dim]` over rows `[K, dim]` of a dtype, and its bound `[v_dim]`, all in f64;
-    `added` is what each array adds to the scores, `[n, K]`, or `[K]` of one. Scores may be `astray` beside."""
-    scores, error, sound = _scored(query, keys, np.atleast_2d(added), astray, how)
+    """The output of one query `[k_dim]` over rows `[K, dim]` of a dtype, and its bound `[v_dim]`, all in f64.
+    `added`: what each array adds to the scores, `[n, K]`, or `[K]` of one. `score_error`: how far scores may be
+    off already."""
+    scores, error, sound = _scored(query, keys, np.atleast_2d(added), score_error, how)
     rows, m, t = len(scores), scores.argmax(), scores - scores.max()
     weights, spread = np.exp(t), error + error[m] + (3 * np.abs(t) + 10 * len(t) + 20) * U
     more = np.where(np.arange(rows) == m, 0.0, np.exp(t + spread) - weights)
@@ -162,24 +163,24 @@ def _root(how: Scoring, dim: int) -> float:
 
 
 def _scored(
-    query: Array, keys: Array, added: Array, astray: Array | float, how: Scoring
+    query: Array, keys: Array, added: Array, score_error: Array | float, how: Scoring
 ) -> tuple[Array, Array, np.bool_]:
     """The exact scores, how far each may be off, both `[K]`, and whether none can overflow."""
     if how.softcap > 0:
-        return _capped(query, keys, added, astray, how)
+        return _capped(query, keys, added, score_error, how)
     arrays, dim, root = len(added), len(query), _root(how, len(query))
     scores = keys @ query / root + added.sum(0)
-    before = astray + TINY * max(1.0, 1 / root) * (np.abs(query) + np.abs(keys)).sum(-1)
+    before = score_error + TINY * max(1.0, 1 / root) * (np.abs(query) + np.abs(keys)).sum(-1)
     size = np.abs(keys) @ np.abs(query) / root + np.abs(added).sum(0) + before
     sound = (size.max() * max(root, 1.0) < LARGEST) & (np.abs(query).max() < LARGEST)
     return scores, before + (dim + max(arrays, 1) + 3) * U * size, sound
 
 
 def _capped(
-    query: Array, keys: Array, added: Array, astray: Array | float, how: Scoring
+    query: Array, keys: Array, added: Array, score_error: Array | float, how: Scoring
 ) -> tuple[Array, Array, np.bool_]:
     """Scores that are capped before anything is added to them: the same three values as `_scored`."""
-    bare, error, sound = _scored(query, keys, np.zeros((1, len(keys))), astray, how._replace(softcap=0.0))
+    bare, error, sound = _scored(query, keys, np.zeros((1, len(keys))), score_error, how._replace(softcap=0.0))
     size = np.abs(keys) @ np.abs(query) / _root(how, len(query))
     capped, more = how.softcap * np.tanh(bare / how.softcap), np.abs(added).sum(0)
     error = error + 4 * U * size + CAPPED * U * how.softcap + TINY

@@ -119,10 +119,10 @@ def turned(given: Turned, positions: Array, rope: Rope, angles: str = "f64") -> 
     return Turned(middle, bound, given.dtype)
 
 
-def _pair(x: Array, off: Array, angle: Array, astray: Array, dtype: str) -> tuple[Array, Array]:
-    """Pairs `[..., n, 2]` turned by angles `[n]`, whose cosines and sines are `astray`."""
+def _pair(x: Array, off: Array, angle: Array, angle_error: Array, dtype: str) -> tuple[Array, Array]:
+    """Pairs `[..., n, 2]` turned by angles `[n]`, whose cosines and sines may be off by `angle_error`, `[n]`."""
     c, s = np.cos(angle), np.sin(angle)
-    e = astray[:, None]
+    e = angle_error[:, None]
     y = np.stack([x[..., 0] * c - x[..., 1] * s, x[..., 0] * s + x[..., 1] * c], -1)
     c, s = np.abs(c), np.abs(s)
     before = np.stack([off[..., 0] * c + off[..., 1] * s, off[..., 0] * s + off[..., 1] * c], -1)

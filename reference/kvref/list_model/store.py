@@ -172,7 +172,7 @@ class StoreModel(AttendingModel):
         serial = self.layers[0].row(position)
         if serial == ZEROED:
             return 0.0
-        row = None if serial in self.known.astray else self.known.get(serial)
+        row = None if serial in self.known.key_errors else self.known.get(serial)
         return None if row is None else sums.exact(row[0][0, 0])
 
 

@@ -10,7 +10,7 @@ from kvreports.board.engines import Board
 
 @dataclass(frozen=True)
 class Declared:
-    """A value of a dialect of a chapter, and who declares it."""
+    """A value of a dialect of a chapter, and the adapters that declare it."""
 
     chapter: str
     name: str

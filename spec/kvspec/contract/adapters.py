@@ -21,7 +21,7 @@ class Adapter(Protocol):
 
 class OwnArrays(Protocol):
     """Methods of an adapter whose engine has arrays of its own. Rows and queries are then handed in as the engine's
-    arrays, and what it hands out is kept as it is: who owns them is judged on these. Both may give views."""
+    arrays, and what it hands out is kept as it is: the suite can then tell who owns them. Both may give views."""
 
     def to_engine(self, array: Array) -> Any:
         """Make an array of the engine."""

@@ -72,7 +72,7 @@ class Matrix(Document, tag_field="kvmutants", tag=VERSION):
 def result(m: MutantRecord) -> str:
     """The result of the hunt for a mutant, in capitals where it is wrong."""
     if m.control == "lives":
-        return "ACCUSED" if m.killed else "lives"
+        return "FAILED" if m.killed else "lives"
     if m.equivalent:
         return "FOUND" if m.killed else "equivalent"
     return "killed" if m.killed else "SURVIVED"

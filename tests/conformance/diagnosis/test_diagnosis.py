@@ -1,4 +1,4 @@
-"""Diagnosis: planted bugs are named, others are not; it makes no run fail or hang, and accuses no sound cache."""
+"""Diagnosis: planted bugs are named, others are not; it makes no run fail or hang, and fails no sound cache."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ def fewer(dtypes: tuple[str, ...]) -> type[Buffer]:
 
 
 @pytest.mark.parametrize("dtypes", one_in(3, [(s,) for s in SUBSETS]), ids=" ".join)
-def test_who_declares_fewer_dtypes_is_judged_on_those_and_not_accused(dtypes: tuple[str, ...]) -> None:
+def test_who_declares_fewer_dtypes_is_judged_on_those_alone(dtypes: tuple[str, ...]) -> None:
     under_test = judged(fewer(dtypes), dtypes=list(dtypes))
     assert not under_test.tally.failures and not under_test.tally.own
     held = {c for c in under_test.tally.agreed if c.startswith("COPY")}
@@ -243,7 +243,7 @@ def test_who_declares_fewer_dtypes_is_judged_on_those_and_not_accused(dtypes: tu
 
 
 def test_a_trace_that_names_dtypes_keeps_that_of_its_buffer() -> None:
-    """Else a refused cast could become a copy that is right, and the table would accuse the adapter."""
+    """Else a refused cast could become a copy that is right, and the table would fail the adapter."""
     said = description({"name": "few", "chapters": {"copy": "storage"}, "dtypes": ["bf16", "f32"]})
     for words, suited in (("copy 1 0", True), ("copy 1 0 dtype=f32", False), ("copy 1 0 dtype=bf16", False)):
         fitted = within(trace("copy", "capacity=2 layout=token dtype=f16", words), said)

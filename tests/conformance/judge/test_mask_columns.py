@@ -30,7 +30,7 @@ CORRECT = {
 
 
 @pytest.mark.parametrize("sentence", CORRECT.values(), ids=CORRECT)
-def test_a_correct_cache_is_not_accused_of_its_width(sentence: str) -> None:
+def test_a_correct_cache_passes_whatever_its_width(sentence: str) -> None:
     assert differences("Widths", sentence) == []
 
 

@@ -146,7 +146,7 @@ DRAFTS = "append 1; speculate r A; draft r 2; draft r 3; commit r 5; append 1"
 
 
 def test_a_ring_that_takes_few_rows_at_once_takes_any_drafts() -> None:
-    """It was accused: the list model refused such drafts, although RING-3 speaks of appends."""
+    """It failed once: the list model refused such drafts, although RING-3 speaks of appends."""
     trace = notation.trace("ring", "window=1", DRAFTS)
     assert not LocalAdapter(PagedRing()).run(trace).failed
 

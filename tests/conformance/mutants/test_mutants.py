@@ -168,7 +168,7 @@ def one(**known: Any) -> Mutant:
             (one(chapters=("growing",), bug_class="control", is_control=True, adapter=controls.Losing), 1),
         ],
     ),
-    ids=["survives", "is none", "is found", "is found though argued", "lives", "is accused"],
+    ids=["survives", "is none", "is found", "is found though argued", "lives", "fails"],
 )
 def test_the_command_fails_by_what_comes_of_a_mutant(
     mutant: Mutant, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

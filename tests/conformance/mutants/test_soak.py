@@ -1,4 +1,4 @@
-"""The soak: what is correct is never accused, what is wrong is kept, and nothing is lost when it is cut short."""
+"""The soak: what is correct never fails, what is wrong is kept, and nothing is lost when it is cut short."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_reference_is_judged_by_the_list_model_and_others_by_the_reference()
 
 
 @pytest.mark.parametrize("name", ["Whole", "Linked"])
-def test_a_correct_variant_is_not_accused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_correct_variant_passes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soak, "BATCH", 5)
     seeds = list[int]()
     score = soaked(
@@ -98,7 +98,7 @@ def test_processes_share_the_seeds(tmp_path: Path, capfd: Any, monkeypatch: Any)
     monkeypatch.setattr(soak, "BATCH", 2)
     assert command(tmp_path, "Whole", "--operations", "200", "--processes", "2", "--seed", "4") == 0
     first, sources, *found, held = capfd.readouterr().out.splitlines()
-    assert first.startswith("Whole: ") and ", 0 accused, " in first and not found
+    assert first.startswith("Whole: ") and ", 0 failed, " in first and not found
     assert re.fullmatch(
         r"memory of this process: \d+ MiB after a tenth of the operations, \d+ MiB at the end", held
     )
@@ -147,10 +147,10 @@ def test_what_differs_is_written_down_short_and_can_be_replayed(tmp_path: Path, 
     assert "expected" in found[0].with_suffix(".txt").read_text()
 
 
-def test_an_accusation_is_the_status(tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
+def test_a_failure_is_the_status(tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(soak, "BATCH", 3)
     assert command(tmp_path, IDLE, "--operations", "1", "--processes", "1") == 1
-    assert "accused" in capfd.readouterr().out and list(tmp_path.glob("*.json"))
+    assert "failed" in capfd.readouterr().out and list(tmp_path.glob("*.json"))
 
 
 class Dying(Reference):
@@ -190,7 +190,7 @@ def test_what_was_judged_before_an_interruption_is_told(tmp_path: Path) -> None:
     shown, said = soaking.communicate(timeout=120)
     (told,) = [line for line in shown.splitlines() if line.startswith("Whole")]
     assert soaking.returncode == 130 and "Traceback" not in said
-    assert "0 accused" in told and told.endswith("(interrupted)")
+    assert "0 failed" in told and told.endswith("(interrupted)")
 
 
 def test_the_variants_can_be_named() -> None:
@@ -209,7 +209,7 @@ class Off(Reference):
 
 
 def test_the_fingerprint_of_rows_that_were_attended_is_known_to_the_list_model() -> None:
-    """The soak once accused the reference here: the list took rows of an attend for rows of an append."""
+    """The soak once failed the reference here: the list took rows of an attend for rows of an append."""
     trace = notation.trace("store", "layers=1 max_len=2", "captureattend g 0; replayattend g; fingerprint 0")
     about = soak.describe("reference")
     sound, wrong = (Judged(adapter, about) for adapter in (Reference(), Off()))

@@ -137,10 +137,10 @@ def test_a_cluster_tells_what_one_machine_tells_though_a_worker_is_killed(
 
 
 @pytest.mark.slow
-def test_a_soak_on_a_cluster_accuses_nobody(cluster: Any, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_soak_on_a_cluster_fails_nobody(cluster: Any, capfd: pytest.CaptureFixture[str]) -> None:
     arguments = ["soak", "Whole", "--operations", "500", "--on", cluster.scheduler_address]
     assert cli.main(arguments) == 0
-    assert "0 accused" in capfd.readouterr().out
+    assert "0 failed" in capfd.readouterr().out
 
 
 @pytest.mark.slow
@@ -164,7 +164,7 @@ def test_a_soak_whose_cluster_goes_away_says_how_far_it_came(
         monkeypatch.setattr(Progress, "__call__", lambda self: closing.ident or closing.start())
         assert cli.main(["soak", "Whole", "--operations", str(10**9), "--on", lost.scheduler_address]) == 3
     shown = capfd.readouterr()
-    assert re.search(r"^Whole: \d+ traces, 0 accused, .*\(cut short\)$", shown.out, re.MULTILINE)
+    assert re.search(r"^Whole: \d+ traces, 0 failed, .*\(cut short\)$", shown.out, re.MULTILINE)
     assert "went away" in shown.err
 
 

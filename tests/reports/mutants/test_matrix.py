@@ -51,7 +51,7 @@ def mutant(name: str, **fields: Any) -> MutantRecord:
 
 SYSTEMATIC = {"class": "systematic", "link": "", "right": None, "clauses": []}
 SURVIVED = mutant("reference/ring.read: 1 became 2", **SYSTEMATIC, killed=False, by=[], operations=0)
-ACCUSED = mutant("control/Other", **{"class": "control", "control": "lives"}, right=None)
+FAILED = mutant("control/Other", **{"class": "control", "control": "lives"}, right=None)
 FOUND = mutant("reference/ring.mask: 0 became 1", **SYSTEMATIC, equivalent="a citation alone")
 SAMPLE = Matrix(
     spec=Version(version="0.1", hash="943c43fe9c1b8787"),
@@ -83,7 +83,7 @@ def test_the_record_fits_its_schema_which_names_every_field() -> None:
             jsonschema.validate(broken, SCHEMA)
 
 
-@pytest.mark.parametrize(("m", "said"), [(SURVIVED, "SURVIVED"), (ACCUSED, "ACCUSED"), (FOUND, "FOUND")])
+@pytest.mark.parametrize(("m", "said"), [(SURVIVED, "SURVIVED"), (FAILED, "FAILED"), (FOUND, "FOUND")])
 def test_what_is_not_as_it_must_be_is_said_everywhere(m: MutantRecord, said: str) -> None:
     assert result(m) == said
     assert {result(x) for x in SAMPLE.mutants} == {"killed", "equivalent", "lives"}

@@ -86,7 +86,7 @@ class Sink:
         return min(max(0, self.filled - self.sinks), self.most - self.sinks - 1)
 
     def _room(self, others: int, at: int, slots: int) -> Rows:
-        """Give a buffer of at least so many slots: the sinks in front, the newest `others` from slot `at` on."""
+        """Give a buffer of at least `slots` slots: the sinks in front, the newest `others` from slot `at` on."""
         old = self.store.rows
         if old is not None and slots <= old.slots:
             self._pull(others, old.place.span(at))

@@ -18,7 +18,7 @@ import numpy as np
 from kvspec.geometry import Array
 
 DIGITS = 192
-"""Bits after the point of an angle, counted in turns."""
+"""Bits after the point of an angle, whose unit is a full circle."""
 
 LIMB = 32
 """Bits of a limb: the product of two limbs fits into 64 bits."""

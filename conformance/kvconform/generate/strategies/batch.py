@@ -153,7 +153,7 @@ class _Drawing(Drawing):
         return f"scatter {self._sequence()} {n}"
 
     def _layer(self) -> str:
-        """Append to one layer, or to each layer in turn by its own number of rows."""
+        """Append to one layer, or to all layers one after another, each by its own number of rows."""
         s, layers = self._sequence(), list(enumerate(self.model.layers))
         if self.draw(st.booleans()):
             n = min(layer.length for _, layer in layers)

@@ -38,7 +38,7 @@ def moves(session: Session) -> list[str]:
 
 
 def continuations(session: Session) -> list[str]:
-    """Append rows from the host and from the device in turn."""
+    """Append rows from the host and from the device alternately."""
     return ["append 1 resident=1; append 1; append 1 resident=1; view", "append 2; append 2 resident=1; view"]
 
 

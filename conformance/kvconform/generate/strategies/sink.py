@@ -35,7 +35,7 @@ def continuations(session: Session) -> list[str]:
 
 
 def plans() -> list[Plan]:
-    """Plan each size, with positions kept and shifted in turn; then masks on a few."""
+    """Plan each size, with positions kept and with positions shifted; then masks on a few."""
     sizes = [Config(window=w, sinks=s) for w, s in COUNTED]
     sizes += [Config(window=w, sinks=s, beside=1) for w, s in BESIDE]
     configs = [config.changed(shifted=i % 2 or None) for i, config in enumerate(sizes)]

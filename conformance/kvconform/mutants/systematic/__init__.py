@@ -1,1 +1,1 @@
-"""Systematic faults: every comparison, offset, constant and statement made wrong in turn."""
+"""Systematic faults: every comparison, offset, constant and statement made wrong, one at a time."""

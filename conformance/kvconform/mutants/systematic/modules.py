@@ -1,4 +1,4 @@
-"""Systematic mutants: every comparison, offset, constant and statement of the bookkeeping made wrong in turn.
+"""Systematic mutants: every comparison, offset, constant and statement of the bookkeeping made wrong, one each.
 
 Those of the reference and of the GPU caches are made by `operators`, a module at a time. Which of them no trace can
 find, and why, stands in `equivalents`.

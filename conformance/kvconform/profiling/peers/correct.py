@@ -28,10 +28,11 @@ LOST = {"f32": 0.0, "f16": 2.0**-24, "bf16": 0.0}
 """What a number may lose because it is too small for its dtype."""
 
 CHECKED = 1 << 27
-"""Elements of keys to check: of a larger batch, entries at equal distances, the first and the last among them."""
+"""Elements of keys to check. In a larger batch only some entries are checked, at equal distances from the first to
+the last."""
 
 TRIES, EACH = 3, 8
-"""Turns of each form, of which the fastest counts, and the operations of a turn by a device's clock."""
+"""Turns of each form, and the operations of a turn by a device's clock. The fastest turn counts."""
 
 Make = Callable[[Rows], Job]
 Clock = Callable[[Callable[[], object]], float]

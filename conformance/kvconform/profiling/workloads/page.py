@@ -38,10 +38,10 @@ class Scattered(NamedTuple):
 
 
 def scattered(subject: Subject, *lengths: int) -> Scattered:
-    """Make sequences of these many rows in one pool, again and again, with free pages for as many rows.
+    """Make sequences of these numbers of rows in one pool, again and again, with free pages for as many rows.
 
-    Twice as many sequences are filled, a page of each in turn, in another order every time; then half are dropped.
-    So neither the pages of a table nor the free pages are contiguous.
+    Twice as many sequences are filled, one page of each at a time, in another order every time; then half are
+    dropped. So neither the pages of a table nor the free pages are contiguous.
     """
     case, size = subject.case, _size(subject.case)
     count = subject.turns(max(case.context, sum(lengths)))
@@ -161,7 +161,7 @@ def _captured(subject: Subject, pool: Scattered, groups: Groups, lengths: list[i
 
 
 def _one_by_one(subject: Subject, pool: Scattered, groups: Groups, lengths: list[int]) -> Job:
-    """Attend to the sequences of a group in turn, and take the new rows back."""
+    """Attend to each sequence of a group, one after another, and take the new rows back."""
     cache, sources, (asked, out) = pool.cache, subject.several(subject.shapes(1)), queries(subject)
 
     def do(i: int, how: Attention) -> None:
