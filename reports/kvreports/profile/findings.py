@@ -108,5 +108,7 @@ def why(case: Measurement, ordered: bool = False) -> str:
 
 def _launching(case: Measurement) -> str:
     """How many launches a call makes, if anybody counted."""
-    count = (case.metered or {}).get("launches")
-    return f", to launch {figures.count(case, 'launches')} kernel{'s' if count != 1 else ''}" if count else ""
+    count = (case.metered or {}).get("launches") or 0
+    if count % 1:
+        return f", to launch {count:,.1f} kernels on average"
+    return f", to launch {count:,.0f} kernel{'s' if count != 1 else ''}" if count else ""

@@ -55,6 +55,10 @@ def test_where_nothing_is_slow_nothing_is_named() -> None:
             "the call alone takes 3.00 ms of 4.00 ms, to launch 1 kernel",
         ),
         (
+            {"host_ms": spread(3.0), "metered": {"launches": 1.0625}},
+            "the call alone takes 3.00 ms of 4.00 ms, to launch 1.1 kernels on average",
+        ),
+        (
             {"metered": {"device_to_host": 4096.0}, "host_ms": spread(3.0)},
             "4.00 KiB cross to the host at 8.39 GB/s",
         ),

@@ -1,0 +1,133 @@
+"""The command line's usage: what is wrong is told in one message; help, version, and completion."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from kvconform import SUITE_VERSION, cli
+from kvconform.commands import options
+from kvconform.mutants import kinds
+from kvspec import SPEC_VERSION
+
+USAGE: dict[str, tuple[tuple[str, ...], str]] = {
+    "an unknown command": (("judge",), "invalid choice: 'judge'"),
+    "a misspelt command": (("profil",), "invalid choice: 'profil'; did you mean profile?"),
+    "an unknown option": (("run", "reference", "--loud"), "unrecognized arguments: --loud"),
+    "a misspelt option": (
+        ("run", "reference", "--chaptr", "ring"),
+        "--chaptr ring; did you mean --chapter?; see `kvc",
+    ),
+    "no adapter": (("run",), "name one adapter, or a command after --"),
+    "two adapters": (("run", "reference", "--", "engine"), "name one adapter, or a command after --"),
+    "an unknown adapter": (("run", "referense"), "unknown adapter 'referense'; did you mean reference?"),
+    "an unknown chapter": (("run", "reference", "--chapter", "spiral"), "unknown chapter 'spiral'; known: growing"),
+    "an unknown clause": (
+        ("run", "reference", "--clause", "RING-99"),
+        "unknown clause 'RING-99'; did you mean RING-9",
+    ),
+    "a clause of no chapter": (("run", "reference", "--clause", "X"), "unknown clause 'X'; known: GROW-1 to"),
+    "a misspelt chapter": (("run", "reference", "--chapter", "rng"), "unknown chapter 'rng'; did you mean ring"),
+    "what failed, of no run": (("run", "reference", "--last-failed"), "--last-failed needs --report DIR"),
+    "two endings": (("run", "reference", "-x", "--maxfail", "2"), "not allowed with argument -x"),
+    "an unknown format": (("run", "reference", "--format", "xml"), "invalid choice: 'xml'"),
+    "a negative count": (("run", "reference", "--traces", "-3"), "argument --traces: "),
+    "a count of text": (("run", "reference", "--seed", "x"), "'x' is not a whole number of 0 or more"),
+    "a deadline of nothing": (("run", "reference", "--deadline", "0"), "'0' is not a number of seconds above 0"),
+    "a deadline that is no number": (("run", "reference", "--deadline", "nan"), "'nan' is not a number of seconds"),
+    "a level that there is not": (("run", "reference", "--level", "storage"), "invalid choice: 'storage'"),
+    "a module that is not there": (("run", "no_such_module:Adapter"), "no_such_module:Adapter: cannot be imported"),
+    "an attribute that is not there": (("run", "support.fakes.lies:Nobody"), "has no attribute 'Nobody'"),
+    "a description of nothing": (("run", "support.fakes.lies:DescribesNothing"), "describe: name must be"),
+    "a description of what there is not": (
+        ("run", "support.fakes.lies:DescribesUnknownChapter"),
+        "unknown chapter 'spiral'",
+    ),
+    "a known deviation from no clause": (("run", "support.fakes.declarations:KnownOfNoClause"), "'GROW-700'"),
+    "a command that is not there": (("run", "--", "./no-such-engine"), "cannot start ./no-such-engine"),
+    "a command that says nothing": (
+        ("run", "--", "true"),
+        "its worker does not start: CRASH: exited with status 0",
+    ),
+    "a command that talks": (("run", "--", "echo", "hello"), "its worker does not start: PROTOCOL"),
+    "smoke of an unknown adapter": (("smoke", "referense"), "unknown adapter 'referense'"),
+    "strict attention of an unknown adapter": (("strict", "referense"), "unknown adapter 'referense'"),
+    "an unknown clause to explain": (("explain", "RING-99"), "unknown clause 'RING-99'; did you mean RING-9"),
+    "an unknown list": (("list", "engines"), "invalid choice: 'engines'"),
+    "a trace that is not there": (("replay", "no-such.json"), "'no-such.json' is no file, and no trace in words"),
+    "a trace without its colon": (
+        ("replay", "ring window=4 append 5"),
+        "is no file, and no trace in words, such as",
+    ),
+    "a misspelt chapter to explain": (("explain", "RNG"), "unknown chapter 'RNG'; did you mean RING"),
+    "a trace that uses what is not claimed": (
+        ("replay", "growing: append 1; view", "--adapter", "support.fakes.parts_of_reference:growing-view_visible"),
+        "does not claim growing.view, which the trace uses",
+    ),
+    "a pattern of mutants that is wrong": (("mutants", "--match", "("), "--match: '(' is no regular expression"),
+    "a proof without windows": (("prove", "reference", "--window", "0"), "argument --window: it must be 1 or more"),
+    "a folder in the place of a record": (("report", "."), ". is a folder; name a file in it, such as record.json"),
+    "a record that is not there": (("report", "no-such.json"), "no-such.json: cannot be read"),
+    "a journal that is not there": (("report", "no-such.jsonl"), "no-such.jsonl: cannot be read"),
+    "a name for no adapter": (("new-adapter", "My Engine"), "'My Engine' cannot name an adapter"),
+    "a name that is taken": (("new-adapter", "reference"), "an adapter 'reference' exists already"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), USAGE.values(), ids=USAGE)
+def test_bad_usage_ends_with_2_and_one_message(
+    arguments: tuple[str, ...], words: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, (out, err) = cli.main(arguments), capsys.readouterr()
+    said = [line for line in err.splitlines() if not line.startswith("kvconform: judging ")]
+    assert (status, out, len(said)) == (2, "", 1) and words in said[0], err
+    assert list(here.iterdir()) == []
+
+
+def test_without_a_command_it_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 2
+    out, err = capsys.readouterr()
+    assert out == cli.parser().format_help() and err == "" and "kvconform demo" in out
+
+
+def test_it_says_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (cli.main(["--version"]), capsys.readouterr().out) == (
+        0,
+        f"kvconform {SUITE_VERSION}, spec {SPEC_VERSION}\n",
+    )
+
+
+def test_help_imports_nothing_heavy() -> None:
+    script = (
+        "import sys; from kvconform.cli import main; main(['run', '--help']);"
+        "heavy = {'numpy', 'hypothesis', 'jinja2', 'pytest', 'msgspec', 'tabulate'} & set(sys.modules);"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.DEVNULL)
+
+
+def completed(line: str) -> set[str]:
+    """What a shell that completes this line would be offered."""
+    out = Path("completions")
+    given = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_STDOUT_FILENAME": str(out)}
+    environment = os.environ | given | {"COMP_LINE": line, "COMP_POINT": str(len(line))}
+    subprocess.run([sys.executable, "-m", "kvconform"], env=environment, check=False, capture_output=True)
+    return {word.strip() for word in out.read_text().splitlines()}
+
+
+@pytest.mark.skipif(find_spec("argcomplete") is None, reason="needs argcomplete")
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [("kvconform pro", "prove"), ("kvconform run openc", "opencl"), ("kvconform run --chapter sn", "snapshot")],
+)
+def test_a_shell_can_complete_commands_adapters_and_chapters(line: str, word: str, here: Path) -> None:
+    assert word in completed(line)
+
+
+def test_what_can_be_chosen_is_all_there_is() -> None:
+    assert set(options.KINDS) == set(kinds.KINDS)
