@@ -21,6 +21,7 @@ from kvconform.profiling.case import Case
 from kvconform.profiling.kept_memory import kept
 from kvconform.profiling.measure import Pace
 from kvconform.profiling.profile_run import BEYOND, Session
+from kvconform.runner.progress import tell_device
 from kvconform.runner.record import output
 from kvconform.runner.record.provenance import machine, suite_digest
 from kvspec import SPEC_VERSION
@@ -48,6 +49,7 @@ def main(options: Namespace) -> int:
     todo, adapter = cases.selected(choice, options.cases), find.load(options.adapter)
     found = peers.find(_names(options.peers), bool(getattr(adapter, "gpu", False)))
     said = description(find.guarded(options.adapter, "cannot describe itself", adapter.describe))
+    tell_device(said, "faster")
     for peer in found.records:
         if peer.missing:
             tell(f"peer {peer.name} takes no part: {peer.missing}")

@@ -126,11 +126,11 @@ def _judged(run: Run, processes: int, on: str | None) -> list[Check]:
 
 
 def _judge(run: Run, settings: Settings, checks: Sequence[Check], processes: int, on: str | None) -> None:
-    processes = min(processes, len(checks) // FEWEST)
+    processes, ids = min(processes, len(checks) // FEWEST), [check.id for check in checks]
     if processes < 2 and not on:
         run.under_test.cover_traces = settings.cover_traces
-        run.collect(judge_here(run.under_test, checks), len(checks))
+        run.collect(judge_here(run.under_test, checks), ids)
         return
     run.under_test.worker.close()  # each process has its own
     with opened(processes, on) as pool:
-        run.collect(judge_on(pool, settings, checks), len(checks))
+        run.collect(judge_on(pool, settings, checks), ids)

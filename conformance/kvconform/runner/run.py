@@ -59,9 +59,9 @@ class Run:
         self.under_test.worker.close()
         self.journal.close()
 
-    def collect(self, results: Iterable[CheckResult], checks: int) -> None:
+    def collect(self, results: Iterable[CheckResult], checks: Sequence[str]) -> None:
         """Take in results until the last of `checks`, until enough of them failed, or until it is interrupted."""
-        self.progress.total += checks
+        self.progress.expect(checks)
         try:
             for result in results:
                 self.keep(result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import time
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from kvconform.checks.suite import suite
-from kvconform.runner.progress import Progress
+from kvconform.runner.progress import Progress, tell_device
 from kvconform.runner.record import colours
 from kvconform.runner.verdict.result import CheckResult
 from kvspec.contract import Description
@@ -35,12 +36,42 @@ def test_a_line_tells_time_gone_time_left_and_failures(monkeypatch: pytest.Monke
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(sys, "stderr", out)
     progress = Progress(ADAPTER)
-    progress.total = 4
-    progress.ended(CheckResult("one", operations=7))
-    assert out.getvalue().endswith("[  1/4] 0:00: one, 7 operations")
+    progress.expect(["a/example/one", "a/example/two", "a/example/three", "a/example/four"])
+    progress.ended(CheckResult("a/example/one", operations=7))
+    assert out.getvalue().endswith("[  1/4] 0:00: a/example/one, 7 operations")
     now[0] += 65
-    progress.ended(CheckResult("two", difference="it differs"))
-    assert out.getvalue().endswith("[  2/4] 1:05, about 1:05 left, 1 failed: two, 7 operations")
+    progress.ended(CheckResult("a/example/two", difference="it differs"))
+    assert out.getvalue().endswith("[  2/4] 1:05, about 1:05 left, 1 failed: a/example/two, 7 operations")
+
+
+def test_the_time_left_counts_a_check_by_the_source_of_its_traces(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, out = [0.0], Terminal()
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sys, "stderr", out)
+    progress = Progress(ADAPTER)
+    progress.expect([*(f"a/example/{i}" for i in range(100)), "a/cover/small", "b/cover/small"])
+    for i in range(100):
+        progress.ended(CheckResult(f"a/example/{i}"))
+    now[0] = 4.0
+    progress.ended(CheckResult("a/cover/small"))
+    assert re.search(r"\[101/102\] 0:04, about 0:02 left: a/cover/small, 0 operations$", out.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({}, ""),
+        ({"device": "a simulator"}, "kvconform: device: a simulator\n"),
+        (
+            {"device": "a simulator", "details": {"why": "there is no other", "faster": "a GPU", "cores": 2}},
+            "kvconform: device: a simulator (there is no other)\nkvconform: faster: a GPU\n",
+        ),
+    ],
+    ids=["no device", "no reason", "a reason"],
+)
+def test_the_device_is_told_first(said: dict[str, Any], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    tell_device(Description("a", {}, **said), "faster")
+    assert capsys.readouterr().err == told
 
 
 def test_a_failure_is_told_as_it_is_found_and_a_clause_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,7 +79,7 @@ def test_a_failure_is_told_as_it_is_found_and_a_clause_once(monkeypatch: pytest.
     monkeypatch.setattr(sys, "stderr", out)
     progress, result = Progress(ADAPTER), CheckResult("one", difference="x")
     result.tally.failures += failing().failures[:1]
-    progress.total = 2
+    progress.expect(["one", "two"])
     for _ in range(2):
         progress.ended(result)
     assert out.getvalue().count("FAIL GROW-7 in one: slot 2, head 1 holds row c") == 1 and progress.failed == 2

@@ -101,7 +101,7 @@ class Choice:
             "taken": self.taken.label,
             "why": f"{kind}; the first that compiled and ran a kernel",
             "tried": [{"device": device, "result": result} for device, result in self.tried],
-            "faster": FASTER[kind],
+            **({"faster": FASTER[kind]} if FASTER[kind] else {}),
         }
 
 
