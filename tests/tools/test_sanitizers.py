@@ -227,7 +227,7 @@ A_STAGE_TOO_FAR = Planted("a stage behind all", "", "two + (i + 1 & 1)", "two + 
         3,
         [
             ("attend_warps", FORGETS, [DIFFERENCE] * 3),
-            ("attend_warps", TOO_FAR, [REFUSAL] * 4),
+            ("attend_warps", TOO_FAR, [REFUSAL] * 5),
             ("prefill_warps", FORGETS, [DIFFERENCE]),
             ("prefill_warps", A_STAGE_TOO_FAR, [REFUSAL, REFUSAL, DIFFERENCE]),
             ("attend_warps", None, []),

@@ -29,6 +29,7 @@ from kvspec.contract import Description
 from kvspec.reading.clauses import index
 from kvspec.records.run import Failure, Fits, KnownBug
 from kvspec.session.driver import Session
+from kvspec.session.step import Step
 from kvspec.trace import Trace, from_json, opening
 
 SECONDS, LONGEST = 6.0, 30.0
@@ -114,9 +115,9 @@ class _Comparison:
         return every if self.unchecked(trace) else [near for near in every if not self.unchecked(near)]
 
     def unchecked(self, trace: Trace) -> bool:
-        """Whether the adapter takes something in this trace that must be refused."""
+        """Whether the adapter takes something in this trace that must be refused, or says that it would."""
         steps = self.of_adapter(trace).steps
-        return any((want.result, got.result) == ("refused", "ok") for want, got in steps)
+        return any((want.result, got.result) == ("refused", "ok") or _can(got) > _can(want) for want, got in steps)
 
     def ranked(self, fits: list[_Suspect], failure: Failure) -> list[_Suspect]:
         """Order: those that explain most other traces first; then by overlap with the blamed clauses; then real
@@ -178,6 +179,11 @@ class _Comparison:
                 raise OutOfTime  # a worker that died or hung costs too much to run again
             self.answers[text] = result
         return self.answers[text]
+
+
+def _can(step: Step) -> bool:
+    """Whether a cache says that it could go back."""
+    return step.values.get("can") is True
 
 
 def _kinds(mutant: Mutant) -> set[str]:
