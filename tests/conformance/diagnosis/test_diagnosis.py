@@ -159,6 +159,26 @@ def test_a_missing_check_is_not_diagnosed_as_another_bug() -> None:
     assert not any(bug.id.endswith("RingOneWide") for bugs in found.values() for bug in bugs)
 
 
+class GoesBackAnywhere(Ring):
+    """Takes every rewind, and says so before."""
+
+    def can_rewind(self, to: int) -> bool:
+        return True
+
+    def rewind(self, to: int) -> None:
+        if super().can_rewind(to):
+            super().rewind(to)
+        else:
+            self.offset = self.index = max(0, to)
+
+
+def test_a_ring_that_takes_every_rewind_has_no_bug_of_can_rewind_alone() -> None:
+    asks = failure_on(notation.trace("ring", "window=1", "ask 1").to_json())
+    under_test = LocalAdapter(ring(GoesBackAnywhere, **VISIBLE))
+    found = diagnose.diagnose([asks], lambda t: under_test.run(t, past=True), under_test.adapter)
+    assert not any(bug.id.endswith("AWindowBack") for bugs in found.values() for bug in bugs)
+
+
 def test_a_sound_cache_is_not_diagnosed() -> None:
     under_test = LocalAdapter(Reference())
     trace = examples("ring")[0].trace
