@@ -177,7 +177,7 @@ def test_more_work_takes_longer_and_none_takes_next_to_nothing(runtime: Any) -> 
         )
 
     copies(1)
-    few, many = min(copies(1) for _ in range(5)), min(copies(64) for _ in range(3))
+    few, many = min(copies(1) for _ in range(5)), min(copies(16) for _ in range(2))
     assert many > 1.5 * few > 0 and min(runtime.elapsed(lambda: None) for _ in range(5)) < many
 
 
