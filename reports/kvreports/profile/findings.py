@@ -84,7 +84,8 @@ def sentence(case: Measurement, ordered: bool) -> str:
     """One slow case: how slow, beside which peer, and why."""
     peer = best(case)
     assert peer is not None
-    slower = f"{peer.ratio.median:.2g} times {peer.peer}'s time"
+    ratio = peer.ratio.median
+    slower = f"{f'{ratio:,.0f}' if ratio >= 100 else f'{ratio:.2g}'} times {peer.peer}'s time"
     return f"{case.operation} ({figures.shape(case)}): {slower}; {why(case, ordered)}."
 
 

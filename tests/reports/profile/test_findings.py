@@ -74,6 +74,14 @@ def test_the_reason_is_what_was_counted_and_timed(more: dict[str, Any], words: s
 
 
 @pytest.mark.parametrize(
+    ("ratio", "words"),
+    [(1.64, "1.6 times"), (99.4, "99 times"), (1185.7, "1,186 times"), (16842.6, "16,843 times")],
+)
+def test_a_ratio_has_two_digits_or_is_whole(ratio: float, words: str) -> None:
+    assert f": {words} numpy's time;" in findings.sentences(profile(case(ratio=ratio)))[1]
+
+
+@pytest.mark.parametrize(
     ("chapters", "flops", "words"),
     [
         ({"attention": {"level": "storage"}}, 9, "its kernels, which sum in strict order, reach"),
