@@ -27,7 +27,8 @@ def worth(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 GEOMETRIES = [
     ("bf16", (576, 512), 16), ("f16", (576, 512), 40), ("bf16", (320, 64), 3), ("f16", (64, 320), 8),
-    ("f16", (512, 512), 1), ("bf16", (448, 384), 20),
+    ("f16", (512, 512), 1), ("bf16", (448, 384), 20), ("f32", (256, 256), 16), ("f32", (64, 192), 3),
+    ("f32", (320, 320), 20),
 ]  # fmt: skip
 
 
@@ -38,7 +39,7 @@ def few(dtype: str, dims: tuple[int, int], group: int) -> Iterator[Case]:
 
 
 @pytest.mark.usefixtures("worth")
-@pytest.mark.parametrize("geometry", one_in(6, [(g,) for g in GEOMETRIES]), ids=str)
+@pytest.mark.parametrize("geometry", one_in(4, [(g,) for g in GEOMETRIES]), ids=str)
 def test_every_element_is_within_the_bound(geometry: tuple[str, tuple[int, int], int]) -> None:
     for case in few(*geometry):
         check(case)
@@ -47,17 +48,19 @@ def test_every_element_is_within_the_bound(geometry: tuple[str, tuple[int, int],
 @pytest.mark.usefixtures("worth")
 @pytest.mark.parametrize("slots", one_in(3, [16, 5, 48]))
 def test_rows_in_pages(slots: int) -> None:
-    for case in few(*GEOMETRIES[2]):
-        check(case, slots)
+    for geometry in (GEOMETRIES[2], GEOMETRIES[7]):
+        for case in few(*geometry):
+            check(case, slots)
 
 
 @pytest.mark.parametrize("held", [1, 15, 16, 17, 31, 32, 33])
-def test_tiles_that_are_not_full(held: int) -> None:
-    check(Case("bf16", 320, 64, group=3, held=held, wrap=held, turn=held // 3))
-    check(Case("bf16", 320, 64, group=3, held=held, wrap=held, window=7))
+@pytest.mark.parametrize("dtype", ["bf16", "f32"])
+def test_tiles_that_are_not_full(dtype: str, held: int) -> None:
+    check(Case(dtype, 320, 64, group=3, held=held, wrap=held, turn=held // 3))
+    check(Case(dtype, 320, 64, group=3, held=held, wrap=held, window=7))
 
 
-@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
 def test_queries_are_not_rounded(dtype: str) -> None:
     """Keys of elements near 30 make scores near 5000, of which a 16-bit query would lose whole numbers."""
     case = Case(dtype, 320, 64, group=3, held=50, wrap=50)
@@ -67,8 +70,11 @@ def test_queries_are_not_rounded(dtype: str) -> None:
 
 @pytest.mark.parametrize("poison", [np.nan, np.inf])
 @pytest.mark.parametrize("poisoned", ["keys", "values"])
-def test_what_is_not_finite_is_seen_where_it_may_be_seen_and_nowhere_else(poisoned: str, poison: float) -> None:
-    case = Case("bf16", 320, 64, group=3, held=100, wrap=100, count=40, window=30)
+@pytest.mark.parametrize("dtype", ["bf16", "f32"])
+def test_what_is_not_finite_is_seen_where_it_may_be_seen_and_nowhere_else(
+    dtype: str, poisoned: str, poison: float
+) -> None:
+    case = Case(dtype, 320, 64, group=3, held=100, wrap=100, count=40, window=30)
     getattr(case, poisoned)[:, :, 75] = poison
     finite = np.isfinite(attended(runtime(), case)).all((0, 1, 3))
     assert np.flatnonzero(~finite).tolist() == list(range(15, 40))
@@ -91,10 +97,17 @@ PLANTED: dict[str, tuple[str, str]] = {
 """What was planted: a piece of the kernel, and what stands there instead."""
 
 
-@pytest.mark.parametrize("bug", one_in(4, PLANTED))
-def test_a_planted_bug_is_seen(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+IN_16_BITS = "chunks that change places otherwise"
+"""A bug in what only rows of 16 bits do."""
+
+
+@pytest.mark.parametrize(
+    ("dtype", "bug"),
+    one_in(7, [("f16", bug) for bug in PLANTED] + [("f32", b) for b in PLANTED if b != IN_16_BITS]),
+)
+def test_a_planted_bug_is_seen(dtype: str, bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warp_attention, "WORTH_SPLITTING", 64)
-    case = Case("f16", 320, 128, group=12, held=300, wrap=300, window=201, turn=100)
+    case = Case(dtype, 320, 128, group=12, held=300, wrap=300, window=201, turn=100)
     case.values = np.abs(case.values)  # so that a row too many is seen, though it weighs little
     assert not wrong_of(case)
     plant(monkeypatch, *PLANTED[bug])
@@ -109,7 +122,14 @@ def test_it_takes_what_is_too_wide_for_the_others() -> None:
     assert warp_kernels.module(latent._replace(k_dim=256, v_dim=256)) is warp_attention
     for dims in ((320, 32), (600, 512), (640, 64)):
         assert not warp_kernels.taken(latent._replace(k_dim=dims[0], v_dim=dims[1]))
-    assert warp_wide.shared(latent) < 96 << 10, "sm_120 has 99 KiB"
+    for width, module in ((128, warp_attention), (192, warp_wide), (320, warp_wide)):
+        of_f32 = Geometry("f32", width, width, 16, 1)
+        assert warp_kernels.taken(of_f32) and warp_kernels.module(of_f32) is module
+        assert [warp_kernels.chosen(of_f32, count).queries for count in (1, 4096)] == [1, 1]
+    assert not warp_kernels.taken(Geometry("f32", 384, 384, 16, 1))
+    assert warp_attention.columns(Geometry("f32", 256, 256, 16, 1)) == 16
+    for widest in (latent, Geometry("f32", 320, 320, 16, 1)):
+        assert warp_wide.shared(widest) < 96 << 10, "sm_120 has 99 KiB"
 
 
 def test_the_adapter_attends_by_it() -> None:

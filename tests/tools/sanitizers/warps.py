@@ -28,6 +28,7 @@ CASES: dict[str, tuple[tuple[Case, int | None], ...]] = {
     "wide_warps": (
         (Case("bf16", 320, 64, group=3, held=290, wrap=300, turn=250), None),
         (Case("f16", 64, 320, group=20, held=40, wrap=40, count=2, first=7, window=30), 5),
+        (Case("f32", 192, 64, group=12, held=150, wrap=160, turn=120), None),
     ),
 }
 """By kernel, with the slots of a page, if rows lie in pages. The first of each is split; in some a warp has more

@@ -2,7 +2,7 @@
  * warp_rows.cu, warp_deal.cu and warp_parts.cu. `prefill_warps.cu` does the same for many queries. It is compiled for
  * each combination of
  *
- *   ROW_F16, ROW_BF16 or ROW_F32   how keys and values are stored; f32 only here, and only up to a width of 128
+ *   ROW_F16, ROW_BF16 or ROW_F32   how keys and values are stored; f32 only up to a width of 128
  *   K_DIM, V_DIM          their widths, multiples of 32 up to 256
  *   QUERY_HEADS           query heads that share a kv head, in PASSES of at most PER_PASS
  *   QUERIES               queries that a block takes together

@@ -1,6 +1,7 @@
-/* Attention of few queries over 16-bit rows that are wider than 256, such as the latent rows of DeepSeek (576 and 512).
- * A text of its own, behind prelude_cuda.h, warp_cuda.h, warp_rows.cu, warp_deal.cu and warp_parts.cu. It is compiled for
- * the same combinations as `attend_warps.cu`, without UNITS; widths are multiples of 64.
+/* Attention of few queries over rows that are too wide for `attend_warps.cu`: rows of 16 bits wider than 256, such as the
+ * latent rows of DeepSeek (576 and 512), and f32 rows of 129 to 320. A text of its own, behind prelude_cuda.h,
+ * warp_cuda.h, warp_rows.cu, warp_deal.cu and warp_parts.cu. It is compiled for the same combinations as
+ * `attend_warps.cu`, without UNITS; widths are multiples of 64.
  *
  * A block takes what a block of `attend_warps.cu` takes, but no warp has registers for outputs as wide. So all warps work
  * on the same tile, and each on its share of the steps of 16 that a row has. A warp multiplies its share of the keys by

@@ -150,7 +150,7 @@ def together(geometry: Geometry) -> int:
 def _most_columns(geometry: Geometry) -> int:
     """Wide rows, which all warps of a block share, leave as many registers as narrow ones; f32 takes more."""
     narrow = 64 if geometry.dtype == "f32" else 128
-    return 8 if narrow < widest(geometry) <= WIDTHS[-1] else 16
+    return 8 if narrow < widest(geometry) <= WIDEST[geometry.dtype] else 16
 
 
 def columns(geometry: Geometry) -> int:

@@ -26,11 +26,14 @@ NAME, WORKERS = "attend", 264
 LANES, WORD = 32, 16
 """Lanes that an instruction copies for, and the bytes that it copies for each."""
 
-LATENT = tuple(
-    Geometry(dtype, 576, 512, 128, 1, lie, 1)
-    for dtype, lie in (("bf16", "runs"), ("f16", "runs"), ("bf16", "pages"))
+WIDE = (
+    *(
+        Geometry(dtype, 576, 512, 128, 1, lie, 1)
+        for dtype, lie in (("bf16", "runs"), ("f16", "runs"), ("bf16", "pages"))
+    ),
+    *(Geometry("f32", width, width, 16, 1, lie, 1) for width, lie in ((256, "runs"), (320, "rows"))),
 )
-"""DeepSeek's latent rows."""
+"""DeepSeek's latent rows, and wide f32 rows."""
 
 SQUARE = tuple(
     Geometry(dtype, width, width, group, 1, lie, queries)
@@ -61,7 +64,7 @@ SQUARE = tuple(
 )
 """Those of common models, and those that need most registers."""
 
-GEOMETRIES = SQUARE + LATENT
+GEOMETRIES = SQUARE + WIDE
 """The geometries shown."""
 
 HEADINGS = (

@@ -1,6 +1,7 @@
 """Attention over wide rows on tensor cores: `kernels/fast/wide_warps.cu`, compiled for a geometry.
 
 Latent rows are the reason: DeepSeek's keys are 576 wide, and its values 512. All warps of a block share a tile.
+So it takes f32 rows of 129 to 320 too: shared memory has no room for a ring of them for each warp.
 """
 
 from __future__ import annotations
@@ -8,9 +9,13 @@ from __future__ import annotations
 from kvadapters.gpu.runtimes.fast import warp_attention
 from kvadapters.gpu.runtimes.fast.attention import Geometry
 from kvadapters.gpu.runtimes.fast.warp_attention import TILE, WarpAttention
+from kvspec.geometry import DTYPES
 
 WIDTHS = range(64, 577, 64)
 """The widths of rows that it takes: each warp has the same number of steps."""
+
+WIDEST = {"f16": WIDTHS[-1], "bf16": WIDTHS[-1], "f32": 320}
+"""The dtypes of rows that it takes, and the largest width of each: two tiles have to fit into shared memory."""
 
 
 class WarpWide(WarpAttention):
@@ -27,8 +32,8 @@ class WarpWide(WarpAttention):
 
 def taken(geometry: Geometry) -> bool:
     """Tell whether the kernel takes rows of this geometry."""
-    dims = geometry.k_dim, geometry.v_dim
-    return geometry.dtype != "f32" and all(dim in WIDTHS for dim in dims)
+    fits = warp_attention.widest(geometry) <= WIDEST.get(geometry.dtype, 0)
+    return fits and geometry.k_dim in WIDTHS and geometry.v_dim in WIDTHS
 
 
 def shared(geometry: Geometry) -> int:
@@ -38,7 +43,7 @@ def shared(geometry: Geometry) -> int:
 
 def in_flight(geometry: Geometry) -> int:
     """Count the bytes that are under way in a block while it computes: a tile of keys and one of values."""
-    return 2 * TILE * warp_attention.widest(geometry) * 2
+    return 2 * TILE * warp_attention.widest(geometry) * DTYPES[geometry.dtype].itemsize
 
 
 def source(geometry: Geometry, name: str, workers: int) -> str:
