@@ -24,7 +24,7 @@ FORESEES = 3.0
 EXAMPLE = 0.006
 SECONDS = {"cover": 0.74, "explore": 0.92, "large": 0.42, "law": 0.11}
 """Seconds that a check of the reference took on average, by the source of its traces. Of any other adapter only
-their ratios matter: nine of ten checks are worked examples, which take a fortieth of the time."""
+their ratios matter: three of four checks are worked examples, which take a fortieth of the time."""
 
 
 def tell_device(adapter: Description, *more: str) -> None:

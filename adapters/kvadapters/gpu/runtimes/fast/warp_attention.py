@@ -124,8 +124,13 @@ class WarpAttention(FastAttention):
 
 def taken(geometry: Geometry) -> bool:
     """Tell whether the kernel takes rows of this geometry."""
-    fits = widest(geometry) <= WIDEST.get(geometry.dtype, 0)
-    return fits and geometry.k_dim in WIDTHS and geometry.v_dim in WIDTHS
+    return fits(geometry, WIDTHS, WIDEST)
+
+
+def fits(geometry: Geometry, widths: range, most: Mapping[str, int]) -> bool:
+    """Tell whether keys and values have one of these widths, and at most the largest one of their dtype."""
+    known = geometry.k_dim in widths and geometry.v_dim in widths
+    return known and widest(geometry) <= most.get(geometry.dtype, 0)
 
 
 def widest(geometry: Geometry) -> int:

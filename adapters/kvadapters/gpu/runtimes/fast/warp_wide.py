@@ -32,8 +32,7 @@ class WarpWide(WarpAttention):
 
 def taken(geometry: Geometry) -> bool:
     """Tell whether the kernel takes rows of this geometry."""
-    fits = warp_attention.widest(geometry) <= WIDEST.get(geometry.dtype, 0)
-    return fits and geometry.k_dim in WIDTHS and geometry.v_dim in WIDTHS
+    return warp_attention.fits(geometry, WIDTHS, WIDEST)
 
 
 def shared(geometry: Geometry) -> int:
