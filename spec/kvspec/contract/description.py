@@ -74,6 +74,7 @@ class Description:
     version: str = ""
     device: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
+    """Anything worth a line in a report. `why`: why it works on this device; told when a run starts."""
     dtypes: tuple[str, ...] = tuple(DTYPES)
     largest_append: int | None = None
     largest_batch: int | None = None

@@ -230,7 +230,10 @@ def describe() -> Schema:
                 "name": words,
                 "version": text,
                 "device": text,
-                "details": {"description": "Anything worth a line in a report.", "type": "object"},
+                "details": {
+                    "description": "Anything worth a line in a report. A run tells `why` when it starts.",
+                    "type": "object",
+                },
                 "chapters": _chapters(),
                 "dtypes": {"type": "array", "minItems": 1, "items": {"enum": list(DTYPES)}},
                 "limits": _object(
