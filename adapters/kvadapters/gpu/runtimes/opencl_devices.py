@@ -16,12 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from kvadapters.gpu.runtimes import pocl_cpu
 from kvspec.errors import CannotRun
 
 SELECT = "KVCONFORM_OPENCL"
 """Environment variable: only devices whose label contains this text, in any case, are tried."""
 
 INSTALL = "pip install 'kvconform[opencl]' brings PyOpenCL and two CPU runtimes"
+UNKNOWN_CPU = "unknown target CPU"
+"""What PoCL's compiler says of a processor that it does not know."""
+
 TRIAL = "__kernel void trial(__global int *x) { x[get_global_id(0)] = 40 + (int)get_global_id(0); }"
 
 KINDS = ("a GPU", "an installed CPU runtime", "PoCL on the CPU", "Oclgrind, a simulator on the CPU")
@@ -124,8 +128,17 @@ def _trial(cl: Any, candidate: Candidate, text: str) -> tuple[str, Any]:
     """Try a device; give the result, and a context if it works."""
     if text.lower() not in candidate.label.lower():
         return f"left out by {SELECT}={text}", None
+    devices = [d for d in (candidate.device, candidate.caller) if d is not None]
+    result, context = _attempt(cl, devices)
+    if UNKNOWN_CPU in result and (known := pocl_cpu.tell(devices)):
+        result, context = _attempt(cl, devices)
+        return f"{result}; it does not know this processor, and was told that it is a {known}", context
+    return result, context
+
+
+def _attempt(cl: Any, devices: Sequence[Any]) -> tuple[str, Any]:
     try:
-        return "works", _proven(cl, *(d for d in (candidate.device, candidate.caller) if d is not None))
+        return "works", _proven(cl, *devices)
     except Exception as e:
         return f"failed: {_first_line(e)}", None
 
