@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache, lru_cache
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from kvadapters.gpu import kernels
 from kvadapters.gpu.runtime import FILLED, Block, Meter, Work
-from kvadapters.gpu.runtimes import build_folder, launch_shapes, opencl_devices, opencl_vendors
+from kvadapters.gpu.runtimes import build_folder, huge_pages, launch_shapes, opencl_devices, opencl_vendors
 from kvadapters.gpu.runtimes.capture import Recorder, Replayable, recorded
 from kvadapters.gpu.runtimes.opencl_queues import Queues
 from kvspec.contract.timing import HOST_BYTES, host_cache
@@ -70,6 +71,9 @@ class OpenCLRuntime:
         device = own if shape is None else "any"
         self._kernels = self._compiled(kernels.source("cl", device) if text is None else text, names)
         self._new_buffer = self._allocator(taken.kind)
+        in_memory_of_the_host = taken.kind in opencl_devices.CPUS
+        self._beside: Any = cl.CommandQueue(self._context, taken.device) if in_memory_of_the_host else None
+        self._asked: set[int] = set()
 
     def _examine(self, taken: opencl_devices.Candidate) -> None:
         """Set what callers may ask of the device."""
@@ -103,7 +107,20 @@ class OpenCLRuntime:
 
     def allocate(self, nbytes: int) -> Block:
         """Allocate memory. Raises MemoryError."""
-        return Block(self._room(nbytes, self._new_buffer), nbytes, self.meter)
+        made = self._room(nbytes, self._new_buffer)
+        if self._beside is not None and nbytes >= huge_pages.LARGE and made.int_ptr not in self._asked:
+            self._ask_for_huge_pages(made, nbytes)
+        return Block(made, nbytes, self.meter)
+
+    def _ask_for_huge_pages(self, made: Any, nbytes: int) -> None:
+        """Ask once for each buffer, before it is written; the pool gives it out again."""
+        self._asked.add(made.int_ptr)
+        flags = self._cl.map_flags
+        with suppress(self._cl.Error):  # it is advice, and no reason to fail
+            there, _ = self._cl.enqueue_map_buffer(self._beside, made, flags.READ, 0, (nbytes,), np.uint8)
+            huge_pages.ask(there.ctypes.data, nbytes)
+            there.base.release(self._beside)
+            self._beside.finish()
 
     def hosted(self, nbytes: int) -> HostBlock | None:
         """Give new memory of the host as a block, on a CPU where it is large. Raises MemoryError."""
