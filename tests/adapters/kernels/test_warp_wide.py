@@ -91,7 +91,7 @@ PLANTED: dict[str, tuple[str, str]] = {
     "shares side by side": ("(share + (i)*SHARES)", "(share * STEPS(K_DIM) + (i))"),
     "chunks that change places otherwise": ("(at) ^ share * 32", "(at) + share * 32"),
     "outputs of another share": ("(warp + j / 2 * SHARES)", "(warp + j / 2)"),
-    "sums of another warp": ("item < 4)", "item < 2)"),
+    "the maximum of another column": ("= sums.m[e][c], part", "= sums.m[e][c ^ 1], part"),
     "a window's end taken for whole": ("whole = p >= all_from", "whole = p + TILE >= all_from"),
 }  # fmt: skip
 """What was planted: a piece of the kernel, and what stands there instead."""
