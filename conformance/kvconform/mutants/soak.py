@@ -126,7 +126,7 @@ def _part(under_test: Judged, items: Sequence[tuple[str, Item]]) -> Part:
 
 
 class Shortening(NamedTuple):
-    """A task: make the trace of an failure short."""
+    """A task: make the trace of a failure short."""
 
     adapter: str
     trace: Trace
@@ -286,7 +286,7 @@ class Soak:
 
 
 def _write(path: Path, failure: Failure, where: str) -> None:
-    """The trace, which `kvconform replay` reads; beside it what was seen."""
+    """Write the trace, which `kvconform replay` reads, and a text that says how it failed."""
     path.write_text(json.dumps(failure.trace.to_json()) + "\n", encoding="utf-8")
     said = f"{where}: {failure.message}\n{sentence(failure.trace)}\n"
     path.with_suffix(".txt").write_text(said, encoding="utf-8")

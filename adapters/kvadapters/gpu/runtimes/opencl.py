@@ -71,8 +71,8 @@ class OpenCLRuntime:
         device = own if shape is None else "any"
         self._kernels = self._compiled(kernels.source("cl", device) if text is None else text, names)
         self._new_buffer = self._allocator(taken.kind)
-        in_memory_of_the_host = taken.kind in opencl_devices.CPUS
-        self._beside: Any = cl.CommandQueue(self._context, taken.device) if in_memory_of_the_host else None
+        on_a_cpu = taken.kind in opencl_devices.CPUS
+        self._mapping: Any = cl.CommandQueue(self._context, taken.device) if on_a_cpu else None
         self._asked: set[int] = set()
 
     def _examine(self, taken: opencl_devices.Candidate) -> None:
@@ -108,7 +108,7 @@ class OpenCLRuntime:
     def allocate(self, nbytes: int) -> Block:
         """Allocate memory. Raises MemoryError."""
         made = self._room(nbytes, self._new_buffer)
-        if self._beside is not None and nbytes >= huge_pages.LARGE and made.int_ptr not in self._asked:
+        if self._mapping is not None and nbytes >= huge_pages.LARGE and made.int_ptr not in self._asked:
             self._ask_for_huge_pages(made, nbytes)
         return Block(made, nbytes, self.meter)
 
@@ -117,10 +117,10 @@ class OpenCLRuntime:
         self._asked.add(made.int_ptr)
         flags = self._cl.map_flags
         with suppress(self._cl.Error):  # it is advice, and no reason to fail
-            there, _ = self._cl.enqueue_map_buffer(self._beside, made, flags.READ, 0, (nbytes,), np.uint8)
+            there, _ = self._cl.enqueue_map_buffer(self._mapping, made, flags.READ, 0, (nbytes,), np.uint8)
             huge_pages.ask(there.ctypes.data, nbytes)
-            there.base.release(self._beside)
-            self._beside.finish()
+            there.base.release(self._mapping)
+            self._mapping.finish()
 
     def hosted(self, nbytes: int) -> HostBlock | None:
         """Give new memory of the host as a block, on a CPU where it is large. Raises MemoryError."""
