@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import secrets
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from kvreports.safe_text import line, plain, shortened
+from kvspec import strict_json
 from kvspec.bounded_file import read_bytes
 from kvspec.errors import BadInput
 from kvspec.records.document import Document
@@ -32,9 +32,11 @@ def load(path: str | Path, kind: type[Kind]) -> Kind:
 def loads(data: str | bytes, kind: type[Kind], where: str = "record") -> Kind:
     """Read a record from the text of a file. Raises BadInput."""
     try:
-        document = json.loads(data, parse_constant=_no_number, parse_float=_number)
+        document = strict_json.loads(data)
     except RecursionError:
         raise BadInput(f"{where}: nested too deeply for {kind.NAME}") from None
+    except BadInput as e:
+        raise BadInput(f"{where}: {e}") from None
     except ValueError as e:
         raise BadInput(f"{where}: not complete JSON ({e}); was the file cut off, or is it another?") from None
     return from_json(document, kind, where)
@@ -69,15 +71,6 @@ def begins(path: Path, kind: type[Document]) -> bool:
             return f'"{tag(kind)[0]}"' in file.read(200)
     except OSError:
         return False
-
-
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no JSON number")
-
-
-def _number(text: str) -> float | str:
-    """A number beyond all floats stays text: it is refused where a number is expected."""
-    return value if math.isfinite(value := float(text)) else text
 
 
 def _depth(value: Any) -> int:

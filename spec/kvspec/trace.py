@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kvspec import masks
+from kvspec import masks, strict_json
 from kvspec.chapters.arguments import CACHE_NAME, TEXTS, allowed_words
 from kvspec.chapters.record import Argument
 from kvspec.errors import BadInput
@@ -79,13 +79,14 @@ def loads(text: str | bytes) -> Trace:
     if len(text) > LARGEST_FILE:
         raise BadInput(f"trace: {len(text)} bytes; a trace file has at most {LARGEST_FILE}")
     try:
-        return from_json(json.loads(text))
-    except BadInput:
-        raise
+        document = strict_json.loads(text)
+    except BadInput as e:
+        raise BadInput(f"trace: {e}") from None
     except ValueError as e:
         raise BadInput(f"trace: not complete JSON ({e!s:.200}); was the file cut off, or is it another?") from None
     except RecursionError:
         raise BadInput("trace: nested too deeply") from None
+    return from_json(document)
 
 
 def dumps(trace: Trace) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 
 from kvadapters.gpu import kernels
@@ -66,25 +66,38 @@ class Timing:
         """Wait until everything is done."""
         self.runtime.synchronise()
 
-    def streams(self) -> Streams:
-        """Find the fastest way to read, to write and to copy over two blocks of random bits: a kernel of
-        `kernels/limits.inc` in some shape, or the device's own fill or copy."""
+    def streams(self, most: int) -> Streams:
+        """Find the fastest way to read, to write and to copy over two blocks of random bits, each of at most `most`
+        bytes: a kernel of `kernels/limits.inc` in some shape, or the device's own fill or copy."""
         runtime = self.runtime
         runtime.learn(kernels.limits(runtime.dialect), kernels.LIMITS)
-        lines = max(1, runtime.stream_bytes // (WORD * WIDTHS[-1]))
-        ends = Ends(runtime, lines * WIDTHS[-1], *(runtime.allocate(lines * WIDTHS[-1] * WORD) for _ in "ab"))
+        words = _words(min(most, runtime.stream_bytes))
+        ends = Ends(runtime, words, *(runtime.allocate(words * WORD) for _ in "ab"))
         ends.fill()
+        return self._streams(ends, *self._download(ends.source))
+
+    def _streams(self, ends: Ends, download: Callable[[], None] | None, downloaded: int) -> Streams:
         chosen = {name: ends.fastest(name) for name in ("read", "write", "copy")}
         words = ", ".join(f"{name} {way.words}" for name, way in chosen.items())
         read, write, copy = (way.work for way in chosen.values())
         said = f"the fastest of plain kernels, four loads of 16 bytes under way, and of fill and copy: {words}"
-        return Streams(read, write, copy, ends.words * WORD, said, *self._download(ends.source))
+
+        def over(nbytes: int) -> Streams:
+            part = ends._replace(words=min(ends.words, _words(nbytes)))
+            return self._streams(part, download, downloaded)
+
+        return Streams(read, write, copy, ends.words * WORD, said, download, downloaded, cache(over))
 
     def _download(self, source: Block) -> tuple[Callable[[], None] | None, int]:
         """Give the work that copies a block to the host, its beginning if it is large, and how many bytes."""
         runtime, nbytes = self.runtime, min(DOWNLOADED, source.nbytes)
         pinned = runtime.pinned(nbytes) if isinstance(runtime, Pinning) else None
         return (None, 0) if pinned is None else (partial(runtime.copy, source, pinned), nbytes)
+
+
+def _words(nbytes: int) -> int:
+    """Count the words of as many of the longest lines as so many bytes hold; at least one line."""
+    return max(1, nbytes // (WORD * WIDTHS[-1])) * WIDTHS[-1]
 
 
 class Way(NamedTuple):
@@ -95,7 +108,7 @@ class Way(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """Two blocks of this many words, and the work that streams between them."""
+    """The first words of two blocks, and the work that streams between them."""
 
     runtime: Runtime
     words: int
@@ -122,13 +135,16 @@ class Ends(NamedTuple):
         self.runtime.launch(f"stream_{name}", work, *blocks, lines, width, *last)
 
     def ways(self, name: str) -> list[Way]:
-        """All ways: kernels by the width of a line and the size of the grid, then the device's own."""
+        """All ways: kernels by the width of a line and the size of the grid; over whole blocks also the device's
+        own."""
         found = [
             Way(f"in lines of {width * WORD >> 10} KiB, {each} an item", partial(self.stream, name, width, each))
             for width in WIDTHS
             for each in GRIDS
             if each <= self.words // width
         ]
+        if self.words * WORD < self.target.nbytes:
+            return found
         if name == "write":
             found.append(Way("by the device's fill", partial(self.runtime.fill, self.target)))
         if name == "copy":

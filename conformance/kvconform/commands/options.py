@@ -111,7 +111,8 @@ def _profile(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--memory",
         type=above_zero,
-        help="MiB of rows to rotate through (256, or 8 times the last-level cache)",
+        help="MiB of rows that each party rotates through (256, or 8 times the last-level cache); all parties "
+        "together take at most a quarter of the free memory",
     )
     parser.add_argument("--minutes", type=above_zero, default=8, help="time limit for all cases together (8)")
     add_report(parser, "profile.json, profile.html and profile.md")
@@ -232,7 +233,7 @@ def _report(parser: ArgumentParser) -> None:
         "records",
         nargs="+",
         metavar="RECORD",
-        help="record.json, the journal of a run, or two profile.json, the older first",
+        help="record.json, the journal of a run or of a profile, or two profile.json, the older first",
     )
     parser.add_argument("--html", metavar="FILE", help="write the page to this file")
     _add_spec(parser, "the Markdown of runs and mutants")

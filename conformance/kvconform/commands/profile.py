@@ -12,32 +12,33 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from msgspec import to_builtins
 
 from kvadapters import find
 from kvconform import SUITE_VERSION
 from kvconform.message import tell
 from kvconform.profiling import cases, peers
+from kvconform.profiling.budget import Budget, budget
 from kvconform.profiling.case import Case
-from kvconform.profiling.kept_memory import kept
 from kvconform.profiling.measure import Pace
-from kvconform.profiling.profile_run import BEYOND, Session
+from kvconform.profiling.profile_run import Session
+from kvconform.runner.journal import Journal
 from kvconform.runner.progress import tell_device
 from kvconform.runner.record import output
 from kvconform.runner.record.provenance import machine, suite_digest
 from kvspec import SPEC_VERSION
-from kvspec.contract import description
+from kvspec.contract import Description, description
 from kvspec.reading import clauses
 from kvspec.records.document import Version
-from kvspec.records.profile import Profile
+from kvspec.records.profile import Measurement, Profile, SkippedCase
 
 QUICK = 3, 0.002, 1.0
 """The `Pace` of a quick profile: it shows that everything works; its numbers say little."""
 
-MEMORY = 256
-"""Least MiB of rows to rotate through."""
+QUICK_MEMORY = 8 << 20
+"""Most bytes of rows to rotate through in a quick profile."""
 
-QUICK_MEMORY = 8
-"""Most MiB of rows to rotate through in a quick profile."""
+CUT = "the profile was cut short: this was made from its journal"
 
 INTERRUPTED = 130
 NOTHING_MEASURED = 3
@@ -54,12 +55,19 @@ def main(options: Namespace) -> int:
         if peer.missing:
             tell(f"peer {peer.name} takes no part: {peer.missing}")
     pace = Pace(*QUICK) if options.quick else Pace(rounds=options.rounds, whole=options.minutes * 60)
-    session = Session(adapter, said, found, _memory(options, adapter) << 20, pace, tell)
+    room = _budget(options, adapter, said, len(found.peers))
+    tell(f"memory: each of {len(found.peers) + 1} parties holds at most {room.share >> 20} MiB")
+    journal = Journal(Path(options.report) if options.report else None)
+    session = Session(adapter, said, found, room, pace, tell)
+    session.keep = partial(_note, journal, session)
     about: dict[str, Any] = {"started": datetime.now(UTC).isoformat(timespec="seconds"), "before": _state(adapter)}
+    about |= {"reason": CUT, "after": {}, "seconds": 0.0}
+    journal.write("profile", record=to_builtins(record(session, options, about)))
     began = time.perf_counter()
     about["reason"] = _run(session, todo)
     about["after"] = {f"{name} after": text for name, text in _state(adapter).items()}
     about["seconds"] = round(time.perf_counter() - began, 1)
+    journal.close()
     whole = record(session, options, about)
     write = partial(output.write, whole, Path(options.report)) if options.report else None
     unwritten = output.deliver([whole], options.format, write)
@@ -72,11 +80,23 @@ def _names(given: str | None) -> Sequence[str]:
     return [name for name in (given or "").split(",") if name]
 
 
-def _memory(options: Namespace, adapter: Any) -> int:
-    """Give the MiB of rows to rotate through: half of them are written or read at a time."""
-    cache = int(getattr(adapter, "cache_bytes", 0)) >> 20
-    memory = options.memory or max(MEMORY, 2 * BEYOND * cache)
-    return min(memory, QUICK_MEMORY) if options.quick else memory
+def _budget(options: Namespace, adapter: Any, said: Description, peers_: int) -> Budget:
+    """Give the memory of each party: a GPU's own where the description says how much it has, else the host's."""
+    device, cache = said.details.get("memory"), int(getattr(adapter, "cache_bytes", 0))
+    asked = options.memory and options.memory << 20
+    made = budget(asked, cache, peers_, device if isinstance(device, int) else None)
+    return made._replace(rotation=min(made.rotation, QUICK_MEMORY)) if options.quick else made
+
+
+def _note(journal: Journal, session: Session, case: Measurement | SkippedCase) -> None:
+    """Keep a case, so that a profile that is killed loses no case that it has measured."""
+    event = "measured" if isinstance(case, Measurement) else "left out"
+    so_far = {"limits": to_builtins(session.limits()), "clock": session.clock, "streams": _streams(session)}
+    journal.write(event, case=to_builtins(case), so_far=so_far)
+
+
+def _streams(session: Session) -> str:
+    return "" if session.streams is None else session.streams.words
 
 
 def _state(adapter: Any) -> dict[str, str]:
@@ -91,8 +111,7 @@ def _state(adapter: Any) -> dict[str, str]:
 def _run(session: Session, todo: Sequence[Case]) -> str:
     """Run; give why it ended early, or an empty text."""
     try:
-        with kept():
-            session.run(todo)
+        session.run(todo)
     except KeyboardInterrupt:
         return f"interrupted after {len(session.measured)} of {len(todo)} cases"
     return ""
@@ -112,13 +131,14 @@ def record(session: Session, options: Namespace, about: dict[str, Any]) -> Profi
         command=[options.adapter],
         adapter=session.said.to_json(),
         clock=session.clock,
-        streams=session.streams.words if session.streams is not None else "",
+        streams=_streams(session),
         settings={
             "rounds": pace.rounds,
             "turn_seconds": pace.turn,
             "case_seconds": pace.case,
             "whole_seconds": pace.whole,
-            "memory_bytes": session.memory,
+            "memory_bytes": session.budget.rotation,
+            "share_bytes": session.budget.share,
             "cache_bytes": session.cache_bytes,
             "quick": options.quick,
             "cases": options.cases,

@@ -1,4 +1,5 @@
-"""`kvconform report RECORD...`: renders records side by side; the journal of an interrupted run serves too."""
+"""`kvconform report RECORD...`: renders records side by side; the journal of an interrupted run or profile serves
+too."""
 
 from __future__ import annotations
 
@@ -36,6 +37,10 @@ def main(options: Namespace) -> int:
 
 def load(paths: Sequence[Path]) -> Sequence[Document]:
     """The records in these files. Raises BadInput."""
+    if any(journal.is_of_profile(path) for path in paths):
+        if len(paths) > 1:
+            raise BadInput("name the journal of a profile alone")
+        return [json_file.from_json(journal.read_profile(paths[0]), Profile, str(paths[0]))]
     for kind, most in MOST.items():
         if any(json_file.begins(path, kind) for path in paths):
             if len(paths) > most:

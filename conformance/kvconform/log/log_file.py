@@ -7,12 +7,12 @@ the place of serials: whatever the engine calls them, as long as it is the same 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kvspec import strict_json
 from kvspec.bounded_file import read_bytes
 from kvspec.contract import Description, description
 from kvspec.errors import BadInput
@@ -73,7 +73,9 @@ def _lines(path: Path) -> Iterator[tuple[int, Line]]:
     for number, text in enumerate(lines, 1):
         shown = repr(text[:60].decode("utf-8", "replace"))
         try:
-            line = json.loads(text)
+            line = strict_json.loads(text)
+        except BadInput as e:
+            raise BadInput(f"{path}, line {number}: {e}") from None
         except (ValueError, RecursionError):
             cut = number == len(lines) > 1 and not data.endswith(b"\n")
             hint = "; it ends in the middle: remove this line, and the others are judged" if cut else ""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,8 @@ class LoggedSession:
     def __init__(self, life: Life) -> None:
         self._life, self._at = life, 0
         self._configs: dict[str, Config] = {}
+        self._bytes = 0
+        """What the arrays that were seen take, all together."""
         self._rows: dict[Name, tuple[Array, Array]] = {}
         """The key row and the value row, `[B, H, dim]`, of each name that was taken."""
 
@@ -114,20 +117,37 @@ class LoggedSession:
         """Make the keys or the values of named rows, in the shape and dtype that the log says, if it says so."""
         if not isinstance(value, dict) or not isinstance(value.get("rows"), list):
             raise BadInput(f'write rows as {{"rows": [names]}}, not {value!r:.60}')
-        made = np.empty(config.shape(part, len(value["rows"])), DTYPES[config.dtype])
+        made = np.empty(self._bounded(config.dtype, config.shape(part, len(value["rows"]))), DTYPES[config.dtype])
         for i, name in enumerate(value["rows"]):
             rows = self._rows.get(name)
             made[:, :, i] = rows["kv".index(part)] if rows else 0 if name is None else UNKNOWN
-        return made if value.get(part) in (None, [config.dtype, *made.shape]) else _other_form(value[part])
+        return made if value.get(part) in (None, [config.dtype, *made.shape]) else self._other_form(value[part])
+
+    def _other_form(self, form: Any) -> Array:
+        """Make an array of another dtype or shape than the cache's: no row of it can be right."""
+        try:
+            dtype, *shape = form
+            return np.zeros(self._bounded(dtype, shape), DTYPES[dtype])
+        except (KeyError, TypeError, ValueError) as e:
+            if isinstance(e, BadInput):
+                raise
+            raise BadInput(f"keys and values have a dtype and a shape, not {form!r:.60}") from None
+
+    def _bounded(self, dtype: str, shape: Sequence[int]) -> Sequence[int]:
+        """Give the shape back, if the arrays of this life may take so many bytes. Raises BadInput."""
+        if len(shape) > DEEPEST or any(type(n) is not int or n < 0 for n in shape):
+            raise BadInput(f"a shape is at most {DEEPEST} whole numbers from 0 on, not {shape!r:.60}")
+        self._bytes += prod(max(1, n) for n in shape) * DTYPES[dtype].itemsize
+        if self._bytes > LARGEST_SEEN:
+            raise BadInput(f"the rows seen so far take more than {LARGEST_SEEN} bytes; judge shorter lives")
+        return shape
 
 
-def _other_form(form: Any) -> Array:
-    """An array of another dtype or shape than the cache's: no row of it can be right."""
-    try:
-        return np.broadcast_to(np.zeros((), DTYPES[form[0]]), form[1:])
-    except (KeyError, TypeError, ValueError, IndexError):
-        raise BadInput(f"keys and values have a dtype and a shape, not {form!r:.60}") from None
+DEEPEST = 8
+"""The most axes of an array."""
 
+LARGEST_SEEN = 1 << 30
+"""Bytes of rows that the observations of a life may hold, all together."""
 
 UNKNOWN = -1
 """The elements of a row that was never appended: no row that is made has them."""
@@ -140,9 +160,10 @@ def _names(line: Line) -> list[Name]:
 def _mask(value: Any) -> Array:
     """Read a mask of booleans: a text of 0 and 1 for each row of its last axis, and its dtype and shape."""
     try:
-        cells = [int(cell) for text in value["bits"] for cell in text]
-        return np.array(cells, bool).reshape(value["as"][1:])
-    except (KeyError, TypeError, ValueError, IndexError):
-        raise BadInput(
-            f'write a mask as {{"bits": ["10", "11"], "as": ["bool", 1, 1, 2, 2]}}, not {value!r:.60}'
-        ) from None
+        cells, (dtype, *shape) = "".join(value["bits"]), value["as"]
+        if dtype == "bool" and set(cells) <= {"0", "1"} and all(type(n) is int and n >= 0 for n in shape):
+            mask: Array = np.frombuffer(cells.encode(), np.uint8) == ord("1")
+            return mask.reshape(shape)
+    except (KeyError, TypeError, ValueError):
+        pass
+    raise BadInput(f'write a mask as {{"bits": ["10", "11"], "as": ["bool", 1, 1, 2, 2]}}, not {value!r:.60}')

@@ -12,8 +12,10 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from kvconform.profiling import peers
+from kvconform.profiling.budget import BEYOND, Budget
 from kvconform.profiling.case import Case
-from kvconform.profiling.measure import Clock, Pace, Party, Taken, metered, rounds
+from kvconform.profiling.kept_memory import kept
+from kvconform.profiling.measure import Clock, Pace, Party, metered, rounds
 from kvconform.profiling.operation import Job, Operation
 from kvconform.profiling.peers import Peer, host_arrays
 from kvconform.profiling.peers.correct import reason
@@ -26,15 +28,6 @@ from kvspec.records.profile import LimitRecord, Measurement, PeerTime, SkippedCa
 from kvspec.traffic import LIMITS, Traffic
 
 GB = 1e9
-MOST = 4
-"""Largest size of one instance of a case, as a multiple of the memory in rotation."""
-
-SHARE = 8
-"""On a GPU it may be as large as this part of the device's memory: the adapter and several peers hold such."""
-
-BEYOND = 4
-"""A case is compared with a limit only if its rows are this many times as large as the last-level cache."""
-
 AT_ONCE = 16
 """Operations of a peer that are timed together on a GPU. Each may be many launches, and a stream has no room for
 thousands."""
@@ -43,6 +36,9 @@ WARM_UP = 0.5
 """Seconds of copies before anything is measured."""
 
 Say = Callable[[str], None]
+
+Keep = Callable[[Measurement | SkippedCase], None]
+"""Takes each case as soon as it is measured or left out."""
 
 
 class Left(Exception):
@@ -56,9 +52,10 @@ class Session:
     adapter: Any
     said: Description
     peers: peers.Found
-    memory: int
+    budget: Budget
     pace: Pace
     say: Say
+    keep: Keep = lambda case: None
     measured: list[Measurement] = field(default_factory=list)
     skipped: list[SkippedCase] = field(default_factory=list)
     streamed: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in LIMITS})
@@ -71,18 +68,12 @@ class Session:
         """Bytes of the device's last-level cache; 0 where nobody knows."""
         return int(getattr(self.adapter, "cache_bytes", 0))
 
-    @property
-    def most(self) -> int:
-        """Bytes of the largest instance of a case."""
-        device = self.said.details.get("memory")
-        return max(MOST * self.memory, device // SHARE if isinstance(device, int) else 0)
-
     def run(self, cases: Sequence[Case]) -> None:
         """Measure all cases. Late cases get fewer rounds, but at least one."""
         until = time.perf_counter() + self.pace.whole
         if hasattr(self.adapter, "elapsed"):
             self.say("the limits of the device")
-            self.clock, self.streams = self.adapter.clock(), self.adapter.streams()
+            self.clock, self.streams = self.adapter.clock(), self.adapter.streams(self.budget.share // 2)
             self._warm()
             self._limits()
         for i, case in enumerate(cases):
@@ -99,7 +90,7 @@ class Session:
     def _limits(self) -> None:
         """Measure all limits first, also those that no case is compared with."""
         assert self.streams is not None
-        parties = {name: self._limit(name) for name in self.streams.limits}
+        parties = {name: self._limit(name, self.streams) for name in self.streams.limits}
         rounds([*parties.values()], self.pace)
         for name, party in parties.items():
             self._streamed(name, party)
@@ -107,9 +98,21 @@ class Session:
     def _streamed(self, name: str, party: Party) -> None:
         self.streamed[name] += [t.device for t in party.taken if t.device is not None]
 
-    def _limit(self, name: str) -> Party:
-        work: Callable[[], None] = getattr(self.streams, name)
+    def _limit(self, name: str, streams: Streams) -> Party:
+        work: Callable[[], None] = getattr(streams, name)
         return self._timed(f"limit {name}", Job(lambda i: work()))
+
+    def _streams_for(self, moved: Traffic, rotates: int, cached: bool) -> Streams | None:
+        """Give streams with the footprint of a case that rotates through so many bytes: a power of two, at most
+        that of the whole streams. None where a cache of the device would hold the case and not the limit."""
+        whole = self.streams
+        limit = None if whole is None else whole.limit(moved)
+        if whole is None or limit is None or rotates >= (most := whole.moved(limit)):
+            return whole
+        if whole.over is None:
+            return None if cached else whole
+        part = 1 << max(0, rotates - 1).bit_length()
+        return whole if part >= most else whole.over(whole.nbytes * part // most)
 
     def _timed(self, name: str, job: Job) -> Party:
         if self.streams is None:
@@ -119,33 +122,39 @@ class Session:
     def _case(self, case: Case, head: str, pace: Pace) -> None:
         began = time.perf_counter()
         try:
-            found = self._measured(case, pace)
-        except Left as e:
-            self.skipped.append(SkippedCase(id=case.id, reason=str(e)))
+            with kept():
+                found = self._measured(case, pace)
         except Exception as e:
-            self.skipped.append(SkippedCase(id=case.id, reason=f"{type(e).__name__}: {e}"))
+            reason = str(e) if isinstance(e, Left) else f"{type(e).__name__}: {e}"
+            self._leave_out(case.id, reason)
+            self.say(f"{head}: not measured: {reason}")
         else:
             self.measured.append(found)
+            self.keep(found)
             self.say(f"{head}: {told(found)} ({time.perf_counter() - began:.1f} s)")
-            return
-        self.say(f"{head}: not measured: {self.skipped[-1].reason}")
+
+    def _leave_out(self, what: str, why: str) -> None:
+        self.skipped.append(SkippedCase(id=what, reason=why))
+        self.keep(self.skipped[-1])
 
     def _measured(self, case: Case, pace: Pace) -> Measurement:
         operation = OPERATIONS[case.operation]
         self._demand(case, operation)
         try:
-            subject = Subject(self.adapter, case, operation.config(case), self.memory)
+            memory = self.budget.rotated(operation.held(case))
+            subject = Subject(self.adapter, case, operation.config(case), memory)
             own, moved = self._timed("", operation.job(subject)), operation.traffic(case)
             rotates = subject.rotates(moved.read if moved.flops else operation.held(case))
             cached = bool(moved.bytes) and rotates < BEYOND * self.cache_bytes
-            moved = moved._replace(limit=None if cached or self.streams is None else self.streams.limit(moved))
-            limit = None if moved.limit is None else self._limit(moved.limit)
-            others = list(self._others(case))
+            streams = self._streams_for(moved, rotates, cached)
+            moved = moved._replace(limit=None if streams is None else streams.limit(moved))
+            limit = None if streams is None or moved.limit is None else self._limit(moved.limit, streams)
+            others = list(self._others(case, memory))
             rounds([own, *([limit] if limit else []), *others], pace)
-            if limit is not None:
+            if limit is not None and streams is self.streams:
                 self._streamed(str(moved.limit), limit)
             counted = metered(self.adapter, own)
-            found = self._told(case, operation, moved, own, limit, others, counted)
+            found = self._told(case, operation, moved, own, streams, limit, others, counted)
             return replace(found, in_cache=True) if cached else found
         finally:
             host_arrays.shared.cache_clear()
@@ -159,19 +168,20 @@ class Session:
         config, held = operation.config(case), operation.held(case)
         if not self.said.supports(config) or case.rows > (self.said.largest_append or case.rows):
             raise Left("beyond the limits that the adapter declares")
-        if held > self.most:
-            raise Left(f"it holds {held >> 20} MiB, and --memory allows {self.most >> 20}")
+        if held > self.budget.share:
+            most = f"each party may hold {self.budget.share >> 20}, since all share a quarter of the free memory"
+            raise Left(f"it holds {held >> 20} MiB, and {most}: name fewer --peers, or free memory")
 
-    def _others(self, case: Case) -> Iterator[Party]:
+    def _others(self, case: Case, memory: int) -> Iterator[Party]:
         """Give the peers that do this work; one that does it wrongly or fails gets no time."""
         for peer in self.peers.peers:
             clock = self._clock_of(peer)
             if clock is not None:
                 cast(Any, peer).elapsed = clock
             try:
-                job = peer.job(case, self.memory)
+                job = peer.job(case, memory)
             except Exception as e:  # a peer's library may raise anything, and the case goes on
-                self.skipped.append(SkippedCase(id=f"{case.id} by {peer.name}", reason=reason(e)))
+                self._leave_out(f"{case.id} by {peer.name}", reason(e))
             else:
                 if job is not None:
                     yield Party(peer.name, job, clock, peer.wait, at_once=AT_ONCE)
@@ -187,6 +197,7 @@ class Session:
         operation: Operation,
         moved: Traffic,
         own: Party,
+        streams: Streams | None,
         limit: Party | None,
         others: Sequence[Party],
         counted: dict[str, float] | None,
@@ -215,7 +226,8 @@ class Session:
             total_ms=scaled(totals, 1e3),
             rate=spread(rates) if moved.bytes else None,
             limit=moved.limit,
-            fraction=None if limit is None else ratios(rates, self._rates(str(moved.limit), limit.taken)),
+            limit_bytes=UNSET if streams is None or moved.limit is None else streams.moved(moved.limit),
+            fraction=None if streams is None or limit is None else ratios(rates, _rates(streams, moved, limit)),
             metered=counted,
             peers=[self._peer(party, own) for party in others],
         )
@@ -227,12 +239,6 @@ class Session:
         ms, ratio, form = scaled(times, 1e3), ratios(mine, times), party.job.about.get("form") or UNSET
         return PeerTime(peer=party.name, ms=ms, ratio=ratio, form=form, on_device=on_device or UNSET)
 
-    def _rates(self, name: str, taken: Sequence[Taken]) -> list[float]:
-        """Give the GB/s of a limit, round by round."""
-        assert self.streams is not None
-        moved = self.streams.moved(name)
-        return [moved / max(t.device or t.total, 1e-12) / GB for t in taken]
-
     def limits(self) -> list[LimitRecord]:
         """Summarise each limit over all rounds in which it took part."""
         return [self._limit_record(name, seconds) for name, seconds in self.streamed.items() if seconds]
@@ -242,6 +248,12 @@ class Session:
         moved = self.streams.moved(name)
         rate = spread([moved / s / GB for s in seconds])
         return LimitRecord(name=name, bytes=moved, rounds=len(seconds), rate=rate)
+
+
+def _rates(streams: Streams, moved: Traffic, limit: Party) -> list[float]:
+    """Give the GB/s of a limit, round by round."""
+    nbytes = streams.moved(str(moved.limit))
+    return [nbytes / max(t.device or t.total, 1e-12) / GB for t in limit.taken]
 
 
 def told(found: Measurement) -> str:

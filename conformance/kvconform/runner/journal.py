@@ -1,4 +1,5 @@
-"""The journal of a run: one line a check, written as it ends, so a run cut short keeps its judgements."""
+"""The journal of a run or of a profile: one line a check or a case, written as it ends, so that nothing that is cut
+short loses what it has."""
 
 from __future__ import annotations
 
@@ -54,6 +55,30 @@ def read(path: Path) -> tuple[dict[str, Any], Tally]:
     if not start:
         raise BadInput(f"{path}: not the journal of a run")
     return start, _total(tallies.values())
+
+
+def is_of_profile(path: Path) -> bool:
+    """Tell whether a file is the journal of a profile."""
+    if path.suffix != ".jsonl" or not path.is_file():
+        return False
+    return next(_events(path), {}).get("event") == "profile"
+
+
+def read_profile(path: Path) -> dict[str, Any]:
+    """Read the record of a profile from its journal, which may end in the middle. Raises BadInput."""
+    first, *rest = _events(path)
+    try:
+        cases = [e for e in rest if e.get("event") in PARTS_OF_PROFILE]
+        found: dict[str, Any] = {**first["record"], **(cases[-1]["so_far"] if cases else {})}
+        for event, name in PARTS_OF_PROFILE.items():
+            found[name] = [e["case"] for e in cases if e["event"] == event]
+        return found
+    except (KeyError, TypeError) as e:
+        raise BadInput(f"{path}: not the journal of a profile ({type(e).__name__}: {e})") from None
+
+
+PARTS_OF_PROFILE = {"measured": "measurements", "left out": "skipped"}
+"""The fields of a profile's record that hold the cases of an event."""
 
 
 def failed(folder: Path) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from typing import Any
 from kvconform.vectors import files, verify
 from kvconform.vectors.exported import exported, tensors
 from kvconform.vectors.vector import LICENCE, VERSION, Written
+from kvspec import strict_json
 from kvspec.bounded_file import read_bytes
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
@@ -135,7 +136,7 @@ def index_of(folder: Path) -> dict[str, Any]:
     """Read the index of an exported folder. Raises BadInput."""
     text = read_bytes(folder / INDEX, "the index of a folder of vectors")
     try:
-        index = json.loads(text)
+        index = strict_json.loads(text)
         listed = [str(entry["file"]) for entry in index["files"] if _total([entry])]
         listed += [str(name) for name in dict(index["sha256"])]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:

@@ -13,6 +13,7 @@ from typing import Any
 from kvconform.generate.frozen_covers import FOLDER
 from kvconform.vectors import SOURCES, safetensors
 from kvconform.vectors.vector import LICENCE, VERSION, Written
+from kvspec import strict_json
 from kvspec.bounded_file import read_bytes
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
@@ -66,8 +67,11 @@ def write_tensors(named: Mapping[str, Array], file: Path) -> None:
 
 def read(file: Path) -> Document:
     """Read a document. Raises BadInput that says what is wrong, and where."""
+    data = read_bytes(file, "a file of vectors")
     try:
-        document = json.loads(read_bytes(file, "a file of vectors"))
+        document = strict_json.loads(data)
+    except BadInput as e:
+        raise BadInput(f"{file}: {e}") from None
     except json.JSONDecodeError as e:
         why = (
             "was it cut off?" if e.pos >= len(e.doc.rstrip()) - 1 else f"{e.msg}, line {e.lineno}, column {e.colno}"

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from kvspec import strict_json
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array
 
@@ -41,7 +42,7 @@ def loads(data: bytes, where: str) -> dict[str, Array]:
             f"{where}: not a safetensors file: {len(data)} bytes, too few for its header; was it cut off?"
         )
     try:
-        header = dict(json.loads(data[8 : 8 + size]))
+        header = dict(strict_json.loads(data[8 : 8 + size]))
     except (ValueError, TypeError) as e:
         raise BadInput(f"{where}: not a safetensors file: its header is no JSON object ({e})") from None
     body = data[8 + size :]

@@ -24,10 +24,11 @@ def share(spread: Spread | None) -> str:
 
 
 def near(case: Measurement) -> str:
-    """How close a case came to its limit, and which limit; or that its rows were in a cache."""
-    if case.get("in_cache"):
-        return "in cache"
-    return share(case.fraction) + (f" {case.limit}" if case.limit else "")
+    """How close a case came to its limit, which limit, and whether a cache held a part of its rows."""
+    found = share(case.fraction) + (f" {case.limit}" if case.limit else "")
+    if not case.get("in_cache"):
+        return found
+    return "in cache" if case.fraction is None else f"{found} in cache"
 
 
 def quartiles(spread: Spread | None) -> str:

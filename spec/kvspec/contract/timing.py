@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,6 +32,9 @@ class Streams(NamedTuple):
     """What they are, for the record: which kernels, in which shape."""
     download: Work | None = None
     downloaded: int = 0
+    over: Callable[[int], Streams] | None = None
+    """Gives the same work over about this many bytes of the same memory, so that a limit is measured with the
+    footprint of a case; None where the work has one size."""
 
     @property
     def limits(self) -> list[Limit]:
@@ -68,8 +71,9 @@ class Timed(Protocol):
     def synchronise(self) -> None:
         """Wait until the device has done everything."""
 
-    def streams(self) -> Streams:
-        """Give plain reads, writes and copies, by which the limits of this device are measured."""
+    def streams(self, most: int) -> Streams:
+        """Give plain reads, writes and copies, by which the limits of this device are measured, over two arrays of
+        at most this many bytes each."""
 
     def clock_of(self, stream: int) -> Callable[[Work], float] | None:
         """Give `elapsed` for a stream of another library, by its handle: so peers get the same clock. None if this
@@ -83,13 +87,21 @@ CACHES, UNITS = Path("/sys/devices/system/cpu/cpu0/cache"), {"K": 1 << 10, "M": 
 """The folder where Linux describes a processor's caches, and how it writes sizes."""
 
 HOST_BYTES = 256 << 20
-"""Bytes of each array that is streamed on a CPU: several times the largest cache of most."""
+"""Least bytes of each array that is streamed on a CPU: several times the largest cache of most."""
+
+BEYOND = 4
+"""Each array is this many times as large as the last-level cache, where there is memory for it."""
 
 
 def host_cache() -> int:
     """Bytes of the host's last-level cache according to Linux; 0 if Linux does not tell."""
     sizes = [path.read_text().strip() for path in CACHES.glob("index*/size")]
     return max((int(size[:-1]) * UNITS[size[-1]] for size in sizes if size[-1:] in UNITS), default=0)
+
+
+def host_stream() -> int:
+    """Bytes of each array to stream on a CPU, if nothing else limits them."""
+    return max(HOST_BYTES, BEYOND * host_cache())
 
 
 class HostTimed:
@@ -115,12 +127,19 @@ class HostTimed:
     def synchronise(self) -> None:
         """Nothing is ever under way."""
 
-    def streams(self) -> Streams:
+    def streams(self, most: int) -> Streams:
         """A reduction, a fill and a copy over whole arrays."""
-        source, target = np.arange(HOST_BYTES // 8), np.ones(HOST_BYTES // 8, np.int64)
+        words = max(1, min(host_stream(), most) // 8)
+        return _on_the_host(np.arange(words), np.ones(words, np.int64))
 
-        def read() -> None:
-            np.bitwise_xor.reduce(source)
 
-        words = f"numpy {np.__version__}: bitwise_xor.reduce, fill, copyto"
-        return Streams(read, lambda: target.fill(7), lambda: np.copyto(target, source), source.nbytes, words)
+def _on_the_host(source: np.ndarray[Any, Any], target: np.ndarray[Any, Any]) -> Streams:
+    def read() -> None:
+        np.bitwise_xor.reduce(source)
+
+    def over(nbytes: int) -> Streams:
+        words = max(1, nbytes // 8)
+        return _on_the_host(source[:words], target[:words])
+
+    words = f"numpy {np.__version__}: bitwise_xor.reduce, fill, copyto"
+    return Streams(read, lambda: target.fill(7), lambda: np.copyto(target, source), source.nbytes, words, over=over)

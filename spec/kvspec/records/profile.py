@@ -95,8 +95,12 @@ class Measurement(Part, kw_only=True):
     """The limit it is held against; null where nothing moves."""
     fraction: Spread | None
     """Its rate over that limit's, each measured in the same round."""
+    limit_bytes: Count | UnsetType = UNSET
+    """The bytes that the limit moved in one go, which is its footprint: about as many as the case rotated through,
+    at most all that limits stream over."""
     in_cache: bool | UnsetType = UNSET
-    """True where its rows are fewer than four times the device's last-level cache, so that it has no fraction."""
+    """True where the rows it rotates through are fewer than four times the device's last-level cache, which holds a
+    part of them; its limit has the same footprint."""
     metered: dict[str, float] | None
     """What the adapter's meter counted; null where it has none."""
     peers: list[PeerTime]

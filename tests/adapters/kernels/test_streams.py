@@ -91,7 +91,7 @@ def test_a_read_reads_every_word() -> None:
 def test_an_adapter_streams_as_many_bytes_as_it_says(runtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime, "stream_bytes", 1 << 20)
     with fake_cupy.installed():
-        streams = Caches("any", runtime).streams()
+        streams = Caches("any", runtime).streams(1 << 30)
     assert streams.nbytes == WIDTHS[-1] * 16 == 1 << 20 and streams.moved("copy") == 2 * streams.moved("read")
     for work in (streams.read, streams.write, streams.copy):
         assert runtime.elapsed(work) > 0
@@ -107,7 +107,7 @@ def test_a_download_brings_the_beginning_of_the_source_to_the_host(monkeypatch: 
     blocks, allocate = list[Any](), runtime.allocate
     monkeypatch.setattr(runtime, "allocate", lambda nbytes: blocks.append(allocate(nbytes)) or blocks[-1])
     with fake_cupy.installed():
-        streams = Caches("any", runtime).streams()
+        streams = Caches("any", runtime).streams(1 << 30)
     assert streams.limits == ["read", "write", "copy", "download"] and streams.moved("download") == 1 << 19
     assert streams.download is not None
     streams.download()
@@ -119,7 +119,7 @@ def test_a_download_brings_the_beginning_of_the_source_to_the_host(monkeypatch: 
 def test_a_device_whose_memory_is_the_hosts_is_held_against_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     runtime: Any = RUNTIMES["opencl"]()
     monkeypatch.setattr(runtime, "stream_bytes", 1 << 20)
-    streams, view = Caches("any", runtime).streams(), downloaded(Config(), 3)
+    streams, view = Caches("any", runtime).streams(1 << 30), downloaded(Config(), 3)
     assert runtime.pinned(64) is None and streams.download is None and "download" not in streams.limits
     assert view.limit == "download" and streams.limit(view) == "copy"
     assert streams._replace(download=streams.copy).limit(view) == "download"

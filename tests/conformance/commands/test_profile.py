@@ -42,7 +42,10 @@ def test_a_profile_ends_with_a_record_and_pages(
     out, err = capsys.readouterr()
     record = json.loads((folder / "profile.json").read_text())
     jsonschema.validate(record, SCHEMA)
-    assert {p.name for p in folder.iterdir()} == {"profile.json", "profile.html", "profile.md"}
+    assert {p.name for p in folder.iterdir()} == {
+        *("profile.json", "profile.html", "profile.md"),
+        "journal.jsonl",
+    }
     assert [m["id"] for m in record["measurements"]] == [c.id for c in cases.selected("quick", few)]
     assert record["skipped"] == [] and not record["partial"]
     assert {limit["name"] for limit in record["limits"]} == {"read", "write", "copy"}
@@ -86,6 +89,28 @@ def test_an_interrupt_leaves_a_partial_record(
     assert record["partial"] and record["partial_reason"] == "interrupted after 1 of 2 cases"
     assert [m["rows"] for m in record["measurements"]] == [1]
     assert "Partial profile" in (tmp_path / "profile.html").read_text()
+
+
+def test_a_profile_that_is_killed_loses_no_case_that_it_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The journal ends in the middle of a line, as where the system kills the process for its memory."""
+    assert cli.main(["profile", "reference", *FEW, "--cases", "^append|zero", "--report", str(tmp_path)]) == 0
+    whole = json.loads((tmp_path / "profile.json").read_text())
+    *kept, last = (tmp_path / "journal.jsonl").read_text().splitlines()
+    cut = tmp_path / "cut.jsonl"
+    cut.write_text("\n".join([*kept, last[:40]]))
+    capsys.readouterr()
+    assert cli.main(["report", str(cut), "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["partial"] and found["partial_reason"] == command.CUT
+    assert found["measurements"] == whole["measurements"][:-1] != []
+    assert [limit["name"] for limit in found["limits"]] == ["read", "write", "copy"] and found["clock"]
+    jsonschema.validate(found, SCHEMA)
+    for bad in ("", kept[1] + "\n", json.dumps({"event": "profile"}) + "\n"):
+        cut.write_text(bad)
+        assert cli.main(["report", str(cut)]) == 2
+        assert f"{cut}: not the journal of a" in capsys.readouterr().err
 
 
 def test_a_profile_in_which_nothing_was_measured_ends_with_3(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kvconform.profiling import budget as budget_module
 from kvconform.profiling import measure, profile_run
+from kvconform.profiling.budget import Budget, budget
 from kvconform.profiling.case import Case
 from kvconform.profiling.measure import Pace, Party
 from kvconform.profiling.model_shapes import GPT2
@@ -176,9 +178,12 @@ class Broken:
         pass
 
 
+ROOM = Budget(rotation=1 << 16, share=1 << 18)
+
+
 def profiled(adapter: Any, *some: Case, peers: Any = ()) -> profile_run.Session:
     made = profile_run.Session(
-        adapter, description(adapter.describe()), Found(peers, []), 1 << 16, Pace(2, 1e-6, 1), lambda t: None
+        adapter, description(adapter.describe()), Found(peers, []), ROOM, Pace(2, 1e-6, 1), lambda t: None
     )
     made.run(some)
     return made
@@ -224,7 +229,7 @@ class Clocked(Broken):
     def stream(self) -> None:
         self.busy += 0.05
 
-    def streams(self) -> Streams:
+    def streams(self, most: int) -> Streams:
         return Streams(self.stream, self.stream, self.stream, 10**8, "told")
 
 
@@ -271,12 +276,81 @@ def test_peers_have_the_clock_of_the_device_where_it_times_their_stream(clocked:
 
 
 @pytest.mark.parametrize(("cache", "marked"), [(0, False), (10_000, False), (1 << 16, True)])
-def test_what_a_cache_of_the_device_may_hold_has_no_share(cache: int, marked: bool) -> None:
+def test_what_a_cache_may_hold_has_no_share_of_a_limit_of_one_size(cache: int, marked: bool) -> None:
     adapter: Any = Clocked()
     adapter.cache_bytes = cache
     (found,) = profiled(adapter, Case("append", GPT2, 8, 4)).measured
     assert (found.get("in_cache") is True) == (found.fraction is None) == (found.limit is None) == marked
     assert profile_run.told(found).endswith("in cache") == marked and found.rate is not None
+
+
+class Footprints(Clocked):
+    """Its limits stream over as many bytes as they are asked to, at 1 GB/s in its cache and 0.1 GB/s beyond."""
+
+    cache_bytes = 1 << 20
+
+    def streams(self, most: int) -> Streams:
+        return self._over(1 << 24)
+
+    def _over(self, nbytes: int) -> Streams:
+        def stream() -> None:
+            self.busy += nbytes / (1e9 if nbytes <= self.cache_bytes else 1e8)
+
+        return Streams(stream, stream, stream, nbytes, "told", over=self._over)
+
+
+@pytest.mark.parametrize("whole", [1 << 16, 1 << 25])
+def test_a_limit_has_the_footprint_of_its_case(whole: int) -> None:
+    """A copy of n bytes reads and writes them: its footprint is 2 n. The cases rotate through about 73 KB."""
+    adapter = Footprints()
+    adapter.streams = lambda most: adapter._over(whole)  # type: ignore[method-assign]
+    session_ = profiled(adapter, Case("append", GPT2, 8, 4))
+    (found,), rotated = session_.measured, 1 << 18
+    assert found.get("in_cache") is True and found.limit == "copy" and found.fraction is not None
+    assert found.get("limit_bytes") == min(rotated, 2 * whole)
+    assert found.fraction.median == pytest.approx(0.012288 / 2), "the limit at hand lies in the cache too"
+    limits = {limit.name: (limit.bytes, limit.rounds) for limit in session_.limits()}
+    assert limits["copy"] == (2 * whole, 4 if 2 * whole < rotated else 2), (
+        "limits of other footprints are not summed up"
+    )
+
+
+def test_all_parties_share_a_quarter_of_the_free_memory() -> None:
+    """Eight parties: the adapter, five peers, the blocks of limits, the arrays of peers."""
+    large = 480 << 20
+    for free in (1 << 20, 1 << 30, 24 << 30, 1 << 40):
+        found = budget(None, large, 5, free=free)
+        assert 8 * found.share <= free // 4 and found.rotation == min(8 * large, found.share)
+        for held in (0, found.share // 3, found.share):
+            assert found.rotated(held) + held <= found.share + 1
+    assert budget(7 << 20, large, 5, free=24 << 30).rotation == 7 << 20
+    assert budget(7 << 40, large, 5, free=24 << 30).rotation == (24 << 30) // 32
+
+
+def test_a_container_may_have_less_memory_than_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget_module, "CGROUP", tmp_path)
+    machine = budget_module.free_memory()
+    for name, text in (("max", "900000\n"), ("current", "500000\n"), ("stat", "anon 7\ninactive_file 1000\n")):
+        (tmp_path / f"memory.{name}").write_text(text)
+    assert budget_module.free_memory() == 401_000 < machine
+    (tmp_path / "memory.max").write_text("max\n")
+    assert budget_module.free_memory() > 401_000
+
+
+def test_each_case_is_kept_as_it_ends() -> None:
+    kept = list[Any]()
+    adapter = Clocked()
+    made = profile_run.Session(
+        adapter,
+        description(adapter.describe()),
+        Found((), []),
+        ROOM,
+        Pace(2, 1e-6, 1),
+        lambda t: None,
+        lambda case: kept.append(case.id),
+    )
+    made.run([Case("snapshot", GPT2, 8), SMALL])
+    assert kept == ["snapshot/gpt-2-small/f16/8", SMALL.id]
 
 
 def test_the_rows_that_pass_by_are_those_of_all_caches_and_arrays() -> None:
@@ -298,20 +372,16 @@ def test_linux_tells_of_the_last_cache(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_what_holds_more_than_the_memory_allows_is_left_out() -> None:
     found = profiled(Broken(1 << 60, ValueError), Case("append", GPT2, 1 << 20))
-    assert "it holds 6144 MiB, and --memory allows 0" in found.skipped[0].reason
+    assert "it holds 6144 MiB, and each party may hold 0" in found.skipped[0].reason
 
 
 @pytest.mark.parametrize(("nbytes", "left"), [(48 << 10, False), (40 << 10, True)])
 def test_a_gpu_may_hold_a_part_of_its_memory(nbytes: int, left: bool) -> None:
     """8 rows of GPT-2 small, in f16, are held twice: 48 KiB."""
 
-    class OnAGPU(Broken):
-        def describe(self) -> dict[str, Any]:
-            return {**super().describe(), "details": {"memory": 8 * nbytes}}
-
-    adapter = OnAGPU(1 << 60, ValueError)
+    adapter, room = Broken(1 << 60, ValueError), budget(None, 0, 3, device=8 * nbytes)
     made = profile_run.Session(
-        adapter, description(adapter.describe()), Found((), []), 1, Pace(2, 1e-6, 1), lambda t: None
+        adapter, description(adapter.describe()), Found((), []), room, Pace(2, 1e-6, 1), lambda t: None
     )
     made.run([SMALL])
     assert bool(made.skipped) == left == (not made.measured)
@@ -320,7 +390,7 @@ def test_a_gpu_may_hold_a_part_of_its_memory(nbytes: int, left: bool) -> None:
 def test_an_interrupt_keeps_what_was_measured() -> None:
     adapter = Broken(1 << 60, KeyboardInterrupt)
     made = profile_run.Session(
-        adapter, description(adapter.describe()), Found((), []), 1 << 16, Pace(2, 1e-6, 1), lambda t: None
+        adapter, description(adapter.describe()), Found((), []), ROOM, Pace(2, 1e-6, 1), lambda t: None
     )
     made.run([SMALL])
     adapter.after = 5

@@ -16,12 +16,12 @@ from kvadapters.gpu.runtime import FILLED, Block, Meter, Work
 from kvadapters.gpu.runtimes import build_folder, huge_pages, launch_shapes, opencl_devices, opencl_vendors
 from kvadapters.gpu.runtimes.capture import Recorder, Replayable, recorded
 from kvadapters.gpu.runtimes.opencl_queues import Queues
-from kvspec.contract.timing import HOST_BYTES, host_cache
+from kvspec.contract.timing import host_cache, host_stream
 from kvspec.errors import CannotRun
 from kvspec.geometry import Array
 
 STREAMED = {"a GPU": 4 << 30, "Oclgrind, a simulator on the CPU": 16 << 20}
-"""Bytes to stream when measuring the limits of a kind of device; `HOST_BYTES` for any other."""
+"""Bytes to stream when measuring the limits of a kind of device; for any other, as many as on the host."""
 
 HOSTED = 1 << 20
 """Least bytes for which a CPU's kernels write to the host's memory: making a buffer of it takes as long as a short
@@ -80,7 +80,7 @@ class OpenCLRuntime:
         self.gpu, self.lanes = taken.kind == "a GPU", taken.lanes
         self.cpu = not self.gpu
         self.cache_bytes = taken.device.global_mem_cache_size if self.gpu else host_cache()
-        self.stream_bytes = min(STREAMED.get(taken.kind, HOST_BYTES), taken.device.global_mem_size // 16)
+        self.stream_bytes = min(STREAMED.get(taken.kind) or host_stream(), taken.device.global_mem_size // 16)
         simulated = taken.kind.startswith("Oclgrind")
         self.workers = 1 if simulated else launch_shapes.ITEMS * taken.device.max_compute_units
 

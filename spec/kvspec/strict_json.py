@@ -1,0 +1,33 @@
+"""JSON from outside, read strictly: each key stands once in an object, and each number is one that JSON has."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+from kvspec.errors import BadInput
+
+
+def loads(text: str | bytes) -> Any:
+    """Read JSON. Raises BadInput for a key that stands twice, for NaN and for Infinity; else ValueError or
+    RecursionError, as `json.loads` does."""
+    return json.loads(text, object_pairs_hook=_object, parse_constant=_no_number, parse_float=_number)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise BadInput(f"the key {twice[:60]!r} stands twice in one object")
+    return made
+
+
+def _no_number(text: str) -> NoReturn:
+    raise BadInput(f"{text} is no JSON number")
+
+
+def _number(text: str) -> float | str:
+    """A number beyond all floats stays text: it is refused where a number is expected."""
+    return value if math.isfinite(value := float(text)) else text
