@@ -12,10 +12,11 @@ from kvspec.errors import BadInput
 def loads(text: str | bytes) -> Any:
     """Read JSON. Raises BadInput for a key that stands twice, for NaN and for Infinity; else ValueError or
     RecursionError, as `json.loads` does."""
-    return json.loads(text, object_pairs_hook=_object, parse_constant=_no_number, parse_float=_number)
+    return json.loads(text, object_pairs_hook=once_each, parse_constant=_no_number, parse_float=_number)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its keys and values. Raises BadInput for a key that stands twice."""
     made = dict(pairs)
     if len(made) < len(pairs):
         keys = [key for key, _ in pairs]

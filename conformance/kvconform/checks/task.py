@@ -83,10 +83,10 @@ def judge_on(pool: Pool, settings: Settings, checks: Sequence[Check]) -> Iterato
         yield _result(suite()[check], future)
 
 
-def _result(check: Check, future: Future[CheckResult]) -> CheckResult:
+def _result(check: Check, future: Future[str]) -> CheckResult:
     error = future.exception()
     if error is None:
-        return future.result()
+        return CheckResult.loads(future.result())
     tally = Tally()
     tally.not_finished(check.id, check.clause, _ending(error))
     return CheckResult(check.id, tally, error="".join(traceback.format_exception(error)))
@@ -98,9 +98,9 @@ def _ending(error: BaseException) -> str:
     return reason(error)
 
 
-def judge_check(settings: Settings, check: str) -> CheckResult:
-    """Judge one check, by its id, in a process of a pool."""
-    return judge(_under_test(settings, os.getpid()), suite()[check])
+def judge_check(settings: Settings, check: str) -> str:
+    """Judge one check, by its id, in a process of a pool; give the result as JSON."""
+    return judge(_under_test(settings, os.getpid()), suite()[check]).dumps()
 
 
 @lru_cache(maxsize=1)

@@ -65,7 +65,10 @@ def add_pool(parser: ArgumentParser, help: str) -> None:
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--processes", type=above_zero, metavar="N", help=help)
     where.add_argument(
-        "--on", metavar="ADDRESS", help="run on the dask cluster of this scheduler, such as tcp://host:8786"
+        "--on",
+        metavar="ADDRESS",
+        help="run on the dask cluster of this scheduler, such as tls://host:8786. Over tcp:// anybody who reaches "
+        "its port can run code here and there: use tcp:// only in a network that you trust",
     )
 
 

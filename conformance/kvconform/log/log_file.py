@@ -89,6 +89,9 @@ def _life(first: int, head: Line, *lines: Line) -> Life:
     for i, line in enumerate(lines, first + 1):
         if not isinstance(line.get("op"), dict) or not isinstance(line.get("see"), dict):
             raise BadInput(f"line {i}: expected an object with op and see; it holds {', '.join(line) or 'nothing'}")
+        given = line.get("given", {})
+        if not isinstance(given, dict) or not isinstance(given.get("rows", {}), dict):
+            raise BadInput(f'line {i}: expected "given": {{"rows": {{"rows": [names]}}}}, found {given!r:.60}')
     try:
         adapter = description(head.get("adapter"))
         trace = from_json(
@@ -119,8 +122,7 @@ def _demand_names(line: Line, where: str) -> None:
     op = line["op"]
     if op["op"] not in TAKES_ROWS:
         return
-    given = line.get("given", {}).get("rows", {})
-    names = given.get("rows") if isinstance(given, dict) else None
+    names = line.get("given", {}).get("rows", {}).get("rows")
     if not isinstance(names, list) or len(names) != op["n"]:
         raise BadInput(
             f'{where}: {op["op"]} {op["n"]} needs "given": {{"rows": {{"rows": [...]}}}}, a name for each row'

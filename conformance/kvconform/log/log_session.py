@@ -115,12 +115,13 @@ class LoggedSession:
 
     def _array(self, value: Any, part: str, config: Config) -> Array:
         """Make the keys or the values of named rows, in the shape and dtype that the log says, if it says so."""
-        if not isinstance(value, dict) or not isinstance(value.get("rows"), list):
-            raise BadInput(f'write rows as {{"rows": [names]}}, not {value!r:.60}')
-        made = np.empty(self._bounded(config.dtype, config.shape(part, len(value["rows"]))), DTYPES[config.dtype])
-        for i, name in enumerate(value["rows"]):
-            rows = self._rows.get(name)
-            made[:, :, i] = rows["kv".index(part)] if rows else 0 if name is None else UNKNOWN
+        rows = value.get("rows") if isinstance(value, dict) else None
+        if not isinstance(rows, list) or not all(name is None or isinstance(name, int | str) for name in rows):
+            raise BadInput(f'write rows as {{"rows": [names]}}, texts, whole numbers or null, not {value!r:.60}')
+        made = np.empty(self._bounded(config.dtype, config.shape(part, len(rows))), DTYPES[config.dtype])
+        for i, name in enumerate(rows):
+            known = self._rows.get(name)
+            made[:, :, i] = known["kv".index(part)] if known else 0 if name is None else UNKNOWN
         return made if value.get(part) in (None, [config.dtype, *made.shape]) else self._other_form(value[part])
 
     def _other_form(self, form: Any) -> Array:

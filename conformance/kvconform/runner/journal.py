@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+from kvconform.message import tell
 from kvconform.runner.verdict.tally import Tally, from_json
 from kvspec.errors import BadInput
 
@@ -28,15 +30,23 @@ class Journal:
                 raise BadInput(f"report folder {folder}: cannot be written ({e.strerror}); name another") from None
 
     def write(self, event: str, **said: Any) -> None:
-        """One event, on disk before the next check begins."""
-        if self._file is not None:
+        """Write one event to the disk before the next check begins. If it cannot be written, as on a full disk, say
+        so and write no more: the run goes on, and its table is printed."""
+        if self._file is None:
+            return
+        try:
             self._file.write(json.dumps({"event": event, **said}) + "\n")
             self._file.flush()
+        except OSError as e:
+            tell(f"{self._file.name}: cannot be written ({e.strerror}); the run goes on without its journal")
+            self.close()
 
     def close(self) -> None:
-        """Nothing more will be written."""
+        """Write nothing more."""
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # what could not be written before cannot be written now
+                self._file.close()
+            self._file = None
 
 
 def read(path: Path) -> tuple[dict[str, Any], Tally]:

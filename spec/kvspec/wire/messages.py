@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from kvspec import masks
+from kvspec import masks, strict_json
 from kvspec.chapters.record import METERED, Value
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array
@@ -51,7 +51,7 @@ def _finite(text: str) -> float:
     return number
 
 
-_JSON = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
+_JSON = json.JSONDecoder(object_pairs_hook=strict_json.once_each, parse_constant=_no_constant, parse_float=_finite)
 _TO_JSON = json.JSONEncoder(default=index, allow_nan=False, check_circular=False)
 
 

@@ -14,6 +14,7 @@ import pytest
 from kvconform import cli
 from kvconform.commands import list as list_command
 from kvconform.runner.record import report_folder
+from kvreports import json_file
 from kvspec.errors import BadInput
 from support.running.command_line import command, kvconform
 from support.samples import logs
@@ -113,6 +114,29 @@ def test_a_report_never_follows_a_link(broken: Path, tmp_path: Path) -> None:
     done = kvconform("check", broken, "--report", report)
     assert done.returncode == 3 and "failures: is a link" in done.stderr
     assert kept.read_text() == "precious" and list(elsewhere.iterdir()) == [kept]
+
+
+def test_a_run_on_a_full_disk_keeps_its_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """/dev/full takes the place of the journal and of the record: each write fails as on a full disk."""
+    opened = Path.open
+    full = ("journal.jsonl",)
+
+    def on_a_full_disk(path: Path, *args: Any, **more: Any) -> Any:
+        return opened(Path("/dev/full"), "w") if path.name in full else opened(path, *args, **more)
+
+    monkeypatch.setattr(Path, "open", on_a_full_disk)
+    monkeypatch.setattr(json_file, "write", full_disk)
+    run = ("run", "reference", "--clause", "GROW-1", "--quick", "--report", str(tmp_path / "report"))
+    assert cli.main([*run]) == 3
+    out, err = capsys.readouterr()
+    assert "Conforms" in out and "No space left on device" in err and "goes on without its journal" in err
+    assert "the report is not written" in err and "Traceback" not in err
+
+
+def full_disk(path: str | Path, text: str) -> None:
+    raise BadInput(f"{path}: cannot be written: No space left on device")
 
 
 def test_a_journal_takes_the_place_of_a_link(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ import json
 import logging
 import os
 import re
+import shutil
 import signal
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor
@@ -22,10 +24,12 @@ from kvconform.commands.soak import Progress
 from kvconform.runner.pool import opened
 from kvconform.runner.run import Run
 from kvconform.worker.tasks import ProcessDied, completed
+from kvspec.errors import BadInput
 from support.running.waiting import heeding_interrupts, soon
 from support.slow import one_in
 
 distributed = pytest.importorskip("distributed", reason="dask is an extra: pip install 'kvconform[dask]'")
+dask = pytest.importorskip("dask")
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of dask's own code
 
@@ -97,6 +101,26 @@ def test_another_version_is_refused_and_both_are_said(
     assert cli.main([*FAKES, "--on", cluster.scheduler_address]) == 2
     said = capsys.readouterr().err
     assert "this machine has kvconform 0.0 (" in said and "has kvconform 0.1 (" in said
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_a_cluster_over_tls_is_used_with_certificates_and_refused_without(tmp_path: Path) -> None:
+    """The cluster is in this process; the certificate is its own authority."""
+    key, cert = (str(tmp_path / f"{name}.pem") for name in ("key", "cert"))
+    made = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost")
+    subprocess.run([*made, "-keyout", key, "-out", cert], check=True, capture_output=True)
+    parts = {f"tls_{who}_{what}": path for who in ("scheduler", "worker", "client") for what, path in
+             (("cert", cert), ("key", key))}  # fmt: skip
+    security = distributed.Security(tls_ca_file=cert, require_encryption=True, **parts)
+    few = {"n_workers": 1, "processes": False, "threads_per_worker": 1, "dashboard_address": None}
+    tls = "distributed.comm.tls"
+    named = {f"{tls}.ca-file": cert, f"{tls}.client.cert": cert, f"{tls}.client.key": key}
+    with distributed.LocalCluster(protocol="tls", security=security, **few) as made_:
+        assert made_.scheduler_address.startswith("tls://")
+        with pytest.raises(BadInput, match=r"SECURITY\.md says which variables name the certificates"):
+            opened(on=made_.scheduler_address).__enter__()
+        with dask.config.set(named), opened(on=made_.scheduler_address) as pool:
+            assert pool.submit(does, "a").result() == "A"
 
 
 def test_an_address_where_nobody_answers_is_a_usage_error(

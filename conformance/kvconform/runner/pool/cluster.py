@@ -112,6 +112,8 @@ def _connected(address: str) -> Any:
         connect: Any = Client  # dask's functions have no types
         client = connect(address, timeout=ANSWERS, set_as_default=False)
         client.wait_for_workers(1, timeout=JOINS)
+    except TypeError as e:  # dask's error for an address of tls:// without certificates
+        raise BadInput(f"{address}: {e}; SECURITY.md says which variables name the certificates") from None
     except (OSError, ValueError) as e:
         raise BadInput(f"{address}: no dask scheduler with a worker answers there ({e})") from None
     _compare(address, client)

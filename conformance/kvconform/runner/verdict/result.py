@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kvconform.runner.verdict.tally import Tally
+import msgspec
+
+from kvconform.runner.verdict.tally import Tally, counter
 
 
 @dataclass(frozen=True)
@@ -25,3 +27,12 @@ class CheckResult:
     """Peak resident bytes of the process that judged, and of its worker."""
     interrupted: bool = False
     """Whether its tally holds only what was judged before an interruption."""
+
+    def dumps(self) -> str:
+        """Write it as JSON, as the journal holds a tally: what crosses a network is read and not unpickled."""
+        return msgspec.json.encode(self).decode()
+
+    @classmethod
+    def loads(cls, text: str) -> CheckResult:
+        """Read it. Raises msgspec.ValidationError."""
+        return msgspec.json.decode(text, type=cls, dec_hook=counter)

@@ -149,7 +149,12 @@ class Tally:
 
 def from_json(said: dict[str, Any]) -> Tally:
     """Read a tally back from the journal. Raises msgspec.ValidationError."""
-    return msgspec.convert(said, Tally, dec_hook=lambda _, counts: Counter(counts))
+    return msgspec.convert(said, Tally, dec_hook=counter)
+
+
+def counter(_: type, counts: Counts) -> Counter[str]:
+    """Read counts, for which msgspec has no type of its own."""
+    return Counter(counts)
 
 
 def empty_coverage() -> Coverage:
