@@ -46,8 +46,9 @@ FLOORS = {
 
 
 MOST_FLOORS = 10
-DEEPEST = 16
-"""Files of the longest chain of imports."""
+DEEPEST = 27
+"""Files of the longest chain of imports, with those by name: from a command, over a chapter's strategies and what
+performs operations, to the records."""
 
 HOUSE = (
     *(

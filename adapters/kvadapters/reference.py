@@ -17,17 +17,14 @@ from kvspec.contract.timing import HostTimed
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config
 from kvspec.input_forms import INPUTS
-from kvspec.registry import CACHES, KINDS, modules
+from kvspec.registry import CACHES, members
 
 
 class Reference(HostTimed):
     """Every kind at level storage, growing as the spec says. Subclass it and change `caches` for a variant."""
 
     caches: ClassVar[dict[str, Any]] = {
-        kind: thing
-        for kind, module in modules("kvref").items()
-        for thing in vars(module).values()
-        if kind in KINDS and isinstance(thing, type) and vars(thing).get("kind") == kind
+        kind: cache for kind, listed in members("kvref").items() for cache in listed.values()
     }
 
     def describe(self) -> dict[str, Any]:

@@ -20,5 +20,9 @@ class BadInput(ValueError):
     """A file, a description or a message does not follow its format; says what, where, and what to do."""
 
 
+class NotWhole(Exception):
+    """The spec or the suite lacks a part that a chapter's record lists; says which file, and which name in it."""
+
+
 class CannotRun(Exception):
     """This adapter cannot run on this machine; says why and what to do."""

@@ -1,11 +1,13 @@
 """The registry of chapters: their records, their kinds, and their modules in each room.
 
-A room is a package with one module for each chapter that needs one, named like the chapter.
+A room is a package with one module for each chapter that needs one, named like the chapter. A chapter's record
+lists its rooms, and in each the names that other code looks up. Nothing is skipped in silence: what is listed and
+is not there is an error, and so is what is there and is not listed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -15,24 +17,58 @@ from msgspec import convert
 
 from kvspec.chapters import CHAPTERS
 from kvspec.chapters.record import Ability, Argument, Chapter, Dialect, Kind, Tensor, Value
+from kvspec.errors import NotWhole
 from kvspec.geometry import Config
 from kvspec.tables import table
 
 
 def modules(room: str) -> dict[str, ModuleType]:
-    """Give the modules of a room by chapter, in the order of the chapters."""
+    """Give the modules of a room by chapter, in the order of the chapters.
+
+    Raises NotWhole for a module that a chapter's record lists and that is not there, and for one that is there and
+    is not listed.
+    """
     # Not cached: systematic mutants execute the modules of the reference again, and must get their own.
-    return {name: import_module(f"{room}.{name}") for name in CHAPTERS if find_spec(f"{room}.{name}") is not None}
+    return {chapter: import_module(f"{room}.{chapter}") for chapter in CHAPTERS if _has_module(room, chapter)}
 
 
-def found(room: str, name: str) -> dict[str, Any]:
-    """Give the object of this name from each module of a room, by chapter; skip modules without it."""
-    return {chapter: vars(module)[name] for chapter, module in modules(room).items() if name in vars(module)}
+def _has_module(room: str, chapter: str) -> bool:
+    listed, there = _room(room) in RECORDS[chapter].rooms, find_spec(f"{room}.{chapter}") is not None
+    if listed and not there:
+        raise NotWhole(f"there is no module {room}.{chapter}, which {_listing(room, chapter)} lists")
+    if there and not listed:
+        raise NotWhole(f"{_listing(room, chapter)} does not list the module {room}.{chapter}, which is there")
+    return listed
 
 
-def merged(room: str, name: str) -> dict[str, Any]:
-    """Merge the tables of this name from all modules of a room."""
-    return {key: value for table in found(room, name).values() for key, value in table.items()}
+def _room(package: str) -> str:
+    return package.rpartition(".")[2]
+
+
+def _listing(room: str, chapter: str) -> str:
+    return f"chapters/{chapter}.toml, [rooms] {_room(room)},"
+
+
+def members(room: str) -> dict[str, dict[str, Any]]:
+    """Give what the records list of a room, by chapter and name. Raises NotWhole for what a module lacks."""
+    return {chapter: _members(room, chapter, vars(module)) for chapter, module in modules(room).items()}
+
+
+def _members(room: str, chapter: str, there: Mapping[str, Any]) -> dict[str, Any]:
+    listed = RECORDS[chapter].rooms[_room(room)]
+    for name in listed:
+        if name not in there:
+            raise NotWhole(f"{room}.{chapter} has no {name!r}, which {_listing(room, chapter)} lists")
+    return {name: there[name] for name in listed}
+
+
+def objects(room: str, name: str) -> dict[str, Any]:
+    """Give the object of this name from each module of a room that has it, by chapter. Raises NotWhole for a
+    module whose record lists the name and that lacks it, and the other way round."""
+    for chapter, module in modules(room).items():
+        if name in vars(module) and name not in RECORDS[chapter].rooms[_room(room)]:
+            raise NotWhole(f"{_listing(room, chapter)} does not list {name!r}, which {room}.{chapter} has")
+    return {chapter: found[name] for chapter, found in members(room).items() if name in found}
 
 
 _SHARED = table("kvspec.chapters", "arguments")

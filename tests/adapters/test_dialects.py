@@ -9,8 +9,8 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
-from kvconform.generate.strategies.exploration import explorations
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.notation import from_sentence
 from kvspec.reading.clauses import index

@@ -11,8 +11,8 @@ import pytest
 from kvadapters.reference import Reference
 from kvadapters.update import from_update
 from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
-from kvconform.generate.strategies.exploration import explorations
 from kvconform.generate.variations import VARIATIONS
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult

@@ -1,7 +1,8 @@
 """The floors of the house: what each room imports, in every package and folder.
 
 `python -m tools.floors` draws them. A room is a folder, or a module that stands beside folders. Every import
-counts, also inside functions and under TYPE_CHECKING: a reader follows those too. A room's floor is the longest
+counts, also inside functions, under TYPE_CHECKING and by name (`objects("kvspec.costs", "append")` of the registry
+reaches every module of that package): a reader follows those too. A room's floor is the longest
 way down from it; rooms that import each other share one.
 """
 
@@ -27,9 +28,15 @@ def files(package: str) -> list[Path]:
     return paths
 
 
+@cache
+def nodes(file: Path) -> list[ast.AST]:
+    """Everything in the text of a module."""
+    return list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+
+
 def imported(file: Path) -> Iterator[tuple[str, str]]:
     """What a file imports, wherever in its text: the module, and the name taken from it ("" if none)."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in nodes(file):
         if isinstance(node, ast.Import):
             yield from ((alias.name, "") for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -41,7 +48,8 @@ def imported(file: Path) -> Iterator[tuple[str, str]]:
 def modules() -> dict[str, frozenset[str]]:
     """Every module of all packages by its dotted name, and the modules it imports of them."""
     named = _named()
-    return {name: frozenset(_inside(named, file)) - {name} for name, file in named.items()}
+    arrows = {name: {*_inside(named, file), *_looked_up(named, name, file)} for name, file in named.items()}
+    return {name: frozenset(targets - {name}) for name, targets in arrows.items()}
 
 
 def _named() -> dict[str, Path]:
@@ -58,6 +66,40 @@ def _inside(named: Mapping[str, Path], file: Path) -> Iterator[str]:
         target = f"{source}.{name}" if f"{source}.{name}" in named else source
         if target in named:
             yield target
+
+
+BY_NAME = ("modules", "members", "objects", "import_module")
+"""Functions that import the modules of a package by its name."""
+
+
+def _looked_up(named: Mapping[str, Path], name: str, file: Path) -> Iterator[str]:
+    """What a file imports by name: the modules of each package that it names, if it calls such a function."""
+    calls = [node for node in nodes(file) if isinstance(node, ast.Call) and _called(node) in BY_NAME]
+    given = [part for call in calls for part in ast.walk(call)]
+    said = {text for text in map(_text, nodes(file)) if "." in text}
+    said |= {_text(part) for part in given} | {_own_name(part, name, file) for part in given}
+    for target in named if calls else ():
+        if {target, target.rpartition(".")[0]} & (said - {""}):
+            yield target
+
+
+def _text(node: ast.AST) -> str:
+    """A text that stands in a module; the beginning of a name ends with a point."""
+    return node.value.rstrip(".") if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _called(node: ast.Call) -> str:
+    """The last word of the function's name."""
+    return getattr(node.func, "attr", getattr(node.func, "id", ""))
+
+
+def _own_name(node: ast.AST, name: str, file: Path) -> str:
+    """The package that `__name__` stands for, alone or of an imported package."""
+    if isinstance(node, ast.Name) and node.id == "__name__":
+        return name
+    if isinstance(node, ast.Attribute) and node.attr == "__name__" and isinstance(node.value, ast.Name):
+        return next((f"{m}.{n}" for m, n in imported(file) if n == node.value.id), "")
+    return ""
 
 
 def folders() -> list[str]:

@@ -12,7 +12,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from kvconform.generate.covers import Closure, Ops, Plan, Walk, closure, planned, walk
+from kvconform.generate.covers import Closure, Ops, Plan, Walk, closure, walk
+from kvconform.generate.registry import planned
 from kvconform.prove.identifiers import numbered_rows
 from kvspec import notation
 from kvspec.session.step import Step

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from kvconform.generate import frozen_covers
-from kvconform.generate.covers import planned
+from kvconform.generate.registry import planned
 from kvconform.vectors import SOURCES, files, vector
 from kvconform.vectors.vector import LICENCE, VERSION, Vector, Written, counts
 from kvspec.contract import CHAPTERS

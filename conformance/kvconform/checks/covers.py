@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -12,19 +12,31 @@ from kvconform.checks.check import Check
 from kvconform.generate import frozen_covers
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.frozen_covers import Cover
+from kvconform.generate.registry import planned
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.contract import CHAPTERS
+from kvspec.errors import NotWhole
 
 
 def checks() -> Iterator[Check]:
     """One for each frozen cover of each chapter."""
+    plans = planned()
     for chapter in CHAPTERS:
         covers = frozen_covers.load(chapter)
+        _demand_frozen(chapter, [plan.name for plan in plans[chapter]()] if chapter in plans else [], covers)
         of = sum(len(cover.lines) for cover in covers)
         for cover in covers:
             name = cover.name.removeprefix(f"{chapter} ").replace(" ", "-")
             needs, run = frozenset((cover.start.kind, chapter)), partial(_judge_sample, cover=cover, of=of)
             yield Check(f"{chapter}/cover/{name}", chapter, needs, run)
+
+
+def _demand_frozen(chapter: str, names: list[str], covers: Iterable[Cover]) -> None:
+    """Raise NotWhole unless each plan of the chapter is frozen, and nothing else is."""
+    for name in sorted({*names} ^ {cover.name for cover in covers}):
+        frozen, again = f"kvspec/vectors/{frozen_covers.path(chapter).name}", "tools.freeze_vectors covers --write"
+        lacks = f"{frozen} lacks the plan {name!r} of the chapter: run `python -m {again} --chapter {chapter}`"
+        raise NotWhole(lacks if name in names else f"{frozen} has the cover {name!r}, which is no plan")
 
 
 def _judge_sample(under_test: AdapterUnderTest, cover: Cover, of: int) -> None:

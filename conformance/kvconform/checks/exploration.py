@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from kvconform.checks.check import Check
-from kvconform.generate.strategies.exploration import explorations
+from kvconform.generate.registry import explorations
 from kvconform.runner.under_test import AdapterUnderTest
 
 

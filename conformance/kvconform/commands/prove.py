@@ -8,7 +8,7 @@ from concurrent.futures import BrokenExecutor
 
 from tabulate import tabulate
 
-from kvconform.generate.covers import planned
+from kvconform.generate.registry import planned
 from kvconform.judge import trial
 from kvconform.message import tell
 from kvconform.prove import claims

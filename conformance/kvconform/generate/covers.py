@@ -19,7 +19,6 @@ from kvconform.oracle.abstract_state import Key, key
 from kvconform.oracle.reference import CitingReference
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvspec.operations.table import Operation
-from kvspec.registry import found
 from kvspec.session.driver import Session
 from kvspec.session.step import Step
 from kvspec.trace import Trace
@@ -43,11 +42,6 @@ class Plan:
     """Whether the last append's number of queries belongs to the state, as it does for masks."""
     look: Ops = ({"op": "view"},)
     """Operations that show a state and do not change it."""
-
-
-def planned() -> dict[str, Callable[..., list[Plan]]]:
-    """Give the chapters that have plans for covers, and what makes these; the others have no states to cover."""
-    return found("kvconform.generate.strategies", "plans")
 
 
 @dataclass(frozen=True)

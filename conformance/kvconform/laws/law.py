@@ -54,6 +54,10 @@ class Law:
         """The kind of cache that sides are drawn on."""
         return self.needs[0]
 
+    def check(self, chapter: str) -> str:
+        """The id of the check that draws it; `chapter` is that of its clause."""
+        return f"{chapter}/law/{self.clause}/{self.kind}"
+
     def strategy(self) -> st.SearchStrategy[Sides]:
         """Sides on any configuration."""
 

@@ -4,31 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
+from importlib import import_module
+from importlib.resources import files
 
 from kvconform.mutants.mutant import Mutant
-from kvconform.mutants.planting import planted_in
-from kvspec.contract import CHAPTERS
+from kvconform.mutants.planting import PLANTED, of_row
+from kvspec.errors import NotWhole
 from kvspec.reading.anomalies import anomalies
+from kvspec.registry import RECORDS
+from kvspec.tables import table
 
-SECTIONS = (
-    *("extra_rows", "missing_rows", "misplaced_rows", "visible_rows", "operations"),
-    *("at_scale", "unseen", "unseen_beside", "snapshots", "inputs"),
-)
-"""The modules of common bugs: the groups of the appendix of anomalies; bugs that begin beyond a size or after a
+BOTH, MODULE, TABLE = ("py", "toml"), ("py",), ("toml",)
+
+SECTIONS = {
+    "extra_rows": TABLE,
+    "missing_rows": BOTH,
+    "misplaced_rows": BOTH,
+    "visible_rows": BOTH,
+    "operations": BOTH,
+    "at_scale": BOTH,
+    "unseen": MODULE,
+    "unseen_beside": MODULE,
+    "snapshots": MODULE,
+    "inputs": MODULE,
+}
+"""The files of common bugs: the groups of the appendix of anomalies; bugs that begin beyond a size or after a
 long life; bugs that show only unobserved or where rows are alike; bugs of several snapshots; bugs that show only
 where inputs are not plain."""
 
 
 def real() -> Iterator[Mutant]:
-    """Every real bug that is planted, chapter by chapter."""
-    return planted_in("kvconform.mutants.real", *CHAPTERS)
+    """Every real bug that is planted, chapter by chapter: in the files that the chapters' records list."""
+    for chapter, record in RECORDS.items():
+        yield from _planted("kvconform.mutants.real", chapter, record.rooms.get("real", ()))
 
 
 def common() -> Iterator[Mutant]:
     """Every common bug, in the order of the appendix of anomalies."""
-    bugs = planted_in("kvconform.mutants.common", *SECTIONS)
     order = list(anomalies())
-    return iter(sorted(bugs, key=lambda m: order.index(m.anomaly)))
+    return iter(sorted(common_in(*SECTIONS), key=lambda m: order.index(m.anomaly)))
+
+
+def common_in(*sections: str) -> Iterator[Mutant]:
+    """The common bugs of these sections."""
+    for name in sections:
+        yield from _planted("kvconform.mutants.common", name, SECTIONS[name])
+
+
+def _planted(package: str, name: str, listed: tuple[str, ...]) -> Iterator[Mutant]:
+    """The bugs of a module, then those of the table beside it. Raises NotWhole unless just the listed files are
+    there."""
+    for suffix in BOTH:
+        if files(package).joinpath(f"{name}.{suffix}").is_file() != (suffix in listed):
+            raise NotWhole(f"{package}: {name}.{suffix} is not there, or is not listed")
+    if "py" in listed:
+        yield from PLANTED[import_module(f"{package}.{name}").__name__]
+    if "toml" in listed:
+        yield from (of_row(id_, row) for id_, row in table(package, name).items())
 
 
 def demand_planted(mutants: Iterable[Mutant]) -> None:

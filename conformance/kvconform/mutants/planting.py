@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
-from importlib.resources import files
-from importlib.util import find_spec
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
@@ -33,7 +30,6 @@ from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit, Window
 from kvspec.reading.clauses import index
-from kvspec.tables import table
 
 COMMON = "anomaly"
 """The class of common bugs, for which there is no report."""
@@ -58,7 +54,7 @@ else:
 Factory = Callable[[], Any]
 """Makes an adapter."""
 
-_PLANTED: dict[str, list[Mutant]] = defaultdict(list)
+PLANTED: dict[str, list[Mutant]] = defaultdict(list)
 """The bugs of each module, in the order in which they stand there."""
 
 
@@ -71,7 +67,7 @@ def planted(name: str, *, breaks: str, anomaly: str = "") -> Callable[[Bug], Bug
 
     def plant(bug: Bug) -> Bug:
         mutant = _mutant(f"{name}/{bug.__name__}", says(bug), breaks, anomaly, reference_with(bug))
-        _PLANTED[bug.__module__].append(mutant)
+        PLANTED[bug.__module__].append(mutant)
         return bug
 
     return plant
@@ -94,17 +90,8 @@ def _mutant(id_: str, sentence: str, breaks: str, anomaly: str, adapter: Factory
     )
 
 
-def planted_in(package: str, *names: str) -> Iterator[Mutant]:
-    """The bugs that are planted in the modules of these names, and in the tables, of a package."""
-    for name in names:
-        if find_spec(f"{package}.{name}"):
-            yield from _PLANTED[import_module(f"{package}.{name}").__name__]
-        if files(package).joinpath(f"{name}.toml").is_file():
-            yield from (_of_row(id_, row) for id_, row in table(package, name).items())
-
-
-def _of_row(id_: str, row: dict[str, str]) -> Mutant:
-    """The mutant of a row: what it `says` and `breaks`, its `anomaly`, and another text in each method of `of`."""
+def of_row(id_: str, row: dict[str, str]) -> Mutant:
+    """Give the mutant of a row: what it `says` and `breaks`, its `anomaly`, and the text in each method of `of`."""
     patches = [Patch(id_.partition("/")[2], of, row["was"], row["now"]) for of in row["of"].split()]
 
     def adapter() -> Any:

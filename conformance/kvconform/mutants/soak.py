@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 from kvadapters.find import load
 from kvconform.generate.large import Size, sizes
+from kvconform.generate.registry import explorations
 from kvconform.generate.shrink.shrink import shrink
 from kvconform.generate.strategies import sample, whole_system
-from kvconform.generate.strategies.exploration import explorations
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.mutants import correct_variants, trace_sources

@@ -11,8 +11,8 @@ from kvconform.generate import frozen_covers
 from kvconform.generate.amounts import SEED, TRACES
 from kvconform.generate.fit_to_adapter import fitted, suits
 from kvconform.generate.large import sizes, too_large
+from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
-from kvconform.generate.strategies.exploration import explorations
 from kvconform.generate.variations import VARIATIONS
 from kvspec.contract import Description
 from kvspec.reading.clauses import index

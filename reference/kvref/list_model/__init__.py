@@ -19,7 +19,7 @@ from kvref.list_model.rope import Turned
 from kvref.list_model.rows import Rows
 from kvspec.contract import CHAPTERS, Claim, Rope
 from kvspec.geometry import Array, Config
-from kvspec.registry import CACHES, LETTERS, found
+from kvspec.registry import CACHES, LETTERS, objects
 
 
 class ListModel:
@@ -63,7 +63,7 @@ class ListModel:
 
 @cache
 def _models() -> dict[str, Any]:
-    return found(__name__, "model")
+    return objects(__name__, "model")
 
 
 __all__ = ["ListModel"]

@@ -62,6 +62,8 @@ class OperationRecord(Part, frozen=True):
     """The arguments with names that it uses."""
     names: str = ""
     """The sort of thing those names stand for."""
+    unbounded: bool = False
+    """Whether nothing bounds what it costs."""
     needs: tuple[str, ...] = ()
     """The chapters it needs beside its own. An argument can need one too: see `Argument`."""
 
@@ -185,6 +187,11 @@ class Chapter(Part, frozen=True):
     """The letters that begin its clause ids."""
     kind: Kind | None = None
     """The kind that it lets an adapter open, named like the chapter."""
+    rooms: Mapping[str, tuple[str, ...]] = {}
+    """The packages that have a module of its name, by the last word of their names; and what other code looks up in
+    each module. See `kvspec.registry`."""
+    laws: Mapping[str, tuple[str, ...]] = {}
+    """The kinds of cache that its laws are drawn on, and the clauses that are drawn on each."""
     on: tuple[str, ...] = ()
     """If it opens nothing: the kinds that have its operations."""
     speaks_of: tuple[str, ...] = ()

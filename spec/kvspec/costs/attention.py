@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kvspec import masks
 from kvspec.costs import rope
-from kvspec.costs.appends import appends
 from kvspec.costs.terms import BUFFER, PADDING, Bound, Case, Cost, Counts, bounded, how, no_rows
 from kvspec.geometry import DTYPES
 from kvspec.operations.table import argument
@@ -31,9 +30,10 @@ def attend(case: Case) -> Cost:
 
 def _attend(case: Case, queries: int) -> Cost:
     """Bound it without a scale and a softcap."""
+    rows = _counts(case.append(case)) if case.append else {}
     if case.op.get("rope") is None:
-        return _asked(case, queries, _counts(appends()[case.kind](case)))
-    cost = _asked(case, queries, _sum(_counts(appends()[case.kind](case)), rope.inside(case, queries)))
+        return _asked(case, queries, rows)
+    cost = _asked(case, queries, _sum(rows, rope.inside(case, queries)))
     return Cost(f"{cost.when}, turned", tuple(Bound("ROPE-30", b.most) for b in cost.bounds))
 
 

@@ -103,6 +103,8 @@ class Case(Struct, frozen=True):
     """The caches of a whole round."""
     again: bool = False
     """Whether the cache has done the same before, with as many rows, queries and other inputs."""
+    append: Callable[[Case], Cost] | None = None
+    """The cost of an append to this kind of cache."""
 
     @property
     def config(self) -> Config:

@@ -111,7 +111,7 @@ class Session(SessionState):
         try:
             self.wait()
             if op["op"] in draft.WHOLE:
-                draft.look(self, op, step)
+                draft.look_at_round(self, op, step)
             else:
                 LOOK[self.kinds[name]](self, self.caches[name], step)
         except Exception as e:

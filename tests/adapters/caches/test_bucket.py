@@ -19,7 +19,9 @@ from support.device.device_costs import cost, raises
 from support.device.devices import ADAPTERS, NAMES, Scarce, adapter
 
 
-@pytest.mark.parametrize("drawn", [(bucket.explored,), (residency.explored, "bucket")], ids=["host", "device"])
+@pytest.mark.parametrize(
+    "drawn", [(bucket.explored,), (residency.resident, bucket.explored)], ids=["host", "device"]
+)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("count", slow.counts(5, 40))
 def test_random_operations_observe_the_same(count: int, name: str, drawn: Any) -> None:

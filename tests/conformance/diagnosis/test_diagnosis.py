@@ -24,9 +24,8 @@ from kvconform.diagnosis.neighbours import neighbours
 from kvconform.judge import trial
 from kvconform.mutants import real
 from kvconform.mutants.catalogue import CLASSES
-from kvconform.mutants.known_bugs import common, known_bugs
+from kvconform.mutants.known_bugs import common, common_in, known_bugs
 from kvconform.mutants.mutant import Mutant
-from kvconform.mutants.planting import planted_in
 from kvconform.mutants.trace_sources import covers, examples
 from kvconform.runner import journal
 from kvconform.runner.record.record import kept
@@ -49,7 +48,7 @@ from support.slow import counts, one_in
 
 ROOT = Path(__file__).parents[3]
 KNOWN = known_bugs()
-UNSHOWN = {m.id for m in planted_in("kvconform.mutants.common", "at_scale", "unseen", "snapshots", "inputs")}
+UNSHOWN = {m.id for m in common_in("at_scale", "unseen", "snapshots", "inputs")}
 """Bugs that neither examples nor covers show."""
 SAMPLE = random.Random(5).sample(sorted(set(KNOWN) - UNSHOWN), 10)
 """Ten of all others, by chance, the same every time."""

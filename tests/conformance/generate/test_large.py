@@ -11,14 +11,15 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.large import BOUNDARIES, Size, sizes
+from kvconform.generate.registry import explorations
 from kvconform.generate.shrink.shrink import first_of, shrink
 from kvconform.generate.strategies import sample
-from kvconform.generate.strategies.exploration import explorations
 from kvconform.generate.variations import alike, blind, inputs
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
+from kvconform.mutants.known_bugs import common_in
 from kvconform.mutants.mutant import Mutant
-from kvconform.mutants.planting import having, planted_in
+from kvconform.mutants.planting import having
 from kvref.growing import Growing
 from kvspec.contract import Description, description
 from kvspec.errors import Refused
@@ -30,8 +31,7 @@ from support.slow import one_in
 SEEDS = 0, 1, 2
 ABOUT = description(Reference().describe())
 ALL = {f"{size.chapter} {size.name}": size for size in sizes()}
-COMMON = "kvconform.mutants.common"
-UNSEEN = list(planted_in(COMMON, "unseen", "unseen_beside"))
+UNSEEN = list(common_in("unseen", "unseen_beside"))
 """Bugs that show while nobody looks, or where rows are alike."""
 
 
@@ -86,12 +86,12 @@ def test_the_reference_does_what_large_traces_ask(name: str) -> None:
 
 
 def test_such_bugs_are_planted_in_every_chapter_with_large_traces() -> None:
-    bugs = [*planted_in(COMMON, "at_scale", "snapshots"), *UNSEEN]
+    bugs = [*common_in("at_scale", "snapshots"), *UNSEEN]
     assert len(bugs) >= 48
     assert {chapter for bug in bugs for chapter in bug.chapters} >= {size.chapter for size in ALL.values()}
 
 
-@pytest.mark.parametrize("mutant", one_in(60, reversed([*planted_in(COMMON, "at_scale")])), ids=lambda m: m.id)
+@pytest.mark.parametrize("mutant", one_in(60, reversed([*common_in("at_scale")])), ids=lambda m: m.id)
 def test_what_begins_beyond_a_size_is_found_by_three_seeds(mutant: Mutant) -> None:
     for seed in SEEDS:
         assert blames(mutant, large(mutant, seed)), seed
@@ -104,7 +104,7 @@ def test_what_shows_while_nobody_looks_or_where_rows_are_alike_is_found_by_three
         assert blames(mutant, [*map(blind, traces[::2]), *map(alike, traces[::3])]), seed
 
 
-@pytest.mark.parametrize("mutant", one_in(6, planted_in(COMMON, "inputs")), ids=lambda m: m.id)
+@pytest.mark.parametrize("mutant", one_in(6, common_in("inputs")), ids=lambda m: m.id)
 def test_what_takes_all_arrays_for_plain_is_found_by_three_seeds_in_other_forms_alone(mutant: Mutant) -> None:
     for seed in SEEDS:
         traces = [t for chapter in mutant.chapters for t in explored(chapter, seed)]
@@ -170,7 +170,7 @@ def test_heads_are_fitted_to_those_that_a_cache_declares() -> None:
 
 
 def test_a_failing_size_becomes_small_and_says_from_which_on() -> None:
-    mutant = next(m for m in planted_in(COMMON, "at_scale") if m.id.endswith("/WindowOfAThousand"))
+    mutant = next(m for m in common_in("at_scale") if m.id.endswith("/WindowOfAThousand"))
     adapter = mutant.adapter()
 
     def fails(trace: Trace) -> int:

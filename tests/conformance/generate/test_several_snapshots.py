@@ -7,10 +7,10 @@ from functools import cache
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample, snapshot
-from kvconform.generate.strategies.exploration import explorations
+from kvconform.mutants.known_bugs import common_in
 from kvconform.mutants.mutant import Mutant
-from kvconform.mutants.planting import planted_in
 from kvconform.oracle.follow import ModelledTrace
 from kvspec.operations.table import caches_with
 from kvspec.trace import Trace
@@ -18,7 +18,7 @@ from support.running.local_adapter import LocalAdapter
 from support.slow import one_in
 
 SEEDS = 0, 1, 2
-BUGS = list(planted_in("kvconform.mutants.common", "snapshots"))
+BUGS = list(common_in("snapshots"))
 KINDS = caches_with("restore")
 OTHERS = [e for e in explorations()["snapshot"] if not e.name.startswith("several")]
 

@@ -9,19 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
-from kvconform.generate import strategies
 from kvconform.generate.strategies.configs import FAR, LARGEST_WINDOW, configs
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.trace_builder import DrawingOnCaches
 from kvspec import masks
 from kvspec.masks import Explicit
-from kvspec.operations.table import caches_with
 from kvspec.trace import Trace
 
 BASE = (
@@ -47,13 +43,6 @@ def traces(draw: st.DrawFn, kind: str, operations: Sequence[str]) -> Trace:
 def on_cache(kind: str, operations: tuple[str, ...], name: str = "", *needs: str) -> Exploration:
     """Traces on a cache of one sequence."""
     return Exploration(name or kind, (kind, *needs), partial(traces, kind, operations), kind)
-
-
-def traces_of(chapter: str) -> Any:
-    """Give the traces of a chapter, or of a kind of cache with snapshots, to add something to."""
-    if chapter in caches_with("restore"):
-        return traces(chapter, SNAPSHOTS)
-    return import_module(f"{strategies.__name__}.{chapter}").explored()
 
 
 class _Drawing(DrawingOnCaches):

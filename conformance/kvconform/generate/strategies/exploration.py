@@ -6,9 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kvconform.generate import strategies
-from kvspec.registry import found
-
 
 @dataclass(frozen=True)
 class Exploration:
@@ -17,11 +14,9 @@ class Exploration:
     name: str
     needs: tuple[str, ...]
     """Chapters it takes beside its own."""
-    strategy: Callable[[], Any]
+    strategy: Callable[..., Any]
+    """Gives what draws its traces; takes what draws those of another chapter if it adds something to them."""
     counted_as: str = ""
     """What its coverage is counted under, where that is not the chapter."""
-
-
-def explorations() -> dict[str, tuple[Exploration, ...]]:
-    """Give the explorations of each chapter."""
-    return found(strategies.__name__, "EXPLORATIONS")
+    over: str = ""
+    """The chapter to whose traces it adds something."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from typing import Any
 
 from hypothesis import strategies as st
 
 from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import store
-from kvconform.generate.strategies.caches import traces_of
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import name, plan, rewinds
 from kvspec.geometry import Config
@@ -76,9 +76,9 @@ def fits(draw: st.DrawFn) -> Operation:
 
 
 @st.composite
-def explored(draw: st.DrawFn, kind: str = "growing") -> Trace:
+def with_plans(draw: st.DrawFn, others: Callable[[], Any]) -> Trace:
     """Draw a trace of another chapter, with plans before its appends and questions between."""
-    trace = draw(traces_of(kind))
+    trace = draw(others())
     done: list[Operation] = []
     for op in trace.ops:
         appends = op["op"] == "append"
@@ -91,6 +91,6 @@ def explored(draw: st.DrawFn, kind: str = "growing") -> Trace:
 
 
 EXPLORATIONS = (
-    *(Exploration(kind, (kind,), partial(explored, kind)) for kind in (*caches_with("plan"), "store")),
-    Exploration("batch", ("store", "batch"), partial(explored, "batch")),
+    *(Exploration(kind, (kind,), with_plans, over=kind) for kind in (*caches_with("plan"), "store")),
+    Exploration("batch", ("store", "batch"), with_plans, over="batch"),
 )

@@ -5,13 +5,13 @@ Costs are judged in every trace of every chapter. This module adds the operation
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from typing import Any
 
 from hypothesis import strategies as st
 
 from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import store
-from kvconform.generate.strategies.caches import traces_of
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import name, plan
 from kvspec.geometry import Config
@@ -65,9 +65,9 @@ def plans() -> list[Plan]:
 
 
 @st.composite
-def explored(draw: st.DrawFn, kind: str = "growing") -> Trace:
+def resident(draw: st.DrawFn, others: Callable[[], Any]) -> Trace:
     """Draw a trace of another chapter, with some of its rows on the device."""
-    trace = draw(traces_of(kind))
+    trace = draw(others())
     return Trace(trace.kind, trace.config, tuple(_placed(op, draw(st.booleans())) for op in trace.ops))
 
 
@@ -77,9 +77,7 @@ def _placed(op: Operation, there: bool) -> Operation:
 
 
 EXPLORATIONS = (
-    *(Exploration(kind, (kind,), partial(explored, kind)) for kind in (*CACHES, "copy", "bucket", "store", "page")),
-    Exploration("batch", ("store", "batch"), partial(explored, "batch")),
-    Exploration(
-        "attention", (*caches_with("attend"), "store", "batch", "attention"), partial(explored, "attention")
-    ),
+    *(Exploration(kind, (kind,), resident, over=kind) for kind in (*CACHES, "copy", "bucket", "store", "page")),
+    Exploration("batch", ("store", "batch"), resident, over="batch"),
+    Exploration("attention", (*caches_with("attend"), "store", "batch", "attention"), resident, over="attention"),
 )

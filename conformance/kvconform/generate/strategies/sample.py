@@ -18,10 +18,15 @@ ATTEMPTS = 10
 """Most attempts for each value: a strategy may reject a value half drawn."""
 
 
+class DrewFewer(Exception):
+    """A strategy gives fewer values than were asked for."""
+
+
 def some(strategy: Any, count: int, seed: int) -> list[Any]:
     """Draw `count` independent values of a strategy; the same seed gives the same values, whatever is imported.
 
-    The first is the simplest: it takes the first of all choices.
+    The first is the simplest: it takes the first of all choices. Raises DrewFewer for a strategy that rejects most
+    of what it begins.
     """
     values: list[Any] = []
 
@@ -37,4 +42,6 @@ def some(strategy: Any, count: int, seed: int) -> list[Any]:
         if len(values) >= count:
             break
         draw(random.randbytes(SIZE))
+    if len(values) < count:
+        raise DrewFewer(f"drew {len(values)} traces in {ATTEMPTS * count} attempts; {count} were asked for")
     return values[:count]

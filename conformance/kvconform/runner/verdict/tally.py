@@ -47,6 +47,8 @@ class Tally:
     spent: dict[str, Residency] = field(default_factory=dict)
     """What operations cost, by kind, operation and condition."""
     problems: list[str] = field(default_factory=list)
+    shut_out: dict[str, str] = field(default_factory=dict)
+    """Checks of which the claim shuts out every trace, and why."""
     diagnosis: dict[str, list[KnownBug]] = field(default_factory=dict)
     """Known bugs that answer as the adapter did, by the key of the failure; see `kvconform.diagnosis.diagnose`."""
 
@@ -69,6 +71,10 @@ class Tally:
         self.agreed[clause] += 1
         self.oracles.setdefault(clause, oracle)
         self._tested(clause, check)
+
+    def shuts_out(self, check: str, why: str) -> None:
+        """Note a check of which nothing could be judged within what the adapter claims."""
+        self.shut_out.setdefault(check, why)
 
     def not_finished(self, check: str, clause: str, why: str) -> None:
         """Note a check that ended in a failure of the harness; `clause` is its own, if it has one."""
@@ -135,6 +141,7 @@ class Tally:
         self.ended = other.ended | self.ended
         self.unfinished = other.unfinished | self.unfinished
         self.problems += other.problems
+        self.shut_out |= other.shut_out
         self.diagnosis |= other.diagnosis
         for spent in other.spent.values():
             self._spend((spent.kind, spent.op, spent.when), spent.steps, spent.least, spent.most)

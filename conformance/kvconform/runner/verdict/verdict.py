@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kvconform.generate.fit_to_adapter import beyond
+from kvconform.laws.registry import LAWS
 from kvconform.runner.verdict.observation import answered_by_adapter, unobserved
 from kvconform.runner.verdict.tally import Tally
 from kvspec.contract import LEVELS, Description
@@ -75,11 +76,24 @@ def _not_finished(e: Evidence) -> Verdict | None:
 
 
 def _not_exercised(e: Evidence) -> Verdict | None:
-    if e.clause.id in e.tally.exercised:
+    sources = set(e.tally.exercised.get(e.clause.id, ()))
+    if "law" in sources if e.clause.law else sources:
         return None
-    if why := beyond(e.clause, e.adapter):
+    if why := beyond(e.clause, e.adapter) or _beyond_laws(e):
         return Verdict("NOT_CLAIMED", why)
     return Verdict("NOT_RUN", "the run was cut short before it" if e.partial else "no trace exercised it")
+
+
+def _beyond_laws(e: Evidence) -> str:
+    """Why the claim shuts out each law of the clause; empty if it does not. An example shows a law once: it is no
+    substitute."""
+    laws = [law for law in LAWS if law.clause == e.clause.id]
+    missing = [sorted(set(law.needs) - set(e.adapter.chapters)) for law in laws]
+    if laws and all(missing):
+        fewest = min(missing, key=lambda names: len(names))
+        return f"its law takes {', '.join(fewest)}, which the adapter does not declare"
+    judged = [law.check(e.clause.chapter) for law, lacks in zip(laws, missing, strict=True) if not lacks]
+    return e.tally.shut_out[judged[0]] if judged and set(judged) <= set(e.tally.shut_out) else ""
 
 
 def _held(e: Evidence) -> Verdict:

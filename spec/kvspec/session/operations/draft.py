@@ -72,7 +72,7 @@ def _end(session: SessionState, op: Operation, step: Step, how: str, *kept: int)
     round_.open = False
 
 
-def look(session: SessionState, op: Operation, step: Step) -> None:
+def look_at_round(session: SessionState, op: Operation, step: Step) -> None:
     """Observe all caches of a round, after an operation on the whole round."""
     round_ = session.rounds.get(op["name"])
     letters = op.get("layers") or (round_.letters if round_ else "")

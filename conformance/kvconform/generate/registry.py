@@ -1,0 +1,41 @@
+"""What the chapters' strategies give: plans for covers, and explorations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from kvconform.generate import strategies
+from kvconform.generate.covers import Plan
+from kvconform.generate.strategies.exploration import Exploration
+from kvspec.operations.table import caches_with
+from kvspec.registry import objects
+
+
+def planned() -> dict[str, Callable[..., list[Plan]]]:
+    """Give the chapters that have plans for covers, and what makes these; the others have no states to cover."""
+    return objects(strategies.__name__, "plans")
+
+
+def explorations() -> dict[str, tuple[Exploration, ...]]:
+    """Give the explorations of each chapter."""
+    listed = objects(strategies.__name__, "EXPLORATIONS")
+    return {chapter: tuple(map(_over, each)) for chapter, each in listed.items()}
+
+
+def _over(exploration: Exploration) -> Exploration:
+    """Hand a strategy that adds something to the traces of another chapter what makes those."""
+    if not exploration.over:
+        return exploration
+    return replace(exploration, strategy=partial(exploration.strategy, partial(traces_of, exploration.over)))
+
+
+def traces_of(chapter: str) -> Any:
+    """Draw traces of a chapter, or of a kind of cache with snapshots, to add something to."""
+    from kvconform.generate.strategies import caches  # needs Hypothesis, which those who want only plans may lack
+
+    if chapter in caches_with("restore"):
+        return caches.traces(chapter, caches.SNAPSHOTS)
+    return objects(strategies.__name__, "explored")[chapter]()
