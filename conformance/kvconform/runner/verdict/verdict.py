@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kvconform.generate.fit_to_adapter import beyond
-from kvconform.laws.registry import LAWS
 from kvconform.runner.verdict.observation import answered_by_adapter, unobserved
 from kvconform.runner.verdict.tally import Tally
 from kvspec.contract import LEVELS, Description
@@ -87,6 +86,8 @@ def _not_exercised(e: Evidence) -> Verdict | None:
 def _beyond_laws(e: Evidence) -> str:
     """Why the claim shuts out each law of the clause; empty if it does not. An example shows a law once: it is no
     substitute."""
+    from kvconform.laws.registry import LAWS  # needs Hypothesis, which a reader of records may lack
+
     laws = [law for law in LAWS if law.clause == e.clause.id]
     missing = [sorted(set(law.needs) - set(e.adapter.chapters)) for law in laws]
     if laws and all(missing):
