@@ -190,7 +190,7 @@ def demand_scoring(how: Attention) -> None:
 
 def scored(queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
     """The output of queries over the rows held, in position order, with another scale or a softcap."""
-    cite("ATTN-2", "ATTN-11", "ATTN-15", "ATTN-29", "ATTN-30", "ATTN-32", "ATTN-42")
+    cite("ATTN-2", "ATTN-11", "ATTN-15", "ATTN-29", "ATTN-30", "ATTN-44", "ATTN-42")
     cite(*(["ATTN-31"] if how.splits > 1 else []), *(["ATTN-3"] if how.scale is None else ["ATTN-38"]))
     cite(*(["ATTN-39", "ATTN-40"] if how.softcap > 0 else []))
     for array in arrays(seen.logical):
@@ -202,7 +202,7 @@ def scored(queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
 
 def attended(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
     """The output of queries over the rows held, in position order."""
-    cite("ATTN-2", "ATTN-3", "ATTN-11", "ATTN-15", "ATTN-29", "ATTN-30", "ATTN-32")
+    cite("ATTN-2", "ATTN-3", "ATTN-11", "ATTN-15", "ATTN-29", "ATTN-30", "ATTN-44")
     cite(*(["ATTN-31"] if splits > 1 else []))
     batch, heads, n, _ = queries.shape
     for array in arrays(seen.logical):

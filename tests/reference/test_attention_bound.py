@@ -1,4 +1,4 @@
-"""The bound of ATTN-32: engines that compute otherwise are within it, and what is wrong is not."""
+"""The bound of ATTN-44: engines that compute otherwise are within it, and what is wrong is not."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from kvconform.judge import visible
 from kvconform.judge.visible import Judge
 from kvconform.oracle.expected import Expected
 from kvconform.oracle.follow import expected
-from kvref.list_model.attention_bound import LOST, TINY, UNIT, Output, U
+from kvref.list_model.attention_bound import LOST, TINY, UNIT, Output, U, weighed
 from kvspec import notation
 from kvspec.geometry import DTYPES, Array
 from kvspec.operations.table import Operation
@@ -26,6 +27,7 @@ from support.engines.attention_engines import (
     blas,
     case,
     fraction,
+    online,
     rounded_sum,
     rounded_weights,
     strictly,
@@ -39,9 +41,50 @@ def test_engines_that_compute_otherwise_are_within_it(engine: Callable[[Case], A
     assert max(used.values()) <= 1, [at for at, u in used.items() if u > 1][:3]
 
 
+LENGTHS = (2, 16, 128, 1024, 4096, 16384)
+
+
+@pytest.mark.parametrize("how", ["plain", "needles", "rising", "equal"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rows", LENGTHS)
+def test_engines_that_compute_otherwise_are_within_it_at_any_length(how: str, dtype: str, rows: int) -> None:
+    c = case(rows, how, dtype, rows)
+    engines = ENGINES if rows < 5000 else [e for e in ENGINES if e is not online]
+    with np.errstate(under="ignore"):
+        assert max(fraction(c, engine(c)) for engine in engines) < 0.5
+
+
+def without(c: Case, at: int) -> Case:
+    """One row is lost."""
+    return c._replace(**{part: np.delete(getattr(c, part), at, 0) for part in ("keys", "values", "added")})
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rows", LENGTHS[1:])
+def test_at_any_length_needles_show_what_is_lost(dtype: str, rows: int) -> None:
+    c = case(rows, "needles", dtype, rows)
+    fewer = [blas(without(c, int(at)))[d] for d, at in enumerate(c.values.argmax(0))]
+    output, bound = c.bound
+    assert (np.abs(output) > 5 * bound).all(), "zeros, or twice the output"
+    assert (np.abs(fewer - output) > 5 * bound).all()
+
+
+def test_the_output_over_one_row_fewer_is_that_without_the_row_that_shows_most() -> None:
+    for seed in range(20):
+        c = case(seed, "plain", "f32")
+        with np.errstate(all="ignore"):
+            output, bound, fewer = weighed(*(a.astype(np.float64) for a in c[:4]), "f32")
+        rest = [np.delete(np.arange(len(c.keys)), j) for j in range(len(c.keys))]
+        each = [
+            blas(c._replace(keys=c.keys[r], values=c.values[r], added=c.added[r])) if len(r) else 0 for r in rest
+        ]
+        shows = [(np.abs(e - output) / bound).max() for e in each]
+        assert np.allclose(fewer, each[int(np.argmax(shows))], rtol=1e-4, atol=1e-5)
+
+
 def one_row_less(c: Case) -> Array:
     """The newest row is lost."""
-    return blas(c._replace(keys=c.keys[:-1], values=c.values[:-1], added=c.added[:-1]))
+    return blas(without(c, -1))
 
 
 def one_row_twice(c: Case) -> Array:
@@ -264,7 +307,7 @@ def judged(bound: float) -> bool:
     """Whether an output of 2 passes for one of 1 that has such a bound."""
     middle = np.ones((1, 1, 1, 1))
     op: Operation = {"op": "attend", "n": 1}
-    want = Expected("ok", outputs=Output(middle, np.full_like(middle, bound)))
+    want = Expected("ok", outputs=Output(middle, np.full_like(middle, bound), 0 * middle))
     return not Judge(SerialBook(), ("history",)).compare(
         op, want, Step("ok", arrays={"output": F32(middle * 2)}), True
     )
@@ -273,6 +316,20 @@ def judged(bound: float) -> bool:
 def test_only_an_infinite_bound_says_nothing() -> None:
     assert judged(np.inf) and judged(1.5)
     assert not judged(0.5) and not judged(np.nan)
+
+
+def shown(middle: float, bound: float, fewer: float) -> bool:
+    """Whether agreeing with such outputs shows anything."""
+    outputs = Output(*(np.full((1, 1, 1, 2), x) for x in (middle, bound, fewer)))
+    return visible.shown_by_bounds(Expected("ok", outputs=outputs))["output"]
+
+
+def test_nothing_is_shown_where_wrong_answers_agree() -> None:
+    assert shown(1, 0.5, 2) and shown(-1, 0.01, 0)
+    assert not shown(1, 1.5, 3), "zeros, and twice the output"
+    assert not shown(1, 0.5, 1.4), "one row fewer"
+    assert not shown(1, np.inf, 2) and not shown(np.nan, np.inf, np.nan)
+    assert shown(0, 0, 0), "a query that sees nothing: only zeros are right"
 
 
 def test_one_row_is_itself_but_for_roundings() -> None:

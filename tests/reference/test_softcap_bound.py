@@ -1,4 +1,4 @@
-"""The bound of ATTN-32 with a scale and a softcap: a tanh in f32 is within it, and what is wrong is not."""
+"""The bound of ATTN-44 with a scale and a softcap: a tanh in f32 is within it, and what is wrong is not."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def used(c: Case, how: Scoring, scores: Scores) -> float:
         weights = np.exp(found - found.max())
         output = weights @ c.values / weights.sum(dtype=F32)
         wide = (a.astype(np.float64) for a in (c.query, c.keys, c.values, c.added))
-        middle, bound = weighed(*wide, c.dtype, how=how)
+        middle, bound, _ = weighed(*wide, c.dtype, how=how)
         off = np.abs(output - middle)
         return float(np.where(np.isposinf(bound), 0, np.where(off == 0, 0, off / bound)).max())
 

@@ -40,6 +40,8 @@ class TrialResult:
     """What the operations cost, where that is metered."""
     first: str = ""
     """For a shortened trace with large numbers: the numbers from which on it fails, as in `window from 1025 on`."""
+    bounded: dict[str, bool] = field(default_factory=dict)
+    """The observables that have bounds, and whether agreeing with them showed anything at some step."""
     known: bool = False
     """Whether known deviations explain all that differed."""
 
@@ -47,6 +49,11 @@ class TrialResult:
     def failed(self) -> bool:
         """Whether the adapter differed."""
         return bool(self.differences)
+
+    def shows(self, clause: str) -> bool:
+        """Whether bounds were narrow enough to show a breach of a clause."""
+        empty = {name for name, shown in self.bounded.items() if not shown}
+        return not empty or not set(index()[clause].seen_in) <= empty
 
     @property
     def oracle(self) -> str:

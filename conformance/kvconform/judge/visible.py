@@ -4,7 +4,7 @@ compared."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -110,19 +110,47 @@ def _values(want: Expected, got: Step) -> Iterator[Difference]:
         yield Difference("retained", f"retained {retained} is less than the {want.least} rows a query may need")
 
 
-def _numbers(want: Expected, got: Step) -> Iterator[Difference]:
+class _Bounded(NamedTuple):
+    """Numbers that may differ from exact ones by a bound, and wrong ones beside zeros and twice the exact ones."""
+
+    name: str
+    middle: Array
+    bound: Array
+    dtype: np.dtype[Any]
+    wrong: tuple[Array, ...] = ()
+
+
+def _bounded(want: Expected) -> Iterator[_Bounded]:
     """Outputs of attention, and rows that were turned."""
     if want.outputs is not None:
-        yield from _within("output", *want.outputs, DTYPES["f32"], got.arrays.get("output"))
+        middle, bound, fewer = want.outputs
+        yield _Bounded("output", middle, bound, DTYPES["f32"], (fewer,))
     if want.rotated is not None:
         middle, bound, dtype = want.rotated
-        yield from _within("rotated", middle, bound, DTYPES[dtype], got.arrays.get("rotated"))
+        yield _Bounded("rotated", middle, bound, DTYPES[dtype])
 
 
-def _within(
-    name: str, middle: Array, bound: Array, dtype: np.dtype[Any], found: Array | None
-) -> Iterator[Difference]:
+def shown_by_bounds(want: Expected) -> dict[str, bool]:
+    """The observables of a step that have bounds, and whether agreeing with each shows anything. It does not where
+    zeros, twice the numbers, or an output over one row fewer lie within the bound everywhere."""
+    return {one.name: _says(one) for one in _bounded(want) if one.middle.size}
+
+
+def _says(one: _Bounded) -> bool:
+    """Whether no wrong numbers lie within a bound everywhere; numbers that are the exact ones are not wrong."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        wrong = [w for w in (np.zeros(()), 2 * one.middle, *one.wrong) if not (w == one.middle).all()]
+        return not any((np.isposinf(one.bound) | (np.abs(w - one.middle) <= one.bound)).all() for w in wrong)
+
+
+def _numbers(want: Expected, got: Step) -> Iterator[Difference]:
+    for one in _bounded(want):
+        yield from _within(one, got.arrays.get(one.name))
+
+
+def _within(one: _Bounded, found: Array | None) -> Iterator[Difference]:
     """Numbers, each within its bound; where the bound is infinite, any. A bound that is NaN holds nothing."""
+    name, middle, bound, dtype, _ = one
     if found is None or found.shape != middle.shape or found.dtype != dtype:
         shown = "none" if found is None else f"{found.dtype}{list(found.shape)}"
         yield Difference(name, f"{name}: expected {dtype}{list(middle.shape)}, found {shown}")

@@ -146,7 +146,7 @@ class Asked:
 
     def cite_common(self) -> None:
         """Cite the clauses of all queries that are answered."""
-        cite("ATTN-2", "ATTN-11", "ATTN-15", "ATTN-32", "ATTN-13" if self.out is None else "ATTN-14")
+        cite("ATTN-2", "ATTN-11", "ATTN-15", "ATTN-44", "ATTN-13" if self.out is None else "ATTN-14")
         cite("ATTN-3" if self.how.scale is None else "ATTN-38")
         cite(*(["ATTN-39", "ATTN-40"] if self.how.softcap > 0 else []))
         cite(*(c for p in self.logical for c in _clauses(p)))

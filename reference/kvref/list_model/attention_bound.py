@@ -1,15 +1,16 @@
 """Attention in the list model: each query's output in float64, and how far from it an f32 implementation may be.
 
-The bound is that of ATTN-32, where it is derived. With u = 2^-24, for a query that sees K rows with exact scores
+The bound is that of ATTN-44, where it is derived. With u = 2^-24, for a query that sees K rows with exact scores
 s_j = q k_j / sqrt(k_dim) + what n arrays add; the largest is s_m; t_j = s_j - s_m, weights w_j = exp(t_j),
 p_j = w_j / sum w, outputs o and V = sum p |v|:
 
 - A score is off by at most e_j = f_j + (k_dim + n + 3) u (sum |q k_j| / sqrt(k_dim) + sum |added| + f_j), n being 1
   at least; f_j = 2^-126 sum (|q| + |k_j|) is what underflows. Where q and k may be off themselves, as those that
   RoPE turned (`Off`), f_j is larger by sum(|k_j| off q + (|q| + off q) off k_j) / sqrt(k_dim).
-- Weights, as multiples of the largest, are off by a factor of exp(X_j) at most, X_j = e_j + e_m + (3 |t_j| + 10 K +
-  20) u. That moves the output by at most A = sum over j other than m of (exp(t_j + X_j) - w_j) |v_j - o|, and the
-  mean of |v| by at most G, the same of | |v_j| - V |.
+- Weights, as multiples of the largest, are off by a factor of exp(X_j) at most, up or down, X_j = e_j + e_m +
+  (3 |t_j| + 10 K + 20) u. So they sum up to S = 1 + sum over j other than m of w_j exp(-X_j) at least. That moves
+  the output by at most A = sum over j other than m of (exp(t_j + X_j) - w_j) |v_j - o| / S, and the mean of |v| by
+  at most G, the same of | |v_j| - V |.
 - Products, sums, the division and weights that are rounded to the dtype of the rows (w), above the line and below,
   make at most R (V + G), R = (2 w + (2 K + 8) u) / (1 - w - (2 K + 8) u).
 - A scale that is given replaces 1 / sqrt(k_dim); one above 1 multiplies f_j.
@@ -62,11 +63,13 @@ PLAIN = Scoring()
 
 
 class Output(NamedTuple):
-    """What outputs should be, and how far from that they may be: f64, both `[B, heads, L, v_dim]`. A bound is never
+    """What outputs should be, and how far from that they may be: f64, all `[B, heads, L, v_dim]`. A bound is never
     NaN; where it is infinite, any output will do."""
 
     middle: Array
     bound: Array
+    fewer: Array
+    """What outputs would be without one row: for each query that whose loss shows most beside the bound."""
 
 
 Rows = tuple[Array, Array]
@@ -98,11 +101,11 @@ def outputs(
 ) -> Output:
     """For queries `[B, heads, L, k_dim]` and what each of them sees, `[B][heads or 1][L]`."""
     off = Off(np.zeros_like(queries), {}) if off is None else off
-    found = Output(*(np.zeros((*queries.shape[:3], v_dim)) for _ in range(2)))
+    found = Output(*(np.zeros((*queries.shape[:3], v_dim)) for _ in Output._fields))
     for b, h, i in np.ndindex(queries.shape[:3]):
         seen = sees[b][min(h, len(sees[b]) - 1)][i]
         if seen:
-            found.middle[b, h, i], found.bound[b, h, i] = _one(
+            one = _one(
                 (queries[b, h, i], off.queries[b, h, i]),
                 seen,
                 (kept, off.keys),
@@ -110,6 +113,8 @@ def outputs(
                 dtype,
                 how,
             )
+            for whole, part in zip(found, one, strict=True):
+                whole[b, h, i] = part
     return found
 
 
@@ -120,7 +125,7 @@ def _one(
     at: tuple[int, int, int],
     dtype: str,
     how: Scoring,
-) -> tuple[Array, Array]:
+) -> Output:
     (b, h, heads), (kept, off) = at, known
     head = h // (heads // kept[next(iter(seen))][0].shape[1])
     with np.errstate(invalid="ignore"):
@@ -140,21 +145,40 @@ def weighed(
     dtype: str,
     score_error: Array | float = 0.0,
     how: Scoring = PLAIN,
-) -> tuple[Array, Array]:
-    """The output of one query `[k_dim]` over rows `[K, dim]` of a dtype, and its bound `[v_dim]`, all in f64.
-    `added`: what each array adds to the scores, `[n, K]`, or `[K]` of one. `score_error`: how far scores may be
-    off already."""
+) -> Output:
+    """The output of one query `[k_dim]` over rows `[K, dim]` of a dtype, its bound, and the output without the row
+    whose loss shows most, `[v_dim]`, all in f64. `added`: what each array adds to the scores, `[n, K]`, or `[K]` of
+    one. `score_error`: how far scores may be off already."""
     scores, error, sound = _scored(query, keys, np.atleast_2d(added), score_error, how)
     rows, m, t = len(scores), scores.argmax(), scores - scores.max()
     weights, spread = np.exp(t), error + error[m] + (3 * np.abs(t) + 10 * len(t) + 20) * U
-    more = np.where(np.arange(rows) == m, 0.0, np.exp(t + spread) - weights)
+    others = np.arange(rows) != m
+    least = 1 + np.exp(t - spread) @ others
+    more = np.where(others, np.exp(t + spread) - weights, 0.0) / least
     sizes, p = np.abs(values), weights / weights.sum()
     output, mean = _mean(p, values, values[m]), _mean(p, sizes, sizes[m])
     mean = mean + _moved(more, sizes - mean)
     bound = _moved(more, values - output) + _rounded(dtype, rows) * mean
     bound = bound + LOST[dtype] * (sizes.sum(0) + rows * mean) + rows * 4 * TINY
     sound = sound & (sizes.sum(0) < LARGEST)
-    return np.where(sound, output, np.nan), np.where(sound, bound, np.inf)
+    fewer = _without_one(weights, values, output, bound)
+    return Output(np.where(sound, output, np.nan), np.where(sound, bound, np.inf), fewer)
+
+
+def _without_one(weights: Array, values: Array, output: Array, bound: Array) -> Array:
+    """The output `[v_dim]` without the row whose loss shows most beside the bound; zeros if it is the only row."""
+    m, rest = weights.argmax(), weights.sum() - weights
+    lost = (weights / rest)[:, None] * (output - values)
+    lost[m] = _mean_without(m, weights, values) - output
+    shows = np.where(lost == 0, 0.0, np.abs(lost) / bound).max(1, initial=0.0)
+    return np.asarray(output + lost[np.nan_to_num(shows).argmax()])
+
+
+def _mean_without(m: np.intp, weights: Array, values: Array) -> Array:
+    """The mean without the heaviest row: where it outweighs all others, a difference has no digits left."""
+    weights, values = np.delete(weights, m), np.delete(values, m, 0)
+    total = weights.sum()
+    return _mean(weights / total, values, values[0]) if total > 0 else np.zeros(values.shape[1])
 
 
 def _root(how: Scoring, dim: int) -> float:

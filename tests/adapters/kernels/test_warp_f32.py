@@ -1,4 +1,4 @@
-"""Attention over f32 rows on tensor cores, by parts of 16 bits: emulated, within the bound of ATTN-32 for f32."""
+"""Attention over f32 rows on tensor cores, by parts of 16 bits: emulated, within the bound of ATTN-44 for f32."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The attention kernel for wide rows, emulated on the CPU, element by element within the bound of ATTN-32."""
+"""The attention kernel for wide rows, emulated on the CPU, element by element within the bound of ATTN-44."""
 
 from __future__ import annotations
 

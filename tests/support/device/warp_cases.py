@@ -69,7 +69,7 @@ def exact(case: Case) -> Iterator[tuple[tuple[int, int, int], Array, Array]]:
         nothing = np.zeros(case.v_dim), np.zeros(case.v_dim)
         asked = case.queries[at].astype(np.float64)
         with np.errstate(all="ignore"):
-            found = weighed(asked, *rows, np.zeros(seen.sum()), case.dtype) if seen.any() else nothing
+            found = weighed(asked, *rows, np.zeros(seen.sum()), case.dtype)[:2] if seen.any() else nothing
         yield (entry, head, query), *found
 
 

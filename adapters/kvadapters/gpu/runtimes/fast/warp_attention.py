@@ -57,7 +57,7 @@ class WarpAttention(FastAttention):
     """Attention over rows whose widths are multiples of 32 up to 256, in f32 up to 128. Where rows lie in `pages`,
     these have a multiple of 16 slots; `rows` are pages of any size.
 
-    Results are within the bound of ATTN-32. A geometry is compiled when the first of it is made on a runtime. It
+    Results are within the bound of ATTN-44. A geometry is compiled when the first of it is made on a runtime. It
     joins its splits itself, and takes ragged queries.
     """
 
