@@ -11,9 +11,9 @@ positions `t * TILE` to `t * TILE + TILE - 1` whatever the query and wherever th
 4. A row's weight is p = exp2(s - m); the tile's sum l is a tree over all TILE weights (`tree`).
 5. The tile's value is, for each element, the chain a = fma(p, v, a) from 0 over its rows in position order, those
    of score minus infinity left out.
-6. Tiles are joined in order by `merge`, from (minus infinity, 0, 0); the splits are runs of `ceil(tiles / splits)`
+6. Tiles are joined in order by `joined`, from (minus infinity, 0, 0); the splits are runs of `ceil(tiles / splits)`
    tiles of those from the first position the query's windows leave to its last, each joined by itself, then all of
-   them joined in order by the same `merge`.
+   them joined in order by the same `joined`.
 7. The output is a / l, rounded; zeros where nothing was joined.
 
 So the result depends only on the rows seen and their positions. It does not depend on storage, on the number of
@@ -79,11 +79,18 @@ def fma(a: Array, b: Array, c: Number) -> Array:
     to f32 is rounding once, unless the f64 sum is where f32 rounds to the other side: halfway between two f32
     numbers, or among the subnormal ones, whose halves lie elsewhere. Then it is made odd, towards the exact sum.
     """
-    product = a * b
+    return _once(a * b, c)
+
+
+def _once(product: Array, c: Number) -> Array:
+    """An exact product + c, rounded once."""
     total = np.asarray(product + c)
-    if ((total.view(np.int64) & BELOW) == TIE).any() or (np.abs(total) < NORMAL).any():
-        total = _odd(total, product, c)
-    return _f32(total)
+    return _f32(_odd(total, product, c) if _twice(total).any() else total)
+
+
+def _twice(total: Array) -> Array:
+    """Where rounding an f64 sum to f32 may be rounding twice; a sum of 0 is exact."""
+    return np.asarray(((total.view(np.int64) & BELOW) == TIE) | ((np.abs(total) < NORMAL) & (total != 0)))
 
 
 def _odd(total: Array, product: Array, c: Number) -> Array:
@@ -132,21 +139,40 @@ class Part(NamedTuple):
     a: Array
 
 
-def merge(one: Part, other: Part) -> Part:
-    """Both together; a part with the maximum minus infinity leaves the other as it is."""
-    gone = other.m == -np.inf
-    if (one.m == -np.inf).all():  # as the arithmetic below: the other's weight is 1, and -0 becomes 0
-        return Part(other.m, np.where(gone, 0.0, other.l), np.where(gone[..., None], 0.0, other.a + 0.0))
-    m = np.maximum(one.m, other.m)
-    mine, its = exp2(_difference(one.m, m)), exp2(_difference(other.m, m))
-    sums = fma(its, other.l, _f32(mine * one.l))
-    values = fma(its[..., None], other.a, _f32(mine[..., None] * one.a))
-    return Part(np.where(gone, one.m, m), np.where(gone, one.l, sums), np.where(gone[..., None], one.a, values))
+def joined(parts: Part) -> Part:
+    """Parts in a row, the last axis of `m` and `l` and the last but one of `a`, joined one after another.
+
+    Each makes l = fma(2^(its m - m), its l, 2^(m before - m) * l before), and `a` alike; m is the larger of both. A
+    part with the maximum minus infinity leaves what was joined before as it is. Maxima and powers are computed for
+    all parts at once, which leaves two roundings for each step of the chain.
+    """
+    m = np.maximum.accumulate(parts.m, axis=-1)
+    before = np.concatenate([np.full_like(m[..., :1], -np.inf), m[..., :-1]], -1)
+    mine, its = exp2(_difference(before, m)), exp2(_difference(parts.m, m))
+    gone = parts.m == -np.inf
+    more = its[..., None] * np.concatenate([parts.l[..., None], parts.a], -1)
+    more, mine = (np.moveaxis(x, -2, 0) for x in (more, np.where(gone, 1.0, mine)[..., None]))
+    more = np.where(np.moveaxis(gone, -1, 0)[..., None], -0.0, more)  # adding it keeps even minus 0
+    last = _chain(mine, more)
+    return Part(m[..., -1], last[..., 0], last[..., 1:])
+
+
+def _chain(factors: Array, products: Array) -> Array:
+    """x = products[i] + rounded(factors[i] * x) for each i, rounded once; from 0."""
+    totals, x = np.empty_like(products), np.zeros(products.shape[1:])
+    for i, factor in enumerate(factors):
+        np.add(products[i], _f32(factor * x), out=totals[i])
+        x = _f32(totals[i])
+    if _twice(totals).any():  # somewhere a sum is rounded twice: go step by step
+        x = np.zeros(products.shape[1:])
+        for i, factor in enumerate(factors):
+            x = _once(products[i], _f32(factor * x))
+    return x
 
 
 def _difference(x: Array, m: Array) -> Array:
     """x - m, rounded; minus infinity stays minus infinity, also when m is minus infinity."""
-    return np.where(x == -np.inf, -np.inf, _f32(x - m))
+    return np.asarray(np.where(x == -np.inf, -np.inf, _f32(x - m)))
 
 
 class Asked(NamedTuple):
@@ -162,25 +188,34 @@ def attend(queries: Array, keys: Array, values: Array, first: int, asked: Asked,
     """Outputs `[B, heads, L, v_dim]` in f32 of queries `[B, heads, L, k_dim]` in f32 over rows `[B, kv_heads, K,
     dim]`, which stand in the order of their positions from `first` on. Query head h reads kv head
     h // (heads / kv_heads)."""
+    if not keys.shape[2]:
+        return np.zeros((*queries.shape[:3], values.shape[-1]), np.float32)
     with np.errstate(all="ignore"):
         tiles = _tiles(queries, keys, values, first % TILE, asked.added)
         owner = _splits(asked, first // TILE, tiles.m.shape[-1], splits)
-        whole = _empty(tiles)
-        for split in np.unique(owner[owner >= 0]):
-            part = _empty(tiles)
-            for t in np.flatnonzero((owner == split).any(0)):
-                mine = np.where(owner[:, t] == split, tiles.m[..., t], -np.inf)
-                part = merge(part, Part(mine, tiles.l[..., t], tiles.a[..., t, :]))
-            whole = merge(whole, part)
+        if splits == 1:
+            whole = joined(_mine(tiles, owner == 0))
+            whole = whole._replace(a=whole.a + 0.0)  # as if it were joined to nothing: minus 0 becomes 0
+        else:
+            seen = np.unique(owner[owner >= 0])
+            whole = joined(_stacked([joined(_mine(tiles, owner == s)) for s in (seen if len(seen) else [0])]))
         nothing = (whole.m == -np.inf)[..., None]
         found = np.where(nothing, 0.0, whole.a / np.where(nothing, 1.0, whole.l[..., None]))
         return found.reshape(*queries.shape[:3], values.shape[-1]).astype(np.float32)
 
 
-def _empty(tiles: Part) -> Part:
-    """What no tile comes to."""
-    zeros = np.zeros(tiles.m.shape[:-1])
-    return Part(zeros - np.inf, zeros, np.zeros((*zeros.shape, tiles.a.shape[-1])))
+def _mine(tiles: Part, mine: Array) -> Part:
+    """The tiles of a split, `[L, tiles]`, from the first that some query has to the last; of others nothing."""
+    some = np.flatnonzero(mine.any(0))
+    span = slice(some[0], some[-1] + 1) if len(some) else slice(0, 1)
+    m = np.where(mine, tiles.m, -np.inf)
+    return Part(m[..., span], tiles.l[..., span], tiles.a[..., span, :])
+
+
+def _stacked(parts: list[Part]) -> Part:
+    """Several parts in a row."""
+    m, sums, values = zip(*parts, strict=True)
+    return Part(np.stack(m, -1), np.stack(sums, -1), np.stack(values, -2))
 
 
 def _splits(asked: Asked, first_tile: int, tiles: int, splits: int) -> Array:
