@@ -15,8 +15,10 @@ values at which casts go wrong (`kvspec.cast_edges`); both are known by their by
 edges, begin with three legible digits: many values are cast to one, and no two rows may be alike afterwards.
 
 Rows of `fill="alike"` are a, b, c, d and again a: equal in all sequences and caches and at many positions, as where
-many requests begin with the same words. They are known by their content, no longer by their place, so what shares
-rows by content is exercised.
+many requests begin with the same words. Rows of the other fills in `ALIKE` are so in a part, and unlike all others
+in the rest: `keys_alike` in keys alone, `values_alike` in values alone, `first_alike` and `last_alike` in one head,
+`but_key_alike` and `but_value_alike` in all but the key, or the value, of the last head. They are known by their
+content, no longer by their place, so what shares rows by content is exercised.
 
 Attention is tried on `fill="random"`, numbers between -2 and 2 that every dtype holds exactly; and shown on
 `fill="even"`: keys are zeros, so that every score is 0, and values are the number of the row, 1 for a, 2 for b, so
@@ -27,7 +29,8 @@ keys are 1, 2, 3, ... from element to element, and whose values are those of `ev
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
 from math import prod
 from typing import Any
 
@@ -36,6 +39,7 @@ import numpy as np
 from kvspec.cast_edges import EDGES
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.operations.table import Operation, argument, overridden
+from kvspec.row_contents import Contents
 from kvspec.serials import BASE, ILLEGIBLE, POISONED, ZEROED, largest, letters
 
 
@@ -161,9 +165,26 @@ REPEATED = 4
 """The number of different rows among rows that are alike: a, b, c and d."""
 
 
-def alike(config: Config, kind: str, first: int, n: int) -> Array:
-    """The legible rows a, b, c, d, a, b and so on; earlier rows do not matter."""
-    return legible(config, kind, 0, REPEATED).take(np.arange(n) % REPEATED, axis=2)
+Part = Callable[[str, Array, int], Array]
+"""Tells of each head, by the letter of keys or values, the heads and their number, whether it is alike."""
+
+ALIKE: dict[str, Part] = {
+    "alike": lambda kind, head, heads: head >= 0,
+    "keys_alike": lambda kind, head, heads: (head >= 0) & (kind == "k"),
+    "values_alike": lambda kind, head, heads: (head >= 0) & (kind == "v"),
+    "first_alike": lambda kind, head, heads: head == 0,
+    "last_alike": lambda kind, head, heads: head == heads - 1,
+    "but_key_alike": lambda kind, head, heads: (head < heads - 1) | (kind == "v"),
+    "but_value_alike": lambda kind, head, heads: (head < heads - 1) | (kind == "k"),
+}
+"""The parts of rows that are alike, by fill."""
+
+
+def alike(config: Config, kind: str, first: int, n: int, part: Part) -> Array:
+    """Legible rows; in the heads that are alike a, b, c, d, a, b and so on, whatever rows came before."""
+    own, heads = legible(config, kind, first, n), max(0, config.kv_heads)
+    repeated = legible(config, kind, 0, REPEATED).take(np.arange(own.shape[2]) % REPEATED, axis=2)
+    return np.where(part(kind, np.arange(heads), heads)[:, None, None], repeated, own)
 
 
 HUGE, TINY = np.float32(2.0**40), np.float32(2.0**-40)
@@ -177,14 +198,14 @@ def queries(what: str, first: int, batch: int, heads: int, n: int, dim: int) -> 
     return made * {"random": np.float32(1), "huge": HUGE, "tiny": TINY, "zero": np.float32(0)}[what]
 
 
-MAKE = {
+MAKE: dict[str, Callable[[Config, str, int, int], Array]] = {
     "legible": legible,
     "bits": bits,
     "edges": edges,
     "random": random,
     "even": even,
     "ramp": ramp,
-    "alike": alike,
+    **{name: partial(alike, part=part) for name, part in ALIKE.items()},
 }
 """Functions that make rows, by an operation's `fill`."""
 
@@ -255,13 +276,31 @@ class SerialBook:
         """Key and value row `[B, H, dim]` of each serial, in the cache's dtype, if needed later."""
         self.by_value: set[int] = set()
         """Serials of rows known by their values alone, because their keys are zeros or were rotated by RoPE."""
+        self.settled: set[int] = set()
+        """Serials of rows that were cast: their NaN may have any bits."""
         self._known: dict[bytes, int] = {}
         self._cast: dict[bytes, int] = {}
+        self._contents: Contents | None = None
+
+    @property
+    def contents(self) -> Contents | None:
+        """The names of all rows taken so far, by their content; None where rows are not kept."""
+        if self._contents is None and self.kept is not None:
+            self._contents = Contents(self.kept, self.settled, self.by_value, settled)
+        if self._contents is not None:
+            self._contents.enter(self.next)
+        return self._contents
+
+    def named(self, serials: Iterable[int], sequence: int = 0) -> list[int]:
+        """The names of rows of a sequence of a batch: equal rows have one name, where rows are kept."""
+        return self.contents.named(serials, sequence) if self.contents else list(serials)
 
     def rows(self, op: Operation, config: Config, n: int, ahead: int = 0) -> tuple[Array, Array]:
         """Make n key and value rows for an operation on a cache of this config, `ahead` serials on."""
         shape, first = overridden(config, op), self.next + ahead
         n_values = op.get("values")
+        for refused in (self.settled, self.by_value):
+            refused.difference_update(range(first, first + n) if refused else ())
         keys, values = (
             self._made(op, config, shape, kind, first, rows)
             for kind, rows in (("k", n), ("v", n if n_values is None else n_values))
@@ -279,7 +318,7 @@ class SerialBook:
     def _made(self, op: Operation, config: Config, shape: Config, kind: str, first: int, n: int) -> Array:
         fill = argument(op, "fill")
         made = MAKE[fill](shape, kind, first, n)
-        if fill == "alike":
+        if fill in ALIKE:
             return made
         if fill in ("even", "ramp") and kind == "k":
             self.by_value |= set(range(first, first + n))
@@ -306,6 +345,7 @@ class SerialBook:
         known, rows = self._known, made
         if made.dtype != DTYPES[dtype]:
             known, rows = self._cast, cast(made, dtype)
+            self.settled |= set(range(first, first + made.shape[2]))
         for place in np.ndindex(rows.shape[:3]):
             known[rows[place].tobytes()] = first + place[2]
 

@@ -25,8 +25,12 @@ from support.slow import one_in
 ROOT = Path(__file__).parents[2]
 
 
+CHAPTERS = dict.fromkeys(("shares_kept", "shares_broken"), ("page",))
+"""The chapters of engines that have no cache of one sequence."""
+
+
 def judged(name: str) -> Record:
-    return record_of(f"{dialect_engines.__name__}:{name}", ("growing", "ring"), traces=3)
+    return record_of(f"{dialect_engines.__name__}:{name}", CHAPTERS.get(name, ("growing", "ring")), traces=3)
 
 
 KEPT = (
@@ -41,7 +45,7 @@ KEPT = (
         "left_kept",
         "made_after_kept",
     ),
-    *("first_kept", "for_good_kept", "caller_kept", "Views", "wide_kept", "even_kept", "few_kept"),
+    *("first_kept", "for_good_kept", "caller_kept", "Views", "wide_kept", "even_kept", "few_kept", "shares_kept"),
 )
 
 
@@ -71,6 +75,7 @@ BROKEN = {
     "caller_broken": ("GROW-2", "wrong row"),
     "kernel_broken": ("RING-1", "refused though owed"),
     "ViewsOtherwise": ("GROW-4", "wrong row"),
+    "shares_broken": ("PAGE-6", "wrong row"),
     "wide_not_declared": ("RING-14", "refused though owed"),
 }
 

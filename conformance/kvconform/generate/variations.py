@@ -6,15 +6,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
+from random import Random
+from zlib import crc32
 
 from kvconform.generate.amounts import ALIKE, BLIND, INPUTS
 from kvconform.generate.fit_to_adapter import fitted
+from kvspec.chapters.arguments import ALIKE as ALIKE_FILLS
 from kvspec.contract import Description
 from kvspec.input_forms import INPUTS as FORMS
 from kvspec.masks import Explicit, from_json
+from kvspec.notation import sentence
 from kvspec.operations.table import ARGUMENTS, RUN, Operation, argument, cache_of, parts_of
 from kvspec.registry import CACHES
-from kvspec.trace import Trace, looked_at, opening
+from kvspec.trace import Trace, opening
 
 LOOKS = ("view", "ask", "mask", "plan", "fit", "scribble", "positions", "gather", "peek", "fingerprint")
 """Operations that only look: an engine may do what it deferred because of them."""
@@ -43,14 +47,20 @@ def _ends(trace: Trace) -> Iterator[Operation]:
         yield from ({"op": "append", **of, "n": 1}, {"op": "view", **of})
 
 
+MIXED = ("alike", *ALIKE_FILLS, "legible")
+"""What rows become beside each other: whole equal rows most, rows that are equal in a part, rows of their own."""
+
+
 def alike(trace: Trace) -> Trace:
-    """The same trace with rows that are equal in all sequences and caches, and come again at other positions."""
-    return Trace(trace.kind, trace.config, tuple(map(_alike, trace.ops)))
+    """The same trace with rows that are equal in all sequences and caches, and come again at other positions; and
+    beside them rows that are equal in a part."""
+    drawn = Random(crc32(sentence(trace).encode()))
+    return Trace(trace.kind, trace.config, tuple(_alike(op, drawn.choice(MIXED)) for op in trace.ops))
 
 
-def _alike(op: Operation) -> Operation:
-    fills = "fill" in ARGUMENTS[op["op"]] and argument(op, "fill") == "legible" and op.get("rope") is None
-    return {**op, "fill": "alike"} if fills else op
+def _alike(op: Operation, fill: str) -> Operation:
+    fills = "fill" in ARGUMENTS[op["op"]] and argument(op, "fill") in ("legible", "random")
+    return {**op, "fill": fill} if fills and op.get("rope") is None else op
 
 
 def inputs(trace: Trace) -> Trace:
@@ -93,11 +103,6 @@ def _always(trace: Trace, adapter: Description) -> bool:
     return True
 
 
-def _by_slots(trace: Trace, adapter: Description) -> bool:
-    """At level visible nothing tells which of two equal rows was read."""
-    return adapter.lowest(looked_at(trace)) == "storage"
-
-
 def _in_other_forms(trace: Trace, adapter: Description) -> bool:
     """Forms that the adapter does not take were left out when the trace was fitted to it."""
     return any("input" in part for op in trace.ops for part in parts_of(op))
@@ -105,7 +110,7 @@ def _in_other_forms(trace: Trace, adapter: Description) -> bool:
 
 VARIATIONS = (
     Variation("blind", blind, BLIND, _always),
-    Variation("alike", alike, ALIKE, _by_slots),
+    Variation("alike", alike, ALIKE, _always),
     Variation("inputs", inputs, INPUTS, _in_other_forms),
 )
 """The forms."""

@@ -63,6 +63,7 @@ class Accounts:
         seen = adapter.observed()
         self._mem, self._meter = "held" in seen, "meter" in seen
         self._each = launches_each(adapter)
+        self._shares = shares_pages(adapter)
         self._exact = level == "storage"
         self._values: dict[str, dict[str, Any]] = {}
         self._opened: dict[str, int] = {}
@@ -100,7 +101,7 @@ class Accounts:
             self._costs(found, op, kind, config, got)
         if kind == LETTERS["PAGE"] and "free" in got.values:
             found.cites.append("PAGE-17")
-            unsound = page_tables.unsound(config, got.values)
+            unsound = page_tables.unsound(config, got.values, self._shares)
             found.differences += [Difference(what, why, "PAGE-17") for what, why in unsound]
         self._enter(op, config, got)
         if op["op"] not in WHOLE:  # operations on a round say nothing about cache A
@@ -217,6 +218,12 @@ def launches_each(adapter: Description) -> bool:
     """Whether the adapter declares a launch for keys and another for values."""
     claim = adapter.chapters.get(LETTERS["RESIDENCY"])
     return claim is not None and claim.dialect("launches") == "each"
+
+
+def shares_pages(adapter: Description) -> bool:
+    """Whether the adapter declares that sequences share pages of equal rows."""
+    claim = adapter.chapters.get(LETTERS["PAGE"])
+    return claim is not None and claim.dialect("shares") != "forks"
 
 
 ALIKE = ("op", "n", "heads", "splits", "rope", "scale", "softcap", "resident", "into", "layer")

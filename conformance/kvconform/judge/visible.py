@@ -3,6 +3,7 @@ compared."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -47,7 +48,7 @@ class Judge:
         seen = [*self._sees(looked(op), want, got, windowed, room), *_numbers(want, got)]
         appended = op["op"] == "append" and op["n"] > 0 and want.result == "ok"
         if appended and want.handed_out is not None and self._handed_out:
-            seen += _handed_out(want.handed_out, self._histories.get(looked(op)) or ())
+            seen += _handed_out(want.handed_out, self._histories.get(looked(op)) or (), self._book)
         return [*_values(want, got), *_rows(want, got, self._book), *seen]
 
     def _history(self, cache: Looked, got: Step, room: int | None, held: int | None) -> Iterator[Difference]:
@@ -85,10 +86,12 @@ class Judge:
             return
         for sequence, heads in enumerate(want.sees):
             if not masked:
-                yield from _all_there(heads[0], names[sequence][: want.least if room else None], windowed)
+                there = names[sequence][: want.least if room else None]
+                yield from _all_there(heads[0], there, windowed, self._book, sequence)
                 continue
             for head, queries in enumerate(heads):
-                yield from _through(queries, names[sequence], got.arrays.get("mask"), (sequence, head))
+                named = (None if q is None else _named(q, self._book, sequence) for q in queries)
+                yield from _through(named, names[sequence], got.arrays.get("mask"), (sequence, head))
 
 
 def shown(name: str, value: Any, expected: Any) -> Any:
@@ -105,6 +108,10 @@ def _values(want: Expected, got: Step) -> Iterator[Difference]:
             continue  # an engine behind the wire shares no array with the harness
         if not agree(observable(name), expected, found) and not (name == "moved" and expected):
             yield Difference(observable(name), f"{name}: expected {expected}, found {found}")
+    for name, (least, most) in want.between.items():
+        found = got.values.get(name)
+        if found is None or not least <= found <= most:
+            yield Difference(observable(name), f"{name}: expected {least} to {most}, found {found}")
     retained = got.values.get("retained")
     if want.least is not None and retained is not None and retained < want.least:
         yield Difference("retained", f"retained {retained} is less than the {want.least} rows a query may need")
@@ -173,22 +180,41 @@ def _rows(want: Expected, got: Step, book: SerialBook) -> Iterator[Difference]:
         yield Difference("view", f"view: expected {want.empty}, found {'none' if none else 'zero rows'}")
     for name, expected in want.rows.items():
         found = one_name_each(got.arrays.get(f"{name}.k"), got.arrays.get(f"{name}.v"), book)
-        if found is None or any(row != expected for row in found):
+        named = [book.named(expected, sequence) for sequence in range(len(found or [[]]))]
+        if found != named:
             shown = "rows that do not agree over heads" if found is None else words(found[0])
-            yield Difference(name.partition(".")[0], f"{name}: expected {words(expected)}, found {shown}")
+            yield Difference(name.partition(".")[0], f"{name}: expected {words(named[0])}, found {shown}")
+
+
+DISAGREE = -5
+"""Instead of a name: keys and values, or heads, hold different rows."""
 
 
 def one_name_each(keys: Array | None, values: Array | None, book: SerialBook) -> list[list[int]] | None:
-    """For each sequence the serials of the rows, where keys and values of all heads agree on them; else None."""
+    """For each sequence the names of the rows, where keys and values of all heads agree on them; else None. Equal
+    rows have one name, see `kvspec.row_contents`; a row of no known content has what it spells."""
     if keys is None or values is None:
         return [[]] if keys is values else None
-    if keys.ndim != 4 or values.ndim != 4 or keys.shape[:3] != values.shape[:3]:
+    if keys.ndim != 4 or values.ndim != 4 or keys.shape[:3] != values.shape[:3] or not keys.shape[1]:
         return None
+    names = _spelled(keys, values, book) if book.contents is None else book.contents.read(keys, values, UNREAD)
+    unread = np.flatnonzero((names == UNREAD).any(0))
+    if len(unread):
+        spelled = _spelled(keys[:, :, unread], values[:, :, unread], book)
+        names[:, unread] = np.where(names[:, unread] == UNREAD, spelled, names[:, unread])
+    return None if (names == DISAGREE).any() else [[int(s) for s in sequence] for sequence in names]
+
+
+UNREAD = -6
+"""Instead of a name, until it is spelled: the content of the row is that of none."""
+
+
+def _spelled(keys: Array, values: Array, book: SerialBook) -> Array:
+    """What the rows of each sequence spell, `[B, n]`; DISAGREE where keys and values or heads do."""
     k, v = book.read(keys, "k"), book.read(values, "v")
     k = np.where(np.isin(v, list(book.by_value)), v, k) if book.by_value else k
-    if not (k == k[:, :1]).all() or not (k == v).all():
-        return None
-    return [[int(s) for s in sequence] for sequence in k[:, 0]]
+    agree = (k == k[:, :1]).all(1) & (k == v).all(1)
+    return np.where(agree, k[:, 0], DISAGREE)
 
 
 def padded(got: Step, sequences: int, book: SerialBook) -> list[list[int]] | None:
@@ -202,27 +228,44 @@ def padded(got: Step, sequences: int, book: SerialBook) -> list[list[int]] | Non
     return found
 
 
-def _all_there(queries: list[Scores | None], names: list[int], windowed: bool) -> Iterator[Difference]:
+def _named(query: Scores, book: SerialBook, sequence: int) -> list[tuple[int, float]]:
+    """The rows that a query sees, each by its name with its score; equal rows as often as there are."""
+    return list(zip(book.named(query, sequence), query.values(), strict=True))
+
+
+def _all_there(
+    queries: list[Scores | None], names: list[int], windowed: bool, book: SerialBook, sequence: int
+) -> Iterator[Difference]:
     """Where masking is left to the caller, the history must hold every row a query needs, and no row twice; without
     a window it holds no other row, if there is a query at all."""
-    needed = list(dict.fromkeys(s for q in queries for s in q or ()))
-    missing = [s for s in needed if names.count(s) != 1]
-    if missing:
-        yield Difference("history", f"history {words(names)} should hold {letters(missing[0])} once")
-    elif queries and not windowed and len(names) > len(needed):
-        yield Difference("history", f"history {words(names)} should hold {words(needed)} and nothing else")
+    needed = Counter(book.named(dict.fromkeys(s for q in queries for s in q or ()), sequence))
+    found = Counter(names)
+    wrong = [s for s, n in needed.items() if not n <= found[s] <= (_copies(s, book, sequence) if windowed else n)]
+    if wrong:
+        times = "once" if needed[wrong[0]] == 1 else f"{needed[wrong[0]]} times"
+        yield Difference("history", f"history {words(names)} should hold {letters(wrong[0])} {times}")
+    elif queries and not windowed and len(names) > needed.total():
+        yield Difference(
+            "history", f"history {words(names)} should hold {words([*needed.elements()])} and nothing else"
+        )
 
 
-def _handed_out(expected: list[int], histories: Iterable[list[int]]) -> Iterator[Difference]:
+def _copies(name: int, book: SerialBook, sequence: int) -> int:
+    """How many rows of one name a history with rows that no query needs may hold."""
+    return book.contents.copies(name, sequence) if book.contents else 1
+
+
+def _handed_out(expected: list[int], histories: Iterable[list[int]], book: SerialBook) -> Iterator[Difference]:
     """The rows of a history, where it is declared which are there."""
-    for names in histories:
-        if sorted(names) != sorted(expected):
-            yield Difference("history", f"history {words(names)} should be {words(expected)}, in any order")
+    for sequence, names in enumerate(histories):
+        named = book.named(expected, sequence)
+        if sorted(names) != sorted(named):
+            yield Difference("history", f"history {words(names)} should be {words(named)}, in any order")
             return
 
 
 def _through(
-    queries: list[Scores | None], names: list[int], mask: Array | None, at: tuple[int, int]
+    queries: Iterable[list[tuple[int, float]] | None], names: list[int], mask: Array | None, at: tuple[int, int]
 ) -> Iterator[Difference]:
     for i, want in enumerate(queries):
         if want is None:
@@ -231,8 +274,8 @@ def _through(
         if found is None:
             yield Difference("mask", f"mask {None if mask is None else mask.shape} does not fit {len(names)} rows")
             return
-        if sorted(want.items()) != sorted(found):
-            text = f"query {i} sees {scored(found)}; expected {scored(list(want.items()))}"
+        if sorted(want) != sorted(found):
+            text = f"query {i} sees {scored(found)}; expected {scored(want)}"
             yield Difference("sees", text if at == (0, 0) else f"sequence {at[0]}, head {at[1]}: {text}")
             return
 

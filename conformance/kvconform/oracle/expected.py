@@ -22,6 +22,8 @@ class Expected(Step):
     a query that is padding."""
     rows: dict[str, list[int]] = field(default_factory=dict)
     """The serials that arrays must spell, in order, by the arrays' names without `.k` and `.v`: view, state.0."""
+    between: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Values that follow in part from what the adapter chooses: the least and the most that are right."""
     outputs: Output | None = None
     """What the step's output should be, and how far from it an implementation may be."""
     rotated: Turned | None = None

@@ -101,11 +101,14 @@ class ListModelSession(CitingSession):
 
     def _look(self, op: Operation, step: Step) -> None:
         super()._look(op, step)
-        cache = self.caches.get(cache_of(op))
+        assert isinstance(step, Expected)
+        cache: Any = self.caches.get(cache_of(op))
         if isinstance(cache, CacheModel) and op["op"] not in WHOLE:
-            assert isinstance(step, Expected)
             step.least = cache.least()
             self._look_at_dialect(op, step, cache)
+        if getattr(cache, "follows", False):
+            step.between["free"] = cache.free_between()
+            del step.values["free"]
         for name in [name for name in step.values if name.partition(".")[0] in NOT_SAID]:
             del step.values[name]
         for name in SAVED:

@@ -45,8 +45,8 @@ class TraceInputs:
 
     def keep_rows(self) -> dict[int, tuple[Array, Array]] | None:
         """Keep the rows that are made from now on, for the list model, and give them by their serials; None where
-        no operation asks for rows again."""
-        if any(part["op"] in (*TAKES_QUERIES, "fingerprint") for op in self._trace.ops for part in parts_of(op)):
+        no operation asks for rows again and their names tell all rows apart."""
+        if any(map(_needs_rows, (part for op in self._trace.ops for part in parts_of(op)))):
             self.book.kept = {}
         return self.book.kept
 
@@ -233,6 +233,11 @@ class NamedInputs:
     def done(self, op: Operation, result: str) -> None:
         """The oracle's verdict on it is known."""
         self._arrays.done(op, result)
+
+
+def _needs_rows(op: Operation) -> bool:
+    """Whether the content of rows counts, not their names alone."""
+    return op["op"] in (*TAKES_QUERIES, "fingerprint") or op.get("fill", "legible") != "legible"
 
 
 def _through(op: Operation) -> masks.Logical | None:

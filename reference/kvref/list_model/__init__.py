@@ -39,10 +39,10 @@ class ListModel:
 
     def open(self, kind: str, config: Config) -> Any:
         """A fresh cache."""
+        claim = self._claims.get(kind, Claim("visible"))
         if kind in CACHES:
-            claim = self._claims.get(kind, Claim("visible"))
             return _models().get(kind, CacheModel)(kind, config, claim, self._known)
-        return _models()[kind](config, self._known)
+        return _models()[kind](config, self._known, claim)
 
     def speculate(self, caches: Sequence[Any], isolated: bool) -> RoundModel:
         """A round over these caches, None for a layer that has none."""

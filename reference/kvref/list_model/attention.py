@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 
 import numpy as np
@@ -35,6 +35,11 @@ class KnownRows:
     def get(self, serial: int) -> attention_bound.Rows | None:
         """Key and value row `[B, kv_heads, dim]` as a cache holds them; None where they were not made."""
         return self._turned.get(serial) or self._made.get(serial)
+
+    def content(self, serial: int) -> Hashable:
+        """What tells the content of a row from that of others; the serial where no rows were made."""
+        rows = self.get(serial)
+        return serial if rows is None else b"".join(np.ascontiguousarray(row).tobytes() for row in rows)
 
     def turn(self, queries: Queries, keys: Rows, how: Attention, first: int, config: Config) -> Turned | None:
         """The queries of an attend, turned by RoPE if the attend says so, with the new keys. `first`: the first

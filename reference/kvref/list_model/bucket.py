@@ -10,6 +10,7 @@ from kvref.cite import cite
 from kvref.list_model.attention import KnownRows
 from kvref.list_model.attention_bound import Output
 from kvref.list_model.rows import Out, Queries, Rows, fit
+from kvspec.contract import Claim
 from kvspec.errors import Refused
 from kvspec.geometry import Config
 from kvspec.refusals import bucket, common
@@ -23,7 +24,7 @@ class BucketModel:
 
     kind = "bucket"
 
-    def __init__(self, config: Config, known: KnownRows) -> None:
+    def __init__(self, config: Config, known: KnownRows, claim: Claim) -> None:
         words = (config.bounds or "0").split("-")
         bounds = [int(word) for word in words]
         if not common.valid(config) or bounds[0] < 1 or bounds != sorted(set(bounds)):

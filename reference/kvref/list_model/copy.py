@@ -103,6 +103,6 @@ class BufferModel:
         return tuple(slot for slot, row in enumerate(self.slots) if row == ZEROED)
 
 
-def model(config: Config, known: object) -> BufferModel:
-    """A fresh buffer; the rows themselves are nothing to it."""
+def model(config: Config, known: object, claim: object) -> BufferModel:
+    """A fresh buffer; the rows themselves are nothing to it, and it has no dialect."""
     return BufferModel(config)

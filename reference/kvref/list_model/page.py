@@ -14,7 +14,7 @@ from kvref.list_model import attention
 from kvref.list_model.attention import Asked, KnownRows
 from kvref.list_model.attention_bound import Output
 from kvref.list_model.rows import ANYTHING, Out, Queries, Rows, fit
-from kvspec.contract import Attention
+from kvspec.contract import Attention, Claim
 from kvspec.errors import Refused
 from kvspec.geometry import Config
 from kvspec.refusals import common
@@ -38,7 +38,7 @@ class PoolModel:
 
     kind = "page"
 
-    def __init__(self, config: Config, known: KnownRows) -> None:
+    def __init__(self, config: Config, known: KnownRows, claim: Claim) -> None:
         sizes = config.page_size, config.pages, config.batch, config.debug or 1
         if None in sizes or not common.valid(config) or sizes[2:] != (1, 1):
             raise refusals_page.config("PAGE-1", config)
@@ -46,6 +46,14 @@ class PoolModel:
         self.known = known
         self.config, self.size, self.total = config, config.page_size or 0, config.pages or 0
         self.all: list[PagedSequence | None] = []
+        self.follows = claim.dialect("shares") != "forks"
+        """Whether full pages of equal rows may be shared: which are is for the adapter to say."""
+        self.said: int | None = None
+        """Free pages that the adapter says it has, if it was looked at."""
+        self.took: bool | None = None
+        """Whether the adapter took the rows of the operation that is being done, if that is known."""
+        self.unsure = False
+        """Whether it did something that is not known, so that nothing can be said of it any more."""
 
     def key(self) -> tuple[object, ...]:
         """The state up to renaming rows and pages."""
@@ -62,6 +70,15 @@ class PoolModel:
     def free_pages(self) -> int:
         """Pages that no sequence has."""
         return self.total - len(set(self.held))
+
+    def free_between(self) -> tuple[int, int]:
+        """Pages that no sequence has where all pages of equal rows are apart, and where all are one."""
+        pages = {tuple(map(self.known.content, page)) for one in self.all if one for page in self._divided(one)}
+        begun = {page[:n] for page in pages for n in range(1, len(page))}
+        return self.free_pages(), self.total - len(pages - begun)
+
+    def _divided(self, one: PagedSequence) -> list[list[int]]:
+        return [one.rows[i : i + self.size] for i in range(0, len(one.rows), self.size)]
 
     def sequences(self) -> list[int]:
         """The length of each sequence, -1 where there is none."""
@@ -129,11 +146,23 @@ class PoolModel:
             raise Refused("PAGE-8", "rows of another geometry")
         _, new, shared = self._room(one, n)
         free = self.free_pages()
+        if new > free and self._shares_enough(new):
+            return one
         if new - shared > free:
             raise refusals_page.full("PAGE-13", n, new, free)
         if new > free:
             raise refusals_page.no_copy("PAGE-21", n, new - shared, free)
         return one
+
+    def _shares_enough(self, new: int) -> bool:
+        """Whether the adapter has room because it shares pages: surely where it says so, one for a copy among
+        them; else as it does."""
+        if not self.follows:
+            return False
+        if (self.said or 0) > new:
+            return True
+        self.unsure = self.unsure or self.took is None
+        return bool(self.took)
 
     def _write(self, serials: list[int], sequence: int) -> None:
         """Append rows, in pages that no other sequence has."""

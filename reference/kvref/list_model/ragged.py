@@ -11,6 +11,7 @@ from kvref.cite import cite, uncited
 from kvref.list_model.attention import KnownRows
 from kvref.list_model.caches import CacheModel
 from kvref.list_model.rows import Rows, fit
+from kvspec.contract import Claim
 from kvspec.errors import Refused
 from kvspec.geometry import Array, Config
 from kvspec.refusals import common
@@ -25,7 +26,7 @@ class RaggedModel:
 
     kind = "ragged"
 
-    def __init__(self, config: Config, known: KnownRows) -> None:
+    def __init__(self, config: Config, known: KnownRows, claim: Claim) -> None:
         if config.padding is None or not common.valid(config):
             raise common.config("RAGGED-1", self.kind, config)
         cite("RAGGED-2")

@@ -14,6 +14,7 @@ from kvref.list_model.batch import BatchModel
 from kvref.list_model.layer import Layer
 from kvref.list_model.rows import UNKNOWN, Rows, fit
 from kvspec import fingerprint as sums
+from kvspec.contract import Claim
 from kvspec.errors import Refused
 from kvspec.geometry import Config, same_geometry
 from kvspec.refusals import common
@@ -28,7 +29,7 @@ class StoreModel(AttendingModel):
 
     kind = "store"
 
-    def __init__(self, config: Config, known: KnownRows) -> None:
+    def __init__(self, config: Config, known: KnownRows, claim: Claim) -> None:
         self._refuse(config)
         self.known = known
         self._open(config, "STORE-2")

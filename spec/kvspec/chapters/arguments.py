@@ -7,7 +7,18 @@ from kvspec.geometry import DTYPES, LAYOUTS, PADDINGS
 from kvspec.geometry import TEXTS as IN_CONFIGS
 from kvspec.input_forms import INPUTS
 
-FILLS = ("legible", "bits", "edges", "random", "even", "ramp", "alike")
+ALIKE = (
+    "alike",
+    "keys_alike",
+    "values_alike",
+    "first_alike",
+    "last_alike",
+    "but_key_alike",
+    "but_value_alike",
+)
+"""What rows may hold that are equal to others, in whole or in part; see `kvspec.rows`."""
+
+FILLS = ("legible", "bits", "edges", "random", "even", "ramp", *ALIKE)
 """What the rows of an append may hold; see `kvspec.rows`."""
 
 QUERIES = ("random", "huge", "tiny", "zero")

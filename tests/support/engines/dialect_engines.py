@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from kvadapters.update import from_update
+from kvconform.mutants.correct_variants.shares_pages import PagesShared
 from kvref.ring import Ring
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import Config, Pair, fits
+from support.engines.sharing_pools import ByKeys, pool
 from support.engines.update_engines import BELOW, TooWide, WindowCache, adapter
 from support.fakes import claims as fake_claims
 
@@ -290,6 +292,9 @@ RESET: dict[str, Any] = {"reset": lambda c: c.reset()}
 first_kept, for_good_broken = (adapter(Empties, dialect=d, **RESET) for d in (FIRST, GOOD))
 for_good_kept, first_broken = (adapter(EmptiesItsRows, dialect=d, **RESET) for d in (GOOD, FIRST))
 opened_declared_first = adapter(WindowCache, dialect=FIRST, make=Strict)
+
+
+shares_kept, shares_broken = (pool(pages, declares=True) for pages in (PagesShared, ByKeys))
 
 
 def buffered(cache: type[Buffer]) -> Any:

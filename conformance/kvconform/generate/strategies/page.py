@@ -14,6 +14,7 @@ from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import Drawing
 from kvref.list_model.page import PagedSequence
+from kvspec.chapters.arguments import ALIKE
 from kvspec.geometry import Config
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -230,7 +231,37 @@ class _Drawing(Drawing):
         return self.of("B: append 1", "B: append 3", "B: fork 0 1", "B: truncate 0 0", "B: admit")
 
 
+class _Equal(_Drawing):
+    """Draws whole pages of equal rows, and of rows that are equal in a part, which come and go."""
+
+    def _append(self) -> str:
+        """Append up to the end of a page, mostly a whole one, of any sort of rows."""
+        number, one = self.some()
+        size: int = self.model.size
+        fill = self.of("alike", "alike", "legible", *ALIKE)
+        return f"append {-len(one.rows) % size or self.of(size, size, 2 * size)} sequence={number} fill={fill}"
+
+    def _empty(self) -> str:
+        """Truncate a sequence to nothing, so that its pages are taken again."""
+        return f"truncate {self.some()[0]} 0"
+
+
+@st.composite
+def equal_pages(draw: st.DrawFn) -> Trace:
+    """Draw a trace in which most pages are equal to others, whole or in part."""
+    sizes = draw(st.integers(1, 3)), draw(st.integers(3, 10))
+    config = geometry(draw).changed(page_size=sizes[0], pages=sizes[1], kv_heads=draw(st.integers(1, 3)))
+    drawing = _Equal(draw, Trace("page", config))
+    drawing.do("admit")
+    return drawing.until(draw(st.integers(4, LONGEST)), EQUAL)
+
+
+EQUAL = (*("append",) * 8, *("empty", "admit") * 2, "drop", "fork", "truncate")
+"""Kinds of operations in a trace of equal pages."""
+
+
 EXPLORATIONS = (
     Exploration("page", (), explored),
+    Exploration("equal", (), equal_pages),
     Exploration("attention", ("attention",), partial(explored, more=("attend",) * 5)),
 )

@@ -11,6 +11,7 @@ from kvconform.mutants.correct_variants.linked import Linked
 from kvconform.mutants.correct_variants.more_than_ragged import MoreThanRagged
 from kvconform.mutants.correct_variants.paged_ring import PagedRing
 from kvconform.mutants.correct_variants.row_limit import RowLimit
+from kvconform.mutants.correct_variants.shares_pages import SharesPages
 from kvconform.mutants.correct_variants.strided import FromTheEnd, Transposed
 from kvconform.mutants.correct_variants.whole import Whole, WholeRing
 
@@ -24,6 +25,7 @@ __all__ = [
     "MoreThanRagged",
     "PagedRing",
     "RowLimit",
+    "SharesPages",
     "Transposed",
     "Whole",
     "WholeRing",
@@ -41,6 +43,7 @@ VARIANTS: dict[type[Any], tuple[str, ...]] = {
     FromTheEnd: OF_POSITIONS,
     PagedRing: ("ring", "mask", "snapshot", "draft", "attention", "rope"),
     RowLimit: ("bounded", "mask"),
+    SharesPages: ("page",),
     LazyWrites: ("growing", "mask", "snapshot", "draft", "attention", "rope"),
 }
 """Each correct variant, and the chapters whose traces are tried on it."""

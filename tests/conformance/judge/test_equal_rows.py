@@ -1,0 +1,134 @@
+"""Rows of equal bytes are interchangeable, and all else is compared; at both levels, in every chapter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+from kvadapters.reference import Reference
+from kvconform.generate.strategies import sample
+from kvconform.generate.strategies.exploration import explorations
+from kvconform.generate.variations import alike
+from kvconform.judge import trial
+from kvconform.judge.trial_result import TrialResult
+from kvconform.mutants.correct_variants.shares_pages import PagesShared
+from kvref.page import Pages
+from kvspec.chapters.arguments import ALIKE
+from kvspec.contract import description
+from kvspec.geometry import Config
+from kvspec.notation import from_sentence, sentence
+from kvspec.rows import MAKE
+from kvspec.session.driver import Session
+from kvspec.trace import Trace
+from support.engines import sharing_pools
+from support.engines.sharing_pools import AskedFirst, ByPrefix, Remembers, pool
+
+LEVELS = ("visible", "storage")
+REPLAY = (
+    "page kv_heads=1 page_size=2 pages=6: admit; append 4 fill=alike; truncate 0 0; admit; append 4 sequence=1; "
+    "append 2 sequence=0 fill=alike"
+)
+"""The replay of issue 29."""
+
+
+def judged(trace: Trace, adapter: Any, level: str | None = None) -> TrialResult:
+    return trial.on(trace, lambda seen: Session(adapter, seen), description(adapter.describe()), level)
+
+
+@cache
+def drawn(chapter: str, share: int = 1) -> tuple[Trace, ...]:
+    """What is explored of a chapter, with rows that are alike."""
+    each = (e.strategy() for e in explorations()[chapter])
+    return tuple(alike(t) for strategy in each for t in sample.some(strategy, 60, seed=0)[::share])
+
+
+def test_the_replay_of_the_issue_fails_at_level_visible() -> None:
+    trace = from_sentence(REPLAY)
+    assert not judged(trace, pool(Pages)).failed
+    seen = judged(trace, pool(Remembers))
+    assert seen.failed and seen.differences[0].field == "state", seen.differences
+
+
+@pytest.mark.parametrize("chapter", explorations())
+def test_the_reference_holds_on_equal_rows_at_both_levels(chapter: str) -> None:
+    for trace in drawn(chapter, 12):
+        for level in LEVELS:
+            seen = judged(trace, Reference(), level)
+            assert not seen.failed, (level, seen.differences[0].message, sentence(trace))
+
+
+WRONG = (
+    *(Remembers, sharing_pools.ByKeys, sharing_pools.ByValues, sharing_pools.ByFirstHead, sharing_pools.ByLastHead),
+    *(sharing_pools.AllButOneValue, sharing_pools.AllButOneKey, sharing_pools.Uncounted),
+)
+
+
+def failing(adapter: Any) -> Iterator[TrialResult]:
+    """What fails of the traces that a run judges: those of equal pages, and a share of the others in this form."""
+    return (seen for trace in equal_pages() if (seen := judged(trace, adapter)).failed)
+
+
+@cache
+def equal_pages() -> list[Trace]:
+    (each,) = (e for e in explorations()["page"] if e.name == "equal")
+    return sample.some(each.strategy(), 60, seed=0)
+
+
+@pytest.mark.parametrize("pages", WRONG)
+def test_a_pool_that_shares_pages_that_are_not_equal_is_found_at_level_visible(pages: type[Any]) -> None:
+    seen = next(failing(pool(pages, declares=True)), None)
+    assert seen is not None
+    assert {d.field for d in seen.differences} & {"state", "result", "free"}
+
+
+@pytest.mark.parametrize("pages", WRONG)
+def test_and_at_level_storage(pages: type[Any]) -> None:
+    assert next(failing(pool(pages, level="storage")), None) is not None
+
+
+@pytest.mark.parametrize("pages", [PagesShared, AskedFirst, ByPrefix, Pages])
+def test_a_pool_that_shares_equal_pages_and_says_so_is_right(pages: type[Any]) -> None:
+    for trace in (*drawn("page", 2), *equal_pages()):
+        seen = judged(trace, pool(pages, declares=True))
+        assert not seen.failed, (seen.differences[0].message, sentence(trace))
+
+
+def test_a_pool_that_shares_equal_pages_and_does_not_say_so_is_not() -> None:
+    assert next(failing(pool(PagesShared)), None) is not None
+
+
+def test_room_that_is_found_by_sharing_is_taken_as_the_adapter_says() -> None:
+    trace = from_sentence(
+        "page page_size=2 pages=2: admit; append 2 fill=alike; admit; append 2 sequence=1; append 2 fill=alike"
+    )
+    full = judged(trace, pool(AskedFirst, declares=True))
+    assert not full.failed and full.steps[-1][1].result == "ok"
+    refused = judged(trace, pool(PagesShared, declares=True))
+    assert not refused.failed and refused.steps[-1][1].result == "refused"
+
+
+@pytest.mark.parametrize("fill", ALIKE)
+def test_rows_are_alike_in_the_parts_that_the_fill_names(fill: str) -> None:
+    config = Config(kv_heads=3, k_dim=8, v_dim=8)
+    found = {k: MAKE[fill](config, k, 100, 8) for k in "kv"}
+    same = {(k, h) for k, rows in found.items() for h in range(3) if (rows[0, h, :4] == rows[0, h, 4:]).all()}
+    every = {(k, h) for k in "kv" for h in range(3)}
+    parts = {
+        "alike": every,
+        "keys_alike": {x for x in every if x[0] == "k"},
+        "values_alike": {x for x in every if x[0] == "v"},
+        "first_alike": {("k", 0), ("v", 0)},
+        "last_alike": {("k", 2), ("v", 2)},
+        "but_key_alike": every - {("k", 2)},
+        "but_value_alike": every - {("v", 2)},
+    }
+    assert same == parts[fill]
+
+
+def test_every_sort_of_equal_rows_is_drawn_in_every_chapter() -> None:
+    for chapter in explorations():
+        fills = {op.get("fill") for trace in drawn(chapter, 2) for op in trace.ops}
+        assert set(ALIKE) <= fills, (chapter, set(ALIKE) - fills)
