@@ -15,10 +15,15 @@ def _legible(a, kind):  # rows by their serials
     for at in product(*map(range, shape[:-1])):
         index = dict(zip(a.get("axes", "bhtd"), at, strict=False))
         nth = places.setdefault(tuple(i for axis, i in index.items() if axis in "lst"), len(places))
-        serial, who = a["rows"][nth], (kind == "v") + 2 * (index.get("h", 0) % 8) + 16 * (index.get("b", 0) % 8)
+        serial, head, sequence = a["rows"][nth], index.get("h", 0), index.get("b", 0)
         low, mid, high = (serial or 0) % 128, (serial or 0) // 128 % 128, (serial or 0) // 128**2
+        who = (kind == "v") + 2 * (head % 8) + 16 * (sequence % 8)
         digits = (3 * who + 5 * low + 7 * mid + 11 * high) % 128, low, who, mid, high
-        row = [0 if serial is None else 1 + digits[i % min(5, shape[-1])] for i in range(shape[-1])]
+        ranges = [(head, sequence)[i % 2] // (8, 128, 2048)[i // 2] % 16 for i in range(5)]
+        cells = [
+            (1 + x + 128 * (r > 1) << max(0, r // 2 - 1)) * (-1) ** r for x, r in zip(digits, ranges, strict=True)
+        ]
+        row = [0 if serial is None else cells[i % min(5, shape[-1])] for i in range(shape[-1])]
         out += b"".join(struct.pack("<e" if dtype == "f16" else "<f", x)[2 * (dtype == "bf16") :] for x in row)
     return dtype, shape, out
 

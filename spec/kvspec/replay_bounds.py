@@ -12,7 +12,7 @@ from typing import Any
 from kvspec.errors import BadInput
 from kvspec.geometry import Config, valid
 from kvspec.registry import CACHES
-from kvspec.serials import largest
+from kvspec.serials import largest, places
 
 LARGEST_BYTES = 64 << 20
 """Bytes of rows that caches may take or allocate, all together."""
@@ -77,9 +77,18 @@ class Budget:
         self._within(where)
         if self.seen:
             self.look(1, where)
+        if valid(config):
+            self._named(config, where)
+
+    def _named(self, config: Config, where: str) -> None:
+        """Hold that the name of each row fits into the row."""
         dim = min(config.k_dim, config.v_dim)
-        if valid(config) and self.positions > largest(dim):
+        if self.positions > largest(dim):
             raise BadInput(f"{where}: rows of {dim} elements can name only {largest(dim)}; the trace appends more")
+        heads, sequences = places(dim)
+        if config.kv_heads > heads or config.batch > sequences:
+            most = f"{heads} heads and {sequences} sequences"
+            raise BadInput(f"{where}: rows of {dim} elements can name only {most}; the cache has more")
 
     def step(self, name: str, config: Config, rows: Config, where: str) -> None:
         """Count one row for each sequence of a store's batch, in each layer."""

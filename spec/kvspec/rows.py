@@ -5,14 +5,22 @@ infinite. They spell, over and over along the head dimension,
 
 check, serial mod 128, who, serial / 128 mod 128, serial / 128^2
 
-where `who` tells keys from values and names head and sequence, and `check` ties all of it together. The serial is
-unique to each position ever appended in a trace, so a row of a rejected draft differs from the row that took its
-place. Dimensions below 5 spell the first of these only; below 3 a shorter code is used.
+where `who` tells keys from values and names head and sequence, both modulo 8, and `check` ties all of it together.
+The serial is unique to each position ever appended in a trace, in each layer, so a row of a rejected draft differs
+from the row that took its place, and a row of layer 33 from that of layer 1. Dimensions below 5 spell the first of
+these only; below 3 a shorter code is used.
+
+Heads and sequences from 8 on are named by the ranges in which the digits lie: sixteen ranges of 128 numbers, still
+whole, and exact in every dtype. Digits 0, 2 and 4 spell head / 8, to the base 16; digits 1 and 3 sequence / 8.
+So small caches have small numbers. How many serials, heads and sequences narrow rows can name is bounded
+(`kvspec.serials`), and a trace that needs more is refused.
 
 Legible rows are small whole numbers, which a lossy cache might store exactly by luck. `fill="bits"` makes
 rows of arbitrary bits instead (NaN, infinities, subnormals and minus zero among them), and `fill="edges"` rows of
-values at which casts go wrong (`kvspec.cast_edges`); both are known by their bytes. What is to be cast, and rows of
-edges, begin with three legible digits: many values are cast to one, and no two rows may be alike afterwards.
+values at which casts go wrong (`kvspec.cast_edges`); both are known by their bytes, each in its own head and
+sequence, as key or as value. What is to be cast, and rows of edges, begin with legible digits: many values are cast
+to one, and no two rows may be alike afterwards. Rows of few arbitrary numbers may be alike by chance: of one f16
+number, one pair in 2^16.
 
 Rows of `fill="alike"` are a, b, c, d and again a: equal in all sequences and caches and at many positions, as where
 many requests begin with the same words. Rows of the other fills in `ALIKE` are so in a part, and unlike all others
@@ -29,10 +37,10 @@ keys are 1, 2, 3, ... from element to element, and whose values are those of `ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,27 +48,59 @@ from kvspec.cast_edges import EDGES
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.operations.table import Operation, argument, overridden
 from kvspec.row_contents import Contents
-from kvspec.serials import BASE, ILLEGIBLE, POISONED, ZEROED, largest, letters
+from kvspec.serials import BASE, ILLEGIBLE, POISONED, ZEROED, largest, letters, places
 
 
 def who(kind: str, heads: Array, sequences: Array) -> Array:
-    """Give the digit for keys or values, head and sequence (exact up to 8 heads and 8 sequences)."""
+    """Give the digit for keys or values, head and sequence, both modulo 8."""
     return np.asarray((kind == "v") + 2 * (heads % 8) + 16 * (sequences % 8))
 
 
-def spell(who_: Array, serial: Array, dim: int) -> Array:
-    """Give the digits 0..127 of the rows, the head dimension last; arguments broadcast."""
+def spell(kind: str, heads: Array, sequences: Array, serial: Array, dim: int) -> Array:
+    """Give the numbers of the rows in f32, the head dimension last; arguments broadcast."""
+    numbers = (_digits(who(kind, heads, sequences), serial, dim) + 1).astype(np.float32)
+    ranges = _ranges(kind, heads, sequences, dim)
+    return numbers if ranges is None else (numbers + BEYOND[ranges]) * SCALE[ranges]
+
+
+def _digits(who_: Array, serial: Array, dim: int) -> Array:
+    """Give the digits 0..127 of the rows, whatever range they lie in."""
     serial = serial % largest(dim)
     low, mid, high = serial % BASE, serial // BASE % BASE, serial // BASE**2
     check = (3 * who_ + 5 * low + 7 * mid + 11 * high) % BASE
     if dim == 1:
-        cells = [(low + 37 * who_) % BASE]
+        cells = [(low + 37) % BASE]
     elif dim == 2:
-        cells = [low, (check + 37 * who_) % BASE]
+        cells = [low, (who_ + 5 * low) % BASE]
     else:
         cells = [check, low, who_, mid, high][:dim]
+    return _along(cells, dim)
+
+
+def _along(cells: list[Array], dim: int) -> Array:
     code = np.stack(np.broadcast_arrays(*cells), -1)
     return np.tile(code, -(-dim // len(cells)))[..., :dim]
+
+
+RANGES = 16
+"""Ranges that a digit may lie in: 1..128, 129..256, 258..512 by twos and so on, each also negated."""
+
+BEYOND = np.array([BASE * (r > 1) for r in range(RANGES)], np.float32)
+"""What is added to a digit first, in each range."""
+
+SCALE = np.array([(-1) ** r * 2 ** max(0, r // 2 - 1) for r in range(RANGES)], np.float32)
+"""What it is multiplied by then. The largest number is 2^14, and no number has more than 8 binary digits."""
+
+
+def _ranges(kind: str, heads: Array, sequences: Array, dim: int) -> Array | None:
+    """Give the range of each element; None where all lie in the first. A single element tells by its range keys,
+    which are negative, from values, and heads."""
+    if dim == 1:
+        return np.asarray(who("v" if kind == "k" else "k", heads, sequences) % RANGES)[..., None]
+    if heads.max(initial=0) < 8 and sequences.max(initial=0) < 8:
+        return None
+    places = heads // 8, sequences // 8
+    return _along([places[cell % 2] // RANGES ** (cell // 2) % RANGES for cell in range(min(dim, 5))], dim)
 
 
 def _owners(batch: int, heads: int) -> tuple[Array, Array]:
@@ -79,8 +119,7 @@ def _table(kind: str, batch: int, heads: int, dim: int, dtype: str, size: int) -
 
 
 def _spelled(kind: str, batch: int, heads: int, serials: Array, dim: int, dtype: str) -> Array:
-    digits = spell(who(kind, *_owners(batch, heads)), serials[None, None, :], dim)
-    return (digits + 1).astype(np.float32).astype(DTYPES[dtype])
+    return spell(kind, *_owners(batch, heads), serials[None, None, :], dim).astype(DTYPES[dtype])
 
 
 def _sizes(config: Config, kind: str, n: int) -> tuple[int, ...]:
@@ -127,10 +166,11 @@ def _words(kind: str, first: int, batch: int, heads: int, n: int, dim: int) -> A
 def edges(config: Config, kind: str, first: int, n: int) -> Array:
     """Rows of edges; twelve rows of two heads and dimensions 8 and 6 hold all of them."""
     batch, heads, n, dim = _sizes(config, kind, n)
-    owner = who(kind, *_owners(batch, heads))[..., None]
-    serial = np.arange(first, first + n)[None, None, :, None]
+    owners = _owners(batch, heads)
+    far = sum(at // 8 for at in owners)
+    at = 13 * np.arange(first, first + n) + 8 * who(kind, *owners) + 3 * far
     with np.errstate(over="ignore", invalid="ignore"):
-        made: Array = EDGES[(13 * serial + 8 * owner + np.arange(dim)) % len(EDGES)].astype(DTYPES[config.dtype])
+        made: Array = EDGES[(at[..., None] + np.arange(dim)) % len(EDGES)].astype(DTYPES[config.dtype])
     return made
 
 
@@ -209,8 +249,12 @@ MAKE: dict[str, Callable[[Config, str, int, int], Array]] = {
 }
 """Functions that make rows, by an operation's `fill`."""
 
-SIGNED = 3
-"""Legible digits at the beginning of rows that could otherwise be equal."""
+
+def signed(config: Config, end: int) -> int:
+    """Count the legible digits at the beginning of rows that could otherwise be equal: enough to name serials below
+    `end`, and every sequence."""
+    few = min(end, largest(3)) == end and config.batch <= places(3)[1]
+    return 3 if few else 5
 
 
 def settled(array: Array) -> Array:
@@ -247,24 +291,64 @@ def _read(array: Array, kind: str) -> Array:
     batch, heads, n, dim = array.shape
     if not array.size:
         return np.full((batch, heads, n), ILLEGIBLE)
+    owners = _owners(batch, heads)
+    ranges = _ranges(kind, *owners, dim)
     with np.errstate(invalid="ignore"):
         values = array.astype(np.float32)
-        digits = np.where((values >= 1) & (values <= BASE), values, 0).astype(np.int64) - 1
-    owner = who(kind, *_owners(batch, heads))
-    serial = _serial(digits, owner, dim)
-    right = ((spell(owner, serial, dim) + 1) == values).all(-1)
+        plain = values if ranges is None else values / SCALE[ranges] - BEYOND[ranges]
+        digits = np.where((plain >= 1) & (plain <= BASE), plain, 0).astype(np.int64) - 1
+    serial = _serial(digits, dim)
+    right = (spell(kind, *owners, serial, dim) == values).all(-1)
     out = np.where(right, serial, ILLEGIBLE)
     out = np.where((values == 0).all(-1), ZEROED, out)
     return np.where(np.isnan(values).all(-1), POISONED, out)
 
 
-def _serial(digits: Array, owner: Array, dim: int) -> Array:
+def _serial(digits: Array, dim: int) -> Array:
     if dim == 1:
-        return np.asarray((digits[..., 0] - 37 * owner) % BASE)
+        return np.asarray((digits[..., 0] - 37) % BASE)
     if dim == 2:
         return np.maximum(digits[..., 0], 0)
     parts = [digits[..., i] for i in (1, 3, 4) if i < dim]
     return np.asarray(np.sum([np.maximum(p, 0) * BASE**i for i, p in enumerate(parts)], axis=0))
+
+
+Place = tuple[str, int, int]
+"""Where a row is handed in: `k` or `v`, head, sequence."""
+
+
+class Name(NamedTuple):
+    """Whose a row is, and which."""
+
+    kind: str
+    """`k` or `v`."""
+    head: int
+    sequence: int
+    serial: int
+
+
+def name(row: Array) -> Name | None:
+    """Read the name of a legible row `[dim]`, wherever it lies; None for any other."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        values = row.astype(np.float32)
+        plain = values[:5, None] / SCALE - BEYOND
+    inside = (plain >= 1) & (plain <= BASE)
+    if not inside.any(1).all():
+        return None
+    ranges = inside.argmax(1)
+    digits = np.take_along_axis(plain, ranges[:, None], 1)[:, 0].astype(np.int64) - 1
+    found = _named(digits, ranges, len(row))
+    head, sequence, serial = map(np.asarray, found[1:])
+    return found if (spell(found.kind, head, sequence, serial, len(row)) == values).all() else None
+
+
+def _named(digits: Array, ranges: Array, dim: int) -> Name:
+    who_ = ranges[0] ^ 1 if dim == 1 else (digits[1] - 5 * digits[0]) % BASE if dim == 2 else digits[2]
+    far = [0, 0]
+    for cell, each in enumerate(ranges if dim > 1 else ()):
+        far[cell % 2] += int(each) * RANGES ** (cell // 2)
+    head, sequence = int(who_) // 2 % 8 + 8 * far[0], int(who_) // 16 + 8 * far[1]
+    return Name("kv"[int(who_) % 2], head, sequence, int(_serial(digits, dim)))
 
 
 class SerialBook:
@@ -278,8 +362,8 @@ class SerialBook:
         """Serials of rows known by their values alone, because their keys are zeros or were rotated by RoPE."""
         self.settled: set[int] = set()
         """Serials of rows that were cast: their NaN may have any bits."""
-        self._known: dict[bytes, int] = {}
-        self._cast: dict[bytes, int] = {}
+        self._known: dict[bytes, dict[Place, int]] = {}
+        self._cast: dict[bytes, dict[Place, int]] = {}
         self._contents: Contents | None = None
 
     @property
@@ -324,8 +408,9 @@ class SerialBook:
             self.by_value |= set(range(first, first + n))
         elif fill != "legible":
             if fill == "edges" or shape.dtype != config.dtype:
-                made[..., :SIGNED] = legible(shape, kind, first, n)[..., :SIGNED]
-            self._remember(first, config.dtype, made)
+                digits = signed(shape, first + n)
+                made[..., :digits] = legible(shape, kind, first, n)[..., :digits]
+            self._remember(kind, first, config.dtype, made)
         return made
 
     def stacked(self, op: Operation, config: Config, n: int, layers: int) -> tuple[Array, Array]:
@@ -340,14 +425,14 @@ class SerialBook:
         """Use up n serials, because the cache accepted their rows."""
         self.next += n
 
-    def _remember(self, first: int, dtype: str, made: Array) -> None:
+    def _remember(self, kind: str, first: int, dtype: str, made: Array) -> None:
         """Remember these rows, in the cache's dtype, to recognise them later."""
         known, rows = self._known, made
         if made.dtype != DTYPES[dtype]:
             known, rows = self._cast, cast(made, dtype)
             self.settled |= set(range(first, first + made.shape[2]))
-        for place in np.ndindex(rows.shape[:3]):
-            known[rows[place].tobytes()] = first + place[2]
+        for sequence, head, n in np.ndindex(rows.shape[:3]):
+            known.setdefault(rows[sequence, head, n].tobytes(), {})[kind, head, sequence] = first + n
 
     def alike(self, a: Array, b: Array) -> bool:
         """Tell whether two rows are equal to the bit, except NaN bits of rows that were cast or rotated."""
@@ -355,15 +440,18 @@ class SerialBook:
         changed = settled_ in self._cast or (bool(self.by_value) and a.tobytes() not in self._known)
         return a.tobytes() == b.tobytes() or (changed and settled_ == settled(b).tobytes())
 
+    def places(self, row: Array) -> Mapping[Place, int]:
+        """Give the serials of a row that is known by its bytes, by the places where it was handed in."""
+        return self._known.get(row.tobytes()) or self._cast.get(settled(row).tobytes()) or {}
+
     def read(self, array: Array, kind: str) -> Array:
         """Read the serials `[B, H, n]` of rows made by this book; ILLEGIBLE or POISONED for others."""
         out = read(array, kind)
         if self._known or self._cast:
             out = out.copy()
-            for place in zip(*np.nonzero(out < 0), strict=True):
-                row = array[place]
-                found = self._known.get(row.tobytes(), self._cast.get(settled(row).tobytes()))
-                out[place] = out[place] if found is None else found
+            for at in zip(*np.nonzero(out < 0), strict=True):
+                sequence, head = map(int, at[:2])
+                out[at] = self.places(array[at]).get((kind, head, sequence), out[at])
         return out
 
 
@@ -375,9 +463,8 @@ def describe(array: Array, kind: str, place: tuple[int, int, int], book: SerialB
     if serial in (POISONED, ZEROED):
         return "an unwritten row (NaN)" if serial == POISONED else "a row of zeros"
     row = np.asarray(array[place])
-    for other, name in (("k", "key"), ("v", "value")) if len(row) > 2 else ():
-        everywhere = np.broadcast_to(row, (8, 8, 1, len(row)))
-        serials = read(everywhere, other)[:, :, 0].T
-        for head, sequence in np.argwhere(serials >= 0)[:1]:
-            return f"the {name} of row {letters(serials[head, sequence])} of head {head}, sequence {sequence}"
+    handed_in = [Name(*place, serial) for place, serial in (book.places(row) if book else {}).items()]
+    for found in filter(None, [*handed_in, name(row)]):
+        which = {"k": "key", "v": "value"}[found.kind]
+        return f"the {which} of row {letters(found.serial)} of head {found.head}, sequence {found.sequence}"
     return "a row that was never appended"

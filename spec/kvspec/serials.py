@@ -16,6 +16,11 @@ def largest(dim: int) -> int:
     return BASE ** (1 if dim < 4 else 2 if dim < 5 else 3)
 
 
+def places(dim: int) -> tuple[int, int]:
+    """Count the heads and the sequences that rows of this dimension can distinguish."""
+    return {1: (8, 1), 2: (128, 128), 3: (2048, 128), 4: (2048, 2048)}.get(dim, (1 << 15, 2048))
+
+
 def letters(serial: int) -> str:
     """Write serials as letters: a..z, then a1..z1, a2 and so on."""
     if serial < 0:

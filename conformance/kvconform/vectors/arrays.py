@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from kvspec.geometry import DTYPES, Array
-from kvspec.rows import SerialBook, read, spell, who
+from kvspec.rows import SerialBook, read, spell
 from kvspec.serials import ZEROED, largest
 
 AXES = {3: ("thd",), 4: ("bhtd", "lhtd", "lshd"), 5: ("lbhtd",)}
@@ -43,9 +43,9 @@ def made(serials: list[int | None], axes: str, shape: tuple[int, ...], dtype: st
     serial = np.array([ZEROED if s is None else s for s in serials], np.int64).reshape(named)
     heads, sequences = (_along(axes, shape, axis) for axis in "hb")
     places = serial.reshape([n if axis in NAMED else 1 for n, axis in zip(shape, axes, strict=True)][:-1])
-    digits = spell(who(kind, heads, sequences), np.maximum(places, 0), shape[-1]) + 1
-    whole = np.broadcast_to(np.where(places[..., None] == ZEROED, 0, digits), shape)
-    return whole.astype(np.float32).astype(DTYPES[dtype])
+    numbers = spell(kind, heads, sequences, np.maximum(places, 0), shape[-1])
+    whole = np.broadcast_to(np.where(places[..., None] == ZEROED, np.float32(0), numbers), shape)
+    return whole.astype(DTYPES[dtype])
 
 
 def _along(axes: str, shape: tuple[int, ...], axis: str) -> Array:

@@ -17,7 +17,7 @@ from kvconform.vectors import export, files
 from kvspec.reading.clauses import index
 from support.readers.plain_reader import CHANGES, FOLDER, Engine, changed, expected, flip, reader, visible
 
-LINES = 60
+LINES = 65
 
 
 SEES = {"growing", "ring", "bounded", "sink"}
